@@ -1,0 +1,90 @@
+# make             libcdmpp.a, libcdmpp.so and every cdmpp-* command, in build/release
+# make quickstart  install what is missing, build, train on the sample, predict, write a report
+# make check       unit tests, command tests, fuzz corpora, layer check (installs what it needs)
+# make check-long  sanitizers, allocation faults, reference sets under $CDMPP_DATA
+# make results     regenerate docs/results.md from the data sets
+# make bench       speed and memory figures
+# make fuzz        every fuzz target for FUZZ_S seconds each (clang)
+# make deps        apt packages;  make install PREFIX=/usr/local DESTDIR=
+# make help        this text;     V=1 shows commands, MODE=san|tsan|fault|cov other builds
+.DEFAULT_GOAL := all
+V ?= 0
+Q := $(if $(filter 1,$(V)),,@)
+
+MODE ?= release
+B ?= build/$(MODE)
+CC = gcc
+PREFIX ?= /usr/local
+DESTDIR ?=
+WARN := -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
+        -Wmissing-prototypes -Wvla -Wdouble-promotion -Wcast-qual -Werror
+OPT_release := -O2 -g
+OPT_san     := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+OPT_tsan    := -O1 -g -fsanitize=thread
+OPT_fault   := -O1 -g -DCD_FAULT
+OPT_cov     := -O0 -g --coverage
+# Debian names the serial HDF5 after its flavour; other systems just hdf5.
+HDF5_PC := $(shell pkg-config --exists hdf5-serial 2>/dev/null && echo hdf5-serial || echo hdf5)
+INC     := $(shell pkg-config --cflags-only-I $(HDF5_PC) 2>/dev/null | sed 's/-I/-isystem /g')
+LIBS    := $(shell pkg-config --libs $(HDF5_PC) 2>/dev/null || echo -lhdf5) -lxgboost -lyaml -llzma -lzstd -lz -lpthread -lm
+CFLAGS  := $(WARN) $(OPT_$(MODE)) -ffp-contract=off -fvisibility=hidden -fPIC -I. $(INC) -D_GNU_SOURCE $(EXTRA)
+LDFLAGS := $(filter -fsanitize% --coverage,$(OPT_$(MODE)))
+
+# A new .c file needs no edit here: main_<x>.c becomes cdmpp-<x>, the rest the library.
+DIRS := base features dataset learner predictor profiler
+SRC  := $(wildcard $(DIRS:=/*.c))
+MAIN := $(filter %/main_extract.c %/main_train.c %/main_predict.c,$(SRC))
+LIBO := $(patsubst %.c,$(B)/%.o,$(filter-out $(MAIN),$(SRC)))
+BIN  := $(foreach m,$(MAIN),$(B)/cdmpp-$(patsubst main_%.c,%,$(notdir $(m))))
+TEST := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard $(DIRS:%=tests/%/test_*.c)))
+
+.PHONY: all deps quickstart check check-long unit cli layers regress fuzz bench results install clean help
+all: $(B)/libcdmpp.a $(B)/libcdmpp.so $(BIN)
+
+$(B)/%.o: %.c
+	@mkdir -p $(@D)
+	@echo "  CC    $<"
+	$(Q)$(CC) $(CFLAGS) -MMD -MP -c $< -o $@
+
+$(B)/libcdmpp.a: $(LIBO)
+	@echo "  AR    $@"
+	$(Q)rm -f $@ && ar rcs $@ $^
+
+$(B)/libcdmpp.so: $(LIBO)
+	@echo "  LD    $@"
+	$(Q)$(CC) -shared -Wl,-soname,libcdmpp.so.0 $(LDFLAGS) -o $@ $^ $(LIBS)
+
+define cmd
+$(B)/cdmpp-$(patsubst main_%.c,%,$(notdir $(1))): $(B)/$(1:.c=.o) $(B)/libcdmpp.a
+	@echo "  LD    $$@"
+	$$(Q)$$(CC) $$(LDFLAGS) -o $$@ $$^ $$(LIBS)
+endef
+$(foreach m,$(MAIN),$(eval $(call cmd,$(m))))
+
+$(B)/tests/%: tests/%.c $(B)/libcdmpp.a
+	@mkdir -p $(@D)
+	@echo "  TEST  $<"
+	$(Q)$(CC) $(CFLAGS) -Itests/support -MMD -MP $< $(B)/libcdmpp.a $(LDFLAGS) -lcmocka $(LIBS) -o $@
+
+unit: $(TEST)
+	@for t in $(TEST); do $$t || exit 1; done
+cli: $(BIN)
+	@B=$(B) sh tests/cli/run.sh
+layers:
+	@scripts/layers.sh
+
+FUZZ := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_S ?= 60
+fuzz:
+	$(Q)FUZZ_S=$(FUZZ_S) INC="$(INC)" LIBS="$(LIBS)" SRC="$(filter-out $(MAIN),$(SRC))" scripts/fuzz.sh $(FUZZ)
+# The same targets without an engine: replay the seed corpora.
+$(B)/fuzz/%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(B)/libcdmpp.a
+	@mkdir -p $(@D)
+	@echo "  FUZZ  $<"
+	$(Q)$(CC) $(CFLAGS) tests/fuzz/fuzz_$*.c tests/fuzz/replay.c $(B)/libcdmpp.a $(LDFLAGS) $(LIBS) -o $@
+regress: $(FUZZ:%=$(B)/fuzz/%)
+	@for t in $(FUZZ); do $(B)/fuzz/$$t tests/fuzz/seeds/$$t || exit 1; done
+
+clean: ; rm -rf build
+help:  ; @sed -n 's/^# //p' Makefile | head -10
+-include $(patsubst %.c,$(B)/%.d,$(SRC)) $(TEST:=.d)

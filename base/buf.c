@@ -1,0 +1,64 @@
+#include "base/buf.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static bool reserve(cd_buf *b, size_t more) {
+    if (b->oom) return false;
+    if (b->cap - b->n > more) return true;
+    size_t cap = b->cap ? b->cap : 256;
+    while (cap - b->n <= more) cap *= 2;
+    char *p = cd_realloc(b->p, b->n, cap);
+    if (!p) {
+        b->oom = true;
+        return false;
+    }
+    b->p = p;
+    b->cap = cap;
+    return true;
+}
+
+void cd_buf_put(cd_buf *b, const char *p, size_t n) {
+    if (!reserve(b, n)) return;
+    if (n) memcpy(b->p + b->n, p, n);
+    b->n += n;
+    b->p[b->n] = '\0';
+}
+
+void cd_buf_puts(cd_buf *b, const char *s) { cd_buf_put(b, s, strlen(s)); }
+
+void cd_buf_putf(cd_buf *b, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    const int n = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    if (n < 0 || !reserve(b, (size_t)n)) return;
+    va_start(ap, fmt);
+    vsnprintf(b->p + b->n, b->cap - b->n, fmt, ap);
+    va_end(ap);
+    b->n += (size_t)n;
+}
+
+void cd_buf_put_json_str(cd_buf *b, const char *p, size_t n) {
+    cd_buf_puts(b, "\"");
+    for (size_t i = 0; i < n; i++) {
+        const unsigned char c = (unsigned char)p[i];
+        if (c == '"' || c == '\\') cd_buf_putf(b, "\\%c", c);
+        else if (c == '\n') cd_buf_puts(b, "\\n");
+        else if (c == '\r') cd_buf_puts(b, "\\r");
+        else if (c == '\t') cd_buf_puts(b, "\\t");
+        else if (c < ' ') cd_buf_putf(b, "\\u%04x", c);
+        else cd_buf_put(b, p + i, 1);
+    }
+    cd_buf_puts(b, "\"");
+}
+
+void cd_buf_clear(cd_buf *b) {
+    b->n = 0;
+    if (b->p) b->p[0] = '\0';
+}
+
+void cd_buf_free(cd_buf *b) {
+    cd_free(b->p);
+    *b = (cd_buf){0};
+}

@@ -1,0 +1,25 @@
+/* buf -- a growing text buffer with a sticky out-of-memory flag.
+ *
+ * Append freely, then check `oom` once. Always NUL-terminated when p != NULL. */
+#ifndef CD_BUF_H
+#define CD_BUF_H
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/mem.h"
+
+typedef struct cd_buf {
+    char *p;
+    size_t n, cap;
+    bool oom;
+} cd_buf;
+
+void cd_buf_put(cd_buf *b, const char *p, size_t n);
+void cd_buf_puts(cd_buf *b, const char *s);
+void cd_buf_putf(cd_buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* "..." with JSON escapes. */
+void cd_buf_put_json_str(cd_buf *b, const char *p, size_t n);
+void cd_buf_clear(cd_buf *b); /* keeps the memory */
+void cd_buf_free(cd_buf *b);
+#endif

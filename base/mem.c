@@ -1,0 +1,42 @@
+#include "base/mem.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifdef CD_FAULT
+static long fail_at = -1, live;
+
+void cd_mem_fail_at(long k) { fail_at = k; }
+long cd_mem_live(void) { return live; }
+
+void *cd_malloc(size_t n) {
+    if (fail_at == 0) return NULL;
+    if (fail_at > 0) fail_at--;
+    void *p = malloc(n ? n : 1);
+    if (p) live++;
+    return p;
+}
+
+void cd_free(void *p) {
+    if (p) live--;
+    free(p);
+}
+#else
+void *cd_malloc(size_t n) { return malloc(n ? n : 1); }
+void cd_free(void *p) { free(p); }
+#endif
+
+void *cd_calloc(size_t n, size_t size) {
+    if (size && n > SIZE_MAX / size) return NULL;
+    void *p = cd_malloc(n * size);
+    return p ? memset(p, 0, n * size) : NULL;
+}
+
+void *cd_realloc(void *p, size_t old, size_t n) {
+    void *q = cd_malloc(n);
+    if (!q) return NULL;
+    if (p) memcpy(q, p, old < n ? old : n);
+    cd_free(p);
+    return q;
+}

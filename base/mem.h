@@ -1,0 +1,22 @@
+/* mem -- the only door to the heap, so that tests can close it.
+ *
+ * Under CD_FAULT, cd_mem_fail_at(k) makes the k-th allocation from now (0-based)
+ * and all later ones fail; a negative k turns that off. */
+#ifndef CD_MEM_H
+#define CD_MEM_H
+#include <stddef.h>
+
+/* Ownership marks for prototypes; they expand to nothing. */
+#define CD_GIVE /* caller owns the result                       */
+#define CD_TAKE /* callee owns the argument from now on          */
+#define CD_KEEP /* borrowed: valid only while its owner lives    */
+
+CD_GIVE void *cd_malloc(size_t n);                       /* NULL when out of memory  */
+CD_GIVE void *cd_calloc(size_t n, size_t size);          /* zeroed; NULL on overflow */
+CD_GIVE void *cd_realloc(CD_TAKE void *p, size_t old, size_t n); /* p stays valid on NULL; `old` bytes are kept */
+void cd_free(CD_TAKE void *p);                           /* NULL is fine             */
+#ifdef CD_FAULT
+void cd_mem_fail_at(long k);
+long cd_mem_live(void); /* blocks not yet freed */
+#endif
+#endif

@@ -1,0 +1,85 @@
+/* cdmpp -- predict the latency of a tensor program on a device, from C.
+ *
+ * The whole public surface. Everything declared here starts with cdmpp_ or
+ * CDMPP_; nothing else in this repository is meant to be linked against.
+ *
+ *   cdmpp_tasks    the compute definitions that records refer to; read-only
+ *                  once loaded, share it between threads.
+ *   cdmpp_model    immutable after load; share it between threads.
+ *   cdmpp_scratch  one per thread; holds the memory a prediction needs.
+ *
+ * Units: every latency is in seconds, every size in bytes, every work count in
+ * operations. A name says otherwise when it is otherwise.
+ * The library never prints, never exits and starts no thread by itself.
+ */
+#ifndef CDMPP_H
+#define CDMPP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define CDMPP_VERSION "0.1.0"
+
+#if defined(__GNUC__)
+#define CDMPP_API __attribute__((visibility("default")))
+#else
+#define CDMPP_API
+#endif
+
+/* One row per failure kind: X(name, exit code of the command, default text).
+ * The enum, the names, the texts and the exit codes all come from here.
+ * Exit code 3 ("done, some items failed") is not an error of one call: the
+ * commands use it when lines were skipped. */
+#define CDMPP_STATUS_MAP(X)                                            \
+    X(OK, 0, "ok")                                                     \
+    X(EUSAGE, 2, "bad command line")                                   \
+    X(EPARSE, 4, "malformed input")                                    \
+    X(ESCHEMA, 4, "well-formed input with a wrong or missing key")     \
+    X(ERANGE, 4, "value outside its allowed range")                    \
+    X(EUNSUPPORTED, 4, "valid input that this version does not know")  \
+    X(ENOTASK, 4, "record of a task that no task file defines")        \
+    X(EINVALID, 4, "schedule that does not fit its task")              \
+    X(EREJECTED, 4, "program breaks a limit of its target")            \
+    X(EMODEL, 5, "model and input do not fit each other")              \
+    X(EIO, 1, "cannot read or write a file")                           \
+    X(ENOMEM, 1, "out of memory")                                      \
+    X(ENUMERIC, 1, "not a finite number")                              \
+    X(EBACKEND, 6, "a library or device that is needed is missing")    \
+    X(EINTERRUPTED, 130, "interrupted")
+
+typedef enum cdmpp_status {
+#define CDMPP_X(name, exitcode, text) CDMPP_##name,
+    CDMPP_STATUS_MAP(CDMPP_X)
+#undef CDMPP_X
+    CDMPP_STATUS_COUNT
+} cdmpp_status;
+
+/* Where and why something failed. Owned by the caller, never allocated:
+ * declare one on the stack and pass its address. NULL means "I don't care". */
+typedef struct cdmpp_err {
+    cdmpp_status code;
+    long line;       /* 1-based line of the input; 0 if not about a line   */
+    char path[192];  /* input file, tail kept when too long; "" if none    */
+    char key[96];    /* dotted path inside the line: "i[1][1][4]"          */
+    char msg[224];   /* what was expected and what was found               */
+    const char *src; /* our own source location, for bug reports           */
+    int src_line;
+} cdmpp_err;
+
+/* Render "path:line: key: msg [NAME]" into buf (n bytes), always
+ * NUL-terminated. Returns buf. */
+CDMPP_API char *cdmpp_err_format(const cdmpp_err *err, char *buf, size_t n);
+/* "EPARSE" for CDMPP_EPARSE; never NULL. */
+CDMPP_API const char *cdmpp_status_name(cdmpp_status st);
+/* The exit code that a command gives for `st`. */
+CDMPP_API int cdmpp_exit_code(cdmpp_status st);
+CDMPP_API const char *cdmpp_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

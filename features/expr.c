@@ -1,0 +1,350 @@
+#include "features/expr.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define SLOT_MIN 1024U
+
+static const struct {
+    const char *text;
+    int arity;
+} op_tab[CD_OP_COUNT] = {
+#define CD_X(name, text, arity) [CD_##name] = {text, arity},
+    CD_OP_MAP(CD_X)
+#undef CD_X
+};
+
+const char *cd_op_name(cd_op o) { return o < CD_OP_COUNT ? op_tab[o].text : "?"; }
+
+int64_t cd_floordiv(int64_t a, int64_t b) {
+    if (b == -1) return a == INT64_MIN ? INT64_MAX : -a;
+    const int64_t q = a / b;
+    return q - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+int64_t cd_floormod(int64_t a, int64_t b) {
+    if (b == -1) return 0;
+    const int64_t r = a % b;
+    return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
+
+/* ---- types ---- */
+
+static const struct {
+    const char *name;
+    unsigned kind;
+} kind_tab[] = {{"int", CD_T_INT}, {"uint", CD_T_UINT}, {"float", CD_T_FLOAT}, {"bfloat", CD_T_BFLOAT}};
+
+bool cd_dtype_parse(const char *s, size_t n, cd_dtype *out) {
+    if (n == 4 && !memcmp(s, "bool", 4)) return *out = CD_BOOL, true;
+    if (n == 6 && !memcmp(s, "handle", 6)) return *out = CD_DTYPE(CD_T_HANDLE, 64), true;
+    for (size_t k = 0; k < sizeof kind_tab / sizeof *kind_tab; k++) {
+        const size_t m = strlen(kind_tab[k].name);
+        if (n <= m || n > m + 2 || memcmp(s, kind_tab[k].name, m) != 0) continue;
+        unsigned bits = 0;
+        for (size_t i = m; i < n; i++) {
+            if (s[i] < '0' || s[i] > '9') return false;
+            bits = bits * 10 + (unsigned)(s[i] - '0');
+        }
+        if (bits == 0 || bits > 64) return false;
+        return *out = CD_DTYPE(kind_tab[k].kind, bits), true;
+    }
+    return false;
+}
+
+const char *cd_dtype_format(cd_dtype t, char *buf, size_t n) {
+    if (t == CD_BOOL) snprintf(buf, n, "bool");
+    else if (cd_dtype_kind(t) == CD_T_HANDLE) snprintf(buf, n, "handle");
+    else
+        for (size_t k = 0; k < sizeof kind_tab / sizeof *kind_tab; k++)
+            if (kind_tab[k].kind == cd_dtype_kind(t)) snprintf(buf, n, "%s%u", kind_tab[k].name, cd_dtype_bits(t));
+    return buf;
+}
+
+/* ---- the pool ---- */
+
+cdmpp_status cd_pool_init(cd_pool *p, const cd_pool *base, cdmpp_err *err) {
+    *p = (cd_pool){0};
+    p->cap = SLOT_MIN;
+    p->slot = cd_calloc(p->cap, sizeof *p->slot);
+    p->stamp = cd_calloc(p->cap, sizeof *p->stamp);
+    if (!p->slot || !p->stamp) {
+        cd_pool_free(p);
+        return CD_FAIL(err, ENOMEM, "expression pool");
+    }
+    cd_pool_reset(p, base);
+    return CDMPP_OK;
+}
+
+void cd_pool_reset(cd_pool *p, const cd_pool *base) {
+    cd_arena_reset(&p->arena);
+    p->base = base;
+    p->used = 0;
+    p->n = base ? base->n : 0;
+    p->n_var = base ? base->n_var : 0;
+    if (++p->epoch == 0) { /* wrapped: old stamps would look fresh */
+        memset(p->stamp, 0, p->cap * sizeof *p->stamp);
+        p->epoch = 1;
+    }
+}
+
+void cd_pool_freeze(cd_pool *p) { p->frozen = true; }
+
+void cd_pool_free(cd_pool *p) {
+    cd_free(p->slot);
+    cd_free(p->stamp);
+    cd_arena_free(&p->arena);
+    *p = (cd_pool){0};
+}
+
+static uint32_t mix(uint32_t h, uint32_t v) {
+    h ^= v;
+    h *= 0x9E3779B1U;
+    return h ^ h >> 15;
+}
+
+static uint32_t mix64(uint32_t h, uint64_t v) { return mix(mix(h, (uint32_t)v), (uint32_t)(v >> 32)); }
+
+static uint64_t double_bits(double f) {
+    uint64_t u;
+    memcpy(&u, &f, sizeof u);
+    return u;
+}
+
+static uint32_t str_hash(const char *s) {
+    uint32_t h = 5381;
+    for (; *s; s++) h = mix(h, (unsigned char)*s);
+    return h;
+}
+
+static bool has_name(uint8_t op) { return op == CD_CALL || op == CD_STR; }
+
+/* Hash of everything but id and hash itself. */
+static uint32_t hash_of(const cd_expr *e, const cd_expr *const *a) {
+    uint32_t h = mix(e->op * 0x85EBCA6BU, (uint32_t)e->type << 16 | e->n);
+    if (has_name(e->op)) h = mix(h, str_hash(e->u.name));
+    else if (e->op == CD_FLOAT) h = mix64(h, double_bits(e->u.f));
+    else h = mix64(h, (uint64_t)e->u.i);
+    for (uint32_t i = 0; i < e->n; i++) h = mix(h, a[i]->id);
+    return h;
+}
+
+static bool same(const cd_expr *x, const cd_expr *e, const cd_expr *const *a) {
+    if (x->hash != e->hash || x->op != e->op || x->type != e->type || x->n != e->n) return false;
+    if (has_name(e->op)) {
+        if (strcmp(x->u.name, e->u.name) != 0) return false;
+    } else if (e->op == CD_FLOAT) {
+        if (double_bits(x->u.f) != double_bits(e->u.f)) return false;
+    } else if (x->u.i != e->u.i) {
+        return false;
+    }
+    for (uint32_t i = 0; i < e->n; i++)
+        if (x->a[i] != a[i]) return false;
+    return true;
+}
+
+static const cd_expr *lookup(const cd_pool *p, const cd_expr *e, const cd_expr *const *a, uint32_t *at) {
+    uint32_t i = e->hash & (p->cap - 1);
+    for (; p->stamp[i] == p->epoch; i = (i + 1) & (p->cap - 1))
+        if (same(p->slot[i], e, a)) return p->slot[i];
+    *at = i;
+    return NULL;
+}
+
+static bool grow(cd_pool *p) {
+    const uint32_t cap = p->cap * 2;
+    const cd_expr **slot = cd_calloc(cap, sizeof *slot);
+    uint32_t *stamp = cd_calloc(cap, sizeof *stamp);
+    if (!slot || !stamp) {
+        cd_free(slot);
+        cd_free(stamp);
+        return false;
+    }
+    for (uint32_t i = 0; i < p->cap; i++) {
+        if (p->stamp[i] != p->epoch) continue;
+        uint32_t k = p->slot[i]->hash & (cap - 1);
+        while (stamp[k]) k = (k + 1) & (cap - 1);
+        slot[k] = p->slot[i];
+        stamp[k] = 1;
+    }
+    cd_free(p->slot);
+    cd_free(p->stamp);
+    p->slot = slot;
+    p->stamp = stamp;
+    p->cap = cap;
+    p->epoch = 1;
+    return true;
+}
+
+static const char *copy_name(cd_pool *p, const char *s) {
+    const size_t n = strlen(s) + 1;
+    char *z = cd_arena_alloc(&p->arena, n, 1);
+    return z ? memcpy(z, s, n) : NULL;
+}
+
+static uint8_t flags_of(const cd_expr *e, const cd_expr *const *a) {
+    unsigned f = e->flags;
+    if (e->op == CD_LOAD) f |= CD_EXPR_HAS_LOAD;
+    if (e->op == CD_VAR) f |= CD_EXPR_HAS_VAR;
+    for (uint32_t i = 0; i < e->n; i++) f |= a[i]->flags & (CD_EXPR_HAS_LOAD | CD_EXPR_HAS_VAR);
+    return (uint8_t)f;
+}
+
+/* The interned node equal to (*e, a). `e` is a header without operands. */
+static const cd_expr *intern(cd_pool *p, cd_expr *e, const cd_expr *const *a) {
+    bool in_base = p->base != NULL;
+    for (uint32_t i = 0; i < e->n; i++) {
+        if (!a[i]) return NULL;
+        in_base = in_base && a[i]->id < p->base->n;
+    }
+    e->hash = hash_of(e, a);
+    uint32_t at;
+    const cd_expr *x = in_base ? lookup(p->base, e, a, &at) : NULL;
+    if (!x) x = lookup(p, e, a, &at);
+    if (x) return x;
+    if (p->frozen) return NULL;
+    if (p->used * 2 >= p->cap) {
+        if (!grow(p)) return NULL;
+        lookup(p, e, a, &at);
+    }
+    cd_expr *n = cd_arena_alloc(&p->arena, 1, sizeof *n + e->n * sizeof *a);
+    if (!n) return NULL;
+    *n = *e;
+    for (uint32_t i = 0; i < e->n; i++) n->a[i] = a[i];
+    if (has_name(n->op) && !(n->u.name = copy_name(p, e->u.name))) return NULL;
+    n->flags = flags_of(e, a);
+    n->id = p->n++;
+    p->slot[at] = n;
+    p->stamp[at] = p->epoch;
+    p->used++;
+    return n;
+}
+
+/* ---- constructors ---- */
+
+static int64_t wrap(cd_dtype t, int64_t v) {
+    const unsigned bits = cd_dtype_bits(t);
+    if (bits >= 64) return v;
+    const uint64_t mask = ((uint64_t)1 << bits) - 1, u = (uint64_t)v & mask;
+    if (cd_dtype_kind(t) == CD_T_INT && u >> (bits - 1)) return (int64_t)(u | ~mask);
+    return (int64_t)u;
+}
+
+const cd_expr *cd_new_int(cd_pool *p, cd_dtype t, int64_t v) {
+    cd_expr e = {.op = CD_INT, .type = t, .u.i = wrap(t, v)};
+    return intern(p, &e, NULL);
+}
+
+const cd_expr *cd_new_float(cd_pool *p, cd_dtype t, double v) {
+    cd_expr e = {.op = CD_FLOAT, .type = t, .u.f = v};
+    return intern(p, &e, NULL);
+}
+
+const cd_expr *cd_new_str(cd_pool *p, const char *s) {
+    cd_expr e = {.op = CD_STR, .type = CD_DTYPE(CD_T_HANDLE, 64), .u.name = s};
+    return intern(p, &e, NULL);
+}
+
+const cd_expr *cd_new_var(cd_pool *p, cd_dtype t, uint32_t number) {
+    cd_expr e = {.op = CD_VAR, .type = t, .u.i = number};
+    return intern(p, &e, NULL);
+}
+
+const cd_expr *cd_new_bin(cd_pool *p, cd_op op, const cd_expr *a, const cd_expr *b) {
+    if (!a || !b) return NULL;
+    cd_expr e = {.op = (uint8_t)op, .type = cd_op_is_arith(op) ? a->type : CD_BOOL, .n = 2};
+    return intern(p, &e, (const cd_expr *const[]){a, b});
+}
+
+const cd_expr *cd_new_not(cd_pool *p, const cd_expr *a) {
+    cd_expr e = {.op = CD_NOT, .type = CD_BOOL, .n = 1};
+    return intern(p, &e, &a);
+}
+
+const cd_expr *cd_new_select(cd_pool *p, const cd_expr *c, const cd_expr *t, const cd_expr *f) {
+    if (!t) return NULL;
+    cd_expr e = {.op = CD_SELECT, .type = t->type, .n = 3};
+    return intern(p, &e, (const cd_expr *const[]){c, t, f});
+}
+
+const cd_expr *cd_new_cast(cd_pool *p, cd_dtype t, const cd_expr *a) {
+    cd_expr e = {.op = CD_CAST, .type = t, .n = 1};
+    return intern(p, &e, &a);
+}
+
+/* Operators that TVM registers with an effect beyond a pure value; every other
+ * operator of a DAG is pure or an annotation (src/tir/op). */
+static bool call_is_pure(const char *name) {
+    static const char *const effect[] = {"call_extern", "call_cpacked", "call_packed", "tvm_call_packed",
+        "tvm_call_cpacked", "tvm_thread_allreduce", "atomic_add", "tvm_storage_sync", "call_llvm_intrin",
+        "call_spirv_intrin", "tvm_throw_last_error", "tvm_context_id", "tvm_warp_shuffle", "prefetch",
+        "ret", "thread_return", "assume", "TVMBackendAllocWorkspace", "TVMBackendFreeWorkspace"};
+    for (size_t i = 0; i < sizeof effect / sizeof *effect; i++)
+        if (!strcmp(name, effect[i])) return false;
+    return true;
+}
+
+const cd_expr *cd_new_call(cd_pool *p, cd_dtype t, const char *name, const cd_expr *const *a, uint32_t n) {
+    cd_expr e = {.op = CD_CALL, .type = t, .n = n, .u.name = name, .flags = call_is_pure(name) ? CD_EXPR_PURE : 0};
+    return intern(p, &e, a);
+}
+
+const cd_expr *cd_new_load(cd_pool *p, cd_dtype t, uint32_t tensor, const cd_expr *const *a, uint32_t n) {
+    cd_expr e = {.op = CD_LOAD, .type = t, .n = n, .u.i = tensor};
+    return intern(p, &e, a);
+}
+
+const cd_expr *cd_new_like(cd_pool *p, const cd_expr *e, const cd_expr *const *a) {
+    bool equal = true;
+    for (uint32_t i = 0; i < e->n; i++) {
+        if (!a[i]) return NULL;
+        equal = equal && a[i] == e->a[i];
+    }
+    if (equal) return e;
+    cd_expr h = *e;
+    h.flags &= CD_EXPR_PURE;
+    if (cd_op_is_arith((cd_op)e->op)) h.type = a[0]->type;
+    if (e->op == CD_SELECT) h.type = a[1]->type;
+    return intern(p, &h, a);
+}
+
+/* ---- walks ---- */
+
+typedef struct {
+    cd_pool *pool;
+    cd_subst_fn fn;
+    void *ctx;
+    const cd_expr **memo; /* direct-mapped: key and value side by side */
+} mapper;
+enum { MEMO = 256 };
+
+static const cd_expr *map(mapper *m, const cd_expr *e) {
+    if (e->op == CD_VAR) return m->fn(m->ctx, e);
+    if (e->n == 0) return e->op == CD_LOAD ? m->fn(m->ctx, e) : e;
+    if (!(e->flags & (CD_EXPR_HAS_VAR | CD_EXPR_HAS_LOAD))) return e;
+    const cd_expr **slot = m->memo + 2 * (e->id % MEMO);
+    if (slot[0] == e) return slot[1];
+    const cd_expr *small[8], **a = small;
+    if (e->n > 8 && !(a = cd_arena_alloc(&m->pool->arena, e->n, sizeof *a))) return NULL;
+    for (uint32_t i = 0; i < e->n; i++)
+        if (!(a[i] = map(m, e->a[i]))) return NULL;
+    const cd_expr *r = cd_new_like(m->pool, e, a);
+    if (r && e->op == CD_LOAD) r = m->fn(m->ctx, r);
+    slot[0] = e;
+    slot[1] = r;
+    return r;
+}
+
+const cd_expr *cd_expr_map(cd_pool *p, cd_arena *scratch, const cd_expr *e, cd_subst_fn fn, void *ctx) {
+    if (!e || e->n == 0 ? !e || (e->op != CD_VAR && e->op != CD_LOAD) : !(e->flags & (CD_EXPR_HAS_VAR | CD_EXPR_HAS_LOAD)))
+        return e;
+    mapper m = {p, fn, ctx, CD_NEWN(scratch, const cd_expr *, 2 * MEMO)};
+    return m.memo ? map(&m, e) : NULL;
+}
+
+bool cd_expr_visit(const cd_expr *e, cd_visit_fn fn, void *ctx) {
+    if (!fn(ctx, e)) return false;
+    for (uint32_t i = 0; i < e->n; i++)
+        if (!cd_expr_visit(e->a[i], fn, ctx)) return false;
+    return true;
+}

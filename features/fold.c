@@ -1,0 +1,125 @@
+/* TVM's folding operators: what happens the moment `a + b` is written. */
+#include <math.h>
+#include <stddef.h>
+
+#include "features/expr.h"
+
+static bool lit(const cd_expr *e) { return e->op == CD_INT || e->op == CD_FLOAT; }
+static double val(const cd_expr *e) { return e->op == CD_FLOAT ? e->u.f : (double)e->u.i; }
+static bool is(const cd_expr *e, double v) { return lit(e) && val(e) == v; } /* exact: v is 0 or 1 */
+
+static const cd_expr *fold_int(cd_pool *p, cd_op op, const cd_expr *a, const cd_expr *b) {
+    const int64_t x = a->u.i, y = b->u.i;
+    int64_t r;
+    switch (op) {
+    case CD_ADD: r = (int64_t)((uint64_t)x + (uint64_t)y); break;
+    case CD_SUB: r = (int64_t)((uint64_t)x - (uint64_t)y); break;
+    case CD_MUL: r = (int64_t)((uint64_t)x * (uint64_t)y); break;
+    case CD_DIV: if (y == 0) return NULL; r = y == -1 ? (int64_t)(0 - (uint64_t)x) : x / y; break;
+    case CD_MOD: if (y == 0) return NULL; r = y == -1 ? 0 : x % y; break;
+    case CD_FDIV: if (y == 0) return NULL; r = cd_floordiv(x, y); break;
+    case CD_FMOD: if (y == 0) return NULL; r = cd_floormod(x, y); break;
+    case CD_MIN: r = x < y ? x : y; break;
+    case CD_MAX: r = x > y ? x : y; break;
+    case CD_EQ: return cd_new_int(p, CD_BOOL, x == y);
+    case CD_NE: return cd_new_int(p, CD_BOOL, x != y);
+    case CD_LT: return cd_new_int(p, CD_BOOL, x < y);
+    case CD_LE: return cd_new_int(p, CD_BOOL, x <= y);
+    case CD_GT: return cd_new_int(p, CD_BOOL, x > y);
+    case CD_GE: return cd_new_int(p, CD_BOOL, x >= y);
+    default: return NULL;
+    }
+    return cd_new_int(p, a->type, r);
+}
+
+/* A float literal of type t is rounded as TVM does when it folds. */
+static const cd_expr *mk_float(cd_pool *p, cd_dtype t, double v) {
+    return cd_new_float(p, t, t == CD_F32 ? (double)(float)v : v);
+}
+
+static const cd_expr *fold_float(cd_pool *p, cd_op op, const cd_expr *a, const cd_expr *b) {
+    const double x = val(a), y = val(b);
+    switch (op) {
+    case CD_ADD: return mk_float(p, a->type, x + y);
+    case CD_SUB: return mk_float(p, a->type, x - y);
+    case CD_MUL: return mk_float(p, a->type, x * y);
+    case CD_DIV: return y != 0.0 ? mk_float(p, a->type, x / y) : NULL;
+    case CD_MIN: return cd_new_float(p, a->type, fmin(x, y));
+    case CD_MAX: return cd_new_float(p, a->type, fmax(x, y));
+    case CD_EQ: return cd_new_int(p, CD_BOOL, x == y);
+    case CD_NE: return cd_new_int(p, CD_BOOL, x != y);
+    case CD_LT: return cd_new_int(p, CD_BOOL, x < y);
+    case CD_LE: return cd_new_int(p, CD_BOOL, x <= y);
+    case CD_GT: return cd_new_int(p, CD_BOOL, x > y);
+    case CD_GE: return cd_new_int(p, CD_BOOL, x >= y);
+    default: return NULL;
+    }
+}
+
+static const cd_expr *fold_identity(cd_op op, const cd_expr *a, const cd_expr *b, cd_pool *p) {
+    switch (op) {
+    case CD_ADD: return is(a, 0) ? b : is(b, 0) ? a : NULL;
+    case CD_SUB: return is(b, 0) ? a : NULL;
+    case CD_MUL: return is(a, 1) || is(b, 0) ? b : is(b, 1) || is(a, 0) ? a : NULL;
+    case CD_DIV:
+    case CD_FDIV: return is(a, 0) || is(b, 1) ? a : NULL;
+    case CD_MOD:
+    case CD_FMOD: return a->op == CD_INT && is(a, 0) ? a : b->op == CD_INT && is(b, 1) ? cd_new_int(p, a->type, 0) : NULL;
+    case CD_MIN:
+    case CD_MAX: return a == b ? a : NULL;
+    case CD_AND: return a->op == CD_INT ? (a->u.i ? b : a) : b->op == CD_INT ? (b->u.i ? a : b) : NULL;
+    case CD_OR: return a->op == CD_INT ? (a->u.i ? a : b) : b->op == CD_INT ? (b->u.i ? b : a) : NULL;
+    default: return NULL;
+    }
+}
+
+const cd_expr *cd_fold_bin(cd_pool *p, cd_op op, const cd_expr *a, const cd_expr *b) {
+    if (op != CD_AND && op != CD_OR) {
+        if (a->op == CD_INT && b->op == CD_INT) {
+            const cd_expr *r = fold_int(p, op, a, b);
+            if (r) return r;
+        } else if (a->op == CD_FLOAT && b->op == CD_FLOAT) {
+            const cd_expr *r = fold_float(p, op, a, b);
+            if (r) return r;
+        }
+    }
+    return fold_identity(op, a, b, p);
+}
+
+/* TVM promotes the narrower operand before it builds a binary node. */
+static void match_types(cd_pool *p, const cd_expr **a, const cd_expr **b) {
+    const cd_dtype s = (*a)->type, t = (*b)->type;
+    if (s == t) return;
+    const bool fs = cd_dtype_is_float(s), ft = cd_dtype_is_float(t);
+    if (fs != ft) {
+        if (fs) *b = cd_mk_cast(p, s, *b);
+        else *a = cd_mk_cast(p, t, *a);
+    } else if (cd_dtype_bits(s) < cd_dtype_bits(t) ||
+               (cd_dtype_bits(s) == cd_dtype_bits(t) && cd_dtype_kind(t) == CD_T_INT && !fs)) {
+        *a = cd_mk_cast(p, t, *a);
+    } else {
+        *b = cd_mk_cast(p, s, *b);
+    }
+}
+
+const cd_expr *cd_mk_bin(cd_pool *p, cd_op op, const cd_expr *a, const cd_expr *b) {
+    if (!a || !b) return NULL;
+    match_types(p, &a, &b);
+    if (!a || !b) return NULL;
+    const cd_expr *r = cd_fold_bin(p, op, a, b);
+    return r ? r : cd_new_bin(p, op, a, b);
+}
+
+const cd_expr *cd_mk_not(cd_pool *p, const cd_expr *a) {
+    if (!a) return NULL;
+    return a->op == CD_INT ? cd_new_int(p, CD_BOOL, !a->u.i) : cd_new_not(p, a);
+}
+
+const cd_expr *cd_mk_cast(cd_pool *p, cd_dtype t, const cd_expr *a) {
+    if (!a || a->type == t) return a;
+    if (a->op == CD_INT && !cd_dtype_is_float(t)) return cd_new_int(p, t, t == CD_BOOL ? a->u.i != 0 : a->u.i);
+    if (a->op == CD_INT) return cd_new_float(p, t, (double)a->u.i);
+    if (a->op == CD_FLOAT && cd_dtype_is_float(t)) return cd_new_float(p, t, a->u.f);
+    if (a->op == CD_FLOAT && fabs(a->u.f) < 9e18) return cd_new_int(p, t, (int64_t)a->u.f);
+    return cd_new_cast(p, t, a);
+}

@@ -1,0 +1,43 @@
+/* program -- the facade of features/: one record in, rows and tree out.
+ *
+ *   record + task -> schedule -> bounds -> loop nest (ast) -> rows
+ *
+ * One cd_program per thread; everything it returns lives until the next build
+ * or free. After warm-up a build touches no heap. */
+#ifndef CD_PROGRAM_H
+#define CD_PROGRAM_H
+#include "features/record.h"
+#include "features/task.h"
+
+#define CD_N_COL 164 /* columns of a row; names in leaf_cols.def */
+
+typedef struct cd_program cd_program;
+
+typedef struct cd_rows {
+    uint32_t n_row;
+    const float *row;           /* (n_row, CD_N_COL) row-major: one per written buffer, TVM's order (spec 6.6) */
+    /* The compact AST (spec cdmpp.md 2.1). Leaves = buffer stores in pre-order. */
+    uint32_t n_leaf;
+    const float *leaf;          /* (n_leaf, CD_N_COL): features of each store, allocation columns filled in */
+    const int32_t *leaf_node;   /* (n_leaf) pre-order number of the leaf, root = 0 */
+    const int32_t *leaf_row;    /* (n_leaf) row of the same buffer */
+    uint32_t n_tree;
+    const int32_t *tree;        /* (n_tree) pre-order ids, -1 after the last child of every node */
+    /* Loops on the path to each leaf, outermost first, flat with offsets. */
+    const int32_t *path_ptr;    /* (n_leaf + 1) into path_* */
+    const int64_t *path_extent; /* trip count */
+    const uint8_t *path_kind;   /* cd_loop_kind, see ast.h */
+} cd_rows;
+
+cdmpp_status cd_program_new(CD_GIVE cd_program **out, cdmpp_err *err);
+void cd_program_free(cd_program *p); /* NULL is fine */
+
+/* Replay the record's steps on its task and extract. Errors: EINVALID (steps
+ * do not fit the task), EREJECTED (breaks a limit of the GPU: TVM gives no
+ * features either), EUNSUPPORTED, ENOMEM. */
+cdmpp_status cd_program_build(cd_program *p, const cd_task *task, const cd_record *r, cd_rows *out, cdmpp_err *err);
+
+/* The loop nest of the last build, as a TVM user would recognise it. */
+struct cd_buf;
+cdmpp_status cd_program_print(const cd_program *p, struct cd_buf *out, cdmpp_err *err);
+#endif

@@ -1,0 +1,72 @@
+/* record -- one line of an Ansor/TenSet measure log <-> struct.
+ *
+ *   {"i": [[key, target, [8 ints], host, layout, [names]], [[], [STEP, ...]]],
+ *    "r": [[seconds, ...], error, total_s, timestamp], "v": "v0.6"}
+ *
+ * Versions v0.2 to v0.6 (spec 1). A step is kept as numbers: steps of all 14
+ * kinds fit one struct, see cd_step. Text is borrowed from the line. */
+#ifndef CD_RECORD_H
+#define CD_RECORD_H
+#include "base/json.h"
+#include "features/task.h"
+
+/* X(code, argument signature after the stage id):
+ *   i integer   l list of integers   s string */
+#define CD_STEP_MAP(X)                                                        \
+    X(AN, "ii") X(FU, "l") X(PR, "is") X(RE, "l") X(SP, "iili") X(FSP, "iii") \
+    X(FFSP, "ilii") X(SA, "iii") X(CA, "ii") X(CI, "") X(CR, "") X(CHR, "sl") \
+    X(CHW, "s") X(RF, "ii")
+
+typedef enum cd_step_kind {
+#define CD_X(code, sig) CD_STEP_##code,
+    CD_STEP_MAP(CD_X)
+#undef CD_X
+    CD_STEP_COUNT
+} cd_step_kind;
+
+/* Arguments in the order of the record, integers in `i`, the list (at most one
+ * per step) in `list`, the string in `s`:
+ *   AN   i[0] iterator, i[1] annotation          FSP  i[0] iterator, i[1] source step, i[2] n_split
+ *   FU   list iterators                          FFSP i[0] iterator, list source steps, i[1] level, i[2] factor(1)/nparts(0)
+ *   PR   i[0] iterator, s pragma                 SA   i[0] iterator, i[1] factor, i[2] offset
+ *   RE   list new order                          CA   i[0] target stage, i[1] target iterator
+ *   SP   i[0] iterator, i[1] extent,             CHR  s scope, list reader stages
+ *        list lengths, i[2] inner_to_outer       CHW  s scope
+ *   CI, CR nothing                               RF   i[0] iterator, i[1] factor iterator
+ * Every integer fits int32_t. */
+typedef struct cd_step {
+    cd_step_kind kind;
+    int32_t stage;
+    int32_t i[3];
+    uint32_t n_list;
+    const int32_t *list;        /* (n_list) */
+    cd_str s;
+} cd_step;
+
+typedef struct cd_record {
+    cd_str workload_key, target, target_host;
+    bool has_hardware, has_host, has_layout, has_inputs; /* fields present in this version */
+    cd_hardware hardware;
+    int64_t layout_rewrite;
+    uint32_t n_input;
+    const cd_str *input;        /* task input names */
+    uint32_t n_step;
+    const cd_step *step;        /* (n_step) */
+    uint32_t n_cost;
+    const double *cost_s;       /* (n_cost) seconds; 1e10 marks a failed measurement */
+    int64_t error_no;           /* 0 none, 1..8 spec 1.4 */
+    double total_s;             /* building and running */
+    int64_t timestamp;          /* unix seconds */
+    cd_str version;             /* "v0.6" */
+} cd_record;
+
+/* Read one line (no newline needed). Everything *out points to lives in `a` or
+ * in the line. Errors: EPARSE, ESCHEMA, ERANGE, EUNSUPPORTED (version, step
+ * kind), ENOMEM; err->key is the path, "i[1][1][4]". */
+cdmpp_status cd_record_read(cd_arena *a, const char *line, size_t len, cd_record *out, cdmpp_err *err);
+
+/* Append the record as one line (with '\n') in TVM's own byte format. */
+struct cd_buf;
+cdmpp_status cd_record_write(struct cd_buf *out, const cd_record *r, cdmpp_err *err);
+const char *cd_step_code(cd_step_kind k);
+#endif

@@ -1,0 +1,59 @@
+/* simplify -- TVM v0.9's arithmetic analyzer and simplifier (spec 5.9).
+ *
+ *   simplify(e) = canonical(rewrite(e))
+ *
+ * The exact form of its results decides integer operation counts, regions and
+ * strides, so it follows TVM rule by rule.
+ *
+ * A workspace holds the memory and the memo tables of one thread; analyzers
+ * are cheap values on top of it: variable bindings plus active constraints.
+ * Results are memoised by (expression, analyzer context). Out of memory is
+ * sticky: functions return NULL (or a conservative answer) and cd_simp_oom
+ * tells. */
+#ifndef CD_SIMPLIFY_H
+#define CD_SIMPLIFY_H
+#include "features/expr.h"
+
+#define CD_INF INT64_MAX
+#define CD_NEG_INF (-INT64_MAX)
+
+typedef struct cd_bound {
+    int64_t lo, hi; /* inclusive; CD_NEG_INF / CD_INF when unknown */
+} cd_bound;
+
+typedef struct cd_simp cd_simp; /* workspace */
+typedef struct cd_ana cd_ana;   /* analyzer */
+
+cdmpp_status cd_simp_new(CD_KEEP cd_pool *pool, CD_GIVE cd_simp **out, cdmpp_err *err);
+void cd_simp_free(cd_simp *s);
+/* Call after cd_pool_reset: forget memos, drop all analyzers. */
+void cd_simp_reset(cd_simp *s);
+bool cd_simp_oom(const cd_simp *s);
+
+/* An analyzer without bindings, valid until cd_simp_reset. Every "fresh
+ * analyzer" of the spec may be this one: it is never bound. */
+cd_ana *cd_simp_fresh(cd_simp *s);
+/* A new analyzer of one's own, valid until cd_simp_reset. NULL: out of memory. */
+cd_ana *cd_ana_new(cd_simp *s);
+
+/* var in [min, min+extent); extent literally 1 binds var := min. A later
+ * binding of the same variable replaces the earlier one. */
+void cd_ana_bind(cd_ana *a, const cd_expr *var, const cd_expr *min, const cd_expr *extent);
+
+const cd_expr *cd_ana_simplify(cd_ana *a, const cd_expr *e);
+const cd_expr *cd_ana_rewrite(cd_ana *a, const cd_expr *e);
+const cd_expr *cd_ana_canonical(cd_ana *a, const cd_expr *e);
+cd_bound cd_ana_bound(cd_ana *a, const cd_expr *e);
+/* Non-zero literal, or simplifies to one. */
+bool cd_ana_prove(cd_ana *a, const cd_expr *cond);
+/* ge(e,k) and lt(e,k) of spec 5.9.3. */
+bool cd_ana_prove_ge(cd_ana *a, const cd_expr *e, int64_t k);
+bool cd_ana_prove_lt(cd_ana *a, const cd_expr *e, int64_t k);
+
+/* Enter a constraint (a bool expression); returns the token for leave. Strictly nested. */
+typedef struct cd_constraint {
+    uint32_t n_bound, n_literal, ctx;
+} cd_constraint;
+cd_constraint cd_ana_enter(cd_ana *a, const cd_expr *cond);
+void cd_ana_leave(cd_ana *a, cd_constraint c);
+#endif

@@ -1,0 +1,75 @@
+/* te -- a task's compute definition: a DAG of tensor-expression operators.
+ *
+ *   A[i,k]  B[k,j]            op 0, op 1   PLACEHOLDER
+ *      \     /
+ *   C(i,j) = sum_k A*B        op 2         axis i,j  raxis k  red -> combiner
+ *        |
+ *   D(i,j) = max(C, 0)        op 3         axis i,j  body[0]
+ *
+ *   (1) ops are in TVM's stage order (spec 3.1): an operator comes after every
+ *       operator it reads, and op i is stage i of the task's initial state;
+ *   (2) tensor number = first_tensor of its op + output index; LOAD nodes carry
+ *       tensor numbers; tensors are numbered in op order without gaps;
+ *   (3) every expression lives in the dag's own pool, frozen after building;
+ *   (4) shapes of tensors are literals >= 0; reduction extents may be
+ *       expressions of axis variables (adaptive pooling).
+ * Read-only after building: share it between threads. */
+#ifndef CD_TE_H
+#define CD_TE_H
+#include "features/expr.h"
+
+typedef struct cd_te_iter {
+    const cd_expr *var;         /* VAR */
+    const cd_expr *min, *extent;
+    const char *name;           /* as in the task file, e.g. "i", "rc" */
+} cd_te_iter;
+
+/* A commutative reducer: result[k] over lhs[], rhs[]; identity[k]. */
+typedef struct cd_te_reducer {
+    uint32_t n;                 /* components = outputs of the op */
+    const cd_expr *const *lhs, *const *rhs; /* (n) VAR */
+    const cd_expr *const *result, *const *identity; /* (n) */
+} cd_te_reducer;
+
+typedef struct cd_te_op {
+    const char *name, *tag;
+    bool is_placeholder;
+    bool is_output;             /* no other op reads it */
+    bool const_matrix;          /* attrs["const_matrix"]: features see the value 1.0 (spec 5.2) */
+    bool simplify_const;        /* attrs["auto_scheduler_simplify_const_tensor_indices"] present */
+    double flop_attr;           /* attrs["FLOP"], -1 when absent */
+    uint32_t n_axis, n_raxis, n_out, rank;
+    const cd_te_iter *axis, *raxis;     /* (n_axis), (n_raxis) */
+    uint32_t first_tensor;
+    const int64_t *shape;       /* (rank) of every output */
+    const cd_dtype *dtype;      /* (n_out) */
+    /* Plain: body[n_out], red NULL. Reduction: body[n_out] are the sources,
+     * combined by `red` where `cond` (NULL: always) holds. */
+    const cd_expr *const *body;
+    const cd_te_reducer *red;
+    const cd_expr *cond;
+    const cd_expr *const *init; /* Reduce.init (n_out) or NULL */
+    bool layout_free;           /* some op lists it in attrs["layout_free_placeholders"] */
+} cd_te_op;
+
+typedef struct cd_te_dag {
+    cd_arena arena;             /* owns everything below */
+    cd_pool pool;               /* frozen */
+    uint32_t n_op, n_tensor;
+    cd_te_op *op;               /* (n_op) in stage order */
+    uint32_t *tensor_op;        /* (n_tensor) tensor number -> op index */
+    uint32_t n_arg;
+    uint32_t *arg;              /* (n_arg) tensor numbers of the function's arguments, in order */
+    double flop;                /* spec 3.3; -1 when it cannot be counted */
+} cd_te_dag;
+
+void cd_te_dag_free(cd_te_dag *dag); /* NULL is fine; frees the struct too */
+
+/* Fill is_output, tensor_op, flop and check invariants (1)-(4) on a dag whose
+ * ops are otherwise complete. Errors: ESCHEMA. */
+cdmpp_status cd_te_dag_finish(cd_te_dag *dag, cdmpp_err *err);
+
+/* The DAG as TVM prints it, one line per operator, to `out`. */
+struct cd_buf;
+void cd_te_dag_print(struct cd_buf *out, const cd_te_dag *dag);
+#endif

@@ -1,0 +1,34 @@
+#!/bin/sh
+# layers.sh -- fail on an #include that points up, sideways or past a door.
+#
+#   cdmpp.h < base < features < dataset | profiler < learner < predictor
+#
+# A door is a header that other folders may include; the rest are private.
+# main_*.c may include any door below or beside its folder.
+set -eu
+cd "$(dirname "$0")/.."
+grep -Hn '^#include "' cdmpp.h $(find base features dataset learner predictor profiler -name '*.[ch]') |
+awk -F'[:"]' '
+BEGIN { n = split("features/program.h features/record.h features/task.h features/expr.h features/cols.h " \
+                  "dataset/dataset.h dataset/split.h " \
+                  "learner/model.h learner/metric.h learner/learner.h", d, " "); while (n) door[d[n--]] = 1; bad = 0 }
+function rank(p) {
+    if (p == "cdmpp.h")          return 0
+    if (p ~ /^base\//)           return 1
+    if (p ~ /^features\//)       return 2
+    if (p ~ /^(dataset|profiler)\//) return 3
+    if (p ~ /^learner\//)        return 4
+    if (p ~ /^predictor\//)      return 5
+    return 99
+}
+function dir(p) { sub(/\/[^\/]*$/, "", p); return p }
+function no(why) { printf "%s:%s: %s may not include %s (%s)\n", $1, $2, dir($1), $4, why; bad++ }
+{
+    a = rank($1); b = rank($4)
+    if (dir($1) == dir($4) || b <= 1 && b <= a) next
+    if (b >= a)                            no("it is not below")
+    else if (dir($4) == "profiler")        no("nobody depends on the profiler")
+    else if (!($4 in door))                no("not a door")
+    else if (a == 5 && $4 == "learner/learner.h") no("predicting must not need training")
+}
+END { printf "layers: %d includes checked, %d wrong\n", NR, bad; exit bad > 0 }'
