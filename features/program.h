@@ -9,7 +9,7 @@
 #include "features/record.h"
 #include "features/task.h"
 
-#define CD_N_COL 164 /* columns of a row; names in leaf_cols.def */
+#include "features/cols.h"
 
 typedef struct cd_program cd_program;
 

@@ -1,0 +1,53 @@
+/* dataset -- feature rows and labels of many programs, as one HDF5 file.
+ *
+ *   /features/rows      f32 (R,164)    rows of program p: row_ptr[p] .. row_ptr[p+1]
+ *   /features/row_ptr   i64 (N+1)
+ *   /features/names     text (164)
+ *   /ast/...            leaves, trees and loop paths, ragged in the same way
+ *   /label/...          f64, u8 (N)
+ *   /key/...            u32, u64 (N)   indices into /dict/..., source line
+ *   /dict/...           text
+ *   /network/...        which task occurs how often in which network
+ *
+ * docs/dataset.md lists every array. This header is the reading side: what the
+ * learner needs, in memory. Nothing here is thread-safe but reading a loaded
+ * cd_dataset is. */
+#ifndef CD_DATASET_H
+#define CD_DATASET_H
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+
+typedef struct cd_dataset {
+    size_t n, n_row;
+    float *row;               /* (n_row, n_col) row-major                              */
+    size_t n_col;
+    int64_t *row_ptr;         /* (n+1) */
+    double *latency_s;        /* (n) the default label: median of the repeats, seconds */
+    double *latency_mean_s, *latency_std_s;   /* (n) */
+    uint32_t *repeats;        /* (n) measurements behind the label                     */
+    uint8_t *error;           /* (n) 0: measured; 1..8: TVM's error number             */
+    uint32_t *task, *device, *source_file;    /* (n) into the dictionaries             */
+    uint64_t *source_line;    /* (n) 1-based                                           */
+    uint8_t *is_gpu;          /* (n) target kind is a GPU                              */
+
+    size_t n_task, n_device, n_source, n_network;
+    char **task_name;         /* (n_task) workload keys                                */
+    char **device_name;       /* (n_device) "zen5-avx512", "v100": -model= of the target, else the folder */
+    char **source_name;       /* (n_source) paths                                      */
+    char **network_name;      /* (n_network)                                           */
+    size_t n_net_task;        /* network membership in coordinate form                 */
+    uint32_t *net_network, *net_task; /* (n_net_task) */
+    int64_t *net_weight;      /* (n_net_task) occurrences of the task in the network   */
+
+    char feature_digest[65];  /* digest of the column table: names, order, version     */
+    char content_digest[65];  /* digest of rows, labels and keys: names the data       */
+} cd_dataset;
+
+/* Load one or several files (parts of one data set: dictionaries are joined by
+ * name). Errors: EIO, ESCHEMA (another schema or version, arrays that disagree),
+ * ENOMEM; the path is in the error. */
+cdmpp_status cd_dataset_load(const char *const *path, size_t n_path, CD_GIVE cd_dataset **out, cdmpp_err *err);
+void cd_dataset_free(CD_TAKE cd_dataset *d); /* NULL is fine */
+#endif
