@@ -80,6 +80,7 @@ void cd_pool_reset(cd_pool *p, const cd_pool *base) {
     cd_arena_reset(&p->arena);
     p->base = base;
     p->used = 0;
+    p->oom = false;
     p->n = base ? base->n : 0;
     p->n_var = base ? base->n_var : 0;
     if (++p->epoch == 0) { /* wrapped: old stamps would look fresh */
@@ -190,11 +191,17 @@ static uint8_t flags_of(const cd_expr *e, const cd_expr *const *a) {
     return (uint8_t)f;
 }
 
+/* What constructors return when memory is gone; see pool->oom. */
+static const cd_expr *no_memory(cd_pool *p) {
+    static const cd_expr zero = {.op = CD_INT, .type = CD_I32};
+    p->oom = true;
+    return &zero;
+}
+
 /* The interned node equal to (*e, a). `e` is a header without operands. */
 static const cd_expr *intern(cd_pool *p, cd_expr *e, const cd_expr *const *a) {
     bool in_base = p->base != NULL;
     for (uint32_t i = 0; i < e->n; i++) {
-        if (!a[i]) return NULL;
         in_base = in_base && a[i]->id < p->base->n;
     }
     e->hash = hash_of(e, a);
@@ -202,16 +209,16 @@ static const cd_expr *intern(cd_pool *p, cd_expr *e, const cd_expr *const *a) {
     const cd_expr *x = in_base ? lookup(p->base, e, a, &at) : NULL;
     if (!x) x = lookup(p, e, a, &at);
     if (x) return x;
-    if (p->frozen) return NULL;
+    if (p->frozen) return no_memory(p);
     if (p->used * 2 >= p->cap) {
-        if (!grow(p)) return NULL;
+        if (!grow(p)) return no_memory(p);
         lookup(p, e, a, &at);
     }
     cd_expr *n = cd_arena_alloc(&p->arena, 1, sizeof *n + e->n * sizeof *a);
-    if (!n) return NULL;
+    if (!n) return no_memory(p);
     *n = *e;
     for (uint32_t i = 0; i < e->n; i++) n->a[i] = a[i];
-    if (has_name(n->op) && !(n->u.name = copy_name(p, e->u.name))) return NULL;
+    if (has_name(n->op) && !(n->u.name = copy_name(p, e->u.name))) return no_memory(p);
     n->flags = flags_of(e, a);
     n->id = p->n++;
     p->slot[at] = n;
@@ -251,7 +258,6 @@ const cd_expr *cd_new_var(cd_pool *p, cd_dtype t, uint32_t number) {
 }
 
 const cd_expr *cd_new_bin(cd_pool *p, cd_op op, const cd_expr *a, const cd_expr *b) {
-    if (!a || !b) return NULL;
     cd_expr e = {.op = (uint8_t)op, .type = cd_op_is_arith(op) ? a->type : CD_BOOL, .n = 2};
     return intern(p, &e, (const cd_expr *const[]){a, b});
 }
@@ -262,7 +268,6 @@ const cd_expr *cd_new_not(cd_pool *p, const cd_expr *a) {
 }
 
 const cd_expr *cd_new_select(cd_pool *p, const cd_expr *c, const cd_expr *t, const cd_expr *f) {
-    if (!t) return NULL;
     cd_expr e = {.op = CD_SELECT, .type = t->type, .n = 3};
     return intern(p, &e, (const cd_expr *const[]){c, t, f});
 }
@@ -296,10 +301,7 @@ const cd_expr *cd_new_load(cd_pool *p, cd_dtype t, uint32_t tensor, const cd_exp
 
 const cd_expr *cd_new_like(cd_pool *p, const cd_expr *e, const cd_expr *const *a) {
     bool equal = true;
-    for (uint32_t i = 0; i < e->n; i++) {
-        if (!a[i]) return NULL;
-        equal = equal && a[i] == e->a[i];
-    }
+    for (uint32_t i = 0; i < e->n; i++) equal = equal && a[i] == e->a[i];
     if (equal) return e;
     cd_expr h = *e;
     h.flags &= CD_EXPR_PURE;
@@ -325,21 +327,19 @@ static const cd_expr *map(mapper *m, const cd_expr *e) {
     const cd_expr **slot = m->memo + 2 * (e->id % MEMO);
     if (slot[0] == e) return slot[1];
     const cd_expr *small[8], **a = small;
-    if (e->n > 8 && !(a = cd_arena_alloc(&m->pool->arena, e->n, sizeof *a))) return NULL;
-    for (uint32_t i = 0; i < e->n; i++)
-        if (!(a[i] = map(m, e->a[i]))) return NULL;
+    if (e->n > 8 && !(a = cd_arena_alloc(&m->pool->arena, e->n, sizeof *a))) return no_memory(m->pool);
+    for (uint32_t i = 0; i < e->n; i++) a[i] = map(m, e->a[i]);
     const cd_expr *r = cd_new_like(m->pool, e, a);
-    if (r && e->op == CD_LOAD) r = m->fn(m->ctx, r);
+    if (e->op == CD_LOAD) r = m->fn(m->ctx, r);
     slot[0] = e;
     slot[1] = r;
     return r;
 }
 
 const cd_expr *cd_expr_map(cd_pool *p, cd_arena *scratch, const cd_expr *e, cd_subst_fn fn, void *ctx) {
-    if (!e || e->n == 0 ? !e || (e->op != CD_VAR && e->op != CD_LOAD) : !(e->flags & (CD_EXPR_HAS_VAR | CD_EXPR_HAS_LOAD)))
-        return e;
+    if (!(e->flags & (CD_EXPR_HAS_VAR | CD_EXPR_HAS_LOAD))) return e;
     mapper m = {p, fn, ctx, CD_NEWN(scratch, const cd_expr *, 2 * MEMO)};
-    return m.memo ? map(&m, e) : NULL;
+    return m.memo ? map(&m, e) : no_memory(p);
 }
 
 bool cd_expr_visit(const cd_expr *e, cd_visit_fn fn, void *ctx) {

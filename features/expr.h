@@ -13,8 +13,11 @@
  *
  * cd_new_* builds a node as it is. cd_mk_* builds it through TVM's folding
  * operators (spec 5.9.2): literals fold, x+0, x*1, x//1 ... vanish, operand
- * types are matched. All return NULL when out of memory, and pass a NULL
- * operand on, so a chain of calls is checked once at its end. */
+ * types are matched.
+ *
+ * Out of memory is sticky: constructors never return NULL; when memory runs out
+ * they set pool->oom and return a harmless literal, so a chain of calls needs
+ * one check of pool->oom at its end. */
 #ifndef CD_EXPR_H
 #define CD_EXPR_H
 #include <stdbool.h>
@@ -89,7 +92,7 @@ typedef struct cd_pool {
     uint32_t cap, used, epoch;
     uint32_t n;                 /* next id: base->n + own nodes */
     uint32_t n_var;             /* next variable number, starts at base->n_var */
-    bool frozen;
+    bool frozen, oom;
 } cd_pool;
 
 cdmpp_status cd_pool_init(cd_pool *p, CD_KEEP const cd_pool *base, cdmpp_err *err);
@@ -131,8 +134,7 @@ int64_t cd_floormod(int64_t a, int64_t b);
 
 /* Replace variables and loads while rebuilding; memoised over one call chain.
  * `fn` gets each VAR and each LOAD (its operands already rewritten, in e) and
- * returns a replacement or `e` itself; plain rebuild (cd_new_like) elsewhere.
- * NULL when out of memory. */
+ * returns a replacement or `e` itself; plain rebuild (cd_new_like) elsewhere. */
 typedef const cd_expr *(*cd_subst_fn)(void *ctx, const cd_expr *e);
 const cd_expr *cd_expr_map(cd_pool *p, cd_arena *scratch, const cd_expr *e, cd_subst_fn fn, void *ctx);
 

@@ -103,20 +103,17 @@ static void match_types(cd_pool *p, const cd_expr **a, const cd_expr **b) {
 }
 
 const cd_expr *cd_mk_bin(cd_pool *p, cd_op op, const cd_expr *a, const cd_expr *b) {
-    if (!a || !b) return NULL;
     match_types(p, &a, &b);
-    if (!a || !b) return NULL;
     const cd_expr *r = cd_fold_bin(p, op, a, b);
     return r ? r : cd_new_bin(p, op, a, b);
 }
 
 const cd_expr *cd_mk_not(cd_pool *p, const cd_expr *a) {
-    if (!a) return NULL;
     return a->op == CD_INT ? cd_new_int(p, CD_BOOL, !a->u.i) : cd_new_not(p, a);
 }
 
 const cd_expr *cd_mk_cast(cd_pool *p, cd_dtype t, const cd_expr *a) {
-    if (!a || a->type == t) return a;
+    if (a->type == t) return a;
     if (a->op == CD_INT && !cd_dtype_is_float(t)) return cd_new_int(p, t, t == CD_BOOL ? a->u.i != 0 : a->u.i);
     if (a->op == CD_INT) return cd_new_float(p, t, (double)a->u.i);
     if (a->op == CD_FLOAT && cd_dtype_is_float(t)) return cd_new_float(p, t, a->u.f);

@@ -8,7 +8,7 @@
  * A workspace holds the memory and the memo tables of one thread; analyzers
  * are cheap values on top of it: variable bindings plus active constraints.
  * Results are memoised by (expression, analyzer context). Out of memory is
- * sticky: functions return NULL (or a conservative answer) and cd_simp_oom
+ * sticky, as in expr.h: the answer is then useless but safe, and cd_simp_oom
  * tells. */
 #ifndef CD_SIMPLIFY_H
 #define CD_SIMPLIFY_H
