@@ -1,0 +1,53 @@
+/* cols: names in TVM's order, the digest, and that the manual is up to date. */
+#include "features/cols.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "check.h"
+
+static void names(void **state) {
+    const cd_col *c = cd_cols();
+    (void)state;
+    assert_string_equal(c[0].name, "float_mad");
+    assert_string_equal(c[26].name, "vec_type.kPosMixed");
+    assert_string_equal(c[CD_COL_VTHREAD].name, "vthread_len");
+    assert_string_equal(c[57].name, "B0.acc_type.kRead");
+    assert_string_equal(c[CD_COL_B0_STRIDE + 4 * CD_COL_BUFFER_STRIDE].name, "B4.stride");
+    assert_string_equal(c[156].name, "arith_intensity_curve_9");
+    assert_string_equal(c[163].name, "auto_unroll_max_step");
+    for (size_t i = 0; i < CD_N_COL; i++) {
+        assert_true(c[i].name[0] && c[i].unit[0] && c[i].group[0] && c[i].meaning[0]);
+        for (size_t j = 0; j < i; j++) assert_string_not_equal(c[i].name, c[j].name);
+    }
+}
+
+/* A change here makes every data set and model of before unreadable: mean it. */
+static void digest(void **state) {
+    char d[65];
+    (void)state;
+    cd_cols_digest(d);
+    assert_string_equal(d, "e2728f39f0fc18a0c9cefc34c3e012f6ffdb54163822dbf5fba582d9aea8f45c");
+}
+
+static void manual(void **state) {
+    static char text[1 << 16];
+    cd_buf b = {0};
+    size_t n = 0;
+    FILE *f = fopen("docs/columns.md", "r");
+    (void)state;
+    assert_non_null(f);
+    n = fread(text, 1, sizeof text - 1, f);
+    fclose(f);
+    text[n] = 0;
+    cd_cols_print(&b);
+    assert_false(b.oom);
+    assert_string_equal(b.p, text);
+    cd_buf_free(&b);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(names), cmocka_unit_test(digest), cmocka_unit_test(manual)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
