@@ -52,7 +52,7 @@ void cd_err_add_key(cdmpp_err *err, const char *key) {
 void cd_err_add_index(cdmpp_err *err, size_t i) {
     char head[32];
     snprintf(head, sizeof head, "[%zu]", i);
-    prefix_key(err, head, ".");
+    prefix_key(err, head, err->key[0] == '[' ? "" : ".");
 }
 
 void cd_err_add_place(cdmpp_err *err, const char *path, long line) {
