@@ -1,5 +1,6 @@
 #include "base/buf.h"
 
+#include <locale.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -39,18 +40,46 @@ void cd_buf_putf(cd_buf *b, const char *fmt, ...) {
     b->n += (size_t)n;
 }
 
+void cd_buf_put_int(cd_buf *b, int64_t v) {
+    char text[24], *p = text + sizeof text;
+    uint64_t m = v < 0 ? 0 - (uint64_t)v : (uint64_t)v;
+    do *--p = (char)('0' + m % 10);
+    while (m /= 10);
+    if (v < 0) *--p = '-';
+    cd_buf_put(b, p, (size_t)(text + sizeof text - p));
+}
+
+/* printf writes the locale's decimal point, which may be several bytes. */
+void cd_buf_put_real6(cd_buf *b, double v) {
+    char text[48];
+    const int len = snprintf(text, sizeof text, "%g", v);
+    const char *point = localeconv()->decimal_point, *at = NULL;
+    if (strcmp(point, ".") != 0) at = strstr(text, point);
+    if (!at) {
+        cd_buf_put(b, text, (size_t)len);
+        return;
+    }
+    cd_buf_put(b, text, (size_t)(at - text));
+    cd_buf_puts(b, ".");
+    cd_buf_puts(b, at + strlen(point));
+}
+
 void cd_buf_put_json_str(cd_buf *b, const char *p, size_t n) {
-    cd_buf_puts(b, "\"");
+    size_t from = 0; /* start of the run that needs no escape */
+    cd_buf_put(b, "\"", 1);
     for (size_t i = 0; i < n; i++) {
         const unsigned char c = (unsigned char)p[i];
+        if (c >= ' ' && c != '"' && c != '\\') continue;
+        cd_buf_put(b, p + from, i - from);
+        from = i + 1;
         if (c == '"' || c == '\\') cd_buf_putf(b, "\\%c", c);
         else if (c == '\n') cd_buf_puts(b, "\\n");
         else if (c == '\r') cd_buf_puts(b, "\\r");
         else if (c == '\t') cd_buf_puts(b, "\\t");
-        else if (c < ' ') cd_buf_putf(b, "\\u%04x", c);
-        else cd_buf_put(b, p + i, 1);
+        else cd_buf_putf(b, "\\u%04x", c);
     }
-    cd_buf_puts(b, "\"");
+    cd_buf_put(b, p + from, n - from);
+    cd_buf_put(b, "\"", 1);
 }
 
 void cd_buf_clear(cd_buf *b) {

@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/mem.h"
 
@@ -18,6 +19,9 @@ typedef struct cd_buf {
 void cd_buf_put(cd_buf *b, const char *p, size_t n);
 void cd_buf_puts(cd_buf *b, const char *s);
 void cd_buf_putf(cd_buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+void cd_buf_put_int(cd_buf *b, int64_t v);
+/* 6 significant digits and a '.', in any locale: what a default C++ stream prints. */
+void cd_buf_put_real6(cd_buf *b, double v);
 /* "..." with JSON escapes. */
 void cd_buf_put_json_str(cd_buf *b, const char *p, size_t n);
 void cd_buf_clear(cd_buf *b); /* keeps the memory */
