@@ -10,12 +10,17 @@
 #include "base/json.h"
 #include "features/task.h"
 
-/* X(code, argument signature after the stage id):
- *   i integer   l list of integers   s string */
+/* X(code, argument signature after the stage id), one letter an argument:
+ *   i  integer >= 0                     a  annotation, 0..11
+ *   n  integer >= 1                     b  flag, 0 or 1
+ *   z  any integer                      s  string
+ *   l  list of integers >= 0            f  list of integers >= 1 (lengths) */
 #define CD_STEP_MAP(X)                                                        \
-    X(AN, "ii") X(FU, "l") X(PR, "is") X(RE, "l") X(SP, "iili") X(FSP, "iii") \
-    X(FFSP, "ilii") X(SA, "iii") X(CA, "ii") X(CI, "") X(CR, "") X(CHR, "sl") \
+    X(AN, "ia") X(FU, "l") X(PR, "is") X(RE, "l") X(SP, "iifb") X(FSP, "iin") \
+    X(FFSP, "ilib") X(SA, "izz") X(CA, "ii") X(CI, "") X(CR, "") X(CHR, "sl") \
     X(CHW, "s") X(RF, "ii")
+#define CD_ANNOTATION_MAX 11 /* tensorize */
+#define CD_ERROR_NO_MAX 8    /* unknown error */
 
 typedef enum cd_step_kind {
 #define CD_X(code, sig) CD_STEP_##code,
@@ -65,7 +70,12 @@ typedef struct cd_record {
  * kind), ENOMEM; err->key is the path, "i[1][1][4]". */
 cdmpp_status cd_record_read(cd_arena *a, const char *line, size_t len, cd_record *out, cdmpp_err *err);
 
-/* Append the record as one line (with '\n') in TVM's own byte format. */
+/* A line that holds no record: empty, or starting with '#' or a blank. */
+bool cd_record_is_comment(const char *line, size_t len);
+
+/* Append the record as one line (with '\n') in TVM's own byte format: reals
+ * with 6 significant digits. Errors: ESCHEMA, ERANGE, EUNSUPPORTED for what the
+ * reader would refuse (nothing is appended then), ENOMEM. */
 struct cd_buf;
 cdmpp_status cd_record_write(struct cd_buf *out, const cd_record *r, cdmpp_err *err);
 const char *cd_step_code(cd_step_kind k);

@@ -1,0 +1,374 @@
+#include "features/record.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/buf.h"
+
+#define MAX_COST_S 1e10  /* what TVM stores for a failed measurement */
+#define MAX_TOTAL_S 1e18 /* nothing uses it: only its finiteness matters */
+#define MAX_TIME ((int64_t)1 << 53)
+
+/* The one table of steps: arity, argument kinds, printing. */
+static const struct {
+    char code[5];
+    const char *sig;
+    uint32_t n_item; /* items of the JSON array: code, stage, arguments */
+} step_tab[CD_STEP_COUNT] = {
+#define CD_X(code, sig) {#code, sig, (uint32_t)sizeof sig + 1},
+    CD_STEP_MAP(CD_X)
+#undef CD_X
+};
+
+/* Integer arguments by letter of the signature; lists of integers by theirs. */
+static void arg_range(char letter, int64_t *lo, int64_t *hi) {
+    *lo = letter == 'z' ? INT32_MIN : letter == 'n' || letter == 'f' ? 1 : 0;
+    *hi = letter == 'b' ? 1 : letter == 'a' ? CD_ANNOTATION_MAX : INT32_MAX;
+}
+
+const char *cd_step_code(cd_step_kind k) { return (unsigned)k < CD_STEP_COUNT ? step_tab[k].code : "?"; }
+
+bool cd_record_is_comment(const char *line, size_t len) {
+    return len == 0 || *line == '#' || *line == ' ' || *line == '\r' || *line == '\n';
+}
+
+/* ---- reading ---- */
+
+static cdmpp_status unknown_step(cd_str code, cdmpp_err *err) {
+    char known[CD_STEP_COUNT * 5 + 1] = "", text[24];
+    size_t n = 0;
+    for (int k = 0; k < CD_STEP_COUNT; k++) {
+        const size_t len = strlen(step_tab[k].code);
+        if (k) known[n++] = ' ';
+        memcpy(known + n, step_tab[k].code, len + 1);
+        n += len;
+    }
+    n = code.n < sizeof text ? code.n : sizeof text - 1;
+    memcpy(text, code.p, n);
+    text[n] = '\0';
+    return CD_FAIL(err, EUNSUPPORTED, "step \"%s\" is not one of %s", text, known);
+}
+
+static cdmpp_status step_kind(const cd_json *v, cd_step_kind *out, cdmpp_err *err) {
+    cd_str code = {0};
+    CD_TRY(cd_json_str(v, &code, err));
+    if (code.n >= 2 && code.n <= 4)
+        for (int k = 0; k < CD_STEP_COUNT; k++)
+            if (memcmp(code.p, step_tab[k].code, code.n) == 0 && !step_tab[k].code[code.n]) {
+                *out = (cd_step_kind)k;
+                return CDMPP_OK;
+            }
+    return unknown_step(code, err);
+}
+
+static cdmpp_status read_list(cd_arena *a, const cd_json *v, char letter, cd_step *out, cdmpp_err *err) {
+    const cd_json *c = NULL;
+    int64_t x = 0, lo, hi;
+    arg_range(letter, &lo, &hi);
+    CD_TRY(cd_json_arr(v, 0, &c, err));
+    int32_t *list = cd_arena_alloc(a, v->n, sizeof *list);
+    if (!list) return CD_FAIL(err, ENOMEM, "list of %u integers", v->n);
+    for (uint32_t i = 0; i < v->n; i++, c = c->next) {
+        CD_TRY(cd_err_index(err, cd_json_int(c, lo, hi, &x, err), i));
+        list[i] = (int32_t)x;
+    }
+    out->list = list;
+    out->n_list = v->n;
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_arg(cd_arena *a, const cd_json *v, char letter, int32_t *into, cd_step *out,
+                             cdmpp_err *err) {
+    int64_t x = 0, lo, hi;
+    if (letter == 's') return cd_json_str(v, &out->s, err);
+    if (letter == 'l' || letter == 'f') return read_list(a, v, letter, out, err);
+    arg_range(letter, &lo, &hi);
+    CD_TRY(cd_json_int(v, lo, hi, &x, err));
+    *into = (int32_t)x;
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_step(cd_arena *a, const cd_json *v, cd_step *out, cdmpp_err *err) {
+    const cd_json *c = NULL;
+    int64_t stage = 0;
+    *out = (cd_step){0};
+    CD_TRY(cd_json_arr(v, 1, &c, err));
+    CD_TRY(cd_err_index(err, step_kind(c, &out->kind, err), 0));
+    if (v->n != step_tab[out->kind].n_item)
+        return CD_FAIL(err, ESCHEMA, "expected %u items in step %s, found %u", step_tab[out->kind].n_item,
+                       step_tab[out->kind].code, v->n);
+    c = c->next;
+    CD_TRY(cd_err_index(err, cd_json_int(c, 0, INT32_MAX, &stage, err), 1));
+    out->stage = (int32_t)stage;
+    int32_t *into = out->i;
+    for (const char *sig = step_tab[out->kind].sig; *sig; sig++) {
+        c = c->next;
+        const size_t at = 2 + (size_t)(sig - step_tab[out->kind].sig);
+        CD_TRY(cd_err_index(err, read_arg(a, c, *sig, into, out, err), at));
+        if (*sig != 's' && *sig != 'l' && *sig != 'f') into++;
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_steps(cd_arena *a, const cd_json *v, cd_record *out, cdmpp_err *err) {
+    const cd_json *c = NULL;
+    CD_TRY(cd_json_arr(v, 0, &c, err));
+    cd_step *step = cd_arena_alloc(a, v->n, sizeof *step);
+    if (!step) return CD_FAIL(err, ENOMEM, "%u steps", v->n);
+    for (uint32_t i = 0; i < v->n; i++, c = c->next)
+        CD_TRY(cd_err_index(err, read_step(a, c, &step[i], err), i));
+    out->step = step;
+    out->n_step = v->n;
+    return CDMPP_OK;
+}
+
+/* Array of exactly n items. */
+static cdmpp_status exactly(const cd_json *v, uint32_t n, const char *what, const cd_json **first,
+                            cdmpp_err *err) {
+    CD_TRY(cd_json_arr(v, 0, first, err));
+    if (v->n != n) return CD_FAIL(err, ESCHEMA, "expected %s, found %u items", what, v->n);
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_state(cd_arena *a, const cd_json *v, cd_record *out, cdmpp_err *err) {
+    const cd_json *c = NULL, *none = NULL;
+    CD_TRY(exactly(v, 2, "[stages, steps]", &c, err));
+    CD_TRY(cd_err_index(err, exactly(c, 0, "an empty list of stages", &none, err), 0));
+    return cd_err_index(err, read_steps(a, c->next, out, err), 1);
+}
+
+static cdmpp_status read_hardware(const cd_json *v, cd_record *out, cdmpp_err *err) {
+    cd_hardware *h = &out->hardware;
+    int64_t *const field[] = {&h->num_cores, &h->vector_unit_bytes, &h->cache_line_bytes,
+                              &h->max_shared_memory_per_block, &h->max_local_memory_per_block,
+                              &h->max_threads_per_block, &h->max_vthread_extent, &h->warp_size};
+    const cd_json *c = NULL;
+    CD_TRY(exactly(v, 8, "8 hardware parameters", &c, err));
+    for (size_t i = 0; i < 8; i++, c = c->next)
+        CD_TRY(cd_err_index(err, cd_json_int(c, -1, INT32_MAX, field[i], err), i));
+    out->has_hardware = true;
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_inputs(cd_arena *a, const cd_json *v, cd_record *out, cdmpp_err *err) {
+    const cd_json *c = NULL;
+    CD_TRY(cd_json_arr(v, 0, &c, err));
+    cd_str *name = cd_arena_alloc(a, v->n, sizeof *name);
+    if (!name) return CD_FAIL(err, ENOMEM, "%u task input names", v->n);
+    for (uint32_t i = 0; i < v->n; i++, c = c->next)
+        CD_TRY(cd_err_index(err, cd_json_str(c, &name[i], err), i));
+    out->input = name;
+    out->n_input = v->n;
+    out->has_inputs = true;
+    return CDMPP_OK;
+}
+
+/* Staged like TVM's reader: each version added items at the end. */
+static cdmpp_status read_task(cd_arena *a, const cd_json *v, cd_record *out, cdmpp_err *err) {
+    const cd_json *c = NULL;
+    CD_TRY(cd_json_arr(v, 2, &c, err));
+    if (v->n > 6) return CD_FAIL(err, ESCHEMA, "expected at most 6 items in a task, found %u", v->n);
+    CD_TRY(cd_err_index(err, cd_json_str(c, &out->workload_key, err), 0));
+    c = c->next;
+    CD_TRY(cd_err_index(err, cd_json_str(c, &out->target, err), 1));
+    if (!(c = c->next)) return CDMPP_OK;
+    CD_TRY(cd_err_index(err, read_hardware(c, out, err), 2));
+    if (!(c = c->next)) return CDMPP_OK;
+    CD_TRY(cd_err_index(err, cd_json_str(c, &out->target_host, err), 3));
+    out->has_host = true;
+    if (!(c = c->next)) {
+        /* v0.4 ended here. TVM 0.9 no longer reads such a line; we do. */
+        if (cd_str_is(out->version, "v0.4")) return CDMPP_OK;
+        return cd_err_index(err, CD_FAIL(err, ESCHEMA, "expected the layout rewrite option, found nothing"), 4);
+    }
+    CD_TRY(cd_err_index(err, cd_json_int(c, 0, 2, &out->layout_rewrite, err), 4));
+    out->has_layout = true;
+    if (!(c = c->next)) return CDMPP_OK;
+    return cd_err_index(err, read_inputs(a, c, out, err), 5);
+}
+
+static cdmpp_status read_input(cd_arena *a, const cd_json *v, cd_record *out, cdmpp_err *err) {
+    const cd_json *c = NULL;
+    CD_TRY(exactly(v, 2, "[task, state]", &c, err));
+    CD_TRY(cd_err_index(err, read_task(a, c, out, err), 0));
+    return cd_err_index(err, read_state(a, c->next, out, err), 1);
+}
+
+static cdmpp_status read_real(const cd_json *v, double lo, double hi, double *out, cdmpp_err *err) {
+    double x = 0;
+    CD_TRY(cd_json_real(v, &x, err));
+    if (!(x >= lo && x <= hi)) return CD_FAIL(err, ERANGE, "%g is outside [%g, %g]", x, lo, hi);
+    *out = x + 0.0; /* no negative zero: it would not survive writing */
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_costs(cd_arena *a, const cd_json *v, cd_record *out, cdmpp_err *err) {
+    const cd_json *c = NULL;
+    CD_TRY(cd_json_arr(v, 0, &c, err));
+    if (!v->n) return CD_FAIL(err, ESCHEMA, "expected at least one cost, found an empty list");
+    double *cost = cd_arena_alloc(a, v->n, sizeof *cost);
+    if (!cost) return CD_FAIL(err, ENOMEM, "%u costs", v->n);
+    for (uint32_t i = 0; i < v->n; i++, c = c->next)
+        CD_TRY(cd_err_index(err, read_real(c, 0, MAX_COST_S, &cost[i], err), i));
+    out->cost_s = cost;
+    out->n_cost = v->n;
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_result(cd_arena *a, const cd_json *v, cd_record *out, cdmpp_err *err) {
+    const cd_json *c = NULL;
+    double t = 0;
+    CD_TRY(exactly(v, 4, "[costs, error, total, timestamp]", &c, err));
+    CD_TRY(cd_err_index(err, read_costs(a, c, out, err), 0));
+    c = c->next;
+    CD_TRY(cd_err_index(err, cd_json_int(c, 0, CD_ERROR_NO_MAX, &out->error_no, err), 1));
+    c = c->next;
+    CD_TRY(cd_err_index(err, read_real(c, -MAX_TOTAL_S, MAX_TOTAL_S, &out->total_s, err), 2));
+    c = c->next; /* Python's time() has a fraction, TVM's writer drops it */
+    CD_TRY(cd_err_index(err, read_real(c, -(double)MAX_TIME, (double)MAX_TIME, &t, err), 3));
+    out->timestamp = (int64_t)t;
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_version(const cd_json *v, cd_record *out, cdmpp_err *err) {
+    CD_TRY(cd_json_str(v, &out->version, err));
+    const cd_str s = out->version;
+    if (s.n == 4 && memcmp(s.p, "v0.", 3) == 0 && s.p[3] >= '2' && s.p[3] <= '6') return CDMPP_OK;
+    return CD_FAIL(err, EUNSUPPORTED, "record version \"%.*s\" is not one of v0.2 v0.3 v0.4 v0.5 v0.6",
+                   (int)(s.n < 24 ? s.n : 24), s.p);
+}
+
+/* Sort the three members out: "i", "r", "v" in any order, once, nothing else. */
+static cdmpp_status members(const cd_json *line, const cd_json *m[3], cdmpp_err *err) {
+    static const char name[] = "irv";
+    if (line->kind != CD_JSON_OBJ)
+        return CD_FAIL(err, ESCHEMA, "expected an object, found %s", cd_json_kind_name(line->kind));
+    for (const cd_json *c = line->u.child; c; c = c->next) {
+        const char *at = c->key.n == 1 && *c->key.p ? strchr(name, *c->key.p) : NULL;
+        if (!at)
+            return CD_FAIL(err, ESCHEMA, "expected only the keys i, r, v, found \"%.*s\"",
+                           (int)(c->key.n < 24 ? c->key.n : 24), c->key.p);
+        if (m[at - name]) return CD_FAIL(err, ESCHEMA, "key \"%c\" comes twice", *at);
+        m[at - name] = c;
+    }
+    for (size_t k = 0; k < 3; k++)
+        if (!m[k]) return CD_FAIL(err, ESCHEMA, "expected the keys i, r, v, found no \"%c\"", name[k]);
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_record_read(cd_arena *a, const char *line, size_t len, cd_record *out, cdmpp_err *err) {
+    const cd_json *root = NULL, *m[3] = {NULL, NULL, NULL};
+    cd_record r = {0};
+    CD_TRY(cd_json_parse(a, line, len, &root, err));
+    CD_TRY(members(root, m, err));
+    CD_TRY(cd_err_key(err, read_version(m[2], &r, err), "v"));
+    CD_TRY(cd_err_key(err, read_input(a, m[0], &r, err), "i"));
+    CD_TRY(cd_err_key(err, read_result(a, m[1], &r, err), "r"));
+    *out = r;
+    return CDMPP_OK;
+}
+
+/* ---- writing ---- */
+
+static void put_str(cd_buf *b, cd_str s) { cd_buf_put_json_str(b, s.p, s.n); }
+
+static void put_list(cd_buf *b, const int32_t *list, uint32_t n) {
+    cd_buf_puts(b, "[");
+    for (uint32_t i = 0; i < n; i++) {
+        if (i) cd_buf_puts(b, ", ");
+        cd_buf_put_int(b, list[i]);
+    }
+    cd_buf_puts(b, "]");
+}
+
+static void put_step(cd_buf *b, const cd_step *s) {
+    const int32_t *from = s->i;
+    cd_buf_puts(b, "[\"");
+    cd_buf_puts(b, step_tab[s->kind].code);
+    cd_buf_puts(b, "\", ");
+    cd_buf_put_int(b, s->stage);
+    for (const char *sig = step_tab[s->kind].sig; *sig; sig++) {
+        cd_buf_puts(b, ", ");
+        if (*sig == 's') put_str(b, s->s);
+        else if (*sig == 'l' || *sig == 'f') put_list(b, s->list, s->n_list);
+        else cd_buf_put_int(b, *from++);
+    }
+    cd_buf_puts(b, "]");
+}
+
+static void put_hardware(cd_buf *b, const cd_hardware *h) {
+    const int64_t field[] = {h->num_cores, h->vector_unit_bytes, h->cache_line_bytes,
+                             h->max_shared_memory_per_block, h->max_local_memory_per_block,
+                             h->max_threads_per_block, h->max_vthread_extent, h->warp_size};
+    for (size_t i = 0; i < 8; i++) {
+        cd_buf_puts(b, i ? ", " : ", [");
+        cd_buf_put_int(b, field[i]);
+    }
+    cd_buf_puts(b, "]");
+}
+
+static void put_task(cd_buf *b, const cd_record *r) {
+    cd_buf_puts(b, "[");
+    put_str(b, r->workload_key);
+    cd_buf_puts(b, ", ");
+    put_str(b, r->target);
+    if (r->has_hardware) put_hardware(b, &r->hardware);
+    if (r->has_host) {
+        cd_buf_puts(b, ", ");
+        put_str(b, r->target_host);
+    }
+    if (r->has_layout) {
+        cd_buf_puts(b, ", ");
+        cd_buf_put_int(b, r->layout_rewrite);
+    }
+    if (r->has_inputs) {
+        cd_buf_puts(b, ", [");
+        for (uint32_t i = 0; i < r->n_input; i++) {
+            if (i) cd_buf_puts(b, ", ");
+            put_str(b, r->input[i]);
+        }
+        cd_buf_puts(b, "]");
+    }
+    cd_buf_puts(b, "]");
+}
+
+/* What the reader would refuse must not be written. */
+static cdmpp_status writable(const cd_record *r, cdmpp_err *err) {
+    if (r->has_host > r->has_hardware || r->has_layout > r->has_host || r->has_inputs > r->has_layout)
+        return CD_FAIL(err, ESCHEMA, "a field of the task is present without the one before it");
+    if (!r->n_cost) return CD_FAIL(err, ESCHEMA, "expected at least one cost, found none");
+    for (uint32_t i = 0; i < r->n_cost; i++)
+        if (!(r->cost_s[i] >= 0 && r->cost_s[i] <= MAX_COST_S))
+            return CD_FAIL(err, ERANGE, "cost %u is %g, outside [0, %g]", i, r->cost_s[i], MAX_COST_S);
+    if (!(fabs(r->total_s) <= MAX_TOTAL_S)) return CD_FAIL(err, ERANGE, "total time is %g", r->total_s);
+    for (uint32_t i = 0; i < r->n_step; i++)
+        if ((unsigned)r->step[i].kind >= CD_STEP_COUNT)
+            return CD_FAIL(err, EUNSUPPORTED, "step %u is of kind %d", i, (int)r->step[i].kind);
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_record_write(cd_buf *b, const cd_record *r, cdmpp_err *err) {
+    CD_TRY(writable(r, err));
+    cd_buf_puts(b, "{\"i\": [");
+    put_task(b, r);
+    cd_buf_puts(b, ", [[], [");
+    for (uint32_t i = 0; i < r->n_step; i++) {
+        if (i) cd_buf_puts(b, ", ");
+        put_step(b, &r->step[i]);
+    }
+    cd_buf_puts(b, "]]], \"r\": [[");
+    for (uint32_t i = 0; i < r->n_cost; i++) {
+        if (i) cd_buf_puts(b, ", ");
+        cd_buf_put_real6(b, r->cost_s[i]);
+    }
+    cd_buf_puts(b, "], ");
+    cd_buf_put_int(b, r->error_no);
+    cd_buf_puts(b, ", ");
+    cd_buf_put_real6(b, r->total_s);
+    cd_buf_puts(b, ", ");
+    cd_buf_put_int(b, r->timestamp);
+    cd_buf_puts(b, "], \"v\": ");
+    put_str(b, r->version);
+    cd_buf_puts(b, "}\n");
+    return b->oom ? CD_FAIL(err, ENOMEM, "record of %zu bytes", b->n) : CDMPP_OK;
+}

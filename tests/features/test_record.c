@@ -1,0 +1,291 @@
+#include "check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "features/record.h"
+#include "record_same.h"
+
+/* Written by TVM: the first record of its tutorial (v0.3) and a measured one. */
+static const char *const tvm_line[] = {
+    "{\"i\": [[\"[\\\"matmul_add\\\", 1024, 1024, 1024, \\\"float32\\\"]\", \"llvm -keys=cpu -link-params=0\", "
+    "[18, 64, 64, 0, 0, 0, 0, 0]], [[], [[\"SP\", 2, 0, 1024, [2, 1, 4], 1], [\"SP\", 2, 4, 1024, [1, 1, 8], 1], "
+    "[\"SP\", 2, 8, 1024, [4], 1], [\"RE\", 2, [0, 4, 1, 5, 8, 2, 6, 9, 3, 7]], [\"FSP\", 4, 0, 0, 2], "
+    "[\"FSP\", 4, 3, 1, 2], [\"RE\", 4, [0, 3, 1, 4, 2, 5]], [\"CA\", 2, 4, 3], [\"FU\", 4, [0, 1]], "
+    "[\"AN\", 4, 0, 3], [\"PR\", 2, 0, \"auto_unroll_max_step$8\"], [\"AN\", 2, 9, 2], [\"AN\", 4, 4, 2]]]], "
+    "\"r\": [[0.0044742], 0, 0.335558, 1607112214], \"v\": \"v0.3\"}\n",
+    "{\"i\": [[\"[\\\"491c9c57d68e30bca39227cdf3eff8ee\\\", [1, 1, 1, 168], [1, 1, 168, 672]]\", \"llvm -keys=cpu "
+    "-link-params=0 -mcpu=skylake-avx512 -model=zen5-avx512\", [1, 64, 64, 0, 0, 0, 0, 0], \"\", 2, []], [[], "
+    "[[\"CI\", 7], [\"SP\", 3, 0, 1, [1, 1, 1], 1], [\"RE\", 3, [0, 4, 8, 12]], [\"CR\", 8], [\"FU\", 3, [0, 1]], "
+    "[\"PR\", 3, 0, \"auto_unroll_max_step$64\"], [\"AN\", 3, 18, 2]]]], \"r\": [[9.41185e-06, 9.28016e-06, "
+    "9.3605e-06], 0, 0.142115, 1795228473], \"v\": \"v0.6\"}\n",
+};
+
+#define LINE(task, steps, result, version) \
+    "{\"i\": [" task ", [[], [" steps "]]], \"r\": " result ", \"v\": \"" version "\"}"
+#define T6 "[\"k\", \"llvm\", [1, 64, 64, 0, 0, 0, 0, 0], \"\", 1, [\"a\"]]"
+#define R "[[0.5], 0, 1.5, 7]"
+#define STEPS(steps) LINE(T6, steps, R, "v0.6")
+#define TASK(task) LINE(task, "", R, "v0.6")
+#define RESULT(result) LINE(T6, "", result, "v0.6")
+
+/* One step of every kind, all its fields different from zero. */
+static const char every_step[] = STEPS(
+    "[\"AN\", 1, 2, 3], [\"FU\", 1, [2, 3]], [\"PR\", 1, 2, \"p$3\"], [\"RE\", 1, [1, 0]], "
+    "[\"SP\", 1, 2, 3, [4, 5], 1], [\"FSP\", 1, 2, 3, 4], [\"FFSP\", 1, 2, [3, 4], 5, 1], [\"SA\", 1, 2, 3, -4], "
+    "[\"CA\", 1, 2, 3], [\"CI\", 1], [\"CR\", 1], [\"CHR\", 1, \"shared\", [2, 3]], [\"CHW\", 1, \"local\"], "
+    "[\"RF\", 1, 2, 3]");
+
+/* Read, write, read: equal fields; `written` is for the caller to look at. */
+static void round_trip(cd_arena *a, const char *line, size_t len, cd_buf *written) {
+    cdmpp_err err = {0};
+    cd_record r, again;
+    cd_buf_clear(written);
+    assert_ok(cd_record_read(a, line, len, &r, &err));
+    assert_ok(cd_record_write(written, &r, &err));
+    assert_ok(cd_record_read(a, written->p, written->n, &again, &err));
+    const char *field = record_differs(&r, &again, 1e-5);
+    if (field) fail_msg("%s differs in %s", field, line);
+}
+
+static void tvm_lines_are_rewritten_byte_for_byte(void **st) {
+    (void)st;
+    cd_arena a = {0};
+    cd_buf b = {0};
+    for (size_t i = 0; i < sizeof tvm_line / sizeof *tvm_line; i++) {
+        round_trip(&a, tvm_line[i], strlen(tvm_line[i]), &b);
+        assert_string_equal(b.p, tvm_line[i]);
+    }
+    cd_buf_free(&b);
+    cd_arena_free(&a);
+}
+
+static void every_step_kind(void **st) {
+    (void)st;
+    cd_arena a = {0};
+    cd_buf b = {0};
+    cdmpp_err err = {0};
+    cd_record r;
+    assert_ok(cd_record_read(&a, every_step, strlen(every_step), &r, &err));
+    assert_int_equal(r.n_step, CD_STEP_COUNT);
+    for (uint32_t k = 0; k < r.n_step; k++) {
+        assert_int_equal(r.step[k].kind, k);
+        assert_int_equal(r.step[k].stage, 1);
+    }
+    const cd_step *sp = &r.step[CD_STEP_SP], *ffsp = &r.step[CD_STEP_FFSP], *chr = &r.step[CD_STEP_CHR];
+    assert_int_equal(sp->i[0], 2);
+    assert_int_equal(sp->i[1], 3);
+    assert_int_equal(sp->i[2], 1);
+    assert_int_equal(sp->n_list, 2);
+    assert_int_equal(sp->list[1], 5);
+    assert_int_equal(ffsp->i[0], 2);
+    assert_int_equal(ffsp->i[1], 5);
+    assert_int_equal(ffsp->i[2], 1);
+    assert_int_equal(ffsp->list[0], 3);
+    assert_true(cd_str_is(chr->s, "shared"));
+    assert_int_equal(chr->list[1], 3);
+    assert_int_equal(r.step[CD_STEP_SA].i[2], -4);
+    assert_true(cd_str_is(r.step[CD_STEP_PR].s, "p$3"));
+    assert_string_equal(cd_step_code(CD_STEP_FFSP), "FFSP");
+    round_trip(&a, every_step, strlen(every_step), &b);
+    assert_memory_equal(b.p, every_step, strlen(every_step));
+    cd_buf_free(&b);
+    cd_arena_free(&a);
+}
+
+static void versions_are_staged(void **st) {
+    (void)st;
+    static const struct {
+        const char *line;
+        bool hardware, host, layout, inputs;
+    } t[] = {
+        {LINE("[\"k\", \"cuda\"]", "", R, "v0.2"), false, false, false, false},
+        {LINE("[\"k\", \"cuda\", [1, 2, 3, 4, 5, 6, 7, 8]]", "", R, "v0.3"), true, false, false, false},
+        {LINE("[\"k\", \"cuda\", [1, 2, 3, 4, 5, 6, 7, 8], \"llvm\"]", "", R, "v0.4"), true, true, false, false},
+        {LINE("[\"k\", \"cuda\", [1, 2, 3, 4, 5, 6, 7, 8], \"\", 2]", "", R, "v0.5"), true, true, true, false},
+        {LINE("[\"k\", \"cuda\", [-1, 2, 3, 4, 5, 6, 7, 8], \"\", 0, []]", "", R, "v0.6"), true, true, true, true},
+    };
+    cd_arena a = {0};
+    cd_buf b = {0};
+    cdmpp_err err = {0};
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        cd_record r;
+        assert_ok(cd_record_read(&a, t[i].line, strlen(t[i].line), &r, &err));
+        assert_int_equal(r.has_hardware, t[i].hardware);
+        assert_int_equal(r.has_host, t[i].host);
+        assert_int_equal(r.has_layout, t[i].layout);
+        assert_int_equal(r.has_inputs, t[i].inputs);
+        assert_int_equal(r.hardware.warp_size, t[i].hardware ? 8 : 0);
+        round_trip(&a, t[i].line, strlen(t[i].line), &b);
+        assert_memory_equal(b.p, t[i].line, strlen(t[i].line));
+    }
+    cd_buf_free(&b);
+    cd_arena_free(&a);
+}
+
+static void members_come_in_any_order(void **st) {
+    (void)st;
+    static const char line[] = "{ \"v\":\"v0.6\",\t\"r\":[[1e10,0,5e-324],8,-0.0,7.9],\"i\":[" T6 ",[[],[]]]}\r\n";
+    cd_arena a = {0};
+    cdmpp_err err = {0};
+    cd_record r;
+    assert_ok(cd_record_read(&a, line, sizeof line - 1, &r, &err));
+    assert_int_equal(r.n_cost, 3);
+    assert_true(r.cost_s[0] == 1e10 && r.cost_s[1] == 0 && r.cost_s[2] > 0);
+    assert_int_equal(r.error_no, 8);
+    assert_false(signbit(r.total_s));
+    assert_int_equal(r.timestamp, 7);
+    assert_int_equal(r.layout_rewrite, 1);
+    assert_true(cd_str_is(r.input[0], "a"));
+    cd_arena_free(&a);
+}
+
+static const struct {
+    const char *line;
+    cdmpp_status status;
+    const char *key, *msg;
+} wrong[] = {
+    {"", CDMPP_EPARSE, "", "end of text"},
+    {"[]", CDMPP_ESCHEMA, "", "expected an object, found array"},
+    {"{}", CDMPP_ESCHEMA, "", "found no \"i\""},
+    {"{\"i\": 1, \"x\": 2}", CDMPP_ESCHEMA, "", "found \"x\""},
+    {"{\"i\": 1, \"i\": 2}", CDMPP_ESCHEMA, "", "key \"i\" comes twice"},
+    {LINE(T6, "", R, "v0.1"), CDMPP_EUNSUPPORTED, "v", "\"v0.1\" is not one of v0.2"},
+    {LINE(T6, "", R, "v0.7"), CDMPP_EUNSUPPORTED, "v", "\"v0.7\" is not one of v0.2"},
+    {LINE(T6, "", R, "v0.61"), CDMPP_EUNSUPPORTED, "v", "v0.61"},
+    {"{\"i\": [], \"r\": [], \"v\": 6}", CDMPP_ESCHEMA, "v", "expected a string, found integer"},
+    {"{\"i\": [], \"r\": [], \"v\": \"v0.6\"}", CDMPP_ESCHEMA, "i", "expected [task, state], found 0 items"},
+    {TASK("[\"k\"]"), CDMPP_ESCHEMA, "i[0]", "at least 2 items, found 1"},
+    {TASK("[3, \"llvm\"]"), CDMPP_ESCHEMA, "i[0][0]", "expected a string, found integer"},
+    {TASK("[\"k\", null]"), CDMPP_ESCHEMA, "i[0][1]", "expected a string, found null"},
+    {TASK("[\"k\", \"llvm\", [1, 2]]"), CDMPP_ESCHEMA, "i[0][2]", "8 hardware parameters, found 2"},
+    {TASK("[\"k\", \"llvm\", [1, 64, 2.5, 0, 0, 0, 0, 0]]"), CDMPP_ESCHEMA, "i[0][2][2]", "an integer, found number"},
+    {TASK("[\"k\", \"llvm\", [1, 64, 64, 0, 0, 0, 0, 2147483648]]"), CDMPP_ERANGE, "i[0][2][7]", "2147483648"},
+    {TASK("[\"k\", \"llvm\", [1, 64, 64, 0, 0, 0, 0, 0], \"\"]"), CDMPP_ESCHEMA, "i[0][4]", "layout rewrite"},
+    {TASK("[\"k\", \"llvm\", [1, 64, 64, 0, 0, 0, 0, 0], 5]"), CDMPP_ESCHEMA, "i[0][3]", "expected a string"},
+    {TASK("[\"k\", \"llvm\", [1, 64, 64, 0, 0, 0, 0, 0], \"\", 3]"), CDMPP_ERANGE, "i[0][4]", "3 is outside [0, 2]"},
+    {TASK("[\"k\", \"llvm\", [1, 64, 64, 0, 0, 0, 0, 0], \"\", 0, [1]]"), CDMPP_ESCHEMA, "i[0][5][0]", "a string"},
+    {TASK("[\"k\", \"llvm\", [1, 64, 64, 0, 0, 0, 0, 0], \"\", 0, [], 1]"), CDMPP_ESCHEMA, "i[0]", "found 7"},
+    {"{\"i\": [" T6 ", [[1], []]], \"r\": " R ", \"v\": \"v0.6\"}", CDMPP_ESCHEMA, "i[1][0]", "empty list of stages"},
+    {"{\"i\": [" T6 ", [[]]], \"r\": " R ", \"v\": \"v0.6\"}", CDMPP_ESCHEMA, "i[1]", "[stages, steps], found 1"},
+    {STEPS("1"), CDMPP_ESCHEMA, "i[1][1][0]", "expected an array, found integer"},
+    {STEPS("[]"), CDMPP_ESCHEMA, "i[1][1][0]", "at least 1 items, found 0"},
+    {STEPS("[7]"), CDMPP_ESCHEMA, "i[1][1][0][0]", "expected a string, found integer"},
+    {STEPS("[\"CI\", 0], [\"SPX\", 1]"), CDMPP_EUNSUPPORTED, "i[1][1][1][0]",
+     "step \"SPX\" is not one of AN FU PR RE SP FSP FFSP SA CA CI CR CHR CHW RF"},
+    {STEPS("[\"PPT\", 1]"), CDMPP_EUNSUPPORTED, "i[1][1][0][0]", "\"PPT\""},
+    {STEPS("[\"S\", 1]"), CDMPP_EUNSUPPORTED, "i[1][1][0][0]", "\"S\""},
+    {STEPS("[\"\", 1]"), CDMPP_EUNSUPPORTED, "i[1][1][0][0]", "\"\""},
+    {STEPS("[\"CI\"]"), CDMPP_ESCHEMA, "i[1][1][0]", "expected 2 items in step CI, found 1"},
+    {STEPS("[\"CI\", 1, 2]"), CDMPP_ESCHEMA, "i[1][1][0]", "expected 2 items in step CI, found 3"},
+    {STEPS("[\"CI\", -1]"), CDMPP_ERANGE, "i[1][1][0][1]", "-1 is outside"},
+    {STEPS("[\"CI\", 2147483648]"), CDMPP_ERANGE, "i[1][1][0][1]", "2147483648 is outside"},
+    {STEPS("[\"CI\", 99999999999999999999]"), CDMPP_ESCHEMA, "i[1][1][0][1]", "an integer, found number"},
+    {STEPS("[\"AN\", 1, 2, 12]"), CDMPP_ERANGE, "i[1][1][0][3]", "12 is outside [0, 11]"},
+    {STEPS("[\"SP\", 1, 2, 3, 4, 1]"), CDMPP_ESCHEMA, "i[1][1][0][4]", "expected an array, found integer"},
+    {STEPS("[\"CI\", 1], [\"SP\", 1, 2, 3, [1, 2, 3, 0], 1]"), CDMPP_ERANGE, "i[1][1][1][4][3]", "0 is outside [1"},
+    {STEPS("[\"SP\", 1, 2, 3, [4, \"x\"], 1]"), CDMPP_ESCHEMA, "i[1][1][0][4][1]", "an integer, found string"},
+    {STEPS("[\"SP\", 1, 2, 3, [4], 2]"), CDMPP_ERANGE, "i[1][1][0][5]", "2 is outside [0, 1]"},
+    {STEPS("[\"FSP\", 1, 2, 3, 0]"), CDMPP_ERANGE, "i[1][1][0][4]", "0 is outside [1"},
+    {STEPS("[\"PR\", 1, 2, 3]"), CDMPP_ESCHEMA, "i[1][1][0][3]", "expected a string, found integer"},
+    {RESULT("[[0.5], 0, 1.5]"), CDMPP_ESCHEMA, "r", "[costs, error, total, timestamp], found 3"},
+    {RESULT("[0.5, 0, 1.5, 7]"), CDMPP_ESCHEMA, "r[0]", "expected an array, found number"},
+    {RESULT("[[], 0, 1.5, 7]"), CDMPP_ESCHEMA, "r[0]", "at least one cost"},
+    {RESULT("[[1, -0.5], 0, 1.5, 7]"), CDMPP_ERANGE, "r[0][1]", "-0.5 is outside [0, 1e+10]"},
+    {RESULT("[[1e999], 0, 1.5, 7]"), CDMPP_ERANGE, "r[0][0]", "inf is outside"},
+    {RESULT("[[1.1e10], 0, 1.5, 7]"), CDMPP_ERANGE, "r[0][0]", "1.1e+10 is outside"},
+    {RESULT("[[\"1\"], 0, 1.5, 7]"), CDMPP_ESCHEMA, "r[0][0]", "a number, found string"},
+    {RESULT("[[0.5], 9, 1.5, 7]"), CDMPP_ERANGE, "r[1]", "9 is outside [0, 8]"},
+    {RESULT("[[0.5], 0, 1e999, 7]"), CDMPP_ERANGE, "r[2]", "inf"},
+    {RESULT("[[0.5], 0, 1.5, 1e99]"), CDMPP_ERANGE, "r[3]", "1e+99"},
+    {RESULT("[[NaN], 0, 1.5, 7]"), CDMPP_EPARSE, "", "'N'"},
+    {RESULT("[[inf], 0, 1.5, 7]"), CDMPP_EPARSE, "", "'i'"},
+    {RESULT("[[-Infinity], 0, 1.5, 7]"), CDMPP_EPARSE, "", "'I'"},
+    {LINE("[\"\xff\", \"llvm\"]", "", R, "v0.2"), CDMPP_EPARSE, "", "expected UTF-8, found byte 0xff"},
+};
+
+static void mistakes_are_named(void **st) {
+    (void)st;
+    cd_arena a = {0};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        cdmpp_err err = {0};
+        cd_record r;
+        assert_status(cd_record_read(&a, wrong[i].line, strlen(wrong[i].line), &r, &err), wrong[i].status);
+        if (strcmp(err.key, wrong[i].key) != 0 || !strstr(err.msg, wrong[i].msg))
+            fail_msg("%s\n  gives \"%s: %s\"\n  not   \"%s: %s\"", wrong[i].line, err.key, err.msg, wrong[i].key,
+                     wrong[i].msg);
+        assert_int_equal(cd_record_read(&a, wrong[i].line, strlen(wrong[i].line), &r, NULL), wrong[i].status);
+        cd_arena_reset(&a);
+    }
+    cd_arena_free(&a);
+}
+
+/* Every truncation of a record is an error; none may read past its end. */
+static void truncations(void **st) {
+    (void)st;
+    cd_arena a = {0};
+    const size_t len = strlen(tvm_line[0]) - 1; /* without '\n' */
+    for (size_t n = 0; n < len; n++) {
+        char *cut = malloc(n + 1); /* its own block, for the sanitizer */
+        cdmpp_err err = {0};
+        cd_record r;
+        memcpy(cut, tvm_line[0], n);
+        assert_status(cd_record_read(&a, cut, n, &r, &err), CDMPP_EPARSE);
+        assert_non_null(strstr(err.msg, "found end of text"));
+        free(cut);
+        cd_arena_reset(&a);
+    }
+    cd_arena_free(&a);
+}
+
+static void writer_refuses_what_reader_refuses(void **st) {
+    (void)st;
+    cd_arena a = {0};
+    cd_buf b = {0};
+    cdmpp_err err = {0};
+    cd_record good, r;
+    const double bad_cost[] = {-1, (double)NAN, (double)INFINITY, 2e10};
+    assert_ok(cd_record_read(&a, every_step, strlen(every_step), &good, &err));
+    for (size_t i = 0; i < 4; i++) {
+        r = good;
+        r.cost_s = &bad_cost[i];
+        assert_status(cd_record_write(&b, &r, &err), CDMPP_ERANGE);
+    }
+    r = good, r.n_cost = 0;
+    assert_status(cd_record_write(&b, &r, &err), CDMPP_ESCHEMA);
+    r = good, r.total_s = (double)NAN;
+    assert_status(cd_record_write(&b, &r, &err), CDMPP_ERANGE);
+    r = good, r.has_host = false;
+    assert_status(cd_record_write(&b, &r, &err), CDMPP_ESCHEMA);
+    cd_step strange = {.kind = CD_STEP_COUNT};
+    r = good, r.step = &strange, r.n_step = 1;
+    assert_status(cd_record_write(&b, &r, &err), CDMPP_EUNSUPPORTED);
+    assert_int_equal(b.n, 0);
+    cd_buf_free(&b);
+    cd_arena_free(&a);
+}
+
+static void comments(void **st) {
+    (void)st;
+    assert_true(cd_record_is_comment("", 0));
+    assert_true(cd_record_is_comment("# note", 6));
+    assert_true(cd_record_is_comment(" {", 2));
+    assert_true(cd_record_is_comment("\r", 1));
+    assert_false(cd_record_is_comment("{", 1));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tvm_lines_are_rewritten_byte_for_byte),
+        cmocka_unit_test(every_step_kind),
+        cmocka_unit_test(versions_are_staged),
+        cmocka_unit_test(members_come_in_any_order),
+        cmocka_unit_test(mistakes_are_named),
+        cmocka_unit_test(truncations),
+        cmocka_unit_test(writer_refuses_what_reader_refuses),
+        cmocka_unit_test(comments),
+    };
+    return cmocka_run_group_tests_name("record", tests, NULL, NULL);
+}
