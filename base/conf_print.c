@@ -1,0 +1,101 @@
+/* conf_print -- the table and the values of a configuration as text. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/conf.h"
+
+/* Code point at s (valid UTF-8: libyaml has checked it), its bytes in *n. */
+static uint32_t code_point(const char *s, size_t *n) {
+    const unsigned char *u = (const unsigned char *)s;
+    *n = u[0] < 0x80 ? 1 : u[0] < 0xe0 ? 2 : u[0] < 0xf0 ? 3 : 4;
+    uint32_t c = *n == 1 ? u[0] : u[0] & (0x7fu >> *n);
+    for (size_t i = 1; i < *n && u[i]; i++) c = c << 6 | (u[i] & 0x3fu);
+    return c;
+}
+
+/* What YAML does not take as it is, or takes for a line break. */
+static bool must_escape(uint32_t c) {
+    return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029 || c == 0xfeff ||
+           (c >= 0xd800 && c < 0xe000) || c == 0xfffe || c == 0xffff;
+}
+
+static void print_text(cd_buf *out, const char *s) {
+    size_t n;
+    cd_buf_puts(out, "\"");
+    for (; *s; s += strnlen(s, n)) {
+        const uint32_t c = code_point(s, &n);
+        if (c == '"' || c == '\\') cd_buf_putf(out, "\\%c", (int)c);
+        else if (must_escape(c)) cd_buf_putf(out, "\\u%04x", c);
+        else cd_buf_put(out, s, strnlen(s, n));
+    }
+    cd_buf_puts(out, "\"");
+}
+
+static void print_list(cd_buf *out, const cd_texts *l) {
+    cd_buf_puts(out, "[");
+    for (size_t i = 0; i < l->n; i++) {
+        if (i) cd_buf_puts(out, ", ");
+        print_text(out, l->v[i]);
+    }
+    cd_buf_puts(out, "]");
+}
+
+/* The shortest text that reads back to the same double. */
+static void print_real(cd_buf *out, double x) {
+    char buf[40];
+    for (int digits = 6; digits <= 17; digits++) {
+        double back;
+        snprintf(buf, sizeof buf, "%.*g", digits, x);
+        if (sscanf(buf, "%lf", &back) == 1 && back == x) break;
+    }
+    cd_buf_puts(out, buf);
+}
+
+static void print_value(cd_buf *out, const cd_conf_key *k, const void *at) {
+    switch (k->type) {
+    case CD_CONF_INT: cd_buf_putf(out, "%lld", (long long)*(const int64_t *)at); break;
+    case CD_CONF_REAL: print_real(out, *(const double *)at); break;
+    case CD_CONF_BOOL: cd_buf_puts(out, *(const bool *)at ? "true" : "false"); break;
+    case CD_CONF_TEXT: print_text(out, *(const char *const *)at); break;
+    case CD_CONF_LIST: print_list(out, at); break;
+    case CD_CONF_ENUM: {
+        const char *w = k->range;
+        for (int i = *(const int *)at; i > 0; i--) w += strcspn(w, "|") + 1;
+        cd_buf_put(out, w, strcspn(w, "|"));
+        break;
+    }
+    }
+}
+
+void cd_conf_print(cd_buf *out, const cd_conf *c) {
+    const char *section = "";
+    size_t len = 0;
+    for (size_t i = 0; i < c->n_key; i++) {
+        const cd_conf_key *k = &c->key[i];
+        const char *dot = strchr(k->name, '.');
+        const size_t n = dot ? (size_t)(dot - k->name) : 0;
+        if (n && (n != len || memcmp(k->name, section, n))) cd_buf_putf(out, "%.*s:\n", (int)n, k->name);
+        section = k->name;
+        len = n;
+        cd_buf_putf(out, "%s%s: ", n ? "  " : "", n ? dot + 1 : k->name);
+        print_value(out, k, (const char *)c->to + k->offset);
+        cd_buf_puts(out, "\n");
+    }
+}
+
+/* "|" ends a cell of a Markdown table. */
+static void cell(cd_buf *out, const char *s) {
+    for (; *s; s++) cd_buf_putf(out, *s == '|' ? "\\%c" : "%c", *s);
+}
+
+void cd_conf_doc(cd_buf *out, const cd_conf_key *key, size_t n_key) {
+    static const char *const type[] = {"integer", "number", "true or false", "word", "text", "list of texts"};
+    cd_buf_puts(out, "| key | type | default | range | meaning |\n| --- | --- | --- | --- | --- |\n");
+    for (size_t i = 0; i < n_key; i++) {
+        cd_buf_putf(out, "| `%s` | %s | `%s` | ", key[i].name, type[key[i].type], key[i].def[0] ? key[i].def : "\"\"");
+        cell(out, key[i].range);
+        cd_buf_puts(out, " | ");
+        cell(out, key[i].help);
+        cd_buf_puts(out, " |\n");
+    }
+}

@@ -1,0 +1,148 @@
+#include "base/conf.h"
+#include "check.h"
+
+#include <stdio.h>
+#include <string.h>
+
+typedef struct {
+    int64_t epochs;
+    double rate;
+    bool shuffle;
+    int kind;
+    const char *out;
+    cd_texts files;
+} config;
+
+static const cd_conf_key keys[] = {
+    {"train.epochs", CD_CONF_INT, offsetof(config, epochs), "10", "1..", "passes"},
+    {"train.rate", CD_CONF_REAL, offsetof(config, rate), "0.1", "(0..1", "step"},
+    {"train.shuffle", CD_CONF_BOOL, offsetof(config, shuffle), "true", "", ""},
+    {"split.kind", CD_CONF_ENUM, offsetof(config, kind), "task", "record|task", "a|b"},
+    {"out", CD_CONF_TEXT, offsetof(config, out), "", "", ""},
+    {"data.files", CD_CONF_LIST, offsetof(config, files), "[]", "", ""},
+};
+
+typedef struct {
+    config v;
+    cd_arena a;
+    cd_diag d;
+    cd_conf c;
+    cdmpp_err err;
+} fixture;
+
+static void start(fixture *f) {
+    *f = (fixture){0};
+    f->c = (cd_conf){keys, sizeof keys / sizeof *keys, &f->v, &f->a, &f->d};
+    assert_int_equal(cd_conf_defaults(&f->c, &f->err), CDMPP_OK);
+}
+
+static void stop(fixture *f) {
+    cd_diag_free(&f->d);
+    cd_arena_free(&f->a);
+}
+
+static cdmpp_status feed(fixture *f, const char *s) { return cd_conf_read(&f->c, "train.yaml", s, strlen(s), &f->err); }
+
+static void defaults_and_values(void **s) {
+    (void)s;
+    fixture f;
+    start(&f);
+    assert_int_equal(f.v.epochs, 10);
+    assert_int_equal(f.v.kind, 1);
+    assert_string_equal(f.v.out, "");
+    assert_int_equal(f.v.files.n, 0);
+    assert_int_equal(feed(&f, "train:\n  epochs: 3\n  rate: 5e-2\n  shuffle: false\nsplit: {kind: record}\n"
+                              "data:\n  files: [a.h5, 'b c.h5']\nout: m\n"), CDMPP_OK);
+    assert_int_equal(f.v.epochs, 3);
+    assert_close(f.v.rate, 0.05, 1e-15, 0);
+    assert_false(f.v.shuffle);
+    assert_int_equal(f.v.kind, 0);
+    assert_string_equal(f.v.files.v[1], "b c.h5");
+    assert_int_equal(feed(&f, "data: {files: one.h5}\ntrain:\n"), CDMPP_OK);
+    assert_int_equal(f.v.files.n, 1);
+    stop(&f);
+}
+
+static void all_errors_in_one_run(void **s) {
+    (void)s;
+    fixture f;
+    start(&f);
+    assert_int_equal(feed(&f, "\ntrain:\n  epochs: ten\n  rate: 0\n  shuffel: true\n  shuffle: yes\n"
+                              "split:\n  kind: tsk\nepochs: 5\nzzz: 1\nout: [a]\ndata: 7\n"), CDMPP_ESCHEMA);
+    assert_string_equal(f.d.text.p,
+        "train.yaml:3:11: error: train.epochs: expected integer >= 1, found 'ten'\n"
+        "train.yaml:4:9: error: train.rate: expected number in (above) 0..1, found '0'\n"
+        "train.yaml:5:3: error: unknown key 'train.shuffel', did you mean 'train.shuffle'?\n"
+        "train.yaml:6:12: error: train.shuffle: expected true or false, found 'yes'\n"
+        "train.yaml:8:9: error: split.kind: expected one of record|task, found 'tsk'\n"
+        "train.yaml:9:1: error: unknown key 'epochs', did you mean 'train.epochs'?\n"
+        "train.yaml:10:1: error: unknown key 'zzz'\n"
+        "train.yaml:11:6: error: out: expected text, found a list\n"
+        "train.yaml:12:7: error: data: expected a mapping, found '7'\n");
+    assert_int_equal(f.d.n, 9);
+    assert_string_equal(f.err.key, "train.epochs");
+    assert_int_equal(f.err.line, 3);
+    stop(&f);
+}
+
+static void numbers_are_strict(void **s) {
+    (void)s;
+    static const char *const bad[] = {"'5'", "5.0", "0x5", "1e3", "", "0", "-1", "99999999999999999999", "5 5", "~", "[5]"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        fixture f;
+        char line[64];
+        start(&f);
+        snprintf(line, sizeof line, "train: {epochs: %s}", bad[i]);
+        assert_int_not_equal(feed(&f, line), CDMPP_OK);
+        assert_int_equal(f.v.epochs, 10);
+        stop(&f);
+    }
+}
+
+static void set_overrides(void **s) {
+    (void)s;
+    fixture f;
+    start(&f);
+    assert_int_equal(cd_conf_set(&f.c, "train.epochs=7", &f.err), CDMPP_OK);
+    assert_int_equal(f.v.epochs, 7);
+    assert_int_equal(cd_conf_set(&f.c, "data.files=[x, y]", &f.err), CDMPP_OK);
+    assert_int_equal(f.v.files.n, 2);
+    assert_int_equal(cd_conf_set(&f.c, "train.epochs=x", &f.err), CDMPP_ESCHEMA);
+    assert_int_equal(cd_conf_set(&f.c, "train.epoch=4", &f.err), CDMPP_ESCHEMA);
+    assert_int_equal(cd_conf_set(&f.c, "train.epochs", &f.err), CDMPP_EUSAGE);
+    assert_string_equal(f.d.text.p,
+        "--set train.epochs=x: error: train.epochs: expected integer >= 1, found 'x'\n"
+        "--set train.epoch=4: error: unknown key 'train.epoch', did you mean 'train.epochs'?\n"
+        "--set train.epochs: error: expected KEY=VALUE\n");
+    stop(&f);
+}
+
+static void print_reads_back(void **s) {
+    (void)s;
+    fixture f, g;
+    cd_buf one = {0}, two = {0};
+    start(&f);
+    start(&g);
+    assert_int_equal(feed(&f, "train: {epochs: 3, rate: 0.30000000000000004}\nout: \"a: #\\\"b\\n\\x7f\\x85\\u2028\u00e9\"\n"
+                              "data: {files: ['[\"k\", 1]', b]}\n"), CDMPP_OK);
+    cd_conf_print(&one, &f.c);
+    assert_int_equal(cd_conf_read(&g.c, "p", one.p, one.n, &g.err), CDMPP_OK);
+    cd_conf_print(&two, &g.c);
+    assert_string_equal(one.p, two.p);
+    assert_string_equal(g.v.out, "a: #\"b\n\x7f\xc2\x85\xe2\x80\xa8\xc3\xa9");
+    assert_true(g.v.rate == 0.30000000000000004);
+    cd_buf_clear(&one);
+    cd_conf_doc(&one, keys, 6);
+    assert_non_null(strstr(one.p, "| `split.kind` | word | `task` | record\\|task | a\\|b |\n"));
+    cd_buf_free(&one);
+    cd_buf_free(&two);
+    stop(&f);
+    stop(&g);
+}
+
+int main(void) {
+    const struct CMUnitTest t[] = {cmocka_unit_test(defaults_and_values), cmocka_unit_test(all_errors_in_one_run),
+                                   cmocka_unit_test(numbers_are_strict), cmocka_unit_test(set_overrides),
+                                   cmocka_unit_test(print_reads_back)};
+    return cmocka_run_group_tests_name("conf", t, NULL, NULL);
+}
