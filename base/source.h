@@ -1,0 +1,30 @@
+/* source -- the bytes of a file, whatever it is packed with.
+ *
+ *   file -> [64 KiB of packed bytes] -> codec (plain gz xz zst) -> caller's buffer
+ *
+ * The codec is chosen by the first bytes, never by the name. Several members one
+ * after another (cat a.gz b.gz) are one file. "-" is standard input.
+ * (1) A file that ends inside a member gives EPARSE after all its whole output.
+ * (2) Memory is bounded: 64 KiB here, 512 MiB for xz, a 128 MiB window for zstd;
+ *     packed data that asks for more is refused.
+ * One thread at a time for each source. */
+#ifndef CD_SOURCE_H
+#define CD_SOURCE_H
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+
+typedef struct cd_source cd_source;
+
+/* Errors carry the path: EIO, ENOMEM. */
+cdmpp_status cd_source_open(const char *path, CD_GIVE cd_source **out, cdmpp_err *err);
+/* Up to cap bytes to buf; *n is 0 only at the end. Errors: EIO, EPARSE (damaged
+ * or cut off), ERANGE (needs too much memory), ENOMEM. */
+cdmpp_status cd_source_read(cd_source *s, void *buf, size_t cap, size_t *n, cdmpp_err *err);
+/* Bytes of the file itself taken so far, and its size (0: unknown, a pipe). */
+void cd_source_progress(const cd_source *s, uint64_t *done, uint64_t *total);
+/* For messages: "<stdin>" for "-". */
+const char *cd_source_path(const cd_source *s);
+void cd_source_close(CD_TAKE cd_source *s); /* NULL is fine */
+#endif

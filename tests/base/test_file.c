@@ -1,0 +1,443 @@
+#include "check.h"
+
+#include <fcntl.h>
+#include <lzma.h>
+#include <stdbool.h>
+#include <sys/stat.h>
+#include <zlib.h>
+#include <zstd.h>
+
+#include "base/file.h"
+#include "tmp.h"
+
+typedef size_t packer(const char *p, size_t n, unsigned char *out, size_t cap);
+
+static size_t pack_plain(const char *p, size_t n, unsigned char *out, size_t cap) {
+    assert_true(n <= cap);
+    memcpy(out, p, n);
+    return n;
+}
+
+static size_t pack_gz(const char *p, size_t n, unsigned char *out, size_t cap) {
+    z_stream z = {0};
+    unsigned char *in = malloc(n + 1);
+    memcpy(in, p, n);
+    deflateInit2(&z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
+    z.next_in = in;
+    z.avail_in = (uInt)n;
+    z.next_out = out;
+    z.avail_out = (uInt)cap;
+    assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
+    const size_t got = z.total_out;
+    deflateEnd(&z);
+    free(in);
+    return got;
+}
+
+static size_t pack_xz(const char *p, size_t n, unsigned char *out, size_t cap) {
+    size_t at = 0;
+    assert_int_equal(
+        lzma_easy_buffer_encode(1, LZMA_CHECK_CRC32, NULL, (const uint8_t *)p, n, out, &at, cap), LZMA_OK);
+    return at;
+}
+
+static size_t pack_zst(const char *p, size_t n, unsigned char *out, size_t cap) {
+    const size_t got = ZSTD_compress(out, cap, p, n, 3);
+    assert_false(ZSTD_isError(got));
+    return got;
+}
+
+static const struct {
+    const char *name;
+    packer *pack;
+} packers[] = {{"plain", pack_plain}, {"gz", pack_gz}, {"xz", pack_xz}, {"zst", pack_zst}};
+enum { N_PACKER = 4 };
+
+/* Lines 1..n: "line <k>" and k%50 digits that no packer can predict. */
+static char *many_lines(int n, size_t *len) {
+    char *text = malloc((size_t)n * 80), *p = text;
+    unsigned x = 1;
+    for (int k = 1; k <= n; k++) {
+        p += sprintf(p, "line %d ", k);
+        for (int i = 0; i < k % 50; i++) *p++ = (char)('0' + ((x = x * 1664525 + 1013904223) >> 24) % 10);
+        *p++ = '\n';
+    }
+    *len = (size_t)(p - text);
+    return text;
+}
+
+/* Reads all lines, checks the numbers; returns the first error. */
+static cdmpp_status count_lines(const char *path, long *n, cdmpp_err *err) {
+    cd_lines *l = NULL;
+    char *line = NULL;
+    size_t len = 0;
+    *n = 0;
+    cdmpp_status st = cd_lines_open(path, 0, &l, err);
+    while (!st && !(st = cd_lines_next(l, &line, &len, err)) && line) {
+        ++*n;
+        assert_int_equal(cd_lines_number(l), *n);
+        assert_int_equal(strlen(line), len);
+        assert_int_equal(atol(line + 5), *n);
+    }
+    if (st && l) { /* a dead file only ends */
+        assert_int_equal(cd_lines_next(l, &line, &len, NULL), CDMPP_OK);
+        assert_null(line);
+    }
+    cd_lines_close(l);
+    return st;
+}
+
+static void lines_of_every_packing(void **state) {
+    (void)state;
+    tmp_dir d = tmp_make();
+    size_t len;
+    char *text = many_lines(40000, &len);
+    unsigned char *packed = malloc(3 * len);
+    for (int k = 0; k < N_PACKER; k++) {
+        cdmpp_err err = {0};
+        long n = 0;
+        size_t size = packers[k].pack(text, len, packed, 2 * len);
+        assert_ok(count_lines(tmp_put(&d, "log", packed, size), &n, &err));
+        assert_int_equal(n, 40000);
+        /* two members one after another are one file; the name does not matter */
+        const char *cut = strchr(text + len / 3, '\n') + 1;
+        size = packers[k].pack(text, (size_t)(cut - text), packed, 2 * len);
+        size += packers[k].pack(cut, len - (size_t)(cut - text), packed + size, 2 * len);
+        assert_ok(count_lines(tmp_put(&d, "log.txt", packed, size), &n, &err));
+        assert_int_equal(n, 40000);
+    }
+    free(packed);
+    free(text);
+    tmp_remove(&d);
+}
+
+/* Wherever a packed file is cut: whole lines first, then one error with the path. */
+static void cut_off(void **state) {
+    (void)state;
+    tmp_dir d = tmp_make();
+    size_t len;
+    char *text = many_lines(20000, &len);
+    unsigned char *packed = malloc(2 * len);
+    for (int k = 1; k < N_PACKER; k++) {
+        const size_t size = packers[k].pack(text, len, packed, 2 * len);
+        long before = 0;
+        for (size_t cut = 8; cut < size; cut += size / 23 + 1) {
+            cdmpp_err err = {0};
+            long n = 0;
+            const char *path = tmp_put(&d, "log", packed, cut);
+            assert_status(count_lines(path, &n, &err), CDMPP_EPARSE);
+            assert_string_equal(err.path, path);
+            assert_int_equal(err.line, n + 1);
+            assert_non_null(strstr(err.msg, "ends too early"));
+            assert_true(n >= before);
+            before = n;
+        }
+        assert_true(before > 1000);
+    }
+    free(packed);
+    free(text);
+    tmp_remove(&d);
+}
+
+/* gzip and xz carry checksums: a flipped bit cannot go unnoticed. */
+static void flipped_bit(void **state) {
+    (void)state;
+    tmp_dir d = tmp_make();
+    size_t len, n;
+    char *text = many_lines(2000, &len), *data = NULL;
+    unsigned char *packed = malloc(2 * len);
+    for (int k = 1; k < 3; k++) {
+        const size_t size = packers[k].pack(text, len, packed, 2 * len);
+        for (size_t at = 20; at < size; at += size / 13 + 1) {
+            cdmpp_err err = {0};
+            packed[at] ^= 4;
+            const char *path = tmp_put(&d, "f", packed, size);
+            const cdmpp_status st = cd_file_read(path, 0, &data, &n, &err);
+            assert_status(st, CDMPP_EPARSE);
+            assert_non_null(strstr(err.msg, "damaged"));
+            assert_string_equal(err.path, path);
+            packed[at] ^= 4;
+        }
+    }
+    free(packed);
+    free(text);
+    tmp_remove(&d);
+}
+
+typedef struct expected {
+    const char *text;
+    const char *line[4];
+} expected;
+
+static void line_ends(void **state) {
+    (void)state;
+    static const expected t[] = {
+        {"", {NULL}},
+        {"\n", {"", NULL}},
+        {"a", {"a", NULL}},
+        {"a\r\nb\r\n", {"a", "b", NULL}},
+        {"a\n\n#c\n", {"a", "", "#c", NULL}},
+        {"a\nb", {"a", "b", NULL}},
+        {"\r\n\r", {"", "", NULL}},
+        {"a\rb\n", {"a\rb", NULL}},
+    };
+    tmp_dir d = tmp_make();
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        cdmpp_err err = {0};
+        cd_lines *l = NULL;
+        char *line = NULL;
+        size_t len = 0;
+        assert_ok(cd_lines_open(tmp_put(&d, "f", t[i].text, strlen(t[i].text)), 0, &l, &err));
+        for (const char *const *want = t[i].line; *want; want++) {
+            assert_ok(cd_lines_next(l, &line, &len, &err));
+            assert_string_equal(line, *want);
+        }
+        for (int again = 0; again < 2; again++) {
+            assert_ok(cd_lines_next(l, &line, &len, &err));
+            assert_null(line);
+        }
+        cd_lines_close(l);
+    }
+    tmp_remove(&d);
+}
+
+/* Too long lines, short and longer than the buffer, cost one error each. */
+static void long_lines(void **state) {
+    (void)state;
+    static const struct {
+        size_t len;
+        cdmpp_status want;
+    } t[] = {{5, CDMPP_OK}, {100, CDMPP_OK}, {101, CDMPP_ERANGE}, {0, CDMPP_OK}, {3000000, CDMPP_ERANGE},
+             {7, CDMPP_OK}, {600000, CDMPP_ERANGE}};
+    enum { N = sizeof t / sizeof *t };
+    tmp_dir d = tmp_make();
+    char *big = malloc(4000000), *p = big;
+    for (int i = 0; i < N; i++) {
+        memset(p, 'a' + i, t[i].len);
+        p += t[i].len;
+        if (i + 1 < N) *p++ = '\n';
+    }
+    cdmpp_err err = {0};
+    cd_lines *l = NULL;
+    const char *path = tmp_put(&d, "f", big, (size_t)(p - big));
+    assert_ok(cd_lines_open(path, 100, &l, &err));
+    char *line = NULL;
+    size_t len = 0;
+    for (int i = 0; i < N; i++) {
+        assert_status(cd_lines_next(l, &line, &len, &err), t[i].want);
+        assert_int_equal(cd_lines_number(l), i + 1);
+        if (t[i].want) assert_int_equal(err.line, i + 1);
+        if (t[i].want) assert_string_equal(err.path, path);
+        else assert_int_equal(len, t[i].len);
+        if (len) assert_int_equal(line[0], 'a' + i);
+    }
+    assert_ok(cd_lines_next(l, &line, &len, &err));
+    assert_null(line);
+    cd_lines_close(l);
+    free(big);
+    tmp_remove(&d);
+}
+
+static void progress_counts_packed_bytes(void **state) {
+    (void)state;
+    tmp_dir d = tmp_make();
+    size_t len;
+    char *text = many_lines(50000, &len), *line = NULL;
+    unsigned char *packed = malloc(2 * len);
+    const size_t size = pack_gz(text, len, packed, 2 * len);
+    cdmpp_err err = {0};
+    cd_lines *l = NULL;
+    uint64_t done = 0, total = 0, before = 0;
+    assert_ok(cd_lines_open(tmp_put(&d, "f", packed, size), 0, &l, &err));
+    bool halfway = false;
+    do {
+        assert_ok(cd_lines_next(l, &line, &len, &err));
+        cd_lines_progress(l, &done, &total);
+        assert_true(done >= before && done <= total);
+        if (done > total / 4 && done < 3 * total / 4) halfway = true;
+        before = done;
+    } while (line);
+    assert_true(halfway);
+    assert_int_equal(total, size);
+    assert_int_equal(done, size);
+    cd_lines_close(l);
+    free(packed);
+    free(text);
+    tmp_remove(&d);
+}
+
+static void standard_input(void **state) {
+    (void)state;
+    tmp_dir d = tmp_make();
+    const int keep = dup(0), fd = open(tmp_put(&d, "f", "line 1\nline 2", 13), O_RDONLY);
+    cdmpp_err err = {0};
+    long n = 0;
+    assert_true(keep >= 0 && fd >= 0);
+    dup2(fd, 0);
+    assert_ok(count_lines("-", &n, &err));
+    assert_int_equal(n, 2);
+    assert_int_equal(fcntl(0, F_GETFD), 0); /* not closed */
+    dup2(keep, 0);
+    close(keep);
+    close(fd);
+    tmp_remove(&d);
+}
+
+static void unreadable(void **state) {
+    (void)state;
+    tmp_dir d = tmp_make();
+    cdmpp_err err = {0};
+    cd_lines *l = NULL;
+    char *data = NULL, hex[65];
+    size_t n;
+    const char *none = tmp_path(&d, "none");
+    assert_status(cd_lines_open(none, 0, &l, &err), CDMPP_EIO);
+    assert_string_equal(err.path, none);
+    assert_null(l);
+    assert_status(cd_lines_open(d.path, 0, &l, &err), CDMPP_EIO);
+    assert_status(cd_file_read(none, 0, &data, &n, &err), CDMPP_EIO);
+    assert_status(cd_file_read(d.path, 0, &data, &n, &err), CDMPP_EIO);
+    assert_null(data);
+    assert_status(cd_file_digest(d.path, hex, &err), CDMPP_EIO);
+    assert_string_equal(err.path, d.path);
+    tmp_remove(&d);
+}
+
+static void read_whole(void **state) {
+    (void)state;
+    tmp_dir d = tmp_make();
+    size_t len, n;
+    char *text = many_lines(40000, &len), *data = NULL;
+    unsigned char *packed = malloc(2 * len);
+    for (int k = 0; k < N_PACKER; k++) {
+        cdmpp_err err = {0};
+        const size_t size = packers[k].pack(text, len, packed, 2 * len);
+        const char *path = tmp_put(&d, "f", packed, size);
+        assert_ok(cd_file_read(path, 0, &data, &n, &err));
+        assert_int_equal(n, len);
+        assert_memory_equal(data, text, len);
+        assert_int_equal(data[n], 0);
+        cd_free(data);
+        assert_ok(cd_file_read(path, len, &data, &n, &err));
+        cd_free(data);
+        assert_status(cd_file_read(path, len - 1, &data, &n, &err), CDMPP_ERANGE);
+        assert_null(data);
+    }
+    free(packed);
+    free(text);
+    tmp_remove(&d);
+}
+
+static void digest_of_file(void **state) {
+    (void)state;
+    tmp_dir d = tmp_make();
+    cdmpp_err err = {0};
+    char hex[65];
+    assert_ok(cd_file_digest(tmp_put(&d, "f", "abc", 3), hex, &err));
+    assert_string_equal(hex, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    tmp_remove(&d);
+}
+
+static size_t n_files(const char *folder) {
+    cd_arena a = {0};
+    cdmpp_err err = {0};
+    const char *const *list = NULL;
+    size_t n = 0;
+    assert_ok(cd_file_list(&a, folder, NULL, NULL, &list, &n, &err));
+    cd_arena_free(&a);
+    return n;
+}
+
+static void write_replaces(void **state) {
+    (void)state;
+    tmp_dir d = tmp_make();
+    cdmpp_err err = {0};
+    char *data = NULL;
+    size_t n;
+    struct stat st;
+    const char *path = tmp_path(&d, "f"), *link = tmp_path(&d, "link");
+    assert_ok(cd_file_write(path, "one", 3, &err));
+    assert_int_equal(chmod(path, 0640), 0);
+    assert_int_equal(symlink("f", link), 0);
+    assert_ok(cd_file_write(link, "second", 6, &err));
+    assert_int_equal(lstat(link, &st), 0);
+    assert_true(S_ISLNK(st.st_mode));
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0640);
+    assert_ok(cd_file_read(path, 0, &data, &n, &err));
+    assert_string_equal(data, "second");
+    cd_free(data);
+    assert_ok(cd_file_write(path, NULL, 0, &err));
+    assert_int_equal(n_files(d.path), 2); /* no temporary left: f, and f by its link */
+    tmp_remove(&d);
+}
+
+static void write_fails(void **state) {
+    (void)state;
+    tmp_dir d = tmp_make();
+    cdmpp_err err = {0};
+    char *temp = NULL;
+    assert_status(cd_file_write("/dev/full", "x", 1, &err), CDMPP_EIO);
+    assert_string_equal(err.path, "/dev/full");
+    assert_non_null(strstr(err.msg, "No space left"));
+    assert_ok(cd_file_write("/dev/null", "x", 1, &err));
+    const char *path = tmp_path(&d, "no/such");
+    assert_status(cd_file_write(path, "x", 1, &err), CDMPP_EIO);
+    assert_string_equal(err.path, path);
+    /* the name is taken by a folder meanwhile */
+    path = tmp_path(&d, "folder");
+    assert_ok(cd_file_temp(path, &temp, &err));
+    assert_int_equal(n_files(d.path), 1);
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_status(cd_file_publish(temp, path, &err), CDMPP_EIO);
+    assert_int_equal(n_files(d.path), 0);
+    assert_ok(cd_file_temp(tmp_path(&d, "x"), &temp, &err));
+    cd_file_discard(temp);
+    assert_int_equal(n_files(d.path), 0);
+    tmp_remove(&d);
+}
+
+static bool ends_in_json(const char *path, void *ctx) {
+    ++*(int *)ctx;
+    const char *dot = strrchr(path, '.');
+    return dot && strcmp(dot, ".json") == 0;
+}
+
+static void list_is_sorted(void **state) {
+    (void)state;
+    static const char *const name[] = {"b.json", "a/z.json", "a.json", "a/b/c.json", "a/b/d.txt", "a-.json", "Z.json"};
+    static const char *const want[] = {"Z.json", "a-.json", "a.json", "a/b/c.json", "a/z.json", "b.json"};
+    tmp_dir d = tmp_make();
+    cd_arena a = {0};
+    cdmpp_err err = {0};
+    const char *const *list = NULL;
+    size_t n = 0;
+    int asked = 0;
+    mkdir(tmp_path(&d, "a"), 0700);
+    mkdir(tmp_path(&d, "a/b"), 0700);
+    for (size_t i = 0; i < sizeof name / sizeof *name; i++) tmp_put(&d, name[i], "", 0);
+    assert_int_equal(symlink("..", tmp_path(&d, "a/loop")), 0);
+    assert_int_equal(symlink("nowhere", tmp_path(&d, "a/dangling")), 0);
+    assert_ok(cd_file_list(&a, d.path, ends_in_json, &asked, &list, &n, &err));
+    assert_int_equal(asked, 7);
+    assert_int_equal(n, 6);
+    for (size_t i = 0; i < n; i++) assert_string_equal(list[i], tmp_path(&d, want[i]));
+    assert_ok(cd_file_list(&a, tmp_path(&d, "a/b/d.txt"), NULL, NULL, &list, &n, &err));
+    assert_int_equal(n, 1);
+    assert_status(cd_file_list(&a, tmp_path(&d, "none"), NULL, NULL, &list, &n, &err), CDMPP_EIO);
+    cd_arena_free(&a);
+    tmp_remove(&d);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(lines_of_every_packing), cmocka_unit_test(cut_off),
+        cmocka_unit_test(flipped_bit),
+        cmocka_unit_test(line_ends),              cmocka_unit_test(long_lines),
+        cmocka_unit_test(progress_counts_packed_bytes), cmocka_unit_test(standard_input),
+        cmocka_unit_test(unreadable),             cmocka_unit_test(read_whole),
+        cmocka_unit_test(digest_of_file),         cmocka_unit_test(write_replaces),
+        cmocka_unit_test(write_fails),            cmocka_unit_test(list_is_sorted),
+    };
+    return cmocka_run_group_tests_name("file", tests, NULL, NULL);
+}
