@@ -1,0 +1,76 @@
+#include "base/log.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "base/buf.h"
+
+static const char *const level_name[] = {"error", "warning", "info", "debug"};
+
+void cd_log_init(cd_log *log, const char *command, FILE *out) {
+    memset(log, 0, sizeof *log);
+    log->command = command;
+    log->out = out;
+    log->level = CD_LOG_INFO;
+    pthread_mutex_init(&log->lock, NULL);
+}
+
+void cd_log_done(cd_log *log) { pthread_mutex_destroy(&log->lock); }
+
+static void plain(cd_log *log, cd_buf *b, cd_log_level level, const char *text) {
+    if (*log->command) cd_buf_putf(b, "%s: ", log->command);
+    if (level != CD_LOG_INFO) cd_buf_putf(b, "%s: ", level_name[level]);
+    cd_buf_puts(b, text);
+}
+
+static void member(cd_buf *b, const char *key, const char *text) {
+    cd_buf_putf(b, "%s\"%s\":", b->n > 1 ? "," : "", key);
+    cd_buf_put_json_str(b, text, strlen(text));
+}
+
+static void json(cd_log *log, cd_buf *b, cd_log_level level, const char *text, const cdmpp_err *err) {
+    cd_buf_puts(b, "{");
+    member(b, "level", level_name[level]);
+    if (*log->command) member(b, "command", log->command);
+    if (err) {
+        member(b, "status", cdmpp_status_name(err->code));
+        if (err->path[0]) member(b, "path", err->path);
+        if (err->line) cd_buf_putf(b, ",\"line\":%ld", err->line);
+        if (err->key[0]) member(b, "key", err->key);
+    }
+    member(b, "text", text);
+    cd_buf_puts(b, "}");
+}
+
+static void line(cd_log *log, cd_log_level level, const char *text, const cdmpp_err *err) {
+    cd_buf b = {0};
+    if (log->json) json(log, &b, level, text, err);
+    else plain(log, &b, level, text);
+    cd_buf_puts(&b, "\n");
+    pthread_mutex_lock(&log->lock);
+    if (log->partial) fputs("\r\033[K", log->out); /* the bar comes back with its next step */
+    log->partial = false;
+    /* Out of memory: the bare text is better than silence. */
+    if (b.oom) fprintf(log->out, "%s\n", text);
+    else fwrite(b.p, 1, b.n, log->out);
+    fflush(log->out);
+    pthread_mutex_unlock(&log->lock);
+    cd_buf_free(&b);
+}
+
+void cd_log_put(cd_log *log, cd_log_level level, const char *fmt, ...) {
+    char text[2048];
+    va_list ap;
+    if (level > log->level) return;
+    va_start(ap, fmt);
+    const int n = vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    if (n >= (int)sizeof text) memcpy(text + sizeof text - 4, "...", 4);
+    line(log, level, text, NULL);
+}
+
+void cd_log_err(cd_log *log, cd_log_level level, const cdmpp_err *err) {
+    char text[640];
+    if (level > log->level) return;
+    line(log, level, cdmpp_err_format(err, text, sizeof text), err);
+}

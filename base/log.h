@@ -1,0 +1,35 @@
+/* log -- what a command tells its user on standard error.
+ *
+ *   cdmpp-extract: warning: a.json:3: i[1][1][4]: ... [EPARSE]
+ *   {"level":"warning","command":"cdmpp-extract","text":"a.json:3: ..."}   (json)
+ *
+ * For commands only: the library never prints. The state is a struct that main()
+ * owns and passes down; one log may be used by many threads, a line is written
+ * with one call, so lines never mix. */
+#ifndef CD_LOG_H
+#define CD_LOG_H
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/err.h"
+
+typedef enum cd_log_level { CD_LOG_ERROR, CD_LOG_WARNING, CD_LOG_INFO, CD_LOG_DEBUG } cd_log_level;
+
+typedef struct cd_log {
+    const char *command; /* shown first; "" for none. Borrowed */
+    FILE *out;           /* borrowed */
+    cd_log_level level;  /* what is above it is dropped: --quiet ERROR, --verbose DEBUG */
+    bool json;           /* one JSON object a line */
+    pthread_mutex_t lock;
+    bool partial;        /* the cursor stands behind a progress bar */
+} cd_log;
+
+/* Plain lines up to INFO. */
+void cd_log_init(cd_log *log, const char *command, FILE *out);
+void cd_log_done(cd_log *log);
+/* A text that does not fit 2 kB is cut and ends in "...". */
+void cd_log_put(cd_log *log, cd_log_level level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* The error in cdmpp_err_format's form; in JSON also its parts. */
+void cd_log_err(cd_log *log, cd_log_level level, const cdmpp_err *err);
+#endif

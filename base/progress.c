@@ -1,0 +1,79 @@
+#include "base/progress.h"
+
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BAR 30
+
+static double now_s(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void cd_progress_begin(cd_progress *p, cd_log *log, const char *what, const char *unit, uint64_t total) {
+    memset(p, 0, sizeof *p);
+    p->log = log;
+    p->what = what;
+    p->unit = unit;
+    p->total = total;
+    p->begin_s = p->shown_s = now_s();
+    p->tty = !log->json && isatty(fileno(log->out));
+    p->every_s = p->tty ? 0.2 : 10;
+    pthread_mutex_init(&p->lock, NULL);
+}
+
+static void put_time(char *buf, size_t n, double s) {
+    const unsigned long t = s < 1e9 ? (unsigned long)(s + 0.5) : 999999999;
+    if (t < 3600) snprintf(buf, n, "%lu:%02lu", t / 60, t % 60);
+    else snprintf(buf, n, "%lu:%02lu:%02lu", t / 3600, t / 60 % 60, t % 60);
+}
+
+void cd_progress_text(const cd_progress *p, double elapsed_s, char *buf, size_t n) {
+    const double rate = elapsed_s > 0 ? (double)p->done / elapsed_s : 0;
+    char bar[BAR + 1], eta[32] = "?";
+    if (!p->total) {
+        snprintf(buf, n, "%s: %llu %s, %.3g %s/s", p->what, (unsigned long long)p->done, p->unit, rate, p->unit);
+        return;
+    }
+    const uint64_t done = p->done < p->total ? p->done : p->total;
+    const double part = (double)done / (double)p->total;
+    memset(bar, '.', BAR);
+    memset(bar, '#', (size_t)(part * BAR));
+    bar[BAR] = '\0';
+    if (rate > 0) put_time(eta, sizeof eta, (double)(p->total - done) / rate);
+    snprintf(buf, n, "%s: [%s] %3d %%  %llu/%llu %s  %.3g %s/s  ETA %s", p->what, bar, (int)(part * 100),
+             (unsigned long long)done, (unsigned long long)p->total, p->unit, rate, p->unit, eta);
+}
+
+static void redraw(cd_progress *p, const char *text) {
+    pthread_mutex_lock(&p->log->lock);
+    fprintf(p->log->out, "\r%s\033[K", text);
+    fflush(p->log->out);
+    p->log->partial = true;
+    pthread_mutex_unlock(&p->log->lock);
+}
+
+void cd_progress_step(cd_progress *p, uint64_t done) {
+    char text[256];
+    if (p->log->level < CD_LOG_INFO) return;
+    pthread_mutex_lock(&p->lock);
+    if (done > p->done) p->done = done;
+    const double t = now_s();
+    const bool show = t - p->shown_s >= p->every_s;
+    if (show) {
+        p->shown_s = t;
+        cd_progress_text(p, t - p->begin_s, text, sizeof text);
+        if (p->tty) redraw(p, text);
+        else cd_log_put(p->log, CD_LOG_INFO, "%s", text);
+    }
+    pthread_mutex_unlock(&p->lock);
+}
+
+void cd_progress_end(cd_progress *p) {
+    const double s = now_s() - p->begin_s;
+    cd_log_put(p->log, CD_LOG_INFO, "%s: %llu %s in %.2f s (%.3g %s/s)", p->what, (unsigned long long)p->done,
+               p->unit, s, s > 0 ? (double)p->done / s : 0, p->unit);
+    pthread_mutex_destroy(&p->lock);
+}

@@ -1,0 +1,180 @@
+#include "check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/log.h"
+#include "base/progress.h"
+#include "base/threads.h"
+
+typedef struct captured {
+    FILE *f;
+    char *text;
+    size_t n;
+    cd_log log;
+} captured;
+
+static void begin(captured *c, const char *command) {
+    c->f = open_memstream(&c->text, &c->n);
+    cd_log_init(&c->log, command, c->f);
+}
+
+static void end(captured *c) {
+    cd_log_done(&c->log);
+    fclose(c->f);
+    free(c->text);
+}
+
+static void levels(void **st) {
+    (void)st;
+    static const char *const want[] = {
+        "x: error: e\n", "x: error: e\nx: warning: w\n", "x: error: e\nx: warning: w\nx: i 7\n",
+        "x: error: e\nx: warning: w\nx: i 7\nx: debug: d\n"};
+    for (int k = 0; k < 4; k++) {
+        captured c;
+        begin(&c, "x");
+        assert_int_equal(c.log.level, CD_LOG_INFO);
+        c.log.level = (cd_log_level)k;
+        cd_log_put(&c.log, CD_LOG_ERROR, "e");
+        cd_log_put(&c.log, CD_LOG_WARNING, "w");
+        cd_log_put(&c.log, CD_LOG_INFO, "i %d", 7);
+        cd_log_put(&c.log, CD_LOG_DEBUG, "d");
+        assert_string_equal(c.text, want[k]);
+        end(&c);
+    }
+}
+
+static void errors(void **st) {
+    (void)st;
+    captured c;
+    cdmpp_err err = {0};
+    begin(&c, "cdmpp-predict");
+    (void)CD_FAIL(&err, EUNSUPPORTED, "step \"SPX\"");
+    cd_err_add_index(&err, 4);
+    cd_err_add_key(&err, "i");
+    cd_err_add_place(&err, "a b.json", 3);
+    cd_log_err(&c.log, CD_LOG_ERROR, &err);
+    assert_string_equal(c.text, "cdmpp-predict: error: a b.json:3: i[4]: step \"SPX\" [EUNSUPPORTED]\n");
+    end(&c);
+    begin(&c, "p");
+    c.log.json = true;
+    cd_log_err(&c.log, CD_LOG_WARNING, &err);
+    cd_arena a = {0};
+    const cd_json *j = NULL;
+    cdmpp_err e2 = {0};
+    check_status(cd_json_parse(&a, c.text, c.n, &j, &e2), CDMPP_OK, &e2, "json", __FILE__, __LINE__);
+    assert_true(cd_str_is(cd_json_get(j, "level")->u.s, "warning"));
+    assert_true(cd_str_is(cd_json_get(j, "command")->u.s, "p"));
+    assert_true(cd_str_is(cd_json_get(j, "status")->u.s, "EUNSUPPORTED"));
+    assert_true(cd_str_is(cd_json_get(j, "path")->u.s, "a b.json"));
+    assert_int_equal(cd_json_get(j, "line")->u.i, 3);
+    assert_true(cd_str_is(cd_json_get(j, "key")->u.s, "i[4]"));
+    assert_non_null(cd_json_get(j, "text"));
+    cd_arena_free(&a);
+    end(&c);
+}
+
+static void long_text_is_cut(void **st) {
+    (void)st;
+    captured c;
+    char big[5000];
+    memset(big, 'x', sizeof big - 1);
+    big[sizeof big - 1] = '\0';
+    begin(&c, "");
+    cd_log_put(&c.log, CD_LOG_INFO, "%s", big);
+    assert_int_equal(c.n, 2048);
+    assert_string_equal(c.text + 2044, "...\n");
+    end(&c);
+}
+
+static cdmpp_status shout(void *ctx, size_t beg, size_t stop, int w, cdmpp_err *err) {
+    (void)w, (void)err;
+    for (size_t i = beg; i < stop; i++) cd_log_put(ctx, CD_LOG_INFO, "0123456789012345678901234567890123456789");
+    return CDMPP_OK;
+}
+
+static void lines_do_not_mix(void **st) {
+    (void)st;
+    captured c;
+    cdmpp_err err = {0};
+    cd_threads *t = NULL;
+    begin(&c, "x");
+    assert_ok(cd_threads_new(4, &t, &err));
+    assert_ok(cd_threads_run(t, 400, 3, shout, &c.log, &err));
+    cd_threads_free(t);
+    assert_int_equal(c.n, 400 * 44);
+    for (size_t i = 0; i < 400; i++) assert_memory_equal(c.text + 44 * i, "x: 0123456789012345678901234567890123456789\n", 44);
+    end(&c);
+}
+
+static void progress_text(void **st) {
+    (void)st;
+    captured c;
+    cd_progress p;
+    char text[256];
+    begin(&c, "x");
+    FILE *f = tmpfile(); /* isatty needs a descriptor */
+    assert_non_null(f);
+    c.log.out = f;
+    cd_progress_begin(&p, &c.log, "read", "files", 200);
+    assert_false(p.tty);
+    cd_progress_step(&p, 50);
+    cd_progress_step(&p, 20); /* a late thread */
+    cd_progress_text(&p, 10, text, sizeof text);
+    assert_string_equal(text, "read: [#######.......................]  25 %  50/200 files  5 files/s  ETA 0:30");
+    cd_progress_step(&p, 300);
+    cd_progress_text(&p, 7200, text, sizeof text);
+    assert_non_null(strstr(text, "100 %  200/200"));
+    assert_non_null(strstr(text, "ETA 0:00"));
+    p.total = 1000000;
+    cd_progress_text(&p, 3600, text, sizeof text);
+    assert_non_null(strstr(text, "ETA 3332:20:00"));
+    p.total = 0;
+    cd_progress_text(&p, 2, text, sizeof text);
+    assert_string_equal(text, "read: 300 files, 150 files/s");
+    p.done = 0, p.total = 5;
+    cd_progress_text(&p, 0, text, sizeof text);
+    assert_non_null(strstr(text, "0 %"));
+    assert_non_null(strstr(text, "ETA ?"));
+    cd_progress_end(&p);
+    fclose(f);
+    end(&c);
+}
+
+/* No terminal: lines, as often as every_s; nothing at all when quiet. */
+static void progress_lines(void **st) {
+    (void)st;
+    for (int quiet = 0; quiet < 2; quiet++) {
+        captured c;
+        cd_progress p;
+        char text[4096];
+        begin(&c, "x");
+        FILE *f = tmpfile();
+        assert_non_null(f);
+        c.log.out = f;
+        if (quiet) c.log.level = CD_LOG_ERROR;
+        cd_progress_begin(&p, &c.log, "read", "lines", 4);
+        cd_progress_step(&p, 1); /* too early */
+        p.every_s = 0;
+        cd_progress_step(&p, 2);
+        cd_progress_step(&p, 3);
+        cd_progress_end(&p);
+        rewind(f);
+        text[fread(text, 1, sizeof text - 1, f)] = '\0';
+        int n = 0;
+        for (const char *s = text; (s = strchr(s, '\n')); s++) n++;
+        assert_int_equal(n, quiet ? 0 : 3);
+        if (!quiet) assert_non_null(strstr(text, "x: read: 3 lines in 0.0"));
+        fclose(f);
+        end(&c);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(levels),           cmocka_unit_test(errors),        cmocka_unit_test(long_text_is_cut),
+        cmocka_unit_test(lines_do_not_mix), cmocka_unit_test(progress_text), cmocka_unit_test(progress_lines),
+    };
+    return cmocka_run_group_tests_name("log", tests, NULL, NULL);
+}
