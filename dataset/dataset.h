@@ -25,9 +25,11 @@ typedef struct cd_dataset {
     size_t n_col;
     int64_t *row_ptr;         /* (n+1) */
     double *latency_s;        /* (n) the default label: median of the repeats, seconds */
-    double *latency_mean_s, *latency_std_s;   /* (n) */
+    double *latency_mean_s, *latency_std_s, *latency_min_s; /* (n) mean, population deviation, fastest repeat */
+    double *flop;             /* (n) operations of the task; -1 when they cannot be counted */
     uint32_t *repeats;        /* (n) measurements behind the label                     */
-    uint8_t *error;           /* (n) 0: measured; 1..8: TVM's error number             */
+    uint8_t *error;           /* (n) 0: measured; 1..8: TVM's error number; 255: not measured.
+                               * All latencies are NaN where it is not 0: skip those. */
     uint32_t *task, *device, *source_file;    /* (n) into the dictionaries             */
     uint64_t *source_line;    /* (n) 1-based                                           */
     uint8_t *is_gpu;          /* (n) target kind is a GPU                              */
@@ -46,7 +48,8 @@ typedef struct cd_dataset {
 } cd_dataset;
 
 /* Load one or several files (parts of one data set: dictionaries are joined by
- * name). Errors: EIO, ESCHEMA (another schema or version, arrays that disagree),
+ * name, programs follow each other). The checksum of every array is compared.
+ * Errors: EIO, ESCHEMA (another schema or version, arrays that disagree, damage),
  * ENOMEM; the path is in the error. */
 cdmpp_status cd_dataset_load(const char *const *path, size_t n_path, CD_GIVE cd_dataset **out, cdmpp_err *err);
 void cd_dataset_free(CD_TAKE cd_dataset *d); /* NULL is fine */

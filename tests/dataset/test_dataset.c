@@ -1,0 +1,152 @@
+/* dataset: what the writer wrote is read back; parts join; damage is an error. */
+#include "dataset/dataset.h"
+
+#include <stdlib.h>
+
+#include "check.h"
+#include "made_items.h"
+#include "scratch.h"
+
+/* HDF5 1.10 itself leaks when it meets a damaged file. */
+const char *__lsan_default_suppressions(void);
+__attribute__((visibility("default"))) const char *__lsan_default_suppressions(void) { return "leak:libhdf5"; }
+
+static void check_item(const cd_dataset *d, size_t p, unsigned i) {
+    static made_item m;
+    const cd_item *it = make_item(&m, i);
+    assert_int_equal(d->row_ptr[p + 1] - d->row_ptr[p], it->n_row);
+    assert_memory_equal(d->row + d->row_ptr[p] * 164, it->row, it->n_row * 164 * sizeof(float));
+    assert_memory_equal(&d->latency_s[p], &it->latency_s, sizeof(double));
+    assert_memory_equal(&d->latency_mean_s[p], &it->latency_mean_s, sizeof(double));
+    assert_memory_equal(&d->latency_std_s[p], &it->latency_std_s, sizeof(double));
+    assert_memory_equal(&d->latency_min_s[p], &it->latency_min_s, sizeof(double));
+    assert_memory_equal(&d->flop[p], &it->flop, sizeof(double));
+    assert_int_equal(d->repeats[p], it->repeats);
+    assert_int_equal(d->error[p], it->error);
+    assert_int_equal(d->is_gpu[p], it->is_gpu);
+    assert_int_equal(d->source_line[p], it->source_line);
+    assert_string_equal(d->task_name[d->task[p]], m.task);
+    assert_string_equal(d->source_name[d->source_file[p]], m.source);
+    assert_string_equal(d->device_name[d->device[p]], i % 2 ? "v100" : "zen5");
+}
+
+static void round_trip(void **state) {
+    cdmpp_err err = {0};
+    cd_dataset *d = NULL;
+    const char *path = scratch("a.h5");
+    (void)state;
+    assert_ok(make_file(path, 0, 3000, &err));
+    assert_int_not_equal(access(scratch("a.h5.partial"), F_OK), 0);
+    assert_ok(cd_dataset_load(&path, 1, &d, &err));
+    assert_int_equal(d->n, 3000);
+    assert_int_equal(d->n_col, 164);
+    for (unsigned i = 0; i < 3000; i++) check_item(d, i, i);
+    assert_int_equal(d->n_network, 2); /* sorted, without tasks that do not occur, each pair once */
+    assert_string_equal(d->network_name[0], "net a");
+    assert_int_equal(d->n_net_task, 3);
+    assert_int_equal(d->net_weight[1], 7);
+    assert_string_equal(d->task_name[d->net_task[1]], "[\"task0\", 0]");
+    cd_dataset_free(d);
+}
+
+static void empty(void **state) {
+    cdmpp_err err = {0};
+    cd_dataset *d = NULL;
+    const char *path = scratch("empty.h5");
+    (void)state;
+    assert_ok(make_file(path, 0, 0, &err));
+    assert_ok(cd_dataset_load(&path, 1, &d, &err));
+    assert_int_equal(d->n + d->n_row + d->n_task + d->n_network, 0);
+    cd_dataset_free(d);
+}
+
+static void parts(void **state) {
+    cdmpp_err err = {0};
+    cd_dataset *d = NULL, *whole = NULL;
+    const char *path[] = {scratch("p1.h5"), scratch("p2.h5"), scratch("p3.h5")}, *all = scratch("p.h5");
+    (void)state;
+    assert_ok(make_file(path[0], 0, 90, &err));
+    assert_ok(make_file(path[1], 90, 91, &err));
+    assert_ok(make_file(path[2], 91, 300, &err));
+    assert_ok(make_file(all, 0, 300, &err));
+    assert_ok(cd_dataset_load(path, 3, &d, &err));
+    assert_ok(cd_dataset_load(&all, 1, &whole, &err));
+    assert_int_equal(d->n, 300);
+    for (unsigned i = 0; i < 300; i++) check_item(d, i, i);
+    assert_int_equal(d->n_task, whole->n_task);
+    assert_int_equal(d->n_net_task, whole->n_net_task);
+    assert_memory_equal(d->row_ptr, whole->row_ptr, 301 * sizeof *d->row_ptr);
+    cd_dataset_free(d);
+    cd_dataset_free(whole);
+}
+
+static void not_ours(void **state) {
+    cdmpp_err err = {0};
+    cd_dataset *d = NULL;
+    const char *path = scratch("none.h5");
+    cd_h5 h;
+    (void)state;
+    assert_status(cd_dataset_load(&path, 1, &d, &err), CDMPP_EIO);
+    assert_non_null(strstr(err.path, "none.h5"));
+    scratch_write(path, "not hdf5", 8);
+    err = (cdmpp_err){0};
+    assert_status(cd_dataset_load(&path, 1, &d, &err), CDMPP_ESCHEMA);
+    err = (cdmpp_err){0};
+    assert_ok(cd_h5_create(&h, path, &err));
+    assert_ok(cd_h5_set_text(&h, "/", "schema", CD_SCHEMA, &err));
+    assert_ok(cd_h5_set_u32(&h, "/", "schema_version", 99, &err));
+    assert_ok(cd_h5_close(&h, &err));
+    assert_status(cd_dataset_load(&path, 1, &d, &err), CDMPP_ESCHEMA);
+    assert_non_null(strstr(err.msg, "99"));
+    assert_null(d);
+}
+
+/* Load a damaged copy: an error with the path, or exactly the same contents. */
+static size_t try_damaged(const unsigned char *data, size_t n, const cd_dataset *good) {
+    const char *path = scratch("damaged.h5");
+    cd_dataset *d = NULL;
+    cdmpp_err err = {0};
+    scratch_write(path, data, n);
+    const cdmpp_status st = cd_dataset_load(&path, 1, &d, &err);
+    if (st) {
+        assert_true(st == CDMPP_EIO || st == CDMPP_ESCHEMA || st == CDMPP_ENOMEM);
+        assert_non_null(strstr(err.path, "damaged.h5"));
+        return 1;
+    }
+    assert_int_equal(d->n, good->n);
+    assert_memory_equal(d->row, good->row, good->n_row * 164 * sizeof(float));
+    assert_memory_equal(d->latency_s, good->latency_s, good->n * sizeof(double));
+    assert_memory_equal(d->task, good->task, good->n * sizeof *good->task);
+    cd_dataset_free(d);
+    return 0;
+}
+
+static void damage(void **state) {
+    cdmpp_err err = {0};
+    cd_dataset *good = NULL;
+    const char *path = scratch("good.h5");
+    size_t n = 0, seen = 0, cut = 0, tried = 0;
+    (void)state;
+    assert_ok(make_file(path, 0, 20, &err));
+    assert_ok(cd_dataset_load(&path, 1, &good, &err));
+    unsigned char *data = scratch_read(path, &n), *copy = malloc(n);
+    assert_true(data && copy);
+    for (size_t len = 0; len < n; len += 1 + n / 199, tried++) cut += try_damaged(data, len, good);
+    assert_int_equal(cut, tried);
+    for (size_t at = tried = 0; at < n; at += 17, tried++) {
+        memcpy(copy, data, n);
+        copy[at] ^= (unsigned char)(1u << at % 8);
+        seen += try_damaged(copy, n, good);
+    }
+    assert_true(seen > 0);
+    print_message("%zu bytes, %zu cuts, %zu of %zu flips noticed\n", n, cut, seen, tried);
+    free(data);
+    free(copy);
+    cd_dataset_free(good);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(round_trip), cmocka_unit_test(empty), cmocka_unit_test(parts),
+                                       cmocka_unit_test(not_ours), cmocka_unit_test(damage)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
