@@ -12,11 +12,19 @@
  *       tensor numbers; tensors are numbered in op order without gaps;
  *   (3) every expression lives in the dag's own pool, frozen after building;
  *   (4) shapes of tensors are literals >= 0; reduction extents may be
- *       expressions of axis variables (adaptive pooling).
+ *       expressions of axis variables (adaptive pooling);
+ *   (5) a variable in an operator's expressions is one of its own axes (in its
+ *       combiner: of lhs, rhs); operands have matching types and ranks;
+ *   (6) an expression is at most CD_TE_MAX_DEPTH deep and unfolds to at most
+ *       CD_TE_MAX_TREE nodes, so walks may recurse and need no memo.
  * Read-only after building: share it between threads. */
 #ifndef CD_TE_H
 #define CD_TE_H
 #include "features/expr.h"
+
+#define CD_TE_MAX_DEPTH 500
+#define CD_TE_MAX_TREE 100000
+#define CD_TE_MAX_OUT 64 /* outputs of one operator */
 
 typedef struct cd_te_iter {
     const cd_expr *var;         /* VAR */
@@ -65,11 +73,31 @@ typedef struct cd_te_dag {
 
 void cd_te_dag_free(cd_te_dag *dag); /* NULL is fine; frees the struct too */
 
-/* Fill is_output, tensor_op, flop and check invariants (1)-(4) on a dag whose
- * ops are otherwise complete. Errors: ESCHEMA. */
+/* An empty DAG with a pool to build in. Errors: ENOMEM. */
+cdmpp_status cd_te_dag_new(CD_GIVE cd_te_dag **out, cdmpp_err *err);
+
+/* Fill is_output, tensor_op, flop, check invariants (1)-(6) on a dag whose ops
+ * are otherwise complete, and freeze its pool. Errors: ESCHEMA, EUNSUPPORTED,
+ * ENOMEM, with the operator as key. */
 cdmpp_status cd_te_dag_finish(cd_te_dag *dag, cdmpp_err *err);
 
-/* The DAG as TVM prints it, one line per operator, to `out`. */
+/* TVM's stage order (spec 3.1). Operator i reads the outputs of operators
+ * in[in_ptr[i] .. in_ptr[i+1]], one entry per tensor in the order of first
+ * occurrence; `arg` lists the operators of the function's arguments.
+ * order (n_op) receives the operators that the arguments reach, *n_order how
+ * many. Errors: ESCHEMA for a cycle, ENOMEM. */
+typedef struct cd_te_reads {
+    uint32_t n_op, n_arg;
+    const uint32_t *in_ptr, *in, *arg;
+} cd_te_reads;
+cdmpp_status cd_te_stage_order(cd_arena *scratch, const cd_te_reads *r, uint32_t *order, uint32_t *n_order,
+                               cdmpp_err *err);
+
+/* Equal operators, names, shapes and expressions, up to the numbering of variables. */
+bool cd_te_dag_equal(const cd_te_dag *a, const cd_te_dag *b);
+
+/* The DAG as TVM prints it, one line per operator, to `out`; TVM cuts lines
+ * over 256 characters in the middle, which is done here too. */
 struct cd_buf;
 void cd_te_dag_print(struct cd_buf *out, const cd_te_dag *dag);
 #endif

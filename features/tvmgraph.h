@@ -10,6 +10,7 @@
 
 /* Build a DAG from the save_json text of Array<Tensor>. *out is owned by the
  * caller (cd_te_dag_free). Errors: EPARSE, ESCHEMA, EUNSUPPORTED, ENOMEM, with
- * the node as key ("nodes[12].attrs.a"). */
-cdmpp_status cd_tvmgraph_dag(const char *text, size_t len, cd_te_dag **out, cdmpp_err *err);
+ * the node as key ("nodes[12].attrs.a"). `scratch` holds the text's tree: reset it
+ * when done; the DAG keeps nothing of it or of the text. */
+cdmpp_status cd_tvmgraph_dag(cd_arena *scratch, const char *text, size_t len, cd_te_dag **out, cdmpp_err *err);
 #endif
