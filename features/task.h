@@ -1,7 +1,13 @@
 /* task -- registry of tasks: (workload key, target kind) -> compute DAG.
  *
- * Loaded once from TenSet's pickles (all_tasks.pkl, *.task.pkl) or from our own
- * text form (docs/tasks.md), read-only afterwards: share it between threads. */
+ *   all_tasks.pkl ---\
+ *   *.task.pkl -------> [key | target | hardware | DAG or why not] + networks
+ *   own text form ---/
+ *
+ * Loaded once from TenSet's pickles or from our own text form (docs/tasks.md),
+ * read-only afterwards: share it between threads. Equal keys mean equal DAGs:
+ * tasks that differ only in the target kind share one. A task whose DAG cannot be read stays in
+ * it with the reason, so that it harms nobody but its own records. */
 #ifndef CD_TASK_H
 #define CD_TASK_H
 #include "base/json.h"
@@ -20,14 +26,15 @@ typedef struct cd_task {
     cd_hardware hardware;
     bool has_hardware;
     const char *desc;           /* "" if absent */
-    const cd_te_dag *dag;
+    const cd_te_dag *dag;       /* NULL: unusable, see why */
+    const cdmpp_err *why;       /* reason when dag is NULL, else NULL */
 } cd_task;
 
 /* A network: which tasks it uses and how often. */
 typedef struct cd_network {
     const char *name;           /* from the file name of a *.task.pkl, "(resnet_18,[(1,3,224,224)])" */
     uint32_t n;
-    const uint32_t *task;       /* (n) index into the registry */
+    const uint32_t *task;       /* (n) index of what cd_tasks_find gives for the key */
     const int64_t *weight;      /* (n) occurrences */
 } cd_network;
 
@@ -37,16 +44,29 @@ cdmpp_status cd_tasks_new(CD_GIVE cd_tasks **out, cdmpp_err *err);
 void cd_tasks_free(cd_tasks *t); /* NULL is fine */
 
 /* Add every task of a file: all_tasks.pkl, *.task.pkl (also registers the
- * network), networks.json ({"network": [{"workload_key", "weight"}]}), or our
- * text form; also a folder: every such file in it. Decided by content, not by
- * name. A task that is known already is not added twice. Errors carry the path. */
+ * network that the file is named after), networks.json ({"network":
+ * [{"workload_key", "weight"}]} or {"network": [key, ...]}), or our text form;
+ * plain or packed (gz, xz, zst). Which it is, is decided by content. Also a
+ * folder: every such file below it, found by name: *.pkl but *.relay.pkl,
+ * *.tasks.json, and networks*.json where no pickle tells of networks. A task or network that is known already is not added
+ * twice. Tasks that only a network names are entered without a DAG.
+ * Errors are about whole files and carry the path: EIO, EPARSE, ESCHEMA,
+ * EUNSUPPORTED (a pickle that calls anything but TVM's task classes), ENOMEM. */
 cdmpp_status cd_tasks_load(cd_tasks *t, const char *path, cdmpp_err *err);
+/* The same from memory; `name` stands for the path. */
+cdmpp_status cd_tasks_load_text(cd_tasks *t, const char *name, const char *text, size_t len, cdmpp_err *err);
 
 size_t cd_tasks_count(const cd_tasks *t);
+size_t cd_tasks_bad_count(const cd_tasks *t); /* tasks without a DAG */
 const cd_task *cd_tasks_at(const cd_tasks *t, size_t i);
-/* NULL when unknown. Found by workload key alone: equal keys mean equal DAGs. */
+/* NULL when unknown. Found by workload key alone; of several target kinds, the first. */
 const cd_task *cd_tasks_find(const cd_tasks *t, cd_str workload_key);
 size_t cd_tasks_index(const cd_tasks *t, const cd_task *task);
 size_t cd_tasks_network_count(const cd_tasks *t);
 const cd_network *cd_tasks_network(const cd_tasks *t, size_t i);
+
+/* All tasks that have a DAG and all networks, in our own text form. Reading it
+ * gives equal tasks. Errors: ENOMEM. */
+struct cd_buf;
+cdmpp_status cd_tasks_write(struct cd_buf *out, const cd_tasks *t, cdmpp_err *err);
 #endif

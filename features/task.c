@@ -1,0 +1,285 @@
+/* The registry of tasks and networks: entries, the hash of keys, files and folders. */
+#include "features/task.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "features/taskreg.h"
+
+static const cdmpp_err unknown_task = {.code = CDMPP_ENOTASK, .msg = "named by a network, but no task file defines it"};
+
+cdmpp_status cd_tasks_new(cd_tasks **out, cdmpp_err *err) {
+    *out = cd_calloc(1, sizeof **out);
+    return *out ? CDMPP_OK : CD_FAIL(err, ENOMEM, "task registry");
+}
+
+static void drop_dag(cd_task_entry *e) {
+    cd_te_dag *dag;
+    if (!e->owns_dag) return;
+    memcpy(&dag, &e->pub.dag, sizeof dag); /* const to readers, ours to free */
+    cd_te_dag_free(dag);
+}
+
+void cd_tasks_free(cd_tasks *t) {
+    if (!t) return;
+    for (uint32_t i = 0; i < t->n; i++) drop_dag(t->entry[i]);
+    cd_arena_free(&t->arena);
+    cd_arena_free(&t->scratch);
+    cd_free(t->entry);
+    cd_free(t->slot);
+    cd_free(t->net);
+    cd_free(t);
+}
+
+static uint32_t hash_key(cd_str key) {
+    uint32_t h = 2166136261U;
+    for (size_t i = 0; i < key.n; i++) h = (h ^ (unsigned char)key.p[i]) * 16777619U;
+    return h ^ h >> 15;
+}
+
+/* Slot of the key, or the free slot where it belongs. n_slot > 0. */
+static uint32_t find_slot(const cd_tasks *t, cd_str key) {
+    uint32_t i = hash_key(key) & (t->n_slot - 1);
+    while (t->slot[i] && !cd_str_is(key, t->entry[t->slot[i] - 1]->pub.workload_key)) i = (i + 1) & (t->n_slot - 1);
+    return i;
+}
+
+static cdmpp_status grow(cd_tasks *t, cdmpp_err *err) {
+    const uint32_t cap = t->cap ? t->cap * 2 : 64, n_slot = cap * 2;
+    cd_task_entry **entry = cd_realloc(t->entry, t->cap * sizeof *entry, cap * sizeof *entry);
+    if (entry) {
+        t->entry = entry;
+        t->cap = cap;
+    }
+    uint32_t *slot = cd_calloc(n_slot, sizeof *slot);
+    if (!entry || !slot) {
+        cd_free(slot);
+        return CD_FAIL(err, ENOMEM, "task registry");
+    }
+    cd_free(t->slot);
+    t->slot = slot;
+    t->n_slot = n_slot;
+    for (uint32_t i = 0; i < t->n; i++) { /* the first of a key stays its entry */
+        const char *key = t->entry[i]->pub.workload_key;
+        const uint32_t at = find_slot(t, (cd_str){key, strlen(key)});
+        if (!slot[at]) slot[at] = i + 1;
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status new_entry(cd_tasks *t, cd_str key, cd_task_entry *first, cd_task_entry **out, cdmpp_err *err) {
+    cd_task_entry *e = CD_NEW(&t->arena, cd_task_entry);
+    if (!e || !(e->pub.workload_key = first ? first->pub.workload_key : cd_str_dup(&t->arena, key)))
+        return CD_FAIL(err, ENOMEM, "task");
+    e->pub.target = e->pub.target_kind = e->pub.desc = "";
+    e->pub.dag = first ? first->pub.dag : NULL;
+    e->pub.why = first ? first->pub.why : &unknown_task;
+    e->index = t->n;
+    t->entry[t->n++] = e;
+    *out = e;
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_tasks_entry(cd_tasks *t, cd_str key, const char *kind, cd_task_entry **out, cdmpp_err *err) {
+    if (key.n == 0 || memchr(key.p, 0, key.n)) return CD_FAIL(err, ESCHEMA, "a workload key that is empty or holds a NUL");
+    if (t->n * 2 >= t->n_slot || t->n >= t->cap) CD_TRY(grow(t, err));
+    const uint32_t i = find_slot(t, key);
+    if (!t->slot[i]) {
+        CD_TRY(new_entry(t, key, NULL, out, err));
+        t->slot[i] = t->n;
+        return CDMPP_OK;
+    }
+    cd_task_entry *first = t->entry[t->slot[i] - 1], *e = first;
+    *out = first;
+    if (!kind || !first->pub.target_kind[0]) return CDMPP_OK;
+    for (; e; e = e->next) {
+        *out = e;
+        if (!strcmp(e->pub.target_kind, kind)) return CDMPP_OK;
+    }
+    e = *out;
+    CD_TRY(new_entry(t, key, first, out, err));
+    e->next = *out;
+    return CDMPP_OK;
+}
+
+uint32_t cd_tasks_first(const cd_tasks *t, const cd_task_entry *e) {
+    return t->slot[find_slot(t, (cd_str){e->pub.workload_key, strlen(e->pub.workload_key)})] - 1;
+}
+
+void cd_task_set_dag(cd_tasks *t, cd_task_entry *owner, cd_te_dag *dag) {
+    drop_dag(owner);
+    owner->owns_dag = true;
+    for (cd_task_entry *e = t->entry[cd_tasks_first(t, owner)]; e; e = e->next) {
+        e->pub.dag = dag;
+        e->pub.why = NULL;
+    }
+}
+
+cdmpp_status cd_task_set_why(cd_tasks *t, cd_task_entry *e, const cdmpp_err *why, cdmpp_err *err) {
+    cdmpp_err *copy = CD_NEW(&t->arena, cdmpp_err);
+    if (!copy) return CD_FAIL(err, ENOMEM, "task");
+    *copy = *why;
+    e->pub.why = copy;
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_tasks_add_network(cd_tasks *t, cd_str name, const uint32_t *task, const int64_t *weight, uint32_t n,
+                                  cdmpp_err *err) {
+    for (uint32_t i = 0; i < t->n_net; i++)
+        if (cd_str_is(name, t->net[i].name)) return CDMPP_OK;
+    if (name.n && memchr(name.p, 0, name.n)) return CD_FAIL(err, ESCHEMA, "a network name with a NUL");
+    if (t->n_net == t->cap_net) {
+        const uint32_t cap = t->cap_net ? t->cap_net * 2 : 16;
+        cd_network *net = cd_realloc(t->net, t->cap_net * sizeof *net, cap * sizeof *net);
+        if (!net) return CD_FAIL(err, ENOMEM, "networks");
+        t->net = net;
+        t->cap_net = cap;
+    }
+    uint32_t *id = CD_NEWN(&t->arena, uint32_t, n);
+    int64_t *w = CD_NEWN(&t->arena, int64_t, n);
+    const char *z = cd_str_dup(&t->arena, name);
+    if (!id || !w || !z) return CD_FAIL(err, ENOMEM, "networks");
+    if (n) memcpy(id, task, n * sizeof *id);
+    if (n) memcpy(w, weight, n * sizeof *w);
+    t->net[t->n_net++] = (cd_network){z, n, id, w};
+    return CDMPP_OK;
+}
+
+/* ---- networks.json ---- */
+
+static cdmpp_status network_item(cd_tasks *t, const cd_json *v, uint32_t *task, int64_t *weight, cdmpp_err *err) {
+    cd_str key;
+    cd_task_entry *e;
+    *weight = 1;
+    if (v->kind == CD_JSON_OBJ) {
+        const cd_json *w = cd_json_get(v, "weight");
+        if (w) CD_TRY(cd_err_key(err, cd_json_int(w, 0, INT64_MAX, weight, err), "weight"));
+        v = cd_json_get(v, "workload_key");
+        CD_TRY(cd_err_key(err, cd_json_str(v, &key, err), "workload_key"));
+    } else {
+        CD_TRY(cd_json_str(v, &key, err));
+    }
+    CD_TRY(cd_tasks_entry(t, key, NULL, &e, err));
+    *task = e->index;
+    return CDMPP_OK;
+}
+
+static cdmpp_status load_network(cd_tasks *t, const cd_json *net, cdmpp_err *err) {
+    const cd_json *it;
+    CD_TRY(cd_json_arr(net, 0, &it, err));
+    uint32_t *task = CD_NEWN(&t->scratch, uint32_t, net->n);
+    int64_t *weight = CD_NEWN(&t->scratch, int64_t, net->n);
+    if (!task || !weight) return CD_FAIL(err, ENOMEM, "networks");
+    for (uint32_t i = 0; i < net->n; i++, it = it->next) {
+        const cdmpp_status st = network_item(t, it, &task[i], &weight[i], err);
+        if (st) return cd_err_index(err, st, i);
+    }
+    return cd_tasks_add_network(t, net->key, task, weight, net->n, err);
+}
+
+static cdmpp_status load_json(cd_tasks *t, const char *text, size_t len, cdmpp_err *err) {
+    const cd_json *top = NULL;
+    CD_TRY(cd_json_parse(&t->scratch, text, len, &top, err));
+    if (top->kind != CD_JSON_OBJ)
+        return CD_FAIL(err, ESCHEMA, "expected tasks (\"schema\": \"cdmpp.tasks\") or networks (an object of arrays), found %s",
+                       cd_json_kind_name(top->kind));
+    for (const cd_json *net = top->u.child; net; net = net->next) {
+        const cdmpp_status st = load_network(t, net, err);
+        char name[64];
+        if (st) snprintf(name, sizeof name, "%.*s", (int)(net->key.n < 60 ? net->key.n : 60), net->key.p);
+        if (st) return cd_err_key(err, st, name);
+    }
+    return CDMPP_OK;
+}
+
+/* ---- files and folders ---- */
+
+cdmpp_status cd_tasks_load_text(cd_tasks *t, const char *name, const char *text, size_t len, cdmpp_err *err) {
+    cdmpp_status st;
+    cd_arena_reset(&t->scratch);
+    if (len && (unsigned char)text[0] == 0x80) st = cd_taskpkl_load(t, name, text, len, err);
+    else st = load_json(t, text, len, err);
+    cd_arena_free(&t->scratch); /* a big file's tree need not stay */
+    return cd_err_at(err, st, name, 0);
+}
+
+static cdmpp_status load_file(cd_tasks *t, const char *path, cdmpp_err *err) {
+    char *text;
+    size_t n;
+    CD_TRY(cd_file_read(path, 0, &text, &n, err));
+    const cdmpp_status st = cd_tasks_load_text(t, path, text, n, err);
+    cd_free(text);
+    return st;
+}
+
+/* Does the file's name, less the ending of a packer, end like this? */
+static bool ends(const char *path, const char *tail) {
+    static const char *const pack[] = {"", ".gz", ".xz", ".zst"};
+    const size_t n = strlen(path), m = strlen(tail);
+    for (size_t k = 0; k < sizeof pack / sizeof *pack; k++) {
+        const size_t p = strlen(pack[k]);
+        if (n >= m + p && !memcmp(path + n - p, pack[k], p) && !memcmp(path + n - p - m, tail, m)) return true;
+    }
+    return false;
+}
+
+typedef enum { NOT_TASKS, TASKS, NETWORKS } file_class;
+
+static file_class classify(const char *path) {
+    const char *base = strrchr(path, '/');
+    base = base ? base + 1 : path;
+    if (ends(path, ".pkl") && !ends(path, ".relay.pkl")) return TASKS;
+    if (ends(path, ".tasks.json")) return TASKS;
+    return !strncmp(base, "networks", 8) && ends(path, ".json") ? NETWORKS : NOT_TASKS;
+}
+
+static cdmpp_status load_class(cd_tasks *t, const char *const *file, size_t n, file_class want, size_t *found, cdmpp_err *err) {
+    for (size_t i = 0; i < n; i++) {
+        if (classify(file[i]) != want) continue;
+        CD_TRY(load_file(t, file[i], err));
+        ++*found;
+    }
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_tasks_load(cd_tasks *t, const char *path, cdmpp_err *err) {
+    cd_arena names = {0};
+    const char *const *file;
+    size_t n, found = 0;
+    const uint32_t n_net = t->n_net;
+    cdmpp_status st = cd_file_list(&names, path, NULL, NULL, &file, &n, err);
+    if (!st && n == 1 && !strcmp(file[0], path)) {
+        st = load_file(t, path, err);
+    } else if (!st) {
+        st = load_class(t, file, n, TASKS, &found, err);
+        /* the same networks under shorter names */
+        if (!st && t->n_net == n_net) st = load_class(t, file, n, NETWORKS, &found, err);
+        if (!st && found == 0) st = cd_err_at(err, CD_FAIL(err, ESCHEMA, "no task file in this folder"), path, 0);
+    }
+    cd_arena_free(&names);
+    return st;
+}
+
+/* ---- reading ---- */
+
+size_t cd_tasks_count(const cd_tasks *t) { return t->n; }
+const cd_task *cd_tasks_at(const cd_tasks *t, size_t i) { return i < t->n ? &t->entry[i]->pub : NULL; }
+size_t cd_tasks_network_count(const cd_tasks *t) { return t->n_net; }
+const cd_network *cd_tasks_network(const cd_tasks *t, size_t i) { return i < t->n_net ? &t->net[i] : NULL; }
+
+size_t cd_tasks_bad_count(const cd_tasks *t) {
+    size_t n = 0;
+    for (uint32_t i = 0; i < t->n; i++) n += t->entry[i]->pub.dag == NULL;
+    return n;
+}
+
+const cd_task *cd_tasks_find(const cd_tasks *t, cd_str key) {
+    const uint32_t k = t->n_slot ? t->slot[find_slot(t, key)] : 0;
+    return k ? &t->entry[k - 1]->pub : NULL;
+}
+
+size_t cd_tasks_index(const cd_tasks *t, const cd_task *task) {
+    (void)t;
+    return ((const cd_task_entry *)(const void *)task)->index;
+}

@@ -1,0 +1,102 @@
+/* The registry on the reference sets (CDMPP_DATA): numbers of tasks, networks,
+ * operation counts against TVM's. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "base/file.h"
+#include "features/task.h"
+
+static const char *data(const char *rest) {
+    static char path[4096];
+    const char *root = getenv("CDMPP_DATA");
+    snprintf(path, sizeof path, "%s/%s", root ? root : "", rest);
+    FILE *f = root ? fopen(path, "rb") : NULL;
+    if (!f) {
+        print_message("skipped: no %s under CDMPP_DATA\n", rest);
+        skip();
+    } else {
+        fclose(f);
+    }
+    return path;
+}
+
+static void counts(void **state) {
+    (void)state;
+    static const struct {
+        const char *path;
+        size_t n;
+    } set[] = {{"tenset-cpu/network_info/all_tasks.pkl", 361}, {"gpu-ansor/network_info/all_tasks.pkl", 243}};
+    for (size_t k = 0; k < 2; k++) {
+        const char *path = data(set[k].path);
+        cdmpp_err err = {0};
+        cd_tasks *t;
+        assert_ok(cd_tasks_new(&t, &err));
+        assert_ok(cd_tasks_load(t, path, &err));
+        assert_int_equal(cd_tasks_count(t), set[k].n);
+        assert_int_equal(cd_tasks_bad_count(t), 0);
+        for (size_t i = 0; i < set[k].n; i++) {
+            const cd_task *task = cd_tasks_at(t, i);
+            assert_true(task->has_hardware && task->hardware.cache_line_bytes == 64);
+            assert_int_equal(cd_tasks_index(t, task), i);
+        }
+        cd_tasks_free(t);
+    }
+}
+
+static void flops_are_tvms(void **state) {
+    (void)state;
+    char list[4096];
+    snprintf(list, sizeof list, "%s", data("gpu-ansor/network_info/tasks.json"));
+    cdmpp_err err = {0};
+    cd_tasks *t;
+    char *text;
+    size_t n, checked = 0;
+    cd_arena a = {0};
+    const cd_json *top;
+    assert_ok(cd_tasks_new(&t, &err));
+    assert_ok(cd_tasks_load(t, data("gpu-ansor/network_info/all_tasks.pkl"), &err));
+    assert_ok(cd_file_read(list, 0, &text, &n, &err));
+    assert_ok(cd_json_parse(&a, text, n, &top, &err));
+    for (const cd_json *v = top->u.child; v; v = v->next, checked++) {
+        cd_str key;
+        double flop;
+        assert_ok(cd_json_str(cd_json_get(v, "workload_key"), &key, &err));
+        assert_ok(cd_json_real(cd_json_get(v, "flop"), &flop, &err));
+        const cd_task *task = cd_tasks_find(t, key);
+        assert_non_null(task);
+        if (task->dag->flop != flop) print_error("%s: %.0f, TVM %.0f\n", task->workload_key, task->dag->flop, flop);
+        assert_true(task->dag->flop == flop);
+    }
+    assert_int_equal(checked, 243);
+    cd_arena_free(&a);
+    cd_free(text);
+    cd_tasks_free(t);
+}
+
+static void networks(void **state) {
+    (void)state;
+    char path[4096];
+    snprintf(path, sizeof path, "%s", data("tenset-cpu/network_info/all_tasks.pkl"));
+    *strrchr(path, '/') = '\0';
+    cdmpp_err err = {0};
+    cd_tasks *t;
+    assert_ok(cd_tasks_new(&t, &err));
+    assert_ok(cd_tasks_load(t, path, &err));
+    assert_int_equal(cd_tasks_count(t), 361);
+    assert_int_equal(cd_tasks_network_count(t), 17);
+    int64_t gru = 0;
+    for (size_t i = 0; i < 17; i++) {
+        const cd_network *net = cd_tasks_network(t, i);
+        assert_true(net->n > 0);
+        if (!strcmp(net->name, "(gru,[(4,1,256)])")) gru = net->weight[0];
+    }
+    assert_true(gru > 0);
+    cd_tasks_free(t);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(counts), cmocka_unit_test(flops_are_tvms), cmocka_unit_test(networks)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
