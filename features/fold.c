@@ -11,6 +11,7 @@ static bool is(const cd_expr *e, double v) { return lit(e) && val(e) == v; } /* 
 static const cd_expr *fold_int(cd_pool *p, cd_op op, const cd_expr *a, const cd_expr *b) {
     const int64_t x = a->u.i, y = b->u.i;
     int64_t r;
+    if ((op == CD_MOD || op == CD_FMOD) && !cd_dtype_is_index(a->type)) return NULL;
     switch (op) {
     case CD_ADD: r = (int64_t)((uint64_t)x + (uint64_t)y); break;
     case CD_SUB: r = (int64_t)((uint64_t)x - (uint64_t)y); break;
@@ -32,20 +33,17 @@ static const cd_expr *fold_int(cd_pool *p, cd_op op, const cd_expr *a, const cd_
     return cd_new_int(p, a->type, r);
 }
 
-/* A float literal of type t is rounded as TVM does when it folds. */
-static const cd_expr *mk_float(cd_pool *p, cd_dtype t, double v) {
-    return cd_new_float(p, t, t == CD_F32 ? (double)(float)v : v);
-}
-
+/* In double whatever the type: v0.9 does not round its literals. */
 static const cd_expr *fold_float(cd_pool *p, cd_op op, const cd_expr *a, const cd_expr *b) {
     const double x = val(a), y = val(b);
     switch (op) {
-    case CD_ADD: return mk_float(p, a->type, x + y);
-    case CD_SUB: return mk_float(p, a->type, x - y);
-    case CD_MUL: return mk_float(p, a->type, x * y);
-    case CD_DIV: return y != 0.0 ? mk_float(p, a->type, x / y) : NULL;
-    case CD_MIN: return cd_new_float(p, a->type, fmin(x, y));
-    case CD_MAX: return cd_new_float(p, a->type, fmax(x, y));
+    case CD_ADD: return cd_new_float(p, a->type, x + y);
+    case CD_SUB: return cd_new_float(p, a->type, x - y);
+    case CD_MUL: return cd_new_float(p, a->type, x * y);
+    case CD_DIV: return y != 0.0 ? cd_new_float(p, a->type, x / y) : NULL;
+    case CD_FDIV: return y != 0.0 ? cd_new_float(p, a->type, floor(x / y)) : NULL;
+    case CD_MIN: return cd_new_float(p, a->type, y < x ? y : x);
+    case CD_MAX: return cd_new_float(p, a->type, x < y ? y : x);
     case CD_EQ: return cd_new_int(p, CD_BOOL, x == y);
     case CD_NE: return cd_new_int(p, CD_BOOL, x != y);
     case CD_LT: return cd_new_int(p, CD_BOOL, x < y);
@@ -64,9 +62,12 @@ static const cd_expr *fold_identity(cd_op op, const cd_expr *a, const cd_expr *b
     case CD_DIV:
     case CD_FDIV: return is(a, 0) || is(b, 1) ? a : NULL;
     case CD_MOD:
-    case CD_FMOD: return a->op == CD_INT && is(a, 0) ? a : b->op == CD_INT && is(b, 1) ? cd_new_int(p, a->type, 0) : NULL;
+    case CD_FMOD:
+        if (!cd_dtype_is_index(a->type) || !cd_dtype_is_index(b->type)) return NULL;
+        return cd_is_int_v(a, 0) ? a : cd_is_int_v(b, 1) ? cd_new_int(p, a->type, 0) : NULL;
     case CD_MIN:
-    case CD_MAX: return a == b ? a : NULL;
+    case CD_MAX: /* TVM: the same object; two equal loads are two objects */
+        return a == b && cd_dtype_is_index(a->type) ? a : NULL;
     case CD_AND: return a->op == CD_INT ? (a->u.i ? b : a) : b->op == CD_INT ? (b->u.i ? a : b) : NULL;
     case CD_OR: return a->op == CD_INT ? (a->u.i ? a : b) : b->op == CD_INT ? (b->u.i ? b : a) : NULL;
     default: return NULL;
@@ -95,7 +96,7 @@ static void match_types(cd_pool *p, const cd_expr **a, const cd_expr **b) {
         if (fs) *b = cd_mk_cast(p, s, *b);
         else *a = cd_mk_cast(p, t, *a);
     } else if (cd_dtype_bits(s) < cd_dtype_bits(t) ||
-               (cd_dtype_bits(s) == cd_dtype_bits(t) && cd_dtype_kind(t) == CD_T_INT && !fs)) {
+               (cd_dtype_bits(s) == cd_dtype_bits(t) && cd_dtype_kind(s) == CD_T_INT)) { /* signed meets unsigned */
         *a = cd_mk_cast(p, t, *a);
     } else {
         *b = cd_mk_cast(p, s, *b);
