@@ -52,7 +52,7 @@ bool cd_ana_prove_lt(cd_ana *a, const cd_expr *e, int64_t k);
 
 /* Enter a constraint (a bool expression); returns the token for leave. Strictly nested. */
 typedef struct cd_constraint {
-    uint32_t n_bound, n_literal, ctx;
+    uint32_t n_bound, n_literal, n_mod, n_bind, ctx;
 } cd_constraint;
 cd_constraint cd_ana_enter(cd_ana *a, const cd_expr *cond);
 void cd_ana_leave(cd_ana *a, cd_constraint c);

@@ -1,0 +1,183 @@
+/* The workspace, analyzers and the doors of the simplifier. */
+#include "features/simplify.h"
+
+#include "features/simplify_priv.h"
+
+/* ---- workspace ---- */
+
+cdmpp_status cd_simp_new(cd_pool *pool, cd_simp **out, cdmpp_err *err) {
+    const cd_rulebook *book = cd_rulebook_get();
+    cd_simp *s = cd_calloc(1, sizeof *s);
+    if (!s || !book) {
+        cd_free(s);
+        return CD_FAIL(err, ENOMEM, "simplifier");
+    }
+    s->pool = pool;
+    s->book = book;
+    cd_simp_reset(s);
+    *out = s;
+    return CDMPP_OK;
+}
+
+void cd_simp_free(cd_simp *s) {
+    if (!s) return;
+    cd_arena_free(&s->arena);
+    cd_free(s->memo);
+    cd_free(s);
+}
+
+void cd_simp_reset(cd_simp *s) {
+    cd_arena_reset(&s->arena);
+    if (s->next_ctx > UINT32_MAX / 2) { /* long before numbers repeat, forget all of them */
+        if (s->memo) memset(s->memo, 0, s->n_memo * sizeof *s->memo);
+        memset(s->trans, 0, sizeof s->trans);
+        s->next_ctx = 0;
+    }
+    s->root = ++s->next_ctx;
+    s->nest = 0;
+    s->fresh = NULL;
+    s->oom = false;
+}
+
+bool cd_simp_oom(const cd_simp *s) { return s->oom; }
+
+cd_memo *cd_simp_memo_grow(cd_simp *s, const cd_expr *e) {
+    uint32_t n = s->n_memo ? s->n_memo : 1024;
+    while (n <= e->id) {
+        if (n > UINT32_MAX / 2) return s->oom = true, NULL;
+        n *= 2;
+    }
+    cd_memo *m = cd_realloc(s->memo, s->n_memo * sizeof *m, n * sizeof *m);
+    if (!m) return s->oom = true, NULL;
+    memset(m + s->n_memo, 0, (n - s->n_memo) * sizeof *m);
+    s->memo = m;
+    s->n_memo = n;
+    return &m[e->id];
+}
+
+bool cd_simp_room(cd_simp *s, void *vec, uint32_t n, uint32_t *cap, size_t size) {
+    if (n < *cap) return true;
+    const uint32_t grown = *cap ? *cap * 2 : 8;
+    void *old, *p = cd_arena_alloc(&s->arena, grown, size);
+    if (!p) return s->oom = true, false;
+    memcpy(&old, vec, sizeof old); /* vec points at some T * */
+    if (n) memcpy(p, old, n * size);
+    memcpy(vec, &p, sizeof p);
+    *cap = grown;
+    return true;
+}
+
+/* ---- analyzers ---- */
+
+cd_ana *cd_ana_new(cd_simp *s) {
+    cd_ana *a = CD_NEW(&s->arena, cd_ana);
+    if (!a) return s->oom = true, NULL;
+    a->s = s;
+    a->ctx = s->root; /* all analyzers without bindings are in the same state */
+    a->rw.ana = a->cn.ana = a;
+    a->cn.canonical = true;
+    return a;
+}
+
+cd_ana *cd_simp_fresh(cd_simp *s) {
+    if (!s->fresh) s->fresh = cd_ana_new(s);
+    return s->fresh;
+}
+
+const cd_expr *cd_simp_rewrite(cd_ana *a, const cd_expr *e) {
+    for (int i = 0; i < 2; i++) {
+        const cd_expr *r = cd_rewrite_visit(&a->rw, e);
+        if (r == e) break;
+        e = r;
+    }
+    return e;
+}
+
+bool cd_simp_ge(cd_ana *a, const cd_expr *e, int64_t k) {
+    if (e->op == CD_INT) return e->u.i >= k;
+    return cd_intbound(a, cd_simp_rewrite(a, e)).lo >= k;
+}
+
+bool cd_simp_lt(cd_ana *a, const cd_expr *e, int64_t k) {
+    if (e->op == CD_INT) return e->u.i < k;
+    return cd_intbound(a, cd_simp_rewrite(a, e)).hi < k;
+}
+
+bool cd_simp_is_pure(const cd_expr *e, bool loads_too) {
+    if (e->op == CD_LOAD && !loads_too) return false;
+    if (e->op == CD_CALL && !(e->flags & CD_EXPR_PURE)) return false;
+    for (uint32_t i = 0; i < e->n; i++)
+        if (!cd_simp_is_pure(e->a[i], loads_too)) return false;
+    return true;
+}
+
+/* ---- doors ---- */
+
+static const cd_expr *checked(const cd_ana *a, const cd_expr *e) { return a->s->oom ? NULL : e; }
+
+const cd_expr *cd_ana_rewrite(cd_ana *a, const cd_expr *e) {
+    if (!e || e->op == CD_INT) return e;
+    return checked(a, cd_simp_rewrite(a, e));
+}
+
+const cd_expr *cd_ana_canonical(cd_ana *a, const cd_expr *e) {
+    if (!e || e->op == CD_INT) return e;
+    return checked(a, cd_canonical_visit(&a->cn, e));
+}
+
+const cd_expr *cd_ana_simplify(cd_ana *a, const cd_expr *e) {
+    if (!e || e->op == CD_INT) return e;
+    e = cd_simp_rewrite(a, e);
+    return checked(a, e->op == CD_INT ? e : cd_canonical_visit(&a->cn, e));
+}
+
+cd_bound cd_ana_bound(cd_ana *a, const cd_expr *e) { return cd_intbound(a, e); }
+
+bool cd_ana_prove(cd_ana *a, const cd_expr *cond) {
+    const cd_expr *r = cd_ana_simplify(a, cond);
+    return r && r->op == CD_INT && r->u.i != 0;
+}
+
+bool cd_ana_prove_ge(cd_ana *a, const cd_expr *e, int64_t k) { return e && cd_simp_ge(a, e, k) && !a->s->oom; }
+bool cd_ana_prove_lt(cd_ana *a, const cd_expr *e, int64_t k) { return e && cd_simp_lt(a, e, k) && !a->s->oom; }
+
+/* ---- bindings ---- */
+
+bool cd_simp_var_room(cd_ana *a, uint32_t i) {
+    if (i < a->n_var) return true;
+    uint32_t n = a->n_var ? a->n_var : 32;
+    while (n <= i) n *= 2;
+    if (n < a->s->pool->n_var) n = a->s->pool->n_var;
+    cd_var_info *v = CD_NEWN(&a->s->arena, cd_var_info, n);
+    if (!v) return a->s->oom = true, false;
+    if (a->n_var) memcpy(v, a->var, a->n_var * sizeof *v);
+    for (uint32_t k = a->n_var; k < n; k++) v[k].mod = (cd_modular){1, 0};
+    a->var = v;
+    a->n_var = n;
+    return true;
+}
+
+static cd_var_info range_info(cd_ana *a, const cd_expr *min, const cd_expr *extent) {
+    cd_var_info v = {.known = true, .mod = {1, 0}};
+    if (extent->op == CD_INT && extent->u.i == 1) {
+        v.value = cd_simp_rewrite(a, min->op == CD_INT ? min : cd_canonical_visit(&a->cn, min));
+        v.bound = cd_intbound(a, v.value);
+        v.mod = cd_modset(a, v.value);
+    } else {
+        const cd_bound lo = cd_intbound(a, min), n = cd_intbound(a, extent);
+        v.bound = (cd_bound){lo.lo, cd_intbound_add(lo.hi, cd_intbound_add(n.hi, -1))};
+    }
+    return v;
+}
+
+void cd_ana_bind(cd_ana *a, const cd_expr *var, const cd_expr *min, const cd_expr *extent) {
+    if (!var || !min || !extent || !cd_simp_var_room(a, (uint32_t)var->u.i)) return;
+    const cd_var_info v = range_info(a, min, extent);
+    cd_var_info *old = &a->var[var->u.i];
+    if (old->known && old->value == v.value && old->bound.lo == v.bound.lo && old->bound.hi == v.bound.hi &&
+        old->mod.coeff == v.mod.coeff && old->mod.base == v.mod.base)
+        return;
+    *old = v;
+    a->ctx = cd_simp_move(a->s, a->ctx, 1, var->id, min->id, extent->id);
+    a->n_bind++;
+}

@@ -1,0 +1,210 @@
+/* simplify_priv -- the inside of the simplifier, shared by its files.
+ *
+ *   cd_simp (workspace) -> memo[expression id]: what is known in one context
+ *   cd_ana  (analyzer)  -> var[number], extra bounds, literal constraints
+ *                          rw: rewriting walker, cn: canonical walker
+ *
+ * (1) A context number names one analyzer state: equal numbers, equal states.
+ *     Entering a constraint or binding moves to another number; leaving moves
+ *     back. A memo entry holds only for the number it was made under.
+ * (2) Nothing here frees memory before cd_simp_reset.
+ * (3) Internal functions never return NULL: when memory (or nesting) runs out
+ *     they set `oom` and hand on some valid expression; the doors in
+ *     simplify.c turn that into NULL. */
+#ifndef CD_SIMPLIFY_PRIV_H
+#define CD_SIMPLIFY_PRIV_H
+#include <string.h>
+
+#include "features/rulebook.h"
+#include "features/simplify.h"
+
+#define CD_SIMP_MAX_NEST 2000 /* visits inside visits; deeper sets oom, not a stack overflow */
+#define CD_REWRITE_DEPTH 5    /* TVM: recursive rules inside recursive rules */
+
+/* ((index % upper) / lower) * scale, truncating or floor division. */
+typedef struct cd_split {
+    const cd_expr *index;
+    int64_t lower, upper, scale; /* upper == CD_INF: no modulo */
+    cd_dtype type;
+    bool floor;
+} cd_split;
+
+/* A sum of splits plus base, or a lone split (is_sum false, n == 1, base 0).
+ * Splits of one index stand together, larger `lower` first. */
+typedef struct cd_canon {
+    const cd_expr *norm; /* as an expression, once asked for */
+    int64_t base;
+    cd_dtype type;
+    bool is_sum;
+    uint32_t n;
+    cd_split s[];
+} cd_canon;
+
+/* Result of a canonical visit: c, or the plain expression e when c is NULL. */
+typedef struct cd_cval {
+    const cd_expr *e;
+    cd_canon *c;
+} cd_cval;
+
+/* *_need: recursive-rule levels the result took, or CD_NEED_EXACT | depth when
+ * the limit cut it short, so that it holds at that depth only. */
+#define CD_NEED_EXACT 0x80U
+typedef struct cd_memo {
+    uint32_t rw_ctx, cn_ctx, bd_ctx;
+    uint8_t rw_need, cn_need;
+    const cd_expr *rw;
+    cd_cval cn;
+    cd_bound bd;
+} cd_memo;
+
+/* One of TVM's two simplifier objects. */
+typedef struct cd_walker {
+    struct cd_ana *ana;
+    bool canonical, cut; /* cut: the depth limit stopped a recursive rule */
+    uint8_t depth, deepest;
+} cd_walker;
+
+/* value == coeff * k + base for some k; coeff 0: exactly base. */
+typedef struct cd_modular {
+    int64_t coeff, base;
+} cd_modular;
+
+typedef struct cd_var_info {
+    const cd_expr *value; /* stands for the variable; NULL when bound to a range */
+    cd_bound bound;
+    cd_modular mod;
+    bool known;
+} cd_var_info;
+
+typedef struct cd_extra { /* from a constraint: further bounds of one expression */
+    const cd_expr *e;
+    cd_bound b;
+} cd_extra;
+
+typedef struct cd_mod_save { /* modular set of a variable before a constraint */
+    uint32_t var;
+    cd_modular old;
+} cd_mod_save;
+
+typedef struct cd_expr_list {
+    const cd_expr **p;
+    uint32_t n, cap;
+} cd_expr_list;
+
+struct cd_ana {
+    cd_simp *s;
+    uint32_t ctx, n_bind;
+    cd_var_info *var;
+    uint32_t n_var;
+    cd_extra *extra;
+    uint32_t n_extra, cap_extra;
+    uint64_t extra_mask; /* bit id % 64 of every expression in extra */
+    cd_mod_save *mod;
+    uint32_t n_mod, cap_mod;
+    cd_expr_list literal, pending;
+    cd_walker rw, cn;
+};
+
+#define CD_TRANSITIONS 256
+typedef struct cd_transition {
+    uint32_t from, tag, key[3], to;
+} cd_transition;
+
+struct cd_simp {
+    cd_pool *pool;
+    const cd_rulebook *book;
+    cd_arena arena;
+    cd_memo *memo;
+    uint32_t n_memo, root, next_ctx, nest;
+    cd_ana *fresh;
+    bool oom;
+    cd_transition trans[CD_TRANSITIONS];
+};
+
+/* ---- simplify.c ---- */
+
+/* Entry of e, grown on demand; NULL when out of memory. Valid until the next call of anything. */
+cd_memo *cd_simp_memo_grow(cd_simp *s, const cd_expr *e);
+static inline cd_memo *cd_simp_memo(cd_simp *s, const cd_expr *e) {
+    return e->id < s->n_memo ? &s->memo[e->id] : cd_simp_memo_grow(s, e);
+}
+/* The expression itself, or `instead` (and oom) when it is NULL. */
+static inline const cd_expr *cd_simp_keep(cd_simp *s, const cd_expr *e, const cd_expr *instead) {
+    if (e) return e;
+    s->oom = true;
+    return instead;
+}
+const cd_expr *cd_simp_rewrite(cd_ana *a, const cd_expr *e); /* at most two visits */
+bool cd_simp_ge(cd_ana *a, const cd_expr *e, int64_t k);
+bool cd_simp_lt(cd_ana *a, const cd_expr *e, int64_t k);
+bool cd_simp_is_pure(const cd_expr *e, bool loads_too); /* no effect; loads_too: loads count as none */
+static inline bool cd_call_is(const cd_expr *e, const char *name) {
+    return e->op == CD_CALL && strcmp(e->u.name, name) == 0;
+}
+/* One more element of `size` bytes for an arena vector; false: out of memory. */
+bool cd_simp_room(cd_simp *s, void *vec, uint32_t n, uint32_t *cap, size_t size);
+
+/* Room for variable number i in a->var. */
+bool cd_simp_var_room(cd_ana *a, uint32_t i);
+
+/* ---- constraint.c ---- */
+
+uint32_t cd_simp_move(cd_simp *s, uint32_t from, uint32_t tag, uint32_t i, uint32_t j, uint32_t k);
+
+/* ---- intbound.c, modset.c ---- */
+
+cd_bound cd_intbound(cd_ana *a, const cd_expr *e);
+cd_bound cd_intbound_type(cd_dtype t);
+int64_t cd_intbound_add(int64_t x, int64_t y);
+cd_modular cd_modset(cd_ana *a, const cd_expr *e);
+cd_modular cd_modset_intersect(cd_modular a, cd_modular b);
+
+/* ---- rewrite.c, canonical.c ---- */
+
+typedef enum { CD_CMP_UNKNOWN, CD_CMP_EQ, CD_CMP_GT, CD_CMP_GE, CD_CMP_LT, CD_CMP_LE, CD_CMP_NE } cd_compare;
+const cd_expr *cd_rewrite_visit(cd_walker *w, const cd_expr *e);
+const cd_expr *cd_rewrite_var(cd_walker *w, const cd_expr *e);
+/* Visit one node by the rewriting rules, children by `w`; no memo. */
+const cd_expr *cd_rewrite_node(cd_walker *w, const cd_expr *e);
+cd_compare cd_rewrite_compare(cd_walker *w, const cd_expr *e, int64_t v);
+const cd_expr *cd_canonical_visit(cd_walker *w, const cd_expr *e);
+static inline const cd_expr *cd_walk(cd_walker *w, const cd_expr *e) {
+    return w->canonical ? cd_canonical_visit(w, e) : cd_rewrite_visit(w, e);
+}
+
+/* May a memo entry be used at the walker's present depth? Notes what it took. */
+static inline bool cd_walker_reuse(cd_walker *w, uint8_t need) {
+    if (need & CD_NEED_EXACT) {
+        if ((need & ~CD_NEED_EXACT) != w->depth) return false;
+        w->cut = true;
+        return true;
+    }
+    if (w->depth + need > CD_REWRITE_DEPTH) return false;
+    if (w->depth + need > w->deepest) w->deepest = (uint8_t)(w->depth + need);
+    return true;
+}
+typedef struct {
+    uint8_t deepest;
+    bool cut;
+} cd_walker_frame;
+static inline cd_walker_frame cd_walker_begin(cd_walker *w) {
+    const cd_walker_frame f = {w->deepest, w->cut};
+    w->deepest = w->depth;
+    w->cut = false;
+    return f;
+}
+static inline uint8_t cd_walker_end(cd_walker *w, cd_walker_frame f) {
+    const uint8_t need = (uint8_t)(w->cut ? CD_NEED_EXACT | w->depth : (unsigned)(w->deepest - w->depth));
+    if (f.deepest > w->deepest) w->deepest = f.deepest;
+    w->cut = w->cut || f.cut;
+    return need;
+}
+
+/* Two's complement arithmetic, as TVM's C++ does in practice. */
+static inline int64_t cd_wrap_add(int64_t a, int64_t b) { return (int64_t)((uint64_t)a + (uint64_t)b); }
+static inline int64_t cd_wrap_sub(int64_t a, int64_t b) { return (int64_t)((uint64_t)a - (uint64_t)b); }
+static inline int64_t cd_wrap_mul(int64_t a, int64_t b) { return (int64_t)((uint64_t)a * (uint64_t)b); }
+/* C's / and % without the trap of INT64_MIN / -1; b != 0. */
+static inline int64_t cd_trunc_div(int64_t a, int64_t b) { return b == -1 ? cd_wrap_sub(0, a) : a / b; }
+static inline int64_t cd_trunc_mod(int64_t a, int64_t b) { return b == -1 ? 0 : a % b; }
+#endif
