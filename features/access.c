@@ -1,0 +1,310 @@
+#include "features/access.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- which buffers ---- */
+
+static bool room(cd_store_ctx *c, void **p, uint32_t n, uint32_t *cap, size_t size) {
+    if (n < *cap) return true;
+    const uint32_t to = *cap ? 2 * *cap : 4;
+    void *q = cd_arena_zalloc(c->arena, to, size);
+    if (!q) {
+        c->oom = true;
+        return false;
+    }
+    if (n) memcpy(q, *p, n * size);
+    *p = q;
+    *cap = to;
+    return true;
+}
+
+static cd_access *find_access(cd_store_ctx *c, uint32_t tensor) {
+    for (uint32_t k = 0; k < c->n_acc; k++)
+        if (c->acc[k].tensor == tensor) return &c->acc[k];
+    return NULL;
+}
+
+static cd_access *add_access(cd_store_ctx *c, uint32_t tensor, uint8_t type) {
+    void *p = c->acc;
+    if (!room(c, &p, c->n_acc, &c->cap_acc, sizeof *c->acc)) return NULL;
+    c->acc = p;
+    cd_access *a = &c->acc[c->n_acc++];
+    *a = (cd_access){.tensor = tensor, .type = type, .info = c->tensors->info(c->tensors->ctx, tensor)};
+    return a;
+}
+
+/* An index vector; a repeated one changes nothing. */
+static void add_vector(cd_store_ctx *c, cd_access *a, const cd_expr *const *index) {
+    for (uint32_t v = 0; v < a->n_vec; v++)
+        if (!memcmp(a->vec[v], index, a->info.rank * sizeof *index)) return;
+    void *p = a->vec;
+    if (!room(c, &p, a->n_vec, &a->cap_vec, sizeof *a->vec)) return;
+    a->vec = p;
+    a->vec[a->n_vec++] = index;
+}
+
+/* Loads in pre-order: a load comes before those inside its indices. */
+static void collect(cd_store_ctx *c, const cd_expr *e) {
+    if (!(e->flags & CD_EXPR_HAS_LOAD)) return;
+    if (e->op == CD_LOAD) {
+        cd_access *a = find_access(c, (uint32_t)e->u.i);
+        if (!a) a = add_access(c, (uint32_t)e->u.i, CD_ACC_READ);
+        else if (a->type == CD_ACC_WRITE) a->type = CD_ACC_READ_WRITE;
+        if (a && a->type == CD_ACC_READ && e->n == a->info.rank) add_vector(c, a, e->a);
+    }
+    for (uint32_t i = 0; i < e->n; i++) collect(c, e->a[i]);
+}
+
+void cd_access_collect(cd_store_ctx *c, uint32_t tensor, const cd_expr *const *index, const cd_expr *value) {
+    c->n_acc = c->cap_acc = 0;
+    c->acc = NULL;
+    cd_access *a = add_access(c, tensor, CD_ACC_WRITE);
+    if (a) add_vector(c, a, index);
+    collect(c, value);
+    for (uint32_t k = 0; k < c->n_acc; k++) {
+        c->acc[k].region = cd_arena_zalloc(c->arena, c->acc[k].info.rank, sizeof(cd_bound));
+        if (!c->acc[k].region) c->oom = true;
+    }
+}
+
+/* ---- regions ---- */
+
+static bool uses(const cd_expr *e, const cd_expr *var) {
+    if (e == var) return true;
+    if (!(e->flags & CD_EXPR_HAS_VAR)) return false;
+    for (uint32_t i = 0; i < e->n; i++)
+        if (uses(e->a[i], var)) return true;
+    return false;
+}
+
+static void bound_dim(cd_store_ctx *c, cd_access *a, uint32_t d) {
+    cd_bound r = cd_ana_bound(c->ana, a->vec[0][d]);
+    for (uint32_t v = 1; v < a->n_vec; v++) {
+        const cd_bound b = cd_ana_bound(c->ana, a->vec[v][d]);
+        if (b.lo < r.lo) r.lo = b.lo;
+        if (b.hi > r.hi) r.hi = b.hi;
+    }
+    a->region[d] = r;
+}
+
+/* hi - lo + 1 wrapped to 32 bits, as in TVM. */
+static int64_t region_size(const cd_access *a, uint32_t d) {
+    return (int32_t)(uint32_t)((uint64_t)a->region[d].hi - (uint64_t)a->region[d].lo + 1);
+}
+
+/* `var`: the loop whose full range has just been opened; NULL: bound everything. */
+static void update_region(cd_store_ctx *c, cd_access *a, const cd_expr *var) {
+    bool changed = !var;
+    for (uint32_t d = 0; d < a->info.rank; d++) {
+        bool hit = !var;
+        for (uint32_t v = 0; v < a->n_vec && !hit; v++) hit = uses(a->vec[v][d], var);
+        if (hit) bound_dim(c, a, d);
+        changed |= hit;
+    }
+    if (!changed) return;
+    a->elements = 1;
+    for (uint32_t d = 0; d < a->info.rank; d++)
+        a->elements = (int64_t)((uint64_t)a->elements * (uint64_t)region_size(a, d));
+}
+
+static void push_touch(cd_store_ctx *c, cd_touch_list *l, const cd_access *a) {
+    if (l->n == l->cap) {
+        const uint32_t cap = l->cap ? 2 * l->cap : 16;
+        cd_touch *p = cd_realloc(l->p, l->cap * sizeof *p, cap * sizeof *p);
+        if (!p) {
+            c->oom = true;
+            return;
+        }
+        l->p = p;
+        l->cap = cap;
+    }
+    l->p[l->n++] = (cd_touch){a->tensor, a->info.elem_bytes, a->elements};
+}
+
+void cd_access_regions(cd_store_ctx *c, double ops) {
+    c->mem_log = cd_arena_zalloc(c->arena, 2 * c->n_loop + 1, sizeof *c->mem_log);
+    if (!c->mem_log || c->oom) {
+        c->oom = true;
+        return;
+    }
+    c->ops_log = c->mem_log + c->n_loop;
+    const cd_expr *zero = cd_mk_int(c->pool, 0), *one = cd_mk_int(c->pool, 1);
+    for (uint32_t i = 0; i < c->n_loop; i++) cd_ana_bind(c->ana, c->loop[i].var, zero, one);
+    for (uint32_t i = c->n_loop, k = 0; i-- > 0; k++) {
+        cd_ana_bind(c->ana, c->loop[i].var, zero, cd_mk_int(c->pool, c->loop[i].extent));
+        int64_t mem = 0;
+        for (uint32_t b = 0; b < c->n_acc; b++) {
+            cd_access *a = &c->acc[b];
+            update_region(c, a, k ? c->loop[i].var : NULL);
+            push_touch(c, &c->touch[c->loop[i].identity], a);
+            mem = (int64_t)((uint64_t)mem + (uint64_t)a->elements * a->info.elem_bytes);
+        }
+        c->mem_log[k] = (float)log2((double)mem);
+        ops *= (double)c->loop[i].extent;
+        c->ops_log[k] = (float)log2(ops);
+    }
+}
+
+/* ---- strides ---- */
+
+/* TVM's coefficient finder: one stateful scan, not algebra (spec 6.4). */
+typedef struct {
+    const cd_expr *var;
+    bool seen, mul, add;
+    int64_t value;
+} scan;
+
+static void coefficient(scan *s, const cd_expr *e) {
+    if (e->op == CD_VAR) {
+        if (e == s->var) {
+            s->seen = true;
+            s->value = 2;
+        }
+        return;
+    }
+    for (uint32_t i = 0; i < e->n; i++) coefficient(s, e->a[i]);
+    if (e->op == CD_MUL && s->seen && !s->add) {
+        const cd_expr *lit = e->a[0]->op == CD_INT ? e->a[0] : e->a[1]->op == CD_INT ? e->a[1] : NULL;
+        if (lit) {
+            s->mul = true;
+            s->value = lit->u.i;
+        }
+    } else if (e->op == CD_ADD && s->seen && !s->mul) {
+        s->add = true;
+        s->value = 1;
+    }
+}
+
+/* Elements between neighbours of the loop; 0 when no index uses it. */
+static int64_t stride_of(const cd_access *a, const cd_expr *var) {
+    int64_t best = -1;
+    for (uint32_t v = 0; v < a->n_vec; v++) {
+        int64_t step = 1;
+        for (uint32_t d = a->info.rank; d-- > 0;) {
+            scan s = {.var = var};
+            if (uses(a->vec[v][d], var)) coefficient(&s, a->vec[v][d]);
+            if (s.seen) {
+                const int64_t c = s.mul || s.add ? s.value : 1;
+                const int64_t x = (int64_t)((uint64_t)(c < 0 ? -c : c) * (uint64_t)step);
+                if (best < 0 || x < best) best = x;
+                break;
+            }
+            step = (int64_t)((uint64_t)step * (uint64_t)a->info.shape[d]);
+        }
+    }
+    return best < 0 ? 0 : best;
+}
+
+static void measure_lines(const cd_store_ctx *c, cd_access *a) {
+    const uint32_t inner = c->n_loop - 1;
+    int64_t stride = 0, ratio = 1;
+    uint32_t i = c->n_loop;
+    while (i-- > 0) {
+        stride = stride_of(a, c->loop[i].var);
+        if (stride) break;
+        ratio = (int64_t)((uint64_t)ratio * (uint64_t)c->loop[inner].extent); /* TVM: always the innermost one */
+    }
+    const float part = (float)stride * (float)a->info.elem_bytes / (float)c->cache_line;
+    a->lines = c->prod / (float)ratio * fminf(1.0F, part);
+    a->lines = fmaxf(a->lines, 1.0F);
+    a->stride = stride && i == inner ? (float)stride : 0.0F;
+}
+
+/* ---- bytes ---- */
+
+static int64_t first_touch(const cd_touch_list *l, uint32_t tensor) {
+    for (uint32_t k = 0; k < l->n; k++)
+        if (l->p[k].tensor == tensor) return l->p[k].elements;
+    return 0;
+}
+
+/* Contiguous bytes, by the region that the stored buffer has at the outermost
+ * loop (a variable left over in TVM, the same for all buffers of the store). */
+static float contiguous(const cd_store_ctx *c, const cd_access *a) {
+    const cd_access *stored = &c->acc[0];
+    float n = (float)a->info.elem_bytes;
+    const uint32_t rank = stored->info.rank < a->info.rank ? stored->info.rank : a->info.rank;
+    for (uint32_t d = rank; d-- > 0;)
+        if (region_size(stored, d) == a->info.shape[d]) return n * (float)region_size(stored, d);
+    return n;
+}
+
+/* ---- reuse ---- */
+
+/* Float sums in TVM's order: buffers by reverse first appearance, entries in order. */
+static float touched_bytes(const cd_touch_list *l, bool elements) {
+    float sum = 0.0F;
+    for (uint32_t k = l->n; k-- > 0;) {
+        bool first = true;
+        for (uint32_t j = 0; j < k && first; j++) first = l->p[j].tensor != l->p[k].tensor;
+        if (!first) continue;
+        for (uint32_t j = k; j < l->n; j++)
+            if (l->p[j].tensor == l->p[k].tensor)
+                sum += elements ? (float)(l->p[j].elements * (int64_t)l->p[j].bytes) : (float)l->p[j].bytes;
+    }
+    return sum;
+}
+
+static bool index_uses(const cd_access *a, const cd_expr *var) {
+    for (uint32_t v = 0; v < a->n_vec; v++)
+        for (uint32_t d = 0; d < a->info.rank; d++)
+            if (uses(a->vec[v][d], var)) return true;
+    return false;
+}
+
+static uint32_t touches(const cd_touch_list *l, uint32_t tensor, float *least) {
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < l->n; k++) {
+        if (l->p[k].tensor != tensor) continue;
+        const float e = (float)l->p[k].elements;
+        if (!n++ || e < *least) *least = e;
+    }
+    return n;
+}
+
+static void measure_reuse(const cd_store_ctx *c, cd_access *a) {
+    float iter = 1.0F, bytes = -1.0F, least = 0.0F;
+    a->reuse = CD_REUSE_NONE;
+    a->reuse_iter = a->reuse_bytes = a->reuse_count = 0.0F;
+    for (uint32_t i = c->n_loop; i-- > 0;) {
+        const cd_loop *loop = &c->loop[i];
+        const cd_touch_list *l = &c->touch[loop->identity];
+        const float extent = (float)loop->extent;
+        if (!index_uses(a, loop->var)) {
+            a->reuse = CD_REUSE_LOOP;
+            a->reuse_iter = iter;
+            a->reuse_bytes = bytes < 0.0F ? touched_bytes(l, false) : bytes;
+            a->reuse_count = extent;
+            return;
+        }
+        iter *= extent;
+        bytes = touched_bytes(l, true);
+        const uint32_t n = touches(l, a->tensor, &least);
+        if (n > 1) {
+            a->reuse = CD_REUSE_SERIAL;
+            a->reuse_iter = least / extent;
+            a->reuse_bytes = bytes / extent;
+            a->reuse_count = (float)(n - 1);
+            return;
+        }
+    }
+}
+
+void cd_access_measure(cd_store_ctx *c) {
+    for (uint32_t b = 0; b < c->n_acc; b++) {
+        cd_access *a = &c->acc[b];
+        a->bytes = c->prod * (float)a->info.elem_bytes;
+        if (!c->n_loop) {
+            a->unique_bytes = (float)a->info.elem_bytes;
+            a->stride = 0.0F;
+            a->lines = a->unique_lines = 1.0F;
+        } else {
+            const int64_t first = first_touch(&c->touch[c->loop[0].identity], a->tensor);
+            a->unique_bytes = (float)(first * (int64_t)a->info.elem_bytes);
+            measure_lines(c, a);
+            a->unique_lines = fmaxf(1.0F, a->unique_bytes / fminf(contiguous(c, a), (float)c->cache_line));
+        }
+        measure_reuse(c, a);
+    }
+}

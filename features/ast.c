@@ -1,0 +1,233 @@
+#include "features/ast.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+
+const char *cd_tag_name(cd_tag t) {
+    static const char *const name[CD_TAG_COUNT] = {"vthread", "blockIdx.x", "threadIdx.x", "blockIdx.y",
+                                                   "threadIdx.y", "blockIdx.z", "threadIdx.z"};
+    return name[t];
+}
+
+/* ---- building ---- */
+
+cd_node *cd_ast_open(cd_ast *t, cd_node_kind kind) {
+    static cd_node nowhere; /* written to, never read: the program is lost anyway */
+    if (t->n == t->cap) {
+        const int32_t cap = t->cap ? 2 * t->cap : 64;
+        cd_node *p = cd_realloc(t->node, (size_t)t->cap * sizeof *p, (size_t)cap * sizeof *p);
+        if (!p) {
+            t->oom = true;
+            return &nowhere;
+        }
+        t->node = p;
+        t->cap = cap;
+    }
+    cd_node *n = &t->node[t->n];
+    *n = (cd_node){.kind = (uint8_t)kind, .parent = t->open, .end = t->n + 1};
+    if (kind != CD_NODE_STORE && kind != CD_NODE_EVAL && kind != CD_NODE_LET) t->open = t->n;
+    t->n++;
+    return n;
+}
+
+void cd_ast_close(cd_ast *t, int32_t open) {
+    while (t->open != open && t->open >= 0) {
+        t->node[t->open].end = t->n;
+        t->open = t->node[t->open].parent;
+    }
+}
+
+void cd_ast_clear(cd_ast *t) {
+    t->n = 0;
+    t->open = -1;
+    t->oom = false;
+}
+
+void cd_ast_free(cd_ast *t) {
+    cd_free(t->node);
+    *t = (cd_ast){.open = -1};
+}
+
+/* ---- simplification ---- */
+
+typedef struct {
+    cd_ast *t;
+    cd_ana *a;
+    cd_pool *pool;
+} simplifier;
+
+static void kill_run(cd_ast *t, int32_t from, int32_t to) {
+    for (int32_t k = from; k < to; k++) t->node[k].dead = true;
+}
+
+static void exprs(const simplifier *s, const cd_expr **x, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++) x[i] = cd_ana_simplify(s->a, x[i]);
+}
+
+/* A value that is the element itself: the store does nothing. */
+static bool stores_itself(const cd_node *n) {
+    if (n->e->op != CD_LOAD || (uint32_t)n->e->u.i != n->tensor || n->e->n != n->n) return false;
+    for (uint32_t i = 0; i < n->n; i++)
+        if (n->e->a[i] != n->x[i]) return false;
+    return true;
+}
+
+static void loop(const simplifier *s, cd_node *n) {
+    n->extent_e = cd_ana_simplify(s->a, n->extent_e);
+    const cd_bound b = cd_ana_bound(s->a, n->extent_e);
+    n->extent = cd_is_int(n->extent_e) ? n->extent_e->u.i : b.hi == CD_INF ? 1 : b.hi;
+}
+
+static void walk(const simplifier *s, int32_t from, int32_t to);
+
+static void branch(const simplifier *s, int32_t k) {
+    const cd_expr *c = cd_ana_simplify(s->a, s->t->node[k].e);
+    const int32_t end = s->t->node[k].end;
+    s->t->node[k].e = c;
+    if (c->op == CD_INT) {
+        s->t->node[k].dead = true;
+        if (!c->u.i) kill_run(s->t, k, end);
+        else walk(s, k + 1, end);
+        return;
+    }
+    if (c->op == CD_CALL && !strcmp(c->u.name, "likely")) c = c->a[0];
+    const cd_constraint token = cd_ana_enter(s->a, c);
+    walk(s, k + 1, end);
+    cd_ana_leave(s->a, token);
+}
+
+static void walk(const simplifier *s, int32_t from, int32_t to) {
+    for (int32_t k = from; k < to; k++) {
+        cd_node *n = &s->t->node[k];
+        switch ((cd_node_kind)n->kind) {
+        case CD_NODE_FOR:
+        case CD_NODE_THREAD:
+            cd_ana_bind(s->a, n->var, cd_new_int(s->pool, n->var->type, 0), n->extent_e);
+            loop(s, n);
+            break;
+        case CD_NODE_REALIZE:
+        case CD_NODE_ALLOC: exprs(s, n->x, n->n); break;
+        case CD_NODE_STORE:
+            exprs(s, n->x, n->n);
+            n->e = cd_ana_simplify(s->a, n->e);
+            n->dead = stores_itself(n);
+            break;
+        case CD_NODE_IF:
+            branch(s, k);
+            k = n->end - 1;
+            break;
+        case CD_NODE_LET:
+            cd_ana_bind(s->a, n->var, n->e, cd_new_int(s->pool, n->var->type, 1));
+            n->dead = true;
+            break;
+        case CD_NODE_ATTR:
+        case CD_NODE_EVAL: break;
+        }
+    }
+}
+
+cdmpp_status cd_ast_simplify(cd_ast *t, cd_simp *simp, cd_pool *pool, cdmpp_err *err) {
+    const simplifier s = {t, cd_ana_new(simp), pool};
+    if (!s.a) return CD_FAIL(err, ENOMEM, "simplify");
+    walk(&s, 0, t->n);
+    return pool->oom || cd_simp_oom(simp) ? CD_FAIL(err, ENOMEM, "simplify") : CDMPP_OK;
+}
+
+/* ---- the compact AST ---- */
+
+typedef struct {
+    int32_t *out;
+    uint32_t n, cap;
+} numbers;
+
+static void put(numbers *o, int32_t x) {
+    if (o->n < o->cap) o->out[o->n] = x;
+    o->n++;
+}
+
+static bool counts(const cd_node *n) {
+    return !n->dead && n->kind != CD_NODE_IF && n->kind != CD_NODE_EVAL && n->kind != CD_NODE_ALLOC &&
+           n->kind != CD_NODE_LET;
+}
+
+uint32_t cd_ast_serialize(const cd_ast *t, int32_t *out, uint32_t cap, int32_t *number) {
+    numbers o = {out, 0, cap};
+    int32_t next = 0, open = -1; /* innermost counted node whose -1 is still due */
+    put(&o, next++);
+    for (int32_t k = 0; k < t->n; k++) {
+        number[k] = -1;
+        for (; open >= 0 && t->node[open].end <= k; open = t->node[open].parent)
+            if (counts(&t->node[open])) put(&o, -1);
+        if (t->node[k].end > k + 1 || counts(&t->node[k])) open = k;
+        if (!counts(&t->node[k])) continue;
+        put(&o, number[k] = next++);
+    }
+    for (; open >= 0; open = t->node[open].parent)
+        if (counts(&t->node[open])) put(&o, -1);
+    put(&o, -1);
+    return o.n;
+}
+
+/* ---- printing ---- */
+
+static void list(cd_buf *out, const cd_node *n, const cd_names *names) {
+    const bool pairs = n->kind != CD_NODE_STORE;
+    cd_buf_puts(out, "[");
+    for (uint32_t i = 0; i < n->n; i++) {
+        if (i) cd_buf_puts(out, pairs && i % 2 ? " : +" : ", ");
+        cd_expr_print(out, n->x[i], names);
+    }
+    cd_buf_puts(out, "]");
+}
+
+static void attr(cd_buf *out, const cd_node *n) {
+    static const char *const name[] = {"pragma_auto_unroll_max_step", "pragma_unroll_explicit", "reduce_scope"};
+    cd_buf_putf(out, "attr %s = %lld", name[n->attr], (long long)n->extent);
+}
+
+static void print_node(cd_buf *out, const cd_node *n, const cd_names *names) {
+    static const char *const loop_name[] = {"for", "parallel", "vectorized", "unrolled", "thread"};
+    switch ((cd_node_kind)n->kind) {
+    case CD_NODE_FOR:
+        cd_buf_putf(out, "%s (%s, 0, ", loop_name[n->loop], names->name(names->ctx, CD_VAR, (uint32_t)n->var->u.i));
+        cd_expr_print(out, n->extent_e, names);
+        cd_buf_puts(out, ")");
+        break;
+    case CD_NODE_THREAD:
+        cd_buf_putf(out, "%s %s = ", n->tag == CD_TAG_VTHREAD ? "virtual_thread" : "thread_extent", cd_tag_name((cd_tag)n->tag));
+        cd_expr_print(out, n->extent_e, names);
+        break;
+    case CD_NODE_ATTR: attr(out, n); break;
+    case CD_NODE_REALIZE:
+    case CD_NODE_ALLOC:
+        cd_buf_putf(out, "%s %s", n->kind == CD_NODE_ALLOC ? "allocate" : "realize", names->name(names->ctx, CD_LOAD, n->tensor));
+        list(out, n, names);
+        break;
+    case CD_NODE_IF:
+        cd_buf_puts(out, "if ");
+        cd_expr_print(out, n->e, names);
+        break;
+    case CD_NODE_STORE:
+        cd_buf_puts(out, names->name(names->ctx, CD_LOAD, n->tensor));
+        list(out, n, names);
+        cd_buf_puts(out, " = ");
+        cd_expr_print(out, n->e, names);
+        break;
+    case CD_NODE_LET:
+        cd_buf_putf(out, "let %s = ", names->name(names->ctx, CD_VAR, (uint32_t)n->var->u.i));
+        cd_expr_print(out, n->e, names);
+        break;
+    case CD_NODE_EVAL: cd_expr_print(out, n->e, names); break;
+    }
+}
+
+void cd_ast_print(const cd_ast *t, cd_buf *out, const cd_names *names) {
+    for (int32_t k = 0; k < t->n; k++) {
+        if (t->node[k].dead) continue;
+        for (int32_t p = t->node[k].parent; p >= 0; p = t->node[p].parent)
+            if (!t->node[p].dead) cd_buf_puts(out, "  ");
+        print_node(out, &t->node[k], names);
+        cd_buf_puts(out, "\n");
+    }
+}

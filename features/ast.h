@@ -1,0 +1,85 @@
+/* ast -- the loop nest of a program, nodes stored in pre-order.
+ *
+ *   realize C          node[0] REALIZE  parent -1
+ *     parallel i       node[1] FOR      parent  0
+ *       C[i] = 0       node[2] STORE    parent  1
+ *       for k          node[3] FOR      parent  1
+ *         C[i] = ...   node[4] STORE    parent  3
+ *
+ *   (1) a node's parent has a smaller number;
+ *   (2) the subtree of node k is the run k .. end-1;
+ *   (3) only FOR, THREAD, ATTR, REALIZE, ALLOC and IF have children;
+ *   (4) a dead node was simplified away: its children, unless dead too, belong
+ *       to its parent.
+ * Expressions live in the program's pool. */
+#ifndef CD_AST_H
+#define CD_AST_H
+#include "features/expr.h"
+#include "features/simplify.h"
+
+/* TVM's ForKind; CD_LOOP_THREAD for thread axes. */
+typedef enum cd_loop_kind {
+    CD_LOOP_SERIAL, CD_LOOP_PARALLEL, CD_LOOP_VECTORIZED, CD_LOOP_UNROLLED, CD_LOOP_THREAD
+} cd_loop_kind;
+
+/* Thread axes in the order of the annotation codes 4..10. */
+typedef enum cd_tag {
+    CD_TAG_VTHREAD, CD_TAG_BX, CD_TAG_TX, CD_TAG_BY, CD_TAG_TY, CD_TAG_BZ, CD_TAG_TZ, CD_TAG_COUNT
+} cd_tag;
+const char *cd_tag_name(cd_tag t);
+/* 0 for block axes, 1 for threads and vthread (TVM's ThreadScope rank). */
+static inline int cd_tag_rank(cd_tag t) { return t == CD_TAG_BX || t == CD_TAG_BY || t == CD_TAG_BZ ? 0 : 1; }
+
+typedef enum cd_node_kind {
+    CD_NODE_FOR,     /* var, extent_e, loop; min is 0                       */
+    CD_NODE_THREAD,  /* var, extent_e, tag: thread_extent or virtual_thread */
+    CD_NODE_ATTR,    /* attr, extent = value                                */
+    CD_NODE_REALIZE, /* tensor, x: (min, extent) per dimension; loop = memory rank */
+    CD_NODE_ALLOC,   /* tensor, x: as REALIZE                               */
+    CD_NODE_IF,      /* e: condition                                        */
+    CD_NODE_STORE,   /* tensor, x: indices, e: value                        */
+    CD_NODE_EVAL,    /* e: the thread_allreduce call; never has features    */
+    CD_NODE_LET      /* var = e, for what follows: a loop of extent 1; dead once simplified */
+} cd_node_kind;
+
+enum { CD_ATTR_UNROLL_STEP, CD_ATTR_UNROLL_EXPLICIT, CD_ATTR_REDUCE_SCOPE };
+
+typedef struct cd_node {
+    uint8_t kind, loop, tag, attr;
+    bool dead;
+    int32_t parent, end;
+    uint32_t tensor, n;          /* n: items of x */
+    int64_t extent;              /* FOR, THREAD: trip count after simplification */
+    const cd_expr *var, *extent_e, *e;
+    const cd_expr **x;
+} cd_node;
+
+typedef struct cd_ast {
+    cd_node *node; /* heap, kept between programs */
+    int32_t n, cap;
+    int32_t open;  /* innermost open node while building, -1 at top level */
+    bool oom;
+} cd_ast;
+
+/* Open a node below the innermost open one; leaves are closed at once. The
+ * pointer is valid until the next open. */
+cd_node *cd_ast_open(cd_ast *t, cd_node_kind kind);
+/* Close nodes until `open` is the innermost open one again. */
+void cd_ast_close(cd_ast *t, int32_t open);
+void cd_ast_clear(cd_ast *t);
+void cd_ast_free(cd_ast *t);
+
+/* Spec 5.9.1: bind loop variables, simplify every expression, drop decided
+ * branches. Errors: ENOMEM. */
+cdmpp_status cd_ast_simplify(cd_ast *t, cd_simp *simp, cd_pool *pool, cdmpp_err *err);
+
+/* CDMPP's serialisation: numbers of internal nodes and leaves in pre-order
+ * (root 0), -1 after the last child of every node. Returns the length; writes
+ * at most `cap` numbers. number[k] = pre-order number of node k, -1 if it has
+ * none (IF, EVAL, dead nodes). */
+uint32_t cd_ast_serialize(const cd_ast *t, int32_t *out, uint32_t cap, int32_t *number);
+
+struct cd_buf;
+/* The nest in TVM's notation. */
+void cd_ast_print(const cd_ast *t, struct cd_buf *out, const cd_names *names);
+#endif

@@ -1,0 +1,332 @@
+/* Bound inference (spec 5.4) and bound checks (spec 5.6). */
+#include <string.h>
+
+#include "features/intset.h"
+#include "features/sched.h"
+
+#define BIN(op, a, b) cd_mk_bin(&s->pool, CD_##op, (a), (b))
+
+typedef struct {
+    cd_sched *s;
+    cdmpp_err *err;
+    cd_ana *shared;          /* TVM's: no ranges of fused iterators  */
+    cd_ana *all;             /* every range known so far             */
+    cd_stage *st;            /* the stage whose bounds are wanted    */
+    const cd_sop *op;
+    int rank;                /* its memory rank                      */
+    cd_ivec path, reader_path;
+    cd_set_union *dim;       /* (op->rank) what the readers touch    */
+} inferrer;
+
+/* ---- one reader ---- */
+
+static const cd_iv *thread_of(const cd_sched *s, const cd_iv *iv) {
+    return iv->thread >= 0 ? &s->iv[iv->thread] : NULL;
+}
+
+/* Must the whole range of this loop of the reader be covered? Loops inside the
+ * attach point, and threads that do not share the stage's memory. */
+static bool need_relax(const inferrer *f, const cd_iv *iv, bool found) {
+    const cd_iv *t = thread_of(f->s, iv);
+    if (!t) return !found;
+    if (f->rank == 2 && t->tag == CD_TAG_TX) return true;
+    return f->rank <= cd_tag_rank((cd_tag)t->tag);
+}
+
+static cdmpp_status leaf_sets(inferrer *f, const cd_stage *reader, bool *found) {
+    cd_sched *s = f->s;
+    for (uint32_t i = reader->leaf.n; i-- > 0;) {
+        cd_iv *iv = &s->iv[reader->leaf.p[i]];
+        if (f->path.n && reader->leaf.p[i] == f->path.p[0]) *found = true;
+        if (!iv->r_ext) return CD_FAIL(f->err, EINVALID, "loop of a reader without a range");
+        cd_set x;
+        if (cd_is_int_v(iv->r_ext, 1)) {
+            x = cd_set_point(iv->r_min);
+        } else if (!need_relax(f, iv, *found)) {
+            if (!cd_is_int_v(iv->r_min, 0)) return CD_FAIL(f->err, EINVALID, "loop that does not start at zero");
+            x = cd_set_point(iv->thread >= 0 ? s->iv[iv->thread].var : iv->var);
+        } else {
+            x = cd_set_range(&s->pool, iv->r_min, iv->r_ext);
+        }
+        iv->set_lo = x.lo;
+        iv->set_hi = x.hi;
+    }
+    return CDMPP_OK;
+}
+
+/* Loops around the reader that must be covered as a whole. */
+static cdmpp_status relax_sets(inferrer *f, const cd_stage *reader, bool *found, cd_set_var **out, uint32_t *n) {
+    cd_sched *s = f->s;
+    cd_attach_path(s, reader, &f->reader_path);
+    cd_set_var *v = cd_arena_alloc(&s->arena, 2 * f->reader_path.n, sizeof *v);
+    if (!v) return CD_FAIL(f->err, ENOMEM, "bounds");
+    *n = 0;
+    for (uint32_t i = 0; i < f->reader_path.n; i++) {
+        const cd_iv *iv = &s->iv[f->reader_path.p[i]];
+        if (f->path.n && f->reader_path.p[i] == f->path.p[0]) *found = true;
+        if (!iv->r_ext || !cd_is_int_v(iv->r_min, 0)) return CD_FAIL(f->err, EINVALID, "loop that does not start at zero");
+        if (!need_relax(f, iv, *found)) continue;
+        const cd_set x = cd_set_range(&s->pool, iv->r_min, iv->r_ext);
+        v[(*n)++] = (cd_set_var){iv->var, x};
+        if (iv->thread >= 0) v[(*n)++] = (cd_set_var){s->iv[iv->thread].var, x};
+    }
+    *out = v;
+    return CDMPP_OK;
+}
+
+/* The reader's root iterators as sets over the loops that stay outside. */
+static cd_set root_set(inferrer *f, const cd_iv *iv, const cd_set_var *relax, uint32_t n_relax) {
+    cd_sched *s = f->s;
+    cd_ana *fresh = cd_simp_fresh(s->simp);
+    const cd_expr *min = iv->min, *ext = iv->extent;
+    if (iv->set_lo) cd_set_cover(&s->pool, fresh, (cd_set){iv->set_lo, iv->set_hi}, &min, &ext);
+    if (!n_relax) return cd_set_range(&s->pool, min, ext);
+    cd_set_env env = {.dom = relax, .n = n_relax, .ana = f->all, .fresh = fresh, .pool = &s->pool};
+    const cd_expr *sum = BIN(ADD, min, ext), *end = BIN(SUB, sum, cd_new_int(&s->pool, sum->type, 1));
+    const cd_expr *lo = cd_set_eval(&env, min).lo;
+    env.depth = 0;
+    return (cd_set){lo, cd_set_eval(&env, end).hi};
+}
+
+typedef struct {
+    inferrer *f;
+    cd_set_env env;
+} toucher;
+
+static const cd_expr *geq(cd_sched *s, const cd_expr *a, const cd_expr *b) { return BIN(GE, a, b); }
+
+/* What one read touches in each dimension; the whole dimension if that is no more. */
+static bool touch(void *ctx, const cd_expr *e) {
+    toucher *t = ctx;
+    inferrer *f = t->f;
+    cd_sched *s = f->s;
+    if (!(e->flags & CD_EXPR_HAS_LOAD)) return true;
+    if (e->op != CD_LOAD || (uint32_t)e->u.i - f->op->first_tensor >= f->op->n_out) return true;
+    for (uint32_t d = 0; d < f->op->rank && d < e->n; d++) {
+        t->env.depth = 0;
+        cd_set x = cd_set_eval(&t->env, e->a[d]);
+        const cd_expr *lo = cd_mk_int(&s->pool, 0), *hi = cd_mk_int(&s->pool, f->op->shape[d] - 1);
+        const bool all = x.lo == CD_SET_INF && x.hi == CD_SET_INF;
+        if (all || (cd_set_finite(x) && cd_ana_prove(f->all, geq(s, lo, x.lo)) && cd_ana_prove(f->all, BIN(LE, hi, x.hi))))
+            x = (cd_set){lo, hi};
+        cd_set_unite(&s->pool, &f->dim[d], x);
+    }
+    return true;
+}
+
+static cdmpp_status one_reader(inferrer *f, const cd_stage *reader) {
+    cd_sched *s = f->s;
+    const cd_sop *op = cd_stage_op(s, reader);
+    bool found = false;
+    cd_set_var *relax;
+    uint32_t n_relax;
+    for (uint32_t i = 0; i < reader->all.n; i++) s->iv[reader->all.p[i]].set_lo = NULL;
+    CD_TRY(leaf_sets(f, reader, &found));
+    CD_TRY(relax_sets(f, reader, &found, &relax, &n_relax));
+    if (!found && f->path.n) return CD_FAIL(f->err, EINVALID, "attach point of %s is not around its reader", f->op->name);
+    cd_pass_up_domain(s, &s->stage[reader - s->stage]);
+    const uint32_t n = op->n_axis + op->n_raxis;
+    cd_set_var *dom = cd_arena_alloc(&s->arena, n, sizeof *dom);
+    if (!dom) return CD_FAIL(f->err, ENOMEM, "bounds");
+    for (uint32_t i = 0; i < n; i++) {
+        const cd_iv *iv = &s->iv[i < op->n_axis ? op->axis[i] : op->raxis[i - op->n_axis]];
+        dom[i] = (cd_set_var){iv->var, root_set(f, iv, relax, n_relax)};
+    }
+    toucher t = {f, {.dom = dom, .n = n, .ana = f->all, .fresh = cd_simp_fresh(s->simp), .pool = &s->pool}};
+    for (uint32_t k = 0; k < op->n_out; k++) cd_expr_visit(op->body[k], touch, &t);
+    if (op->cond) cd_expr_visit(op->cond, touch, &t);
+    return CDMPP_OK;
+}
+
+/* ---- one stage ---- */
+
+static void declared(cd_sched *s, const int32_t *iv, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++) {
+        s->iv[iv[i]].r_min = s->iv[iv[i]].min;
+        s->iv[iv[i]].r_ext = s->iv[iv[i]].extent;
+    }
+}
+
+/* Memory of a stage without a scope: by the threads around it. */
+static int default_rank(const inferrer *f) {
+    int most = -1;
+    for (uint32_t i = 0; i < f->path.n; i++) {
+        const cd_iv *t = thread_of(f->s, &f->s->iv[f->path.p[i]]);
+        if (t && cd_tag_rank((cd_tag)t->tag) > most) most = cd_tag_rank((cd_tag)t->tag);
+    }
+    return most < 0 ? 0 : most == 0 ? 1 : 3;
+}
+
+static cdmpp_status from_readers(inferrer *f) {
+    cd_sched *s = f->s;
+    cd_attach_path(s, f->st, &f->path);
+    f->rank = f->st->scope[0] ? cd_scope_rank(f->st->scope) : default_rank(f);
+    f->dim = CD_NEWN(&s->arena, cd_set_union, f->op->rank);
+    if (!f->dim) return CD_FAIL(f->err, ENOMEM, "bounds");
+    bool read = false;
+    for (uint32_t id = 0; id < s->order.n; id++) {
+        const cd_stage *reader = cd_stage_at(s, id);
+        if (reader->attach == CD_AT_INLINED || !cd_sop_reads(s, cd_stage_op(s, reader), f->op->first_tensor, f->op->n_out)) continue;
+        CD_TRY(one_reader(f, reader));
+        read = true;
+    }
+    for (uint32_t d = 0; d < f->op->n_axis; d++) {
+        cd_iv *iv = &s->iv[f->op->axis[d]];
+        cd_ana *fresh = cd_simp_fresh(s->simp);
+        iv->r_min = iv->min;
+        iv->r_ext = iv->extent;
+        if (read && d < f->op->rank) {
+            const cd_set all = cd_set_united(fresh, &f->dim[d]);
+            cd_set_cover(&s->pool, fresh, all, &iv->r_min, &iv->r_ext);
+        }
+    }
+    declared(s, f->op->raxis, f->op->n_raxis);
+    return CDMPP_OK;
+}
+
+static cdmpp_status infer_stage(inferrer *f) {
+    cd_sched *s = f->s;
+    if (f->st->is_output && f->st->attach != CD_AT_ROOT)
+        return CD_FAIL(f->err, EINVALID, "output %s is not at the root", f->op->name);
+    if (f->st->is_output || f->op->is_placeholder) {
+        declared(s, f->op->axis, f->op->n_axis);
+        declared(s, f->op->raxis, f->op->n_raxis);
+    } else {
+        CD_TRY(from_readers(f));
+    }
+    for (uint32_t i = 0; i < f->op->n_axis + f->op->n_raxis; i++) {
+        const cd_iv *iv = &s->iv[i < f->op->n_axis ? f->op->axis[i] : f->op->raxis[i - f->op->n_axis]];
+        cd_ana_bind(f->shared, iv->var, iv->r_min, iv->r_ext);
+        cd_ana_bind(f->all, iv->var, iv->r_min, iv->r_ext);
+    }
+    return cd_pass_down_domain(s, f->st, f->shared, f->all, false, f->err);
+}
+
+static cdmpp_status check_memory(cd_sched *s, cdmpp_err *err) {
+    const bool oom = s->oom || s->pool.oom || s->subst.oom || s->subst2.oom || cd_simp_oom(s->simp);
+    return oom ? CD_FAIL(err, ENOMEM, "bounds") : CDMPP_OK;
+}
+
+cdmpp_status cd_sched_infer_bound(cd_sched *s, cdmpp_err *err) {
+    inferrer f = {.s = s, .err = err, .shared = cd_ana_new(s->simp), .all = cd_ana_new(s->simp)};
+    if (!f.shared || !f.all) return CD_FAIL(err, ENOMEM, "bounds");
+    for (uint32_t id = s->order.n; id-- > 0;) {
+        f.st = cd_stage_at(s, id);
+        f.op = cd_stage_op(s, f.st);
+        if (f.st->attach == CD_AT_INLINED || f.op->is_placeholder) continue;
+        const cdmpp_status st = infer_stage(&f);
+        if (st) return st;
+        CD_TRY(check_memory(s, err));
+    }
+    for (int32_t k = 0; k < s->n_iv; k++) {
+        cd_iv *iv = &s->iv[k];
+        if (!iv->r_ext) continue;
+        iv->r_min = cd_ana_simplify(f.shared, iv->r_min);
+        iv->r_ext = cd_mk_cast(&s->pool, iv->var->type, cd_ana_simplify(f.shared, iv->r_ext));
+    }
+    return check_memory(s, err);
+}
+
+/* ---- bound checks ---- */
+
+typedef struct {
+    cd_sched *s;
+    cd_stage *st;
+    cd_ana *a;
+    cd_set_env env;
+    cd_preds *out;
+} checker;
+
+static void emit(checker *c, const cd_expr *p) {
+    cd_preds *o = c->out;
+    if (o->n == o->cap) {
+        const uint32_t cap = o->cap ? 2 * o->cap : 8;
+        const cd_expr **q = cd_arena_alloc(&c->s->arena, cap, sizeof *q);
+        if (!q) {
+            c->s->oom = true;
+            return;
+        }
+        if (o->n) memcpy(q, o->p, o->n * sizeof *q);
+        o->p = q;
+        o->cap = cap;
+    }
+    o->p[o->n++] = p;
+}
+
+static bool provably_equal(cd_sched *s, cd_ana *a, const cd_expr *x, const cd_expr *y) {
+    return x == y || cd_ana_prove(a, BIN(EQ, x, y));
+}
+
+/* iv.flag: the iterator may run past its extent. */
+static void mark_needs(checker *c) {
+    cd_sched *s = c->s;
+    for (uint32_t i = 0; i < c->st->leaf.n; i++) s->iv[c->st->leaf.p[i]].mask = 0;
+    for (uint32_t k = c->st->n_rel; k-- > 0;) {
+        const cd_rel *r = &c->st->rel[k];
+        if (r->kind == CD_REL_SPLIT) {
+            const cd_iv *o = &s->iv[r->outer], *i = &s->iv[r->inner];
+            cd_iv *p = &s->iv[r->parent];
+            if (!o->r_ext || !i->r_ext) p->mask = 1;
+            else p->mask = o->mask || i->mask || !provably_equal(s, c->a, p->r_ext, BIN(MUL, i->r_ext, o->r_ext));
+        }
+        if (r->kind == CD_REL_FUSE) s->iv[r->outer].mask = s->iv[r->inner].mask = s->iv[r->made].mask;
+        if (r->kind == CD_REL_REBASE) s->iv[r->parent].mask = s->iv[r->made].mask;
+    }
+}
+
+/* v < limit, unless it is provable for every value of the loops. */
+static void check_below(checker *c, const cd_expr *v, const cd_expr *limit) {
+    cd_sched *s = c->s;
+    c->env.depth = 0;
+    const cd_set x = cd_set_eval(&c->env, v);
+    if (x.hi == CD_SET_INF || !cd_ana_prove(c->a, BIN(LT, x.hi, limit))) emit(c, BIN(LT, v, limit));
+}
+
+static void check_root(checker *c, const cd_iv *iv) {
+    cd_sched *s = c->s;
+    cd_ana *fresh = cd_simp_fresh(s->simp);
+    if (provably_equal(s, fresh, iv->min, iv->r_min) && provably_equal(s, fresh, iv->extent, iv->r_ext)) return;
+    const cd_expr *v = BIN(SUB, iv->val, iv->min);
+    c->env.depth = 0;
+    const cd_set x = cd_set_eval(&c->env, v);
+    const cd_expr *zero = cd_new_int(&s->pool, v->type, 0);
+    if (x.lo == CD_SET_INF || !cd_ana_prove(c->a, BIN(GE, x.lo, zero))) emit(c, BIN(GE, v, zero));
+    if (x.hi == CD_SET_INF || !cd_ana_prove(c->a, BIN(LT, x.hi, iv->extent))) emit(c, BIN(LT, v, iv->extent));
+}
+
+/* Every iterator with a range, as variable -> interval, and bound in `a`. */
+static bool known_ranges(checker *c) {
+    cd_sched *s = c->s;
+    cd_set_var *dom = cd_arena_alloc(&s->arena, (size_t)s->n_iv, sizeof *dom);
+    if (!dom) return false;
+    uint32_t n = 0;
+    for (int32_t k = 0; k < s->n_iv; k++) {
+        const cd_iv *iv = &s->iv[k];
+        if (!iv->r_ext) continue;
+        dom[n++] = (cd_set_var){iv->var, cd_set_range(&s->pool, iv->r_min, iv->r_ext)};
+        cd_ana_bind(c->a, iv->var, iv->r_min, iv->r_ext);
+    }
+    c->env = (cd_set_env){.dom = dom, .n = n, .ana = c->a, .fresh = cd_simp_fresh(s->simp), .pool = &s->pool};
+    return true;
+}
+
+void cd_bound_check(cd_sched *s, cd_stage *st, bool skip_domain, cd_preds *out) {
+    checker c = {.s = s, .st = st, .a = cd_ana_new(s->simp), .out = out};
+    out->n = 0;
+    if (!c.a || !known_ranges(&c)) {
+        s->oom = true;
+        return;
+    }
+    mark_needs(&c);
+    for (uint32_t i = 0; i < st->all.n; i++) {
+        const cd_iv *iv = &s->iv[st->all.p[i]];
+        if (!iv->dead && iv->mask && iv->val && iv->r_ext)
+            check_below(&c, BIN(SUB, iv->val, iv->r_min), iv->r_ext);
+    }
+    if (skip_domain) return;
+    const cd_sop *op = cd_stage_op(s, st);
+    for (uint32_t i = 0; i < op->n_axis + op->n_raxis; i++) {
+        const cd_iv *iv = &s->iv[i < op->n_axis ? op->axis[i] : op->raxis[i - op->n_axis]];
+        if (!iv->dead && iv->val && iv->r_ext) check_root(&c, iv);
+    }
+}

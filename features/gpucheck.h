@@ -1,0 +1,9 @@
+/* gpucheck -- would TVM's GPU verification accept the program? (spec 5.8) */
+#ifndef CD_GPUCHECK_H
+#define CD_GPUCHECK_H
+#include "features/leaf.h"
+
+/* Per kernel (outermost thread scope): threads per block, shared and local
+ * memory, vector width against the task's limits. Errors: EREJECTED. */
+cdmpp_status cd_gpu_check(const cd_ast *t, const cd_tensors *tensors, const cd_hardware *hw, cdmpp_err *err);
+#endif

@@ -1,0 +1,438 @@
+#include "features/leaf.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "features/access.h"
+#include "features/opcount.h"
+
+/* First columns of the groups of a row. */
+enum { COL_ANN = 16, COL_GPU = 49, COL_BUF = 57, COL_CURVE = 147, COL_ALLOC = 157, COL_OUTER = 161 };
+enum { N_ANN = 3, N_CURVE = 10 };
+
+typedef struct {
+    float num, prod, len;
+    bool any;
+} annotation;
+
+/* One store's numbers; those that need no other store are final columns. */
+typedef struct {
+    float count[CD_CNT_COUNT];
+    annotation ann[N_ANN];    /* vectorize, unroll, parallel */
+    float gpu[8];             /* is_gpu, block x y z, thread x y z, vthread */
+    float block[CD_MAX_BUFFERS * CD_BLOCK];
+    float curve[N_CURVE];
+    float outer_prod, n_loop, unroll;
+} store_set;
+
+/* What is known of one buffer: numbers of its last store, counts of all. */
+typedef struct {
+    store_set last;
+    uint32_t tensor;
+    float alloc[4];           /* size, prod, outer_prod, inner_prod */
+} buffer_set;
+
+typedef struct {
+    uint32_t tensor;
+    int32_t node;
+    store_set set;
+    uint32_t path_from, path_n;
+} leaf_set;
+
+struct cd_leaf_ws {
+    cd_touch_list *touch;     /* by identity; kept between programs */
+    int32_t n_identity, cap_identity;
+};
+
+typedef struct {
+    cd_leaf_ws *ws;
+    cd_arena *arena;
+    const cd_ast *t;
+    const cd_tensors *tensors;
+    cdmpp_err *err;
+    cd_store_ctx st;
+    cd_loop *loop;            /* stack */
+    uint32_t n_loop, cap_loop;
+    float prod;
+    int64_t length[CD_TAG_COUNT];
+    int32_t *free_id;         /* identities of closed thread scopes, last one on top (spec 6.8) */
+    uint32_t n_free;
+    bool gpu;
+    int16_t unroll;
+    buffer_set *buf;          /* in order of first appearance */
+    uint32_t n_buf;
+    int32_t *buf_of;          /* tensor -> buffer set, -1 */
+    leaf_set *leaf;
+    uint32_t n_leaf;
+    int64_t *path_extent;
+    uint8_t *path_kind;
+    uint32_t n_path, cap_path;
+} walker;
+
+cdmpp_status cd_leaf_ws_new(cd_leaf_ws **out, cdmpp_err *err) {
+    *out = cd_calloc(1, sizeof **out);
+    return *out ? CDMPP_OK : CD_FAIL(err, ENOMEM, "feature workspace");
+}
+
+void cd_leaf_ws_free(cd_leaf_ws *w) {
+    if (!w) return;
+    for (int32_t k = 0; k < w->cap_identity; k++) cd_free(w->touch[k].p);
+    cd_free(w->touch);
+    cd_free(w);
+}
+
+/* ---- loops ---- */
+
+static int32_t new_identity(walker *w) {
+    cd_leaf_ws *ws = w->ws;
+    if (ws->n_identity == ws->cap_identity) {
+        const int32_t cap = ws->cap_identity ? 2 * ws->cap_identity : 32;
+        cd_touch_list *p = cd_realloc(ws->touch, (size_t)ws->cap_identity * sizeof *p, (size_t)cap * sizeof *p);
+        if (!p) {
+            w->st.oom = true;
+            return 0;
+        }
+        memset(p + ws->cap_identity, 0, (size_t)(cap - ws->cap_identity) * sizeof *p);
+        ws->touch = w->st.touch = p;
+        ws->cap_identity = cap;
+    }
+    ws->touch[ws->n_identity].n = 0;
+    return ws->n_identity++;
+}
+
+static void push_loop(walker *w, const cd_node *n, int32_t identity) {
+    w->loop[w->n_loop++] = (cd_loop){n->var, n->extent, identity, n->loop};
+    w->prod *= (float)n->extent;
+}
+
+static void pop_loop(walker *w) {
+    w->prod /= (float)w->loop[--w->n_loop].extent;
+}
+
+/* ---- a store ---- */
+
+static annotation annotate(const walker *w, cd_loop_kind kind) {
+    annotation a = {.prod = 1.0F};
+    for (uint32_t i = 0; i < w->n_loop; i++) {
+        if (w->loop[i].kind != kind) continue;
+        a.any = true;
+        a.num += 1.0F;
+        a.prod *= (float)w->loop[i].extent;
+        a.len = (float)w->loop[i].extent;
+    }
+    if (!a.any) a.prod = 0.0F;
+    return a;
+}
+
+static float slog(float x) {
+    if (x == 0.0F) return 0.0F;
+    return x > 0.0F ? log2f(x + 1.0F) : -log2f(-x + 1.0F);
+}
+
+static void put_block(float *o, const cd_access *a) {
+    const bool reused = a->reuse_count > 0.5F;
+    const float f[] = {a->bytes, a->unique_bytes, a->lines, a->unique_lines};
+    o[a->type] = 1.0F;
+    o[7 + a->reuse] = 1.0F;
+    for (int k = 0; k < 4; k++) {
+        o[3 + k] = slog(f[k]);
+        o[13 + k] = slog(reused ? f[k] / a->reuse_count : f[k] * 2.0F);
+    }
+    o[10] = slog(a->reuse_iter);
+    o[11] = slog(a->reuse_bytes);
+    o[12] = slog(a->reuse_count);
+    o[17] = slog(a->stride);
+}
+
+/* The buffers by (lines, bytes) descending; ties in TVM's map order, which is
+ * last appearance first, with the stored buffer at the end. */
+static void put_blocks(const cd_store_ctx *c, float *out) {
+    bool used[64] = {false};
+    const uint32_t n = c->n_acc < 64 ? c->n_acc : 64;
+    for (uint32_t b = 0; b < CD_MAX_BUFFERS && b < n; b++) {
+        uint32_t best = n;
+        for (uint32_t k = n; k-- > 0;) {
+            const cd_access *x = &c->acc[k], *y = best < n ? &c->acc[best] : NULL;
+            if (used[k]) continue;
+            if (!y || x->lines > y->lines || (x->lines == y->lines && x->bytes > y->bytes)) best = k;
+        }
+        used[best] = true;
+        put_block(out + b * CD_BLOCK, &c->acc[best]);
+    }
+}
+
+/* Arithmetic intensity over operations: ratios of logarithms, interpolated. */
+static void put_curve(const cd_store_ctx *c, double ops, float *out) {
+    if (ops <= 0.0 || !c->n_loop) return;
+    const float *o = c->ops_log, *m = c->mem_log;
+    uint32_t pt = 0;
+    for (int i = 0; i < N_CURVE; i++) {
+        const float target = o[c->n_loop - 1] * (float)(i + 1) / (float)N_CURVE;
+        while (pt + 1 < c->n_loop && (double)o[pt] < (double)target - 1e-4) pt++;
+        if (pt == 0) {
+            out[i] = o[0] / m[0];
+            continue;
+        }
+        const float base = o[pt - 1] / m[pt - 1];
+        const float slope = (o[pt] / m[pt] - base) / (o[pt] - o[pt - 1]);
+        out[i] = base + slope * (target - o[pt - 1]);
+    }
+}
+
+static void fill_set(const walker *w, const cd_opcount *cnt, double ops, store_set *s) {
+    static const cd_loop_kind ann[N_ANN] = {CD_LOOP_VECTORIZED, CD_LOOP_UNROLLED, CD_LOOP_PARALLEL};
+    static const cd_tag tag[] = {CD_TAG_BX, CD_TAG_BY, CD_TAG_BZ, CD_TAG_TX, CD_TAG_TY, CD_TAG_TZ, CD_TAG_VTHREAD};
+    for (int k = 0; k < CD_CNT_COUNT; k++) s->count[k] = w->prod * (float)cnt->n[k];
+    for (int k = 0; k < N_ANN; k++) s->ann[k] = annotate(w, ann[k]);
+    s->gpu[0] = w->gpu ? 1.0F : 0.0F;
+    for (int k = 0; k < 7; k++) s->gpu[k + 1] = slog((float)w->length[tag[k]]);
+    put_blocks(&w->st, s->block);
+    for (uint32_t i = 0; i < w->n_loop; i++) ops *= (double)w->loop[w->n_loop - 1 - i].extent;
+    put_curve(&w->st, ops, s->curve);
+    s->outer_prod = w->prod;
+    s->n_loop = (float)w->n_loop;
+    s->unroll = (float)w->unroll;
+}
+
+static buffer_set *buffer(walker *w, uint32_t tensor) {
+    if (w->buf_of[tensor] < 0) {
+        w->buf_of[tensor] = (int32_t)w->n_buf;
+        w->buf[w->n_buf++].tensor = tensor;
+    }
+    return &w->buf[w->buf_of[tensor]];
+}
+
+/* Counts add up over the stores of a buffer; everything else is the last
+ * store's, but a product of annotated loops stays when there are none now. */
+static void merge(buffer_set *b, const store_set *s) {
+    const store_set old = b->last;
+    b->last = *s;
+    for (int k = 0; k < CD_CNT_COUNT; k++) b->last.count[k] = old.count[k] + s->count[k];
+    for (int k = 0; k < N_ANN; k++)
+        if (!s->ann[k].any) b->last.ann[k].prod = old.ann[k].prod;
+}
+
+static void save_path(walker *w, leaf_set *l) {
+    l->path_from = w->n_path;
+    l->path_n = w->n_loop;
+    if (w->n_path + w->n_loop > w->cap_path) {
+        const uint32_t cap = 2 * (w->n_path + w->n_loop);
+        int64_t *e = cd_arena_alloc(w->arena, cap, sizeof *e);
+        uint8_t *k = cd_arena_alloc(w->arena, cap, sizeof *k);
+        if (!e || !k) {
+            w->st.oom = true;
+            return;
+        }
+        if (w->n_path) {
+            memcpy(e, w->path_extent, w->n_path * sizeof *e);
+            memcpy(k, w->path_kind, w->n_path * sizeof *k);
+        }
+        w->path_extent = e;
+        w->path_kind = k;
+        w->cap_path = cap;
+    }
+    for (uint32_t i = 0; i < w->n_loop; i++, w->n_path++) {
+        w->path_extent[w->n_path] = w->loop[i].extent;
+        w->path_kind[w->n_path] = w->loop[i].kind;
+    }
+}
+
+static cdmpp_status store(walker *w, int32_t node) {
+    const cd_node *n = &w->t->node[node];
+    cd_opcount cnt = {0};
+    if (!cd_opcount_add(&cnt, n->e)) return CD_FAIL(w->err, EUNSUPPORTED, "a value of more than %u nodes", CD_OPCOUNT_MAX);
+    double ops = 0.0;
+    for (int k = CD_CNT_F_ADDSUB; k <= CD_CNT_F_OTHER; k++) ops += cnt.n[k];
+    w->st.loop = w->loop;
+    w->st.n_loop = w->n_loop;
+    w->st.prod = w->prod;
+    cd_access_collect(&w->st, n->tensor, n->x, n->e);
+    if (!w->st.oom) cd_access_regions(&w->st, ops);
+    if (w->st.oom) return CD_FAIL(w->err, ENOMEM, "features");
+    cd_access_measure(&w->st);
+    leaf_set *l = &w->leaf[w->n_leaf++];
+    l->tensor = n->tensor;
+    l->node = node;
+    fill_set(w, &cnt, ops, &l->set);
+    save_path(w, l);
+    merge(buffer(w, n->tensor), &l->set);
+    return CDMPP_OK;
+}
+
+/* ---- the walk ---- */
+
+static cdmpp_status allocation(walker *w, const cd_node *n) {
+    buffer_set *b = buffer(w, n->tensor);
+    float size = 1.0F;
+    for (uint32_t d = 1; d < n->n; d += 2) {
+        if (!cd_is_int(n->x[d])) return CD_FAIL(w->err, EREJECTED, "a buffer whose size depends on loop variables");
+        size *= (float)n->x[d]->u.i;
+    }
+    b->alloc[0] = size * (float)w->tensors->info(w->tensors->ctx, n->tensor).elem_bytes;
+    b->alloc[1] = size * w->prod;
+    b->alloc[2] = w->prod;
+    b->alloc[3] = b->last.outer_prod / w->prod;
+    return CDMPP_OK;
+}
+
+static cdmpp_status run(walker *w, int32_t from, int32_t to);
+
+static cdmpp_status thread_scope(walker *w, int32_t k) {
+    const cd_node *n = &w->t->node[k];
+    const int64_t old = w->length[n->tag];
+    w->length[n->tag] = n->tag == CD_TAG_VTHREAD ? old * n->extent : n->extent;
+    w->gpu = true;
+    const int32_t id = w->n_free ? w->free_id[--w->n_free] : new_identity(w);
+    push_loop(w, n, id);
+    CD_TRY(run(w, k + 1, n->end));
+    pop_loop(w);
+    w->free_id[w->n_free++] = id;
+    w->length[n->tag] = old;
+    return CDMPP_OK;
+}
+
+static cdmpp_status for_loop(walker *w, int32_t k) {
+    push_loop(w, &w->t->node[k], new_identity(w));
+    CD_TRY(run(w, k + 1, w->t->node[k].end));
+    pop_loop(w);
+    return CDMPP_OK;
+}
+
+static cdmpp_status one(walker *w, int32_t k) {
+    const cd_node *n = &w->t->node[k];
+    switch ((cd_node_kind)n->kind) {
+    case CD_NODE_FOR: return for_loop(w, k);
+    case CD_NODE_THREAD: return thread_scope(w, k);
+    case CD_NODE_ATTR: {
+        const int16_t old = w->unroll;
+        if (n->attr == CD_ATTR_UNROLL_STEP) w->unroll = (int16_t)n->extent;
+        CD_TRY(run(w, k + 1, n->end));
+        w->unroll = old;
+        return CDMPP_OK;
+    }
+    case CD_NODE_REALIZE:
+    case CD_NODE_ALLOC:
+        CD_TRY(run(w, k + 1, n->end));
+        return allocation(w, n);
+    case CD_NODE_IF: return run(w, k + 1, n->end);
+    case CD_NODE_STORE: return store(w, k);
+    case CD_NODE_EVAL:
+    case CD_NODE_LET: break;
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status run(walker *w, int32_t from, int32_t to) {
+    for (int32_t k = from; k < to;) {
+        if (w->t->node[k].dead) { /* children, unless dead too, are walked in its place */
+            k++;
+            continue;
+        }
+        CD_TRY(one(w, k));
+        k = w->t->node[k].end;
+    }
+    return CDMPP_OK;
+}
+
+/* ---- rows ---- */
+
+static void put_annotation(float *o, const annotation *a) {
+    o[0] = slog(a->num);
+    o[1] = slog(a->prod);
+    o[2] = slog(a->len);
+    o[3 + (a->any ? 7 : 0)] = 1.0F; /* position type: none or mixed */
+}
+
+static void put_row(float *o, const store_set *s, const float *alloc) {
+    memset(o, 0, CD_N_COL * sizeof *o);
+    for (int k = 0; k < 6; k++) {
+        o[1 + k] = slog(s->count[k]);
+        o[8 + k] = slog(s->count[6 + k]);
+    }
+    o[14] = slog(s->count[CD_CNT_BOOL]);
+    o[15] = slog(s->count[CD_CNT_SELECT]);
+    for (int k = 0; k < N_ANN; k++) put_annotation(o + COL_ANN + 11 * k, &s->ann[k]);
+    memcpy(o + COL_GPU, s->gpu, sizeof s->gpu);
+    memcpy(o + COL_BUF, s->block, sizeof s->block);
+    memcpy(o + COL_CURVE, s->curve, sizeof s->curve);
+    for (int k = 0; k < 4; k++) o[COL_ALLOC + k] = slog(alloc[k]);
+    o[COL_OUTER] = slog(s->outer_prod);
+    o[COL_OUTER + 1] = slog(s->n_loop);
+    o[COL_OUTER + 2] = slog(s->unroll);
+}
+
+static cdmpp_status emit_rows(walker *w, cd_rows *out) {
+    float *row = cd_arena_alloc(w->arena, (size_t)w->n_buf * CD_N_COL, sizeof *row);
+    if (!row) return CD_FAIL(w->err, ENOMEM, "rows");
+    for (uint32_t k = 0; k < w->n_buf; k++) {
+        buffer_set *b = &w->buf[w->n_buf - 1 - k];
+        put_row(row + (size_t)k * CD_N_COL, &b->last, b->alloc);
+    }
+    out->n_row = w->n_buf;
+    out->row = row;
+    return CDMPP_OK;
+}
+
+static cdmpp_status emit_leaves(walker *w, const int32_t *number, cd_rows *out) {
+    float *leaf = cd_arena_alloc(w->arena, (size_t)w->n_leaf * CD_N_COL, sizeof *leaf);
+    int32_t *num = cd_arena_alloc(w->arena, 3 * (size_t)w->n_leaf + 1, sizeof *num);
+    if (!leaf || !num) return CD_FAIL(w->err, ENOMEM, "leaves");
+    int32_t *row = num + w->n_leaf, *ptr = row + w->n_leaf;
+    ptr[0] = 0;
+    for (uint32_t k = 0; k < w->n_leaf; k++) {
+        const leaf_set *l = &w->leaf[k];
+        const buffer_set *b = &w->buf[w->buf_of[l->tensor]];
+        const float inner = b->alloc[2] > 0.0F ? l->set.outer_prod / b->alloc[2] : 0.0F;
+        const float alloc[4] = {b->alloc[0], b->alloc[1], b->alloc[2], inner};
+        put_row(leaf + (size_t)k * CD_N_COL, &l->set, alloc);
+        num[k] = number[l->node];
+        row[k] = (int32_t)w->n_buf - 1 - w->buf_of[l->tensor];
+        ptr[k + 1] = (int32_t)(l->path_from + l->path_n);
+    }
+    out->n_leaf = w->n_leaf;
+    out->leaf = leaf;
+    out->leaf_node = num;
+    out->leaf_row = row;
+    out->path_ptr = ptr;
+    out->path_extent = w->path_extent;
+    out->path_kind = w->path_kind;
+    return CDMPP_OK;
+}
+
+/* Everything whose size the tree bounds is allocated before the walk. */
+static bool allocate(walker *w) {
+    const size_t n = (size_t)w->t->n;
+    uint32_t n_store = 0, n_alloc = 0;
+    for (size_t k = 0; k < n; k++) {
+        const uint8_t kind = w->t->node[k].kind;
+        n_store += kind == CD_NODE_STORE;
+        n_alloc += kind == CD_NODE_REALIZE || kind == CD_NODE_ALLOC;
+    }
+    w->loop = cd_arena_alloc(w->arena, n, sizeof *w->loop);
+    w->free_id = cd_arena_alloc(w->arena, n, sizeof *w->free_id);
+    w->leaf = CD_NEWN(w->arena, leaf_set, n_store);
+    w->buf = CD_NEWN(w->arena, buffer_set, n_store + n_alloc);
+    w->buf_of = cd_arena_alloc(w->arena, w->tensors->n, sizeof *w->buf_of);
+    if (!w->loop || !w->free_id || !w->leaf || !w->buf || !w->buf_of) return false;
+    memset(w->buf_of, 0xff, w->tensors->n * sizeof *w->buf_of);
+    return true;
+}
+
+cdmpp_status cd_leaf_extract(cd_leaf_ws *ws, cd_arena *a, const cd_ast *t, cd_pool *pool, cd_simp *simp, const cd_tensors *tensors,
+                             int64_t cache_line, cd_rows *out, cdmpp_err *err) {
+    walker w = {.ws = ws, .arena = a, .t = t, .tensors = tensors, .err = err, .prod = 1.0F};
+    w.st = (cd_store_ctx){.arena = a, .pool = pool, .ana = cd_ana_new(simp), .tensors = tensors,
+                          .cache_line = cache_line, .touch = ws->touch};
+    for (int k = 0; k < CD_TAG_COUNT; k++) w.length[k] = 1;
+    ws->n_identity = 0;
+    int32_t *number = cd_arena_alloc(a, (size_t)t->n, sizeof *number);
+    const uint32_t cap = 2 * (uint32_t)t->n + 2;
+    int32_t *tree = cd_arena_alloc(a, cap, sizeof *tree);
+    if (!w.st.ana || !allocate(&w) || !number || !tree) return CD_FAIL(err, ENOMEM, "features");
+    *out = (cd_rows){.tree = tree};
+    out->n_tree = cd_ast_serialize(t, tree, cap, number);
+    CD_TRY(run(&w, 0, t->n));
+    if (w.st.oom || pool->oom || cd_simp_oom(simp)) return CD_FAIL(err, ENOMEM, "features");
+    CD_TRY(emit_rows(&w, out));
+    return emit_leaves(&w, number, out);
+}

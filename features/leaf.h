@@ -1,0 +1,39 @@
+/* leaf -- per-store features of a simplified loop nest (spec 6), and the leaves
+ * of the compact AST from the same pass.
+ *
+ *   walk in program order, keeping the stack of loops around
+ *     STORE    -> accesses (access.c) -> the store's numbers -> its buffer's set
+ *     REALIZE  -> allocation numbers of its buffer, after its body
+ *   rows: one per buffer that was written or allocated, last one first (TVM's
+ *   order); leaves: one per store, in pre-order.
+ *
+ * All arithmetic is float32 in TVM's order of operations where TVM's is. */
+#ifndef CD_LEAF_H
+#define CD_LEAF_H
+#include "features/ast.h"
+#include "features/program.h"
+
+#define CD_MAX_BUFFERS 5 /* blocks of a row */
+#define CD_BLOCK 18      /* columns of a block */
+
+/* Shape and element of a tensor; asked once per tensor. */
+typedef struct cd_tensor_info {
+    uint32_t rank;
+    const int64_t *shape;
+    uint32_t elem_bytes;
+} cd_tensor_info;
+typedef struct cd_tensors {
+    cd_tensor_info (*info)(const void *ctx, uint32_t tensor);
+    const void *ctx;
+    uint32_t n;
+} cd_tensors;
+
+typedef struct cd_leaf_ws cd_leaf_ws; /* memory that stays between programs */
+cdmpp_status cd_leaf_ws_new(CD_GIVE cd_leaf_ws **out, cdmpp_err *err);
+void cd_leaf_ws_free(cd_leaf_ws *w);
+
+/* Rows and leaves of `t`. What *out points to lives in `a` until its reset.
+ * Errors: ENOMEM, EUNSUPPORTED (a value of more than 10^7 nodes). */
+cdmpp_status cd_leaf_extract(cd_leaf_ws *w, cd_arena *a, const cd_ast *t, cd_pool *pool, cd_simp *simp,
+                             const cd_tensors *tensors, int64_t cache_line, cd_rows *out, cdmpp_err *err);
+#endif

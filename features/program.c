@@ -1,0 +1,90 @@
+#include "features/program.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+#include "features/gpucheck.h"
+#include "features/leaf.h"
+#include "features/sched.h"
+
+struct cd_program {
+    cd_sched sched;
+    cd_ast ast;
+    cd_leaf_ws *leaf;
+};
+
+cdmpp_status cd_program_new(cd_program **out, cdmpp_err *err) {
+    cd_program *p = cd_calloc(1, sizeof *p);
+    if (!p) return CD_FAIL(err, ENOMEM, "program");
+    p->ast.open = -1;
+    cdmpp_status st = cd_sched_init(&p->sched, err);
+    if (!st) st = cd_leaf_ws_new(&p->leaf, err);
+    if (st) {
+        cd_program_free(p);
+        return st;
+    }
+    *out = p;
+    return CDMPP_OK;
+}
+
+void cd_program_free(cd_program *p) {
+    if (!p) return;
+    cd_sched_free(&p->sched);
+    cd_ast_free(&p->ast);
+    cd_leaf_ws_free(p->leaf);
+    cd_free(p);
+}
+
+static cd_tensor_info tensor_info(const void *ctx, uint32_t tensor) {
+    const cd_sched *s = ctx;
+    const cd_sop *op = &s->op[s->tensor_op.p[tensor]];
+    return (cd_tensor_info){op->rank, op->shape, cd_dtype_bytes(op->dtype[tensor - op->first_tensor])};
+}
+
+/* First word of a target string. */
+static bool is_gpu_target(cd_str target) {
+    static const char *const gpu[] = {"cuda", "opencl", "vulkan", "metal", "rocm", "opengl"};
+    size_t n = 0;
+    while (n < target.n && target.p[n] != ' ') n++;
+    for (size_t k = 0; k < sizeof gpu / sizeof *gpu; k++)
+        if (cd_str_is((cd_str){target.p, n}, gpu[k])) return true;
+    return false;
+}
+
+/* The record's own hardware numbers come first, then the task file's. */
+static cdmpp_status hardware(const cd_task *task, const cd_record *r, cd_hardware *out, cdmpp_err *err) {
+    if (r->has_hardware) *out = r->hardware;
+    else if (task->has_hardware) *out = task->hardware;
+    else *out = (cd_hardware){.num_cores = 1, .vector_unit_bytes = 64, .cache_line_bytes = 64};
+    if (out->cache_line_bytes < 1) return CD_FAIL(err, EINVALID, "cache line of %lld bytes", (long long)out->cache_line_bytes);
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_program_lower(cd_program *p, const cd_task *task, const cd_record *r, cdmpp_err *err) {
+    cd_sched *s = &p->sched;
+    if (!task->dag) return CD_FAIL(err, ENOTASK, "the task's definition could not be read");
+    cd_ast_clear(&p->ast);
+    cd_sched_start(s, task->dag);
+    if (s->oom) return CD_FAIL(err, ENOMEM, "program");
+    CD_TRY(cd_sched_apply(s, r, err));
+    CD_TRY(cd_sched_normalize(s, err));
+    CD_TRY(cd_sched_infer_bound(s, err));
+    CD_TRY(cd_sched_lower(s, &p->ast, err));
+    return cd_ast_simplify(&p->ast, s->simp, &s->pool, err);
+}
+
+cdmpp_status cd_program_build(cd_program *p, const cd_task *task, const cd_record *r, cd_rows *out, cdmpp_err *err) {
+    cd_hardware hw;
+    CD_TRY(hardware(task, r, &hw, err));
+    CD_TRY(cd_program_lower(p, task, r, err));
+    const cd_tensors tensors = {tensor_info, &p->sched, p->sched.tensor_op.n};
+    const bool known = r->has_hardware || task->has_hardware;
+    if (known && is_gpu_target(r->target)) CD_TRY(cd_gpu_check(&p->ast, &tensors, &hw, err));
+    return cd_leaf_extract(p->leaf, &p->sched.arena, &p->ast, &p->sched.pool, p->sched.simp, &tensors, hw.cache_line_bytes, out, err);
+}
+
+cdmpp_status cd_program_print(const cd_program *p, cd_buf *out, cdmpp_err *err) {
+    const cd_names names = {cd_sched_name, &p->sched};
+    cd_ast_print(&p->ast, out, &names);
+    return out->oom ? CD_FAIL(err, ENOMEM, "print") : CDMPP_OK;
+}
