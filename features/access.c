@@ -70,14 +70,6 @@ void cd_access_collect(cd_store_ctx *c, uint32_t tensor, const cd_expr *const *i
 
 /* ---- regions ---- */
 
-static bool uses(const cd_expr *e, const cd_expr *var) {
-    if (e == var) return true;
-    if (!(e->flags & CD_EXPR_HAS_VAR)) return false;
-    for (uint32_t i = 0; i < e->n; i++)
-        if (uses(e->a[i], var)) return true;
-    return false;
-}
-
 static void bound_dim(cd_store_ctx *c, cd_access *a, uint32_t d) {
     cd_bound r = cd_ana_bound(c->ana, a->vec[0][d]);
     for (uint32_t v = 1; v < a->n_vec; v++) {
@@ -98,7 +90,7 @@ static void update_region(cd_store_ctx *c, cd_access *a, const cd_expr *var) {
     bool changed = !var;
     for (uint32_t d = 0; d < a->info.rank; d++) {
         bool hit = !var;
-        for (uint32_t v = 0; v < a->n_vec && !hit; v++) hit = uses(a->vec[v][d], var);
+        for (uint32_t v = 0; v < a->n_vec && !hit; v++) hit = cd_expr_uses(a->vec[v][d], var);
         if (hit) bound_dim(c, a, d);
         changed |= hit;
     }
@@ -183,7 +175,7 @@ static int64_t stride_of(const cd_access *a, const cd_expr *var) {
         int64_t step = 1;
         for (uint32_t d = a->info.rank; d-- > 0;) {
             scan s = {.var = var};
-            if (uses(a->vec[v][d], var)) coefficient(&s, a->vec[v][d]);
+            if (cd_expr_uses(a->vec[v][d], var)) coefficient(&s, a->vec[v][d]);
             if (s.seen) {
                 const int64_t c = s.mul || s.add ? s.value : 1;
                 const int64_t x = (int64_t)((uint64_t)(c < 0 ? -c : c) * (uint64_t)step);
@@ -249,7 +241,7 @@ static float touched_bytes(const cd_touch_list *l, bool elements) {
 static bool index_uses(const cd_access *a, const cd_expr *var) {
     for (uint32_t v = 0; v < a->n_vec; v++)
         for (uint32_t d = 0; d < a->info.rank; d++)
-            if (uses(a->vec[v][d], var)) return true;
+            if (cd_expr_uses(a->vec[v][d], var)) return true;
     return false;
 }
 

@@ -348,3 +348,11 @@ bool cd_expr_visit(const cd_expr *e, cd_visit_fn fn, void *ctx) {
         if (!cd_expr_visit(e->a[i], fn, ctx)) return false;
     return true;
 }
+
+bool cd_expr_uses(const cd_expr *e, const cd_expr *var) {
+    if (e == var) return true;
+    if (!(e->flags & CD_EXPR_HAS_VAR) || e->id < var->id) return false; /* users have greater ids */
+    for (uint32_t i = 0; i < e->n; i++)
+        if (cd_expr_uses(e->a[i], var)) return true;
+    return false;
+}

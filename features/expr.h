@@ -142,6 +142,9 @@ const cd_expr *cd_expr_map(cd_pool *p, cd_arena *scratch, const cd_expr *e, cd_s
 typedef bool (*cd_visit_fn)(void *ctx, const cd_expr *e);
 bool cd_expr_visit(const cd_expr *e, cd_visit_fn fn, void *ctx);
 
+/* Does the variable (a VAR node) occur in e? */
+bool cd_expr_uses(const cd_expr *e, const cd_expr *var);
+
 /* Text in TVM's notation, e.g. "((i*8) + j)". Names come from the callback
  * (kind CD_VAR or CD_LOAD, number); appends to `out`. */
 typedef struct cd_names {

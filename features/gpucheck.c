@@ -1,5 +1,7 @@
 #include "features/gpucheck.h"
 
+#include <string.h>
+
 typedef struct {
     const cd_ast *t;
     const cd_tensors *tensors;
@@ -30,6 +32,100 @@ static cdmpp_status thread(checker *c, const cd_node *n) {
     c->thread[n->tag] = n->extent;
     return CDMPP_OK;
 }
+
+/* ---- vectors ---- */
+
+/* Operators that TVM cannot vectorise: a loop variable in their arguments makes
+ * the statement a scalar loop. All elementary functions can be. */
+static bool scalar_call(const cd_expr *e) {
+    return e->op == CD_CALL && (!(e->flags & CD_EXPR_PURE) || !strcmp(e->u.name, "call_pure_extern"));
+}
+
+/* Does a vector of the loop variable reach something that only works on scalars? */
+static bool needs_scalar(const cd_expr *e, const cd_expr *var) {
+    if (!(e->flags & CD_EXPR_HAS_VAR)) return false;
+    if (e->op == CD_CALL && !strcmp(e->u.name, "if_then_else") && cd_expr_uses(e->a[0], var)) return true;
+    if (scalar_call(e) && cd_expr_uses(e, var)) return true;
+    for (uint32_t i = 0; i < e->n; i++)
+        if (needs_scalar(e->a[i], var)) return true;
+    return false;
+}
+
+/* Widest element among the store and the loads that become vectors. */
+static unsigned vector_element(const cd_expr *e, const cd_expr *var) {
+    unsigned most = e->op == CD_LOAD && cd_expr_uses(e, var) ? cd_dtype_bytes(e->type) : 0;
+    for (uint32_t i = 0; i < e->n; i++) {
+        const unsigned b = e->a[i]->flags & CD_EXPR_HAS_LOAD ? vector_element(e->a[i], var) : 0;
+        if (b > most) most = b;
+    }
+    return most;
+}
+
+static cdmpp_status vector_store(const checker *c, const cd_node *n, const cd_node *loop) {
+    bool used = cd_expr_uses(n->e, loop->var);
+    for (uint32_t d = 0; d < n->n; d++) {
+        if (needs_scalar(n->x[d], loop->var)) return CDMPP_OK;
+        used |= cd_expr_uses(n->x[d], loop->var);
+    }
+    if (!used || needs_scalar(n->e, loop->var)) return CDMPP_OK;
+    unsigned bytes = cd_dtype_bytes(n->e->type);
+    const unsigned load = vector_element(n->e, loop->var);
+    if (load > bytes) bytes = load;
+    if (saturating_mul(loop->extent, bytes) > c->hw->vector_unit_bytes)
+        return CD_FAIL(c->err, EREJECTED, "a vector of %lld bytes, at most %lld", (long long)loop->extent * bytes,
+                       (long long)c->hw->vector_unit_bytes);
+    return CDMPP_OK;
+}
+
+/* Everything in a vectorised loop; a guard on its variable makes a scalar loop. */
+static cdmpp_status vector_loop(const checker *c, int32_t loop) {
+    const cd_node *l = &c->t->node[loop];
+    for (int32_t k = loop + 1; k < l->end; k++) {
+        const cd_node *n = &c->t->node[k];
+        if (n->dead) continue;
+        if (n->kind == CD_NODE_IF && cd_expr_uses(n->e, l->var)) k = n->end - 1;
+        else if (n->kind == CD_NODE_STORE) CD_TRY(vector_store(c, n, l));
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status check_vectors(const checker *c) {
+    for (int32_t k = 0; k < c->t->n; k++) {
+        const cd_node *n = &c->t->node[k];
+        if (n->dead || n->kind != CD_NODE_FOR || n->loop != CD_LOOP_VECTORIZED) continue;
+        CD_TRY(vector_loop(c, k));
+        k = n->end - 1; /* TVM ignores vectorised loops inside vectorised ones */
+    }
+    return CDMPP_OK;
+}
+
+/* ---- virtual threads ---- */
+
+static bool touched(const checker *c, int32_t from, int32_t end, const cd_expr *var) {
+    for (int32_t k = from; k < end; k++) {
+        const cd_node *n = &c->t->node[k];
+        if (n->dead || n->kind != CD_NODE_STORE) continue;
+        if (cd_expr_uses(n->e, var)) return true;
+        for (uint32_t d = 0; d < n->n; d++)
+            if (cd_expr_uses(n->x[d], var)) return true;
+    }
+    return false;
+}
+
+/* Fewer than 16 virtual threads are unrolled at the store; more become a loop,
+ * and only loops are checked. */
+static cdmpp_status check_vthreads(const checker *c) {
+    for (int32_t k = 0; k < c->t->n; k++) {
+        const cd_node *n = &c->t->node[k];
+        if (n->dead || n->kind != CD_NODE_THREAD || n->tag != CD_TAG_VTHREAD) continue;
+        if (n->extent >= 16 && n->extent > c->hw->max_vthread_extent && touched(c, k, n->end, n->var))
+            return CD_FAIL(c->err, EREJECTED, "%lld virtual threads, at most %lld", (long long)n->extent,
+                           (long long)c->hw->max_vthread_extent);
+    }
+    return CDMPP_OK;
+}
+
+/* ---- kernels ---- */
 
 /* Nodes k .. end-1 are one kernel. */
 static cdmpp_status kernel(checker *c, int32_t k, int32_t end) {
@@ -64,5 +160,6 @@ cdmpp_status cd_gpu_check(const cd_ast *t, const cd_tensors *tensors, const cd_h
         CD_TRY(kernel(&c, k, t->node[k].end));
         k = t->node[k].end - 1;
     }
-    return CDMPP_OK;
+    CD_TRY(check_vectors(&c));
+    return check_vthreads(&c);
 }
