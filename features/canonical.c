@@ -4,23 +4,21 @@
 static cd_simp *simp(const cd_walker *w) { return w->ana->s; }
 
 static const cd_expr *mk(const cd_walker *w, cd_op op, const cd_expr *a, const cd_expr *b) {
-    return cd_simp_keep(simp(w), cd_mk_bin(simp(w)->pool, op, a, b), a);
+    return cd_mk_bin(simp(w)->pool, op, a, b);
 }
 
 /* a op literal v, the literal of type t. */
 static const cd_expr *mk_lit(const cd_walker *w, cd_op op, const cd_expr *a, cd_dtype t, int64_t v) {
-    return mk(w, op, a, cd_simp_keep(simp(w), cd_new_int(simp(w)->pool, t, v), a));
+    return mk(w, op, a, cd_new_int(simp(w)->pool, t, v));
 }
 
-static const cd_expr *mk_int(const cd_walker *w, cd_dtype t, int64_t v, const cd_expr *instead) {
-    return cd_simp_keep(simp(w), cd_new_int(simp(w)->pool, t, v), instead);
-}
+static const cd_expr *mk_int(const cd_walker *w, cd_dtype t, int64_t v) { return cd_new_int(simp(w)->pool, t, v); }
 
 /* ---- back to expressions ---- */
 
 static const cd_expr *split_norm(const cd_walker *w, const cd_split *s, int64_t k) {
     const cd_expr *r = s->index;
-    if (s->scale == 0) return mk_int(w, s->type, 0, r);
+    if (s->scale == 0) return mk_int(w, s->type, 0);
     if (s->upper != CD_INF) r = mk_lit(w, s->floor ? CD_FMOD : CD_MOD, r, s->type, s->upper);
     if (s->lower != 1) r = mk_lit(w, s->floor ? CD_FDIV : CD_DIV, r, s->type, s->lower);
     k = cd_wrap_mul(k, s->scale);
@@ -69,10 +67,10 @@ static void sort(cd_split *s, uint32_t n) { /* stable; sums are short */
 }
 
 static const cd_expr *sum_norm(const cd_walker *w, const cd_canon *c) {
-    const cd_expr *r = mk_int(w, c->type, c->n ? 0 : c->base, c->n ? c->s[0].index : NULL);
-    if (c->n == 0 || !r) return r;
+    const cd_expr *r = mk_int(w, c->type, c->n ? 0 : c->base);
+    if (c->n == 0) return r;
     cd_split small[8], *s = small;
-    if (c->n > 8 && !(s = cd_arena_alloc(&simp(w)->arena, c->n, sizeof *s))) return cd_simp_keep(simp(w), NULL, r);
+    if (c->n > 8 && !(s = cd_arena_alloc(&simp(w)->arena, c->n, sizeof *s))) return cd_simp_give_up(simp(w), r);
     memcpy(s, c->s, c->n * sizeof *s);
     merge(s, c->n);
     sort(s, c->n);
@@ -88,7 +86,7 @@ static const cd_expr *sum_norm(const cd_walker *w, const cd_canon *c) {
 static const cd_expr *norm(const cd_walker *w, cd_cval v) {
     if (!v.c) return v.e;
     if (!v.c->norm) v.c->norm = v.c->is_sum ? sum_norm(w, v.c) : split_norm(w, &v.c->s[0], 1);
-    return v.c->norm ? v.c->norm : v.e;
+    return v.c->norm;
 }
 
 /* ---- into normal form; v.e stays the expression to fall back on ---- */
@@ -179,7 +177,7 @@ static cd_split split_div(const cd_walker *w, cd_split s, int64_t v, bool floor)
     if (cd_trunc_mod(v, s.scale) == 0) {
         const int64_t low = cd_wrap_mul(s.lower, cd_trunc_div(v, s.scale));
         if (s.upper != CD_INF && low != 0 && cd_trunc_mod(s.upper, low) != 0) {
-            if (s.upper <= low) return expr_split(mk_int(w, s.type, 0, s.index));
+            if (s.upper <= low) return expr_split(mk_int(w, s.type, 0));
             s.index = mk_lit(w, floor ? CD_FMOD : CD_MOD, s.index, s.type, s.upper);
             s.upper = CD_INF;
         }
@@ -240,7 +238,7 @@ static bool fold(const cd_walker *w, cd_op op, cd_cval a, cd_cval b, cd_cval *ou
     case CD_DIV: case CD_FDIV: return x == 0 || y == 1 ? *out = a, true : false;
     default:
         if (x == 0) return *out = a, true;
-        return y == 1 ? *out = plain(mk_int(w, b.e->type, 0, b.e)), true : false;
+        return y == 1 ? *out = plain(mk_int(w, b.e->type, 0)), true : false;
     }
 }
 
@@ -259,7 +257,7 @@ static cd_cval add_sub(const cd_walker *w, cd_cval a, cd_cval b, int64_t sign, c
 }
 
 static cd_cval opaque(const cd_walker *w, const cd_expr *e, cd_cval a, cd_cval b) {
-    return plain(cd_simp_keep(simp(w), cd_new_bin(simp(w)->pool, (cd_op)e->op, norm(w, a), norm(w, b)), e));
+    return plain(cd_new_bin(simp(w)->pool, (cd_op)e->op, norm(w, a), norm(w, b)));
 }
 
 static cd_cval product(const cd_walker *w, const cd_expr *e, cd_cval a, cd_cval b) {
@@ -295,7 +293,7 @@ static bool separate(const cd_walker *w, const cd_canon *c, int64_t v, cd_canon 
 
 static bool not_negative(const cd_walker *w, const cd_canon *c) {
     const cd_expr *e = sum_norm(w, c);
-    return e && cd_simp_ge(w->ana, e, 0);
+    return cd_simp_ge(w->ana, e, 0);
 }
 
 static bool within(const cd_walker *w, cd_cval a, int64_t v) {
@@ -305,7 +303,7 @@ static bool within(const cd_walker *w, cd_cval a, int64_t v) {
 
 static cd_cval quotient(cd_walker *w, const cd_expr *e, cd_cval a, int64_t v, bool floor) {
     if (!a.c || !a.c->is_sum) {
-        if (within(w, a, v)) return plain(mk_int(w, e->type, 0, e));
+        if (within(w, a, v)) return plain(mk_int(w, e->type, 0));
         return from_split(w, split_div(w, to_split(w, a), v, floor), e);
     }
     cd_canon *whole, *rest;
@@ -316,7 +314,6 @@ static cd_cval quotient(cd_walker *w, const cd_expr *e, cd_cval a, int64_t v, bo
     divide_exactly(whole, v);
     if (exact) return (cd_cval){e, whole};
     const cd_expr *t = sum_norm(w, rest);
-    if (!t) return plain(e);
     if (t->op == CD_INT) {
         whole->base = cd_wrap_add(whole->base, floor ? cd_floordiv(t->u.i, v) : t->u.i / v);
     } else {
@@ -330,7 +327,6 @@ static cd_cval floor_mod(cd_walker *w, const cd_expr *e, const cd_canon *c, int6
     cd_canon *whole, *rest;
     if (!separate(w, c, v, &whole, &rest)) return plain(e);
     const cd_expr *t = sum_norm(w, rest);
-    if (!t) return plain(e);
     if (t->op == CD_INT) return plain(mk_lit(w, CD_FMOD, t, t->type, v));
     if (cd_rewrite_compare(w, t, v) == CD_CMP_LT && cd_simp_ge(w->ana, t, 0)) return plain(t);
     rest->base = cd_floormod(rest->base, v);
@@ -340,11 +336,10 @@ static cd_cval floor_mod(cd_walker *w, const cd_expr *e, const cd_canon *c, int6
 static cd_cval trunc_mod(cd_walker *w, const cd_expr *e, cd_cval a, int64_t v) {
     cd_canon *whole, *rest;
     if (!separate(w, a.c, v, &whole, &rest)) return plain(e);
-    if (rest->n == 0 && rest->base == 0) return plain(mk_int(w, e->type, 0, e));
+    if (rest->n == 0 && rest->base == 0) return plain(mk_int(w, e->type, 0));
     if (not_negative(w, whole) && not_negative(w, rest)) {
         const cd_expr *t = sum_norm(w, rest);
-        if (!t) return plain(e);
-        if (t->op == CD_INT) return plain(mk_lit(w, CD_MOD, t, t->type, v));
+            if (t->op == CD_INT) return plain(mk_lit(w, CD_MOD, t, t->type, v));
         if (cd_rewrite_compare(w, t, v) == CD_CMP_LT) return plain(t);
         a.c = rest;
     }
@@ -394,8 +389,8 @@ static bool split_fits(const cd_walker *w, const cd_split *s, cd_dtype t) {
 
 /* Every partial sum, in the order of printing but unsorted, must fit. */
 static bool sum_fits(const cd_walker *w, const cd_canon *c, cd_dtype t) {
-    const cd_expr *r = mk_int(w, t, 0, NULL);
-    for (int sign = 1; r && sign >= -1; sign -= 2) {
+    const cd_expr *r = mk_int(w, t, 0);
+    for (int sign = 1; sign >= -1; sign -= 2) {
         for (uint32_t i = 0; i < c->n; i++) {
             if (sign > 0 ? c->s[i].scale <= 0 : c->s[i].scale >= 0) continue;
             r = mk(w, sign > 0 ? CD_ADD : CD_SUB, r, split_norm(w, &c->s[i], sign));
@@ -408,7 +403,7 @@ static bool sum_fits(const cd_walker *w, const cd_canon *c, cd_dtype t) {
     }
     for (uint32_t i = 0; i < c->n; i++)
         if (!split_fits(w, &c->s[i], t)) return false;
-    return r != NULL;
+    return true;
 }
 
 static cd_cval cast(cd_walker *w, const cd_expr *e) {
@@ -422,7 +417,7 @@ static cd_cval cast(cd_walker *w, const cd_expr *e) {
     c->is_sum = v.c->is_sum;
     c->type = t;
     for (uint32_t i = 0; i < c->n; i++) {
-        c->s[i].index = cd_simp_keep(simp(w), cd_mk_cast(simp(w)->pool, t, c->s[i].index), c->s[i].index);
+        c->s[i].index = cd_mk_cast(simp(w)->pool, t, c->s[i].index);
         c->s[i].type = t;
     }
     return (cd_cval){e, c};
@@ -443,7 +438,7 @@ static cd_cval mutate(cd_walker *w, const cd_expr *e) {
     cd_memo *m = cd_simp_memo(s, e);
     const uint32_t ctx = w->ana->ctx;
     if (m && m->cn_ctx == ctx && cd_walker_reuse(w, m->cn_need)) return m->cn;
-    if (s->oom || s->nest >= CD_SIMP_MAX_NEST) return plain(cd_simp_keep(s, NULL, e));
+    if (s->oom || s->pool->oom || s->nest >= CD_SIMP_MAX_NEST) return plain(cd_simp_give_up(s, e));
     s->nest++;
     const cd_walker_frame f = cd_walker_begin(w);
     const cd_cval r = compute(w, e);

@@ -70,7 +70,7 @@ static void add_literal(cd_ana *a, const cd_expr *e) {
 }
 
 static const cd_expr *negate(cd_ana *a, const cd_expr *e) {
-    return cd_simp_keep(a->s, cd_new_not(a->s->pool, e), e);
+    return cd_new_not(a->s->pool, e);
 }
 
 /* e and its conjuncts; !(x || y) counts as !x && !y, each simplified by an analyzer that knows nothing. */
@@ -80,8 +80,8 @@ static void collect(cd_ana *a, const cd_expr *e) {
         collect(a, e->a[0]);
         collect(a, e->a[1]);
     } else if (e->op == CD_NOT && e->a[0]->op == CD_OR) {
-        cd_ana *blank = cd_ana_new(a->s);
-        for (int i = 0; blank && i < 2; i++) collect(a, cd_simp_rewrite(blank, negate(a, e->a[0]->a[i])));
+        cd_ana *blank = cd_ana_new(a->s); /* not the fresh one: that may be in the middle of this */
+        for (int i = 0; i < 2; i++) collect(a, cd_simp_rewrite(blank, negate(a, e->a[0]->a[i])));
     }
 }
 
@@ -97,7 +97,7 @@ static void add_literals(cd_ana *a, const cd_expr *cond) {
         if (!cd_simp_is_pure(e, false)) continue;
         add_literal(a, e);
         if (e->type == CD_BOOL) no = negate(a, e);
-        else no = cd_simp_keep(s, cd_mk_bin(s->pool, CD_EQ, e, cd_new_int(s->pool, e->type, 0)), e);
+        else no = cd_mk_bin(s->pool, CD_EQ, e, cd_new_int(s->pool, e->type, 0));
         add_literal(a, negate(a, cd_rewrite_visit(&a->rw, no)));
     }
     a->pending.n = start;
@@ -113,7 +113,7 @@ static bool only_bounds(const cd_ana *a, const cd_expr *c) {
 
 cd_constraint cd_ana_enter(cd_ana *a, const cd_expr *cond) {
     const cd_constraint c = {a->n_extra, a->literal.n, a->n_mod, a->n_bind, a->ctx};
-    if (!cond || cond->op == CD_INT) return c;
+    if (cond->op == CD_INT) return c;
     add_bounds(a, cond);
     add_modular(a, cond);
     if (!only_bounds(a, cond)) add_literals(a, cond);

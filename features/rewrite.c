@@ -6,18 +6,14 @@
 #include "features/simplify_priv.h"
 
 static cd_pool *pool(const cd_walker *w) { return w->ana->s->pool; }
-static const cd_expr *keep(const cd_walker *w, const cd_expr *e, const cd_expr *instead) {
-    return cd_simp_keep(w->ana->s, e, instead);
-}
 static const cd_expr *mk(const cd_walker *w, cd_op op, const cd_expr *a, const cd_expr *b) {
-    return keep(w, cd_mk_bin(pool(w), op, a, b), a);
+    return cd_mk_bin(pool(w), op, a, b);
 }
-static const cd_expr *mk_int(const cd_walker *w, cd_dtype t, int64_t v, const cd_expr *instead) {
-    const cd_expr *e = cd_dtype_is_float(t) ? cd_new_float(pool(w), t, (double)v) : cd_new_int(pool(w), t, v);
-    return keep(w, e, instead);
+static const cd_expr *mk_int(const cd_walker *w, cd_dtype t, int64_t v) {
+    return cd_dtype_is_float(t) ? cd_new_float(pool(w), t, (double)v) : cd_new_int(pool(w), t, v);
 }
-static const cd_expr *mk_bool(const cd_walker *w, bool v, const cd_expr *instead) { return mk_int(w, CD_BOOL, v, instead); }
-static const cd_expr *new_not(const cd_walker *w, const cd_expr *e) { return keep(w, cd_new_not(pool(w), e), e); }
+static const cd_expr *mk_bool(const cd_walker *w, bool v) { return cd_new_int(pool(w), CD_BOOL, v); }
+static const cd_expr *new_not(const cd_walker *w, const cd_expr *e) { return cd_new_not(pool(w), e); }
 
 /* ---- proofs ---- */
 
@@ -38,8 +34,8 @@ static const cd_expr *by_constraint(const cd_walker *w, const cd_expr *e) {
     if (w->canonical) return NULL;
     const cd_expr_list *l = &w->ana->literal;
     for (uint32_t i = 0; i < l->n; i++) {
-        if (l->p[i] == e) return mk_int(w, e->type, 1, e);
-        if (l->p[i]->op == CD_NOT && l->p[i]->a[0] == e) return mk_int(w, e->type, 0, e);
+        if (l->p[i] == e) return mk_int(w, e->type, 1);
+        if (l->p[i]->op == CD_NOT && l->p[i]->a[0] == e) return mk_int(w, e->type, 0);
     }
     return NULL;
 }
@@ -75,7 +71,7 @@ static inline bool match(const cd_rule_ins *i, const cd_rule_ins *end, const cd_
 
 static const cd_expr *fold_or_new(const machine *m, cd_op op, const cd_expr *a, const cd_expr *b) {
     const cd_expr *r = cd_fold_bin(pool(m->w), op, a, b);
-    return r ? r : keep(m->w, cd_new_bin(pool(m->w), op, a, b), a);
+    return r ? r : cd_new_bin(pool(m->w), op, a, b);
 }
 
 static bool calc(machine *m, cd_op op) {
@@ -106,14 +102,14 @@ static bool run(machine *m, const cd_rule_ins *i, const cd_rule_ins *end) {
         const cd_expr **top = m->stack + m->n;
         switch ((cd_rule_op)i->k) {
         case CD_I_REG: m->stack[m->n++] = m->r[i->a]; break;
-        case CD_I_CONST: m->stack[m->n++] = mk_int(w, (i->a == 255 ? m->e : m->r[i->a])->type, i->v, m->e); break;
+        case CD_I_CONST: m->stack[m->n++] = mk_int(w, (i->a == 255 ? m->e : m->r[i->a])->type, i->v); break;
         case CD_I_BIN:
             top[-2] = fold_or_new(m, (cd_op)i->a, top[-2], top[-1]);
             m->n--;
             break;
         case CD_I_NOT: top[-1] = new_not(w, top[-1]); break;
         case CD_I_SELECT:
-            top[-3] = keep(w, cd_new_select(pool(w), top[-3], top[-2], top[-1]), m->e);
+            top[-3] = cd_new_select(pool(w), top[-3], top[-2], top[-1]);
             m->n -= 2;
             break;
         case CD_I_VAL: m->num[m->n_num++] = m->r[i->a]->u.i; break;
@@ -138,21 +134,21 @@ static const cd_expr *residue(cd_walker *w, const cd_expr *e) {
     }
     if (xc->op != CD_MUL || xc->a[1]->op != CD_INT) return NULL;
     if (c2->u.i == 0) return e;
-    if (!y) y = mk_int(w, CD_I32, 0, s);
+    if (!y) y = mk_int(w, CD_I32, 0);
     const cd_expr *x = xc->a[0], *c1 = xc->a[1];
-    const cd_expr *n = mk_int(w, y->type, c2->u.i, c2), *y_mod = mk(w, CD_FMOD, y, n);
+    const cd_expr *n = mk_int(w, y->type, c2->u.i), *y_mod = mk(w, CD_FMOD, y, n);
     const cd_expr *x_mod = mk(w, CD_MUL, x, mk(w, CD_FMOD, c1, c2));
     const cd_bound b = cd_intbound(w->ana, mk(w, CD_FDIV, mk(w, CD_ADD, x_mod, y_mod), c2));
     const bool one = b.lo == b.hi;
     const int64_t k1 = c1->u.i, k2 = c2->u.i;
     if (!one && !(k1 > 0 && k2 > 0 && k2 % k1 == 0 && cd_simp_lt(w->ana, y_mod, k1))) return NULL;
     const cd_expr *y_div = mk(w, CD_FDIV, y, n);
-    if (cd_rewrite_compare(w, y_div, 0) == CD_CMP_EQ) y_div = mk_int(w, CD_I32, 0, y);
+    if (cd_rewrite_compare(w, y_div, 0) == CD_CMP_EQ) y_div = mk_int(w, CD_I32, 0);
     if (one) {
-        const cd_expr *q = mk(w, CD_MUL, x, mk_int(w, c2->type, cd_floordiv(k1, k2), c2));
-        return mk(w, CD_ADD, q, mk(w, CD_ADD, y_div, mk_int(w, CD_I32, b.hi, y)));
+        const cd_expr *q = mk(w, CD_MUL, x, mk_int(w, c2->type, cd_floordiv(k1, k2)));
+        return mk(w, CD_ADD, q, mk(w, CD_ADD, y_div, mk_int(w, CD_I32, b.hi)));
     }
-    return mk(w, CD_ADD, mk(w, CD_FDIV, x, mk_int(w, x->type, k2 / k1, x)), y_div);
+    return mk(w, CD_ADD, mk(w, CD_FDIV, x, mk_int(w, x->type, k2 / k1)), y_div);
 }
 
 /* The result of the first rule that applies; NULL: none. */
@@ -160,7 +156,9 @@ static const cd_expr *apply(cd_walker *w, const cd_expr *e, unsigned domain) {
     const cd_rulebook *b = w->ana->s->book;
     const uint16_t *list = cd_rulebook_find(b, e, domain);
     if (!*list) return NULL;
-    machine m = {.w = w, .e = e};
+    machine m;
+    m.w = w;
+    m.e = e;
     for (; *list; list++) {
         const cd_rule *r = &b->rule[*list];
         for (uint32_t k = 0; k < e->n; k++) m.r[k] = e->a[k];
@@ -197,11 +195,11 @@ static const cd_expr *by_bounds(cd_walker *w, const cd_expr *e) { /* index min, 
 static const cd_expr *by_difference(cd_walker *w, const cd_expr *e) { /* index ==, < */
     const cd_compare c = cd_rewrite_compare(w, mk(w, CD_SUB, e->a[0], e->a[1]), 0);
     if (e->op == CD_EQ) {
-        if (c == CD_CMP_EQ) return mk_bool(w, true, e);
-        return c == CD_CMP_NE || c == CD_CMP_GT || c == CD_CMP_LT ? mk_bool(w, false, e) : NULL;
+        if (c == CD_CMP_EQ) return mk_bool(w, true);
+        return c == CD_CMP_NE || c == CD_CMP_GT || c == CD_CMP_LT ? mk_bool(w, false) : NULL;
     }
-    if (c == CD_CMP_LT) return mk_bool(w, true, e);
-    return c == CD_CMP_EQ || c == CD_CMP_GT || c == CD_CMP_GE ? mk_bool(w, false, e) : NULL;
+    if (c == CD_CMP_LT) return mk_bool(w, true);
+    return c == CD_CMP_EQ || c == CD_CMP_GT || c == CD_CMP_GE ? mk_bool(w, false) : NULL;
 }
 
 static const cd_expr *by_modulus(cd_walker *w, const cd_expr *e) { /* index %, tmod by a literal */
@@ -209,18 +207,19 @@ static const cd_expr *by_modulus(cd_walker *w, const cd_expr *e) { /* index %, t
     if (c <= 0) return NULL;
     const cd_modular m = cd_modset(w->ana, e->a[0]);
     if (m.coeff % c != 0 || (e->op == CD_MOD && !cd_simp_ge(w->ana, e->a[0], 0))) return NULL;
-    return mk(w, (cd_op)e->op, mk_int(w, e->a[1]->type, m.base, e), e->a[1]);
+    return mk(w, (cd_op)e->op, mk_int(w, e->a[1]->type, m.base), e->a[1]);
 }
 
 static const cd_expr *binary(cd_walker *w, const cd_expr *e) {
     const cd_op op = (cd_op)e->op;
     const cd_expr *a = cd_walk(w, e->a[0]), *b = cd_walk(w, e->a[1]), *r = cd_fold_bin(pool(w), op, a, b);
     if (r) return r;
-    if (a != e->a[0] || b != e->a[1]) e = keep(w, cd_new_bin(pool(w), op, a, b), e);
+    if (a != e->a[0] || b != e->a[1]) e = cd_new_bin(pool(w), op, a, b);
+    if (pool(w)->oom) return e; /* maybe no such node */
     const bool index = cd_dtype_is_index(a->type), logic = op == CD_AND || op == CD_OR;
     if ((logic || op == CD_EQ || op == CD_LT) && (r = by_constraint(w, e))) return r;
     if (op == CD_DIV && b->op == CD_FLOAT)
-        return mk(w, CD_MUL, a, keep(w, cd_new_float(pool(w), b->type, 1.0 / b->u.f), b));
+        return mk(w, CD_MUL, a, cd_new_float(pool(w), b->type, 1.0 / b->u.f));
     if (index) {
         if ((op == CD_MIN || op == CD_MAX) && (r = by_bounds(w, e))) return r;
         if ((op == CD_EQ || op == CD_LT) && (r = by_difference(w, e))) return r;
@@ -233,8 +232,9 @@ static const cd_expr *binary(cd_walker *w, const cd_expr *e) {
 
 static const cd_expr *negation(cd_walker *w, const cd_expr *e) {
     const cd_expr *a = cd_walk(w, e->a[0]), *r;
-    if (a->op == CD_INT) return mk_bool(w, !a->u.i, e);
+    if (a->op == CD_INT) return mk_bool(w, !a->u.i);
     if (a != e->a[0]) e = new_not(w, a);
+    if (pool(w)->oom) return e;
     if ((r = by_constraint(w, e))) return r;
     return (r = apply(w, e, CD_DOM_OTHER)) ? r : e;
 }
@@ -244,9 +244,9 @@ static const cd_expr *negation(cd_walker *w, const cd_expr *e) {
 static const cd_expr *children(cd_walker *w, const cd_expr *e) {
     const cd_expr *small[8], **a = small;
     if (e->n > 8) a = cd_arena_alloc(&w->ana->s->arena, e->n, sizeof *a);
-    if (!a) return keep(w, NULL, e);
+    if (!a) return cd_simp_give_up(w->ana->s, e);
     for (uint32_t i = 0; i < e->n; i++) a[i] = cd_walk(w, e->a[i]);
-    return keep(w, cd_new_like(pool(w), e, a), e);
+    return cd_new_like(pool(w), e, a);
 }
 
 static const cd_expr *under(cd_walker *w, const cd_expr *cond, const cd_expr *e) {
@@ -264,7 +264,7 @@ static const cd_expr *branches(cd_walker *w, const cd_expr *e) {
     const cd_expr *t = under(w, c, e->a[1]);
     const cd_expr *f = under(w, cd_simp_rewrite(w->ana, new_not(w, c)), e->a[2]);
     if (e->op == CD_SELECT && t == f) return t;
-    return keep(w, cd_new_like(pool(w), e, (const cd_expr *const[]){c, t, f}), e);
+    return cd_new_like(pool(w), e, (const cd_expr *const[]){c, t, f});
 }
 
 static const cd_expr *fold_ceil(cd_walker *w, const cd_expr *e) {
@@ -273,13 +273,13 @@ static const cd_expr *fold_ceil(cd_walker *w, const cd_expr *e) {
     else if (x->op == CD_FLOAT) v = cd_new_float(pool(w), x->type, ceil(x->u.f));
     else if (cd_call_is(x, "log2") && x->a[0]->op == CD_FLOAT) v = cd_new_float(pool(w), e->type, ceil(log2(x->a[0]->u.f)));
     else return e;
-    return keep(w, cd_mk_cast(pool(w), e->type, v), e);
+    return cd_mk_cast(pool(w), e->type, v);
 }
 
 static const cd_expr *fold_shift(cd_walker *w, const cd_expr *e, bool left) {
     const cd_expr *x = e->a[0], *y = e->a[1];
     if (x->op != CD_INT || y->op != CD_INT || y->u.i < 0 || y->u.i > 63) return e;
-    return mk_int(w, x->type, left ? (int64_t)((uint64_t)x->u.i << y->u.i) : x->u.i >> y->u.i, e);
+    return mk_int(w, x->type, left ? (int64_t)((uint64_t)x->u.i << y->u.i) : x->u.i >> y->u.i);
 }
 
 static const cd_expr *call(cd_walker *w, const cd_expr *e) {
@@ -313,7 +313,7 @@ const cd_expr *cd_rewrite_node(cd_walker *w, const cd_expr *e) {
     case CD_NOT: return negation(w, e);
     case CD_SELECT: return branches(w, e);
     case CD_CALL: return call(w, e);
-    case CD_CAST: return keep(w, cd_mk_cast(pool(w), e->type, cd_walk(w, e->a[0])), e);
+    case CD_CAST: return cd_mk_cast(pool(w), e->type, cd_walk(w, e->a[0]));
     case CD_LOAD: return children(w, e);
     default: return binary(w, e);
     }
@@ -326,7 +326,7 @@ const cd_expr *cd_rewrite_visit(cd_walker *w, const cd_expr *e) {
     cd_memo *m = cd_simp_memo(s, e);
     const uint32_t ctx = w->ana->ctx;
     if (m && m->rw_ctx == ctx && cd_walker_reuse(w, m->rw_need)) return m->rw;
-    if (s->oom || s->nest >= CD_SIMP_MAX_NEST) return keep(w, NULL, e);
+    if (s->oom || s->pool->oom || s->nest >= CD_SIMP_MAX_NEST) return cd_simp_give_up(w->ana->s, e);
     s->nest++;
     const cd_walker_frame f = cd_walker_begin(w);
     const cd_expr *r = cd_rewrite_node(w, e);

@@ -5,6 +5,12 @@
 
 /* ---- workspace ---- */
 
+static void ana_init(cd_simp *s, cd_ana *a) {
+    *a = (cd_ana){.s = s, .ctx = s->root}; /* all analyzers without bindings are in the same state */
+    a->rw.ana = a->cn.ana = a;
+    a->cn.canonical = true;
+}
+
 cdmpp_status cd_simp_new(cd_pool *pool, cd_simp **out, cdmpp_err *err) {
     const cd_rulebook *book = cd_rulebook_get();
     cd_simp *s = cd_calloc(1, sizeof *s);
@@ -35,11 +41,11 @@ void cd_simp_reset(cd_simp *s) {
     }
     s->root = ++s->next_ctx;
     s->nest = 0;
-    s->fresh = NULL;
     s->oom = false;
+    ana_init(s, &s->fresh);
 }
 
-bool cd_simp_oom(const cd_simp *s) { return s->oom; }
+bool cd_simp_oom(const cd_simp *s) { return s->oom || s->pool->oom; }
 
 cd_memo *cd_simp_memo_grow(cd_simp *s, const cd_expr *e) {
     uint32_t n = s->n_memo ? s->n_memo : 1024;
@@ -70,19 +76,13 @@ bool cd_simp_room(cd_simp *s, void *vec, uint32_t n, uint32_t *cap, size_t size)
 /* ---- analyzers ---- */
 
 cd_ana *cd_ana_new(cd_simp *s) {
-    cd_ana *a = CD_NEW(&s->arena, cd_ana);
-    if (!a) return s->oom = true, NULL;
-    a->s = s;
-    a->ctx = s->root; /* all analyzers without bindings are in the same state */
-    a->rw.ana = a->cn.ana = a;
-    a->cn.canonical = true;
+    cd_ana *a = cd_arena_alloc(&s->arena, 1, sizeof *a);
+    if (!a) return s->oom = true, &s->fresh;
+    ana_init(s, a);
     return a;
 }
 
-cd_ana *cd_simp_fresh(cd_simp *s) {
-    if (!s->fresh) s->fresh = cd_ana_new(s);
-    return s->fresh;
-}
+cd_ana *cd_simp_fresh(cd_simp *s) { return &s->fresh; }
 
 const cd_expr *cd_simp_rewrite(cd_ana *a, const cd_expr *e) {
     for (int i = 0; i < 2; i++) {
@@ -113,33 +113,24 @@ bool cd_simp_is_pure(const cd_expr *e, bool loads_too) {
 
 /* ---- doors ---- */
 
-static const cd_expr *checked(const cd_ana *a, const cd_expr *e) { return a->s->oom ? NULL : e; }
-
-const cd_expr *cd_ana_rewrite(cd_ana *a, const cd_expr *e) {
-    if (!e || e->op == CD_INT) return e;
-    return checked(a, cd_simp_rewrite(a, e));
-}
-
-const cd_expr *cd_ana_canonical(cd_ana *a, const cd_expr *e) {
-    if (!e || e->op == CD_INT) return e;
-    return checked(a, cd_canonical_visit(&a->cn, e));
-}
+const cd_expr *cd_ana_rewrite(cd_ana *a, const cd_expr *e) { return cd_simp_rewrite(a, e); }
+const cd_expr *cd_ana_canonical(cd_ana *a, const cd_expr *e) { return cd_canonical_visit(&a->cn, e); }
 
 const cd_expr *cd_ana_simplify(cd_ana *a, const cd_expr *e) {
-    if (!e || e->op == CD_INT) return e;
+    if (e->op == CD_INT) return e;
     e = cd_simp_rewrite(a, e);
-    return checked(a, e->op == CD_INT ? e : cd_canonical_visit(&a->cn, e));
+    return e->op == CD_INT ? e : cd_canonical_visit(&a->cn, e);
 }
 
 cd_bound cd_ana_bound(cd_ana *a, const cd_expr *e) { return cd_intbound(a, e); }
 
 bool cd_ana_prove(cd_ana *a, const cd_expr *cond) {
     const cd_expr *r = cd_ana_simplify(a, cond);
-    return r && r->op == CD_INT && r->u.i != 0;
+    return r->op == CD_INT && r->u.i != 0;
 }
 
-bool cd_ana_prove_ge(cd_ana *a, const cd_expr *e, int64_t k) { return e && cd_simp_ge(a, e, k) && !a->s->oom; }
-bool cd_ana_prove_lt(cd_ana *a, const cd_expr *e, int64_t k) { return e && cd_simp_lt(a, e, k) && !a->s->oom; }
+bool cd_ana_prove_ge(cd_ana *a, const cd_expr *e, int64_t k) { return cd_simp_ge(a, e, k); }
+bool cd_ana_prove_lt(cd_ana *a, const cd_expr *e, int64_t k) { return cd_simp_lt(a, e, k); }
 
 /* ---- bindings ---- */
 
@@ -171,7 +162,7 @@ static cd_var_info range_info(cd_ana *a, const cd_expr *min, const cd_expr *exte
 }
 
 void cd_ana_bind(cd_ana *a, const cd_expr *var, const cd_expr *min, const cd_expr *extent) {
-    if (!var || !min || !extent || !cd_simp_var_room(a, (uint32_t)var->u.i)) return;
+    if (var->op != CD_VAR || !cd_simp_var_room(a, (uint32_t)var->u.i)) return;
     const cd_var_info v = range_info(a, min, extent);
     cd_var_info *old = &a->var[var->u.i];
     if (old->known && old->value == v.value && old->bound.lo == v.bound.lo && old->bound.hi == v.bound.hi &&

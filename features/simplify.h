@@ -33,7 +33,7 @@ bool cd_simp_oom(const cd_simp *s);
 /* An analyzer without bindings, valid until cd_simp_reset. Every "fresh
  * analyzer" of the spec may be this one: it is never bound. */
 cd_ana *cd_simp_fresh(cd_simp *s);
-/* A new analyzer of one's own, valid until cd_simp_reset. NULL: out of memory. */
+/* A new analyzer of one's own, valid until cd_simp_reset. */
 cd_ana *cd_ana_new(cd_simp *s);
 
 /* var in [min, min+extent); extent literally 1 binds var := min. A later

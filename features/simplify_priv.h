@@ -8,9 +8,8 @@
  *     Entering a constraint or binding moves to another number; leaving moves
  *     back. A memo entry holds only for the number it was made under.
  * (2) Nothing here frees memory before cd_simp_reset.
- * (3) Internal functions never return NULL: when memory (or nesting) runs out
- *     they set `oom` and hand on some valid expression; the doors in
- *     simplify.c turn that into NULL. */
+ * (3) No function returns NULL for an expression: when memory (or nesting) runs
+ *     out, `oom` is set and some valid expression goes on. */
 #ifndef CD_SIMPLIFY_PRIV_H
 #define CD_SIMPLIFY_PRIV_H
 #include <string.h>
@@ -116,7 +115,7 @@ struct cd_simp {
     cd_arena arena;
     cd_memo *memo;
     uint32_t n_memo, root, next_ctx, nest;
-    cd_ana *fresh;
+    cd_ana fresh;
     bool oom;
     cd_transition trans[CD_TRANSITIONS];
 };
@@ -128,11 +127,10 @@ cd_memo *cd_simp_memo_grow(cd_simp *s, const cd_expr *e);
 static inline cd_memo *cd_simp_memo(cd_simp *s, const cd_expr *e) {
     return e->id < s->n_memo ? &s->memo[e->id] : cd_simp_memo_grow(s, e);
 }
-/* The expression itself, or `instead` (and oom) when it is NULL. */
-static inline const cd_expr *cd_simp_keep(cd_simp *s, const cd_expr *e, const cd_expr *instead) {
-    if (e) return e;
+/* For "there is no memory for more than e". */
+static inline const cd_expr *cd_simp_give_up(cd_simp *s, const cd_expr *e) {
     s->oom = true;
-    return instead;
+    return e;
 }
 const cd_expr *cd_simp_rewrite(cd_ana *a, const cd_expr *e); /* at most two visits */
 bool cd_simp_ge(cd_ana *a, const cd_expr *e, int64_t k);
