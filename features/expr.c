@@ -67,11 +67,7 @@ cdmpp_status cd_pool_init(cd_pool *p, const cd_pool *base, cdmpp_err *err) {
     *p = (cd_pool){0};
     p->cap = SLOT_MIN;
     p->slot = cd_calloc(p->cap, sizeof *p->slot);
-    p->stamp = cd_calloc(p->cap, sizeof *p->stamp);
-    if (!p->slot || !p->stamp) {
-        cd_pool_free(p);
-        return CD_FAIL(err, ENOMEM, "expression pool");
-    }
+    if (!p->slot) return CD_FAIL(err, ENOMEM, "expression pool");
     cd_pool_reset(p, base);
     return CDMPP_OK;
 }
@@ -84,7 +80,7 @@ void cd_pool_reset(cd_pool *p, const cd_pool *base) {
     p->n = base ? base->n : 0;
     p->n_var = base ? base->n_var : 0;
     if (++p->epoch == 0) { /* wrapped: old stamps would look fresh */
-        memset(p->stamp, 0, p->cap * sizeof *p->stamp);
+        memset(p->slot, 0, p->cap * sizeof *p->slot);
         p->epoch = 1;
     }
 }
@@ -93,18 +89,11 @@ void cd_pool_freeze(cd_pool *p) { p->frozen = true; }
 
 void cd_pool_free(cd_pool *p) {
     cd_free(p->slot);
-    cd_free(p->stamp);
     cd_arena_free(&p->arena);
     *p = (cd_pool){0};
 }
 
-static uint32_t mix(uint32_t h, uint32_t v) {
-    h ^= v;
-    h *= 0x9E3779B1U;
-    return h ^ h >> 15;
-}
-
-static uint32_t mix64(uint32_t h, uint64_t v) { return mix(mix(h, (uint32_t)v), (uint32_t)(v >> 32)); }
+static uint64_t mix(uint64_t h, uint64_t v) { return (h ^ v) * 0x9E3779B97F4A7C15U; }
 
 static uint64_t double_bits(double f) {
     uint64_t u;
@@ -112,66 +101,60 @@ static uint64_t double_bits(double f) {
     return u;
 }
 
-static uint32_t str_hash(const char *s) {
-    uint32_t h = 5381;
-    for (; *s; s++) h = mix(h, (unsigned char)*s);
+static uint64_t str_hash(const char *s) {
+    uint64_t h = 5381;
+    for (; *s; s++) h = mix(h, (unsigned char)*s) ^ h >> 29;
     return h;
 }
 
 static bool has_name(uint8_t op) { return op == CD_CALL || op == CD_STR; }
 
 /* Hash of everything but id and hash itself. */
-static uint32_t hash_of(const cd_expr *e, const cd_expr *const *a) {
-    uint32_t h = mix(e->op * 0x85EBCA6BU, (uint32_t)e->type << 16 | e->n);
+static inline uint32_t hash_of(const cd_expr *e, const cd_expr *const *a) {
+    uint64_t h = (uint64_t)e->n << 32 | (uint64_t)e->type << 8 | e->op;
     if (has_name(e->op)) h = mix(h, str_hash(e->u.name));
-    else if (e->op == CD_FLOAT) h = mix64(h, double_bits(e->u.f));
-    else h = mix64(h, (uint64_t)e->u.i);
-    for (uint32_t i = 0; i < e->n; i++) h = mix(h, a[i]->id);
-    return h;
+    else if (e->op == CD_FLOAT) h = mix(h, double_bits(e->u.f));
+    else if (e->u.i) h = mix(h, (uint64_t)e->u.i);
+    for (uint32_t i = 0; i < e->n; i++) h = mix(h, (uint64_t)a[i]->id << 24) ^ h >> 31;
+    h *= 0xD6E8FEB86659FD93U;
+    return (uint32_t)(h >> 32);
 }
 
-static bool same(const cd_expr *x, const cd_expr *e, const cd_expr *const *a) {
-    if (x->hash != e->hash || x->op != e->op || x->type != e->type || x->n != e->n) return false;
-    if (has_name(e->op)) {
-        if (strcmp(x->u.name, e->u.name) != 0) return false;
-    } else if (e->op == CD_FLOAT) {
-        if (double_bits(x->u.f) != double_bits(e->u.f)) return false;
-    } else if (x->u.i != e->u.i) {
-        return false;
-    }
+static bool same_value(const cd_expr *x, const cd_expr *e) {
+    if (has_name(e->op)) return strcmp(x->u.name, e->u.name) == 0;
+    if (e->op == CD_FLOAT) return double_bits(x->u.f) == double_bits(e->u.f);
+    return x->u.i == e->u.i;
+}
+
+static inline bool same(const cd_expr *x, const cd_expr *e, const cd_expr *const *a) {
+    if (x->op != e->op || x->type != e->type || x->n != e->n || !same_value(x, e)) return false;
     for (uint32_t i = 0; i < e->n; i++)
         if (x->a[i] != a[i]) return false;
     return true;
 }
 
-static const cd_expr *lookup(const cd_pool *p, const cd_expr *e, const cd_expr *const *a, uint32_t *at) {
+/* The node equal to (e, a), or NULL and the free slot for it. */
+static inline const cd_expr *lookup(const cd_pool *p, const cd_expr *e, const cd_expr *const *a, uint32_t *at) {
     uint32_t i = e->hash & (p->cap - 1);
-    for (; p->stamp[i] == p->epoch; i = (i + 1) & (p->cap - 1))
-        if (same(p->slot[i], e, a)) return p->slot[i];
+    for (; p->slot[i].stamp == p->epoch; i = (i + 1) & (p->cap - 1))
+        if (p->slot[i].hash == e->hash && same(p->slot[i].e, e, a)) return p->slot[i].e;
     *at = i;
     return NULL;
 }
 
 static bool grow(cd_pool *p) {
     const uint32_t cap = p->cap * 2;
-    const cd_expr **slot = cd_calloc(cap, sizeof *slot);
-    uint32_t *stamp = cd_calloc(cap, sizeof *stamp);
-    if (!slot || !stamp) {
-        cd_free(slot);
-        cd_free(stamp);
-        return false;
-    }
+    cd_pool_slot *slot = cd_calloc(cap, sizeof *slot);
+    if (!slot) return false;
     for (uint32_t i = 0; i < p->cap; i++) {
-        if (p->stamp[i] != p->epoch) continue;
-        uint32_t k = p->slot[i]->hash & (cap - 1);
-        while (stamp[k]) k = (k + 1) & (cap - 1);
+        if (p->slot[i].stamp != p->epoch) continue;
+        uint32_t k = p->slot[i].hash & (cap - 1);
+        while (slot[k].stamp) k = (k + 1) & (cap - 1);
         slot[k] = p->slot[i];
-        stamp[k] = 1;
+        slot[k].stamp = 1;
     }
     cd_free(p->slot);
-    cd_free(p->stamp);
     p->slot = slot;
-    p->stamp = stamp;
     p->cap = cap;
     p->epoch = 1;
     return true;
@@ -221,8 +204,7 @@ static const cd_expr *intern(cd_pool *p, cd_expr *e, const cd_expr *const *a) {
     if (has_name(n->op) && !(n->u.name = copy_name(p, e->u.name))) return no_memory(p);
     n->flags = flags_of(e, a);
     n->id = p->n++;
-    p->slot[at] = n;
-    p->stamp[at] = p->epoch;
+    p->slot[at] = (cd_pool_slot){n, n->hash, p->epoch};
     p->used++;
     return n;
 }

@@ -84,11 +84,15 @@ typedef struct cd_expr {
 #define CD_EXPR_HAS_LOAD 2U /* a LOAD somewhere below or here */
 #define CD_EXPR_HAS_VAR 4U  /* a VAR somewhere below or here */
 
+typedef struct cd_pool_slot {
+    const cd_expr *e;
+    uint32_t hash, stamp;       /* taken where stamp == the pool's epoch */
+} cd_pool_slot;
+
 typedef struct cd_pool {
     const struct cd_pool *base; /* frozen; NULL for none */
     cd_arena arena;
-    const cd_expr **slot;       /* (cap) open addressing; valid where stamp == epoch */
-    uint32_t *stamp;
+    cd_pool_slot *slot;         /* (cap) open addressing */
     uint32_t cap, used, epoch;
     uint32_t n;                 /* next id: base->n + own nodes */
     uint32_t n_var;             /* next variable number, starts at base->n_var */
