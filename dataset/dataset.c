@@ -34,40 +34,11 @@ static cdmpp_status fail_part(const part *p, const char *object, const char *wha
 
 /* --- one part: header, names ------------------------------------------------ */
 
-static cdmpp_status check_digest(const part *p, cdmpp_err *err) {
-    char want[65], have[65];
-    cd_cols_digest(want);
-    CD_TRY(cd_h5_get_text(&p->h, "/", "feature_digest", have, sizeof have, err));
-    if (strcmp(want, have) == 0) return CDMPP_OK;
-    const cdmpp_status st = CD_FAIL(err, ESCHEMA, "feature columns: expected digest %.12s..., found %.12s...", want, have);
-    return cd_err_at(err, st, p->h.path, 0);
-}
-
-static cdmpp_status read_header(part *p, cdmpp_err *err) {
-    char schema[32];
-    uint32_t version = 0;
-    CD_TRY(cd_h5_get_text(&p->h, "/", "schema", schema, sizeof schema, err));
-    if (strcmp(schema, CD_SCHEMA) != 0) return fail_part(p, "/", "schema: expected \"" CD_SCHEMA "\"", err);
-    CD_TRY(cd_h5_get_u32(&p->h, "/", "schema_version", &version, err));
-    if (version != CD_SCHEMA_VERSION) {
-        const cdmpp_status st = CD_FAIL(err, ESCHEMA, "schema_version: expected %u, found %u", CD_SCHEMA_VERSION, version);
-        return cd_err_at(err, st, p->h.path, 0);
-    }
-    CD_TRY(cd_h5_get_text(&p->h, "/", "content_digest", p->digest, sizeof p->digest, err));
-    return check_digest(p, err);
-}
-
-static cdmpp_status check_crc(const part *p, const char *object, uint32_t crc, cdmpp_err *err) {
-    uint32_t want = 0;
-    CD_TRY(cd_h5_get_u32(&p->h, object, CD_ATTR_CRC, &want, err));
-    return crc == want ? CDMPP_OK : fail_part(p, object, "damaged: the checksum does not match", err);
-}
-
 static cdmpp_status join_names(dataset *d, part *p, name_id k, cdmpp_err *err) {
     char **text = NULL;
     size_t n = 0;
     CD_TRY(cd_h5_read_text(&p->h, name_path[k], &n, &text, err));
-    cdmpp_status st = check_crc(p, name_path[k], cd_text_crc(n, (const char *const *)text), err);
+    cdmpp_status st = cd_layout_check_crc(&p->h, name_path[k], cd_text_crc(n, (const char *const *)text), err);
     p->map[k] = cd_calloc(n ? n : 1, sizeof **p->map);
     p->n_map[k] = n;
     if (st == CDMPP_OK && !p->map[k]) st = CD_FAIL(err, ENOMEM, "%zu names", n);
@@ -83,10 +54,10 @@ static cdmpp_status size_of(const part *p, cd_array a, uint64_t *n, cdmpp_err *e
 
 static cdmpp_status open_part(dataset *d, part *p, const char *path, cdmpp_err *err) {
     CD_TRY(cd_h5_open(&p->h, path, err));
-    CD_TRY(read_header(p, err));
+    CD_TRY(cd_layout_check(&p->h, p->digest, err));
     CD_TRY(size_of(p, CD_ARRAY_LATENCY, &p->n, err));
     CD_TRY(size_of(p, CD_ARRAY_ROWS, &p->n_row, err));
-    CD_TRY(cd_h5_size(&p->h, "/network/net", CD_U32, 0, &p->n_net, err));
+    CD_TRY(cd_h5_size(&p->h, "/network/net", CD_H5_U32, 0, &p->n_net, err));
     for (int k = 0; k < NAME_COUNT; k++) CD_TRY(join_names(d, p, (name_id)k, err));
     return CDMPP_OK;
 }
@@ -119,7 +90,7 @@ static cdmpp_status read_array(const part *p, cd_array a, uint64_t n, void *out,
     CD_TRY(size_of(p, a, &have, err));
     if (have != n) return fail_part(p, info->path, "its length does not fit /label/latency_s", err);
     CD_TRY(cd_h5_read(&p->h, info->path, (cd_h5_shape){info->type, n, info->n_col}, 0, out, err));
-    return check_crc(p, info->path, (uint32_t)crc32_z(0, out, (size_t)n * cd_array_bytes(a)), err);
+    return cd_layout_check_crc(&p->h, info->path, (uint32_t)crc32_z(0, out, (size_t)n * cd_array_bytes(a)), err);
 }
 
 static cdmpp_status read_row_ptr(const part *p, int64_t *ptr, int64_t base, cdmpp_err *err) {
@@ -140,7 +111,7 @@ static cdmpp_status map_names(const part *p, name_id k, const char *object, uint
 }
 
 static cdmpp_status read_networks(const part *p, cd_dataset *d, size_t at, cdmpp_err *err) {
-    const cd_h5_shape u = {CD_U32, p->n_net, 0}, w = {CD_I64, p->n_net, 0};
+    const cd_h5_shape u = {CD_H5_U32, p->n_net, 0}, w = {CD_H5_I64, p->n_net, 0};
     CD_TRY(cd_h5_read(&p->h, "/network/net", u, 0, d->net_network + at, err));
     CD_TRY(cd_h5_read(&p->h, "/network/task", u, 0, d->net_task + at, err));
     CD_TRY(cd_h5_read(&p->h, "/network/weight", w, 0, d->net_weight + at, err));

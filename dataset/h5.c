@@ -19,7 +19,7 @@ size_t cd_h5_type_bytes(cd_h5_type t) {
 /* HDF5's types are run-time values, so no table. */
 static hid_t type_id(cd_h5_type t) {
     switch (t) {
-#define CD_X(id, type, n) case CD_##id: return type;
+#define CD_X(id, type, n) case CD_H5_##id: return type;
         CD_H5_TYPE_MAP(CD_X)
 #undef CD_X
     default: return -1;
@@ -53,8 +53,10 @@ static hid_t access_list(void) {
 
 cdmpp_status cd_h5_create(cd_h5 *h, const char *path, cdmpp_err *err) {
     quiet();
-    const hid_t p = access_list();
-    *h = (cd_h5){.file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, p), .path = path};
+    const hid_t p = access_list(), c = H5Pcreate(H5P_FILE_CREATE);
+    H5Pset_obj_track_times(c, false); /* of the root group */
+    *h = (cd_h5){.file = H5Fcreate(path, H5F_ACC_TRUNC, c, p), .path = path};
+    H5Pclose(c);
     H5Pclose(p);
     return h->file < 0 ? fail(CDMPP_EIO, h, "/", "create the file", err) : CDMPP_OK;
 }
@@ -77,13 +79,25 @@ cdmpp_status cd_h5_close(cd_h5 *h, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* "/group" of "/group/array". HDF5 would make it by itself, but with the time in it. */
+static void create_group(const cd_h5 *h, const char *object) {
+    char group[64];
+    const char *end = strchr(object + 1, '/');
+    if (!end || (size_t)(end - object) >= sizeof group) return;
+    memcpy(group, object, (size_t)(end - object));
+    group[end - object] = 0;
+    if (H5Lexists(h->file, group, H5P_DEFAULT) > 0) return;
+    const hid_t p = H5Pcreate(H5P_GROUP_CREATE);
+    H5Pset_obj_track_times(p, false);
+    const hid_t g = H5Gcreate2(h->file, group, H5P_DEFAULT, p, H5P_DEFAULT);
+    if (g >= 0) H5Gclose(g);
+    H5Pclose(p);
+}
+
 static hid_t create_array(const cd_h5 *h, const char *object, hid_t type, hid_t space, hid_t dcpl) {
-    const hid_t links = H5Pcreate(H5P_LINK_CREATE);
-    H5Pset_create_intermediate_group(links, 1);
+    create_group(h, object);
     H5Pset_obj_track_times(dcpl, false);
-    const hid_t d = H5Dcreate2(h->file, object, type, space, links, dcpl, H5P_DEFAULT);
-    H5Pclose(links);
-    return d;
+    return H5Dcreate2(h->file, object, type, space, H5P_DEFAULT, dcpl, H5P_DEFAULT);
 }
 
 cdmpp_status cd_h5_create_chunked(const cd_h5 *h, const char *object, cd_h5_shape s, uint32_t chunk, hid_t *out,

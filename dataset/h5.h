@@ -20,7 +20,7 @@
     X(U64, H5T_STD_U64LE, 8)
 
 typedef enum cd_h5_type {
-#define CD_X(id, type, bytes) CD_##id,
+#define CD_X(id, type, bytes) CD_H5_##id,
     CD_H5_TYPE_MAP(CD_X)
 #undef CD_X
     CD_H5_TYPE_COUNT

@@ -5,9 +5,10 @@
 #include <zlib.h>
 
 #include "base/sha256.h"
+#include "features/cols.h"
 
 const cd_array_info cd_layout[CD_ARRAY_COUNT] = {
-#define X(ID, path, type, n_col, len, units, meaning) {path, CD_##type, n_col, CD_LEN_##len, units, meaning},
+#define X(ID, path, type, n_col, len, units, meaning) {path, CD_H5_##type, n_col, CD_LEN_##len, units, meaning},
 #include "dataset/layout.def"
 };
 
@@ -43,4 +44,52 @@ uint32_t cd_text_crc(size_t n, const char *const *text) {
     uLong crc = crc32(0, NULL, 0);
     for (size_t i = 0; i < n; i++) crc = crc32_z(crc, (const Bytef *)text[i], strlen(text[i]) + 1);
     return (uint32_t)crc;
+}
+
+static cdmpp_status fail(const cd_h5 *h, const char *object, cdmpp_status st, cdmpp_err *err) {
+    return cd_err_at(err, cd_err_key(err, st, object), h->path, 0);
+}
+
+cdmpp_status cd_layout_check(const cd_h5 *h, char content_digest[65], cdmpp_err *err) {
+    char schema[32], want[65], have[65];
+    uint32_t version = 0;
+    CD_TRY(cd_h5_get_text(h, "/", "schema", schema, sizeof schema, err));
+    if (strcmp(schema, CD_SCHEMA) != 0)
+        return fail(h, "/", CD_FAIL(err, ESCHEMA, "schema: expected \"%s\", found \"%s\"", CD_SCHEMA, schema), err);
+    CD_TRY(cd_h5_get_u32(h, "/", "schema_version", &version, err));
+    if (version != CD_SCHEMA_VERSION)
+        return fail(h, "/", CD_FAIL(err, ESCHEMA, "schema_version: expected %u, found %u", CD_SCHEMA_VERSION, version), err);
+    cd_cols_digest(want);
+    CD_TRY(cd_h5_get_text(h, "/", "feature_digest", have, sizeof have, err));
+    if (strcmp(want, have) != 0)
+        return fail(h, "/", CD_FAIL(err, ESCHEMA, "feature columns: expected digest %.12s..., found %.12s...", want, have), err);
+    return cd_h5_get_text(h, "/", "content_digest", content_digest, 65, err);
+}
+
+cdmpp_status cd_layout_check_crc(const cd_h5 *h, const char *object, uint32_t crc, cdmpp_err *err) {
+    uint32_t want = 0;
+    CD_TRY(cd_h5_get_u32(h, object, CD_ATTR_CRC, &want, err));
+    if (crc == want) return CDMPP_OK;
+    return fail(h, object, CD_FAIL(err, ESCHEMA, "damaged: expected checksum %08x, found %08x", want, crc), err);
+}
+
+cd_array cd_array_of_ptr(cd_array a) {
+    switch (a) {
+    case CD_ARRAY_ROW_PTR: return CD_ARRAY_ROWS;
+    case CD_ARRAY_LEAF_PTR: return CD_ARRAY_LEAF_NODE;
+    case CD_ARRAY_OWN_PTR: return CD_ARRAY_LEAF_ROWS;
+    case CD_ARRAY_TREE_PTR: return CD_ARRAY_TREE;
+    case CD_ARRAY_PATH_PTR: return CD_ARRAY_PATH_EXTENT;
+    default: return CD_ARRAY_COUNT;
+    }
+}
+
+cd_dict_id cd_array_dict(cd_array a) {
+    switch (a) {
+    case CD_ARRAY_TASK: return CD_DICT_TASK;
+    case CD_ARRAY_DEVICE: return CD_DICT_DEVICE;
+    case CD_ARRAY_TARGET: return CD_DICT_TARGET;
+    case CD_ARRAY_SOURCE_FILE: return CD_DICT_SOURCE;
+    default: return CD_DICT_COUNT;
+    }
 }

@@ -52,4 +52,14 @@ uint32_t cd_text_crc(size_t n, const char *const *text); /* of text: each string
  * the paths of the sources, so that it does not depend on the folder. */
 void cd_layout_content_digest(const uint64_t n[CD_ARRAY_COUNT], const uint32_t crc[CD_ARRAY_COUNT],
                               const uint32_t dict_crc[CD_DICT_COUNT], char out[65]);
+
+/* Is this a data set of this version with these columns? Gives its content
+ * digest. Errors: ESCHEMA. */
+cdmpp_status cd_layout_check(const cd_h5 *h, char content_digest[65], cdmpp_err *err);
+/* ESCHEMA unless the object's crc32 attribute is `crc`. */
+cdmpp_status cd_layout_check_crc(const cd_h5 *h, const char *object, uint32_t crc, cdmpp_err *err);
+/* What an offset array points into, CD_ARRAY_COUNT for other arrays. */
+cd_array cd_array_of_ptr(cd_array a);
+/* The dictionary that an array's numbers belong to, CD_DICT_COUNT for other arrays. */
+cd_dict_id cd_array_dict(cd_array a);
 #endif

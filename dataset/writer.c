@@ -96,8 +96,8 @@ cdmpp_status cd_writer_intern(cd_writer *w, cd_dict_id d, cd_str text, uint32_t 
 
 /* --- programs ------------------------------------------------------------ */
 
-static cdmpp_status push_end(cd_writer *w, cd_array ptr, cd_array of, cdmpp_err *err) {
-    const int64_t end = (int64_t)w->col[of].n;
+static cdmpp_status push_end(cd_writer *w, cd_array ptr, cdmpp_err *err) {
+    const int64_t end = (int64_t)w->col[cd_array_of_ptr(ptr)].n;
     return cd_writer_push(w, ptr, &end, 1, err);
 }
 
@@ -115,9 +115,9 @@ static cdmpp_status add_ast(cd_writer *w, const cd_item *it, cdmpp_err *err) {
     CD_TRY(cd_writer_push(w, CD_ARRAY_LEAF_OWN, it->leaf_own, it->n_leaf, err));
     CD_TRY(cd_writer_push(w, CD_ARRAY_LEAF_ROWS, it->own, it->n_own, err));
     CD_TRY(cd_writer_push(w, CD_ARRAY_TREE, it->tree, it->n_tree, err));
-    CD_TRY(push_end(w, CD_ARRAY_LEAF_PTR, CD_ARRAY_LEAF_NODE, err));
-    CD_TRY(push_end(w, CD_ARRAY_OWN_PTR, CD_ARRAY_LEAF_ROWS, err));
-    return push_end(w, CD_ARRAY_TREE_PTR, CD_ARRAY_TREE, err);
+    CD_TRY(push_end(w, CD_ARRAY_LEAF_PTR, err));
+    CD_TRY(push_end(w, CD_ARRAY_OWN_PTR, err));
+    return push_end(w, CD_ARRAY_TREE_PTR, err);
 }
 
 static cdmpp_status add_label(cd_writer *w, const cd_item *it, cdmpp_err *err) {
@@ -131,13 +131,12 @@ static cdmpp_status add_label(cd_writer *w, const cd_item *it, cdmpp_err *err) {
 }
 
 static cdmpp_status add_key(cd_writer *w, const cd_item *it, cdmpp_err *err) {
-    static const cd_array key[CD_DICT_COUNT] = {
-        [CD_DICT_TASK] = CD_ARRAY_TASK, [CD_DICT_DEVICE] = CD_ARRAY_DEVICE,
-        [CD_DICT_TARGET] = CD_ARRAY_TARGET, [CD_DICT_SOURCE] = CD_ARRAY_SOURCE_FILE};
-    for (int d = 0; d < CD_DICT_COUNT; d++) {
+    for (int a = 0; a < CD_ARRAY_COUNT; a++) {
+        const cd_dict_id d = cd_array_dict((cd_array)a);
         uint32_t id = 0;
+        if (d == CD_DICT_COUNT) continue;
         CD_TRY(cd_dict_add(&w->dict[d], it->text[d], &id, err));
-        CD_TRY(cd_writer_push(w, key[d], &id, 1, err));
+        CD_TRY(cd_writer_push(w, (cd_array)a, &id, 1, err));
     }
     CD_TRY(cd_writer_push(w, CD_ARRAY_SOURCE_LINE, &it->source_line, 1, err));
     return cd_writer_push(w, CD_ARRAY_IS_GPU, &it->is_gpu, 1, err);
@@ -145,7 +144,7 @@ static cdmpp_status add_key(cd_writer *w, const cd_item *it, cdmpp_err *err) {
 
 cdmpp_status cd_writer_add(cd_writer *w, const cd_item *it, cdmpp_err *err) {
     CD_TRY(cd_writer_push(w, CD_ARRAY_ROWS, it->row, it->n_row, err));
-    CD_TRY(push_end(w, CD_ARRAY_ROW_PTR, CD_ARRAY_ROWS, err));
+    CD_TRY(push_end(w, CD_ARRAY_ROW_PTR, err));
     CD_TRY(add_ast(w, it, err));
     CD_TRY(add_label(w, it, err));
     return add_key(w, it, err);
@@ -184,7 +183,7 @@ static void clear(cd_writer *w) {
 static cdmpp_status push_zeros(cd_writer *w, cdmpp_err *err) {
     const int64_t zero = 0;
     for (int a = 0; a < CD_ARRAY_COUNT; a++)
-        if (cd_layout[a].len == CD_LEN_PROGRAM1 || cd_layout[a].len == CD_LEN_LEAF1)
+        if (cd_array_of_ptr((cd_array)a) != CD_ARRAY_COUNT)
             CD_TRY(cd_writer_push(w, (cd_array)a, &zero, 1, err));
     return CDMPP_OK;
 }

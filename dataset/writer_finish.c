@@ -128,11 +128,11 @@ static void collect(const cd_writer *w, const cd_finish *f, net_row *row, const 
 static cdmpp_status write_net_rows(const cd_h5 *h, const net_row *row, size_t n, uint32_t *u, int64_t *v,
                                    cdmpp_err *err) {
     for (size_t i = 0; i < n; i++) u[i] = row[i].net;
-    CD_TRY(cd_h5_write(h, "/network/net", (cd_h5_shape){CD_U32, n, 0}, u, err));
+    CD_TRY(cd_h5_write(h, "/network/net", (cd_h5_shape){CD_H5_U32, n, 0}, u, err));
     for (size_t i = 0; i < n; i++) u[i] = row[i].task;
-    CD_TRY(cd_h5_write(h, "/network/task", (cd_h5_shape){CD_U32, n, 0}, u, err));
+    CD_TRY(cd_h5_write(h, "/network/task", (cd_h5_shape){CD_H5_U32, n, 0}, u, err));
     for (size_t i = 0; i < n; i++) v[i] = row[i].weight;
-    CD_TRY(cd_h5_write(h, "/network/weight", (cd_h5_shape){CD_I64, n, 0}, v, err));
+    CD_TRY(cd_h5_write(h, "/network/weight", (cd_h5_shape){CD_H5_I64, n, 0}, v, err));
     return cd_h5_set_text(h, "/network/weight", "units", "occurrences of the task in the network", err);
 }
 
