@@ -1,0 +1,32 @@
+/* convert -- one line of a log to one program of a data set, or to a reason. */
+#ifndef CD_CONVERT_H
+#define CD_CONVERT_H
+#include "dataset/extract.h"
+
+typedef struct cd_outcome {
+    cdmpp_status st;
+    cd_item *item;     /* when OK */
+    cdmpp_err *err;    /* when not */
+} cd_outcome;
+
+/* What a worker keeps from line to line. */
+typedef struct cd_converter {
+    const cd_engine *engine;
+    void *program;
+    cd_arena scratch;  /* one record */
+} cd_converter;
+
+cdmpp_status cd_converter_open(cd_converter *c, CD_KEEP const cd_engine *e, cdmpp_err *err);
+void cd_converter_close(cd_converter *c);
+
+/* The result lives in `a`, but for `source`, which is borrowed, and texts of the
+ * task. ENOMEM is an outcome as well. */
+cd_outcome cd_convert(cd_converter *c, cd_arena *a, const char *line, size_t n, const char *source, long number);
+
+/* Median, mean, deviation and minimum of the repeats, or the error that stands
+ * in for them (docs/dataset.md). `cost` is sorted in place. */
+void cd_label(double *cost_s, uint32_t n, int64_t error_no, cd_item *out);
+/* "zen5" of "llvm -model=zen5", else the folder of the file, else "unknown". */
+cd_str cd_device_name(cd_str target, const char *source);
+bool cd_target_is_gpu(cd_str target);
+#endif
