@@ -157,4 +157,6 @@ typedef struct cd_names {
 } cd_names;
 struct cd_buf;
 void cd_expr_print(struct cd_buf *out, const cd_expr *e, const cd_names *names);
+/* The same as TVM's repr has it in a printed DAG: "tir.exp(x)", "(bool)1". */
+void cd_expr_repr(struct cd_buf *out, const cd_expr *e, const cd_names *names);
 #endif
