@@ -178,19 +178,26 @@ static cdmpp_status load_network(cd_tasks *t, const cd_json *net, cdmpp_err *err
     return cd_tasks_add_network(t, net->key, task, weight, net->n, err);
 }
 
-static cdmpp_status load_json(cd_tasks *t, const char *text, size_t len, cdmpp_err *err) {
-    const cd_json *top = NULL;
-    CD_TRY(cd_json_parse(&t->scratch, text, len, &top, err));
-    if (top->kind != CD_JSON_OBJ)
+static cdmpp_status load_networks(cd_tasks *t, const cd_json *nets, cdmpp_err *err) {
+    if (nets->kind != CD_JSON_OBJ)
         return CD_FAIL(err, ESCHEMA, "expected tasks (\"schema\": \"cdmpp.tasks\") or networks (an object of arrays), found %s",
-                       cd_json_kind_name(top->kind));
-    for (const cd_json *net = top->u.child; net; net = net->next) {
+                       cd_json_kind_name(nets->kind));
+    for (const cd_json *net = nets->u.child; net; net = net->next) {
         const cdmpp_status st = load_network(t, net, err);
         char name[64];
         if (st) snprintf(name, sizeof name, "%.*s", (int)(net->key.n < 60 ? net->key.n : 60), net->key.p);
         if (st) return cd_err_key(err, st, name);
     }
     return CDMPP_OK;
+}
+
+static cdmpp_status load_json(cd_tasks *t, const char *text, size_t len, cdmpp_err *err) {
+    const cd_json *top = NULL;
+    CD_TRY(cd_json_parse(&t->scratch, text, len, &top, err));
+    if (!cd_json_get(top, "schema")) return load_networks(t, top, err);
+    CD_TRY(cd_taskfile_load(t, top, err));
+    const cd_json *nets = cd_json_get(top, "networks");
+    return nets ? cd_err_key(err, load_networks(t, nets, err), "networks") : CDMPP_OK;
 }
 
 /* ---- files and folders ---- */

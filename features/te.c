@@ -121,6 +121,8 @@ static cdmpp_status check_iter(checker *c, const cd_te_iter *it, double *product
     CD_TRY(walk_all(c, &it->extent, 1, &ignored));
     if (cd_dtype_kind(it->min->type) > CD_T_UINT || cd_dtype_kind(it->extent->type) > CD_T_UINT)
         return CD_FAIL(c->err, ESCHEMA, "the range of axis \"%s\" is not of integers", it->name);
+    if ((it->min->flags | it->extent->flags) & CD_EXPR_HAS_LOAD)
+        return CD_FAIL(c->err, EUNSUPPORTED, "the range of axis \"%s\" reads a tensor", it->name);
     if (cd_is_int(it->extent) && it->extent->u.i < 0)
         return CD_FAIL(c->err, ERANGE, "axis \"%s\" has extent %lld", it->name, (long long)it->extent->u.i);
     *product *= cd_is_int(it->extent) ? (double)it->extent->u.i : (double)NAN;
@@ -175,6 +177,8 @@ static cdmpp_status check_op(checker *c, uint32_t i, uint32_t *next_tensor) {
     op->is_output = true; /* until somebody reads it */
     if (op->first_tensor != *next_tensor || op->n_out == 0 || op->n_out > CD_TE_MAX_OUT)
         return CD_FAIL(c->err, ESCHEMA, "wrong tensor numbers");
+    if (op->n_axis > CD_TE_MAX_AXIS || op->n_raxis > CD_TE_MAX_AXIS)
+        return CD_FAIL(c->err, EUNSUPPORTED, "more than %d axes", CD_TE_MAX_AXIS);
     if (!op->is_placeholder && op->rank != op->n_axis) return CD_FAIL(c->err, ESCHEMA, "rank and axes differ");
     for (uint32_t k = 0; k < op->rank; k++)
         if (op->shape[k] < 0) return CD_FAIL(c->err, ERANGE, "dimension %u is %lld", k, (long long)op->shape[k]);

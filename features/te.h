@@ -24,7 +24,8 @@
 
 #define CD_TE_MAX_DEPTH 500
 #define CD_TE_MAX_TREE 100000
-#define CD_TE_MAX_OUT 64 /* outputs of one operator */
+#define CD_TE_MAX_OUT 64  /* outputs of one operator */
+#define CD_TE_MAX_AXIS 64 /* axes of a kind of one operator */
 
 typedef struct cd_te_iter {
     const cd_expr *var;         /* VAR */
