@@ -34,8 +34,9 @@ static cd_tf_tensor *find(const cd_tf *f, cd_str name) {
 }
 
 bool cd_tf_tensor_find(const void *ctx, cd_str name, uint32_t *number, cd_dtype *type) {
-    const cd_tf_tensor *t = find(ctx, name);
-    if (!t->name.p) return false;
+    const cd_tf *f = ctx;
+    const cd_tf_tensor *t = f->n_slot ? find(f, name) : NULL;
+    if (!t || !t->name.p) return false;
     *number = t->number;
     *type = t->type;
     return true;
