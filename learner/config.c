@@ -1,0 +1,77 @@
+#include "learner/config.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+
+static const cd_conf_key keys[] = {
+#define X(section, name, type, def, range, help) \
+    {#section "." #name, CD_CONF_##type, offsetof(cd_config, section##_##name), def, range, help},
+#include "learner/config_keys.def"
+};
+
+const cd_conf_key *cd_config_keys(size_t *n) {
+    *n = sizeof keys / sizeof *keys;
+    return keys;
+}
+
+static cd_conf table(cd_config *c) { return (cd_conf){keys, sizeof keys / sizeof *keys, c, &c->arena, &c->diag}; }
+
+cdmpp_status cd_config_init(cd_config *c, cdmpp_err *err) {
+    memset(c, 0, sizeof *c);
+    const cd_conf t = table(c);
+    return cd_conf_defaults(&t, err);
+}
+
+/* Path `p` of a configuration in folder `dir`: as it is if it exists, else from
+ * the folder. */
+static const char *resolve(cd_arena *a, const char *dir, size_t n_dir, const char *p) {
+    if (p[0] == '/' || !n_dir || access(p, F_OK) == 0) return p;
+    const size_t n = n_dir + strlen(p) + 2;
+    char *q = cd_arena_alloc(a, n, 1);
+    if (!q) return NULL;
+    snprintf(q, n, "%.*s/%s", (int)n_dir, dir, p);
+    return access(q, F_OK) == 0 ? q : p;
+}
+
+cdmpp_status cd_config_load(cd_config *c, const char *path, cdmpp_err *err) {
+    const cd_conf t = table(c);
+    const char *slash = strrchr(path, '/');
+    char *text;
+    size_t n;
+    CD_TRY(cd_file_read(path, CD_YAML_MAX_BYTES + 1, &text, &n, err));
+    const cdmpp_status st = cd_conf_read(&t, path, text, n, err);
+    cd_free(text);
+    for (size_t i = 0; !st && i < c->data_files.n; i++) {
+        c->data_files.v[i] = resolve(&c->arena, path, slash ? (size_t)(slash - path) : 0, c->data_files.v[i]);
+        if (!c->data_files.v[i]) return CD_FAIL(err, ENOMEM, "path");
+    }
+    return st;
+}
+
+cdmpp_status cd_config_set(cd_config *c, const char *assignment, cdmpp_err *err) {
+    const cd_conf t = table(c);
+    return cd_conf_set(&t, assignment, err);
+}
+
+cdmpp_status cd_config_check(cd_config *c, const char *path, cdmpp_err *err) {
+    const size_t before = c->diag.n;
+    if (!c->data_files.n)
+        cd_diag_add(&c->diag, err, CDMPP_ESCHEMA, path, NULL, false, "data.files", "expected at least one file, found none");
+    if (c->split_valid + c->split_test >= 1)
+        cd_diag_add(&c->diag, err, CDMPP_ERANGE, path, NULL, false, "split.test",
+                    "expected split.valid + split.test below 1, found %g", c->split_valid + c->split_test);
+    return c->diag.n == before ? CDMPP_OK : CDMPP_ESCHEMA;
+}
+
+void cd_config_print(cd_buf *out, const cd_config *c) {
+    const cd_conf t = {keys, sizeof keys / sizeof *keys, (void *)(uintptr_t)c, NULL, NULL}; /* only read */
+    cd_conf_print(out, &t);
+}
+
+void cd_config_free(cd_config *c) {
+    cd_diag_free(&c->diag);
+    cd_arena_free(&c->arena);
+}

@@ -1,0 +1,34 @@
+/* config -- a training configuration: the struct behind config_keys.def. */
+#ifndef CD_CONFIG_H
+#define CD_CONFIG_H
+#include "base/conf.h"
+#include "dataset/split.h"
+#include "learner/input.h"
+#include "learner/loss.h"
+
+typedef int64_t cd_cfg_INT;
+typedef double cd_cfg_REAL;
+typedef bool cd_cfg_BOOL;
+typedef int cd_cfg_ENUM;
+typedef const char *cd_cfg_TEXT;
+typedef cd_texts cd_cfg_LIST;
+
+typedef struct cd_config {
+#define X(section, name, type, def, range, help) cd_cfg_##type section##_##name;
+#include "learner/config_keys.def"
+    cd_arena arena;
+    cd_diag diag; /* every error so far, one line each */
+} cd_config;
+
+/* The table; *n its length. */
+const cd_conf_key *cd_config_keys(size_t *n);
+/* Defaults; free with cd_config_free also after an error. */
+cdmpp_status cd_config_init(cd_config *c, cdmpp_err *err);
+/* A file over it; data.files become paths that exist. Errors: EIO and those of cd_conf_read. */
+cdmpp_status cd_config_load(cd_config *c, const char *path, cdmpp_err *err);
+cdmpp_status cd_config_set(cd_config *c, const char *assignment, cdmpp_err *err);
+/* What one key cannot know: fractions that leave nothing to train, no file. */
+cdmpp_status cd_config_check(cd_config *c, const char *path, cdmpp_err *err);
+void cd_config_print(cd_buf *out, const cd_config *c);
+void cd_config_free(cd_config *c);
+#endif

@@ -1,0 +1,188 @@
+#include "learner/gbt.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <xgboost/c_api.h>
+
+struct cd_gbt {
+    BoosterHandle h;
+};
+struct cd_gbt_data {
+    DMatrixHandle h;
+    size_t n;
+};
+
+static void silent(const char *msg) { (void)msg; }
+
+/* "[07:30:11] ../src/c_api/c_api.cc:1042: what\nStack trace: ..." -> "what" */
+static cdmpp_status failed(cdmpp_err *err) {
+    const char *s = XGBGetLastError();
+    const size_t n = strcspn(s, "\n");
+    const char *file = strstr(s, ".cc:");
+    const char *what = file && file < s + n ? strchr(file + 4, ':') : NULL;
+    if (!what || what >= s + n) what = s;
+    else what += strspn(what, ": ");
+    return CD_FAIL(err, EBACKEND, "XGBoost: %.*s", (int)(s + n - what), what);
+}
+
+#define XG(call)                               \
+    do {                                       \
+        if ((call) != 0) return failed(err);   \
+    } while (0)
+
+static void array_interface(char *buf, size_t cap, const float *x, size_t n, size_t width) {
+    snprintf(buf, cap, "{\"data\":[%zu,true],\"shape\":[%zu,%zu],\"typestr\":\"<f4\",\"version\":3}", (size_t)(uintptr_t)x, n,
+             width);
+}
+
+cdmpp_status cd_gbt_data_new(const float *x, size_t n, size_t width, int nthread, cd_gbt_data **out, cdmpp_err *err) {
+    char array[160], config[64];
+    XGBRegisterLogCallback(silent);
+    array_interface(array, sizeof array, x, n, width);
+    snprintf(config, sizeof config, "{\"missing\":NaN,\"nthread\":%d}", nthread);
+    cd_gbt_data *d = cd_malloc(sizeof *d);
+    if (!d) return CD_FAIL(err, ENOMEM, "matrix handle");
+    d->n = n;
+    if (XGDMatrixCreateFromDense(array, config, &d->h) != 0) {
+        cd_free(d);
+        return failed(err);
+    }
+    *out = d;
+    return CDMPP_OK;
+}
+
+void cd_gbt_data_free(cd_gbt_data *d) {
+    if (!d) return;
+    XGDMatrixFree(d->h);
+    cd_free(d);
+}
+
+static cdmpp_status create(const DMatrixHandle *m, size_t n, cd_gbt **out, cdmpp_err *err) {
+    XGBRegisterLogCallback(silent);
+    cd_gbt *g = cd_malloc(sizeof *g);
+    if (!g) return CD_FAIL(err, ENOMEM, "booster handle");
+    if (XGBoosterCreate(m, n, &g->h) != 0) {
+        cd_free(g);
+        return failed(err);
+    }
+    *out = g;
+    return CDMPP_OK;
+}
+
+static cdmpp_status set_params(cd_gbt *g, const cd_gbt_param *p, size_t n, cdmpp_err *err) {
+    for (size_t i = 0; i < n; i++) XG(XGBoosterSetParam(g->h, p[i].name, p[i].value));
+    return CDMPP_OK;
+}
+
+/* What every booster of ours has. base_score 0: the mean is kept by the model, and
+ * XGBoost's default of 0.5 would be added to each row. */
+static const cd_gbt_param common[] = {{"verbosity", "0"}, {"base_score", "0"}, {"objective", "reg:squarederror"},
+                                      {"disable_default_eval_metric", "1"}};
+static const cd_gbt_param one_thread[] = {{"nthread", "1"}};
+
+cdmpp_status cd_gbt_new(const cd_gbt_data *train, const cd_gbt_data *valid, const cd_gbt_param *param, size_t n_param,
+                        cd_gbt **out, cdmpp_err *err) {
+    const DMatrixHandle m[] = {train->h, valid ? valid->h : NULL};
+    cd_gbt *g;
+    CD_TRY(create(m, valid ? 2 : 1, &g, err));
+    cdmpp_status st = set_params(g, common, sizeof common / sizeof *common, err);
+    if (!st) st = set_params(g, param, n_param, err);
+    if (st) cd_gbt_free(g);
+    else *out = g;
+    return st;
+}
+
+cdmpp_status cd_gbt_boost(cd_gbt *g, const cd_gbt_data *train, float *grad, float *hess, cdmpp_err *err) {
+    XG(XGBoosterBoostOneIter(g->h, train->h, grad, hess, train->n));
+    return CDMPP_OK;
+}
+
+static cdmpp_status copy_scores(const bst_ulong *shape, bst_ulong dim, const float *res, size_t n, float *out, cdmpp_err *err) {
+    bst_ulong have = 1;
+    for (bst_ulong i = 0; i < dim; i++) have *= shape[i];
+    if (have != n) return CD_FAIL(err, EMODEL, "expected one score for each of %zu rows, found %zu", n, (size_t)have);
+    memcpy(out, res, n * sizeof *out);
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_gbt_scores(cd_gbt *g, const cd_gbt_data *d, float *out, cdmpp_err *err) {
+    static const char config[] = "{\"type\":1,\"training\":true,\"iteration_begin\":0,\"iteration_end\":0,\"strict_shape\":true}";
+    const bst_ulong *shape;
+    bst_ulong dim;
+    const float *res;
+    XG(XGBoosterPredictFromDMatrix(g->h, d->h, config, &shape, &dim, &res));
+    return copy_scores(shape, dim, res, d->n, out, err);
+}
+
+cdmpp_status cd_gbt_cut(cd_gbt *g, int n, cdmpp_err *err) {
+    BoosterHandle h;
+    XG(XGBoosterSlice(g->h, 0, n, 1, &h));
+    XGBoosterFree(g->h);
+    g->h = h;
+    return set_params(g, one_thread, 1, err);
+}
+
+cdmpp_status cd_gbt_predict(const cd_gbt *g, const float *x, size_t n, size_t width, float *out, cdmpp_err *err) {
+    static const char config[] =
+        "{\"type\":1,\"training\":false,\"iteration_begin\":0,\"iteration_end\":0,\"strict_shape\":true,\"missing\":NaN}";
+    const bst_ulong *shape;
+    bst_ulong dim;
+    const float *res;
+    char array[160];
+    if (!n) return CDMPP_OK;
+    array_interface(array, sizeof array, x, n, width);
+    XG(XGBoosterPredictFromDense(g->h, array, config, NULL, &shape, &dim, &res));
+    return copy_scores(shape, dim, res, n, out, err);
+}
+
+cdmpp_status cd_gbt_save(const cd_gbt *g, cd_buf *out, cdmpp_err *err) {
+    const char *p;
+    bst_ulong n;
+    XG(XGBoosterSaveModelToBuffer(g->h, "{\"format\":\"ubj\"}", &n, &p));
+    cd_buf_put(out, p, n);
+    return out->oom ? CD_FAIL(err, ENOMEM, "%zu bytes of trees", (size_t)n) : CDMPP_OK;
+}
+
+/* One prediction while nobody else looks: XGBoost configures itself lazily. */
+static cdmpp_status warm_up(const cd_gbt *g, size_t width, cdmpp_err *err) {
+    float y, *x = cd_calloc(width, sizeof *x);
+    if (!x) return CD_FAIL(err, ENOMEM, "input of %zu values", width);
+    const cdmpp_status st = cd_gbt_predict(g, x, 1, width, &y, err);
+    cd_free(x);
+    return st;
+}
+
+cdmpp_status cd_gbt_load(const void *p, size_t n, size_t width, cd_gbt **out, cdmpp_err *err) {
+    cd_gbt *g;
+    bst_ulong have = 0;
+    CD_TRY(create(NULL, 0, &g, err));
+    cdmpp_status st = set_params(g, one_thread, 1, err);
+    if (!st && (XGBoosterLoadModelFromBuffer(g->h, p, n) != 0 || XGBoosterGetNumFeature(g->h, &have) != 0)) {
+        failed(err);
+        if (err) err->code = CDMPP_EMODEL;
+        st = CDMPP_EMODEL;
+    }
+    if (!st && have != width) st = CD_FAIL(err, EMODEL, "expected trees over %zu inputs, found %zu", width, (size_t)have);
+    if (!st) st = set_params(g, one_thread, 1, err); /* loading may have brought the trainer's count back */
+    if (!st) st = warm_up(g, width, err);
+    if (st) cd_gbt_free(g);
+    else *out = g;
+    return st;
+}
+
+void cd_gbt_free(cd_gbt *g) {
+    if (!g) return;
+    XGBoosterFree(g->h);
+    cd_free(g);
+}
+
+int cd_gbt_rounds(const cd_gbt *g) {
+    int n = 0;
+    return XGBoosterBoostedRounds(g->h, &n) ? 0 : n;
+}
+
+void cd_gbt_version(char out[32]) {
+    int major, minor, patch;
+    XGBoostVersion(&major, &minor, &patch);
+    snprintf(out, 32, "%d.%d.%d", major, minor, patch);
+}

@@ -1,0 +1,45 @@
+/* gbt -- XGBoost's C API behind our errors: one booster, dense float input.
+ *
+ * (1) Thread counts are always explicit: 1 unless training asks for more, for
+ *     OpenMP's default spins on a busy machine and hangs after fork.
+ * (2) XGBoost prints nothing; its errors carry a C++ stack trace of which only
+ *     the first line is kept.
+ * (3) A loaded booster is immutable: cd_gbt_predict may run in many threads. */
+#ifndef CD_GBT_H
+#define CD_GBT_H
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+
+typedef struct cd_gbt cd_gbt;       /* booster */
+typedef struct cd_gbt_data cd_gbt_data; /* matrix, copied and quantised by XGBoost */
+
+/* Matrix of n x width values, NaN = missing. Errors: EBACKEND, ENOMEM. */
+cdmpp_status cd_gbt_data_new(const float *x, size_t n, size_t width, int nthread, CD_GIVE cd_gbt_data **out, cdmpp_err *err);
+void cd_gbt_data_free(CD_TAKE cd_gbt_data *d); /* NULL is fine */
+
+typedef struct cd_gbt_param {
+    const char *name, *value;
+} cd_gbt_param;
+
+/* A booster to be trained on `train`; valid may be NULL. */
+cdmpp_status cd_gbt_new(const cd_gbt_data *train, const cd_gbt_data *valid, const cd_gbt_param *param, size_t n_param,
+                        CD_GIVE cd_gbt **out, cdmpp_err *err);
+/* One tree from gradients and Hessians (n), which XGBoost only reads. */
+cdmpp_status cd_gbt_boost(cd_gbt *g, const cd_gbt_data *train, float *grad, float *hess, cdmpp_err *err);
+/* Raw scores (n) of a matrix under the trees so far; copied to out. */
+cdmpp_status cd_gbt_scores(cd_gbt *g, const cd_gbt_data *d, float *out, cdmpp_err *err);
+/* Keep the first n trees. */
+cdmpp_status cd_gbt_cut(cd_gbt *g, int n, cdmpp_err *err);
+
+/* Raw scores (n) of n x width values in place. Errors: EBACKEND, EMODEL. */
+cdmpp_status cd_gbt_predict(const cd_gbt *g, const float *x, size_t n, size_t width, float *out, cdmpp_err *err);
+
+/* XGBoost's own UBJ form; `width` is checked on load. Errors: EMODEL, ENOMEM, EBACKEND. */
+cdmpp_status cd_gbt_save(const cd_gbt *g, cd_buf *out, cdmpp_err *err);
+cdmpp_status cd_gbt_load(const void *p, size_t n, size_t width, CD_GIVE cd_gbt **out, cdmpp_err *err);
+void cd_gbt_free(CD_TAKE cd_gbt *g); /* NULL is fine */
+int cd_gbt_rounds(const cd_gbt *g);
+void cd_gbt_version(char out[32]); /* "1.7.4" */
+#endif

@@ -1,0 +1,31 @@
+/* input -- what the trees see: rows of a program -> rows of the tree matrix.
+ *
+ *   ROWS     one matrix row per feature row: its 164 columns, CD_N_DERIVED sums
+ *            and ratios over them, the device
+ *   PROGRAM  one matrix row per program: the 3 rows with the most operations
+ *            (zeros where there are fewer), totals and ratios, the number of
+ *            rows, the device
+ *
+ * Sums of logarithmic columns are taken of the values, not of the logarithms:
+ * log2(sum(2^x - 1) + 1). Both forms were chosen on validation parts, see
+ * learner/README.md. Bump CD_INPUT_VERSION with every change: a model file
+ * carries it. No state, any thread. */
+#ifndef CD_INPUT_H
+#define CD_INPUT_H
+#include <stddef.h>
+#include <stdint.h>
+
+#define CD_INPUT_VERSION 1
+#define CD_N_DERIVED 15
+
+#define CD_FORMS "rows|program|both"
+typedef enum { CD_FORM_ROWS, CD_FORM_PROGRAM, CD_FORM_BOTH } cd_form;
+
+size_t cd_input_width(cd_form f); /* columns; f is ROWS or PROGRAM */
+/* Matrix rows that a program of n_row feature rows takes. */
+size_t cd_input_height(cd_form f, size_t n_row);
+/* x: (cd_input_height, cd_input_width) to fill; row: (n_row, 164), n_row >= 1. */
+void cd_input_fill(cd_form f, const float *row, size_t n_row, uint32_t device, float *x);
+/* Natural logarithm of the row's trip count: the offset of a row's score. */
+double cd_input_log_trips(const float *row);
+#endif

@@ -1,0 +1,273 @@
+#include "learner/learner.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "features/cols.h"
+#include "learner/provenance.h"
+
+typedef struct {
+    const cd_config *c;
+    cd_threads *pool;
+    cd_boost_tick *tick;
+    void *ctx;
+    cd_dataset *d;
+    cd_split *split;
+    uint8_t *keep;
+    uint32_t *device;            /* (d->n) number of the program's device in the model */
+    size_t *program[CD_N_PART];  /* (n_program[p]) */
+    double *log_s[CD_N_PART];
+    cd_learned *out;
+} trainer;
+
+/* ---- data ---- */
+static cdmpp_status only_devices(trainer *t, cdmpp_err *err) {
+    const cd_texts *want = &t->c->data_devices;
+    for (size_t k = 0; k < want->n; k++) {
+        size_t v = 0;
+        while (v < t->d->n_device && strcmp(t->d->device_name[v], want->v[k]) != 0) v++;
+        if (v == t->d->n_device)
+            return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected a device of the data set, found '%s'", want->v[k]), "data.devices");
+    }
+    for (size_t i = 0; want->n && i < t->d->n; i++) {
+        size_t k = 0;
+        while (k < want->n && strcmp(t->d->device_name[t->d->device[i]], want->v[k]) != 0) k++;
+        if (k == want->n) t->keep[i] = 0;
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status load(trainer *t, cdmpp_err *err) {
+    const cd_config *c = t->c;
+    CD_TRY(cd_dataset_load(c->data_files.v, c->data_files.n, &t->d, err));
+    t->keep = cd_calloc(t->d->n + 1, 1);
+    t->device = cd_calloc(t->d->n + 1, sizeof *t->device);
+    if (!t->keep || !t->device) return CD_FAIL(err, ENOMEM, "%zu programs", t->d->n);
+    const cd_filter_spec f = {c->filter_max_std_ratio, c->filter_min_per_task};
+    CD_TRY(cd_filter(t->d, &f, t->keep, &t->out->filter, err));
+    CD_TRY(only_devices(t, err));
+    const cd_split_spec s = {(cd_split_kind)c->split_kind, (uint64_t)c->split_seed, c->split_valid, c->split_test,
+                             c->split_valid_names, c->split_test_names};
+    return cd_split_make(t->d, t->keep, &s, &t->split, err);
+}
+
+static cdmpp_status list_parts(trainer *t, cdmpp_err *err) {
+    size_t n[CD_N_PART] = {0};
+    for (int p = 0; p < CD_N_PART; p++) {
+        t->program[p] = cd_calloc(t->split->n_program[p], sizeof *t->program[p]);
+        t->log_s[p] = cd_calloc(t->split->n_program[p], sizeof *t->log_s[p]);
+        if (!t->program[p] || !t->log_s[p]) return CD_FAIL(err, ENOMEM, "%zu programs", t->split->n_program[p]);
+    }
+    for (size_t i = 0; i < t->d->n; i++) {
+        const unsigned p = t->split->part[i];
+        if (p >= CD_N_PART) continue;
+        t->program[p][n[p]] = i;
+        t->log_s[p][n[p]++] = log(t->d->latency_s[i]);
+    }
+    return CDMPP_OK;
+}
+
+/* ---- model ---- */
+static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+
+/* Devices of kept programs, by name, so that the order of files does not matter. */
+static cdmpp_status number_devices(trainer *t, cd_model *m, cdmpp_err *err) {
+    const cd_dataset *d = t->d;
+    m->device = CD_NEWN(&m->arena, const char *, d->n_device);
+    m->device_is_gpu = CD_NEWN(&m->arena, uint8_t, d->n_device);
+    if (!m->device || !m->device_is_gpu) return CD_FAIL(err, ENOMEM, "%zu devices", d->n_device);
+    for (uint32_t v = 0; v < d->n_device; v++) {
+        size_t i = 0;
+        while (i < d->n && !(t->split->part[i] < CD_N_PART && d->device[i] == v)) i++;
+        if (i == d->n) continue;
+        const char *name = d->device_name[v];
+        m->device[m->n_device] = cd_str_dup(&m->arena, (cd_str){name, strlen(name)});
+        if (!m->device[m->n_device++]) return CD_FAIL(err, ENOMEM, "device name");
+    }
+    qsort(m->device, m->n_device, sizeof *m->device, by_text);
+    for (size_t i = 0; i < d->n; i++) {
+        if (t->split->part[i] >= CD_N_PART) continue;
+        const char *name = d->device_name[d->device[i]];
+        t->device[i] = (uint32_t)cd_model_find_device(m, name, strlen(name));
+        m->device_is_gpu[t->device[i]] = d->is_gpu[i] != 0;
+    }
+    return CDMPP_OK;
+}
+
+static void log_range(const trainer *t, cd_model *m) {
+    m->log_min = INFINITY;
+    m->log_max = -INFINITY;
+    for (size_t i = 0; i < t->split->n_program[CD_PART_TRAIN]; i++) {
+        m->log_min = fmin(m->log_min, t->log_s[CD_PART_TRAIN][i]);
+        m->log_max = fmax(m->log_max, t->log_s[CD_PART_TRAIN][i]);
+    }
+    m->log_min -= 1;
+    m->log_max += 1;
+}
+
+/* Programs [beg, end) of a part, scored in the given model by worker scratch. */
+typedef struct {
+    const trainer *t;
+    const cd_model *m;
+    const size_t *program;
+    cd_model_scratch **scratch;
+    double *latency_s;
+} scoring;
+
+static cdmpp_status score_chunk(void *ctx, size_t beg, size_t end, int w, cdmpp_err *err) {
+    const scoring *s = ctx;
+    const cd_dataset *d = s->t->d;
+    for (size_t i = beg; i < end;) { /* one call for each run of neighbours in the data set */
+        size_t n = 1;
+        const size_t p = s->program[i];
+        while (i + n < end && s->program[i + n] == p + n) n++;
+        CD_TRY(cd_model_predict(s->m, s->scratch[w], d->row, d->row_ptr + p, s->t->device + p, n, s->latency_s + i, err));
+        i += n;
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status score(const trainer *t, const cd_model *m, cd_part part, double *latency_s, cdmpp_err *err) {
+    const int n = cd_threads_count(t->pool);
+    scoring s = {t, m, t->program[part], cd_calloc((size_t)n, sizeof *s.scratch), latency_s};
+    cdmpp_status st = s.scratch ? CDMPP_OK : CD_FAIL(err, ENOMEM, "scratches");
+    for (int w = 0; !st && w < n; w++) st = cd_model_scratch_new(&s.scratch[w], err);
+    if (!st) st = cd_threads_run(t->pool, t->split->n_program[part], 1024, score_chunk, &s, err);
+    for (int w = 0; s.scratch && w < n; w++) cd_model_scratch_free(s.scratch[w]);
+    cd_free(s.scratch);
+    return st;
+}
+
+/* log(latency) of the validation part under part k alone. */
+static cdmpp_status part_alone(const trainer *t, const cd_model *m, size_t k, double *log_s, cdmpp_err *err) {
+    cd_model one = *m; /* borrows everything */
+    one.n_part = 1;
+    one.part[0] = m->part[k];
+    one.part[0].weight = 1;
+    CD_TRY(score(t, &one, CD_PART_VALID, log_s, err));
+    for (size_t i = 0; i < t->split->n_program[CD_PART_VALID]; i++) log_s[i] = log(log_s[i]);
+    return CDMPP_OK;
+}
+
+/* The weight of part 0 with the least loss on the validation part. */
+static double best_mix(const trainer *t, const double *a, const double *b) {
+    double best = INFINITY, weight = 1;
+    for (int k = 20; k >= 0; k--) {
+        double sum = 0;
+        for (size_t i = 0; i < t->split->n_program[CD_PART_VALID]; i++)
+            sum += cd_loss_value((cd_loss)t->c->train_loss, 0.05 * (k * a[i] + (20 - k) * b[i]) - t->log_s[CD_PART_VALID][i]);
+        if (sum >= best) continue;
+        best = sum;
+        weight = 0.05 * k;
+    }
+    return weight;
+}
+
+static cdmpp_status mix(const trainer *t, cd_model *m, cdmpp_err *err) {
+    const size_t n = t->split->n_program[CD_PART_VALID];
+    double *log_s = cd_calloc(n, 2 * sizeof *log_s);
+    if (!log_s) return CD_FAIL(err, ENOMEM, "%zu programs", n);
+    cdmpp_status st = part_alone(t, m, 0, log_s, err);
+    if (!st) st = part_alone(t, m, 1, log_s + n, err);
+    if (!st) {
+        m->part[0].weight = best_mix(t, log_s, log_s + n);
+        m->part[1].weight = 1 - m->part[0].weight;
+        const size_t useless = m->part[0].weight <= 0 ? 0 : 1;
+        if (m->part[useless].weight <= 0) {
+            cd_gbt_free(m->part[useless].gbt);
+            if (useless == 0) m->part[0] = m->part[1];
+            m->n_part = 1;
+        }
+    }
+    cd_free(log_s);
+    return st;
+}
+
+static cdmpp_status boost(trainer *t, cd_model *m, cdmpp_err *err) {
+    const cd_boost_set train = {t->split->n_program[CD_PART_TRAIN], t->program[CD_PART_TRAIN], t->log_s[CD_PART_TRAIN]};
+    const cd_boost_set valid = {t->split->n_program[CD_PART_VALID], t->program[CD_PART_VALID], t->log_s[CD_PART_VALID]};
+    const cd_form form = (cd_form)t->c->model_form;
+    for (int f = CD_FORM_ROWS; f <= CD_FORM_PROGRAM; f++) {
+        if (form != CD_FORM_BOTH && form != (cd_form)f) continue;
+        CD_TRY(cd_boost(t->d, t->device, &train, &valid, t->c, (cd_form)f, cd_threads_count(t->pool), t->tick, t->ctx,
+                        &m->part[m->n_part], err));
+        m->n_part++;
+    }
+    return m->n_part == 2 ? mix(t, m, err) : CDMPP_OK;
+}
+
+/* ---- figures ---- */
+/* How often each task occurs in the networks; 1 for tasks in none. */
+static double *task_weights(const cd_dataset *d) {
+    double *w = cd_calloc(d->n_task + 1, sizeof *w);
+    for (size_t k = 0; w && k < d->n_net_task; k++) w[d->net_task[k]] += (double)d->net_weight[k];
+    for (size_t i = 0; w && i < d->n_task; i++)
+        if (w[i] <= 0) w[i] = 1;
+    return w;
+}
+
+static cdmpp_status evaluate(trainer *t, cd_part part, cdmpp_err *err) {
+    const size_t n = t->split->n_program[part];
+    double *v = cd_calloc(n, 3 * sizeof *v), *y = v, *p = v + n, *w = v + 2 * n, *weight = task_weights(t->d);
+    uint32_t *group = cd_calloc(n, sizeof *group);
+    cdmpp_status st = v && weight && group ? CDMPP_OK : CD_FAIL(err, ENOMEM, "figures of %zu programs", n);
+    for (size_t i = 0; !st && i < n; i++) {
+        const size_t q = t->program[part][i];
+        y[i] = t->d->latency_s[q];
+        w[i] = weight[t->d->task[q]];
+        group[i] = t->d->task[q] * (uint32_t)t->d->n_device + t->d->device[q];
+    }
+    if (!st) st = score(t, t->out->model, part, p, err);
+    if (!st) st = cd_metrics_compute(y, p, group, w, n, &t->out->metrics[part], err);
+    cd_free(v);
+    cd_free(weight);
+    cd_free(group);
+    return st;
+}
+
+static cdmpp_status run(trainer *t, cdmpp_err *err) {
+    cd_learned *out = t->out;
+    CD_TRY(load(t, err));
+    memcpy(out->n_program, t->split->n_program, sizeof out->n_program);
+    memcpy(out->n_task, t->split->n_task, sizeof out->n_task);
+    memcpy(out->split_digest, t->split->digest, sizeof out->split_digest);
+    out->kind = (cd_split_kind)t->c->split_kind;
+    CD_TRY(list_parts(t, err));
+    out->model = cd_calloc(1, sizeof *out->model);
+    if (!out->model) return CD_FAIL(err, ENOMEM, "model");
+    CD_TRY(number_devices(t, out->model, err));
+    log_range(t, out->model);
+    CD_TRY(boost(t, out->model, err));
+    for (int p = 0; p < CD_N_PART; p++) CD_TRY(evaluate(t, (cd_part)p, err));
+    cd_buf provenance = {0};
+    cd_provenance(&provenance, t->c, t->d, t->split, out);
+    cdmpp_status st;
+    if (provenance.oom) st = CD_FAIL(err, ENOMEM, "model header");
+    else st = cd_model_encode(out->model, provenance.p, &out->file, err);
+    cd_buf_free(&provenance);
+    return st;
+}
+
+cdmpp_status cd_learner_train(const cd_config *c, cd_threads *pool, cd_boost_tick *tick, void *ctx, cd_learned *out,
+                              cdmpp_err *err) {
+    trainer t = {.c = c, .pool = pool, .tick = tick, .ctx = ctx, .out = out};
+    *out = (cd_learned){0};
+    const cdmpp_status st = run(&t, err);
+    cd_dataset_free(t.d);
+    cd_split_free(t.split);
+    cd_free(t.keep);
+    cd_free(t.device);
+    for (int p = 0; p < CD_N_PART; p++) {
+        cd_free(t.program[p]);
+        cd_free(t.log_s[p]);
+    }
+    if (st) cd_learned_free(out);
+    return st;
+}
+
+void cd_learned_free(cd_learned *l) {
+    cd_model_free(l->model);
+    cd_buf_free(&l->file);
+    *l = (cd_learned){0};
+}

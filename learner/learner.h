@@ -1,0 +1,30 @@
+/* learner -- the training door: configuration -> model, file and figures.
+ *
+ *   load -> filter -> split -> trees on train, rounds and mix on validation
+ *        -> figures of all three parts -> model file
+ *
+ * The test part is looked at once, after everything is decided. The same
+ * configuration and data give the same file for any number of threads. */
+#ifndef CD_LEARNER_H
+#define CD_LEARNER_H
+#include "base/threads.h"
+#include "dataset/filter.h"
+#include "learner/boost.h"
+#include "learner/metric.h"
+#include "learner/model.h"
+
+typedef struct cd_learned {
+    cd_model *model;             /* owned */
+    cd_buf file;                 /* the model file */
+    cd_filter_count filter;
+    size_t n_program[CD_N_PART], n_task[CD_N_PART];
+    cd_split_kind kind;
+    char split_digest[65];
+    cd_metrics metrics[CD_N_PART];
+} cd_learned;
+
+/* `pool` NULL: one thread. Errors: those of loading, splitting and boosting. */
+cdmpp_status cd_learner_train(const cd_config *c, cd_threads *pool, cd_boost_tick *tick, void *ctx, cd_learned *out,
+                              cdmpp_err *err);
+void cd_learned_free(cd_learned *l);
+#endif

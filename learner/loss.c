@@ -1,0 +1,30 @@
+#include "learner/loss.h"
+
+#include <math.h>
+
+static double clip(double x, double limit) { return fmax(-limit, fmin(x, limit)); }
+
+/* Quadratic up to d, then linear; slope 1 at d and beyond when divided by d. */
+static double huber(double r, double d) { return fabs(r) <= d ? 0.5 * r * r : d * (fabs(r) - 0.5 * d); }
+
+double cd_loss_value(cd_loss l, double r) {
+    switch (l) {
+    case CD_LOSS_SQUARED: return 0.5 * r * r;
+    case CD_LOSS_HUBER: return huber(r, 0.5);
+    case CD_LOSS_ABSOLUTE: return huber(r, 0.05) / 0.05;
+    case CD_LOSS_MAPE: break;
+    }
+    return fabs(expm1(fmin(r, 50)));
+}
+
+double cd_loss_gradient(cd_loss l, double r) {
+    switch (l) {
+    case CD_LOSS_SQUARED: return clip(r, 31);
+    case CD_LOSS_HUBER: return clip(r, 0.5);
+    case CD_LOSS_ABSOLUTE: return clip(r / 0.05, 1);
+    case CD_LOSS_MAPE: break;
+    }
+    return clip(r / 0.05, 1) * fmin(exp(fmin(r, 50)), 4);
+}
+
+float cd_loss_round(double g) { return (float)(rint(g * 0x1p20) * 0x1p-20); }

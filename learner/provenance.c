@@ -1,0 +1,59 @@
+#include "learner/provenance.h"
+
+#include <string.h>
+
+static void text(cd_buf *b, const char *name, const char *s) {
+    cd_buf_putf(b, "\"%s\":", name);
+    cd_buf_put_json_str(b, s, strlen(s));
+}
+
+static void put_config(cd_buf *b, const cd_config *c) {
+    cd_buf yaml = {0};
+    cd_config_print(&yaml, c);
+    if (yaml.oom) b->oom = true;
+    text(b, "config", yaml.p ? yaml.p : "");
+    cd_buf_free(&yaml);
+}
+
+static void put_data(cd_buf *b, const cd_config *c, const cd_dataset *d, const cd_filter_count *f) {
+    cd_buf_puts(b, "\"data\":{\"files\":[");
+    for (size_t i = 0; i < c->data_files.n; i++) {
+        const char *name = c->data_files.v[i];
+        if (i) cd_buf_puts(b, ",");
+        cd_buf_put_json_str(b, name, strlen(name));
+    }
+    cd_buf_puts(b, "],");
+    text(b, "content_digest", d->content_digest);
+    cd_buf_putf(b, ",\"programs\":%zu,\"kept\":%zu,\"dropped\":{", f->in, f->kept);
+    for (int k = 0; k < CD_N_DROP; k++) {
+        if (k) cd_buf_puts(b, ",");
+        cd_buf_put_json_str(b, cd_drop_text((cd_drop)k), strlen(cd_drop_text((cd_drop)k)));
+        cd_buf_putf(b, ":%zu", f->drop[k]);
+    }
+    cd_buf_puts(b, "}}");
+}
+
+static void put_split(cd_buf *b, const cd_config *c, const cd_split *s) {
+    cd_buf_putf(b, "\"split\":{\"kind\":\"%s\",\"seed\":%lld,", cd_split_name((cd_split_kind)c->split_kind), (long long)c->split_seed);
+    text(b, "digest", s->digest);
+    for (int p = 0; p < CD_N_PART; p++)
+        cd_buf_putf(b, ",\"%s\":{\"programs\":%zu,\"tasks\":%zu,\"digest\":\"%s\"}", cd_part_name((cd_part)p), s->n_program[p],
+                    s->n_task[p], s->hash[p]);
+    cd_buf_puts(b, "}");
+}
+
+void cd_provenance(cd_buf *b, const cd_config *c, const cd_dataset *d, const cd_split *s, const cd_learned *l) {
+    char xgboost[32];
+    cd_gbt_version(xgboost);
+    cd_buf_putf(b, "\"tool\":{\"name\":\"cdmpp\",\"version\":\"%s\",\"xgboost\":\"%s\"},", cdmpp_version(), xgboost);
+    put_data(b, c, d, &l->filter);
+    cd_buf_puts(b, ",");
+    put_split(b, c, s);
+    cd_buf_puts(b, ",\"metrics\":{");
+    for (int p = 0; p < CD_N_PART; p++) {
+        cd_buf_putf(b, "%s\"%s\":", p ? "," : "", cd_part_name((cd_part)p));
+        cd_metrics_json(b, &l->metrics[p]);
+    }
+    cd_buf_puts(b, "},");
+    put_config(b, c);
+}
