@@ -114,8 +114,11 @@ static double residuals(side *s, cd_loss loss) {
 }
 
 static void gradients(side *s, cd_loss loss) {
+    double sq = 0;
+    for (size_t i = 0; i < s->set->n; i++) sq += s->r[i] * s->r[i];
+    const double spread = sqrt(sq / (double)s->set->n);
     for (size_t i = 0; i < s->set->n; i++) {
-        const double g = cd_loss_gradient(loss, s->r[i]), log_p = s->r[i] + s->set->log_s[i];
+        const double g = cd_loss_gradient(loss, s->r[i], spread), log_p = s->r[i] + s->set->log_s[i];
         for (size_t k = s->start[i]; k < s->start[i + 1]; k++) {
             const double share = exp(s->margin[k] - log_p);
             s->grad[k] = cd_loss_round(g * share);

@@ -19,7 +19,8 @@ typedef struct cd_boost_set {
     const double *log_s;     /* (n) log of the measured latency, borrowed */
 } cd_boost_set;
 
-/* Called after each round; false stops with EINTERRUPTED. */
+/* Called after each round, by several threads when two parts are trained; false
+ * stops with EINTERRUPTED. */
 typedef bool cd_boost_tick(void *ctx, cd_form form, int round, double train_loss, double valid_loss);
 
 /* Fills p (weight 1). Errors: EBACKEND, ENOMEM, ENUMERIC, EINTERRUPTED. */

@@ -18,10 +18,8 @@ static void silent(const char *msg) { (void)msg; }
 static cdmpp_status failed(cdmpp_err *err) {
     const char *s = XGBGetLastError();
     const size_t n = strcspn(s, "\n");
-    const char *file = strstr(s, ".cc:");
-    const char *what = file && file < s + n ? strchr(file + 4, ':') : NULL;
-    if (!what || what >= s + n) what = s;
-    else what += strspn(what, ": ");
+    const char *file = s[0] == '[' ? strstr(s, "] ") : NULL, *what = file ? strstr(file, ": ") : NULL;
+    what = what && what < s + n ? what + 2 : s;
     return CD_FAIL(err, EBACKEND, "XGBoost: %.*s", (int)(s + n - what), what);
 }
 
@@ -123,8 +121,8 @@ cdmpp_status cd_gbt_cut(cd_gbt *g, int n, cdmpp_err *err) {
 }
 
 cdmpp_status cd_gbt_predict(const cd_gbt *g, const float *x, size_t n, size_t width, float *out, cdmpp_err *err) {
-    static const char config[] =
-        "{\"type\":1,\"training\":false,\"iteration_begin\":0,\"iteration_end\":0,\"strict_shape\":true,\"missing\":NaN}";
+    static const char config[] = /* all keys: 1.7 reads those that have defaults, too */
+        "{\"type\":1,\"training\":false,\"iteration_begin\":0,\"iteration_end\":0,\"strict_shape\":true,\"missing\":NaN,\"cache_id\":0}";
     const bst_ulong *shape;
     bst_ulong dim;
     const float *res;

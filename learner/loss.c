@@ -4,7 +4,7 @@
 
 static double clip(double x, double limit) { return fmax(-limit, fmin(x, limit)); }
 
-/* Quadratic up to d, then linear; slope 1 at d and beyond when divided by d. */
+/* Quadratic up to d, then linear. */
 static double huber(double r, double d) { return fabs(r) <= d ? 0.5 * r * r : d * (fabs(r) - 0.5 * d); }
 
 double cd_loss_value(cd_loss l, double r) {
@@ -17,14 +17,15 @@ double cd_loss_value(cd_loss l, double r) {
     return fabs(expm1(fmin(r, 50)));
 }
 
-double cd_loss_gradient(cd_loss l, double r) {
+double cd_loss_gradient(cd_loss l, double r, double spread) {
     switch (l) {
     case CD_LOSS_SQUARED: return clip(r, 31);
-    case CD_LOSS_HUBER: return clip(r, 0.5);
-    case CD_LOSS_ABSOLUTE: return clip(r / 0.05, 1);
+    case CD_LOSS_HUBER: return clip(r, fmin(fmax(0.5, spread), 31));
+    case CD_LOSS_ABSOLUTE:
     case CD_LOSS_MAPE: break;
     }
-    return clip(r / 0.05, 1) * fmin(exp(fmin(r, 50)), 4);
+    const double g = clip(r, fmin(fmax(0.05, 0.5 * spread), 7));
+    return l == CD_LOSS_ABSOLUTE ? g : g * fmin(exp(fmin(r, 50)), 4);
 }
 
 float cd_loss_round(double g) { return (float)(rint(g * 0x1p20) * 0x1p-20); }

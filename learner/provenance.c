@@ -9,7 +9,9 @@ static void text(cd_buf *b, const char *name, const char *s) {
 
 static void put_config(cd_buf *b, const cd_config *c) {
     cd_buf yaml = {0};
-    cd_config_print(&yaml, c);
+    cd_config plain = *c; /* borrows; where the file was put is no part of what it is */
+    plain.output_model = "";
+    cd_config_print(&yaml, &plain);
     if (yaml.oom) b->oom = true;
     text(b, "config", yaml.p ? yaml.p : "");
     cd_buf_free(&yaml);

@@ -1,0 +1,216 @@
+/* Train on programs whose latency is known by construction, end to end. */
+#include "learner/learner.h"
+#include "check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/rng.h"
+#include "dataset/writer.h"
+#include "features/cols.h"
+#include "learner/model_int.h"
+
+enum { N_TASK = 40, N_LINE = 30, N = N_TASK * N_LINE };
+static char dir[] = "/tmp/cdmpp-learner-XXXXXX", h5[64], yaml[64];
+
+/* Row k of program i: trips 2^p, loads 2^b; it takes trips/1e9 + bytes/1e10 s, and
+ * twice as long on device "slow". Rows are in a random order. */
+static double make_rows(int i, float *row, uint32_t n_row) {
+    double s = 0;
+    memset(row, 0, n_row * CD_N_COL * sizeof *row);
+    for (uint32_t k = 0; k < n_row; k++) {
+        const double p = 4 + 16 * cd_rng_unit(5, (uint64_t)(8 * (i / N_LINE)) + k), b = p + 3 * cd_rng_unit(6, (uint64_t)(8 * i) + k);
+        row[k * CD_N_COL + 161] = row[k * CD_N_COL + 1] = (float)p;
+        row[k * CD_N_COL + 60] = (float)b;
+        s += exp2(p) * 1e-9 + exp2(b) * 1e-10;
+    }
+    return i % 2 ? 2 * s : s;
+}
+
+static void write_data(const char *path) {
+    cdmpp_err err = {0};
+    cd_writer *w;
+    cd_buf place = {0};
+    static float row[4 * CD_N_COL];
+    char zero[65], task[32];
+    memset(zero, '0', 64);
+    zero[64] = '\0';
+    assert_ok(cd_writer_open(&w, path, zero, true, NULL, &place, &err));
+    for (int i = 0; i < N; i++) {
+        const uint32_t n_row = 1 + (uint32_t)(i / N_LINE) % 4;
+        const double s = make_rows(i, row, n_row);
+        const char *dev = i % 2 ? "slow" : "fast";
+        snprintf(task, sizeof task, "[\"t\", %d]", i / N_LINE);
+        cd_item it = {.n_row = n_row, .row = row, .latency_s = s, .latency_mean_s = s, .latency_min_s = s, .flop = -1,
+                      .repeats = 3, .source_line = (uint64_t)i + 1};
+        it.text[CD_DICT_TASK] = (cd_str){task, strlen(task)};
+        it.text[CD_DICT_DEVICE] = (cd_str){dev, 4};
+        it.text[CD_DICT_SOURCE] = (cd_str){"f.json", 6};
+        it.text[CD_DICT_TARGET] = (cd_str){"llvm", 4};
+        assert_ok(cd_writer_add(w, &it, &err));
+    }
+    assert_ok(cd_writer_finish(w, &(cd_finish){.command_line = "", .source_digest = zero}, &err));
+    cd_writer_free(w);
+    cd_buf_free(&place);
+}
+
+static int setup(void **s) {
+    (void)s;
+    if (!mkdtemp(dir)) return 1;
+    snprintf(h5, sizeof h5, "%s/d.h5", dir);
+    snprintf(yaml, sizeof yaml, "%s/c.yaml", dir);
+    write_data(h5);
+    FILE *f = fopen(yaml, "w");
+    fprintf(f, "data: {files: [d.h5]}\nsplit: {kind: task}\ntrain: {rounds: 150, eta: 0.2}\n");
+    return fclose(f);
+}
+
+static int teardown(void **s) {
+    (void)s;
+    char m[80];
+    snprintf(m, sizeof m, "%s/m.cdmpp", dir);
+    unlink(h5);
+    unlink(yaml);
+    unlink(m);
+    return rmdir(dir);
+}
+
+static void learn(cd_learned *l, int jobs, const char *set) {
+    cdmpp_err err = {0};
+    cd_config c;
+    cd_threads *pool = NULL;
+    assert_ok(cd_config_init(&c, &err));
+    assert_ok(cd_config_load(&c, yaml, &err));
+    if (set) assert_ok(cd_config_set(&c, set, &err));
+    assert_ok(cd_config_check(&c, yaml, &err));
+    assert_ok(cd_threads_new(jobs, &pool, &err));
+    assert_ok(cd_learner_train(&c, pool, NULL, NULL, l, &err));
+    cd_threads_free(pool);
+    cd_config_free(&c);
+}
+
+static void learns_new_tasks(void **s) {
+    (void)s;
+    static const char *const form[] = {"model.form=rows", "model.form=program", "model.form=both"};
+    static const double mape[] = {0.12, 0.40, 0.20}; /* a tree cannot add rows up; rows can */
+    for (int k = 0; k < 3; k++) {
+        cd_learned l;
+        learn(&l, 1, form[k]);
+        const cd_metrics *m = &l.metrics[CD_PART_TEST];
+        assert_int_equal(m->n, N / 5);
+        if (m->mape > mape[k]) fail_msg("%s: MAPE %g", form[k], m->mape);
+        assert_true(m->spearman > 0.8);
+        assert_int_equal(l.n_program[0] + l.n_program[1] + l.n_program[2], N);
+        cd_learned_free(&l);
+    }
+}
+
+static void losses_learn(void **s) {
+    (void)s;
+    static const char *const loss[] = {"train.loss=squared", "train.loss=absolute", "train.loss=mape"};
+    for (int k = 0; k < 3; k++) {
+        cd_learned l;
+        learn(&l, 1, loss[k]);
+        if (l.metrics[CD_PART_TEST].mape > 0.25) fail_msg("%s: MAPE %g", loss[k], l.metrics[CD_PART_TEST].mape);
+        cd_learned_free(&l);
+    }
+}
+
+static void same_bytes_for_any_threads(void **s) {
+    (void)s;
+    cd_learned a, b, c;
+    learn(&a, 1, NULL);
+    learn(&b, 2, NULL);
+    learn(&c, 4, NULL);
+    assert_int_equal(a.file.n, b.file.n);
+    assert_memory_equal(a.file.p, b.file.p, a.file.n);
+    assert_int_equal(a.file.n, c.file.n);
+    assert_memory_equal(a.file.p, c.file.p, a.file.n);
+    cd_learned_free(&a);
+    cd_learned_free(&b);
+    cd_learned_free(&c);
+}
+
+static void file_predicts_the_same(void **s) {
+    (void)s;
+    cdmpp_err err = {0};
+    cd_learned l;
+    cd_model *m = NULL;
+    cd_model_scratch *sc = NULL;
+    char path[80];
+    static float row[4 * CD_N_COL];
+    const int64_t ptr[] = {0, 4};
+    uint32_t dev[] = {0};
+    double y, z, twice;
+    learn(&l, 1, NULL);
+    snprintf(path, sizeof path, "%s/m.cdmpp", dir);
+    assert_ok(cd_file_write(path, l.file.p, l.file.n, &err));
+    assert_ok(cd_model_load(path, &m, &err));
+    assert_ok(cd_model_scratch_new(&sc, &err));
+    make_rows(3 * N_LINE, row, 4);
+    assert_ok(cd_model_predict(l.model, sc, row, ptr, dev, 1, &y, &err));
+    assert_ok(cd_model_predict(m, sc, row, ptr, dev, 1, &z, &err));
+    assert_true(y == z);
+    for (int c = 0; c < CD_N_COL; c++) { /* the order of rows is nothing */
+        const float x = row[c];
+        row[c] = row[2 * CD_N_COL + c];
+        row[2 * CD_N_COL + c] = x;
+    }
+    assert_ok(cd_model_predict(m, sc, row, ptr, dev, 1, &z, &err));
+    assert_close(y, z, 1e-12, 0);
+    assert_int_equal(cd_model_find_device(m, "slow", 4), 1);
+    assert_int_equal(cd_model_find_device(m, "slower", 6), -1);
+    dev[0] = 1;
+    assert_ok(cd_model_predict(m, sc, row, ptr, dev, 1, &twice, &err));
+    assert_close(twice / z, 2, 0.1, 0);
+    dev[0] = 2;
+    assert_status(cd_model_predict(m, sc, row, ptr, dev, 1, &twice, &err), CDMPP_EMODEL);
+    assert_non_null(strstr(cd_model_header(m), "\"split\":{\"kind\":\"task\",\"seed\":1,\"digest\":\""));
+    cd_model_scratch_free(sc);
+    cd_model_free(m);
+    cd_learned_free(&l);
+}
+
+static void damage_is_found(void **s) {
+    (void)s;
+    cdmpp_err err = {0};
+    cd_learned l;
+    cd_model *m = NULL;
+    learn(&l, 1, "train.rounds=3");
+    char *p = l.file.p;
+    const size_t n = l.file.n;
+    assert_ok(cd_model_from_bytes(p, n, &m, &err));
+    cd_model_free(m);
+    for (size_t k = 0; k < n; k += n / 61 + 1) {
+        assert_status(cd_model_from_bytes(p, k, &m, &err), CDMPP_EPARSE);
+        p[k] ^= 16;
+        assert_true(cd_model_from_bytes(p, n, &m, &err) != CDMPP_OK);
+        p[k] ^= 16;
+    }
+    cd_learned_free(&l);
+}
+
+static void errors_are_told(void **s) {
+    (void)s;
+    cdmpp_err err = {0};
+    cd_config c;
+    cd_learned l;
+    assert_ok(cd_config_init(&c, &err));
+    assert_status(cd_config_check(&c, "c.yaml", &err), CDMPP_ESCHEMA);
+    assert_string_equal(err.key, "data.files");
+    assert_ok(cd_config_load(&c, yaml, &err));
+    assert_ok(cd_config_set(&c, "data.devices=none", &err));
+    assert_status(cd_learner_train(&c, NULL, NULL, NULL, &l, &err), CDMPP_ESCHEMA);
+    assert_string_equal(err.key, "data.devices");
+    cd_config_free(&c);
+}
+
+int main(void) {
+    const struct CMUnitTest t[] = {
+        cmocka_unit_test(learns_new_tasks),       cmocka_unit_test(losses_learn),    cmocka_unit_test(same_bytes_for_any_threads),
+        cmocka_unit_test(file_predicts_the_same), cmocka_unit_test(damage_is_found), cmocka_unit_test(errors_are_told)};
+    return cmocka_run_group_tests_name("learner", t, setup, teardown);
+}
