@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#if defined(__SANITIZE_ADDRESS__)
+#if CD_ARENA_POISON
 #include <sanitizer/asan_interface.h>
 #define POISON(p, n) __asan_poison_memory_region((p), (n))
 #define UNPOISON(p, n) __asan_unpoison_memory_region((p), (n))
@@ -17,13 +17,16 @@
 
 struct cd_chunk {
     struct cd_chunk *next;
-    size_t used, cap;
+    size_t cap;
     alignas(max_align_t) unsigned char data[];
 };
+_Static_assert(alignof(max_align_t) <= CD_ARENA_ALIGN, "an arena aligns for any type");
 
-static size_t align_up(size_t n) {
-    const size_t a = alignof(max_align_t);
-    return (n + a - 1) & ~(a - 1);
+static void use(cd_arena *a, struct cd_chunk *c) {
+    a->head = c;
+    a->at = c->data;
+    a->end = c->data + c->cap;
+    POISON(c->data, c->cap);
 }
 
 static int grow(cd_arena *a, size_t need) {
@@ -32,21 +35,18 @@ static int grow(cd_arena *a, size_t need) {
     struct cd_chunk *c = cd_malloc(sizeof *c + cap);
     if (!c) return 0;
     c->next = a->head;
-    c->used = 0;
     c->cap = cap;
-    POISON(c->data, cap);
-    a->head = c;
+    use(a, c);
     return 1;
 }
 
-void *cd_arena_alloc(cd_arena *a, size_t n, size_t size) {
-    if (size && n > (SIZE_MAX / 4) / size) return NULL;
-    const size_t need = align_up(n * size);
-    if (!a->head || a->head->cap - a->head->used < need)
+void *cd_arena_take(cd_arena *a, size_t n) {
+    const size_t need = (n + CD_ARENA_ALIGN - 1) & ~(CD_ARENA_ALIGN - 1);
+    if (!a->at || (size_t)(a->end - a->at) < need)
         if (!grow(a, need)) return NULL;
-    void *p = a->head->data + a->head->used;
-    a->head->used += need;
-    UNPOISON(p, n * size);
+    void *p = a->at;
+    a->at += need;
+    UNPOISON(p, n);
     return p;
 }
 
@@ -68,11 +68,10 @@ void cd_arena_reset(cd_arena *a) {
     if (!a->head) return;
     free_chunks(a->head->next); /* head is the largest: chunks double */
     a->head->next = NULL;
-    a->head->used = 0;
-    POISON(a->head->data, a->head->cap);
+    use(a, a->head);
 }
 
 void cd_arena_free(cd_arena *a) {
     free_chunks(a->head);
-    a->head = NULL;
+    *a = (cd_arena){0};
 }

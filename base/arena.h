@@ -9,18 +9,42 @@
 #ifndef CD_ARENA_H
 #define CD_ARENA_H
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/mem.h"
 
 typedef struct cd_arena {
     struct cd_chunk *head; /* chunk being filled */
+    unsigned char *at, *end; /* its free part */
 } cd_arena;
 
-/* n*size bytes, zeroed, aligned for any type; NULL when out of memory or when
- * n*size overflows. */
+#define CD_ARENA_ALIGN ((size_t)16)
+#if defined(__SANITIZE_ADDRESS__)
+#define CD_ARENA_POISON 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define CD_ARENA_POISON 1
+#endif
+#endif
+#ifndef CD_ARENA_POISON
+#define CD_ARENA_POISON 0
+#endif
+
+/* n bytes, from a new chunk where needed: the slow half of cd_arena_alloc. */
+CD_KEEP void *cd_arena_take(cd_arena *a, size_t n);
+
+/* n*size bytes, undefined, aligned for any type; NULL when out of memory or when
+ * n*size overflows. In the header because the JSON parser lives on it. */
+CD_KEEP static inline void *cd_arena_alloc(cd_arena *a, size_t n, size_t size) {
+    if (size && n > (SIZE_MAX / 4) / size) return NULL;
+    const size_t need = (n * size + CD_ARENA_ALIGN - 1) & ~(CD_ARENA_ALIGN - 1);
+    if (CD_ARENA_POISON || (size_t)(a->end - a->at) < need || !a->at) return cd_arena_take(a, n * size);
+    void *p = a->at;
+    a->at += need;
+    return p;
+}
+/* The same, zeroed. */
 CD_KEEP void *cd_arena_zalloc(cd_arena *a, size_t n, size_t size);
-/* The same, with undefined content. */
-CD_KEEP void *cd_arena_alloc(cd_arena *a, size_t n, size_t size);
 void cd_arena_reset(cd_arena *a);
 void cd_arena_free(cd_arena *a);
 

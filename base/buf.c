@@ -26,8 +26,6 @@ void cd_buf_put(cd_buf *b, const char *p, size_t n) {
     b->p[b->n] = '\0';
 }
 
-void cd_buf_puts(cd_buf *b, const char *s) { cd_buf_put(b, s, strlen(s)); }
-
 void cd_buf_putf(cd_buf *b, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);

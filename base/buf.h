@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/mem.h"
 
@@ -17,7 +18,7 @@ typedef struct cd_buf {
 } cd_buf;
 
 void cd_buf_put(cd_buf *b, const char *p, size_t n);
-void cd_buf_puts(cd_buf *b, const char *s);
+static inline void cd_buf_puts(cd_buf *b, const char *s) { cd_buf_put(b, s, strlen(s)); }
 void cd_buf_putf(cd_buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void cd_buf_put_int(cd_buf *b, int64_t v);
 /* 6 significant digits and a '.', in any locale: what a default C++ stream prints. */

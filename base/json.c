@@ -1,36 +1,41 @@
 #include "base/json.h"
 
-#include <math.h>
+#include <locale.h>
 #include <stdlib.h>
 #include <string.h>
 
 typedef struct {
     cd_arena *arena;
-    const char *p, *beg, *end;
+    const char *beg, *end;
     cdmpp_err *err;
+    cdmpp_status st;
     int depth;
 } parser;
 
-static cdmpp_status value(parser *ps, cd_json *v);
+/* Every function below takes the place it starts at and returns the place behind
+ * what it read, or NULL with ps->st set. A place passed in a register is what
+ * makes this fast: a member of ps would be reloaded after each byte. */
+static const char *value(parser *ps, const char *p, cd_json *v);
 
-static cdmpp_status bad(parser *ps, const char *want) {
-    const long at = (long)(ps->p - ps->beg) + 1;
-    if (ps->p >= ps->end)
-        return CD_FAIL(ps->err, EPARSE, "column %ld: expected %s, found end of text", at, want);
-    const unsigned char c = (unsigned char)*ps->p;
-    if (c >= ' ' && c < 127) return CD_FAIL(ps->err, EPARSE, "column %ld: expected %s, found '%c'", at, want, c);
-    return CD_FAIL(ps->err, EPARSE, "column %ld: expected %s, found byte 0x%02x", at, want, c);
+static const char *bad(parser *ps, const char *p, const char *want) {
+    const long at = (long)(p - ps->beg) + 1;
+    if (p >= ps->end)
+        ps->st = CD_FAIL(ps->err, EPARSE, "column %ld: expected %s, found end of text", at, want);
+    else if (*p >= ' ' && *p < 127)
+        ps->st = CD_FAIL(ps->err, EPARSE, "column %ld: expected %s, found '%c'", at, want, *p);
+    else
+        ps->st = CD_FAIL(ps->err, EPARSE, "column %ld: expected %s, found byte 0x%02x", at, want, (unsigned char)*p);
+    return NULL;
 }
 
-static inline void skip_ws(parser *ps) {
-    while (ps->p < ps->end && (*ps->p == ' ' || *ps->p == '\n' || *ps->p == '\t' || *ps->p == '\r')) ps->p++;
+static const char *no_memory(parser *ps, size_t n) {
+    ps->st = CD_FAIL(ps->err, ENOMEM, "JSON: %zu bytes", n);
+    return NULL;
 }
 
-static inline bool eat(parser *ps, char c) {
-    skip_ws(ps);
-    if (ps->p == ps->end || *ps->p != c) return false;
-    ps->p++;
-    return true;
+static inline const char *skip_ws(const char *p, const char *end) {
+    while (p < end && (*p == ' ' || *p == '\n' || *p == '\t' || *p == '\r')) p++;
+    return p;
 }
 
 static int hex4(const char *p, const char *end, unsigned *out) {
@@ -57,39 +62,37 @@ static char *put_utf8(char *o, unsigned c) {
     return o;
 }
 
-/* The code point of a \u escape whose 'u' is at ps->p; a surrogate pair is
- * joined. Leaves ps->p behind the last digit. */
-static cdmpp_status code_point(parser *ps, unsigned *out) {
+/* The code point of a \u escape whose 'u' is at p; a surrogate pair is joined. */
+static const char *code_point(parser *ps, const char *p, unsigned *out) {
     unsigned c = 0, d = 0;
-    if (!hex4(ps->p + 1, ps->end, &c)) return bad(ps, "four hex digits after \\u");
-    ps->p += 5;
+    if (!hex4(p + 1, ps->end, &c)) return bad(ps, p, "four hex digits after \\u");
+    p += 5;
     if (c >= 0xD800 && c < 0xDC00) {
-        if (ps->end - ps->p < 6 || ps->p[0] != '\\' || ps->p[1] != 'u' || !hex4(ps->p + 2, ps->end, &d) ||
-            d < 0xDC00 || d > 0xDFFF)
-            return bad(ps, "the second half of a surrogate pair");
-        ps->p += 6;
+        if (ps->end - p < 6 || p[0] != '\\' || p[1] != 'u' || !hex4(p + 2, ps->end, &d) || d < 0xDC00 || d > 0xDFFF)
+            return bad(ps, p, "the second half of a surrogate pair");
+        p += 6;
         c = 0x10000 + ((c - 0xD800) << 10) + (d - 0xDC00);
     } else if (c >= 0xDC00 && c < 0xE000) {
-        return bad(ps, "no lone surrogate");
+        return bad(ps, p, "no lone surrogate");
     }
     *out = c;
-    return CDMPP_OK;
+    return p;
 }
 
-static cdmpp_status escape(parser *ps, char **o) {
+/* p is behind the backslash. */
+static const char *escape(parser *ps, const char *p, char **o) {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
-    if (ps->p == ps->end) return bad(ps, "an escape");
-    if (*ps->p == 'u') {
+    if (p == ps->end) return bad(ps, p, "an escape");
+    if (*p == 'u') {
         unsigned c = 0;
-        CD_TRY(code_point(ps, &c));
-        *o = put_utf8(*o, c);
-        return CDMPP_OK;
+        p = code_point(ps, p, &c);
+        if (p) *o = put_utf8(*o, c);
+        return p;
     }
-    const char *at = *ps->p ? strchr(from, *ps->p) : NULL;
-    if (!at) return bad(ps, "one of \"\\/bfnrtu after a backslash");
+    const char *at = *p ? strchr(from, *p) : NULL;
+    if (!at) return bad(ps, p, "one of \"\\/bfnrtu after a backslash");
     *(*o)++ = to[at - from];
-    ps->p++;
-    return CDMPP_OK;
+    return p + 1;
 }
 
 /* Length of the valid UTF-8 sequence at p, 0 if there is none. */
@@ -105,157 +108,197 @@ static int utf8_len(const unsigned char *p, const unsigned char *end) {
     return n;
 }
 
-/* The rest of a string that holds an escape: copied, since it shrinks. */
-static cdmpp_status string_escaped(parser *ps, const char *beg, cd_str *out) {
-    const char *close = ps->p;
-    while (close < ps->end && *close != '"') close += *close == '\\' && close + 1 < ps->end ? 2 : 1;
+/* Is any of 8 bytes '"', '\', a control character or above 127? A borrow can only
+ * come out of a byte that is one of them, so the answer is exact. */
+static inline bool any_special(const char *p) {
+    const uint64_t ones = 0x0101010101010101u;
+    uint64_t w;
+    memcpy(&w, p, 8);
+    const uint64_t quote = w ^ ones * '"', slash = w ^ ones * '\\';
+    return (w | (w - ones * ' ') | (quote - ones) | (slash - ones)) & ones << 7;
+}
+
+/* First byte that is not plain text of a string: '"', '\', a control character.
+ * Bytes above 127 are checked to be UTF-8; the first wrong one stops, too. */
+static const char *plain_run(const char *p, const char *end) {
+    for (;;) {
+        while (end - p >= 8 && !any_special(p)) p += 8;
+        while (p < end && (signed char)*p >= ' ' && *p != '"' && *p != '\\') p++;
+        if (p == end || (unsigned char)*p < 0x80) return p;
+        const int n = utf8_len((const unsigned char *)p, (const unsigned char *)end);
+        if (!n) return p;
+        p += n;
+    }
+}
+
+/* Why plain_run stopped at p if it was neither '"' nor '\'. */
+static const char *bad_in_string(parser *ps, const char *p) {
+    if (p == ps->end) return bad(ps, p, "'\"'");
+    return bad(ps, p, (unsigned char)*p < ' ' ? "no control character in a string" : "UTF-8");
+}
+
+/* A string whose first escape is at p: copied, since it shrinks. */
+static const char *string_escaped(parser *ps, const char *beg, const char *p, cd_str *out) {
+    const char *close = p;
+    while (close < ps->end && *close != '"') {
+        close += *close == '\\' ? 2 : 1;
+        close = close < ps->end ? plain_run(close, ps->end) : ps->end;
+    }
     char *buf = cd_arena_alloc(ps->arena, (size_t)(close - beg) + 1, 1), *o = buf;
-    if (!buf) return CD_FAIL(ps->err, ENOMEM, "string of %zu bytes", (size_t)(close - beg));
-    memcpy(buf, beg, (size_t)(ps->p - beg));
-    o += ps->p - beg;
-    while (ps->p < ps->end && *ps->p != '"') {
-        const unsigned char c = (unsigned char)*ps->p;
-        if (c < ' ') return bad(ps, "no control character in a string");
-        if (c == '\\') {
-            ps->p++;
-            CD_TRY(escape(ps, &o));
-            continue;
-        }
-        const int n = c < 0x80 ? 1 : utf8_len((const unsigned char *)ps->p, (const unsigned char *)ps->end);
-        if (!n) return bad(ps, "UTF-8");
-        memcpy(o, ps->p, (size_t)n);
-        o += n;
-        ps->p += n;
+    if (!buf) return no_memory(ps, (size_t)(close - beg));
+    const char *from = beg;
+    for (;;) {
+        memcpy(o, from, (size_t)(p - from));
+        o += p - from;
+        if (p == ps->end || *p != '\\') break;
+        from = escape(ps, p + 1, &o);
+        if (!from) return NULL;
+        p = plain_run(from, ps->end);
     }
-    if (ps->p == ps->end) return bad(ps, "'\"'");
-    ps->p++;
+    if (p == ps->end || *p != '"') return bad_in_string(ps, p);
     *out = (cd_str){buf, (size_t)(o - buf)};
-    return CDMPP_OK;
+    return p + 1;
 }
 
-static cdmpp_status string(parser *ps, cd_str *out) {
-    if (!eat(ps, '"')) return bad(ps, "a string");
-    const char *beg = ps->p;
-    while (ps->p < ps->end) {
-        const unsigned char c = (unsigned char)*ps->p;
-        if (c == '"') {
-            *out = (cd_str){beg, (size_t)(ps->p - beg)};
-            ps->p++;
-            return CDMPP_OK;
-        }
-        if (c == '\\') return string_escaped(ps, beg, out);
-        if (c < ' ') return bad(ps, "no control character in a string");
-        if (c < 0x80) { ps->p++; continue; }
-        const int n = utf8_len((const unsigned char *)ps->p, (const unsigned char *)ps->end);
-        if (!n) return bad(ps, "UTF-8");
-        ps->p += n;
-    }
-    return bad(ps, "'\"'");
+/* p is behind the opening quote. */
+static const char *string(parser *ps, const char *p, cd_str *out) {
+    const char *beg = p;
+    p = plain_run(p, ps->end);
+    if (p < ps->end && *p == '\\') return string_escaped(ps, beg, p, out);
+    if (p == ps->end || *p != '"') return bad_in_string(ps, p);
+    *out = (cd_str){beg, (size_t)(p - beg)};
+    return p + 1;
 }
 
-static inline bool digit(const parser *ps) { return ps->p < ps->end && *ps->p >= '0' && *ps->p <= '9'; }
+static inline bool digit(const char *p, const char *end) { return p < end && *p >= '0' && *p <= '9'; }
 
-static cdmpp_status real(parser *ps, const char *beg, cd_json *v) {
+/* strtod on a copy; it wants the locale's decimal point and a final NUL. */
+static const char *real_slowly(parser *ps, const char *beg, const char *p, cd_json *v) {
     char buf[512];
-    const size_t n = (size_t)(ps->p - beg);
-    if (n >= sizeof buf) return bad(ps, "a number of at most 511 characters");
-    memcpy(buf, beg, n);
-    buf[n] = '\0';
-    v->kind = CD_JSON_REAL;
+    const char *point = localeconv()->decimal_point, *dot = memchr(beg, '.', (size_t)(p - beg));
+    const size_t n = (size_t)(p - beg), n_point = dot ? strlen(point) : 0, before = dot ? (size_t)(dot - beg) : n;
+    if (n + n_point >= sizeof buf) return bad(ps, beg, "a number of at most 500 characters");
+    memcpy(buf, beg, before);
+    memcpy(buf + before, point, n_point);
+    if (dot) memcpy(buf + before + n_point, dot + 1, n - before - 1);
+    buf[dot ? n + n_point - 1 : n] = '\0';
     v->u.f = strtod(buf, NULL);
-    return CDMPP_OK;
+    return p;
 }
 
-static cdmpp_status number(parser *ps, cd_json *v) {
-    const char *beg = ps->p;
-    const bool neg = *ps->p == '-';
-    if (neg) ps->p++;
-    if (!digit(ps)) return bad(ps, "a value");
+/* A number with fraction or exponent, or too long for an integer; p is behind the
+ * n digits of its whole part, whose value (modulo 2^64) is m. */
+static const char *real(parser *ps, const char *beg, const char *p, uint64_t m, size_t n, cd_json *v) {
+    static const double ten[] = {1e0,  1e1,  1e2,  1e3,  1e4,  1e5,  1e6,  1e7,  1e8,  1e9,  1e10, 1e11,
+                                 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19, 1e20, 1e21, 1e22};
+    int e = 0, scale = 0;
+    if (p < ps->end && *p == '.') {
+        const char *first = ++p;
+        if (!digit(p, ps->end)) return bad(ps, p, "a digit");
+        for (; digit(p, ps->end); p++) m = m * 10 + (uint64_t)(*p - '0');
+        n += (size_t)(p - first);
+        scale = p - first < 1000 ? (int)(p - first) : 1000;
+    }
+    if (p < ps->end && (*p == 'e' || *p == 'E')) {
+        const bool minus = ++p < ps->end && *p == '-';
+        if (minus || (p < ps->end && *p == '+')) p++;
+        if (!digit(p, ps->end)) return bad(ps, p, "a digit");
+        for (; digit(p, ps->end); p++) e = e < 10000 ? e * 10 + (*p - '0') : e;
+        if (minus) e = -e;
+    }
+    e -= scale;
+    v->kind = CD_JSON_REAL;
+    /* Both factors exact in a double: one rounding, so the result is the nearest. */
+    if (n > 19 || m > (uint64_t)1 << 53 || e < -22 || e > 22) return real_slowly(ps, beg, p, v);
+    const double f = e < 0 ? (double)m / ten[-e] : (double)m * ten[e];
+    v->u.f = *beg == '-' ? -f : f;
+    return p;
+}
+
+static const char *number(parser *ps, const char *p, cd_json *v) {
+    const char *const beg = p, *const end = ps->end;
+    const bool neg = *p == '-';
+    const char *first = p += neg;
     uint64_t m = 0;
-    const char *first = ps->p;
-    for (; digit(ps); ps->p++) m = m * 10 + (uint64_t)(*ps->p - '0');
-    const size_t n = (size_t)(ps->p - first);
-    if (n > 1 && *first == '0') return bad(ps, "no leading zero");
-    bool whole = n <= 18; /* 10^18 < 2^63 */
-    if (ps->p < ps->end && *ps->p == '.') {
-        whole = false;
-        ps->p++;
-        if (!digit(ps)) return bad(ps, "a digit");
-        while (digit(ps)) ps->p++;
-    }
-    if (ps->p < ps->end && (*ps->p == 'e' || *ps->p == 'E')) {
-        whole = false;
-        ps->p++;
-        if (ps->p < ps->end && (*ps->p == '+' || *ps->p == '-')) ps->p++;
-        if (!digit(ps)) return bad(ps, "a digit");
-        while (digit(ps)) ps->p++;
-    }
-    if (!whole) return real(ps, beg, v);
+    for (; digit(p, end); p++) m = m * 10 + (uint64_t)(*p - '0');
+    const size_t n = (size_t)(p - first);
+    if (!n) return bad(ps, p, "a value");
+    if (n > 1 && *first == '0') return bad(ps, p, "no leading zero");
+    if ((p < end && (*p == '.' || *p == 'e' || *p == 'E')) || n > 19 || m > INT64_MAX) return real(ps, beg, p, m, n, v);
     v->kind = CD_JSON_INT;
     v->u.i = neg ? -(int64_t)m : (int64_t)m;
-    return CDMPP_OK;
+    return p;
+}
+
+/* "key": of an object's member. */
+static const char *member_key(parser *ps, const char *p, cd_str *key) {
+    p = skip_ws(p, ps->end);
+    if (p == ps->end || *p != '"') return bad(ps, p, "a string");
+    p = string(ps, p + 1, key);
+    if (!p) return NULL;
+    p = skip_ws(p, ps->end);
+    return p < ps->end && *p == ':' ? p + 1 : bad(ps, p, "':'");
 }
 
 /* Comma-separated children up to `close`; an object's children carry keys. */
-static cdmpp_status children(parser *ps, cd_json *v, char close) {
-    ps->p++;
-    if (++ps->depth > CD_JSON_MAX_DEPTH)
-        return CD_FAIL(ps->err, EPARSE, "nested deeper than %d", CD_JSON_MAX_DEPTH);
+static const char *children(parser *ps, const char *p, cd_json *v, char close) {
     cd_json **tail = &v->u.child;
+    if (++ps->depth > CD_JSON_MAX_DEPTH) {
+        ps->st = CD_FAIL(ps->err, EPARSE, "nested deeper than %d", CD_JSON_MAX_DEPTH);
+        return NULL;
+    }
     *tail = NULL;
-    if (!eat(ps, close)) {
-        do {
-            cd_json *c = cd_arena_alloc(ps->arena, 1, sizeof *c);
-            if (!c) return CD_FAIL(ps->err, ENOMEM, "JSON node");
-            c->n = 0;
-            c->next = NULL;
-            c->key = (cd_str){NULL, 0};
-            if (close == '}') {
-                CD_TRY(string(ps, &c->key));
-                if (!eat(ps, ':')) return bad(ps, "':'");
-            }
-            CD_TRY(value(ps, c));
-            *tail = c;
-            tail = &c->next;
-            v->n++;
-        } while (eat(ps, ','));
-        if (!eat(ps, close)) return bad(ps, close == '}' ? "',' or '}'" : "',' or ']'");
+    p = skip_ws(p + 1, ps->end);
+    for (bool more = p == ps->end || *p != close; more; p++) {
+        cd_json *c = cd_arena_alloc(ps->arena, 1, sizeof *c);
+        if (!c) return no_memory(ps, sizeof *c);
+        c->n = 0;
+        c->next = NULL;
+        c->key = (cd_str){NULL, 0};
+        if (close == '}' && !(p = member_key(ps, p, &c->key))) return NULL;
+        if (!(p = value(ps, p, c))) return NULL;
+        *tail = c;
+        tail = &c->next;
+        v->n++;
+        p = skip_ws(p, ps->end);
+        if (p == ps->end || (*p != ',' && *p != close)) return bad(ps, p, close == '}' ? "',' or '}'" : "',' or ']'");
+        more = *p == ',';
+        if (!more) break;
     }
     ps->depth--;
-    return CDMPP_OK;
+    return p + 1;
 }
 
-static bool literal(parser *ps, const char *word) {
+static const char *literal(parser *ps, const char *p, const char *word) {
     const size_t n = strlen(word);
-    if ((size_t)(ps->end - ps->p) < n || memcmp(ps->p, word, n) != 0) return false;
-    ps->p += n;
-    return true;
+    if ((size_t)(ps->end - p) < n || memcmp(p, word, n) != 0) return bad(ps, p, "a value");
+    return p + n;
 }
 
-static cdmpp_status value(parser *ps, cd_json *v) {
-    skip_ws(ps);
-    if (ps->p == ps->end) return bad(ps, "a value");
-    switch (*ps->p) {
-    case '{': v->kind = CD_JSON_OBJ; return children(ps, v, '}');
-    case '[': v->kind = CD_JSON_ARR; return children(ps, v, ']');
-    case '"': v->kind = CD_JSON_STR; return string(ps, &v->u.s);
-    case 'n': v->kind = CD_JSON_NULL; if (literal(ps, "null")) return CDMPP_OK; break;
-    case 't': v->kind = CD_JSON_BOOL; v->u.i = 1; if (literal(ps, "true")) return CDMPP_OK; break;
-    case 'f': v->kind = CD_JSON_BOOL; v->u.i = 0; if (literal(ps, "false")) return CDMPP_OK; break;
-    default: return number(ps, v);
+static const char *value(parser *ps, const char *p, cd_json *v) {
+    p = skip_ws(p, ps->end);
+    if (p == ps->end) return bad(ps, p, "a value");
+    switch (*p) {
+    case '{': v->kind = CD_JSON_OBJ; return children(ps, p, v, '}');
+    case '[': v->kind = CD_JSON_ARR; return children(ps, p, v, ']');
+    case '"': v->kind = CD_JSON_STR; return string(ps, p + 1, &v->u.s);
+    case 'n': v->kind = CD_JSON_NULL; v->u.i = 0; return literal(ps, p, "null");
+    case 't': v->kind = CD_JSON_BOOL; v->u.i = 1; return literal(ps, p, "true");
+    case 'f': v->kind = CD_JSON_BOOL; v->u.i = 0; return literal(ps, p, "false");
+    default: return number(ps, p, v);
     }
-    return bad(ps, "a value");
 }
 
 cdmpp_status cd_json_parse(cd_arena *a, const char *text, size_t len, const cd_json **out, cdmpp_err *err) {
-    parser ps = {a, text, text, text + len, err, 0};
+    parser ps = {a, text, text + len, err, CDMPP_OK, 0};
     cd_json *v = CD_NEW(a, cd_json);
     if (!v) return CD_FAIL(err, ENOMEM, "JSON node");
-    CD_TRY(value(&ps, v));
-    skip_ws(&ps);
-    if (ps.p != ps.end) return bad(&ps, "end of text");
-    *out = v;
-    return CDMPP_OK;
+    const char *p = value(&ps, text, v);
+    if (!p) return ps.st;
+    p = skip_ws(p, ps.end);
+    if (p != ps.end) bad(&ps, p, "end of text");
+    if (!ps.st) *out = v;
+    return ps.st;
 }
 
 const cd_json *cd_json_get(const cd_json *obj, const char *key) {

@@ -52,12 +52,14 @@ static cdmpp_status unknown_step(cd_str code, cdmpp_err *err) {
 static cdmpp_status step_kind(const cd_json *v, cd_step_kind *out, cdmpp_err *err) {
     cd_str code = {0};
     CD_TRY(cd_json_str(v, &code, err));
-    if (code.n >= 2 && code.n <= 4)
-        for (int k = 0; k < CD_STEP_COUNT; k++)
-            if (memcmp(code.p, step_tab[k].code, code.n) == 0 && !step_tab[k].code[code.n]) {
-                *out = (cd_step_kind)k;
-                return CDMPP_OK;
-            }
+    char key[4] = {0}; /* compared as one word */
+    if (code.n == 0 || code.n > sizeof key || !code.p[code.n - 1]) return unknown_step(code, err);
+    for (size_t i = 0; i < code.n; i++) key[i] = code.p[i];
+    for (int k = 0; k < CD_STEP_COUNT; k++)
+        if (memcmp(key, step_tab[k].code, sizeof key) == 0) {
+            *out = (cd_step_kind)k;
+            return CDMPP_OK;
+        }
     return unknown_step(code, err);
 }
 
@@ -69,7 +71,8 @@ static cdmpp_status read_list(cd_arena *a, const cd_json *v, char letter, cd_ste
     int32_t *list = cd_arena_alloc(a, v->n, sizeof *list);
     if (!list) return CD_FAIL(err, ENOMEM, "list of %u integers", v->n);
     for (uint32_t i = 0; i < v->n; i++, c = c->next) {
-        CD_TRY(cd_err_index(err, cd_json_int(c, lo, hi, &x, err), i));
+        if (c->kind == CD_JSON_INT && c->u.i >= lo && c->u.i <= hi) x = c->u.i; /* the hot path */
+        else CD_TRY(cd_err_index(err, cd_json_int(c, lo, hi, &x, err), i));
         list[i] = (int32_t)x;
     }
     out->list = list;

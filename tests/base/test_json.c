@@ -1,0 +1,293 @@
+#include "check.h"
+
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/json.h"
+
+/* Parse a text in a block of its own, so that the sanitizer sees one byte too many. */
+static cdmpp_status parse(cd_arena *a, const char *text, size_t len, const cd_json **out, cdmpp_err *err) {
+    char *own = cd_arena_alloc(a, len ? len : 1, 1);
+    memcpy(own, text, len);
+    return cd_json_parse(a, own, len, out, err);
+}
+
+static const char *const good[] = {
+    "0", "-0", "1", "-1", "9223372036854775807", "-9223372036854775807", "9223372036854775808", "1.5", "-1.5e3",
+    "1E5", "1e+5", "1e-5", "0.0", "0e0", "123456789012345678901234567890", "1e999", "-1e999", "1e-999", "null",
+    "true", "false", "\"\"", "\"a\"", "\"\\\"\\\\\\/\\b\\f\\n\\r\\t\"", "\"\\u0041\"", "\"\\u00e9\"", "\"\\u20AC\"",
+    "\"\\ud83d\\ude00\"", "\"\\u0000\"", "\"\xc3\xa9\"", "\"\xe2\x82\xac\"", "\"\xf0\x9f\x98\x80\"",
+    "\"\xef\xbf\xbf\"", "\"\xf4\x8f\xbf\xbf\"", "\"\x7f\"", "[]", "[1]", "[1,2]", "[[],[[]]]", "{}", "{\"a\":1}",
+    "{\"a\":1,\"a\":2}", "{\"\":{}}", " \t\r\n[ \t\r\n1 \t\r\n, \t\r\n2 \t\r\n] \t\r\n", "{ \"a\" : [ ] , \"b\" : null }"};
+
+static const struct {
+    const char *text;
+    int column;
+} bad[] = {
+    {"", 1}, {" ", 2}, {"nul", 1}, {"nulL", 1}, {"True", 1}, {"tru", 1}, {"NaN", 1}, {"nan", 1}, {"Infinity", 1},
+    {"-Infinity", 2}, {"+1", 1}, {".5", 1}, {"1.", 3}, {"1.e5", 3}, {"1e", 3}, {"1e+", 4}, {"-", 2}, {"--1", 2},
+    {"01", 3}, {"-01", 4}, {"00", 3}, {"0x10", 2}, {"1_000", 2}, {"1 2", 3}, {"[1 2]", 4}, {"[", 2}, {"]", 1},
+    {"[1", 3}, {"[1,", 4}, {"[1,]", 4}, {"[,1]", 2}, {"[,]", 2}, {"[1,,2]", 4}, {"[]]", 3}, {"[}", 2}, {"{", 2},
+    {"}", 1}, {"{\"a\"", 5}, {"{\"a\":", 6}, {"{\"a\":1", 7}, {"{\"a\":1,", 8}, {"{\"a\":1,}", 8}, {"{a:1}", 2},
+    {"{1:1}", 2}, {"{\"a\" 1}", 6}, {"{\"a\",1}", 5}, {"{\"a\":1]", 7}, {"[1}", 3}, {"\"", 2}, {"\"a", 3},
+    {"'a'", 1}, {"\"\\", 3}, {"\"\\a\"", 3}, {"\"\\x41\"", 3}, {"\"\\u\"", 3}, {"\"\\u12\"", 3}, {"\"\\u12g4\"", 3},
+    {"\"\\ud800\"", 8}, {"\"\\ud800\\u0041\"", 8}, {"\"\\udc00\"", 8}, {"\"\\ud800x\"", 8}, {"\"\t\"", 2},
+    {"\"a\nb\"", 3}, {"\"01234567\n\"", 10}, {"\"\x01\"", 2}, {"\"\x1f\"", 2}, {"\"\x80\"", 2}, {"\"\xbf\"", 2},
+    {"\"\xc0\x80\"", 2}, {"\"\xc1\xbf\"", 2}, {"\"\xc3\"", 2}, {"\"\xc3(\"", 2}, {"\"\xe0\x80\x80\"", 2},
+    {"\"\xe2\x82\"", 2}, {"\"\xed\xa0\x80\"", 2}, {"\"\xf0\x80\x80\x80\"", 2}, {"\"\xf4\x90\x80\x80\"", 2},
+    {"\"\xf5\x80\x80\x80\"", 2}, {"\"\xfe\"", 2}, {"\"\xff\"", 2}, {"\"\\n\xff\"", 4}, {"\xef\xbb\xbf[]", 1},
+    {"// c", 1}, {"[1] // c", 5}, {"/**/1", 1}, {"[1;2]", 3}, {"\f1", 1}, {"\v1", 1}, {"\xa0", 1}};
+
+static void what_must_parse(void **st) {
+    (void)st;
+    cd_arena a = {0};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        cdmpp_err err = {0};
+        const cd_json *v = NULL;
+        assert_ok(parse(&a, good[i], strlen(good[i]), &v, &err));
+        assert_non_null(v);
+        cd_arena_reset(&a);
+    }
+    cd_arena_free(&a);
+}
+
+static void what_must_not(void **st) {
+    (void)st;
+    cd_arena a = {0};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        cdmpp_err err = {0};
+        const cd_json *v = NULL;
+        if (parse(&a, bad[i].text, strlen(bad[i].text), &v, &err) != CDMPP_EPARSE) fail_msg("accepted: %s", bad[i].text);
+        int column = 0;
+        if (sscanf(err.msg, "column %d: expected ", &column) != 1 || column != bad[i].column)
+            fail_msg("%s: \"%s\", not column %d", bad[i].text, err.msg, bad[i].column);
+        assert_null(v);
+        cd_arena_reset(&a);
+    }
+    cd_arena_free(&a);
+}
+
+static void zero_byte_is_no_end(void **st) {
+    (void)st;
+    cd_arena a = {0};
+    cdmpp_err err = {0};
+    const cd_json *v = NULL;
+    assert_status(parse(&a, "1\0", 2, &v, &err), CDMPP_EPARSE);
+    assert_non_null(strstr(err.msg, "byte 0x00"));
+    assert_status(parse(&a, "\"\0\"", 3, &v, &err), CDMPP_EPARSE);
+    assert_status(parse(&a, "\"\\\0\"", 4, &v, &err), CDMPP_EPARSE);
+    cd_arena_free(&a);
+}
+
+static void depth(void **st) {
+    (void)st;
+    cd_arena a = {0};
+    cdmpp_err err = {0};
+    const cd_json *v = NULL;
+    char text[100000];
+    memset(text, '[', CD_JSON_MAX_DEPTH);
+    memset(text + CD_JSON_MAX_DEPTH, ']', CD_JSON_MAX_DEPTH);
+    assert_ok(parse(&a, text, 2 * CD_JSON_MAX_DEPTH, &v, &err));
+    memset(text, '[', sizeof text);
+    assert_status(parse(&a, text, sizeof text, &v, &err), CDMPP_EPARSE);
+    assert_non_null(strstr(err.msg, "deeper than 128"));
+    for (size_t i = 0; i + 5 <= sizeof text; i += 5) memcpy(text + i, "{\"\":", 4), text[i + 4] = ' ';
+    assert_status(parse(&a, text, sizeof text, &v, &err), CDMPP_EPARSE);
+    /* siblings are not depth */
+    char *p = text;
+    *p++ = '[';
+    for (int i = 0; i < 1000; i++) p += sprintf(p, "%s[[]]", i ? "," : "");
+    *p++ = ']';
+    assert_ok(parse(&a, text, (size_t)(p - text), &v, &err));
+    assert_int_equal(v->n, 1000);
+    cd_arena_free(&a);
+}
+
+static void tree(void **st) {
+    (void)st;
+    static const char text[] = "{\"a\": [1, -2.5, \"x\"], \"b\\u0063\": {\"k\": true}, \"n\": null}";
+    cd_arena a = {0};
+    cdmpp_err err = {0};
+    const cd_json *v = NULL, *c;
+    assert_ok(parse(&a, text, sizeof text - 1, &v, &err));
+    assert_int_equal(v->kind, CD_JSON_OBJ);
+    assert_int_equal(v->n, 3);
+    c = cd_json_get(v, "a");
+    assert_int_equal(c->n, 3);
+    c = c->u.child;
+    assert_true(c->kind == CD_JSON_INT && c->u.i == 1 && c->key.n == 0);
+    c = c->next;
+    assert_true(c->kind == CD_JSON_REAL && c->u.f == -2.5);
+    c = c->next;
+    assert_true(c->kind == CD_JSON_STR && cd_str_is(c->u.s, "x") && !c->next);
+    c = cd_json_get(cd_json_get(v, "bc"), "k");
+    assert_true(c->kind == CD_JSON_BOOL && c->u.i == 1);
+    assert_int_equal(cd_json_get(v, "n")->kind, CD_JSON_NULL);
+    assert_null(cd_json_get(v, "z"));
+    assert_null(cd_json_get(cd_json_get(v, "a"), "a"));
+    assert_null(cd_json_get(NULL, "a"));
+    cd_arena_free(&a);
+}
+
+static void escapes(void **st) {
+    (void)st;
+    static const char text[] = "\"01234567\\\"\\\\\\/\\b\\f\\n\\r\\t|\\u0041\\u00e9\\u20ac\\ud83d\\ude00\xc3\xa9\\u0000.\"";
+    static const char want[] = "01234567\"\\/\b\f\n\r\t|A\xc3\xa9\xe2\x82\xac\xf0\x9f\x98\x80\xc3\xa9\0.";
+    cd_arena a = {0};
+    cdmpp_err err = {0};
+    const cd_json *v = NULL;
+    assert_ok(parse(&a, text, sizeof text - 1, &v, &err));
+    assert_int_equal(v->u.s.n, sizeof want - 1);
+    assert_memory_equal(v->u.s.p, want, sizeof want - 1);
+    cd_arena_free(&a);
+}
+
+/* A special byte at every place of the 8-byte steps is found. */
+static void special_bytes_at_every_place(void **st) {
+    (void)st;
+    cd_arena a = {0};
+    for (int c = 0; c < 256; c++)
+        for (size_t at = 0; at < 20; at++) {
+            cdmpp_err err = {0};
+            const cd_json *v = NULL;
+            char text[24] = "\"bbbbbbbbbbbbbbbbbbbb\"";
+            text[1 + at] = (char)c;
+            const cdmpp_status want = c >= ' ' && c < 128 && c != '"' && c != '\\' ? CDMPP_OK : CDMPP_EPARSE;
+            /* a backslash before 'b' is an escape, before the last '"' it is not */
+            if (c == '\\' && at < 19) continue;
+            assert_status(parse(&a, text, 22, &v, &err), want);
+            if (!want) assert_int_equal(v->u.s.n, 20);
+            cd_arena_reset(&a);
+        }
+    cd_arena_free(&a);
+}
+
+/* Whatever the length of its digits, a real is the nearest double, as strtod's. */
+static void reals_are_nearest(void **st) {
+    (void)st;
+    cd_arena a = {0};
+    unsigned x = 7;
+    for (int i = 0; i < 200000; i++) {
+        char text[64], *p = text;
+        x = x * 1664525 + 1013904223;
+        const int whole = 1 + (int)(x >> 28) % 9, frac = (int)(x >> 20) % 17, e = (int)(x >> 8) % 50 - 25;
+        if (x & 1) *p++ = '-';
+        for (int k = 0; k < whole; k++) *p++ = (char)((k == 0 ? '1' : '0') + (x = x * 1664525 + 1013904223, x >> 24) % 9);
+        *p++ = '.';
+        for (int k = 0; k <= frac; k++) *p++ = (char)('0' + (x = x * 1664525 + 1013904223, x >> 24) % 10);
+        p += sprintf(p, "e%d", e);
+        cdmpp_err err = {0};
+        const cd_json *v = NULL;
+        assert_ok(cd_json_parse(&a, text, (size_t)(p - text), &v, &err));
+        const double want = strtod(text, NULL);
+        if (memcmp(&v->u.f, &want, sizeof want) != 0) fail_msg("%s: %.17g, not %.17g", text, v->u.f, want);
+        cd_arena_reset(&a);
+    }
+    cd_arena_free(&a);
+}
+
+static void numbers(void **st) {
+    (void)st;
+    static const struct {
+        const char *text;
+        cd_json_kind kind;
+        int64_t i;
+        double f;
+    } t[] = {{"9223372036854775807", CD_JSON_INT, INT64_MAX, 0},
+             {"-9223372036854775807", CD_JSON_INT, -INT64_MAX, 0},
+             {"9223372036854775808", CD_JSON_REAL, 0, 9223372036854775808.0},
+             {"99999999999999999999", CD_JSON_REAL, 0, 1e20},
+             {"18446744073709551617", CD_JSON_REAL, 0, 18446744073709551616.0},
+             {"-0", CD_JSON_INT, 0, 0},
+             {"0.1", CD_JSON_REAL, 0, 0.1},
+             {"5e-324", CD_JSON_REAL, 0, 5e-324},
+             {"1.7976931348623157e308", CD_JSON_REAL, 0, 1.7976931348623157e308},
+             {"1e99999999999", CD_JSON_REAL, 0, (double)INFINITY},
+             {"-1e999", CD_JSON_REAL, 0, -(double)INFINITY},
+             {"1e-99999999999", CD_JSON_REAL, 0, 0},
+             {"0.000000000000000000000000000001", CD_JSON_REAL, 0, 1e-30},
+             {"9007199254740993.0", CD_JSON_REAL, 0, 9007199254740992.0}};
+    cd_arena a = {0};
+    for (size_t k = 0; k < sizeof t / sizeof *t; k++) {
+        cdmpp_err err = {0};
+        const cd_json *v = NULL;
+        assert_ok(parse(&a, t[k].text, strlen(t[k].text), &v, &err));
+        assert_int_equal(v->kind, t[k].kind);
+        if (t[k].kind == CD_JSON_INT) assert_true(v->u.i == t[k].i);
+        else assert_true(v->u.f == t[k].f);
+    }
+    char *big = cd_arena_alloc(&a, 1000, 1);
+    cdmpp_err err = {0};
+    const cd_json *v = NULL;
+    memset(big, '1', 1000);
+    assert_ok(cd_json_parse(&a, big, 300, &v, &err));
+    assert_status(cd_json_parse(&a, big, 1000, &v, &err), CDMPP_EPARSE);
+    cd_arena_free(&a);
+}
+
+/* A locale with another decimal point changes nothing; skipped where none is installed. */
+static void other_locale(void **st) {
+    (void)st;
+    static const char *const name[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "de_DE"};
+    cd_arena a = {0};
+    cdmpp_err err = {0};
+    const cd_json *v = NULL;
+    size_t k = 0;
+    while (k < 4 && !setlocale(LC_NUMERIC, name[k])) k++;
+    if (k == 4) skip();
+    assert_ok(parse(&a, "1.25e-30", 8, &v, &err));
+    setlocale(LC_NUMERIC, "C");
+    assert_true(v->u.f == 1.25e-30);
+    cd_arena_free(&a);
+}
+
+static void typed_reads(void **st) {
+    (void)st;
+    cd_arena a = {0};
+    cdmpp_err err = {0};
+    const cd_json *v = NULL, *c = NULL;
+    int64_t i = 0;
+    double f = 0;
+    cd_str s = {0};
+    assert_ok(parse(&a, "[7, 2.5, \"x\", null]", 19, &v, &err));
+    const cd_json *seven = v->u.child, *half = seven->next, *x = half->next, *null = x->next;
+    assert_ok(cd_json_int(seven, 7, 7, &i, &err));
+    assert_int_equal(i, 7);
+    assert_status(cd_json_int(seven, 8, 9, &i, &err), CDMPP_ERANGE);
+    assert_string_equal(err.msg, "7 is outside [8, 9]");
+    assert_status(cd_json_int(half, 0, 9, &i, &err), CDMPP_ESCHEMA);
+    assert_string_equal(err.msg, "expected an integer, found number");
+    assert_status(cd_json_int(NULL, 0, 9, &i, &err), CDMPP_ESCHEMA);
+    assert_string_equal(err.msg, "expected an integer, found nothing");
+    assert_ok(cd_json_real(seven, &f, &err));
+    assert_true(f == 7);
+    assert_ok(cd_json_real(half, &f, &err));
+    assert_true(f == 2.5);
+    assert_status(cd_json_real(null, &f, &err), CDMPP_ESCHEMA);
+    assert_ok(cd_json_str(x, &s, &err));
+    assert_true(cd_str_is(s, "x"));
+    assert_status(cd_json_str(seven, &s, &err), CDMPP_ESCHEMA);
+    assert_ok(cd_json_arr(v, 4, &c, &err));
+    assert_ptr_equal(c, seven);
+    assert_status(cd_json_arr(v, 5, &c, &err), CDMPP_ESCHEMA);
+    assert_status(cd_json_arr(x, 0, &c, &err), CDMPP_ESCHEMA);
+    assert_string_equal(cd_str_dup(&a, s), "x");
+    assert_true(cd_str_eq((cd_str){NULL, 0}, (cd_str){"", 0}));
+    assert_false(cd_str_eq(s, (cd_str){"y", 1}));
+    assert_false(cd_str_is(s, "xy"));
+    cd_arena_free(&a);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_must_parse), cmocka_unit_test(what_must_not),
+        cmocka_unit_test(zero_byte_is_no_end), cmocka_unit_test(depth),
+        cmocka_unit_test(tree), cmocka_unit_test(escapes),
+        cmocka_unit_test(special_bytes_at_every_place), cmocka_unit_test(reals_are_nearest),
+        cmocka_unit_test(numbers), cmocka_unit_test(other_locale),
+        cmocka_unit_test(typed_reads),
+    };
+    return cmocka_run_group_tests_name("json", tests, NULL, NULL);
+}
