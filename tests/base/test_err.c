@@ -1,0 +1,90 @@
+#include "check.h"
+
+#include <string.h>
+
+#include "base/err.h"
+
+static cdmpp_status raise(cdmpp_err *err) { return CD_FAIL(err, ERANGE, "%d is too much", 7); }
+
+static cdmpp_status forward(cdmpp_err *err) {
+    CD_TRY(raise(err));
+    return CDMPP_OK;
+}
+
+static void format(void **st) {
+    (void)st;
+    cdmpp_err err = {0};
+    char buf[600];
+    assert_int_equal(forward(&err), CDMPP_ERANGE);
+    assert_string_equal(cdmpp_err_format(&err, buf, sizeof buf), "7 is too much [ERANGE]");
+    assert_int_equal(err.code, CDMPP_ERANGE);
+    assert_non_null(strstr(err.src, "test_err.c"));
+    assert_true(err.src_line > 0);
+    assert_int_equal(cd_err_index(&err, CDMPP_ERANGE, 3), CDMPP_ERANGE);
+    cd_err_index(&err, CDMPP_ERANGE, 1);
+    cd_err_key(&err, CDMPP_ERANGE, "i");
+    cd_err_key(&err, CDMPP_ERANGE, "task");
+    cd_err_index(&err, CDMPP_ERANGE, 0);
+    assert_string_equal(err.key, "[0].task.i[1][3]");
+    cd_err_at(&err, CDMPP_ERANGE, "f.json", 12);
+    assert_string_equal(cdmpp_err_format(&err, buf, sizeof buf), "f.json:12: [0].task.i[1][3]: 7 is too much [ERANGE]");
+    cd_err_at(&err, CDMPP_ERANGE, "outer", 99); /* the innermost place wins */
+    assert_string_equal(err.path, "f.json");
+    assert_int_equal(err.line, 12);
+}
+
+static void success_changes_nothing(void **st) {
+    (void)st;
+    cdmpp_err err = {0};
+    assert_int_equal(cd_err_key(&err, CDMPP_OK, "a"), CDMPP_OK);
+    assert_int_equal(cd_err_index(&err, CDMPP_OK, 1), CDMPP_OK);
+    assert_int_equal(cd_err_at(&err, CDMPP_OK, "f", 1), CDMPP_OK);
+    assert_string_equal(err.key, "");
+    assert_string_equal(err.path, "");
+    assert_int_equal(forward(NULL), CDMPP_ERANGE);
+    assert_int_equal(cd_err_at(NULL, CDMPP_EIO, "f", 1), CDMPP_EIO);
+}
+
+static void long_parts_fit(void **st) {
+    (void)st;
+    cdmpp_err err = {0};
+    char big[400], buf[64];
+    memset(big, 'x', sizeof big - 1);
+    big[sizeof big - 1] = '\0';
+    memcpy(big + sizeof big - 8, "/f.json", 7);
+    (void)CD_FAIL(&err, EIO, "%s", big);
+    assert_int_equal(strlen(err.msg), sizeof err.msg - 1);
+    cd_err_add_place(&err, big, 1);
+    assert_int_equal(strlen(err.path), sizeof err.path - 1);
+    assert_string_equal(err.path + sizeof err.path - 8, "/f.json"); /* the tail says more */
+    cd_err_add_key(&err, "inner");
+    cd_err_add_key(&err, big); /* does not fit: the inner part stays */
+    assert_string_equal(err.key, "inner");
+    for (int i = 0; i < 50; i++) cd_err_add_index(&err, 123456789);
+    assert_true(strlen(err.key) < sizeof err.key);
+    assert_int_equal(strlen(cdmpp_err_format(&err, buf, sizeof buf)), sizeof buf - 1);
+}
+
+static void every_status_has_a_name(void **st) {
+    (void)st;
+    for (int k = 0; k < CDMPP_STATUS_COUNT; k++) {
+        cdmpp_err err = {.code = (cdmpp_status)k};
+        char buf[200];
+        assert_true(strlen(cdmpp_status_name((cdmpp_status)k)) >= 2);
+        assert_int_equal(cdmpp_exit_code((cdmpp_status)k) == 0, k == CDMPP_OK);
+        assert_non_null(strstr(cdmpp_err_format(&err, buf, sizeof buf), cdmpp_status_name((cdmpp_status)k)));
+    }
+    assert_int_equal(cdmpp_exit_code(CDMPP_EPARSE), 4);
+    assert_int_equal(cdmpp_exit_code(CDMPP_STATUS_COUNT), 1);
+    assert_string_equal(cdmpp_status_name(CDMPP_STATUS_COUNT), "?");
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(format),
+        cmocka_unit_test(success_changes_nothing),
+        cmocka_unit_test(long_parts_fit),
+        cmocka_unit_test(every_status_has_a_name),
+    };
+    return cmocka_run_group_tests_name("err", tests, NULL, NULL);
+}

@@ -1,0 +1,64 @@
+#include "check.h"
+
+#include <stdint.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "base/mem.h"
+
+static void sizes(void **st) {
+    (void)st;
+    unsigned char *p = cd_malloc(0);
+    assert_non_null(p);
+    cd_free(p);
+    cd_free(NULL);
+    assert_null(cd_calloc(SIZE_MAX / 2, 3));
+    p = cd_calloc(10, 10);
+    for (int i = 0; i < 100; i++) assert_int_equal(p[i], 0);
+    memset(p, 7, 100);
+    p = cd_realloc(p, 100, 1000);
+    for (int i = 0; i < 100; i++) assert_int_equal(p[i], 7);
+    p = cd_realloc(p, 100, 10);
+    assert_int_equal(p[9], 7);
+    cd_free(p);
+    cd_free(cd_realloc(NULL, 0, 10));
+}
+
+/* Let every single allocation fail in turn: an error each time, nothing lost. */
+static void failing_at_every_allocation(void **st) {
+    (void)st;
+#ifdef CD_FAULT
+    static const char text[] = "{\"a\": [1, 2.5, \"x\\ny\"], \"b\": {\"c\": null}}";
+    const long before = cd_mem_live();
+    cdmpp_status rc = CDMPP_ENOMEM;
+    int k = 0;
+    for (; rc == CDMPP_ENOMEM && k < 1000; k++) {
+        cd_arena a = {0};
+        cd_buf b = {0};
+        const cd_json *v = NULL;
+        cdmpp_err err = {0};
+        cd_mem_fail_at(k);
+        rc = cd_json_parse(&a, text, sizeof text - 1, &v, &err);
+        for (int i = 0; i < 100; i++) cd_buf_puts(&b, "0123456789");
+        if (b.oom) rc = CDMPP_ENOMEM;
+        else assert_int_equal(b.n, 1000);
+        cd_mem_fail_at(-1);
+        cd_buf_free(&b);
+        cd_arena_free(&a);
+        assert_int_equal(cd_mem_live(), before);
+    }
+    assert_int_equal(rc, CDMPP_OK);
+    assert_true(k > 3);
+#else
+    skip();
+#endif
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(sizes),
+        cmocka_unit_test(failing_at_every_allocation),
+    };
+    return cmocka_run_group_tests_name("mem", tests, NULL, NULL);
+}
