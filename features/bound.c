@@ -224,6 +224,7 @@ cdmpp_status cd_sched_infer_bound(cd_sched *s, cdmpp_err *err) {
         iv->r_min = cd_ana_simplify(f.shared, iv->r_min);
         iv->r_ext = cd_mk_cast(&s->pool, iv->var->type, cd_ana_simplify(f.shared, iv->r_ext));
     }
+    s->inferred = true;
     return check_memory(s, err);
 }
 
@@ -294,30 +295,54 @@ static void check_root(checker *c, const cd_iv *iv) {
     if (x.hi == CD_SET_INF || !cd_ana_prove(c->a, BIN(LT, x.hi, iv->extent))) emit(c, BIN(LT, v, iv->extent));
 }
 
-/* Every iterator with a range, as variable -> interval, and bound in `a`. */
-static bool known_ranges(checker *c) {
-    cd_sched *s = c->s;
-    cd_set_var *dom = cd_arena_alloc(&s->arena, (size_t)s->n_iv, sizeof *dom);
-    if (!dom) return false;
-    uint32_t n = 0;
-    for (int32_t k = 0; k < s->n_iv; k++) {
-        const cd_iv *iv = &s->iv[k];
+/* Every range: bound in an analyzer and as intervals by variable number. */
+struct cd_known {
+    cd_ana *a;
+    cd_set_env env;
+};
+
+static struct cd_known *known_ranges(cd_sched *s) {
+    struct cd_known *k = CD_NEW(&s->arena, struct cd_known);
+    cd_set *set = CD_NEWN(&s->arena, cd_set, s->pool.n_var);
+    if (!k || !set || !(k->a = cd_ana_new(s->simp))) return NULL;
+    k->env = (cd_set_env){.by_var = set, .n_var = s->pool.n_var, .ana = k->a, .fresh = cd_simp_fresh(s->simp), .pool = &s->pool};
+    for (int32_t i = 0; i < s->n_iv; i++) {
+        const cd_iv *iv = &s->iv[i];
         if (!iv->r_ext) continue;
-        dom[n++] = (cd_set_var){iv->var, cd_set_range(&s->pool, iv->r_min, iv->r_ext)};
-        cd_ana_bind(c->a, iv->var, iv->r_min, iv->r_ext);
+        k->env.n++;
+        set[iv->var->u.i] = cd_set_range(&s->pool, iv->r_min, iv->r_ext);
+        cd_ana_bind(k->a, iv->var, iv->r_min, iv->r_ext);
     }
-    c->env = (cd_set_env){.dom = dom, .n = n, .ana = c->a, .fresh = cd_simp_fresh(s->simp), .pool = &s->pool};
+    return k;
+}
+
+/* Nothing to check: no split runs over and every root keeps its declared domain. */
+static bool trivially_inside(const checker *c, bool skip_domain) {
+    const cd_sched *s = c->s;
+    for (uint32_t i = 0; i < c->st->all.n; i++)
+        if (s->iv[c->st->all.p[i]].mask) return false;
+    const cd_sop *op = cd_stage_op(c->s, c->st);
+    for (uint32_t i = 0; i < op->n_axis + op->n_raxis && !skip_domain; i++) {
+        const cd_iv *iv = &s->iv[i < op->n_axis ? op->axis[i] : op->raxis[i - op->n_axis]];
+        if (!iv->dead && iv->r_ext && (iv->min != iv->r_min || iv->extent != iv->r_ext)) return false;
+    }
     return true;
 }
 
 void cd_bound_check(cd_sched *s, cd_stage *st, bool skip_domain, cd_preds *out) {
-    checker c = {.s = s, .st = st, .a = cd_ana_new(s->simp), .out = out};
+    checker c = {.s = s, .st = st, .a = cd_simp_fresh(s->simp), .out = out};
     out->n = 0;
-    if (!c.a || !known_ranges(&c)) {
+    mark_needs(&c);
+    if (trivially_inside(&c, skip_domain)) return;
+    /* The final ranges serve all stages; rfactor's are of the moment. */
+    struct cd_known *k = s->known ? s->known : known_ranges(s);
+    if (!k) {
         s->oom = true;
         return;
     }
-    mark_needs(&c);
+    if (s->inferred) s->known = k;
+    c.a = k->a;
+    c.env = k->env;
     for (uint32_t i = 0; i < st->all.n; i++) {
         const cd_iv *iv = &s->iv[st->all.p[i]];
         if (!iv->dead && iv->mask && iv->val && iv->r_ext)

@@ -67,7 +67,11 @@ cdmpp_status cd_pool_init(cd_pool *p, const cd_pool *base, cdmpp_err *err) {
     *p = (cd_pool){0};
     p->cap = SLOT_MIN;
     p->slot = cd_calloc(p->cap, sizeof *p->slot);
-    if (!p->slot) return CD_FAIL(err, ENOMEM, "expression pool");
+    p->small = cd_calloc(CD_POOL_SMALL, sizeof *p->small);
+    if (!p->slot || !p->small) {
+        cd_pool_free(p);
+        return CD_FAIL(err, ENOMEM, "expression pool");
+    }
     cd_pool_reset(p, base);
     return CDMPP_OK;
 }
@@ -81,6 +85,7 @@ void cd_pool_reset(cd_pool *p, const cd_pool *base) {
     p->n_var = base ? base->n_var : 0;
     if (++p->epoch == 0) { /* wrapped: old stamps would look fresh */
         memset(p->slot, 0, p->cap * sizeof *p->slot);
+        memset(p->small, 0, CD_POOL_SMALL * sizeof *p->small);
         p->epoch = 1;
     }
 }
@@ -89,6 +94,7 @@ void cd_pool_freeze(cd_pool *p) { p->frozen = true; }
 
 void cd_pool_free(cd_pool *p) {
     cd_free(p->slot);
+    cd_free(p->small);
     cd_arena_free(&p->arena);
     *p = (cd_pool){0};
 }
@@ -151,12 +157,11 @@ static bool grow(cd_pool *p) {
         uint32_t k = p->slot[i].hash & (cap - 1);
         while (slot[k].stamp) k = (k + 1) & (cap - 1);
         slot[k] = p->slot[i];
-        slot[k].stamp = 1;
+        slot[k].stamp = p->epoch;
     }
     cd_free(p->slot);
     p->slot = slot;
     p->cap = cap;
-    p->epoch = 1;
     return true;
 }
 
@@ -184,9 +189,7 @@ static const cd_expr *no_memory(cd_pool *p) {
 /* The interned node equal to (*e, a). `e` is a header without operands. */
 static const cd_expr *intern(cd_pool *p, cd_expr *e, const cd_expr *const *a) {
     bool in_base = p->base != NULL;
-    for (uint32_t i = 0; i < e->n; i++) {
-        in_base = in_base && a[i]->id < p->base->n;
-    }
+    for (uint32_t i = 0; i < e->n; i++) in_base = in_base && a[i]->id < p->base->n;
     e->hash = hash_of(e, a);
     uint32_t at;
     const cd_expr *x = in_base ? lookup(p->base, e, a, &at) : NULL;
@@ -219,9 +222,16 @@ static int64_t wrap(cd_dtype t, int64_t v) {
     return (int64_t)u;
 }
 
-const cd_expr *cd_new_int(cd_pool *p, cd_dtype t, int64_t v) {
+static const cd_expr *intern_int(cd_pool *p, cd_dtype t, int64_t v) {
     cd_expr e = {.op = CD_INT, .type = t, .u.i = wrap(t, v)};
     return intern(p, &e, NULL);
+}
+
+const cd_expr *cd_new_int(cd_pool *p, cd_dtype t, int64_t v) {
+    if (t != CD_I32 || (uint64_t)v >= CD_POOL_SMALL || p->frozen) return intern_int(p, t, v);
+    cd_pool_slot *s = &p->small[v];
+    if (s->stamp != p->epoch) *s = (cd_pool_slot){intern_int(p, t, v), 0, p->epoch};
+    return s->e;
 }
 
 const cd_expr *cd_new_float(cd_pool *p, cd_dtype t, double v) {

@@ -89,10 +89,13 @@ typedef struct cd_pool_slot {
     uint32_t hash, stamp;       /* taken where stamp == the pool's epoch */
 } cd_pool_slot;
 
+#define CD_POOL_SMALL 1024
+
 typedef struct cd_pool {
     const struct cd_pool *base; /* frozen; NULL for none */
     cd_arena arena;
     cd_pool_slot *slot;         /* (cap) open addressing */
+    cd_pool_slot *small;        /* (CD_POOL_SMALL) int32 literals by value, found without hashing */
     uint32_t cap, used, epoch;
     uint32_t n;                 /* next id: base->n + own nodes */
     uint32_t n_var;             /* next variable number, starts at base->n_var */

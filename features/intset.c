@@ -119,11 +119,21 @@ static cd_set combine(cd_set_env *env, cd_op op, cd_set a, cd_set b) {
     }
 }
 
+static bool find_var(const cd_set_env *env, const cd_expr *e, cd_set *out) {
+    if (!env->dom) {
+        const uint64_t k = (uint64_t)e->u.i;
+        if (k >= env->n_var || !env->by_var[k].lo) return false;
+        *out = env->by_var[k];
+        return true;
+    }
+    for (uint32_t k = 0; k < env->n; k++)
+        if (env->dom[k].var == e) return *out = env->dom[k].set, true;
+    return false;
+}
+
 static cd_set eval_var(cd_set_env *env, const cd_expr *e) {
-    uint32_t k = 0;
-    while (k < env->n && env->dom[k].var != e) k++;
-    if (k == env->n) return cd_set_point(e);
-    const cd_set s = env->dom[k].set;
+    cd_set s;
+    if (!find_var(env, e, &s)) return cd_set_point(e);
     if (s.lo == e && s.hi == e) return s;
     if (env->depth >= env->n) return s;
     env->depth++;

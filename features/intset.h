@@ -19,8 +19,9 @@ typedef struct cd_set_var {
 } cd_set_var;
 
 typedef struct cd_set_env {
-    const cd_set_var *dom; /* (n) */
-    uint32_t n;            /* also bounds the recursion, as in TVM */
+    const cd_set_var *dom; /* (n); or NULL and: */
+    const cd_set *by_var;  /* (n_var) by variable number, lo NULL: not in the domain */
+    uint32_t n, n_var;     /* n also bounds the recursion, as in TVM */
     cd_ana *ana;           /* for proofs about signs */
     cd_ana *fresh;         /* analyzer without bindings */
     cd_pool *pool;

@@ -97,7 +97,7 @@ typedef struct cd_sched {
     cd_simp *simp;
     cd_subst subst, subst2;          /* two: inlining nests one in the other        */
     const cd_te_dag *dag;
-    bool oom;
+    bool oom, inferred;
     cd_iv *iv;
     int32_t n_iv, cap_iv;
     cd_sop *op;
@@ -107,6 +107,7 @@ typedef struct cd_sched {
     cd_ivec order;                   /* stage id -> stage                           */
     cd_ivec tensor_op;               /* tensor number -> op                         */
     cd_ivec var_iv;                  /* variable number -> iterator, -1             */
+    struct cd_known *known;          /* final ranges, once inferred (bound.c)       */
 } cd_sched;
 
 cdmpp_status cd_sched_init(cd_sched *s, cdmpp_err *err);

@@ -181,7 +181,8 @@ void cd_sched_start(cd_sched *s, const cd_te_dag *dag) {
     cd_pool_reset(&s->pool, &dag->pool);
     cd_simp_reset(s->simp);
     s->dag = dag;
-    s->oom = false;
+    s->oom = s->inferred = false;
+    s->known = NULL;
     s->subst.oom = s->subst2.oom = false;
     s->n_iv = s->n_op = s->n_stage = 0;
     s->order = s->tensor_op = s->var_iv = (cd_ivec){0};
