@@ -429,6 +429,50 @@ static void list_is_sorted(void **state) {
     tmp_remove(&d);
 }
 
+/* Reading lines, listing and writing, with every allocation failing in turn. */
+static cdmpp_status all_of_it(tmp_dir *d, const char *path, cdmpp_err *err) {
+    cd_arena a = {0};
+    const char *const *list = NULL;
+    size_t n = 0;
+    long lines = 0;
+    char *data = NULL;
+    cdmpp_status st = cd_file_list(&a, d->path, NULL, NULL, &list, &n, err);
+    if (!st) st = count_lines(path, &lines, err);
+    if (!st) st = cd_file_read(path, 0, &data, &n, err);
+    cd_free(data);
+    if (!st) st = cd_file_write(tmp_path(d, "out"), "x", 1, err);
+    cd_arena_free(&a);
+    return st;
+}
+
+static void failing_at_every_allocation(void **state) {
+    (void)state;
+#ifdef CD_FAULT
+    tmp_dir d = tmp_make();
+    size_t len;
+    char *text = many_lines(40000, &len);
+    const char *path = tmp_put(&d, "f", text, len);
+    const long before = cd_mem_live();
+    cdmpp_status st = CDMPP_ENOMEM;
+    int k = 0;
+    for (; st == CDMPP_ENOMEM && k < 1000; k++) {
+        cdmpp_err err = {0};
+        cd_mem_fail_at(k);
+        st = all_of_it(&d, path, &err);
+        cd_mem_fail_at(-1);
+        assert_int_equal(cd_mem_live(), before);
+        assert_int_equal(err.code, st);
+    }
+    assert_int_equal(st, CDMPP_OK);
+    assert_true(k > 8);
+    free(text);
+    tmp_remove(&d);
+#else
+    (void)all_of_it;
+    skip();
+#endif
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_of_every_packing), cmocka_unit_test(cut_off),
@@ -438,6 +482,7 @@ int main(void) {
         cmocka_unit_test(unreadable),             cmocka_unit_test(read_whole),
         cmocka_unit_test(digest_of_file),         cmocka_unit_test(write_replaces),
         cmocka_unit_test(write_fails),            cmocka_unit_test(list_is_sorted),
+        cmocka_unit_test(failing_at_every_allocation),
     };
     return cmocka_run_group_tests_name("file", tests, NULL, NULL);
 }

@@ -277,6 +277,33 @@ static void comments(void **st) {
     assert_false(cd_record_is_comment("{", 1));
 }
 
+/* Let every single allocation fail in turn: an error each time, nothing lost. */
+static void failing_at_every_allocation(void **st) {
+    (void)st;
+#ifdef CD_FAULT
+    const long before = cd_mem_live();
+    cdmpp_status rc = CDMPP_ENOMEM;
+    int k = 0;
+    for (; rc == CDMPP_ENOMEM && k < 1000; k++) {
+        cd_arena a = {0};
+        cd_buf b = {0};
+        cdmpp_err err = {0};
+        cd_record r;
+        cd_mem_fail_at(k);
+        rc = cd_record_read(&a, every_step, strlen(every_step), &r, &err);
+        if (!rc) rc = cd_record_write(&b, &r, &err);
+        cd_mem_fail_at(-1);
+        cd_buf_free(&b);
+        cd_arena_free(&a);
+        assert_int_equal(cd_mem_live(), before);
+    }
+    assert_int_equal(rc, CDMPP_OK);
+    assert_true(k > 3);
+#else
+    skip();
+#endif
+}
+
 /* A tar archive read as lines: what precedes a record on its line is a header,
  * which ends in zeros. */
 static char *after_header(char *line, size_t *len) {
@@ -347,6 +374,7 @@ int main(void) {
         cmocka_unit_test(truncations),
         cmocka_unit_test(writer_refuses_what_reader_refuses),
         cmocka_unit_test(comments),
+        cmocka_unit_test(failing_at_every_allocation),
         cmocka_unit_test(reference_sets),
     };
     return cmocka_run_group_tests_name("record", tests, NULL, NULL);
