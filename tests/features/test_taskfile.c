@@ -1,0 +1,203 @@
+/* Our own text form: what it means, what it refuses, and that every task of the
+ * reference sets (CDMPP_DATA) survives it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "base/buf.h"
+#include "base/file.h"
+#include "features/task.h"
+
+#define SEEDS "tests/fuzz/seeds/taskfile/"
+
+static cd_tasks *load(const char *path) {
+    cd_tasks *t;
+    cdmpp_err err = {0};
+    assert_ok(cd_tasks_new(&t, &err));
+    assert_ok(cd_tasks_load(t, path, &err));
+    return t;
+}
+
+static void assert_survives(const cd_tasks *t) {
+    cd_tasks *u;
+    cd_buf out = {0};
+    cdmpp_err err = {0};
+    assert_ok(cd_tasks_write(&out, t, &err));
+    assert_ok(cd_tasks_new(&u, &err));
+    assert_ok(cd_tasks_load_text(u, "again", out.p, out.n, &err));
+    assert_int_equal(cd_tasks_count(u), cd_tasks_count(t));
+    assert_int_equal(cd_tasks_network_count(u), cd_tasks_network_count(t));
+    for (size_t i = 0; i < cd_tasks_count(t); i++) {
+        const cd_task *a = cd_tasks_at(t, i), *b = cd_tasks_at(u, i);
+        assert_string_equal(a->workload_key, b->workload_key);
+        assert_string_equal(a->target, b->target);
+        assert_string_equal(a->target_kind, b->target_kind);
+        assert_string_equal(a->desc, b->desc);
+        assert_memory_equal(&a->hardware, &b->hardware, sizeof a->hardware);
+        if (!cd_te_dag_equal(a->dag, b->dag)) print_error("%s\n", a->workload_key);
+        assert_true(cd_te_dag_equal(a->dag, b->dag));
+    }
+    cd_buf_free(&out);
+    cd_tasks_free(u);
+}
+
+static void matmul(void **state) {
+    (void)state;
+    cd_tasks *t = load(SEEDS "matmul.tasks.json");
+    cd_buf out = {0};
+    const cd_task *task = cd_tasks_at(t, 0);
+    cd_te_dag_print(&out, task->dag);
+    assert_string_equal(out.p, "A = PLACEHOLDER [512, 512]\nB = PLACEHOLDER [512, 512]\n"
+                               "C(i, j) += (A[i, k]*B[k, j])\nD(i, j) = max(C[i, j], 0f)\n");
+    assert_true(task->dag->flop == 512.0 * 512 * (512 * 2 + 1));
+    assert_int_equal(task->hardware.num_cores, 8);
+    assert_string_equal(task->target_kind, "llvm");
+    assert_int_equal(cd_tasks_network(t, 0)->weight[0], 3);
+    assert_survives(t);
+    cd_buf_free(&out);
+    cd_tasks_free(t);
+}
+
+static void rare_members(void **state) {
+    (void)state;
+    cd_tasks *t = load(SEEDS "rare.tasks.json");
+    const cd_te_dag *d = cd_tasks_at(t, 0)->dag;
+    assert_int_equal(d->n_op, 4);
+    assert_int_equal(d->n_tensor, 5);
+    const cd_te_op *argmax = &d->op[d->tensor_op[d->arg[1]]];
+    assert_int_equal(argmax->n_out, 2);
+    assert_non_null(argmax->cond);
+    assert_non_null(argmax->init);
+    assert_true(d->flop == -1); /* an extent that is no literal */
+    assert_survives(t);
+    cd_tasks_free(t);
+}
+
+/* Ops may come in any order that defines before it uses; stages get TVM's order. */
+static void order_of_ops_is_free(void **state) {
+    (void)state;
+    static const char text[] =
+        "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": [{\"workload_key\": \"k\", \"args\": [\"A\", \"B\", \"C\"], \"ops\": ["
+        "{\"name\": \"B\", \"shape\": [4], \"dtype\": \"float32\"}, {\"name\": \"A\", \"shape\": [4], \"dtype\": \"float32\"},"
+        "{\"name\": \"C\", \"axis\": [[\"i\", 0, 4]], \"body\": \"A[i] - B[i]\"}]}]}";
+    cd_tasks *t;
+    cd_buf out = {0};
+    cdmpp_err err = {0};
+    assert_ok(cd_tasks_new(&t, &err));
+    assert_ok(cd_tasks_load_text(t, "x", text, sizeof text - 1, &err));
+    cd_te_dag_print(&out, cd_tasks_at(t, 0)->dag);
+    assert_string_equal(out.p, "A = PLACEHOLDER [4]\nB = PLACEHOLDER [4]\nC(i) = (A[i] - B[i])\n");
+    assert_int_equal(cd_tasks_at(t, 0)->dag->arg[0], 0);
+    assert_survives(t);
+    cd_buf_free(&out);
+    cd_tasks_free(t);
+}
+
+/* One op C(i, j) over A[4,8] (float32) and B[4] (int64), with this body. */
+static cdmpp_status body(const char *expr, char *printed, size_t n, cdmpp_err *err) {
+    cd_buf b = {0}, out = {0};
+    cd_tasks *t;
+    cd_buf_puts(&b, "{\"schema\":\"cdmpp.tasks\",\"version\":1,\"tasks\":[{\"workload_key\":\"k\",\"args\":[\"A\",\"B\",\"C\"],\"ops\":["
+                    "{\"name\":\"A\",\"shape\":[4,8],\"dtype\":\"float32\"},{\"name\":\"B\",\"shape\":[4],\"dtype\":\"int64\"},"
+                    "{\"name\":\"C\",\"axis\":[[\"i\",0,4],[\"j\",0,8]],\"body\":");
+    cd_buf_put_json_str(&b, expr, strlen(expr));
+    cd_buf_puts(&b, "}]}]}");
+    assert_int_equal(cd_tasks_new(&t, err), CDMPP_OK);
+    const cdmpp_status st = cd_tasks_load_text(t, "x", b.p, b.n, err);
+    if (!st) {
+        cd_te_dag_print(&out, cd_tasks_at(t, 0)->dag);
+        snprintf(printed, n, "%s", strstr(out.p, "C(i, j) = ") + 10);
+        printed[strcspn(printed, "\n")] = '\0';
+        assert_survives(t);
+    }
+    cd_buf_free(&b);
+    cd_buf_free(&out);
+    cd_tasks_free(t);
+    return st;
+}
+
+static void notation(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *want;
+    } good[] = {
+        {"A[i, j] + 1 - 2*A[i, j]", "((A[i, j] + 1f) - (2f*A[i, j]))"},
+        {"i - (j - 1)", "(i - (j - 1))"},
+        {"(i*8 + j) // 4 % 3", "floormod(floordiv(((i*8) + j), 4), 3)"},
+        {"truncmod(i, 4) + truncdiv(j, 2)", "((i % 4) + (j/2))"},
+        {"-i - -5", "((0 - i) - -5)"},
+        {"select(i < 3 && j >= 1 || !(i == j), 1.5, A[i, j])", "select((((i < 3) && (j >= 1)) || !(i == j)), 1.5f, A[i, j])"},
+        {"float32(i)/2", "(float32(i)/2f)"},
+        {"B[i] + 1", "(B[i] + (int64)1)"},
+        {"exp(A[i, j])*if_then_else(true, A[i, j], 0)", "(tir.exp(A[i, j])*tir.if_then_else((bool)1, A[i, j], 0f))"},
+        {"min(max(A[i, j], -1e-3), inf)", "min(max(A[i, j], -0.001f), inff)"},
+        {"call_pure_extern:float32('it\\'s', A[i, j])", "tir.call_pure_extern(\"it's\", A[i, j])"},
+        {"isnan:bool(A[i, j])", "tir.isnan(A[i, j])"},
+        {"1:int8 + 2:int8", "((int8)1 + (int8)2)"},
+    };
+    for (size_t k = 0; k < sizeof good / sizeof *good; k++) {
+        char printed[300] = "";
+        cdmpp_err err = {0};
+        assert_ok(body(good[k].text, printed, sizeof printed, &err));
+        assert_string_equal(printed, good[k].want);
+    }
+}
+
+static void refusals(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        cdmpp_status want;
+        const char *msg;
+    } bad[] = {
+        {"", CDMPP_EPARSE, "expected an expression"}, {"i +", CDMPP_EPARSE, "found the end"}, {"i j", CDMPP_EPARSE, "expected an operator"},
+        {"(i", CDMPP_EPARSE, "expected )"},           {"A[i, j", CDMPP_EPARSE, "expected ]"},  {"k", CDMPP_ESCHEMA, "no axis \"k\""},
+        {"Z[i]", CDMPP_ESCHEMA, "no tensor \"Z\""},    {"C[i, j]", CDMPP_ESCHEMA, "no tensor"},  {"A[i]", CDMPP_ESCHEMA, "1 indices"},
+        {"A[i, j] + i", CDMPP_ESCHEMA, "float32 and int32"}, {"A[i, j] - (1 - 2)", CDMPP_ESCHEMA, "float32 and int32"},
+        {"i / 2", CDMPP_ESCHEMA, "write //"},          {"!i", CDMPP_ESCHEMA, "no condition"},    {"i && j", CDMPP_ESCHEMA, "no conditions"},
+        {"min(i)", CDMPP_EPARSE, "two arguments"},     {"f()", CDMPP_EPARSE, "needs a type"},    {"99999999999", CDMPP_ERANGE, "int64"},
+        {"1.2.3", CDMPP_EPARSE, "no number"},          {"1:int33x", CDMPP_ESCHEMA, "no type"},   {"'open", CDMPP_EPARSE, "'"},
+        {"A[A[i, j], j]", CDMPP_ESCHEMA, "not an integer"},
+    };
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+        char printed[300];
+        cdmpp_err err = {0};
+        const cdmpp_status st = body(bad[k].text, printed, sizeof printed, &err);
+        if (st != bad[k].want || !strstr(err.msg, bad[k].msg)) print_error("\"%s\": %s\n", bad[k].text, st ? err.msg : "accepted");
+        assert_int_equal(st, bad[k].want);
+        assert_non_null(strstr(err.msg, bad[k].msg));
+    }
+    char deep[4001] = "";
+    cdmpp_err err = {0};
+    memset(deep, '(', 2000);
+    assert_status(body(deep, deep, 0, &err), CDMPP_EUNSUPPORTED);
+    for (size_t i = 0; i < 2000; i++) memcpy(deep + 2 * i, "1+", 3);
+    assert_status(body(deep, deep, 0, &err), CDMPP_EUNSUPPORTED);
+}
+
+static void survives(const char *set) {
+    char path[4096];
+    const char *root = getenv("CDMPP_DATA");
+    snprintf(path, sizeof path, "%s/%s/network_info/all_tasks.pkl", root ? root : "", set);
+    FILE *f = root ? fopen(path, "rb") : NULL;
+    if (!f) {
+        print_message("skipped: no %s under CDMPP_DATA\n", set);
+        skip();
+    }
+    fclose(f);
+    cd_tasks *t = load(path);
+    assert_survives(t);
+    cd_tasks_free(t);
+}
+
+static void cpu_set(void **state) { (void)state; survives("tenset-cpu"); }
+static void gpu_set(void **state) { (void)state; survives("gpu-ansor"); }
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(matmul), cmocka_unit_test(rare_members), cmocka_unit_test(order_of_ops_is_free), cmocka_unit_test(notation),
+        cmocka_unit_test(refusals), cmocka_unit_test(cpu_set), cmocka_unit_test(gpu_set),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,240 @@
+/* Node graphs: both dialects, every kind of damage with its place, sizes that
+ * must neither overflow the stack nor take quadratic time. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "check.h"
+#include "base/buf.h"
+#include "base/file.h"
+#include "features/tvmgraph.h"
+
+#define SEEDS "tests/fuzz/seeds/graph/"
+
+static cdmpp_status read_dag(const char *text, size_t n, cd_te_dag **dag, cdmpp_err *err) {
+    cd_arena a = {0};
+    const cdmpp_status st = cd_tvmgraph_dag(&a, text, n, dag, err);
+    cd_arena_free(&a);
+    return st;
+}
+
+/* `text` with every `from` replaced; fails when there is none. */
+static cd_buf replaced(const char *text, const char *from, const char *to) {
+    cd_buf out = {0};
+    const char *at;
+    assert_non_null(strstr(text, from));
+    for (; (at = strstr(text, from)); text = at + strlen(from)) {
+        cd_buf_put(&out, text, (size_t)(at - text));
+        cd_buf_puts(&out, to);
+    }
+    cd_buf_puts(&out, text);
+    return out;
+}
+
+static char *slurp(const char *path) {
+    cdmpp_err err = {0};
+    char *text;
+    size_t n;
+    assert_ok(cd_file_read(path, 0, &text, &n, &err));
+    return text;
+}
+
+static void prints_as_tvm(void **state) {
+    (void)state;
+    char *text = slurp(SEEDS "pad_reduce.json");
+    cd_te_dag *dag;
+    cd_buf out = {0};
+    cdmpp_err err = {0};
+    assert_ok(read_dag(text, strlen(text), &dag, &err));
+    cd_te_dag_print(&out, dag);
+    assert_string_equal(out.p,
+        "placeholder = PLACEHOLDER [1, 27, 27, 256]\n"
+        "pad_temp(ax0, ax1, ax2, ax3) = tir.if_then_else(((ax1 < 27) && (ax2 < 27)), placeholder[ax0, ax1, ax2, ax3], -3.40282e+38f)\n"
+        "tensor(ax0, ax1, ax2, ax3) max= pad_temp[ax0, ((ax1*2) + rv0), ((ax2*2) + rv1), ax3]\n");
+    assert_true(dag->flop == 13.0 * 13 * 256 * 9);
+    assert_true(dag->op[0].is_placeholder && !dag->op[0].is_output && !dag->op[1].is_output && dag->op[2].is_output);
+    assert_int_equal(dag->n_arg, 2);
+    assert_int_equal(dag->arg[0], 0);
+    assert_int_equal(dag->arg[1], 2);
+    assert_string_equal(dag->op[2].tag, "pool_max");
+    cd_te_dag_free(dag);
+    cd_buf_free(&out);
+    cd_free(text);
+}
+
+static void dialects_agree(void **state) {
+    (void)state;
+    char *text = slurp(SEEDS "pad_reduce.json");
+    cd_buf fork = replaced(text, "\"dtype\":\"bool\"", "\"dtype\":\"uint1\""), b64, flat;
+    cd_te_dag *a, *b;
+    cdmpp_err err = {0};
+    assert_ok(read_dag(text, strlen(text), &a, &err));
+    assert_ok(read_dag(fork.p, fork.n, &b, &err));
+    assert_true(cd_te_dag_equal(a, b));
+    cd_te_dag_free(b);
+    /* a name in base64: length 3, "rv0" */
+    b64 = replaced(text, "\"repr_str\":\"rv0\"", "\"repr_b64\":\"AwAAAAAAAABydjA=\"");
+    assert_ok(read_dag(b64.p, b64.n, &b, &err));
+    assert_true(cd_te_dag_equal(a, b));
+    cd_te_dag_free(b);
+    flat = replaced(text, "\"repr_str\":\"rv0\"", "\"repr_b64\":\"BAAAAAAAAABydjA=\"");
+    assert_status(read_dag(flat.p, flat.n, &b, &err), CDMPP_EPARSE);
+    cd_te_dag_free(a);
+    cd_buf_free(&fork);
+    cd_buf_free(&b64);
+    cd_buf_free(&flat);
+    cd_free(text);
+}
+
+static void attributes(void **state) {
+    (void)state;
+    static const char map[] = "{\"type_key\":\"Map\"}";
+    char *text = slurp(SEEDS "pad_reduce.json");
+    /* node 9 is the placeholder's, 15 the pooling's, 86 the padding's map: all get the same */
+    cd_buf t = replaced(text, map, "{\"type_key\":\"Map\",\"keys\":[\"FLOP\",\"const_matrix\",\"layout_free_placeholders\","
+                                   "\"auto_scheduler_simplify_const_tensor_indices\"],\"data\":[7,4,1,1]}");
+    cd_te_dag *dag;
+    cdmpp_err err = {0};
+    assert_ok(read_dag(t.p, t.n, &dag, &err));
+    assert_true(dag->flop == 512 && dag->op[1].const_matrix && dag->op[1].simplify_const && dag->op[0].layout_free);
+    cd_te_dag_free(dag);
+    cd_buf_free(&t);
+    cd_free(text);
+}
+
+static void damage_has_a_place(void **state) {
+    (void)state;
+    static const struct {
+        const char *from, *to;
+        cdmpp_status want;
+        const char *key, *msg;
+    } bad[] = {
+        {"{\"root\":1", "[{\"root\":1", CDMPP_EPARSE, "", ""},
+        {"\"root\":1", "\"root\":100000", CDMPP_ERANGE, "root", ""},
+        {"\"root\":1", "\"root\":2", CDMPP_ESCHEMA, "nodes[2]", "expected a node of type Array"},
+        {"\"nodes\":[", "\"knots\":[", CDMPP_ESCHEMA, "nodes", "array"},
+        {"\"type_key\":\"Map\"", "\"type\":\"Map\"", CDMPP_ESCHEMA, "nodes[9].type_key", ""},
+        {"\"op\":\"8\"", "\"op\":\"9999\"", CDMPP_ESCHEMA, "nodes[2].attrs.op", "refers to node 9999"},
+        {"\"op\":\"8\"", "\"op\":\"x\"", CDMPP_ESCHEMA, "nodes[2].attrs.op", "expected an integer"},
+        {"\"op\":\"8\"", "\"op\":8", CDMPP_ESCHEMA, "nodes[2].attrs.op", "expected a string"},
+        {"\"op\":\"8\"", "\"opp\":\"8\"", CDMPP_ESCHEMA, "nodes[2].attrs.op", "found nothing"},
+        {"\"op\":\"8\"", "\"op\":\"3\"", CDMPP_EUNSUPPORTED, "nodes[3]", "\"Array\" is not an operator"},
+        {"\"op\":\"85\"", "\"op\":\"14\"", CDMPP_ESCHEMA, "", "cycle"},
+        {"\"a\":\"122\"", "\"a\":\"121\"", CDMPP_ESCHEMA, "nodes[121]", "cycle"},
+        {"\"a\":\"98\"", "\"a\":\"50\"", CDMPP_ESCHEMA, "nodes[50]", "no axis of its operator"},
+        {"\"a\":\"27\"", "\"a\":\"98\"", CDMPP_ESCHEMA, "tensor", "none of its axes"},
+        {"\"a\":\"98\"", "\"a\":\"119\"", CDMPP_EUNSUPPORTED, "nodes[119]", "\"Op\""},
+        {"\"a\":\"98\"", "\"a\":\"76\"", CDMPP_ESCHEMA, "pad_temp", "differ in type"},
+        {"\"a\":\"98\"", "\"a\":\"63\"", CDMPP_ESCHEMA, "", ""},
+        {"\"tir.LT\"", "\"tir.Ramp\"", CDMPP_EUNSUPPORTED, "nodes[122]", "tir.Ramp"},
+        {"\"tir.LT\"", "\"tir.Let\"", CDMPP_EUNSUPPORTED, "nodes[122]", "tir.Let"},
+        {"\"indices\":\"129\"", "\"indices\":\"11\"", CDMPP_OK, "", ""},
+        {"\"indices\":\"129\"", "\"indices\":\"45\"", CDMPP_EUNSUPPORTED, "nodes[46]", "tir.IterVar"},
+        {"\"indices\":\"129\"", "\"indices\":\"62\"", CDMPP_ESCHEMA, "", "cycle"},
+        {"\"indices\":\"129\"", "\"indices\":\"75\"", CDMPP_ESCHEMA, "tensor", "1 indices for"},
+        {"\"result\":\"73\"", "\"result\":\"116\"", CDMPP_ESCHEMA, "nodes[64].attrs.result", "expected 1 items, found 0"},
+        {"\"rhs\":\"69\"", "\"rhs\":\"75\"", CDMPP_ESCHEMA, "nodes[76]", "tir.Var"},
+        {"\"reduce_axis\":\"45\"", "\"reduce_axis\":\"116\"", CDMPP_ESCHEMA, "nodes[14].attrs.reduce_axis", "differs"},
+        {"\"body\":\"62\"", "\"body\":\"116\"", CDMPP_EUNSUPPORTED, "nodes[14].attrs.body", "0 outputs"},
+        {"\"value_index\":\"0\"", "\"value_index\":\"1\"", CDMPP_ESCHEMA, "nodes[2].attrs.value_index", "output 1"},
+        {"\"dtype\":\"float32\"", "\"dtype\":\"float32x4\"", CDMPP_EUNSUPPORTED, "attrs.dtype", "float32x4"},
+        {"\"value\":\"13\"", "\"value\":\"-13\"", CDMPP_ERANGE, "tensor", "-13"},
+        {"\"value\":\"13\"", "\"value\":\"99999999999999999999\"", CDMPP_ESCHEMA, "attrs.value", "integer"},
+        {"\"data\":[2,10]", "\"data\":[2,\"10\"]", CDMPP_ESCHEMA, "nodes[1].data", ""},
+        {"\"data\":[2,10]", "\"data\":[]", CDMPP_ESCHEMA, "nodes[1]", "without tensors"},
+    };
+    char *text = slurp(SEEDS "pad_reduce.json");
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+        cd_buf t = replaced(text, bad[k].from, bad[k].to);
+        cd_te_dag *dag;
+        cdmpp_err err = {0};
+        const cdmpp_status st = read_dag(t.p, t.n, &dag, &err);
+        char line[600];
+        if (st != bad[k].want || !strstr(err.key, bad[k].key) || !strstr(err.msg, bad[k].msg)) {
+            print_error("%s -> %s: %s\n", bad[k].from, bad[k].to, st ? cdmpp_err_format(&err, line, sizeof line) : "ok");
+            fail();
+        }
+        if (!st) cd_te_dag_free(dag);
+        cd_buf_free(&t);
+    }
+    cd_free(text);
+}
+
+/* A task with one scalar output; its body is node 8, to be appended. */
+static cd_buf scalar_task(void) {
+    cd_buf b = {0};
+    cd_buf_puts(&b, "{\"root\":1,\"nodes\":[{\"type_key\":\"\"},{\"type_key\":\"Array\",\"data\":[2]},"
+                    "{\"type_key\":\"Tensor\",\"attrs\":{\"op\":\"3\",\"value_index\":\"0\"}},"
+                    "{\"type_key\":\"ComputeOp\",\"attrs\":{\"attrs\":\"0\",\"axis\":\"4\",\"body\":\"5\",\"name\":\"x\",\"reduce_axis\":\"4\",\"tag\":\"\"}},"
+                    "{\"type_key\":\"Array\"},{\"type_key\":\"Array\",\"data\":[8]},"
+                    "{\"type_key\":\"IntImm\",\"attrs\":{\"dtype\":\"int32\",\"value\":\"1\"}},{\"type_key\":\"\"}");
+    return b;
+}
+
+static double seconds(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static cdmpp_status timed(cd_buf *b, double limit_s, cdmpp_err *err) {
+    cd_te_dag *dag;
+    const double t = seconds();
+    cd_buf_puts(b, "]}");
+    assert_false(b->oom);
+    const cdmpp_status st = read_dag(b->p, b->n, &dag, err);
+    if (!st) cd_te_dag_free(dag);
+    cd_buf_free(b);
+    if (seconds() - t > limit_s) print_error("took %.2f s\n", seconds() - t);
+    assert_true(seconds() - t <= limit_s);
+    return st;
+}
+
+/* 10^6 nodes below each other; 60 of them that unfold to 2^60; a fan that is fine. */
+static void deep_and_wide(void **state) {
+    (void)state;
+    cdmpp_err err = {0};
+    cd_buf b = scalar_task();
+    for (unsigned i = 8; i < 1000008; i++)
+        cd_buf_putf(&b, ",{\"type_key\":\"tir.Add\",\"attrs\":{\"a\":\"%u\",\"b\":\"6\"}}", i + 1);
+    cd_buf_puts(&b, ",{\"type_key\":\"IntImm\",\"attrs\":{\"dtype\":\"int32\",\"value\":\"1\"}}");
+    assert_status(timed(&b, 20, &err), CDMPP_EUNSUPPORTED);
+    assert_non_null(strstr(err.msg, "nested deeper"));
+
+    b = scalar_task();
+    for (unsigned i = 8; i < 68; i++) cd_buf_putf(&b, ",{\"type_key\":\"tir.Mul\",\"attrs\":{\"a\":\"%u\",\"b\":\"%u\"}}", i + 1, i + 1);
+    cd_buf_puts(&b, ",{\"type_key\":\"IntImm\",\"attrs\":{\"dtype\":\"int32\",\"value\":\"1\"}}");
+    assert_status(timed(&b, 1, &err), CDMPP_EUNSUPPORTED);
+    assert_non_null(strstr(err.msg, "unfolds"));
+
+    b = scalar_task();
+    for (unsigned i = 8; i < 400; i++) cd_buf_putf(&b, ",{\"type_key\":\"tir.Add\",\"attrs\":{\"a\":\"%u\",\"b\":\"6\"}}", i + 1);
+    cd_buf_puts(&b, ",{\"type_key\":\"IntImm\",\"attrs\":{\"dtype\":\"int32\",\"value\":\"1\"}}");
+    assert_ok(timed(&b, 1, &err));
+}
+
+/* 10^5 operators that read each the next one. */
+static void long_chain(void **state) {
+    (void)state;
+    enum { N = 100000 };
+    cdmpp_err err = {0};
+    cd_buf b = {0};
+    cd_buf_puts(&b, "{\"root\":1,\"nodes\":[{\"type_key\":\"\"},{\"type_key\":\"Array\",\"data\":[3]},{\"type_key\":\"Array\"}");
+    for (unsigned k = 0; k < N; k++) {
+        const unsigned at = 3 + 4 * k;
+        cd_buf_putf(&b, ",{\"type_key\":\"Tensor\",\"attrs\":{\"op\":\"%u\",\"value_index\":\"0\"}}", at + 1);
+        cd_buf_putf(&b, ",{\"type_key\":\"ComputeOp\",\"attrs\":{\"attrs\":\"0\",\"axis\":\"2\",\"body\":\"%u\",\"name\":\"x\",\"reduce_axis\":\"2\",\"tag\":\"\"}}", at + 2);
+        cd_buf_putf(&b, ",{\"type_key\":\"Array\",\"data\":[%u]}", at + 3);
+        if (k + 1 < N) cd_buf_putf(&b, ",{\"type_key\":\"tir.ProducerLoad\",\"attrs\":{\"dtype\":\"int32\",\"indices\":\"2\",\"producer\":\"%u\"}}", at + 4);
+        else cd_buf_puts(&b, ",{\"type_key\":\"IntImm\",\"attrs\":{\"dtype\":\"int32\",\"value\":\"1\"}}");
+    }
+    assert_ok(timed(&b, 5, &err));
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(prints_as_tvm), cmocka_unit_test(dialects_agree), cmocka_unit_test(attributes),
+        cmocka_unit_test(damage_has_a_place), cmocka_unit_test(deep_and_wide), cmocka_unit_test(long_chain),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,141 @@
+/* Pickles: what TVM writes is read in every protocol; everything else is refused
+ * by name, and nothing a file says makes memory grow past its size. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "base/file.h"
+#include "features/task.h"
+#include "features/unpickle.h"
+
+#define SEEDS "tests/fuzz/seeds/pickle/"
+
+static cdmpp_status load(const char *p, size_t n, cdmpp_err *err) {
+    cd_arena a = {0};
+    const cd_py *top;
+    const cdmpp_status st = cd_unpickle(&a, p, n, &top, err);
+    cd_arena_free(&a);
+    return st;
+}
+
+static void protocols_agree(void **state) {
+    (void)state;
+    static const char *const path[] = {SEEDS "gru_p4.pkl", SEEDS "fork_p3.pkl", SEEDS "list_p2.pkl"};
+    const cd_te_dag *first = NULL;
+    cd_tasks *t[3];
+    cdmpp_err err = {0};
+    for (size_t k = 0; k < 3; k++) {
+        assert_ok(cd_tasks_new(&t[k], &err));
+        assert_ok(cd_tasks_load(t[k], path[k], &err));
+        assert_int_equal(cd_tasks_count(t[k]), 1);
+        const cd_task *task = cd_tasks_at(t[k], 0);
+        assert_non_null(task->dag);
+        assert_string_equal(task->target, "llvm -keys=cpu -link-params=0");
+        assert_string_equal(task->target_kind, "llvm");
+        assert_int_equal(task->hardware.vector_unit_bytes, 64);
+        if (!first) first = task->dag;
+        assert_true(cd_te_dag_equal(first, task->dag));
+    }
+    assert_int_equal(cd_tasks_network_count(t[0]), 1); /* (tasks, weights) */
+    assert_int_equal(cd_tasks_network(t[0], 0)->weight[0], 7);
+    assert_int_equal(cd_tasks_network_count(t[2]), 0); /* a list alone */
+    for (size_t k = 0; k < 3; k++) cd_tasks_free(t[k]);
+}
+
+static void refuses_calls_by_name(void **state) {
+    (void)state;
+    static const char by_global[] = "\x80\x03" "cos\nsystem\nX\x04\0\0\0true\x85R.";
+    static const char class_called[] = "\x80\x03" "ctvm.runtime.object\nObject\n)R.";
+    static const char maker_as_class[] = "\x80\x03" "ctvm.runtime.object\n_new_object\n)\x81.";
+    cdmpp_err err = {0};
+    char *text;
+    size_t n;
+    assert_ok(cd_file_read(SEEDS "system.pkl", 0, &text, &n, &err));
+    assert_status(load(text, n, &err), CDMPP_EUNSUPPORTED);
+    assert_non_null(strstr(err.msg, "posix.system"));
+    cd_free(text);
+    assert_status(load(by_global, sizeof by_global - 1, &err), CDMPP_EUNSUPPORTED);
+    assert_non_null(strstr(err.msg, "calls os.system"));
+    assert_status(load(class_called, sizeof class_called - 1, &err), CDMPP_EUNSUPPORTED);
+    assert_status(load(maker_as_class, sizeof maker_as_class - 1, &err), CDMPP_EUNSUPPORTED);
+}
+
+static void refuses_broken(void **state) {
+    (void)state;
+    static const struct {
+        const char *p;
+        size_t n;
+        cdmpp_status want;
+    } bad[] = {
+#define B(s, want) {s, sizeof(s) - 1, want}
+        B("", CDMPP_EPARSE),
+        B("{}", CDMPP_EPARSE),
+        B("\x80\x07N.", CDMPP_EUNSUPPORTED),                 /* protocol */
+        B("\x80\x04N", CDMPP_EPARSE),                        /* no STOP */
+        B("\x80\x04.", CDMPP_EPARSE),                        /* empty stack */
+        B("\x80\x04NN.", CDMPP_EPARSE),                      /* two results */
+        B("\x80\x04(N.", CDMPP_EPARSE),                      /* open mark */
+        B("\x80\x04t.", CDMPP_EPARSE),                       /* no mark */
+        B("\x80\x04(\x85.", CDMPP_EPARSE),                   /* tuple across a mark */
+        B("\x80\x04h\x05.", CDMPP_EPARSE),                   /* memo */
+        B("\x80\x04Nr\xff\xff\xff\xff.", CDMPP_EPARSE),      /* far memo entry */
+        B("\x80\x04X\xff\xff\xff\xffzz.", CDMPP_EPARSE),     /* long string */
+        B("\x80\x04\x8d\xff\xff\xff\xff\xff\xff\xff\xffzz.", CDMPP_EPARSE),
+        B("\x80\x04\x95\xff\xff\xff\xff\xff\xff\xff\xffN.", CDMPP_EPARSE),
+        B("\x80\x04\x8a\x09" "123456789.", CDMPP_ERANGE),    /* 9-byte integer */
+        B("\x80\x04}(Nu.", CDMPP_EPARSE),                    /* key without value */
+        B("\x80\x04N(Ne.", CDMPP_EPARSE),                    /* append to None */
+        B("\x80\x04NNb.", CDMPP_EPARSE),                     /* state of None */
+        B("\x80\x04NN\x93.", CDMPP_EPARSE),                  /* class named None */
+        B("\x80\x04" "ctvm.runtime", CDMPP_EPARSE),
+        B("\x80\x04P0\n.", CDMPP_EUNSUPPORTED),              /* persistent id */
+        B("\x80\x04\x97.", CDMPP_EUNSUPPORTED),              /* out-of-band buffer */
+#undef B
+    };
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+        cdmpp_err err = {0};
+        const cdmpp_status st = load(bad[k].p, bad[k].n, &err);
+        if (st != bad[k].want) print_error("case %zu: %s\n", k, err.msg);
+        assert_int_equal(st, bad[k].want);
+        assert_true(err.msg[0] != '\0');
+    }
+}
+
+/* One byte of file must not become a value each: 4 MB of "]" or "h\0". */
+static void memory_is_bounded(void **state) {
+    (void)state;
+    const size_t n = 4 << 20;
+    char *p = malloc(n);
+    cdmpp_err err = {0};
+    assert_non_null(p);
+    for (int kind = 0; kind < 4; kind++) {
+        memcpy(p, "\x80\x04Nq\0", 5);
+        for (size_t i = 5; i + 1 < n; i += 2) memcpy(p + i, kind == 0 ? "]]" : kind == 1 ? "h\0" : kind == 2 ? "((" : "\x94\x94", 2);
+        assert_status(load(p, n, &err), CDMPP_ERANGE);
+    }
+    free(p);
+}
+
+static void cut_anywhere(void **state) {
+    (void)state;
+    cdmpp_err err = {0};
+    char *text;
+    size_t n;
+    assert_ok(cd_file_read(SEEDS "gru_p4.pkl", 0, &text, &n, &err));
+    for (size_t k = 0; k < n; k += 7) {
+        char *cut = malloc(k ? k : 1);
+        assert_non_null(cut);
+        memcpy(cut, text, k);
+        assert_status(load(cut, k, &err), CDMPP_EPARSE);
+        free(cut);
+    }
+    cd_free(text);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(protocols_agree), cmocka_unit_test(refuses_calls_by_name), cmocka_unit_test(refuses_broken),
+        cmocka_unit_test(memory_is_bounded), cmocka_unit_test(cut_anywhere),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
