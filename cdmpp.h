@@ -79,6 +79,39 @@ CDMPP_API const char *cdmpp_status_name(cdmpp_status st);
 CDMPP_API int cdmpp_exit_code(cdmpp_status st);
 CDMPP_API const char *cdmpp_version(void);
 
+typedef struct cdmpp_tasks cdmpp_tasks;
+typedef struct cdmpp_model cdmpp_model;
+typedef struct cdmpp_scratch cdmpp_scratch;
+
+/* An empty registry; fill it, then share it. Errors: ENOMEM. */
+CDMPP_API cdmpp_status cdmpp_tasks_new(cdmpp_tasks **out, cdmpp_err *err);
+/* Add every task of all_tasks.pkl, a *.task.pkl, our own text form, or of all such
+ * files in a folder. Errors: EIO, EPARSE, ESCHEMA, EUNSUPPORTED, ENOMEM. */
+CDMPP_API cdmpp_status cdmpp_tasks_load(cdmpp_tasks *t, const char *path, cdmpp_err *err);
+CDMPP_API size_t cdmpp_tasks_count(const cdmpp_tasks *t);
+CDMPP_API void cdmpp_tasks_free(cdmpp_tasks *t); /* NULL is fine; after its scratches */
+
+/* Load a model file of cdmpp-train. Errors: EIO, EPARSE (damaged), EUNSUPPORTED
+ * (newer), EMODEL (made for other features), ENOMEM, EBACKEND. */
+CDMPP_API cdmpp_status cdmpp_model_load(const char *path, cdmpp_model **out, cdmpp_err *err);
+/* Where the model comes from and how good it is: one JSON object, owned by the model. */
+CDMPP_API const char *cdmpp_model_info(const cdmpp_model *m);
+CDMPP_API void cdmpp_model_free(cdmpp_model *m); /* NULL is fine; after its scratches */
+
+/* Borrows model and tasks. `device`: the name of one of the model's devices, which
+ * then stands for all records, or NULL: the record's own (-model= of its target);
+ * a model of a single device needs neither. Errors: EMODEL, ENOMEM. */
+CDMPP_API cdmpp_status cdmpp_scratch_new(const cdmpp_model *m, const cdmpp_tasks *t, const char *device,
+                                         cdmpp_scratch **out, cdmpp_err *err);
+CDMPP_API void cdmpp_scratch_free(cdmpp_scratch *s); /* NULL is fine */
+
+/* Predict the program of one measure record: `len` bytes of JSON, no newline
+ * needed; its cost is not looked at. Writes seconds, finite and > 0. One scratch
+ * a thread. Errors: EPARSE, ESCHEMA, ERANGE, EUNSUPPORTED, ENOTASK, EINVALID,
+ * EREJECTED, EMODEL, ENUMERIC, ENOMEM; *latency_s is untouched on error. */
+CDMPP_API cdmpp_status cdmpp_predict_line(cdmpp_scratch *s, const char *line, size_t len, double *latency_s,
+                                          cdmpp_err *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,245 @@
+#include "predictor/stream.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/file.h"
+
+enum { BATCH = 2048, CHUNK = 64 };
+
+/* A measured and predicted pair. */
+typedef struct {
+    double y, p, weight;
+    uint32_t group;
+} pair;
+
+struct cd_stream {
+    const cd_model *m;
+    const cd_tasks *tasks;
+    cd_threads *pool;
+    FILE *out;
+    bool eval, strict;
+    cd_scorer **scorer;   /* (threads) */
+    cd_arena text;        /* of the batch */
+    cd_line *line;        /* (BATCH) */
+    cd_scored *scored;    /* (BATCH) */
+    size_t n;
+    cd_buf json;
+    cd_stream_stats stats;
+    pair *pair;           /* (n_pair) */
+    size_t n_pair, cap_pair;
+    double *weight;       /* (tasks) occurrences in networks */
+};
+
+void cd_stream_free(cd_stream *s) {
+    if (!s) return;
+    for (int w = 0; s->scorer && w < cd_threads_count(s->pool); w++) cd_scorer_free(s->scorer[w]);
+    cd_free(s->scorer);
+    cd_arena_free(&s->text);
+    cd_free(s->line);
+    cd_free(s->scored);
+    cd_buf_free(&s->json);
+    cd_free(s->pair);
+    cd_free(s->weight);
+    cd_free(s);
+}
+
+static void set_weights(cd_stream *s) {
+    for (size_t i = 0; i < cd_tasks_network_count(s->tasks); i++) {
+        const cd_network *net = cd_tasks_network(s->tasks, i);
+        for (uint32_t k = 0; k < net->n; k++) s->weight[net->task[k]] += (double)net->weight[k];
+    }
+    for (size_t i = 0; i < cd_tasks_count(s->tasks); i++)
+        if (s->weight[i] <= 0) s->weight[i] = 1;
+}
+
+static cdmpp_status fill(cd_stream *s, const char *device, cdmpp_err *err) {
+    const int n = cd_threads_count(s->pool);
+    s->scorer = cd_calloc((size_t)n, sizeof *s->scorer);
+    s->line = cd_calloc(BATCH, sizeof *s->line);
+    s->scored = cd_calloc(BATCH, sizeof *s->scored);
+    s->weight = cd_calloc(cd_tasks_count(s->tasks) + 1, sizeof *s->weight);
+    if (!s->scorer || !s->line || !s->scored || !s->weight) return CD_FAIL(err, ENOMEM, "batch of %d lines", BATCH);
+    set_weights(s);
+    for (int w = 0; w < n; w++) CD_TRY(cd_scorer_new(s->m, s->tasks, device, &s->scorer[w], err));
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_stream_new(const cd_model *m, const cd_tasks *tasks, const char *device, cd_threads *pool, FILE *out,
+                           cd_stream **res, cdmpp_err *err) {
+    cd_stream *s = cd_calloc(1, sizeof *s);
+    if (!s) return CD_FAIL(err, ENOMEM, "stream");
+    s->m = m;
+    s->tasks = tasks;
+    s->pool = pool;
+    s->out = out;
+    const cdmpp_status st = fill(s, device, err);
+    if (st) cd_stream_free(s);
+    else *res = s;
+    return st;
+}
+
+void cd_stream_options(cd_stream *s, bool eval, bool strict) {
+    s->eval = eval;
+    s->strict = strict;
+}
+
+/* ---- printing ---- */
+static void put_scored(cd_stream *s, const cd_scored *o) {
+    cd_buf *b = &s->json;
+    cd_buf_puts(b, ",\"workload_key\":");
+    cd_buf_put_json_str(b, o->task->workload_key, strlen(o->task->workload_key));
+    cd_buf_putf(b, ",\"latency_s\":%.9g", o->latency_s);
+    if (s->eval && isnan(o->measured_s)) cd_buf_puts(b, ",\"measured_s\":null,\"error\":null");
+    else if (s->eval) cd_buf_putf(b, ",\"measured_s\":%.9g,\"error\":%.6g", o->measured_s, o->latency_s / o->measured_s - 1);
+}
+
+static void put_error(cd_stream *s, const cdmpp_err *e) {
+    cd_buf *b = &s->json;
+    cd_buf_putf(b, ",\"error\":{\"code\":\"%s\"", cdmpp_status_name(e->code));
+    if (e->key[0]) {
+        cd_buf_puts(b, ",\"key\":");
+        cd_buf_put_json_str(b, e->key, strlen(e->key));
+    }
+    cd_buf_puts(b, ",\"message\":");
+    cd_buf_put_json_str(b, e->msg, strlen(e->msg));
+    cd_buf_puts(b, "}");
+}
+
+static cdmpp_status remember(cd_stream *s, const cd_scored *o, cdmpp_err *err) {
+    if (s->n_pair == s->cap_pair) {
+        const size_t cap = s->cap_pair ? 2 * s->cap_pair : 4096;
+        pair *p = cd_realloc(s->pair, s->n_pair * sizeof *p, cap * sizeof *p);
+        if (!p) return CD_FAIL(err, ENOMEM, "%zu records", cap);
+        s->pair = p;
+        s->cap_pair = cap;
+    }
+    const size_t task = cd_tasks_index(s->tasks, o->task);
+    s->pair[s->n_pair++] = (pair){o->measured_s, o->latency_s, s->weight[task],
+                                  (uint32_t)(task * cd_model_n_device(s->m) + o->device)};
+    return CDMPP_OK;
+}
+
+static cdmpp_status print_one(cd_stream *s, const cd_line *l, const cd_scored *o, cdmpp_err *err) {
+    s->stats.lines++;
+    cd_buf_puts(&s->json, "{\"file\":");
+    cd_buf_put_json_str(&s->json, l->source, strlen(l->source));
+    cd_buf_putf(&s->json, ",\"line\":%ld", l->number);
+    if (o->st) {
+        s->stats.bad++;
+        s->stats.reason[o->st]++;
+        put_error(s, &o->err);
+    } else {
+        s->stats.scored++;
+        put_scored(s, o);
+    }
+    cd_buf_puts(&s->json, "}\n");
+    if (o->st && s->strict) {
+        if (err) *err = o->err;
+        return o->st;
+    }
+    if (!s->eval || o->st) return CDMPP_OK;
+    if (!isnan(o->measured_s) && o->measured_s > 0) return remember(s, o, err);
+    s->stats.unmeasured++;
+    return CDMPP_OK;
+}
+
+static cdmpp_status print_batch(cd_stream *s, cdmpp_err *err) {
+    cdmpp_status st = CDMPP_OK;
+    cd_buf_clear(&s->json);
+    for (size_t i = 0; !st && i < s->n; i++) st = print_one(s, &s->line[i], &s->scored[i], err);
+    if (s->json.oom) return CD_FAIL(err, ENOMEM, "output");
+    if (s->json.n && fwrite(s->json.p, 1, s->json.n, s->out) != s->json.n) return CD_FAIL(err, EIO, "cannot write the output");
+    return st;
+}
+
+/* ---- scoring ---- */
+static cdmpp_status score_chunk(void *ctx, size_t beg, size_t end, int w, cdmpp_err *err) {
+    cd_stream *s = ctx;
+    return cd_scorer_run(s->scorer[w], s->line + beg, end - beg, s->scored + beg, err);
+}
+
+static cdmpp_status flush_batch(cd_stream *s, cdmpp_err *err) {
+    CD_TRY(cd_threads_run(s->pool, s->n, CHUNK, score_chunk, s, err));
+    const cdmpp_status st = print_batch(s, err);
+    s->n = 0;
+    cd_arena_reset(&s->text);
+    return st;
+}
+
+static bool is_record(const char *p, size_t n) {
+    while (n && (*p == ' ' || *p == '\t')) p++, n--;
+    return n && *p != '#';
+}
+
+static cdmpp_status add_line(cd_stream *s, const char *path, const char *p, size_t n, long number, cdmpp_err *err) {
+    char *copy = cd_arena_alloc(&s->text, n + 1, 1);
+    const size_t n_path = strlen(path) + 1;
+    /* One copy of the path for each batch and file; the arena is reset between. */
+    const char *source = s->n && !strcmp(s->line[s->n - 1].source, path) ? s->line[s->n - 1].source : NULL;
+    char *path_copy = source ? NULL : cd_arena_alloc(&s->text, n_path, 1);
+    if (!copy || (!source && !path_copy)) return CD_FAIL(err, ENOMEM, "line of %zu bytes", n);
+    if (!source) source = memcpy(path_copy, path, n_path);
+    memcpy(copy, p, n);
+    copy[n] = '\0';
+    s->line[s->n++] = (cd_line){copy, n, source, number};
+    return s->n == BATCH ? flush_batch(s, err) : CDMPP_OK;
+}
+
+/* A line that the reader refused, or the end of a damaged file: it takes its turn
+ * in the output. */
+static cdmpp_status add_bad(cd_stream *s, const char *path, long number, const cdmpp_err *why, cdmpp_err *err) {
+    CD_TRY(flush_batch(s, err));
+    s->line[0] = (cd_line){"", 0, path, number};
+    s->scored[0] = (cd_scored){.st = why->code, .err = *why};
+    s->n = 1;
+    const cdmpp_status st = print_batch(s, err);
+    s->n = 0;
+    return st;
+}
+
+cdmpp_status cd_stream_file(cd_stream *s, const char *path, cdmpp_err *err) {
+    cd_lines *l = NULL;
+    CD_TRY(cd_lines_open(path, 0, &l, err));
+    cdmpp_status st = CDMPP_OK;
+    while (!st) {
+        char *p;
+        size_t n;
+        cdmpp_err why = {0};
+        st = cd_lines_next(l, &p, &n, &why);
+        if (st == CDMPP_ERANGE || st == CDMPP_EPARSE) {
+            const bool over = st == CDMPP_EPARSE; /* nothing behind the damage can be read */
+            st = add_bad(s, path, cd_lines_number(l), &why, err);
+            if (over) break;
+        } else if (st) {
+            if (err) *err = why;
+        } else if (!p) {
+            break;
+        } else if (is_record(p, n)) {
+            st = add_line(s, path, p, n, cd_lines_number(l), err);
+        }
+    }
+    cd_lines_close(l);
+    return st;
+}
+
+cdmpp_status cd_stream_end(cd_stream *s, cdmpp_err *err) { return flush_batch(s, err); }
+
+const cd_stream_stats *cd_stream_counts(const cd_stream *s) { return &s->stats; }
+
+cdmpp_status cd_stream_metrics(const cd_stream *s, cd_metrics *out, cdmpp_err *err) {
+    const size_t n = s->n_pair;
+    double *v = cd_calloc(n + 1, 3 * sizeof *v), *y = v, *p = v + n, *w = v + 2 * n;
+    uint32_t *group = cd_calloc(n + 1, sizeof *group);
+    cdmpp_status st = v && group ? CDMPP_OK : CD_FAIL(err, ENOMEM, "figures of %zu records", n);
+    for (size_t i = 0; !st && i < n; i++) {
+        y[i] = s->pair[i].y;
+        p[i] = s->pair[i].p;
+        w[i] = s->pair[i].weight;
+        group[i] = s->pair[i].group;
+    }
+    if (!st) st = cd_metrics_compute(y, p, group, w, n, out, err);
+    cd_free(v);
+    cd_free(group);
+    return st;
+}

@@ -1,0 +1,41 @@
+/* stream -- files of records in, lines of JSON out, in order.
+ *
+ *   lines -> batch of 2048 -> chunks of 64 on the pool -> printed in order -> ...
+ *
+ * {"file":"a.json","line":1,"workload_key":"...","latency_s":1.2e-3}
+ *   with evaluation also "measured_s" and "error" = latency_s/measured_s - 1, both
+ *   null when the record's measurement failed
+ * {"file":"a.json","line":2,"error":{"code":"EPARSE","key":"i[1]","message":"..."}}
+ *
+ * Empty lines and lines that start with '#' are skipped. Chunks do not depend on
+ * the number of threads, so neither does the output. One thread. */
+#ifndef CD_STREAM_H
+#define CD_STREAM_H
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/threads.h"
+#include "learner/metric.h"
+#include "predictor/predict.h"
+
+typedef struct cd_stream cd_stream;
+
+typedef struct cd_stream_stats {
+    size_t lines, scored, bad, unmeasured;
+    size_t reason[CDMPP_STATUS_COUNT]; /* of the bad ones */
+} cd_stream_stats;
+
+/* Errors: those of cd_scorer_new. */
+cdmpp_status cd_stream_new(CD_KEEP const cd_model *m, CD_KEEP const cd_tasks *tasks, const char *device,
+                           CD_KEEP cd_threads *pool, CD_KEEP FILE *out, CD_GIVE cd_stream **s, cdmpp_err *err);
+void cd_stream_free(CD_TAKE cd_stream *s); /* NULL is fine */
+/* Before the first file. strict: the first bad line ends the run with its error. */
+void cd_stream_options(cd_stream *s, bool eval, bool strict);
+/* All lines of a file ("-": standard input); the last ones may stay in the batch. */
+cdmpp_status cd_stream_file(cd_stream *s, const char *path, cdmpp_err *err);
+/* Print what is left. */
+cdmpp_status cd_stream_end(cd_stream *s, cdmpp_err *err);
+CD_KEEP const cd_stream_stats *cd_stream_counts(const cd_stream *s);
+/* Figures over everything scored and measured, with evaluation on. */
+cdmpp_status cd_stream_metrics(const cd_stream *s, cd_metrics *out, cdmpp_err *err);
+#endif
