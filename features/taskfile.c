@@ -209,7 +209,8 @@ static cdmpp_status read_task(cd_tasks *t, cd_arena *a, const cd_json *v, cdmpp_
     if (e->pub.dag) return CDMPP_OK;
     cd_tf f = {.a = a, .err = err};
     CD_TRY(cd_te_dag_new(&f.dag, err));
-    const cdmpp_status st = read_ops(&f, v);
+    cdmpp_status st = read_ops(&f, v);
+    if (f.dag->pool.oom) st = CD_FAIL(err, ENOMEM, "expressions"); /* whatever else it looked like */
     if (st) cd_te_dag_free(f.dag);
     else cd_task_set_dag(t, e, f.dag);
     return st;

@@ -274,7 +274,8 @@ cdmpp_status cd_tvmgraph_dag(cd_arena *scratch, const char *text, size_t len, cd
     cd_tvm t = {.a = scratch, .err = err};
     *out = NULL;
     CD_TRY(cd_te_dag_new(&t.dag, err));
-    const cdmpp_status st = build(&t, text, len);
+    cdmpp_status st = build(&t, text, len);
+    if (t.dag->pool.oom) st = CD_FAIL(err, ENOMEM, "expressions"); /* whatever else it looked like */
     if (st) cd_te_dag_free(t.dag);
     else *out = t.dag;
     return st;

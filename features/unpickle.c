@@ -285,7 +285,7 @@ static cdmpp_status op_mark(machine *m) {
 }
 
 static cdmpp_status op_marked(machine *m, unsigned char op) {
-    size_t from;
+    size_t from = 0;
     CD_TRY(pop_mark(m, &from));
     if (op == 't') return tuple(m, from);
     return fill(m, from, op == 'e' ? CD_PY_LIST : CD_PY_DICT);
