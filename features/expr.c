@@ -90,8 +90,6 @@ void cd_pool_reset(cd_pool *p, const cd_pool *base) {
     }
 }
 
-void cd_pool_freeze(cd_pool *p) { p->frozen = true; }
-
 void cd_pool_free(cd_pool *p) {
     cd_free(p->slot);
     cd_free(p->small);
@@ -148,8 +146,7 @@ static inline const cd_expr *lookup(const cd_pool *p, const cd_expr *e, const cd
     return NULL;
 }
 
-static bool grow(cd_pool *p) {
-    const uint32_t cap = p->cap * 2;
+static bool resize(cd_pool *p, uint32_t cap) {
     cd_pool_slot *slot = cd_calloc(cap, sizeof *slot);
     if (!slot) return false;
     for (uint32_t i = 0; i < p->cap; i++) {
@@ -163,6 +160,16 @@ static bool grow(cd_pool *p) {
     p->slot = slot;
     p->cap = cap;
     return true;
+}
+
+/* A task file holds thousands of small pools: give back what only building needs. */
+void cd_pool_freeze(cd_pool *p) {
+    uint32_t cap = 16;
+    while (cap <= 2 * p->used) cap *= 2;
+    if (cap < p->cap) resize(p, cap); /* no harm when there is no memory for it */
+    cd_free(p->small);
+    p->small = NULL;
+    p->frozen = true;
 }
 
 static const char *copy_name(cd_pool *p, const char *s) {
@@ -197,7 +204,7 @@ static const cd_expr *intern(cd_pool *p, cd_expr *e, const cd_expr *const *a) {
     if (x) return x;
     if (p->frozen) return no_memory(p);
     if (p->used * 2 >= p->cap) {
-        if (!grow(p)) return no_memory(p);
+        if (!resize(p, p->cap * 2)) return no_memory(p);
         lookup(p, e, a, &at);
     }
     cd_expr *n = cd_arena_alloc(&p->arena, 1, sizeof *n + e->n * sizeof *a);

@@ -105,7 +105,8 @@ typedef struct cd_pool {
 cdmpp_status cd_pool_init(cd_pool *p, CD_KEEP const cd_pool *base, cdmpp_err *err);
 /* Drop all own nodes, keep the memory; `base` replaces the base pool. */
 void cd_pool_reset(cd_pool *p, CD_KEEP const cd_pool *base);
-void cd_pool_freeze(cd_pool *p); /* from now on read-only, shareable */
+/* From now on read-only and shareable; can only be freed. Shrinks the tables. */
+void cd_pool_freeze(cd_pool *p);
 void cd_pool_free(cd_pool *p);
 
 const cd_expr *cd_new_int(cd_pool *p, cd_dtype t, int64_t v);
