@@ -102,10 +102,7 @@ static void walk(const simplifier *s, int32_t from, int32_t to) {
         cd_node *n = &s->t->node[k];
         switch ((cd_node_kind)n->kind) {
         case CD_NODE_FOR:
-        case CD_NODE_THREAD:
-            cd_ana_bind(s->a, n->var, cd_new_int(s->pool, n->var->type, 0), n->extent_e);
-            loop(s, n);
-            break;
+        case CD_NODE_THREAD: loop(s, n); break;
         case CD_NODE_REALIZE:
         case CD_NODE_ALLOC: exprs(s, n->x, n->n); break;
         case CD_NODE_STORE:
@@ -117,19 +114,29 @@ static void walk(const simplifier *s, int32_t from, int32_t to) {
             branch(s, k);
             k = n->end - 1;
             break;
-        case CD_NODE_LET:
-            cd_ana_bind(s->a, n->var, n->e, cd_new_int(s->pool, n->var->type, 1));
-            n->dead = true;
-            break;
+        case CD_NODE_LET: n->dead = true; break;
         case CD_NODE_ATTR:
         case CD_NODE_EVAL: break;
         }
     }
 }
 
+/* TVM binds a variable on entering its loop. Variables are met nowhere else, so
+ * all may be bound beforehand: then results stay memoised from loop to loop. */
+static void bind_all(const simplifier *s) {
+    for (int32_t k = 0; k < s->t->n; k++) {
+        const cd_node *n = &s->t->node[k];
+        if (n->kind == CD_NODE_FOR || n->kind == CD_NODE_THREAD)
+            cd_ana_bind(s->a, n->var, cd_new_int(s->pool, n->var->type, 0), n->extent_e);
+        else if (n->kind == CD_NODE_LET)
+            cd_ana_bind(s->a, n->var, n->e, cd_new_int(s->pool, n->var->type, 1));
+    }
+}
+
 cdmpp_status cd_ast_simplify(cd_ast *t, cd_simp *simp, cd_pool *pool, cdmpp_err *err) {
     const simplifier s = {t, cd_ana_new(simp), pool};
     if (!s.a) return CD_FAIL(err, ENOMEM, "simplify");
+    bind_all(&s);
     walk(&s, 0, t->n);
     return pool->oom || cd_simp_oom(simp) ? CD_FAIL(err, ENOMEM, "simplify") : CDMPP_OK;
 }

@@ -119,9 +119,10 @@ static cd_bound cast(cd_ana *a, const cd_expr *e) {
 
 static cd_bound node(cd_ana *a, const cd_expr *e) {
     switch ((cd_op)e->op) {
-    case CD_VAR:
-        if ((uint64_t)e->u.i < a->n_var && a->var[e->u.i].known) return a->var[e->u.i].bound;
-        return cd_intbound_type(e->type);
+    case CD_VAR: {
+        const cd_var_info *v = cd_simp_var(a, e);
+        return v && v->known ? v->bound : cd_intbound_type(e->type);
+    }
     case CD_SELECT: return unite(cd_intbound(a, e->a[1]), cd_intbound(a, e->a[2]));
     case CD_CAST: return cast(a, e);
     case CD_CALL: return call(a, e);

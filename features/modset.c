@@ -84,8 +84,10 @@ static cd_modular product(cd_modular x, cd_modular y) {
 static cd_modular node(cd_ana *a, const cd_expr *e) {
     switch ((cd_op)e->op) {
     case CD_INT: return (cd_modular){0, e->u.i};
-    case CD_VAR:
-        return (uint64_t)e->u.i < a->n_var ? a->var[e->u.i].mod : everything;
+    case CD_VAR: {
+        const cd_var_info *v = cd_simp_var(a, e);
+        return v ? v->mod : everything;
+    }
     case CD_CAST: return cd_modset(a, e->a[0]);
     case CD_SELECT: return unite(cd_modset(a, e->a[1]), cd_modset(a, e->a[2]));
     case CD_CALL:

@@ -296,10 +296,11 @@ static const cd_expr *call(cd_walker *w, const cd_expr *e) {
 }
 
 const cd_expr *cd_rewrite_var(cd_walker *w, const cd_expr *e) {
-    const cd_ana *a = w->ana;
+    cd_ana *a = w->ana;
     const cd_expr *r = e->type == CD_BOOL && a->literal.n ? by_constraint(w, e) : NULL;
     if (r) return r;
-    return (uint64_t)e->u.i < a->n_var && a->var[e->u.i].value ? a->var[e->u.i].value : e;
+    const cd_var_info *v = cd_simp_var(a, e);
+    return v && v->value ? v->value : e;
 }
 
 const cd_expr *cd_rewrite_node(cd_walker *w, const cd_expr *e) {

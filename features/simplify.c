@@ -142,7 +142,10 @@ bool cd_simp_var_room(cd_ana *a, uint32_t i) {
     cd_var_info *v = CD_NEWN(&a->s->arena, cd_var_info, n);
     if (!v) return a->s->oom = true, false;
     if (a->n_var) memcpy(v, a->var, a->n_var * sizeof *v);
-    for (uint32_t k = a->n_var; k < n; k++) v[k].mod = (cd_modular){1, 0};
+    for (uint32_t k = a->n_var; k < n; k++) {
+        v[k].mod = (cd_modular){1, 0};
+        v[k].seen = k < a->seen_end;
+    }
     a->var = v;
     a->n_var = n;
     return true;
@@ -151,7 +154,7 @@ bool cd_simp_var_room(cd_ana *a, uint32_t i) {
 static cd_var_info range_info(cd_ana *a, const cd_expr *min, const cd_expr *extent) {
     cd_var_info v = {.known = true, .mod = {1, 0}};
     if (extent->op == CD_INT && extent->u.i == 1) {
-        v.value = cd_simp_rewrite(a, min->op == CD_INT ? min : cd_canonical_visit(&a->cn, min));
+        v.value = min->op == CD_INT ? min : cd_simp_rewrite(a, cd_canonical_visit(&a->cn, min));
         v.bound = cd_intbound(a, v.value);
         v.mod = cd_modset(a, v.value);
     } else {
@@ -161,14 +164,19 @@ static cd_var_info range_info(cd_ana *a, const cd_expr *min, const cd_expr *exte
     return v;
 }
 
+static bool same_info(const cd_var_info *x, const cd_var_info *y) {
+    return x->known && x->value == y->value && x->bound.lo == y->bound.lo && x->bound.hi == y->bound.hi &&
+           x->mod.coeff == y->mod.coeff && x->mod.base == y->mod.base;
+}
+
+/* The first binding makes the analyzer's state its own. A variable that was
+ * never met invalidates nothing; any other binding moves to another state. */
 void cd_ana_bind(cd_ana *a, const cd_expr *var, const cd_expr *min, const cd_expr *extent) {
     if (var->op != CD_VAR || !cd_simp_var_room(a, (uint32_t)var->u.i)) return;
     const cd_var_info v = range_info(a, min, extent);
     cd_var_info *old = &a->var[var->u.i];
-    if (old->known && old->value == v.value && old->bound.lo == v.bound.lo && old->bound.hi == v.bound.hi &&
-        old->mod.coeff == v.mod.coeff && old->mod.base == v.mod.base)
-        return;
+    if (same_info(old, &v)) return;
+    if (!a->n_bind++) a->ctx = ++a->s->next_ctx;
+    else if (old->known || old->seen) a->ctx = cd_simp_move(a->s, a->ctx, 1, var->id, min->id, extent->id);
     *old = v;
-    a->ctx = cd_simp_move(a->s, a->ctx, 1, var->id, min->id, extent->id);
-    a->n_bind++;
 }

@@ -73,6 +73,7 @@ typedef struct cd_var_info {
     cd_bound bound;
     cd_modular mod;
     bool known;
+    bool seen; /* met while unknown: memo entries may rest on that */
 } cd_var_info;
 
 typedef struct cd_extra { /* from a constraint: further bounds of one expression */
@@ -94,7 +95,7 @@ struct cd_ana {
     cd_simp *s;
     uint32_t ctx, n_bind;
     cd_var_info *var;
-    uint32_t n_var;
+    uint32_t n_var, seen_end; /* variables n_var .. seen_end-1 may have been met while unknown */
     cd_extra *extra;
     uint32_t n_extra, cap_extra;
     uint64_t extra_mask; /* bit id % 64 of every expression in extra */
@@ -133,6 +134,16 @@ static inline const cd_expr *cd_simp_give_up(cd_simp *s, const cd_expr *e) {
     return e;
 }
 const cd_expr *cd_simp_rewrite(cd_ana *a, const cd_expr *e); /* at most two visits */
+/* What is known of a variable; NULL: nothing, which is remembered. */
+static inline const cd_var_info *cd_simp_var(cd_ana *a, const cd_expr *e) {
+    const uint64_t k = (uint64_t)e->u.i;
+    if (k >= a->n_var) {
+        if (k >= a->seen_end) a->seen_end = (uint32_t)k + 1;
+        return NULL;
+    }
+    if (!a->var[k].known) a->var[k].seen = true;
+    return &a->var[k];
+}
 bool cd_simp_ge(cd_ana *a, const cd_expr *e, int64_t k);
 bool cd_simp_lt(cd_ana *a, const cd_expr *e, int64_t k);
 bool cd_simp_is_pure(const cd_expr *e, bool loads_too); /* no effect; loads_too: loads count as none */
