@@ -10,7 +10,7 @@
  *     disk and the like end the run, and what was done stays in OUT.partial. */
 #ifndef CD_EXTRACT_H
 #define CD_EXTRACT_H
-#include <signal.h>
+#include <stdatomic.h>
 
 #include "dataset/writer.h"
 #include "features/program.h"
@@ -48,7 +48,7 @@ typedef struct cd_extract {
     bool strict, restart;
     double checkpoint_s;             /* 0: 5 s; < 0: never */
     const char *command_line;        /* for the file's attribute */
-    const volatile sig_atomic_t *stop;            /* not 0: end, resumable; NULL: never */
+    const atomic_bool *stop;         /* set, maybe by a signal: end, resumable; NULL: never */
     void (*progress)(void *ctx, const cd_extract_stats *s); /* from the calling thread; NULL: none */
     void *progress_ctx;
 } cd_extract;

@@ -1,5 +1,6 @@
 /* cdmpp-extract -- measure logs to a data set. */
 #include <argp.h>
+#include <signal.h>
 #include <time.h>
 
 #include "base/progress.h"
@@ -31,8 +32,8 @@ static const struct argp_option table[] = {
     {0},
 };
 
-static volatile sig_atomic_t stop;
-static void on_signal(int sig) { (void)sig, stop = 1; }
+static atomic_bool stop;
+static void on_signal(int sig) { (void)sig, stop = true; }
 
 static error_t parse_one(int key, char *arg, struct argp_state *state) {
     options *o = state->input;
@@ -89,7 +90,7 @@ static cdmpp_status extract(const options *o, const char *command, cd_log *log, 
                     .progress = on_progress, .progress_ctx = &bar};
     cd_progress_begin(&bar, log, "extract", "records", 0);
     const cdmpp_status st = cd_extract_logs(&x, s, err);
-    cd_progress_end(&bar);
+    if (st == CDMPP_OK || bar.done) cd_progress_end(&bar);
     return st;
 }
 
@@ -130,7 +131,7 @@ static int run(const options *o, cd_log *log) {
         cd_log_err(log, CD_LOG_ERROR, &err);
         return cdmpp_exit_code(st);
     }
-    cd_report_text(log, out, &s, seconds);
+    cd_report_text(log, out, &s);
     if (o->json) cd_report_json(&b, out, &s, seconds);
     const bool ok = !b.oom && (!b.p || fwrite(b.p, 1, b.n, stdout) == b.n) && fflush(stdout) == 0;
     cd_buf_free(&b);

@@ -16,10 +16,9 @@ static double rate(const cd_extract_stats *s, double seconds) {
     return seconds > 0 ? (double)(s->records - s->resumed) / seconds : 0;
 }
 
-void cd_report_text(cd_log *log, const char *out, const cd_extract_stats *s, double seconds) {
-    cd_log_put(log, CD_LOG_INFO, "%s: %llu programs, %llu rows, %llu programs without a measured time; %.1f s, %.0f records/s",
-               out, (unsigned long long)s->programs, (unsigned long long)s->rows, (unsigned long long)s->failed, seconds,
-               rate(s, seconds));
+void cd_report_text(cd_log *log, const char *out, const cd_extract_stats *s) {
+    cd_log_put(log, CD_LOG_INFO, "%s: %llu programs, %llu rows; %llu programs were not measured", out,
+               (unsigned long long)s->programs, (unsigned long long)s->rows, (unsigned long long)s->failed);
     if (!s->skipped) return;
     cd_log_put(log, CD_LOG_WARNING, "%llu of %llu lines skipped, listed in %s.skipped.tsv:",
                (unsigned long long)s->skipped, (unsigned long long)s->records, out);

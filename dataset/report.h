@@ -5,7 +5,7 @@
 #include "dataset/extract.h"
 
 /* Counts, and a table of reasons when lines were skipped. */
-void cd_report_text(cd_log *log, const char *out, const cd_extract_stats *s, double seconds);
+void cd_report_text(cd_log *log, const char *out, const cd_extract_stats *s);
 /* One JSON object with '\n', schema "cdmpp.extract/1". */
 void cd_report_json(cd_buf *b, const char *out, const cd_extract_stats *s, double seconds);
 #endif

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -149,9 +150,9 @@ static void strict(void **state) {
     assert_false(exists(scratch("strict.h5.partial")));
 }
 
-static volatile sig_atomic_t stop;
-static int builds_left;
-static void stop_later(void) { if (__atomic_sub_fetch(&builds_left, 1, __ATOMIC_RELAXED) == 0) stop = 1; }
+static atomic_bool stop;
+static atomic_int builds_left;
+static void stop_later(void) { if (atomic_fetch_sub(&builds_left, 1) == 1) stop = true; }
 
 static void stop_and_go_on(void **state) {
     cdmpp_err err = {0};
@@ -164,7 +165,7 @@ static void stop_and_go_on(void **state) {
     x.stop = &stop;
     fake_hook = stop_later;
     for (; st == CDMPP_EINTERRUPTED; rounds++) {
-        stop = 0;
+        stop = false;
         builds_left = 500;
         st = cd_extract_run(&x, &s, &err);
         assert_int_equal(exists(path), st == CDMPP_OK);
@@ -229,12 +230,12 @@ static void useless_partial(void **state) {
     x.stop = &stop;
     x.checkpoint_s = 1e-3;
     for (int k = 0; k < 2; k++) {
-        stop = 0;
+        stop = false;
         builds_left = 1000;
         fake_hook = stop_later;
         assert_status(cd_extract_run(&x, &s, &err), CDMPP_EINTERRUPTED);
         fake_hook = NULL;
-        stop = 0;
+        stop = false;
         snprintf(file, sizeof file, "%s.partial/%s", path, part[k]);
         scratch_write(file, "damaged", 7);
         err = (cdmpp_err){0};
