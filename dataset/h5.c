@@ -31,19 +31,32 @@ static herr_t innermost(unsigned i, const H5E_error2_t *e, void *to) {
     return 0;
 }
 
-/* The innermost line of HDF5's own error stack tells the cause. */
-static cdmpp_status fail(cdmpp_status st, const cd_h5 *h, const char *object, const char *what, cdmpp_err *err) {
+/* The innermost line of HDF5's own error stack tells the cause; where the
+ * system said why, among times and descriptors, that is all we want of it. */
+static void take_cause(char *text, size_t n) {
+    static const char mark[] = "error message = '";
     const char *cause = "no reason given";
-    char text[120];
     H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, innermost, &cause);
-    snprintf(text, sizeof text, "%s", cause);
+    const char *said = strstr(cause, mark);
+    if (said) cause = said + sizeof mark - 1;
+    snprintf(text, n, "%.*s", (int)strcspn(cause, said ? "'" : "\n"), cause);
     H5Eclear2(H5E_DEFAULT);
+}
+
+static cdmpp_status fail(cdmpp_status st, const cd_h5 *h, const char *object, const char *what, cdmpp_err *err) {
+    char text[120];
+    take_cause(text, sizeof text);
     cd_err_raise(err, st, __FILE__, __LINE__, "cannot %s: %s", what, text);
     return cd_err_at(err, cd_err_key(err, st, object), h->path, 0);
 }
 
-/* Per thread in HDF5, hence before every entry. */
-static void quiet(void) { H5Eset_auto2(H5E_DEFAULT, NULL, NULL); }
+/* HDF5 prints errors unless told otherwise, for each thread, hence before every
+ * entry. Its clean-up at exit crashes when a file could not be written to its
+ * end (1.10.8); all our files are closed by then, so it is not needed. */
+static void quiet(void) {
+    (void)H5dont_atexit(); /* no effect once HDF5 has started */
+    H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
+}
 
 static hid_t access_list(void) {
     const hid_t p = H5Pcreate(H5P_FILE_ACCESS);
@@ -135,9 +148,11 @@ static cdmpp_status write_whole(const cd_h5 *h, const char *object, hid_t type, 
     H5Pclose(dcpl);
     H5Sclose(space);
     if (d < 0) return fail(CDMPP_EIO, h, object, "create the array", err);
-    const bool bad = dim[0] > 0 && H5Dwrite(d, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0;
-    if (H5Dclose(d) < 0 || bad) return fail(CDMPP_EIO, h, object, "write", err);
-    return CDMPP_OK;
+    cdmpp_status st = CDMPP_OK;
+    if (dim[0] > 0 && H5Dwrite(d, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) < 0)
+        st = fail(CDMPP_EIO, h, object, "write", err); /* before the next call clears the cause */
+    if (H5Dclose(d) < 0 && st == CDMPP_OK) st = fail(CDMPP_EIO, h, object, "write", err);
+    return st;
 }
 
 cdmpp_status cd_h5_write(const cd_h5 *h, const char *object, cd_h5_shape s, const void *data, cdmpp_err *err) {

@@ -1,7 +1,10 @@
 /* dataset: what the writer wrote is read back; parts join; damage is an error. */
 #include "dataset/dataset.h"
 
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 
 #include "check.h"
 #include "made_items.h"
@@ -145,8 +148,32 @@ static void damage(void **state) {
     cd_dataset_free(good);
 }
 
+/* A file that cannot be written to its end is an error, and the process ends well. */
+static void full_disk(void **state) {
+    const char *path = scratch("full.h5");
+    int status = 0;
+    (void)state;
+    const pid_t child = fork();
+    if (child == 0) {
+        static const double data[100000];
+        const struct rlimit r = {100000, 100000};
+        cdmpp_err err = {0};
+        cd_h5 h;
+        signal(SIGXFSZ, SIG_IGN);
+        setrlimit(RLIMIT_FSIZE, &r);
+        cdmpp_status st = cd_h5_create(&h, path, &err);
+        if (st == CDMPP_OK) st = cd_h5_write(&h, "/a/b", (cd_h5_shape){CD_H5_F64, 100000, 0}, data, &err);
+        const bool told = st == CDMPP_EIO && strstr(err.msg, "File too large") && strcmp(err.key, "/a/b") == 0;
+        (void)cd_h5_close(&h, NULL);
+        exit(told ? 0 : 1); /* not _exit: HDF5's clean-up is what is tested */
+    }
+    waitpid(child, &status, 0);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(round_trip), cmocka_unit_test(empty), cmocka_unit_test(parts),
-                                       cmocka_unit_test(not_ours), cmocka_unit_test(damage)};
+                                       cmocka_unit_test(not_ours), cmocka_unit_test(damage),
+                                       cmocka_unit_test(full_disk)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
