@@ -70,7 +70,9 @@ static cd_str option(cd_str target, const char *name) {
 cd_str cd_device_name(cd_str target, const char *source) {
     const cd_str model = option(target, "-model=");
     if (model.n && !cd_str_is(model, "unknown")) return model; /* TVM writes unknown when it was not told */
-    const char *end = strrchr(source, '/'), *p = end;
+    const char *end = strrchr(source, '/');
+    while (end && end > source && end[-1] == '/') end--; /* "v100//a.json" */
+    const char *p = end;
     while (p && p > source && p[-1] != '/') p--;
     return p && end > p ? (cd_str){p, (size_t)(end - p)} : (cd_str){"unknown", 7};
 }

@@ -31,11 +31,12 @@ static cdmpp_status find_line(cd_lines *l, long number, char **line, size_t *n, 
 static cdmpp_status print_record(const cd_tasks *tasks, cd_program *p, cd_arena *a, const char *line, size_t n,
                                  cd_buf *out, cdmpp_err *err) {
     cd_record r;
-    cd_rows rows;
     CD_TRY(cd_record_read(a, line, n, &r, err));
     const cd_task *t = cd_tasks_find(tasks, r.workload_key);
-    if (!t) return CD_FAIL(err, ENOTASK, "no task file defines %.*s", (int)(r.workload_key.n > 150 ? 150 : r.workload_key.n), r.workload_key.p);
-    CD_TRY(cd_program_build(p, t, &r, &rows, err));
+    if (!t)
+        return CD_FAIL(err, ENOTASK, "no task file defines %.*s", (int)(r.workload_key.n > 150 ? 150 : r.workload_key.n),
+                       r.workload_key.p);
+    CD_TRY(cd_program_lower(p, t, &r, err)); /* shows programs without features, too */
     return cd_program_print(p, out, err);
 }
 
