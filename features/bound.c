@@ -194,12 +194,7 @@ static cdmpp_status infer_stage(inferrer *f) {
     } else {
         CD_TRY(from_readers(f));
     }
-    for (uint32_t i = 0; i < f->op->n_axis + f->op->n_raxis; i++) {
-        const cd_iv *iv = &s->iv[i < f->op->n_axis ? f->op->axis[i] : f->op->raxis[i - f->op->n_axis]];
-        cd_ana_bind(f->shared, iv->var, iv->r_min, iv->r_ext);
-        cd_ana_bind(f->all, iv->var, iv->r_min, iv->r_ext);
-    }
-    return cd_pass_down_domain(s, f->st, f->shared, f->all, false, f->err);
+    return cd_pass_down_domain(s, f->st, f->shared, false, f->err);
 }
 
 static cdmpp_status check_memory(cd_sched *s, cdmpp_err *err) {
@@ -207,9 +202,43 @@ static cdmpp_status check_memory(cd_sched *s, cdmpp_err *err) {
     return oom ? CD_FAIL(err, ENOMEM, "bounds") : CDMPP_OK;
 }
 
+static bool ask(const cd_sched *s, const cd_expr *var, bool fused, const cd_expr **min, const cd_expr **extent) {
+    const uint64_t k = (uint64_t)var->u.i;
+    const int32_t i = k < s->var_iv.n ? s->var_iv.p[k] : -1;
+    if (i < 0 || !s->iv[i].r_ext || (!fused && s->iv[i].name_kind == CD_NAME_FUSED)) return false;
+    *min = s->iv[i].r_min;
+    *extent = s->iv[i].r_ext;
+    return true;
+}
+
+bool cd_sched_ask(void *sched, const cd_expr *var, const cd_expr **min, const cd_expr **extent) {
+    return ask(sched, var, true, min, extent);
+}
+
+bool cd_sched_ask_unfused(void *sched, const cd_expr *var, const cd_expr **min, const cd_expr **extent) {
+    return ask(sched, var, false, min, extent);
+}
+
+/* All ranges simplified, each seeing the others as they were inferred. */
+static void simplify_ranges(cd_sched *s, cd_ana *a) {
+    for (int32_t k = 0; k < s->n_iv; k++) {
+        cd_iv *iv = &s->iv[k];
+        if (!iv->r_ext) continue;
+        iv->set_lo = cd_ana_simplify(a, iv->r_min);
+        iv->set_hi = cd_mk_cast(&s->pool, iv->var->type, cd_ana_simplify(a, iv->r_ext));
+    }
+    for (int32_t k = 0; k < s->n_iv; k++) {
+        cd_iv *iv = &s->iv[k];
+        if (!iv->r_ext) continue;
+        iv->r_min = iv->set_lo;
+        iv->r_ext = iv->set_hi;
+    }
+}
+
 cdmpp_status cd_sched_infer_bound(cd_sched *s, cdmpp_err *err) {
     inferrer f = {.s = s, .err = err, .shared = cd_ana_new(s->simp), .all = cd_ana_new(s->simp)};
-    if (!f.shared || !f.all) return CD_FAIL(err, ENOMEM, "bounds");
+    cd_ana_set_source(f.shared, cd_sched_ask_unfused, s);
+    cd_ana_set_source(f.all, cd_sched_ask, s);
     for (uint32_t id = s->order.n; id-- > 0;) {
         f.st = cd_stage_at(s, id);
         f.op = cd_stage_op(s, f.st);
@@ -218,12 +247,7 @@ cdmpp_status cd_sched_infer_bound(cd_sched *s, cdmpp_err *err) {
         if (st) return st;
         CD_TRY(check_memory(s, err));
     }
-    for (int32_t k = 0; k < s->n_iv; k++) {
-        cd_iv *iv = &s->iv[k];
-        if (!iv->r_ext) continue;
-        iv->r_min = cd_ana_simplify(f.shared, iv->r_min);
-        iv->r_ext = cd_mk_cast(&s->pool, iv->var->type, cd_ana_simplify(f.shared, iv->r_ext));
-    }
+    simplify_ranges(s, f.shared);
     s->inferred = true;
     return check_memory(s, err);
 }
@@ -295,7 +319,7 @@ static void check_root(checker *c, const cd_iv *iv) {
     if (x.hi == CD_SET_INF || !cd_ana_prove(c->a, BIN(LT, x.hi, iv->extent))) emit(c, BIN(LT, v, iv->extent));
 }
 
-/* Every range: bound in an analyzer and as intervals by variable number. */
+/* Every range, for an analyzer and as intervals by variable number. */
 struct cd_known {
     cd_ana *a;
     cd_set_env env;
@@ -304,14 +328,15 @@ struct cd_known {
 static struct cd_known *known_ranges(cd_sched *s) {
     struct cd_known *k = CD_NEW(&s->arena, struct cd_known);
     cd_set *set = CD_NEWN(&s->arena, cd_set, s->pool.n_var);
-    if (!k || !set || !(k->a = cd_ana_new(s->simp))) return NULL;
+    if (!k || !set) return NULL;
+    k->a = cd_ana_new(s->simp);
+    cd_ana_set_source(k->a, cd_sched_ask, s);
     k->env = (cd_set_env){.by_var = set, .n_var = s->pool.n_var, .ana = k->a, .fresh = cd_simp_fresh(s->simp), .pool = &s->pool};
     for (int32_t i = 0; i < s->n_iv; i++) {
         const cd_iv *iv = &s->iv[i];
         if (!iv->r_ext) continue;
         k->env.n++;
         set[iv->var->u.i] = cd_set_range(&s->pool, iv->r_min, iv->r_ext);
-        cd_ana_bind(k->a, iv->var, iv->r_min, iv->r_ext);
     }
     return k;
 }

@@ -189,7 +189,8 @@ static cdmpp_status touched_domain(cd_sched *s, cd_stage *st, const cd_sop *op, 
         if (iv->flag) iv->r_min = iv->min, iv->r_ext = iv->extent;
         cd_ana_bind(a, iv->var, iv->min, iv->extent);
     }
-    CD_TRY(cd_pass_down_domain(s, st, a, NULL, true, err));
+    cd_ana_set_source(a, cd_sched_ask_unfused, s);
+    CD_TRY(cd_pass_down_domain(s, st, a, true, err));
     for (uint32_t i = 0; i < st->leaf.n; i++) {
         cd_iv *iv = &s->iv[st->leaf.p[i]];
         if (iv->flag) iv->val = cd_is_int_v(iv->r_ext, 1) ? iv->r_min : iv->var;

@@ -12,17 +12,14 @@ static bool is_zero(const cd_expr *e) { return cd_is_int_v(e, 0); }
 typedef struct {
     cd_sched *s;
     cd_stage *st;
-    cd_ana *a;      /* TVM's shared analyzer of InferBound                    */
-    cd_ana *all;    /* knows every range, also of fused iterators; may be NULL */
+    cd_ana *a;
     bool allow_missing;
     cdmpp_err *err;
 } downer;
 
-static void know(const downer *d, cd_iv *iv, const cd_expr *min, const cd_expr *ext, bool bind) {
+static void know(cd_iv *iv, const cd_expr *min, const cd_expr *ext) {
     iv->r_min = min;
     iv->r_ext = ext;
-    if (bind) cd_ana_bind(d->a, iv->var, min, ext);
-    if (d->all) cd_ana_bind(d->all, iv->var, min, ext);
 }
 
 /* Give an iterator its range, or check that it agrees with the one it has. */
@@ -30,7 +27,7 @@ static cdmpp_status update(const downer *d, int32_t k, const cd_expr *min, const
     cd_sched *s = d->s;
     cd_iv *iv = &s->iv[k];
     if (!iv->r_ext) {
-        know(d, iv, min, ext, true);
+        know(iv, min, ext);
         return CDMPP_OK;
     }
     const cd_expr *diff = BIN(SUB, ext, iv->r_ext);
@@ -80,7 +77,7 @@ static cdmpp_status down_one(const downer *d, const cd_rel *r) {
         break;
     case CD_REL_FUSE:
         if (s->iv[r->outer].r_ext && s->iv[r->inner].r_ext) {
-            know(d, &s->iv[r->made], zero(s), BIN(MUL, s->iv[r->outer].r_ext, s->iv[r->inner].r_ext), false);
+            know(&s->iv[r->made], zero(s), BIN(MUL, s->iv[r->outer].r_ext, s->iv[r->inner].r_ext));
             return CDMPP_OK;
         }
         break;
@@ -93,9 +90,8 @@ static cdmpp_status down_one(const downer *d, const cd_rel *r) {
     return d->allow_missing ? CDMPP_OK : CD_FAIL(d->err, EINVALID, "iterator without a range");
 }
 
-cdmpp_status cd_pass_down_domain(cd_sched *s, cd_stage *st, cd_ana *a, cd_ana *all, bool allow_missing,
-                                 cdmpp_err *err) {
-    const downer d = {s, st, a, all, allow_missing, err};
+cdmpp_status cd_pass_down_domain(cd_sched *s, cd_stage *st, cd_ana *a, bool allow_missing, cdmpp_err *err) {
+    const downer d = {s, st, a, allow_missing, err};
     mark_threads(s, st);
     for (uint32_t i = 0; i < st->n_rel; i++) CD_TRY(down_one(&d, &st->rel[i]));
     for (uint32_t i = 0; i < st->leaf.n; i++) {

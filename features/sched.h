@@ -122,6 +122,10 @@ cdmpp_status cd_sched_normalize(cd_sched *s, cdmpp_err *err);
 cdmpp_status cd_sched_infer_bound(cd_sched *s, cdmpp_err *err);
 
 /* ---- building blocks ---- */
+/* Source of an analyzer that knows every range, and of one that knows all but
+ * those of fused iterators, which TVM's bound inference never binds. */
+bool cd_sched_ask(void *sched, const cd_expr *var, const cd_expr **min, const cd_expr **extent);
+bool cd_sched_ask_unfused(void *sched, const cd_expr *var, const cd_expr **min, const cd_expr **extent);
 bool cd_ivec_push(cd_sched *s, cd_ivec *v, int32_t x);
 bool cd_ivec_insert(cd_sched *s, cd_ivec *v, uint32_t at, int32_t x);
 void cd_ivec_remove(cd_ivec *v, uint32_t at, uint32_t n);
@@ -146,7 +150,7 @@ cdmpp_status cd_cache_write(cd_sched *s, uint32_t id, const char *scope, cdmpp_e
 cdmpp_status cd_rfactor(cd_sched *s, uint32_t id, int32_t it, int32_t factor_axis, cdmpp_err *err);
 
 /* Spec 5.4 (b): ranges of all iterators from those of the roots. */
-cdmpp_status cd_pass_down_domain(cd_sched *s, cd_stage *st, cd_ana *a, cd_ana *all, bool allow_missing, cdmpp_err *err);
+cdmpp_status cd_pass_down_domain(cd_sched *s, cd_stage *st, cd_ana *a, bool allow_missing, cdmpp_err *err);
 /* Spec 5.5: iv.val of ancestors from iv.val of the leaves. */
 void cd_pass_up_index(cd_sched *s, cd_stage *st, bool allow_missing);
 /* Spec 5.4: set_lo/set_hi of ancestors from those of the leaves. */

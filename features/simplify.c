@@ -169,6 +169,32 @@ static bool same_info(const cd_var_info *x, const cd_var_info *y) {
            x->mod.coeff == y->mod.coeff && x->mod.base == y->mod.base;
 }
 
+void cd_ana_set_source(cd_ana *a, cd_ana_ask ask, void *ctx) {
+    a->ask = ask;
+    a->ask_ctx = ctx;
+    a->ctx = ++a->s->next_ctx; /* its answers are this analyzer's alone */
+    a->n_bind = 1;
+}
+
+const cd_var_info *cd_simp_meet_var(cd_ana *a, const cd_expr *e) {
+    const uint32_t k = (uint32_t)e->u.i;
+    const cd_expr *min, *extent;
+    if (a->ask && cd_simp_var_room(a, k) && !a->var[k].seen) {
+        a->var[k].seen = true; /* before asking: a range may not mention its own variable */
+        if (a->ask(a->ask_ctx, e, &min, &extent)) {
+            const cd_var_info v = range_info(a, min, extent);
+            a->var[k] = v;
+        }
+        return &a->var[k];
+    }
+    if (k < a->n_var) {
+        a->var[k].seen = true;
+        return &a->var[k];
+    }
+    if (k >= a->seen_end) a->seen_end = k + 1;
+    return NULL;
+}
+
 /* The first binding makes the analyzer's state its own. A variable that was
  * never met invalidates nothing; any other binding moves to another state. */
 void cd_ana_bind(cd_ana *a, const cd_expr *var, const cd_expr *min, const cd_expr *extent) {

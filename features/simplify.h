@@ -40,6 +40,12 @@ cd_ana *cd_ana_new(cd_simp *s);
  * binding of the same variable replaces the earlier one. */
 void cd_ana_bind(cd_ana *a, const cd_expr *var, const cd_expr *min, const cd_expr *extent);
 
+/* Let the analyzer ask for a variable the first time that it meets it: `ask`
+ * returns false (nothing is known, and the answer is final) or gives the range.
+ * For a new analyzer; explicit bindings go on working. */
+typedef bool (*cd_ana_ask)(void *ctx, const cd_expr *var, const cd_expr **min, const cd_expr **extent);
+void cd_ana_set_source(cd_ana *a, cd_ana_ask ask, void *ctx);
+
 const cd_expr *cd_ana_simplify(cd_ana *a, const cd_expr *e);
 const cd_expr *cd_ana_rewrite(cd_ana *a, const cd_expr *e);
 const cd_expr *cd_ana_canonical(cd_ana *a, const cd_expr *e);

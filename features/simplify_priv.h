@@ -95,6 +95,8 @@ struct cd_ana {
     cd_simp *s;
     uint32_t ctx, n_bind;
     cd_var_info *var;
+    cd_ana_ask ask;           /* NULL: only explicit bindings */
+    void *ask_ctx;
     uint32_t n_var, seen_end; /* variables n_var .. seen_end-1 may have been met while unknown */
     cd_extra *extra;
     uint32_t n_extra, cap_extra;
@@ -134,15 +136,13 @@ static inline const cd_expr *cd_simp_give_up(cd_simp *s, const cd_expr *e) {
     return e;
 }
 const cd_expr *cd_simp_rewrite(cd_ana *a, const cd_expr *e); /* at most two visits */
-/* What is known of a variable; NULL: nothing, which is remembered. */
+/* A variable that is met for the first time: ask the source, remember. */
+const cd_var_info *cd_simp_meet_var(cd_ana *a, const cd_expr *e);
+/* What is known of a variable; NULL: nothing. */
 static inline const cd_var_info *cd_simp_var(cd_ana *a, const cd_expr *e) {
     const uint64_t k = (uint64_t)e->u.i;
-    if (k >= a->n_var) {
-        if (k >= a->seen_end) a->seen_end = (uint32_t)k + 1;
-        return NULL;
-    }
-    if (!a->var[k].known) a->var[k].seen = true;
-    return &a->var[k];
+    if (k < a->n_var && (a->var[k].known || a->var[k].seen)) return &a->var[k];
+    return cd_simp_meet_var(a, e);
 }
 bool cd_simp_ge(cd_ana *a, const cd_expr *e, int64_t k);
 bool cd_simp_lt(cd_ana *a, const cd_expr *e, int64_t k);
