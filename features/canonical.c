@@ -67,15 +67,19 @@ static void sort(cd_split *s, uint32_t n) { /* stable; sums are short */
 }
 
 static const cd_expr *sum_norm(const cd_walker *w, const cd_canon *c) {
-    const cd_expr *r = mk_int(w, c->type, c->n ? 0 : c->base);
-    if (c->n == 0) return r;
+    if (c->n == 0) return mk_int(w, c->type, c->base);
     cd_split small[8], *s = small;
-    if (c->n > 8 && !(s = cd_arena_alloc(&simp(w)->arena, c->n, sizeof *s))) return cd_simp_give_up(simp(w), r);
+    if (c->n > 8 && !(s = cd_arena_alloc(&simp(w)->arena, c->n, sizeof *s))) return cd_simp_give_up(simp(w), c->s[0].index);
     memcpy(s, c->s, c->n * sizeof *s);
     merge(s, c->n);
     sort(s, c->n);
-    for (uint32_t i = 0; i < c->n; i++)
-        if (s[i].scale > 0) r = mk(w, CD_ADD, r, split_norm(w, &s[i], 1));
+    const cd_expr *r = NULL; /* 0 + x is x */
+    for (uint32_t i = 0; i < c->n; i++) {
+        if (s[i].scale <= 0) continue;
+        const cd_expr *x = split_norm(w, &s[i], 1);
+        r = r ? mk(w, CD_ADD, r, x) : x;
+    }
+    if (!r) r = mk_int(w, c->type, 0);
     if (c->base > 0) r = mk_lit(w, CD_ADD, r, c->type, c->base);
     for (uint32_t i = 0; i < c->n; i++)
         if (s[i].scale < 0) r = mk(w, CD_SUB, r, split_norm(w, &s[i], -1));

@@ -315,27 +315,44 @@ static void compile(compiler *c) {
 
 /* ---- lookup ---- */
 
-/* Can the first two operands have operators k0, k1? Patterns like x-x want equal ones. */
-static bool fits(const compiler *c, uint32_t r, unsigned domain, unsigned k0, unsigned k1) {
-    if (c->domain[r] != domain && c->domain[r] != ANY_DOMAIN) return false;
-    if ((c->class0[r] != ANY_CLASS && c->class0[r] != k0) || (c->class1[r] != ANY_CLASS && c->class1[r] != k1)) return false;
-    if (c->class1[r] == ANY_CLASS && k1 == NO_OPERAND) return false;
-    const cd_rule_ins *i = &c->code[c->rule[r].match];
-    return c->rule[r].match == c->rule[r].cond || i->k != CD_I_SAME || i->a != 1 || i->b != 0 || k0 == k1;
+/* Of rules `in`, those whose operand of classes `class` may have operator k; returns how many. */
+static uint32_t narrow(const uint8_t *class, const uint16_t *in, uint32_t n, unsigned k, uint16_t *out) {
+    uint32_t m = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (class[in[i]] == k || (class[in[i]] == ANY_CLASS && k != NO_OPERAND)) out[m++] = in[i];
+    return m;
 }
 
-static void index_op(const compiler *c, cd_rulebook *b, unsigned op, const uint16_t *mine, uint32_t n) {
-    uint32_t cell = op * CD_DOM_COUNT * CD_RULE_CLASSES * CD_RULE_CLASSES;
-    for (unsigned d = 0; d < CD_DOM_COUNT; d++)
-        for (unsigned k = 0; k < CD_RULE_CLASSES * CD_RULE_CLASSES; k++, cell++) {
-            const uint32_t at = b->n_list;
-            for (uint32_t i = 0; i < n; i++)
-                if (fits(c, mine[i], d, k / CD_RULE_CLASSES, k % CD_RULE_CLASSES)) b->list[b->n_list++] = mine[i];
-            if (b->n_list == at) continue;
-            b->first[cell] = at;
-            b->n_list++;
-            need(b->n_list + MAX_RULES < LIST_CAP);
+/* Patterns like x-x want equal operators: no run of other pairs holds them. */
+static bool wants_same(const compiler *c, uint16_t r) {
+    const cd_rule_ins *i = &c->code[c->rule[r].match];
+    return c->rule[r].match != c->rule[r].cond && i->k == CD_I_SAME && i->a == 1 && i->b == 0;
+}
+
+static void index_pair(const compiler *c, cd_rulebook *b, uint32_t cell, const uint16_t *fit, uint32_t n, bool equal) {
+    const uint32_t at = b->n_list;
+    for (uint32_t i = 0; i < n; i++)
+        if (equal || !wants_same(c, fit[i])) b->list[b->n_list++] = fit[i];
+    if (b->n_list == at) return;
+    b->first[cell] = at;
+    b->n_list++;
+    need(b->n_list + MAX_RULES < LIST_CAP);
+}
+
+static void index_op(const compiler *c, cd_rulebook *b, unsigned op) {
+    uint16_t mine[MAX_RULES], left[MAX_RULES], fit[MAX_RULES];
+    for (unsigned d = 0; d < CD_DOM_COUNT; d++) {
+        uint32_t n = 0;
+        for (uint32_t r = 1; r < c->n_rule; r++)
+            if (c->op[r] == op && (c->domain[r] == d || c->domain[r] == ANY_DOMAIN)) mine[n++] = (uint16_t)r;
+        for (unsigned k0 = 0; n && k0 < CD_OP_COUNT; k0++) {
+            const uint32_t n0 = narrow(c->class0, mine, n, k0, left);
+            for (unsigned k1 = 0; n0 && k1 < CD_RULE_CLASSES; k1++) {
+                const uint32_t cell = ((op * CD_DOM_COUNT + d) * CD_RULE_CLASSES + k0) * CD_RULE_CLASSES + k1;
+                index_pair(c, b, cell, fit, narrow(c->class1, left, n0, k1, fit), k0 == k1);
+            }
         }
+    }
 }
 
 static bool index_rules(const compiler *c, cd_rulebook *b) {
@@ -343,13 +360,7 @@ static bool index_rules(const compiler *c, cd_rulebook *b) {
     b->list = calloc(LIST_CAP, sizeof *b->list);
     if (!b->first || !b->list) return false;
     b->n_list = 1; /* list[0] = 0: the empty run */
-    for (unsigned op = 0; op < CD_OP_COUNT; op++) {
-        uint16_t mine[MAX_RULES];
-        uint32_t n = 0;
-        for (uint32_t r = 1; r < c->n_rule; r++)
-            if (c->op[r] == op) mine[n++] = (uint16_t)r;
-        if (n) index_op(c, b, op, mine, n);
-    }
+    for (unsigned op = 0; op < CD_OP_COUNT; op++) index_op(c, b, op);
     return true;
 }
 
