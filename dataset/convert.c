@@ -94,6 +94,12 @@ static const void *copy(cd_arena *a, const void *p, size_t n, size_t size, bool 
     return q;
 }
 
+/* Bit for bit: what is not kept must be restored exactly. */
+static bool same_row(const float *a, const float *b) {
+    const void *p = a, *q = b;
+    return memcmp(p, q, CD_N_COL * sizeof *a) == 0;
+}
+
 /* Most leaves are the only store to their buffer and equal its row: those are
  * not kept twice. */
 static bool copy_leaves(cd_arena *a, const cd_rows *r, cd_item *it) {
@@ -104,12 +110,12 @@ static bool copy_leaves(cd_arena *a, const cd_rows *r, cd_item *it) {
     for (uint32_t i = 0; i < r->n_leaf; i++) {
         const int32_t k = r->leaf_row[i];
         own[i] = k < 0 || (uint32_t)k >= r->n_row ||
-                 memcmp(r->leaf + (size_t)i * CD_N_COL, r->row + (size_t)k * CD_N_COL, row) != 0;
+                 !same_row(r->leaf + (size_t)i * CD_N_COL, r->row + (size_t)k * CD_N_COL);
         it->n_own += own[i];
     }
     if (it->n_own && !(rows = cd_arena_alloc(a, it->n_own, row))) return false;
     for (uint32_t i = 0, n = 0; i < r->n_leaf; i++)
-        if (own[i]) memcpy(rows + (size_t)n++ * CD_N_COL, r->leaf + (size_t)i * CD_N_COL, row);
+        if (own[i] && rows) memcpy(rows + (size_t)n++ * CD_N_COL, r->leaf + (size_t)i * CD_N_COL, row);
     it->leaf_own = own;
     it->own = rows;
     return true;

@@ -45,10 +45,7 @@ static double now_s(void) {
 
 /* Text of an error without what would break a line of the table. */
 static void put_clean(cd_buf *b, const char *s) {
-    for (; *s; s++) {
-        const char c = (unsigned char)*s < ' ' ? ' ' : *s;
-        cd_buf_put(b, &c, 1);
-    }
+    for (; *s; s++) cd_buf_put(b, (unsigned char)*s < ' ' ? " " : s, 1);
 }
 
 static cdmpp_status write_skip(run *r, const cd_outcome *o, cdmpp_err *err) {

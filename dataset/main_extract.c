@@ -33,7 +33,15 @@ static const struct argp_option table[] = {
 };
 
 static atomic_bool stop;
-static void on_signal(int sig) { (void)sig, stop = true; }
+/* The third one kills, which loses nothing either. Not the second: timeout(1)
+ * sends two. */
+static void on_signal(int sig) {
+    static atomic_int n;
+    stop = true;
+    if (atomic_fetch_add(&n, 1) < 2) return;
+    signal(sig, SIG_DFL);
+    raise(sig);
+}
 
 static error_t parse_one(int key, char *arg, struct argp_state *state) {
     options *o = state->input;
@@ -150,7 +158,7 @@ int main(int argc, char **argv) {
                                      "Turn measure logs of Ansor or TenSet into a data set of features and labels.",
                                      NULL, NULL, NULL};
     options o = {.task = cd_calloc((size_t)argc + 1, sizeof *o.task), .input = cd_calloc((size_t)argc + 1, sizeof *o.input)};
-    const struct sigaction once = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+    const struct sigaction act = {.sa_handler = on_signal};
     cd_log log;
     int rc = 1;
     argp_err_exit_status = 2;
@@ -159,8 +167,8 @@ int main(int argc, char **argv) {
     if (o.task && o.input) {
         argp_parse(&argp, argc, argv, 0, NULL, &o);
         if (o.quiet) log.level = CD_LOG_ERROR;
-        sigaction(SIGINT, &once, NULL); /* the second one kills, which loses nothing either */
-        sigaction(SIGTERM, &once, NULL);
+        sigaction(SIGINT, &act, NULL);
+        sigaction(SIGTERM, &act, NULL);
         signal(SIGXFSZ, SIG_IGN); /* a limit on file size becomes an error of write() */
         rc = o.columns || o.print ? text(&o, &log) : run(&o, &log);
     }

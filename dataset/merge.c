@@ -24,6 +24,7 @@ typedef struct merge {
     cd_net_entry *net;
     size_t n_net;
     cd_sha256 source;
+    uint64_t n_failed;               /* programs that were not measured */
 } merge;
 
 static cdmpp_status fail(const input *in, const char *object, const char *what, cdmpp_err *err) {
@@ -58,6 +59,7 @@ static cdmpp_status push_block(merge *m, const input *in, cd_array a, size_t n, 
     const bool ptr = cd_array_of_ptr(a) != CD_ARRAY_COUNT;
     if (ptr) CD_TRY(move_offsets(in, a, m->block, n, last, err));
     if (cd_array_dict(a) != CD_DICT_COUNT) CD_TRY(translate(in, a, m->block, n, err));
+    for (size_t i = 0; a == CD_ARRAY_ERROR && i < n; i++) m->n_failed += ((const uint8_t *)m->block)[i] != 0;
     const size_t skip = ptr && first ? 1 : 0; /* the leading 0 is there already */
     return cd_writer_push(m->w, a, (const char *)m->block + skip * cd_array_bytes(a), n - skip, err);
 }
@@ -201,6 +203,7 @@ cdmpp_status cd_merge(const char *out, const char *const *in, size_t n, const ch
     else st = CD_FAIL(err, ENOMEM, "block of %zu bytes", BLOCK_BYTES);
     stats->programs = stats->records = cd_writer_count(m.w, CD_ARRAY_LATENCY);
     stats->rows = cd_writer_count(m.w, CD_ARRAY_ROWS);
+    stats->failed = m.n_failed;
     cd_writer_discard(m.w); /* quick to do again: nothing is kept after a failure */
     cd_free(m.block);
     cd_free(m.net);

@@ -81,7 +81,7 @@ cdmpp_status cd_pipe_open(cd_pipe *p, int n, const cd_engine *e, cdmpp_err *err)
     p->n_slot = 2 * k + 2;
     p->max_chunk = 2 * k + 2;
     p->slot = cd_calloc(p->n_slot, sizeof *p->slot);
-    p->chunk = cd_calloc(p->max_chunk, sizeof *p->chunk);
+    p->chunk = cd_calloc(p->max_chunk, sizeof(cd_chunk *));
     p->thread = cd_calloc(k, sizeof *p->thread);
     p->conv = cd_calloc(k, sizeof *p->conv);
     cdmpp_status st = CDMPP_OK;

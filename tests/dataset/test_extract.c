@@ -266,6 +266,7 @@ static void shards(void **state) {
     assert_int_equal(records, all.records);
     assert_ok(cd_merge(out, part, 4, "merge", &s, &err));
     assert_int_equal(s.programs, all.programs);
+    assert_int_equal(s.failed, all.failed);
     assert_ok(cd_dataset_load(&out, 1, &a, &err));
     assert_ok(cd_dataset_load(&one, 1, &b, &err));
     assert_string_equal(a->content_digest, b->content_digest); /* all arrays, AST included */
