@@ -121,10 +121,9 @@ void cd_access_regions(cd_store_ctx *c, double ops) {
         return;
     }
     c->ops_log = c->mem_log + c->n_loop;
-    const cd_expr *zero = cd_mk_int(c->pool, 0), *one = cd_mk_int(c->pool, 1);
-    for (uint32_t i = 0; i < c->n_loop; i++) cd_ana_bind(c->ana, c->loop[i].var, zero, one);
+    for (uint32_t i = 0; i < c->n_loop; i++) cd_ana_set_bound(c->ana, c->loop[i].var, 0, 0);
     for (uint32_t i = c->n_loop, k = 0; i-- > 0; k++) {
-        cd_ana_bind(c->ana, c->loop[i].var, zero, cd_mk_int(c->pool, c->loop[i].extent));
+        cd_ana_set_bound(c->ana, c->loop[i].var, 0, c->loop[i].extent - 1);
         int64_t mem = 0;
         for (uint32_t b = 0; b < c->n_acc; b++) {
             cd_access *a = &c->acc[b];

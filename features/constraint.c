@@ -48,10 +48,13 @@ static void add_bounds(cd_ana *a, const cd_expr *c) {
 static void add_modular(cd_ana *a, const cd_expr *c) {
     if (c->op != CD_EQ || (c->a[0]->op != CD_FMOD && c->a[0]->op != CD_MOD) || c->a[1]->op != CD_INT) return;
     const cd_expr *v = c->a[0]->a[0], *m = c->a[0]->a[1];
-    if (v->op != CD_VAR || m->op != CD_INT || m->u.i <= 0 || !cd_simp_var_room(a, (uint32_t)v->u.i)) return;
+    if (v->op != CD_VAR || m->op != CD_INT || m->u.i <= 0) return;
     if (!cd_simp_room(a->s, &a->mod, a->n_mod, &a->cap_mod, sizeof *a->mod)) return;
-    cd_modular *now = &a->var[v->u.i].mod;
-    a->mod[a->n_mod++] = (cd_mod_save){(uint32_t)v->u.i, *now};
+    cd_simp_var(a, v); /* ask before narrowing */
+    cd_var_info *info = cd_simp_var_entry(a, v);
+    if (!info) return;
+    cd_modular *now = &info->mod;
+    a->mod[a->n_mod++] = (cd_mod_save){(uint32_t)(info - a->var), *now};
     *now = cd_modset_intersect(*now, (cd_modular){m->u.i, cd_floormod(c->a[1]->u.i, m->u.i)});
     a->ctx = cd_simp_move(a->s, a->ctx, TAG_BOUND, c->id, 0, 1);
 }
@@ -104,11 +107,12 @@ static void add_literals(cd_ana *a, const cd_expr *cond) {
 }
 
 /* v < c and v <= c of an unsubstituted variable become true under their own bound. */
-static bool only_bounds(const cd_ana *a, const cd_expr *c) {
+static bool only_bounds(cd_ana *a, const cd_expr *c) {
     if (c->op != CD_LT && c->op != CD_LE) return false;
     const cd_expr *v = c->a[0];
-    return v->op == CD_VAR && c->a[1]->op == CD_INT && cd_dtype_is_index(v->type) &&
-           !((uint64_t)v->u.i < a->n_var && a->var[v->u.i].value);
+    if (v->op != CD_VAR || c->a[1]->op != CD_INT || !cd_dtype_is_index(v->type)) return false;
+    const cd_var_info *info = cd_simp_var(a, v);
+    return !info || !info->value;
 }
 
 cd_constraint cd_ana_enter(cd_ana *a, const cd_expr *cond) {

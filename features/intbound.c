@@ -141,6 +141,12 @@ cd_bound cd_intbound(cd_ana *a, const cd_expr *e) {
     if (e->op == CD_INT) return (cd_bound){e->u.i, e->u.i};
     if (e->op == CD_VAR) return with_extras(a, e, node(a, e));
     cd_simp *s = a->s;
+    if (a->plain && s->nest < CD_SIMP_MAX_NEST) { /* expressions of a plain one are small */
+        s->nest++;
+        const cd_bound r = node(a, e);
+        s->nest--;
+        return r;
+    }
     cd_memo *m = cd_simp_memo(s, e);
     if (m && m->bd_ctx == a->ctx) return m->bd;
     if (!m || s->nest >= CD_SIMP_MAX_NEST) {

@@ -421,7 +421,7 @@ static bool allocate(walker *w) {
 cdmpp_status cd_leaf_extract(cd_leaf_ws *ws, cd_arena *a, const cd_ast *t, cd_pool *pool, cd_simp *simp, const cd_tensors *tensors,
                              int64_t cache_line, cd_rows *out, cdmpp_err *err) {
     walker w = {.ws = ws, .arena = a, .t = t, .tensors = tensors, .err = err, .prod = 1.0F};
-    w.st = (cd_store_ctx){.arena = a, .pool = pool, .ana = cd_ana_new(simp), .tensors = tensors,
+    w.st = (cd_store_ctx){.arena = a, .pool = pool, .ana = cd_ana_new_plain(simp), .tensors = tensors,
                           .cache_line = cache_line, .touch = ws->touch};
     for (int k = 0; k < CD_TAG_COUNT; k++) w.length[k] = 1;
     ws->n_identity = 0;

@@ -154,7 +154,8 @@ static cdmpp_status emit_leaves(lowerer *l, int32_t stage, uint32_t from, uint32
     for (uint32_t i = from; i < to; i++) {
         const int32_t k = l->s->stage[stage].leaf.p[i];
         emit_loop(l, &l->s->iv[k], l->s->iv[k].var);
-        if (attached) emit_let(l, &l->s->iv[k]);
+        if (!attached) continue;
+        emit_let(l, &l->s->iv[k]);
         CD_TRY(emit_attached(l, stage, k));
     }
     return CDMPP_OK;

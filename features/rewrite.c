@@ -261,8 +261,9 @@ static const cd_expr *branches(cd_walker *w, const cd_expr *e) {
     const cd_expr *c = cd_walk(w, e->a[0]);
     if (c->op == CD_INT && c->u.i == 1) return cd_walk(w, e->a[1]);
     if (c->op == CD_INT && c->u.i == 0) return cd_walk(w, e->a[2]);
-    const cd_expr *t = under(w, c, e->a[1]);
-    const cd_expr *f = under(w, cd_simp_rewrite(w->ana, new_not(w, c)), e->a[2]);
+    /* A branch without operands, mostly the zero of a padding, is the same under any condition. */
+    const cd_expr *t = e->a[1]->op <= CD_STR ? e->a[1] : under(w, c, e->a[1]);
+    const cd_expr *f = e->a[2]->op <= CD_STR ? e->a[2] : under(w, cd_simp_rewrite(w->ana, new_not(w, c)), e->a[2]);
     if (e->op == CD_SELECT && t == f) return t;
     return cd_new_like(pool(w), e, (const cd_expr *const[]){c, t, f});
 }

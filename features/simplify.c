@@ -134,21 +134,28 @@ bool cd_ana_prove_lt(cd_ana *a, const cd_expr *e, int64_t k) { return cd_simp_lt
 
 /* ---- bindings ---- */
 
-bool cd_simp_var_room(cd_ana *a, uint32_t i) {
-    if (i < a->n_var) return true;
-    uint32_t n = a->n_var ? a->n_var : 32;
-    while (n <= i) n *= 2;
+static bool slot_room(cd_ana *a, uint32_t k) {
+    if (k < a->n_slot) return true;
+    uint32_t n = a->n_slot ? a->n_slot : 32;
+    while (n <= k) n *= 2;
     if (n < a->s->pool->n_var) n = a->s->pool->n_var;
-    cd_var_info *v = CD_NEWN(&a->s->arena, cd_var_info, n);
-    if (!v) return a->s->oom = true, false;
-    if (a->n_var) memcpy(v, a->var, a->n_var * sizeof *v);
-    for (uint32_t k = a->n_var; k < n; k++) {
-        v[k].mod = (cd_modular){1, 0};
-        v[k].seen = k < a->seen_end;
-    }
-    a->var = v;
-    a->n_var = n;
+    uint16_t *p = CD_NEWN(&a->s->arena, uint16_t, n);
+    if (!p) return a->s->oom = true, false;
+    if (a->n_slot) memcpy(p, a->slot, a->n_slot * sizeof *p);
+    a->slot = p;
+    a->n_slot = n;
     return true;
+}
+
+cd_var_info *cd_simp_var_entry(cd_ana *a, const cd_expr *var) {
+    const uint32_t k = (uint32_t)var->u.i;
+    if (!slot_room(a, k)) return NULL;
+    if (a->slot[k]) return &a->var[a->slot[k] - 1];
+    if (a->n_var >= UINT16_MAX - 1U) return a->s->oom = true, NULL;
+    if (!cd_simp_room(a->s, &a->var, a->n_var, &a->cap_var, sizeof *a->var)) return NULL;
+    a->var[a->n_var] = (cd_var_info){.bound = cd_intbound_type(var->type), .mod = {1, 0}};
+    a->slot[k] = (uint16_t)++a->n_var;
+    return &a->var[a->n_var - 1];
 }
 
 static cd_var_info range_info(cd_ana *a, const cd_expr *min, const cd_expr *extent) {
@@ -177,32 +184,44 @@ void cd_ana_set_source(cd_ana *a, cd_ana_ask ask, void *ctx) {
 }
 
 const cd_var_info *cd_simp_meet_var(cd_ana *a, const cd_expr *e) {
-    const uint32_t k = (uint32_t)e->u.i;
     const cd_expr *min, *extent;
-    if (a->ask && cd_simp_var_room(a, k) && !a->var[k].seen) {
-        a->var[k].seen = true; /* before asking: a range may not mention its own variable */
-        if (a->ask(a->ask_ctx, e, &min, &extent)) {
-            const cd_var_info v = range_info(a, min, extent);
-            a->var[k] = v;
-        }
-        return &a->var[k];
-    }
-    if (k < a->n_var) {
-        a->var[k].seen = true;
-        return &a->var[k];
-    }
-    if (k >= a->seen_end) a->seen_end = k + 1;
-    return NULL;
+    /* Before its first binding an analyzer shares its state with others that know nothing. */
+    if (!a->n_bind) return NULL;
+    /* Before asking: a range may not mention its own variable. */
+    cd_var_info *v = cd_simp_var_entry(a, e);
+    if (!v || !a->ask || !a->ask(a->ask_ctx, e, &min, &extent)) return v;
+    const cd_var_info info = range_info(a, min, extent);
+    v = cd_simp_var_entry(a, e); /* may have moved */
+    *v = info;
+    return v;
 }
 
 /* The first binding makes the analyzer's state its own. A variable that was
  * never met invalidates nothing; any other binding moves to another state. */
 void cd_ana_bind(cd_ana *a, const cd_expr *var, const cd_expr *min, const cd_expr *extent) {
-    if (var->op != CD_VAR || !cd_simp_var_room(a, (uint32_t)var->u.i)) return;
+    if (var->op != CD_VAR) return;
     const cd_var_info v = range_info(a, min, extent);
-    cd_var_info *old = &a->var[var->u.i];
-    if (same_info(old, &v)) return;
+    const uint32_t met = a->n_var;
+    cd_var_info *old = cd_simp_var_entry(a, var);
+    if (!old || same_info(old, &v)) return;
     if (!a->n_bind++) a->ctx = ++a->s->next_ctx;
-    else if (old->known || old->seen) a->ctx = cd_simp_move(a->s, a->ctx, 1, var->id, min->id, extent->id);
+    else if (a->n_var == met) a->ctx = cd_simp_move(a->s, a->ctx, 1, var->id, min->id, extent->id);
     *old = v;
+}
+
+cd_ana *cd_ana_new_plain(cd_simp *s) {
+    cd_ana *a = cd_ana_new(s);
+    if (a != &s->fresh) {
+        a->plain = true;
+        a->n_bind = 1;
+        a->ctx = ++s->next_ctx;
+    }
+    return a;
+}
+
+void cd_ana_set_bound(cd_ana *a, const cd_expr *var, int64_t lo, int64_t hi) {
+    cd_var_info *v = cd_simp_var_entry(a, var);
+    if (!v) return;
+    v->known = true;
+    v->bound = (cd_bound){lo, hi};
 }

@@ -36,6 +36,11 @@ cd_ana *cd_simp_fresh(cd_simp *s);
 /* A new analyzer of one's own, valid until cd_simp_reset. */
 cd_ana *cd_ana_new(cd_simp *s);
 
+/* An analyzer for cd_ana_bound alone, whose bindings may change at any time: it
+ * remembers no results. */
+cd_ana *cd_ana_new_plain(cd_simp *s);
+void cd_ana_set_bound(cd_ana *a, const cd_expr *var, int64_t lo, int64_t hi); /* plain analyzers */
+
 /* var in [min, min+extent); extent literally 1 binds var := min. A later
  * binding of the same variable replaces the earlier one. */
 void cd_ana_bind(cd_ana *a, const cd_expr *var, const cd_expr *min, const cd_expr *extent);

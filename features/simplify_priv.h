@@ -72,8 +72,7 @@ typedef struct cd_var_info {
     const cd_expr *value; /* stands for the variable; NULL when bound to a range */
     cd_bound bound;
     cd_modular mod;
-    bool known;
-    bool seen; /* met while unknown: memo entries may rest on that */
+    bool known; /* else only met: memo entries may rest on not knowing */
 } cd_var_info;
 
 typedef struct cd_extra { /* from a constraint: further bounds of one expression */
@@ -82,7 +81,7 @@ typedef struct cd_extra { /* from a constraint: further bounds of one expression
 } cd_extra;
 
 typedef struct cd_mod_save { /* modular set of a variable before a constraint */
-    uint32_t var;
+    uint32_t var; /* place in cd_ana.var */
     cd_modular old;
 } cd_mod_save;
 
@@ -94,10 +93,12 @@ typedef struct cd_expr_list {
 struct cd_ana {
     cd_simp *s;
     uint32_t ctx, n_bind;
-    cd_var_info *var;
+    bool plain; /* bounds only, nothing memoised: bindings are free to change */
+    cd_var_info *var;         /* (n_var) those bound or met, in that order */
+    uint16_t *slot;           /* (n_slot) variable number -> its place in var + 1, 0: never met */
+    uint32_t n_var, cap_var, n_slot;
     cd_ana_ask ask;           /* NULL: only explicit bindings */
     void *ask_ctx;
-    uint32_t n_var, seen_end; /* variables n_var .. seen_end-1 may have been met while unknown */
     cd_extra *extra;
     uint32_t n_extra, cap_extra;
     uint64_t extra_mask; /* bit id % 64 of every expression in extra */
@@ -136,13 +137,14 @@ static inline const cd_expr *cd_simp_give_up(cd_simp *s, const cd_expr *e) {
     return e;
 }
 const cd_expr *cd_simp_rewrite(cd_ana *a, const cd_expr *e); /* at most two visits */
+/* The variable's entry, made when there is none (unknown then). NULL: out of memory. */
+cd_var_info *cd_simp_var_entry(cd_ana *a, const cd_expr *var);
 /* A variable that is met for the first time: ask the source, remember. */
 const cd_var_info *cd_simp_meet_var(cd_ana *a, const cd_expr *e);
 /* What is known of a variable; NULL: nothing. */
 static inline const cd_var_info *cd_simp_var(cd_ana *a, const cd_expr *e) {
     const uint64_t k = (uint64_t)e->u.i;
-    if (k < a->n_var && (a->var[k].known || a->var[k].seen)) return &a->var[k];
-    return cd_simp_meet_var(a, e);
+    return k < a->n_slot && a->slot[k] ? &a->var[a->slot[k] - 1] : cd_simp_meet_var(a, e);
 }
 bool cd_simp_ge(cd_ana *a, const cd_expr *e, int64_t k);
 bool cd_simp_lt(cd_ana *a, const cd_expr *e, int64_t k);
@@ -154,7 +156,6 @@ static inline bool cd_call_is(const cd_expr *e, const char *name) {
 bool cd_simp_room(cd_simp *s, void *vec, uint32_t n, uint32_t *cap, size_t size);
 
 /* Room for variable number i in a->var. */
-bool cd_simp_var_room(cd_ana *a, uint32_t i);
 
 /* ---- constraint.c ---- */
 
