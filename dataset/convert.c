@@ -150,6 +150,12 @@ static bool set_keys(cd_arena *a, const cd_task *t, const cd_record *r, const ch
     return true;
 }
 
+/* TVM answers for a program that it rejects with a single row of zeros. */
+static void zero_row(cd_rows *out) {
+    static const float zero[CD_N_COL];
+    *out = (cd_rows){.n_row = 1, .row = zero};
+}
+
 static cdmpp_status convert(cd_converter *c, cd_arena *a, const char *line, size_t n, const char *source,
                             cd_item **out, cdmpp_err *err) {
     cd_record r;
@@ -161,15 +167,17 @@ static cdmpp_status convert(cd_converter *c, cd_arena *a, const char *line, size
                                         r.workload_key.n > 150 ? 150 : (int)r.workload_key.n, r.workload_key.p);
         return cd_err_key(err, st, "i[0][0]");
     }
-    CD_TRY(c->engine->build(c->program, task, &r, &rows, err));
+    const cdmpp_status built = c->engine->build(c->program, task, &r, &rows, err);
+    if (built == CDMPP_EREJECTED) zero_row(&rows);
+    else CD_TRY(built);
     cd_item *it = CD_NEW(a, cd_item);
     double *cost = cd_arena_alloc(&c->scratch, r.n_cost ? r.n_cost : 1, sizeof *cost);
     if (!it || !cost || !copy_rows(a, &rows, it) || !set_keys(a, task, &r, source, it))
         return CD_FAIL(err, ENOMEM, "program of %u rows", rows.n_row);
     memcpy(cost, r.cost_s, r.n_cost * sizeof *cost);
-    cd_label(cost, r.n_cost, r.error_no, it);
+    cd_label(cost, r.n_cost, built ? CD_REJECTED : r.error_no, it);
     *out = it;
-    return CDMPP_OK;
+    return built;
 }
 
 cd_outcome cd_convert(cd_converter *c, cd_arena *a, const char *line, size_t n, const char *source, long number) {
@@ -177,10 +185,8 @@ cd_outcome cd_convert(cd_converter *c, cd_arena *a, const char *line, size_t n, 
     cdmpp_err err = {0};
     cd_arena_reset(&c->scratch);
     o.st = convert(c, a, line, n, source, &o.item, &err);
-    if (o.st == CDMPP_OK) {
-        o.item->source_line = (uint64_t)number;
-        return o;
-    }
+    if (o.item) o.item->source_line = (uint64_t)number;
+    if (o.st == CDMPP_OK) return o;
     (void)cd_err_at(&err, o.st, source, number);
     o.err = cd_arena_alloc(a, 1, sizeof err);
     if (o.err) *o.err = err;

@@ -3,10 +3,12 @@
 #define CD_CONVERT_H
 #include "dataset/extract.h"
 
+#define CD_REJECTED 254 /* /label/error of a program that its target rejects */
+
 typedef struct cd_outcome {
     cdmpp_status st;
-    cd_item *item;     /* when OK */
-    cdmpp_err *err;    /* when not */
+    cd_item *item;     /* when OK; when EREJECTED: one row of zeros, as TVM hands it over */
+    cdmpp_err *err;    /* when not OK */
 } cd_outcome;
 
 /* What a worker keeps from line to line. */

@@ -28,7 +28,7 @@ typedef struct cd_dataset {
     double *latency_mean_s, *latency_std_s, *latency_min_s; /* (n) mean, population deviation, fastest repeat */
     double *flop;             /* (n) operations of the task; -1 when they cannot be counted */
     uint32_t *repeats;        /* (n) measurements behind the label                     */
-    uint8_t *error;           /* (n) 0: measured; 1..8: TVM's error number; 255: not measured.
+    uint8_t *error;           /* (n) 0: measured; 1..8: TVM's error number; 254: rejected; 255: not measured.
                                * All latencies are NaN where it is not 0: skip those. */
     uint32_t *task, *device, *source_file;    /* (n) into the dictionaries             */
     uint64_t *source_line;    /* (n) 1-based                                           */

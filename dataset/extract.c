@@ -67,22 +67,25 @@ static cdmpp_status write_skip(run *r, const cd_outcome *o, cdmpp_err *err) {
 /* Memory is not the line's fault. */
 static bool is_fatal(cdmpp_status st) { return st == CDMPP_ENOMEM || st == CDMPP_EBACKEND; }
 
+static cdmpp_status write_program(run *r, const cd_item *it, cdmpp_err *err) {
+    r->at.programs++;
+    r->at.rows += it->n_row;
+    r->at.failed += it->error != 0 && it->error != CD_REJECTED;
+    return cd_writer_add(r->w, it, err);
+}
+
 static cdmpp_status write_line(run *r, const cd_line *l, cdmpp_err *err) {
     const cd_outcome *o = &l->out;
     r->at.line = l->number;
     r->at.records++;
-    if (o->st == CDMPP_OK) {
-        r->at.programs++;
-        r->at.rows += o->item->n_row;
-        r->at.failed += o->item->error != 0;
-        return cd_writer_add(r->w, o->item, err);
-    }
+    if (o->st == CDMPP_OK) return write_program(r, o->item, err);
     if (!o->err) return CD_FAIL(err, ENOMEM, "batch of lines");
     if (r->x->strict || is_fatal(o->st)) {
         *err = *o->err;
         return o->st;
     }
-    return write_skip(r, o, err);
+    CD_TRY(write_skip(r, o, err));
+    return o->item ? write_program(r, o->item, err) : CDMPP_OK;
 }
 
 static void end_file(place *at) {

@@ -5,6 +5,7 @@
 #include <zlib.h>
 
 #include "base/sha256.h"
+#include "dataset/convert.h"
 #include "dataset/extract.h"
 
 #define BLOCK_BYTES ((size_t)4 << 20)
@@ -59,7 +60,8 @@ static cdmpp_status push_block(merge *m, const input *in, cd_array a, size_t n, 
     const bool ptr = cd_array_of_ptr(a) != CD_ARRAY_COUNT;
     if (ptr) CD_TRY(move_offsets(in, a, m->block, n, last, err));
     if (cd_array_dict(a) != CD_DICT_COUNT) CD_TRY(translate(in, a, m->block, n, err));
-    for (size_t i = 0; a == CD_ARRAY_ERROR && i < n; i++) m->n_failed += ((const uint8_t *)m->block)[i] != 0;
+    const uint8_t *error = m->block;
+    for (size_t i = 0; a == CD_ARRAY_ERROR && i < n; i++) m->n_failed += error[i] != 0 && error[i] != CD_REJECTED;
     const size_t skip = ptr && first ? 1 : 0; /* the leading 0 is there already */
     return cd_writer_push(m->w, a, (const char *)m->block + skip * cd_array_bytes(a), n - skip, err);
 }

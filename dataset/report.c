@@ -20,7 +20,7 @@ void cd_report_text(cd_log *log, const char *out, const cd_extract_stats *s) {
     cd_log_put(log, CD_LOG_INFO, "%s: %llu programs, %llu rows; %llu programs were not measured", out,
                (unsigned long long)s->programs, (unsigned long long)s->rows, (unsigned long long)s->failed);
     if (!s->skipped) return;
-    cd_log_put(log, CD_LOG_WARNING, "%llu of %llu lines skipped, listed in %s.skipped.tsv:",
+    cd_log_put(log, CD_LOG_WARNING, "%llu of %llu lines without features, listed in %s.skipped.tsv:",
                (unsigned long long)s->skipped, (unsigned long long)s->records, out);
     for (int i = 0; i < CDMPP_STATUS_COUNT; i++)
         if (s->reason[i])

@@ -1,5 +1,6 @@
 /* extract: the same file for any -j, after ^C, after kill -9, from shards; what
  * is skipped is said; a full disk leaves the old file alone. */
+#include "dataset/convert.h"
 #include "dataset/extract.h"
 
 #include <errno.h>
@@ -84,17 +85,23 @@ static void contents(void **state) {
     assert_ok(cd_dataset_load(&path, 1, &d, &err));
     assert_int_equal(d->n, s.programs);
     assert_int_equal(d->n_row, s.rows);
-    assert_int_equal(s.records, s.programs + s.skipped);
+    assert_int_equal(s.records, s.programs + s.skipped - s.reason[CDMPP_EREJECTED]); /* rejected: kept and listed */
     assert_true(s.reason[CDMPP_EPARSE] > 20 && s.reason[CDMPP_ENOTASK] > 20 && s.reason[CDMPP_EREJECTED] > 20);
     assert_int_equal(d->n_device, 3); /* -model=zen5, else the folder */
     assert_string_equal(d->device_name[0], "dev0");
     assert_string_equal(d->device_name[1], "zen5");
     assert_int_equal(d->n_source, N_FILE);
     assert_int_equal(d->n_network, 2);
-    size_t failed = 0;
+    size_t failed = 0, rejected = 0;
     for (size_t i = 0; i < d->n; i++) {
-        failed += d->error[i] != 0;
-        if (d->error[i]) assert_true(d->error[i] == 4 && isnan(d->latency_s[i]) && d->repeats[i] == 0);
+        const float *row = d->row + (size_t)d->row_ptr[i] * d->n_col;
+        failed += d->error[i] == 4;
+        if (d->error[i] == CD_REJECTED) {
+            rejected++;
+            assert_int_equal(d->row_ptr[i + 1] - d->row_ptr[i], 1);
+            for (size_t k = 0; k < d->n_col; k++) assert_true(row[k] == 0.0F);
+        }
+        if (d->error[i]) assert_true((d->error[i] == 4 || d->error[i] == CD_REJECTED) && isnan(d->latency_s[i]) && d->repeats[i] == 0);
         else {
             assert_close(d->latency_s[i], 2.5e-6, 1e-15, 0);
             assert_close(d->latency_mean_s[i], 2.75e-6, 1e-15, 0);
@@ -104,6 +111,7 @@ static void contents(void **state) {
         }
     }
     assert_int_equal(failed, s.failed);
+    assert_int_equal(rejected, s.reason[CDMPP_EREJECTED]);
     assert_int_equal(d->source_line[0], 1);
     assert_true(d->is_gpu[0]);
     cd_dataset_free(d);
