@@ -56,16 +56,26 @@ static void collect(cd_store_ctx *c, const cd_expr *e) {
     for (uint32_t i = 0; i < e->n; i++) collect(c, e->a[i]);
 }
 
+static void find_loops(cd_store_ctx *c, cd_access *a) {
+    a->region = cd_arena_alloc(c->arena, a->info.rank, sizeof *a->region);
+    a->mask = cd_arena_zalloc(c->arena, a->info.rank, sizeof *a->mask);
+    if (!a->region || !a->mask) {
+        c->oom = true;
+        return;
+    }
+    for (uint32_t d = 0; d < a->info.rank; d++) {
+        for (uint32_t v = 0; v < a->n_vec; v++) a->mask[d] |= cd_masks_of(c->masks, a->vec[v][d]);
+        a->all |= a->mask[d];
+    }
+}
+
 void cd_access_collect(cd_store_ctx *c, uint32_t tensor, const cd_expr *const *index, const cd_expr *value) {
     c->n_acc = c->cap_acc = 0;
     c->acc = NULL;
     cd_access *a = add_access(c, tensor, CD_ACC_WRITE);
     if (a) add_vector(c, a, index);
     collect(c, value);
-    for (uint32_t k = 0; k < c->n_acc; k++) {
-        c->acc[k].region = cd_arena_zalloc(c->arena, c->acc[k].info.rank, sizeof(cd_bound));
-        if (!c->acc[k].region) c->oom = true;
-    }
+    for (uint32_t k = 0; k < c->n_acc && !c->oom; k++) find_loops(c, &c->acc[k]);
 }
 
 /* ---- regions ---- */
@@ -85,16 +95,12 @@ static int64_t region_size(const cd_access *a, uint32_t d) {
     return (int32_t)(uint32_t)((uint64_t)a->region[d].hi - (uint64_t)a->region[d].lo + 1);
 }
 
-/* `var`: the loop whose full range has just been opened; NULL: bound everything. */
-static void update_region(cd_store_ctx *c, cd_access *a, const cd_expr *var) {
-    bool changed = !var;
-    for (uint32_t d = 0; d < a->info.rank; d++) {
-        bool hit = !var;
-        for (uint32_t v = 0; v < a->n_vec && !hit; v++) hit = cd_expr_uses(a->vec[v][d], var);
-        if (hit) bound_dim(c, a, d);
-        changed |= hit;
-    }
-    if (!changed) return;
+/* `loop`: its full range has just been opened; -1: bound everything. */
+static void update_region(cd_store_ctx *c, cd_access *a, int64_t loop) {
+    const uint64_t bit = loop < 0 ? ~(uint64_t)0 : cd_mask_bit((uint32_t)loop);
+    if (loop >= 0 && !(a->all & bit)) return;
+    for (uint32_t d = 0; d < a->info.rank; d++)
+        if (loop < 0 || (a->mask[d] & bit)) bound_dim(c, a, d);
     a->elements = 1;
     for (uint32_t d = 0; d < a->info.rank; d++)
         a->elements = (int64_t)((uint64_t)a->elements * (uint64_t)region_size(a, d));
@@ -127,7 +133,7 @@ void cd_access_regions(cd_store_ctx *c, double ops) {
         int64_t mem = 0;
         for (uint32_t b = 0; b < c->n_acc; b++) {
             cd_access *a = &c->acc[b];
-            update_region(c, a, k ? c->loop[i].var : NULL);
+            update_region(c, a, k ? (int64_t)i : -1);
             push_touch(c, &c->touch[c->loop[i].identity], a);
             mem = (int64_t)((uint64_t)mem + (uint64_t)a->elements * a->info.elem_bytes);
         }
@@ -168,13 +174,14 @@ static void coefficient(scan *s, const cd_expr *e) {
 }
 
 /* Elements between neighbours of the loop; 0 when no index uses it. */
-static int64_t stride_of(const cd_access *a, const cd_expr *var) {
+static int64_t stride_of(const cd_access *a, const cd_expr *var, uint64_t bit) {
     int64_t best = -1;
+    if (!(a->all & bit)) return 0;
     for (uint32_t v = 0; v < a->n_vec; v++) {
         int64_t step = 1;
         for (uint32_t d = a->info.rank; d-- > 0;) {
             scan s = {.var = var};
-            if (cd_expr_uses(a->vec[v][d], var)) coefficient(&s, a->vec[v][d]);
+            if (a->mask[d] & bit) coefficient(&s, a->vec[v][d]);
             if (s.seen) {
                 const int64_t c = s.mul || s.add ? s.value : 1;
                 const int64_t x = (int64_t)((uint64_t)(c < 0 ? -c : c) * (uint64_t)step);
@@ -192,7 +199,7 @@ static void measure_lines(const cd_store_ctx *c, cd_access *a) {
     int64_t stride = 0, ratio = 1;
     uint32_t i = c->n_loop;
     while (i-- > 0) {
-        stride = stride_of(a, c->loop[i].var);
+        stride = stride_of(a, c->loop[i].var, cd_mask_bit(i));
         if (stride) break;
         ratio = (int64_t)((uint64_t)ratio * (uint64_t)c->loop[inner].extent); /* TVM: always the innermost one */
     }
@@ -237,7 +244,8 @@ static float touched_bytes(const cd_touch_list *l, bool elements) {
     return sum;
 }
 
-static bool index_uses(const cd_access *a, const cd_expr *var) {
+static bool index_uses(const cd_access *a, uint32_t depth, const cd_expr *var) {
+    if (depth < CD_MASK_LAST || !(a->all & cd_mask_bit(depth))) return (a->all & cd_mask_bit(depth)) != 0;
     for (uint32_t v = 0; v < a->n_vec; v++)
         for (uint32_t d = 0; d < a->info.rank; d++)
             if (cd_expr_uses(a->vec[v][d], var)) return true;
@@ -262,7 +270,7 @@ static void measure_reuse(const cd_store_ctx *c, cd_access *a) {
         const cd_loop *loop = &c->loop[i];
         const cd_touch_list *l = &c->touch[loop->identity];
         const float extent = (float)loop->extent;
-        if (!index_uses(a, loop->var)) {
+        if (!index_uses(a, i, loop->var)) {
             a->reuse = CD_REUSE_LOOP;
             a->reuse_iter = iter;
             a->reuse_bytes = bytes < 0.0F ? touched_bytes(l, false) : bytes;

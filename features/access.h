@@ -6,6 +6,7 @@
 #ifndef CD_ACCESS_H
 #define CD_ACCESS_H
 #include "features/leaf.h"
+#include "features/loopmask.h"
 
 enum { CD_ACC_READ, CD_ACC_WRITE, CD_ACC_READ_WRITE };
 enum { CD_REUSE_LOOP, CD_REUSE_SERIAL, CD_REUSE_NONE };
@@ -25,6 +26,7 @@ typedef struct cd_access {
     const cd_expr *const **vec; /* (n_vec)(rank) index vectors */
     uint32_t n_vec, cap_vec;
     cd_bound *region;           /* (rank) bounds over all vectors at the loop at hand */
+    uint64_t *mask, all;        /* (rank) loops that a dimension depends on; their union */
     int64_t elements;           /* touched by the loop at hand */
     /* results */
     float bytes, unique_bytes, lines, unique_lines, stride;
@@ -47,6 +49,7 @@ typedef struct cd_store_ctx {
     cd_arena *arena;
     cd_pool *pool;
     cd_ana *ana;           /* bounds of loop variables */
+    cd_masks *masks;
     const cd_tensors *tensors;
     int64_t cache_line;
     const cd_loop *loop;   /* (n_loop), outermost first */

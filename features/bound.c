@@ -93,7 +93,42 @@ typedef struct {
     cd_set_env env;
 } toucher;
 
-static const cd_expr *geq(cd_sched *s, const cd_expr *a, const cd_expr *b) { return BIN(GE, a, b); }
+/* Value of `e` with every loop at its last iteration; false: not that simple. */
+static bool last_value(const cd_sched *s, const cd_expr *e, int64_t *out) {
+    int64_t x, y;
+    const cd_expr *min, *ext;
+    if (e->op == CD_INT) return *out = e->u.i, true;
+    if (e->op == CD_VAR) {
+        const uint64_t k = (uint64_t)e->u.i;
+        const int32_t i = k < s->var_iv.n ? s->var_iv.p[k] : -1;
+        if (i < 0 || !(ext = s->iv[i].r_ext) || ext->op != CD_INT || !(min = s->iv[i].r_min)) return false;
+        if (!last_value(s, min, &x)) return false;
+        return !__builtin_add_overflow(x, ext->u.i - 1, out);
+    }
+    if (e->op < CD_ADD || e->op > CD_MAX || !cd_dtype_is_index(e->type)) return false;
+    if (!last_value(s, e->a[0], &x) || !last_value(s, e->a[1], &y)) return false;
+    switch ((cd_op)e->op) {
+    case CD_ADD: return !__builtin_add_overflow(x, y, out);
+    case CD_SUB: return !__builtin_sub_overflow(x, y, out);
+    case CD_MUL: return !__builtin_mul_overflow(x, y, out);
+    case CD_FDIV: return y > 0 && (*out = cd_floordiv(x, y), true);
+    case CD_FMOD: return y > 0 && (*out = cd_floormod(x, y), true);
+    case CD_MIN: return *out = x < y ? x : y, true;
+    case CD_MAX: return *out = x > y ? x : y, true;
+    default: return false;
+    }
+}
+
+/* a <= b for all values of the loops? One counterexample saves the proof. */
+static bool provably_le(const inferrer *f, const cd_expr *a, const cd_expr *b, cd_op op) {
+    cd_sched *s = f->s;
+    int64_t x, y;
+    if (last_value(s, a, &x) && last_value(s, b, &y)) {
+        if (x > y) return false;
+        if (a->op == CD_INT && b->op == CD_INT) return true;
+    }
+    return cd_ana_prove(f->all, op == CD_GE ? BIN(GE, b, a) : BIN(LE, a, b));
+}
 
 /* What one read touches in each dimension; the whole dimension if that is no more. */
 static bool touch(void *ctx, const cd_expr *e) {
@@ -107,7 +142,7 @@ static bool touch(void *ctx, const cd_expr *e) {
         cd_set x = cd_set_eval(&t->env, e->a[d]);
         const cd_expr *lo = cd_mk_int(&s->pool, 0), *hi = cd_mk_int(&s->pool, f->op->shape[d] - 1);
         const bool all = x.lo == CD_SET_INF && x.hi == CD_SET_INF;
-        if (all || (cd_set_finite(x) && cd_ana_prove(f->all, geq(s, lo, x.lo)) && cd_ana_prove(f->all, BIN(LE, hi, x.hi))))
+        if (all || (cd_set_finite(x) && provably_le(f, x.lo, lo, CD_GE) && provably_le(f, hi, x.hi, CD_LE)))
             x = (cd_set){lo, hi};
         cd_set_unite(&s->pool, &f->dim[d], x);
     }

@@ -30,7 +30,7 @@ static int32_t *shape_axes(cd_sched *s, const cd_sop *op) {
         char *name = get(s, 8, 1);
         if (!name) return NULL;
         snprintf(name, 8, "ax%u", d % 10000);
-        axis[d] = cd_iv_root(s, CD_IV_SPATIAL, cd_new_var(&s->pool, CD_I32, cd_pool_var_number(&s->pool)),
+        axis[d] = cd_iv_root(s, CD_IV_SPATIAL, cd_new_fresh_var(&s->pool, CD_I32),
                              cd_mk_int(&s->pool, 0), cd_mk_int(&s->pool, shape[d]), name);
     }
     return axis;
@@ -82,13 +82,15 @@ static void redirect_reader(cd_sched *s, cd_sop *op, redirect *r) {
 static const char *cache_name(cd_sched *s, const cd_sop *op, const char *scope) {
     const char *base = join(s, op->name, op->suffix, "");
     if (op->n_out > 1) base = join(s, base, ".v0", "");
+    const char *want = join(s, base, ".", scope);
     for (uint32_t k = 0; k < s->order.n; k++) {
         const cd_sop *o = cd_stage_op(s, cd_stage_at(s, k));
-        const char *want = join(s, base, ".", scope);
         const size_t n = strlen(o->name);
-        if (!strncmp(o->name, want, n) && !strcmp(want + n, o->suffix)) base = join(s, base, ".d", "");
+        if (strncmp(o->name, want, n) != 0 || strcmp(want + n, o->suffix) != 0) continue;
+        base = join(s, base, ".d", "");
+        want = join(s, base, ".", scope);
     }
-    return join(s, base, ".", scope);
+    return want;
 }
 
 cdmpp_status cd_cache_read(cd_sched *s, uint32_t id, const char *scope, const cd_step *t, cdmpp_err *err) {
@@ -261,7 +263,7 @@ static void copy_relations(cd_sched *s, const cd_stage *from, cd_stage *to) {
 static void make_repl_op(cd_sched *s, int32_t self, int32_t axis, uint32_t at, uint32_t rf_tensor) {
     const int32_t red = leaf_as_root(s, axis, CD_IV_REDUCE);
     cd_iv *iv = &s->iv[red];
-    iv->var = cd_new_var(&s->pool, CD_I32, cd_pool_var_number(&s->pool));
+    iv->var = cd_new_fresh_var(&s->pool, CD_I32);
     iv->name_kind = CD_NAME_REDUCE_V;
     while (s->var_iv.n <= (uint32_t)iv->var->u.i && !s->oom) cd_ivec_push(s, &s->var_iv, -1);
     if (!s->oom) s->var_iv.p[iv->var->u.i] = red;

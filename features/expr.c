@@ -235,8 +235,9 @@ static const cd_expr *intern_int(cd_pool *p, cd_dtype t, int64_t v) {
 }
 
 const cd_expr *cd_new_int(cd_pool *p, cd_dtype t, int64_t v) {
-    if (t != CD_I32 || (uint64_t)v >= CD_POOL_SMALL || p->frozen) return intern_int(p, t, v);
-    cd_pool_slot *s = &p->small[v];
+    const uint64_t k = (uint64_t)v - (uint64_t)CD_POOL_LEAST;
+    if (t != CD_I32 || k >= CD_POOL_SMALL || p->frozen) return intern_int(p, t, v);
+    cd_pool_slot *s = &p->small[k];
     if (s->stamp != p->epoch) *s = (cd_pool_slot){intern_int(p, t, v), 0, p->epoch};
     return s->e;
 }
@@ -254,6 +255,13 @@ const cd_expr *cd_new_str(cd_pool *p, const char *s) {
 const cd_expr *cd_new_var(cd_pool *p, cd_dtype t, uint32_t number) {
     cd_expr e = {.op = CD_VAR, .type = t, .u.i = number};
     return intern(p, &e, NULL);
+}
+
+const cd_expr *cd_new_fresh_var(cd_pool *p, cd_dtype t) {
+    cd_expr *e = p->frozen ? NULL : cd_arena_alloc(&p->arena, 1, sizeof *e);
+    if (!e) return no_memory(p);
+    *e = (cd_expr){.op = CD_VAR, .type = t, .flags = CD_EXPR_HAS_VAR, .id = p->n++, .u.i = p->n_var++};
+    return e;
 }
 
 const cd_expr *cd_new_bin(cd_pool *p, cd_op op, const cd_expr *a, const cd_expr *b) {

@@ -89,13 +89,14 @@ typedef struct cd_pool_slot {
     uint32_t hash, stamp;       /* taken where stamp == the pool's epoch */
 } cd_pool_slot;
 
-#define CD_POOL_SMALL 1024
+#define CD_POOL_SMALL 4096
+#define CD_POOL_LEAST (-128)
 
 typedef struct cd_pool {
     const struct cd_pool *base; /* frozen; NULL for none */
     cd_arena arena;
     cd_pool_slot *slot;         /* (cap) open addressing */
-    cd_pool_slot *small;        /* (CD_POOL_SMALL) int32 literals by value, found without hashing */
+    cd_pool_slot *small;        /* (CD_POOL_SMALL) int32 literals from CD_POOL_LEAST on, found without hashing */
     uint32_t cap, used, epoch;
     uint32_t n;                 /* next id: base->n + own nodes */
     uint32_t n_var;             /* next variable number, starts at base->n_var */
@@ -114,6 +115,8 @@ const cd_expr *cd_new_float(cd_pool *p, cd_dtype t, double v);
 const cd_expr *cd_new_str(cd_pool *p, const char *s);
 /* A variable with the given number (from cd_pool_var_number or your own table). */
 const cd_expr *cd_new_var(cd_pool *p, cd_dtype t, uint32_t number);
+/* A variable of a new number. It is not interned: cd_new_var would make another one. */
+const cd_expr *cd_new_fresh_var(cd_pool *p, cd_dtype t);
 static inline uint32_t cd_pool_var_number(cd_pool *p) { return p->n_var++; }
 /* Type of arithmetic = type of a; comparisons and logic = bool. */
 const cd_expr *cd_new_bin(cd_pool *p, cd_op op, const cd_expr *a, const cd_expr *b);

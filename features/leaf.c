@@ -42,6 +42,7 @@ typedef struct {
 struct cd_leaf_ws {
     cd_touch_list *touch;     /* by identity; kept between programs */
     int32_t n_identity, cap_identity;
+    cd_masks masks;
 };
 
 typedef struct {
@@ -78,6 +79,7 @@ void cd_leaf_ws_free(cd_leaf_ws *w) {
     if (!w) return;
     for (int32_t k = 0; k < w->cap_identity; k++) cd_free(w->touch[k].p);
     cd_free(w->touch);
+    cd_masks_free(&w->masks);
     cd_free(w);
 }
 
@@ -101,6 +103,7 @@ static int32_t new_identity(walker *w) {
 }
 
 static void push_loop(walker *w, const cd_node *n, int32_t identity) {
+    cd_masks_loop(w->st.masks, n->var, w->n_loop);
     w->loop[w->n_loop++] = (cd_loop){n->var, n->extent, identity, n->loop};
     w->prod *= (float)n->extent;
 }
@@ -421,10 +424,11 @@ static bool allocate(walker *w) {
 cdmpp_status cd_leaf_extract(cd_leaf_ws *ws, cd_arena *a, const cd_ast *t, cd_pool *pool, cd_simp *simp, const cd_tensors *tensors,
                              int64_t cache_line, cd_rows *out, cdmpp_err *err) {
     walker w = {.ws = ws, .arena = a, .t = t, .tensors = tensors, .err = err, .prod = 1.0F};
-    w.st = (cd_store_ctx){.arena = a, .pool = pool, .ana = cd_ana_new_plain(simp), .tensors = tensors,
+    w.st = (cd_store_ctx){.arena = a, .pool = pool, .ana = cd_ana_new_plain(simp), .masks = &ws->masks, .tensors = tensors,
                           .cache_line = cache_line, .touch = ws->touch};
     for (int k = 0; k < CD_TAG_COUNT; k++) w.length[k] = 1;
     ws->n_identity = 0;
+    cd_masks_begin(&ws->masks);
     int32_t *number = cd_arena_alloc(a, (size_t)t->n, sizeof *number);
     const uint32_t cap = 2 * (uint32_t)t->n + 2;
     int32_t *tree = cd_arena_alloc(a, cap, sizeof *tree);
@@ -432,7 +436,7 @@ cdmpp_status cd_leaf_extract(cd_leaf_ws *ws, cd_arena *a, const cd_ast *t, cd_po
     *out = (cd_rows){.tree = tree};
     out->n_tree = cd_ast_serialize(t, tree, cap, number);
     CD_TRY(run(&w, 0, t->n));
-    if (w.st.oom || pool->oom || cd_simp_oom(simp)) return CD_FAIL(err, ENOMEM, "features");
+    if (w.st.oom || ws->masks.oom || pool->oom || cd_simp_oom(simp)) return CD_FAIL(err, ENOMEM, "features");
     CD_TRY(emit_rows(&w, out));
     return emit_leaves(&w, number, out);
 }

@@ -130,7 +130,7 @@ static cdmpp_status fuse_two(const stepper *x, int32_t a, int32_t b, int32_t *fu
 /* Fusing nothing: a stage without axes gets one loop of extent 1. */
 static void fuse_none(const stepper *x) {
     cd_sched *s = x->s;
-    const int32_t iv = cd_iv_root(s, CD_IV_SPATIAL, cd_new_var(&s->pool, CD_I32, cd_pool_var_number(&s->pool)),
+    const int32_t iv = cd_iv_root(s, CD_IV_SPATIAL, cd_new_fresh_var(&s->pool, CD_I32),
                                   cd_mk_int(&s->pool, 0), cd_mk_int(&s->pool, 1), "singleton");
     cd_rel *r = cd_rel_push(s, x->st);
     r->kind = CD_REL_SINGLETON;

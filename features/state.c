@@ -86,7 +86,7 @@ static int32_t iv_push(cd_sched *s, const cd_iv *proto) {
 }
 
 int32_t cd_iv_new(cd_sched *s, uint8_t type, cd_iv_name name, int32_t from, int32_t from2) {
-    const cd_iv iv = {.var = cd_new_var(&s->pool, CD_I32, cd_pool_var_number(&s->pool)), .type = type,
+    const cd_iv iv = {.var = cd_new_fresh_var(&s->pool, CD_I32), .type = type,
                       .name_kind = (uint8_t)name, .from = from, .from2 = from2, .thread = -1};
     return iv_push(s, &iv);
 }
