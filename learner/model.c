@@ -99,6 +99,7 @@ static cdmpp_status check_input(const cd_model *m, const int64_t *row_ptr, const
 
 cdmpp_status cd_model_predict(const cd_model *m, cd_model_scratch *s, const float *row, const int64_t *row_ptr,
                               const uint32_t *device, size_t n, double *latency_s, cdmpp_err *err) {
+    if (!n) return CDMPP_OK;
     CD_TRY(check_input(m, row_ptr, device, n, err));
     if (!grow(&s->log_s, 2 * n, sizeof(double))) return CD_FAIL(err, ENOMEM, "%zu programs to score", n);
     double *sum = s->log_s.p, *one = sum + n;
