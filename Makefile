@@ -85,6 +85,10 @@ $(B)/fuzz/%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(B)/libcdmpp.a
 regress: $(FUZZ:%=$(B)/fuzz/%)
 	@for t in $(FUZZ); do $(B)/fuzz/$$t tests/fuzz/seeds/$$t || exit 1; done
 
+CDMPP_DATA ?= ../shared/data
+results: $(BIN)
+	@B=$(B) CDMPP_DATA=$(CDMPP_DATA) scripts/results.sh
+
 clean: ; rm -rf build
 help:  ; @sed -n 's/^# //p' Makefile | head -10
 -include $(patsubst %.c,$(B)/%.d,$(SRC)) $(TEST:=.d)
