@@ -51,7 +51,8 @@ static const char *wanted(const cd_conf_key *k, char *buf, size_t n) {
     const char *what = k->type == CD_CONF_INT ? "integer" : "number";
     if (isinf(m.lo) && isinf(m.hi)) snprintf(buf, n, "%s", what);
     else if (isinf(m.hi)) snprintf(buf, n, "%s %s %.15g", what, m.open ? ">" : ">=", m.lo);
-    else snprintf(buf, n, "%s in %s%.15g..%.15g", what, m.open ? "(above) " : "", m.lo, m.hi);
+    else if (m.open) snprintf(buf, n, "%s above %.15g and at most %.15g", what, m.lo, m.hi);
+    else snprintf(buf, n, "%s in %.15g..%.15g", what, m.lo, m.hi);
     return buf;
 }
 

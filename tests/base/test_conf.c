@@ -71,7 +71,7 @@ static void all_errors_in_one_run(void **s) {
                               "split:\n  kind: tsk\nepochs: 5\nzzz: 1\nout: [a]\ndata: 7\n"), CDMPP_ESCHEMA);
     assert_string_equal(f.d.text.p,
         "train.yaml:3:11: error: train.epochs: expected integer >= 1, found 'ten'\n"
-        "train.yaml:4:9: error: train.rate: expected number in (above) 0..1, found '0'\n"
+        "train.yaml:4:9: error: train.rate: expected number above 0 and at most 1, found '0'\n"
         "train.yaml:5:3: error: unknown key 'train.shuffel', did you mean 'train.shuffle'?\n"
         "train.yaml:6:12: error: train.shuffle: expected true or false, found 'yes'\n"
         "train.yaml:8:9: error: split.kind: expected one of record|task, found 'tsk'\n"
