@@ -18,7 +18,7 @@ PREFIX ?= /usr/local
 DESTDIR ?=
 WARN := -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
         -Wmissing-prototypes -Wvla -Wdouble-promotion -Wcast-qual -Werror
-OPT_release := -O2 -g
+OPT_release := -O3 -g
 OPT_san     := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 OPT_tsan    := -O1 -g -fsanitize=thread
 OPT_fault   := -O1 -g -DCD_FAULT

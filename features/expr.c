@@ -67,13 +67,14 @@ cdmpp_status cd_pool_init(cd_pool *p, const cd_pool *base, cdmpp_err *err) {
     *p = (cd_pool){0};
     p->cap = SLOT_MIN;
     p->slot = cd_calloc(p->cap, sizeof *p->slot);
-    p->small = cd_calloc(CD_POOL_SMALL, sizeof *p->small);
-    if (!p->slot || !p->small) {
-        cd_pool_free(p);
-        return CD_FAIL(err, ENOMEM, "expression pool");
-    }
+    if (!p->slot) return CD_FAIL(err, ENOMEM, "expression pool");
     cd_pool_reset(p, base);
     return CDMPP_OK;
+}
+
+cdmpp_status cd_pool_cache_ints(cd_pool *p, cdmpp_err *err) {
+    p->small = cd_calloc(CD_POOL_SMALL, sizeof *p->small);
+    return p->small ? CDMPP_OK : CD_FAIL(err, ENOMEM, "expression pool");
 }
 
 void cd_pool_reset(cd_pool *p, const cd_pool *base) {
@@ -85,7 +86,7 @@ void cd_pool_reset(cd_pool *p, const cd_pool *base) {
     p->n_var = base ? base->n_var : 0;
     if (++p->epoch == 0) { /* wrapped: old stamps would look fresh */
         memset(p->slot, 0, p->cap * sizeof *p->slot);
-        memset(p->small, 0, CD_POOL_SMALL * sizeof *p->small);
+        if (p->small) memset(p->small, 0, CD_POOL_SMALL * sizeof *p->small);
         p->epoch = 1;
     }
 }
@@ -236,7 +237,7 @@ static const cd_expr *intern_int(cd_pool *p, cd_dtype t, int64_t v) {
 
 const cd_expr *cd_new_int(cd_pool *p, cd_dtype t, int64_t v) {
     const uint64_t k = (uint64_t)v - (uint64_t)CD_POOL_LEAST;
-    if (t != CD_I32 || k >= CD_POOL_SMALL || p->frozen) return intern_int(p, t, v);
+    if (t != CD_I32 || k >= CD_POOL_SMALL || !p->small) return intern_int(p, t, v);
     cd_pool_slot *s = &p->small[k];
     if (s->stamp != p->epoch) *s = (cd_pool_slot){intern_int(p, t, v), 0, p->epoch};
     return s->e;

@@ -96,7 +96,7 @@ typedef struct cd_pool {
     const struct cd_pool *base; /* frozen; NULL for none */
     cd_arena arena;
     cd_pool_slot *slot;         /* (cap) open addressing */
-    cd_pool_slot *small;        /* (CD_POOL_SMALL) int32 literals from CD_POOL_LEAST on, found without hashing */
+    cd_pool_slot *small;        /* (CD_POOL_SMALL) int32 literals from CD_POOL_LEAST on; NULL: not cached */
     uint32_t cap, used, epoch;
     uint32_t n;                 /* next id: base->n + own nodes */
     uint32_t n_var;             /* next variable number, starts at base->n_var */
@@ -107,6 +107,8 @@ cdmpp_status cd_pool_init(cd_pool *p, CD_KEEP const cd_pool *base, cdmpp_err *er
 /* Drop all own nodes, keep the memory; `base` replaces the base pool. */
 void cd_pool_reset(cd_pool *p, CD_KEEP const cd_pool *base);
 /* From now on read-only and shareable; can only be freed. Shrinks the tables. */
+/* Find small literals without hashing from now on: for pools that make many. */
+cdmpp_status cd_pool_cache_ints(cd_pool *p, cdmpp_err *err);
 void cd_pool_freeze(cd_pool *p);
 void cd_pool_free(cd_pool *p);
 

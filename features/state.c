@@ -7,6 +7,7 @@
 cdmpp_status cd_sched_init(cd_sched *s, cdmpp_err *err) {
     *s = (cd_sched){0};
     CD_TRY(cd_pool_init(&s->pool, NULL, err));
+    CD_TRY(cd_pool_cache_ints(&s->pool, err));
     cd_subst_init(&s->subst, &s->pool);
     cd_subst_init(&s->subst2, &s->pool);
     return cd_simp_new(&s->pool, &s->simp, err);
