@@ -1,33 +1,12 @@
 #include "features/leaf.h"
 
-#include <math.h>
 #include <string.h>
 
-#include "features/access.h"
-#include "features/opcount.h"
-
-/* First columns of the groups of a row. */
-enum { COL_ANN = 16, COL_GPU = 49, COL_BUF = 57, COL_CURVE = 147, COL_ALLOC = 157, COL_OUTER = 161 };
-enum { N_ANN = 3, N_CURVE = 10 };
-
-typedef struct {
-    float num, prod, len;
-    bool any;
-} annotation;
-
-/* One store's numbers; those that need no other store are final columns. */
-typedef struct {
-    float count[CD_CNT_COUNT];
-    annotation ann[N_ANN];    /* vectorize, unroll, parallel */
-    float gpu[8];             /* is_gpu, block x y z, thread x y z, vthread */
-    float block[CD_MAX_BUFFERS * CD_BLOCK];
-    float curve[N_CURVE];
-    float outer_prod, n_loop, unroll;
-} store_set;
+#include "features/leafrow.h"
 
 /* What is known of one buffer: numbers of its last store, counts of all. */
 typedef struct {
-    store_set last;
+    cd_store_set last;
     uint32_t tensor;
     float alloc[4];           /* size, prod, outer_prod, inner_prod */
 } buffer_set;
@@ -35,7 +14,7 @@ typedef struct {
 typedef struct {
     uint32_t tensor;
     int32_t node;
-    store_set set;
+    cd_store_set set;
     uint32_t path_from, path_n;
 } leaf_set;
 
@@ -114,8 +93,8 @@ static void pop_loop(walker *w) {
 
 /* ---- a store ---- */
 
-static annotation annotate(const walker *w, cd_loop_kind kind) {
-    annotation a = {.prod = 1.0F};
+static cd_annotation annotate(const walker *w, cd_loop_kind kind) {
+    cd_annotation a = {.prod = 1.0F};
     for (uint32_t i = 0; i < w->n_loop; i++) {
         if (w->loop[i].kind != kind) continue;
         a.any = true;
@@ -127,71 +106,16 @@ static annotation annotate(const walker *w, cd_loop_kind kind) {
     return a;
 }
 
-static float slog(float x) {
-    if (x == 0.0F) return 0.0F;
-    return x > 0.0F ? log2f(x + 1.0F) : -log2f(-x + 1.0F);
-}
-
-static void put_block(float *o, const cd_access *a) {
-    const bool reused = a->reuse_count > 0.5F;
-    const float f[] = {a->bytes, a->unique_bytes, a->lines, a->unique_lines};
-    o[a->type] = 1.0F;
-    o[7 + a->reuse] = 1.0F;
-    for (int k = 0; k < 4; k++) {
-        o[3 + k] = slog(f[k]);
-        o[13 + k] = slog(reused ? f[k] / a->reuse_count : f[k] * 2.0F);
-    }
-    o[10] = slog(a->reuse_iter);
-    o[11] = slog(a->reuse_bytes);
-    o[12] = slog(a->reuse_count);
-    o[17] = slog(a->stride);
-}
-
-/* The buffers by (lines, bytes) descending; ties in TVM's map order, which is
- * last appearance first, with the stored buffer at the end. */
-static void put_blocks(const cd_store_ctx *c, float *out) {
-    bool used[64] = {false};
-    const uint32_t n = c->n_acc < 64 ? c->n_acc : 64;
-    for (uint32_t b = 0; b < CD_MAX_BUFFERS && b < n; b++) {
-        uint32_t best = n;
-        for (uint32_t k = n; k-- > 0;) {
-            const cd_access *x = &c->acc[k], *y = best < n ? &c->acc[best] : NULL;
-            if (used[k]) continue;
-            if (!y || x->lines > y->lines || (x->lines == y->lines && x->bytes > y->bytes)) best = k;
-        }
-        used[best] = true;
-        put_block(out + b * CD_BLOCK, &c->acc[best]);
-    }
-}
-
-/* Arithmetic intensity over operations: ratios of logarithms, interpolated. */
-static void put_curve(const cd_store_ctx *c, double ops, float *out) {
-    if (ops <= 0.0 || !c->n_loop) return;
-    const float *o = c->ops_log, *m = c->mem_log;
-    uint32_t pt = 0;
-    for (int i = 0; i < N_CURVE; i++) {
-        const float target = o[c->n_loop - 1] * (float)(i + 1) / (float)N_CURVE;
-        while (pt + 1 < c->n_loop && (double)o[pt] < (double)target - 1e-4) pt++;
-        if (pt == 0) {
-            out[i] = o[0] / m[0];
-            continue;
-        }
-        const float base = o[pt - 1] / m[pt - 1];
-        const float slope = (o[pt] / m[pt] - base) / (o[pt] - o[pt - 1]);
-        out[i] = base + slope * (target - o[pt - 1]);
-    }
-}
-
-static void fill_set(const walker *w, const cd_opcount *cnt, double ops, store_set *s) {
-    static const cd_loop_kind ann[N_ANN] = {CD_LOOP_VECTORIZED, CD_LOOP_UNROLLED, CD_LOOP_PARALLEL};
+static void fill_set(const walker *w, const cd_opcount *cnt, double ops, cd_store_set *s) {
+    static const cd_loop_kind ann[CD_N_ANN] = {CD_LOOP_VECTORIZED, CD_LOOP_UNROLLED, CD_LOOP_PARALLEL};
     static const cd_tag tag[] = {CD_TAG_BX, CD_TAG_BY, CD_TAG_BZ, CD_TAG_TX, CD_TAG_TY, CD_TAG_TZ, CD_TAG_VTHREAD};
     for (int k = 0; k < CD_CNT_COUNT; k++) s->count[k] = w->prod * (float)cnt->n[k];
-    for (int k = 0; k < N_ANN; k++) s->ann[k] = annotate(w, ann[k]);
+    for (int k = 0; k < CD_N_ANN; k++) s->ann[k] = annotate(w, ann[k]);
     s->gpu[0] = w->gpu ? 1.0F : 0.0F;
-    for (int k = 0; k < 7; k++) s->gpu[k + 1] = slog((float)w->length[tag[k]]);
-    put_blocks(&w->st, s->block);
+    for (int k = 0; k < 7; k++) s->gpu[k + 1] = cd_slog((float)w->length[tag[k]]);
+    cd_leafrow_blocks(&w->st, s->block);
     for (uint32_t i = 0; i < w->n_loop; i++) ops *= (double)w->loop[w->n_loop - 1 - i].extent;
-    put_curve(&w->st, ops, s->curve);
+    cd_leafrow_curve(&w->st, ops, s->curve);
     s->outer_prod = w->prod;
     s->n_loop = (float)w->n_loop;
     s->unroll = (float)w->unroll;
@@ -207,11 +131,11 @@ static buffer_set *buffer(walker *w, uint32_t tensor) {
 
 /* Counts add up over the stores of a buffer; everything else is the last
  * store's, but a product of annotated loops stays when there are none now. */
-static void merge(buffer_set *b, const store_set *s) {
-    const store_set old = b->last;
+static void merge(buffer_set *b, const cd_store_set *s) {
+    const cd_store_set old = b->last;
     b->last = *s;
     for (int k = 0; k < CD_CNT_COUNT; k++) b->last.count[k] = old.count[k] + s->count[k];
-    for (int k = 0; k < N_ANN; k++)
+    for (int k = 0; k < CD_N_ANN; k++)
         if (!s->ann[k].any) b->last.ann[k].prod = old.ann[k].prod;
 }
 
@@ -339,37 +263,12 @@ static cdmpp_status run(walker *w, int32_t from, int32_t to) {
 
 /* ---- rows ---- */
 
-static void put_annotation(float *o, const annotation *a) {
-    o[0] = slog(a->num);
-    o[1] = slog(a->prod);
-    o[2] = slog(a->len);
-    o[3 + (a->any ? 7 : 0)] = 1.0F; /* position type: none or mixed */
-}
-
-static void put_row(float *o, const store_set *s, const float *alloc) {
-    memset(o, 0, CD_N_COL * sizeof *o);
-    for (int k = 0; k < 6; k++) {
-        o[1 + k] = slog(s->count[k]);
-        o[8 + k] = slog(s->count[6 + k]);
-    }
-    o[14] = slog(s->count[CD_CNT_BOOL]);
-    o[15] = slog(s->count[CD_CNT_SELECT]);
-    for (int k = 0; k < N_ANN; k++) put_annotation(o + COL_ANN + 11 * k, &s->ann[k]);
-    memcpy(o + COL_GPU, s->gpu, sizeof s->gpu);
-    memcpy(o + COL_BUF, s->block, sizeof s->block);
-    memcpy(o + COL_CURVE, s->curve, sizeof s->curve);
-    for (int k = 0; k < 4; k++) o[COL_ALLOC + k] = slog(alloc[k]);
-    o[COL_OUTER] = slog(s->outer_prod);
-    o[COL_OUTER + 1] = slog(s->n_loop);
-    o[COL_OUTER + 2] = slog(s->unroll);
-}
-
 static cdmpp_status emit_rows(walker *w, cd_rows *out) {
     float *row = cd_arena_alloc(w->arena, (size_t)w->n_buf * CD_N_COL, sizeof *row);
     if (!row) return CD_FAIL(w->err, ENOMEM, "rows");
     for (uint32_t k = 0; k < w->n_buf; k++) {
         buffer_set *b = &w->buf[w->n_buf - 1 - k];
-        put_row(row + (size_t)k * CD_N_COL, &b->last, b->alloc);
+        cd_leafrow_put(row + (size_t)k * CD_N_COL, &b->last, b->alloc);
     }
     out->n_row = w->n_buf;
     out->row = row;
@@ -387,7 +286,7 @@ static cdmpp_status emit_leaves(walker *w, const int32_t *number, cd_rows *out) 
         const buffer_set *b = &w->buf[w->buf_of[l->tensor]];
         const float inner = b->alloc[2] > 0.0F ? l->set.outer_prod / b->alloc[2] : 0.0F;
         const float alloc[4] = {b->alloc[0], b->alloc[1], b->alloc[2], inner};
-        put_row(leaf + (size_t)k * CD_N_COL, &l->set, alloc);
+        cd_leafrow_put(leaf + (size_t)k * CD_N_COL, &l->set, alloc);
         num[k] = number[l->node];
         row[k] = (int32_t)w->n_buf - 1 - w->buf_of[l->tensor];
         ptr[k + 1] = (int32_t)(l->path_from + l->path_n);

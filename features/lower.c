@@ -1,28 +1,11 @@
 /* Loop nests of stages, put into each other at their attach points (spec 5.7). */
-#include "features/ast.h"
-#include "features/sched.h"
+#include "features/lower.h"
 
 #include <string.h>
 
-#define BIN(op, a, b) cd_mk_bin(&s->pool, CD_##op, (a), (b))
+static cdmpp_status emit_stage(cd_lowerer *l, int32_t stage);
 
-typedef struct {
-    cd_sched *s;
-    cd_ast *t;
-    cdmpp_err *err;
-} lowerer;
-
-/* A stage's stores, ready to be emitted. */
-typedef struct {
-    uint32_t n;
-    const cd_expr **value;   /* (n) */
-    const cd_expr **index;   /* (rank) shared by all outputs */
-    cd_preds preds;
-} stores;
-
-static cdmpp_status emit_stage(lowerer *l, int32_t stage);
-
-static void *get(lowerer *l, size_t n, size_t size) {
+void *cd_lower_get(cd_lowerer *l, size_t n, size_t size) {
     void *p = cd_arena_zalloc(&l->s->arena, n, size);
     if (!p) l->s->oom = true;
     return p;
@@ -42,7 +25,7 @@ static const cd_expr *leaf_value(cd_sched *s, const cd_stage *st, const cd_iv *i
 
 static bool is_loop(const cd_iv *iv) { return iv->thread < 0 && !cd_is_int_v(iv->r_ext, 1); }
 
-static cdmpp_status main_values(lowerer *l, cd_stage *st) {
+cdmpp_status cd_lower_main_values(cd_lowerer *l, cd_stage *st) {
     cd_sched *s = l->s;
     for (uint32_t i = 0; i < st->all.n; i++) s->iv[st->all.p[i]].val = NULL;
     for (uint32_t i = 0; i < st->leaf.n; i++) {
@@ -56,14 +39,12 @@ static cdmpp_status main_values(lowerer *l, cd_stage *st) {
 }
 
 /* Substitution: iterator variables -> their values, thread-bound leaves -> threads. */
-static void start_subst(cd_sched *s, const cd_stage *st, cd_subst *sub) {
-    const cd_sop *op = cd_stage_op(s, st);
+void cd_lower_start_subst(cd_sched *s, const cd_stage *st, cd_subst *sub) {
     cd_subst_begin(sub);
     for (uint32_t i = 0; i < st->all.n; i++)
         if (s->iv[st->all.p[i]].val) cd_subst_set(sub, s->iv[st->all.p[i]].var, s->iv[st->all.p[i]].val);
     for (uint32_t i = 0; i < st->leaf.n; i++)
         if (s->iv[st->leaf.p[i]].val) cd_subst_set(sub, s->iv[st->leaf.p[i]].var, s->iv[st->leaf.p[i]].val);
-    (void)op;
 }
 
 static const cd_expr *likely(cd_sched *s, const cd_expr *p) {
@@ -74,13 +55,13 @@ static void wrap_likely(cd_sched *s, cd_preds *p) {
     for (uint32_t i = 0; i < p->n; i++) p->p[i] = likely(s, p->p[i]);
 }
 
-static void subst_all(cd_subst *sub, const cd_expr **e, uint32_t n) {
+void cd_lower_subst_all(cd_subst *sub, const cd_expr **e, uint32_t n) {
     for (uint32_t i = 0; i < n; i++) e[i] = cd_subst_apply(sub, e[i]);
 }
 
 /* ---- emitting ---- */
 
-static void emit_pragmas(lowerer *l, const cd_iv *iv) {
+static void emit_pragmas(cd_lowerer *l, const cd_iv *iv) {
     for (const cd_pragma *p = iv->pragma; p; p = p->next) {
         cd_node *n = cd_ast_open(l->t, CD_NODE_ATTR);
         n->attr = CD_ATTR_UNROLL_STEP;
@@ -91,7 +72,7 @@ static void emit_pragmas(lowerer *l, const cd_iv *iv) {
     }
 }
 
-static void emit_loop(lowerer *l, const cd_iv *iv, const cd_expr *var) {
+void cd_lower_loop(cd_lowerer *l, const cd_iv *iv, const cd_expr *var) {
     cd_sched *s = l->s;
     if (iv->thread >= 0) {
         cd_node *n = cd_ast_open(l->t, CD_NODE_THREAD);
@@ -109,11 +90,11 @@ static void emit_loop(lowerer *l, const cd_iv *iv, const cd_expr *var) {
     n->extent_e = iv->r_ext;
 }
 
-static void emit_if(lowerer *l, const cd_expr *cond) { cd_ast_open(l->t, CD_NODE_IF)->e = cond; }
+void cd_lower_if(cd_lowerer *l, const cd_expr *cond) { cd_ast_open(l->t, CD_NODE_IF)->e = cond; }
 
-static void emit_stores(lowerer *l, const cd_sop *op, const stores *w) {
+void cd_lower_stores(cd_lowerer *l, const cd_sop *op, const cd_stores *w) {
     for (uint32_t k = 0; k < w->n; k++) {
-        const cd_expr **x = get(l, op->rank, sizeof *x);
+        const cd_expr **x = cd_lower_get(l, op->rank, sizeof *x);
         if (!x) return;
         if (op->rank) memcpy(x, w->index, op->rank * sizeof *x);
         cd_node *n = cd_ast_open(l->t, CD_NODE_STORE);
@@ -126,7 +107,7 @@ static void emit_stores(lowerer *l, const cd_sop *op, const stores *w) {
 
 /* Everything attached at this loop, earlier stages outermost. Their realize
  * nodes stay open: what follows in the nest is their consumer. */
-static cdmpp_status emit_attached(lowerer *l, int32_t stage, int32_t iv) {
+cdmpp_status cd_lower_attached(cd_lowerer *l, int32_t stage, int32_t iv) {
     for (uint32_t id = 0; id < l->s->order.n; id++) {
         const cd_stage *st = cd_stage_at(l->s, id);
         if (st->attach == CD_AT_SCOPE && st->at_stage == stage && st->at_iv == iv)
@@ -136,7 +117,7 @@ static cdmpp_status emit_attached(lowerer *l, int32_t stage, int32_t iv) {
 }
 
 /* Ranges of attached stages may mention a loop that turned out to have extent 1. */
-static void emit_let(lowerer *l, const cd_iv *iv) {
+static void emit_let(cd_lowerer *l, const cd_iv *iv) {
     if (is_loop(iv) || iv->thread >= 0) return;
     cd_node *n = cd_ast_open(l->t, CD_NODE_LET);
     n->var = iv->var;
@@ -149,37 +130,37 @@ static bool has_attached(const cd_sched *s, int32_t stage) {
     return false;
 }
 
-static cdmpp_status emit_leaves(lowerer *l, int32_t stage, uint32_t from, uint32_t to) {
+static cdmpp_status emit_leaves(cd_lowerer *l, int32_t stage, uint32_t from, uint32_t to) {
     const bool attached = has_attached(l->s, stage);
     for (uint32_t i = from; i < to; i++) {
         const int32_t k = l->s->stage[stage].leaf.p[i];
-        emit_loop(l, &l->s->iv[k], l->s->iv[k].var);
+        cd_lower_loop(l, &l->s->iv[k], l->s->iv[k].var);
         if (!attached) continue;
         emit_let(l, &l->s->iv[k]);
-        CD_TRY(emit_attached(l, stage, k));
+        CD_TRY(cd_lower_attached(l, stage, k));
     }
     return CDMPP_OK;
 }
 
 /* ---- the stores of a stage ---- */
 
-static bool new_stores(lowerer *l, const cd_sop *op, stores *w) {
+bool cd_lower_new_stores(cd_lowerer *l, const cd_sop *op, cd_stores *w) {
     w->n = op->n_out;
-    w->value = get(l, op->n_out, sizeof *w->value);
-    w->index = get(l, op->rank, sizeof *w->index);
+    w->value = cd_lower_get(l, op->n_out, sizeof *w->value);
+    w->index = cd_lower_get(l, op->rank, sizeof *w->index);
     if (l->s->oom) return false;
     for (uint32_t d = 0; d < op->rank; d++) w->index[d] = l->s->iv[op->axis[d]].var;
     return true;
 }
 
-static void finish_stores(cd_subst *sub, const cd_sop *op, stores *w) {
-    subst_all(sub, w->value, w->n);
-    subst_all(sub, w->index, op->rank);
-    subst_all(sub, w->preds.p, w->preds.n);
+void cd_lower_finish_stores(cd_subst *sub, const cd_sop *op, cd_stores *w) {
+    cd_lower_subst_all(sub, w->value, w->n);
+    cd_lower_subst_all(sub, w->index, op->rank);
+    cd_lower_subst_all(sub, w->preds.p, w->preds.n);
 }
 
 /* result[k] of the reducer over (lhs[], rhs[]). */
-static void combine(lowerer *l, const cd_sop *op, const cd_expr *const *lhs, const cd_expr *const *rhs,
+void cd_lower_combine(cd_lowerer *l, const cd_sop *op, const cd_expr *const *lhs, const cd_expr *const *rhs,
                     const cd_expr **out) {
     cd_subst *sub = &l->s->subst2;
     cd_subst_begin(sub);
@@ -191,8 +172,8 @@ static void combine(lowerer *l, const cd_sop *op, const cd_expr *const *lhs, con
 }
 
 /* The element itself, as the left operand of the reducer. */
-static const cd_expr *const *self_loads(lowerer *l, const cd_sop *op, const cd_expr *const *index) {
-    const cd_expr **lhs = get(l, op->n_out, sizeof *lhs);
+static const cd_expr *const *self_loads(cd_lowerer *l, const cd_sop *op, const cd_expr *const *index) {
+    const cd_expr **lhs = cd_lower_get(l, op->n_out, sizeof *lhs);
     for (uint32_t k = 0; k < op->n_out && lhs; k++)
         lhs[k] = cd_new_load(&l->s->pool, op->dtype[k], op->first_tensor + k, index, op->rank);
     return lhs;
@@ -200,21 +181,21 @@ static const cd_expr *const *self_loads(lowerer *l, const cd_sop *op, const cd_e
 
 /* ---- plain and serial reductions ---- */
 
-static cdmpp_status emit_plain(lowerer *l, int32_t stage) {
+static cdmpp_status emit_plain(cd_lowerer *l, int32_t stage) {
     cd_sched *s = l->s;
     cd_stage *st = &s->stage[stage];
     const cd_sop op = *cd_stage_op(s, st);
-    stores w = {0};
-    CD_TRY(main_values(l, st));
-    if (!new_stores(l, &op, &w)) return CD_FAIL(l->err, ENOMEM, "lower");
+    cd_stores w = {0};
+    CD_TRY(cd_lower_main_values(l, st));
+    if (!cd_lower_new_stores(l, &op, &w)) return CD_FAIL(l->err, ENOMEM, "lower");
     for (uint32_t k = 0; k < op.n_out; k++) w.value[k] = op.body[k];
     cd_bound_check(s, st, false, &w.preds);
     wrap_likely(s, &w.preds);
-    start_subst(s, st, &s->subst);
-    finish_stores(&s->subst, &op, &w);
+    cd_lower_start_subst(s, st, &s->subst);
+    cd_lower_finish_stores(&s->subst, &op, &w);
     CD_TRY(emit_leaves(l, stage, 0, st->leaf.n));
-    for (uint32_t i = 0; i < w.preds.n; i++) emit_if(l, w.preds.p[i]);
-    emit_stores(l, &op, &w);
+    for (uint32_t i = 0; i < w.preds.n; i++) cd_lower_if(l, w.preds.p[i]);
+    cd_lower_stores(l, &op, &w);
     return CDMPP_OK;
 }
 
@@ -245,10 +226,10 @@ static void mark_reduce_only(cd_sched *s, const cd_stage *st, bool on) {
 typedef struct {
     uint32_t begin;
     const cd_expr **var; /* (leaf.n) */
-    stores w;
+    cd_stores w;
 } init_nest;
 
-static void init_values(lowerer *l, cd_stage *st, init_nest *in) {
+static void init_values(cd_lowerer *l, cd_stage *st, init_nest *in) {
     cd_sched *s = l->s;
     for (uint32_t i = in->begin; i < st->leaf.n; i++) {
         const int32_t k = st->leaf.p[i];
@@ -262,51 +243,51 @@ static void init_values(lowerer *l, cd_stage *st, init_nest *in) {
     cd_pass_up_index(s, st, false);
 }
 
-static cdmpp_status prepare_init(lowerer *l, cd_stage *st, const cd_sop *op, init_nest *in) {
+static cdmpp_status prepare_init(cd_lowerer *l, cd_stage *st, const cd_sop *op, init_nest *in) {
     cd_sched *s = l->s;
-    in->var = get(l, st->leaf.n, sizeof *in->var);
-    if (!in->var || !new_stores(l, op, &in->w)) return CD_FAIL(l->err, ENOMEM, "lower");
+    in->var = cd_lower_get(l, st->leaf.n, sizeof *in->var);
+    if (!in->var || !cd_lower_new_stores(l, op, &in->w)) return CD_FAIL(l->err, ENOMEM, "lower");
     mark_reduce_only(s, st, true);
     init_values(l, st, in);
     for (uint32_t k = 0; k < op->n_out; k++) in->w.value[k] = op->init ? op->init[k] : op->red->identity[k];
     cd_bound_check(s, st, true, &in->w.preds);
     wrap_likely(s, &in->w.preds);
-    start_subst(s, st, &s->subst);
-    finish_stores(&s->subst, op, &in->w);
+    cd_lower_start_subst(s, st, &s->subst);
+    cd_lower_finish_stores(&s->subst, op, &in->w);
     return CDMPP_OK;
 }
 
-static void emit_init(lowerer *l, const cd_stage *st, const cd_sop *op, const init_nest *in) {
+static void emit_init(cd_lowerer *l, const cd_stage *st, const cd_sop *op, const init_nest *in) {
     const int32_t open = l->t->open;
     for (uint32_t i = in->begin; i < st->leaf.n; i++) {
         const cd_iv *iv = &l->s->iv[st->leaf.p[i]];
-        if (iv->mask != 2) emit_loop(l, iv, in->var[i]);
+        if (iv->mask != 2) cd_lower_loop(l, iv, in->var[i]);
     }
-    for (uint32_t i = 0; i < in->w.preds.n; i++) emit_if(l, in->w.preds.p[i]);
-    emit_stores(l, op, &in->w);
+    for (uint32_t i = 0; i < in->w.preds.n; i++) cd_lower_if(l, in->w.preds.p[i]);
+    cd_lower_stores(l, op, &in->w);
     cd_ast_close(l->t, open);
 }
 
-static cdmpp_status prepare_update(lowerer *l, cd_stage *st, const cd_sop *op, stores *w, const cd_expr **cond) {
+static cdmpp_status prepare_update(cd_lowerer *l, cd_stage *st, const cd_sop *op, cd_stores *w, const cd_expr **cond) {
     cd_sched *s = l->s;
-    CD_TRY(main_values(l, st));
-    if (!new_stores(l, op, w)) return CD_FAIL(l->err, ENOMEM, "lower");
+    CD_TRY(cd_lower_main_values(l, st));
+    if (!cd_lower_new_stores(l, op, w)) return CD_FAIL(l->err, ENOMEM, "lower");
     const cd_expr *const *lhs = self_loads(l, op, w->index);
     if (!lhs) return CD_FAIL(l->err, ENOMEM, "lower");
-    combine(l, op, lhs, op->body, w->value);
+    cd_lower_combine(l, op, lhs, op->body, w->value);
     cd_bound_check(s, st, false, &w->preds);
     wrap_likely(s, &w->preds);
-    start_subst(s, st, &s->subst);
-    finish_stores(&s->subst, op, w);
+    cd_lower_start_subst(s, st, &s->subst);
+    cd_lower_finish_stores(&s->subst, op, w);
     *cond = op->cond ? cd_subst_apply(&s->subst, op->cond) : NULL;
     return CDMPP_OK;
 }
 
-static cdmpp_status emit_reduction(lowerer *l, int32_t stage) {
+static cdmpp_status emit_reduction(cd_lowerer *l, int32_t stage) {
     cd_sched *s = l->s;
     cd_stage *st = &s->stage[stage];
     const cd_sop op = *cd_stage_op(s, st);
-    stores w = {0};
+    cd_stores w = {0};
     init_nest in = {0};
     const cd_expr *cond;
     CD_TRY(prepare_update(l, st, &op, &w, &cond));
@@ -318,133 +299,17 @@ static cdmpp_status emit_reduction(lowerer *l, int32_t stage) {
     CD_TRY(emit_leaves(l, stage, 0, in.begin));
     emit_init(l, st, &op, &in);
     CD_TRY(emit_leaves(l, stage, in.begin, st->leaf.n));
-    for (uint32_t i = 0; i < w.preds.n; i++) emit_if(l, w.preds.p[i]);
-    if (cond) emit_if(l, cond);
-    emit_stores(l, &op, &w);
-    return CDMPP_OK;
-}
-
-/* ---- cross-thread reductions ---- */
-
-/* One-element local buffers "<name>0..". Their operators only carry the name. */
-static int32_t new_temps(lowerer *l, const cd_sop *like, const char *name) {
-    static const int64_t one[1] = {1};
-    cd_sop op = {.name = name, .suffix = like->n_out > 1 ? "" : "0", .n_out = like->n_out, .rank = 1, .shape = one,
-                 .dtype = like->dtype, .first_tensor = l->s->tensor_op.n, .is_placeholder = true};
-    return cd_sop_new(l->s, &op);
-}
-
-static void emit_alloc(lowerer *l, uint32_t tensor) {
-    const cd_expr **x = get(l, 2, sizeof *x);
-    if (!x) return;
-    x[0] = cd_mk_int(&l->s->pool, 0);
-    x[1] = cd_mk_int(&l->s->pool, 1);
-    cd_node *n = cd_ast_open(l->t, CD_NODE_ALLOC);
-    n->tensor = tensor;
-    n->n = 2;
-    n->x = x;
-    n->loop = 3;
-}
-
-static void emit_temp_stores(lowerer *l, const cd_sop *temp, const cd_expr *const *value) {
-    stores w = {.n = temp->n_out, .value = get(l, temp->n_out, sizeof *w.value), .index = get(l, 1, sizeof *w.index)};
-    if (l->s->oom) return;
-    for (uint32_t k = 0; k < w.n; k++) w.value[k] = value[k];
-    w.index[0] = cd_mk_int(&l->s->pool, 0);
-    emit_stores(l, temp, &w);
-}
-
-typedef struct {
-    int32_t stage;
-    cd_sop op, normal, result; /* normal: partial results of the loops inside one thread */
-    bool has_loops;            /* some reduction loop is not bound to a thread */
-    const cd_expr *const *init, *const *partial, *const *final_value;
-    stores w;
-    const cd_expr *cond;
-} cross;
-
-static bool is_inner_reduce(const cd_iv *iv) { return iv->type == CD_IV_REDUCE && iv->thread < 0; }
-
-static const cd_expr *const *temp_loads(lowerer *l, const cd_sop *temp) {
-    const cd_expr *zero = cd_mk_int(&l->s->pool, 0), **out = get(l, temp->n_out, sizeof *out);
-    for (uint32_t k = 0; k < temp->n_out && out; k++)
-        out[k] = cd_new_load(&l->s->pool, temp->dtype[k], temp->first_tensor + k, &zero, 1);
-    return out;
-}
-
-static cdmpp_status prepare_cross(lowerer *l, cd_stage *st, cross *c) {
-    cd_sched *s = l->s;
-    CD_TRY(main_values(l, st));
-    if (!new_stores(l, &c->op, &c->w)) return CD_FAIL(l->err, ENOMEM, "lower");
-    for (uint32_t i = 0; i < st->leaf.n; i++) c->has_loops |= is_inner_reduce(&s->iv[st->leaf.p[i]]);
-    c->normal = s->op[new_temps(l, &c->op, "normal_reduce_temp")];
-    c->result = s->op[new_temps(l, &c->op, "reduce_temp")];
-    const cd_expr **partial = get(l, c->op.n_out, sizeof *partial);
-    const cd_expr *const *lhs = temp_loads(l, &c->normal), *const *fin = temp_loads(l, &c->result);
-    if (s->oom) return CD_FAIL(l->err, ENOMEM, "lower");
-    combine(l, &c->op, lhs, c->op.body, partial);
-    cd_bound_check(s, st, false, &c->w.preds);
-    start_subst(s, st, &s->subst);
-    subst_all(&s->subst, partial, c->op.n_out);
-    for (uint32_t k = 0; k < c->op.n_out; k++) c->w.value[k] = fin[k];
-    finish_stores(&s->subst, &c->op, &c->w);
-    c->init = c->op.init ? c->op.init : c->op.red->identity;
-    c->partial = partial;
-    c->cond = c->op.cond ? cd_subst_apply(&s->subst, c->op.cond) : NULL;
-    return CDMPP_OK;
-}
-
-/* Loops over all leaves but (inner ? the bound and spatial ones : the unbound reduction ones). */
-static cdmpp_status emit_cross_loops(lowerer *l, const cross *c, bool inner) {
-    const cd_stage *st = &l->s->stage[c->stage];
-    for (uint32_t i = 0; i < st->leaf.n; i++) {
-        const int32_t k = l->s->stage[c->stage].leaf.p[i];
-        if (is_inner_reduce(&l->s->iv[k]) != inner) continue;
-        emit_loop(l, &l->s->iv[k], l->s->iv[k].var);
-        CD_TRY(emit_attached(l, c->stage, k));
-    }
-    return CDMPP_OK;
-}
-
-static cdmpp_status emit_partial(lowerer *l, const cross *c) {
-    emit_temp_stores(l, &c->normal, c->init);
-    const int32_t open = l->t->open;
-    CD_TRY(emit_cross_loops(l, c, true));
-    for (uint32_t i = 0; i < c->w.preds.n; i++) emit_if(l, c->w.preds.p[i]);
-    if (c->cond) emit_if(l, c->cond);
-    emit_temp_stores(l, &c->normal, c->partial);
-    cd_ast_close(l->t, open);
-    return CDMPP_OK;
-}
-
-static void emit_allreduce(lowerer *l, const cross *c) {
-    const int32_t open = l->t->open;
-    cd_ast_open(l->t, CD_NODE_ATTR)->attr = CD_ATTR_REDUCE_SCOPE;
-    const cd_expr *arg = c->w.value[0];
-    cd_ast_open(l->t, CD_NODE_EVAL)->e = cd_new_call(&l->s->pool, CD_DTYPE(CD_T_HANDLE, 64), "tvm_thread_allreduce", &arg, 1);
-    cd_ast_close(l->t, open);
-}
-
-static cdmpp_status emit_cross(lowerer *l, int32_t stage) {
-    cross c = {.stage = stage, .op = *cd_stage_op(l->s, &l->s->stage[stage])};
-    CD_TRY(prepare_cross(l, &l->s->stage[stage], &c));
-    CD_TRY(emit_cross_loops(l, &c, false));
-    for (uint32_t k = 0; k < c.op.n_out; k++) {
-        if (c.has_loops) emit_alloc(l, c.normal.first_tensor + k);
-        emit_alloc(l, c.result.first_tensor + k);
-    }
-    if (c.has_loops) CD_TRY(emit_partial(l, &c));
-    emit_allreduce(l, &c);
-    if (c.cond) emit_if(l, c.cond);
-    emit_stores(l, &c.op, &c.w);
+    for (uint32_t i = 0; i < w.preds.n; i++) cd_lower_if(l, w.preds.p[i]);
+    if (cond) cd_lower_if(l, cond);
+    cd_lower_stores(l, &op, &w);
     return CDMPP_OK;
 }
 
 /* ---- stages ---- */
 
-static void emit_realize(lowerer *l, const cd_stage *st, const cd_sop *op) {
+static void emit_realize(cd_lowerer *l, const cd_stage *st, const cd_sop *op) {
     for (uint32_t k = 0; k < op->n_out; k++) {
-        const cd_expr **x = get(l, 2 * op->n_axis, sizeof *x);
+        const cd_expr **x = cd_lower_get(l, 2 * op->n_axis, sizeof *x);
         if (!x) return;
         for (uint32_t d = 0; d < op->n_axis; d++) {
             x[2 * d] = l->s->iv[op->axis[d]].r_min;
@@ -459,7 +324,7 @@ static void emit_realize(lowerer *l, const cd_stage *st, const cd_sop *op) {
 }
 
 /* Realize nodes (left open) and the producing nest (closed). */
-static cdmpp_status emit_stage(lowerer *l, int32_t stage) {
+static cdmpp_status emit_stage(cd_lowerer *l, int32_t stage) {
     cd_sched *s = l->s;
     cd_stage *st = &s->stage[stage];
     const cd_sop op = *cd_stage_op(s, st);
@@ -468,13 +333,13 @@ static cdmpp_status emit_stage(lowerer *l, int32_t stage) {
     bool threads = false;
     for (uint32_t i = 0; i < st->leaf.n; i++)
         threads |= s->iv[st->leaf.p[i]].type == CD_IV_REDUCE && s->iv[st->leaf.p[i]].thread >= 0;
-    CD_TRY(!op.red ? emit_plain(l, stage) : threads ? emit_cross(l, stage) : emit_reduction(l, stage));
+    CD_TRY(!op.red ? emit_plain(l, stage) : threads ? cd_lower_cross(l, stage) : emit_reduction(l, stage));
     cd_ast_close(l->t, open);
     return s->oom || l->t->oom ? CD_FAIL(l->err, ENOMEM, "lower") : CDMPP_OK;
 }
 
 cdmpp_status cd_sched_lower(cd_sched *s, cd_ast *out, cdmpp_err *err) {
-    lowerer l = {s, out, err};
+    cd_lowerer l = {s, out, err};
     cd_ast_clear(out);
     for (uint32_t id = 0; id < s->order.n; id++) {
         const cd_stage *st = cd_stage_at(s, id);

@@ -1,0 +1,134 @@
+/* Which iterators may leave their range, and the guards against it (spec 5.6). */
+#include <string.h>
+
+#include "features/intset.h"
+#include "features/sched.h"
+
+#define BIN(op, a, b) cd_mk_bin(&s->pool, CD_##op, (a), (b))
+
+typedef struct {
+    cd_sched *s;
+    cd_stage *st;
+    cd_ana *a;
+    cd_set_env env;
+    cd_preds *out;
+} checker;
+
+static void emit(checker *c, const cd_expr *p) {
+    cd_preds *o = c->out;
+    if (o->n == o->cap) {
+        const uint32_t cap = o->cap ? 2 * o->cap : 8;
+        const cd_expr **q = cd_arena_alloc(&c->s->arena, cap, sizeof *q);
+        if (!q) {
+            c->s->oom = true;
+            return;
+        }
+        if (o->n) memcpy(q, o->p, o->n * sizeof *q);
+        o->p = q;
+        o->cap = cap;
+    }
+    o->p[o->n++] = p;
+}
+
+static bool provably_equal(cd_sched *s, cd_ana *a, const cd_expr *x, const cd_expr *y) {
+    return x == y || cd_ana_prove(a, BIN(EQ, x, y));
+}
+
+/* iv.flag: the iterator may run past its extent. */
+static void mark_needs(checker *c) {
+    cd_sched *s = c->s;
+    for (uint32_t i = 0; i < c->st->leaf.n; i++) s->iv[c->st->leaf.p[i]].mask = 0;
+    for (uint32_t k = c->st->n_rel; k-- > 0;) {
+        const cd_rel *r = &c->st->rel[k];
+        if (r->kind == CD_REL_SPLIT) {
+            const cd_iv *o = &s->iv[r->outer], *i = &s->iv[r->inner];
+            cd_iv *p = &s->iv[r->parent];
+            if (!o->r_ext || !i->r_ext) p->mask = 1;
+            else p->mask = o->mask || i->mask || !provably_equal(s, c->a, p->r_ext, BIN(MUL, i->r_ext, o->r_ext));
+        }
+        if (r->kind == CD_REL_FUSE) s->iv[r->outer].mask = s->iv[r->inner].mask = s->iv[r->made].mask;
+        if (r->kind == CD_REL_REBASE) s->iv[r->parent].mask = s->iv[r->made].mask;
+    }
+}
+
+/* v < limit, unless it is provable for every value of the loops. */
+static void check_below(checker *c, const cd_expr *v, const cd_expr *limit) {
+    cd_sched *s = c->s;
+    c->env.depth = 0;
+    const cd_set x = cd_set_eval(&c->env, v);
+    if (x.hi == CD_SET_INF || !cd_ana_prove(c->a, BIN(LT, x.hi, limit))) emit(c, BIN(LT, v, limit));
+}
+
+static void check_root(checker *c, const cd_iv *iv) {
+    cd_sched *s = c->s;
+    cd_ana *fresh = cd_simp_fresh(s->simp);
+    if (provably_equal(s, fresh, iv->min, iv->r_min) && provably_equal(s, fresh, iv->extent, iv->r_ext)) return;
+    const cd_expr *v = BIN(SUB, iv->val, iv->min);
+    c->env.depth = 0;
+    const cd_set x = cd_set_eval(&c->env, v);
+    const cd_expr *zero = cd_new_int(&s->pool, v->type, 0);
+    if (x.lo == CD_SET_INF || !cd_ana_prove(c->a, BIN(GE, x.lo, zero))) emit(c, BIN(GE, v, zero));
+    if (x.hi == CD_SET_INF || !cd_ana_prove(c->a, BIN(LT, x.hi, iv->extent))) emit(c, BIN(LT, v, iv->extent));
+}
+
+/* Every range, for an analyzer and as intervals by variable number. */
+struct cd_known {
+    cd_ana *a;
+    cd_set_env env;
+};
+
+static struct cd_known *known_ranges(cd_sched *s) {
+    struct cd_known *k = CD_NEW(&s->arena, struct cd_known);
+    cd_set *set = CD_NEWN(&s->arena, cd_set, s->pool.n_var);
+    if (!k || !set) return NULL;
+    k->a = cd_ana_new(s->simp);
+    cd_ana_set_source(k->a, cd_sched_ask, s);
+    k->env = (cd_set_env){.by_var = set, .n_var = s->pool.n_var, .ana = k->a, .fresh = cd_simp_fresh(s->simp), .pool = &s->pool};
+    for (int32_t i = 0; i < s->n_iv; i++) {
+        const cd_iv *iv = &s->iv[i];
+        if (!iv->r_ext) continue;
+        k->env.n++;
+        set[iv->var->u.i] = cd_set_range(&s->pool, iv->r_min, iv->r_ext);
+    }
+    return k;
+}
+
+/* Nothing to check: no split runs over and every root keeps its declared domain. */
+static bool trivially_inside(const checker *c, bool skip_domain) {
+    const cd_sched *s = c->s;
+    for (uint32_t i = 0; i < c->st->all.n; i++)
+        if (s->iv[c->st->all.p[i]].mask) return false;
+    const cd_sop *op = cd_stage_op(c->s, c->st);
+    for (uint32_t i = 0; i < op->n_axis + op->n_raxis && !skip_domain; i++) {
+        const cd_iv *iv = &s->iv[i < op->n_axis ? op->axis[i] : op->raxis[i - op->n_axis]];
+        if (!iv->dead && iv->r_ext && (iv->min != iv->r_min || iv->extent != iv->r_ext)) return false;
+    }
+    return true;
+}
+
+void cd_bound_check(cd_sched *s, cd_stage *st, bool skip_domain, cd_preds *out) {
+    checker c = {.s = s, .st = st, .a = cd_simp_fresh(s->simp), .out = out};
+    out->n = 0;
+    mark_needs(&c);
+    if (trivially_inside(&c, skip_domain)) return;
+    /* The final ranges serve all stages; rfactor's are of the moment. */
+    struct cd_known *k = s->known ? s->known : known_ranges(s);
+    if (!k) {
+        s->oom = true;
+        return;
+    }
+    if (s->inferred) s->known = k;
+    c.a = k->a;
+    c.env = k->env;
+    for (uint32_t i = 0; i < st->all.n; i++) {
+        const cd_iv *iv = &s->iv[st->all.p[i]];
+        if (!iv->dead && iv->mask && iv->val && iv->r_ext)
+            check_below(&c, BIN(SUB, iv->val, iv->r_min), iv->r_ext);
+    }
+    if (skip_domain) return;
+    const cd_sop *op = cd_stage_op(s, st);
+    for (uint32_t i = 0; i < op->n_axis + op->n_raxis; i++) {
+        const cd_iv *iv = &s->iv[i < op->n_axis ? op->axis[i] : op->raxis[i - op->n_axis]];
+        if (!iv->dead && iv->val && iv->r_ext) check_root(&c, iv);
+    }
+}
