@@ -34,7 +34,12 @@ static bool provably_equal(cd_sched *s, cd_ana *a, const cd_expr *x, const cd_ex
     return x == y || cd_ana_prove(a, BIN(EQ, x, y));
 }
 
-/* iv.flag: the iterator may run past its extent. */
+static bool product_is(cd_sched *s, cd_ana *a, const cd_expr *whole, const cd_expr *x, const cd_expr *y) {
+    if (cd_is_int(whole) && cd_is_int(x) && cd_is_int(y)) return whole->u.i == x->u.i * y->u.i; /* 32 bits each */
+    return provably_equal(s, a, whole, BIN(MUL, x, y));
+}
+
+/* iv.mask: the iterator may run past its extent. */
 static void mark_needs(checker *c) {
     cd_sched *s = c->s;
     for (uint32_t i = 0; i < c->st->leaf.n; i++) s->iv[c->st->leaf.p[i]].mask = 0;
@@ -44,7 +49,7 @@ static void mark_needs(checker *c) {
             const cd_iv *o = &s->iv[r->outer], *i = &s->iv[r->inner];
             cd_iv *p = &s->iv[r->parent];
             if (!o->r_ext || !i->r_ext) p->mask = 1;
-            else p->mask = o->mask || i->mask || !provably_equal(s, c->a, p->r_ext, BIN(MUL, i->r_ext, o->r_ext));
+            else p->mask = o->mask || i->mask || !product_is(s, c->a, p->r_ext, i->r_ext, o->r_ext);
         }
         if (r->kind == CD_REL_FUSE) s->iv[r->outer].mask = s->iv[r->inner].mask = s->iv[r->made].mask;
         if (r->kind == CD_REL_REBASE) s->iv[r->parent].mask = s->iv[r->made].mask;

@@ -14,6 +14,8 @@ bool cd_set_is_point(cd_pool *p, cd_ana *fresh, cd_set s) {
 
 cd_set cd_set_range(cd_pool *p, const cd_expr *min, const cd_expr *extent) {
     if (cd_is_int_v(extent, 1)) return cd_set_point(min);
+    if (cd_is_int(min) && cd_is_int(extent) && min->type == CD_I32 && extent->type == CD_I32)
+        return (cd_set){min, cd_mk_int(p, min->u.i + extent->u.i - 1)};
     const cd_expr *end = cd_mk_bin(p, CD_ADD, extent, min);
     return (cd_set){min, cd_mk_bin(p, CD_SUB, end, cd_new_int(p, end->type, 1))};
 }
@@ -40,7 +42,16 @@ cd_set cd_set_united(cd_ana *fresh, const cd_set_union *u) {
 
 bool cd_set_cover(cd_pool *p, cd_ana *fresh, cd_set s, const cd_expr **min, const cd_expr **extent) {
     if (!cd_set_finite(s)) return false;
+    if (cd_is_int(s.lo) && cd_is_int(s.hi)) {
+        *min = s.lo;
+        *extent = cd_new_int(p, s.hi->type, s.hi->u.i + 1 - s.lo->u.i);
+        return true;
+    }
     *min = cd_ana_simplify(fresh, s.lo);
+    if (s.lo == s.hi && cd_dtype_is_index(s.lo->type)) { /* (x + 1) - x */
+        *extent = cd_new_int(p, s.lo->type, 1);
+        return true;
+    }
     const cd_expr *end = cd_mk_bin(p, CD_ADD, s.hi, cd_new_int(p, s.hi->type, 1));
     *extent = cd_ana_simplify(fresh, cd_mk_bin(p, CD_SUB, end, s.lo));
     return true;
@@ -48,6 +59,9 @@ bool cd_set_cover(cd_pool *p, cd_ana *fresh, cd_set s, const cd_expr **min, cons
 
 bool cd_set_matches(cd_pool *p, cd_ana *fresh, cd_set s, const cd_expr *min, const cd_expr *extent) {
     if (!cd_set_finite(s)) return false;
+    if (cd_is_int(s.lo) && cd_is_int(min) && s.lo->u.i != min->u.i) return false;
+    if (cd_is_int(s.lo) && cd_is_int(min) && cd_is_int(s.hi) && cd_is_int(extent))
+        return s.hi->u.i == extent->u.i + min->u.i - 1;
     const cd_expr *d = cd_ana_simplify(fresh, cd_mk_bin(p, CD_SUB, s.lo, min));
     if (!cd_is_int_v(d, 0)) return false;
     const cd_expr *end = cd_mk_bin(p, CD_ADD, extent, min);

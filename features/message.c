@@ -48,6 +48,8 @@ static void mark_threads(cd_sched *s, const cd_stage *st) {
 
 static const cd_expr *ceil_div(const downer *d, const cd_expr *a, const cd_expr *b) {
     cd_sched *s = d->s;
+    if (cd_is_int(a) && cd_is_int(b) && a->type == CD_I32 && b->type == CD_I32 && b->u.i > 0)
+        return cd_mk_int(&s->pool, cd_floordiv(a->u.i + b->u.i - 1, b->u.i));
     const cd_expr *rest = BIN(FMOD, a, b);
     if (cd_ana_prove(d->a, BIN(EQ, rest, cd_new_int(&s->pool, rest->type, 0))))
         return cd_ana_simplify(d->a, BIN(FDIV, a, b));
@@ -58,6 +60,7 @@ static const cd_expr *ceil_div(const downer *d, const cd_expr *a, const cd_expr 
 static const cd_expr *tighten(const downer *d, bool threaded, const cd_expr *parent, const cd_expr *x) {
     cd_sched *s = d->s;
     if (threaded || d->allow_missing || is_zero(parent)) return x;
+    if (cd_is_int(parent) && cd_is_int(x)) return parent->u.i < x->u.i ? parent : x;
     return cd_ana_simplify(d->a, cd_ana_prove(d->a, BIN(LT, parent, x)) ? parent : x);
 }
 
