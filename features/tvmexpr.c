@@ -72,7 +72,7 @@ static cdmpp_status build_literal(cd_tvm *t, uint32_t node, const cd_expr **out)
 
 static cdmpp_status build_string(cd_tvm *t, uint32_t node, const cd_expr **out) {
     cd_str s;
-    const char *z;
+    const char *z = NULL;
     CD_TRY(cd_graph_str(&t->g, node, "value", &s));
     CD_TRY(cd_tvm_cstr(t, node, s, &z));
     *out = cd_new_str(&t->dag->pool, z);
@@ -99,7 +99,7 @@ static cdmpp_status build_call(cd_tvm *t, uint32_t node, uint32_t depth, const c
     const cd_expr **a;
     cd_dtype type;
     cd_str name;
-    const char *z;
+    const char *z = NULL;
     CD_TRY(cd_graph_ref(&t->g, node, "op", &op));
     if (cd_graph_kind(&t->g, op) != CD_NODE_OP) return cd_tvm_unsupported(t, op);
     CD_TRY(cd_graph_text(&t->g, op, &name));
