@@ -68,4 +68,8 @@ cdmpp_status cd_merge(const char *out, const char *const *in, size_t n, const ch
 /* Append the loop nest of the record at "FILE:LINE" ("FILE": its first line).
  * Errors: those of reading, ENOTASK and building; EUSAGE: no such line. */
 cdmpp_status cd_extract_print(const char *const *task_file, size_t n, const char *where, cd_buf *out, cdmpp_err *err);
+
+/* Append all tasks and networks of the files in our own text form
+ * (docs/tasks.md). Tasks without a DAG are left out. Errors: those of reading. */
+cdmpp_status cd_extract_tasks(const char *const *task_file, size_t n, cd_buf *out, cdmpp_err *err);
 #endif

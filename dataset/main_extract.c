@@ -13,10 +13,10 @@ typedef struct options {
     size_t n_task, n_input;
     int jobs;
     unsigned shard, n_shard;
-    bool strict, restart, quiet, json, columns;
+    bool strict, restart, quiet, json, columns, write_tasks;
 } options;
 
-enum { OPT_TASKS = 256, OPT_SHARD, OPT_MERGE, OPT_STRICT, OPT_RESTART, OPT_JSON, OPT_PRINT, OPT_COLUMNS };
+enum { OPT_TASKS = 256, OPT_SHARD, OPT_MERGE, OPT_STRICT, OPT_RESTART, OPT_JSON, OPT_PRINT, OPT_COLUMNS, OPT_WRITE };
 static const struct argp_option table[] = {
     {"tasks", OPT_TASKS, "FILE", 0, "Task definitions: all_tasks.pkl, *.task.pkl, networks.json, or a folder of these (repeatable)", 0},
     {"out", 'o', "FILE", 0, "Data set to write (HDF5)", 0},
@@ -26,6 +26,7 @@ static const struct argp_option table[] = {
     {"strict", OPT_STRICT, NULL, 0, "Stop at the first line that cannot be used", 0},
     {"merge", OPT_MERGE, "OUT", 0, "Join data sets (the arguments), in order, into OUT", 1},
     {"print", OPT_PRINT, "FILE[:LINE]", 0, "Print the loop nest of one record", 1},
+    {"write-tasks", OPT_WRITE, NULL, 0, "Print all tasks and networks in our own text form (docs/tasks.md)", 1},
     {"list-columns", OPT_COLUMNS, NULL, 0, "Print the manual of the feature columns (docs/columns.md)", 1},
     {"quiet", 'q', NULL, 0, "Only errors on standard error", 2},
     {"json", OPT_JSON, NULL, 0, "Summary as one JSON object on standard output", 2},
@@ -62,12 +63,14 @@ static error_t parse_one(int key, char *arg, struct argp_state *state) {
     case OPT_STRICT: o->strict = true; break;
     case OPT_RESTART: o->restart = true; break;
     case OPT_COLUMNS: o->columns = true; break;
+    case OPT_WRITE: o->write_tasks = true; break;
     case OPT_JSON: o->json = true; break;
     case 'q': o->quiet = true; break;
     case ARGP_KEY_ARG: o->input[o->n_input++] = arg; break;
     case ARGP_KEY_END:
         if (o->columns) break;
         if (!o->merge && !o->n_task) argp_error(state, "--tasks is missing");
+        if (o->write_tasks) break;
         if (!o->print && !o->n_input) argp_error(state, "nothing to read");
         if (!o->print && !o->merge && !o->out) argp_error(state, "--out is missing");
         break;
@@ -106,6 +109,7 @@ static cdmpp_status print_text(const options *o, cdmpp_err *err) {
     cd_buf b = {0};
     cdmpp_status st = CDMPP_OK;
     if (o->columns) cd_cols_print(&b);
+    else if (o->write_tasks) st = cd_extract_tasks(o->task, o->n_task, &b, err);
     else st = cd_extract_print(o->task, o->n_task, o->print, &b, err);
     if (st == CDMPP_OK && b.oom) st = CD_FAIL(err, ENOMEM, "text of %zu bytes", b.n);
     if (st == CDMPP_OK && b.p && fwrite(b.p, 1, b.n, stdout) != b.n) st = CD_FAIL(err, EIO, "cannot write to standard output");
@@ -170,7 +174,7 @@ int main(int argc, char **argv) {
         sigaction(SIGINT, &act, NULL);
         sigaction(SIGTERM, &act, NULL);
         signal(SIGXFSZ, SIG_IGN); /* a limit on file size becomes an error of write() */
-        rc = o.columns || o.print ? text(&o, &log) : run(&o, &log);
+        rc = o.columns || o.print || o.write_tasks ? text(&o, &log) : run(&o, &log);
     }
     cd_log_done(&log);
     cd_free(o.task);

@@ -1,4 +1,5 @@
-/* The loop nest of one record, for `cdmpp-extract --print FILE:LINE`. */
+/* Texts of cdmpp-extract: the loop nest of one record (--print FILE:LINE), the
+ * tasks in our own form (--write-tasks). */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -62,14 +63,28 @@ static cdmpp_status print_place(const cd_tasks *tasks, char *path, cd_buf *out, 
     return cd_err_at(err, st, path, number);
 }
 
+static cdmpp_status load_all(const char *const *task_file, size_t n, CD_GIVE cd_tasks **out, cdmpp_err *err) {
+    cdmpp_status st = cd_tasks_new(out, err);
+    for (size_t i = 0; i < n && st == CDMPP_OK; i++) st = cd_tasks_load(*out, task_file[i], err);
+    return st;
+}
+
 cdmpp_status cd_extract_print(const char *const *task_file, size_t n, const char *where, cd_buf *out, cdmpp_err *err) {
     cd_arena a = {0};
     cd_tasks *tasks = NULL;
     char *path = cd_str_dup(&a, (cd_str){where, strlen(where)});
-    cdmpp_status st = path ? cd_tasks_new(&tasks, err) : CDMPP_ENOMEM;
-    for (size_t i = 0; i < n && st == CDMPP_OK; i++) st = cd_tasks_load(tasks, task_file[i], err);
+    if (!path) return CD_FAIL(err, ENOMEM, "a path");
+    cdmpp_status st = load_all(task_file, n, &tasks, err);
     if (st == CDMPP_OK) st = print_place(tasks, path, out, err);
     cd_tasks_free(tasks);
     cd_arena_free(&a);
+    return st;
+}
+
+cdmpp_status cd_extract_tasks(const char *const *task_file, size_t n, cd_buf *out, cdmpp_err *err) {
+    cd_tasks *tasks = NULL;
+    cdmpp_status st = load_all(task_file, n, &tasks, err);
+    if (st == CDMPP_OK) st = cd_tasks_write(out, tasks, err);
+    cd_tasks_free(tasks);
     return st;
 }
