@@ -13,7 +13,12 @@ Q := $(if $(filter 1,$(V)),,@)
 
 MODE ?= release
 B ?= build/$(MODE)
+ifeq ($(origin CC),default)
 CC = gcc
+endif
+# Where the reference data are (docs/data.md); empty where there are none.
+CDMPP_DATA ?= $(wildcard ../shared/data)
+DATA = $(abspath $(CDMPP_DATA))
 PREFIX ?= /usr/local
 DESTDIR ?=
 WARN := -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
@@ -38,7 +43,8 @@ LIBO := $(patsubst %.c,$(B)/%.o,$(filter-out $(MAIN),$(SRC)))
 BIN  := $(foreach m,$(MAIN),$(B)/cdmpp-$(patsubst main_%.c,%,$(notdir $(m))))
 TEST := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard $(DIRS:%=tests/%/test_*.c)))
 
-.PHONY: all deps quickstart check check-long unit cli layers regress fuzz bench results install clean help
+.PHONY: all tests deps quickstart check check-long unit cli layers symbols regress replayers fuzz bench results \
+        install uninstall clean help
 all: $(B)/libcdmpp.a $(B)/libcdmpp.so $(BIN)
 
 $(B)/%.o: %.c
@@ -66,12 +72,20 @@ $(B)/tests/%: tests/%.c $(B)/libcdmpp.a
 	@echo "  TEST  $<"
 	$(Q)$(CC) $(CFLAGS) -Itests/support -MMD -MP $< $(B)/libcdmpp.a $(LDFLAGS) -lcmocka $(LIBS) -o $@
 
-unit: $(TEST)
-	@for t in $(TEST); do $$t || exit 1; done
-cli: $(BIN)
-	@B=$(B) sh tests/cli/run.sh
-layers:
-	@scripts/layers.sh
+# Everything that runs tests is in scripts/check.sh; here is how they are built.
+tests: $(TEST)
+check: # without the reference sets, however the caller set CDMPP_DATA
+	@scripts/deps.sh && env -u CDMPP_DATA MODE=$(MODE) B=$(B) scripts/check.sh
+check-long:
+	@scripts/deps.sh && CDMPP_DATA=$(DATA) scripts/check_long.sh
+unit cli regress layers symbols: ; @MODE=$(MODE) B=$(B) scripts/check.sh $@
+print-%:    ; @echo $($*)
+deps:       ; @scripts/deps.sh
+quickstart: ; @scripts/deps.sh && B=$(B) scripts/quickstart.sh
+bench: all
+	@B=$(B) CDMPP_DATA=$(DATA) scripts/bench.sh
+results: $(BIN)
+	@B=$(B) CDMPP_DATA=$(DATA) scripts/results.sh
 
 FUZZ := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_S ?= 60
@@ -82,12 +96,12 @@ $(B)/fuzz/%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(B)/libcdmpp.a
 	@mkdir -p $(@D)
 	@echo "  FUZZ  $<"
 	$(Q)$(CC) $(CFLAGS) tests/fuzz/fuzz_$*.c tests/fuzz/replay.c $(B)/libcdmpp.a $(LDFLAGS) $(LIBS) -o $@
-regress: $(FUZZ:%=$(B)/fuzz/%)
-	@for t in $(FUZZ); do $(B)/fuzz/$$t tests/fuzz/seeds/$$t || exit 1; done
+replayers: $(FUZZ:%=$(B)/fuzz/%)
 
-CDMPP_DATA ?= ../shared/data
-results: $(BIN)
-	@B=$(B) CDMPP_DATA=$(CDMPP_DATA) scripts/results.sh
+install: all
+	@PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) B=$(B) scripts/install.sh
+uninstall:
+	@PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) B=$(B) scripts/install.sh -u
 
 clean: ; rm -rf build
 help:  ; @sed -n 's/^# //p' Makefile | head -10

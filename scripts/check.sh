@@ -1,0 +1,87 @@
+#!/bin/sh
+# check.sh [STAGE...] -- build and run tests; default: layers symbols unit regress cli.
+#
+# Runs everything even when something fails; the last line is the sum. MODE, B
+# and JOBS as in the makefile. TALLY: append the counts to that file instead of
+# printing the sum (check-long adds up several runs).
+set -u
+cd "$(dirname "$0")/.."
+MODE=${MODE:-release} B=${B:-build/${MODE:-release}} JOBS=${JOBS:-$(nproc)} LIMIT_S=${LIMIT_S:-900}
+export MODE B LC_ALL=C
+unset MAKEFLAGS MFLAGS # of the make that calls; settings come through the environment
+pass=0 fail=0 skip=0
+log=$B/check.log
+mkdir -p "$B"
+[ $# -gt 0 ] || set -- layers symbols unit regress cli
+
+add() { pass=$((pass + $1)); fail=$((fail + $2)); skip=$((skip + $3)); }
+
+# name, passed, failed, skipped, seconds
+line() {
+    printf '  %-4s %-24s %3d passed' "$([ "$3" -eq 0 ] && echo ok || echo FAIL)" "$1" "$2"
+    [ "$3" -eq 0 ] || printf ', %d failed' "$3"
+    [ "$4" -eq 0 ] || printf ', %d skipped' "$4"
+    [ "$5" -lt 2 ] || printf '  (%d s)' "$5"
+    echo
+}
+
+# One step that passes or fails as a whole.
+step() {
+    name=$1; shift
+    if "$@" >"$log" 2>&1; then line "$name" 1 0 0 0; add 1 0 0; return 0; fi
+    line "$name" 0 1 0 0; add 0 1 0
+    grep -v '^  \(CC\|AR\|LD\|TEST\|FUZZ\) ' "$log" | tail -n 60
+    return 1
+}
+
+count() { sed -n "s/^\[  $1 *\] \([0-9]*\) test.*/\1/p" "$log" | tail -n 1; }
+
+# A cmocka program. One that dies counts as one failure more than it told.
+unit() {
+    t0=$(date +%s)
+    timeout "$LIMIT_S" "$1" >"$log" 2>&1 </dev/null
+    rc=$?
+    p=$(count PASSED) f=$(count FAILED) s=$(count SKIPPED)
+    p=${p:-0} f=${f:-0} s=${s:-0}
+    if [ $rc -ne 0 ] && [ "$f" -eq 0 ]; then f=1; fi
+    line "${1#"$B/tests/"}" "$p" "$f" "$s" $(($(date +%s) - t0))
+    add "$p" "$f" "$s"
+    [ "$f" -eq 0 ] || { echo "$1: exit status $rc"; grep -v '^\[ *\(RUN\|OK\) ' "$log" | tail -n 60; }
+}
+
+# "NAME: N passed, M failed" as the last line.
+told() {
+    name=$1; shift
+    t0=$(date +%s)
+    timeout "$LIMIT_S" "$@" >"$log" 2>&1 </dev/null
+    rc=$?
+    p=$(sed -n 's/.*: \([0-9]*\) passed, [0-9]* failed.*/\1/p' "$log" | tail -n 1)
+    f=$(sed -n 's/.*: [0-9]* passed, \([0-9]*\) failed.*/\1/p' "$log" | tail -n 1)
+    p=${p:-0} f=${f:-0}
+    if [ $rc -ne 0 ] && [ "$f" -eq 0 ]; then f=1; fi
+    line "$name" "$p" "$f" 0 $(($(date +%s) - t0))
+    add "$p" "$f" 0
+    [ "$f" -eq 0 ] || tail -n 60 "$log"
+}
+
+mk() { make --no-print-directory -j"$JOBS" MODE="$MODE" B="$B" "$@"; }
+names() { make --no-print-directory -s MODE="$MODE" B="$B" print-"$1"; }
+
+for stage; do
+    case $stage in
+    layers) step layers scripts/layers.sh ;;
+    symbols) step "build $MODE" mk all && step symbols scripts/symbols.sh "$B" ;;
+    unit) step "build $MODE tests" mk tests && for t in $(names TEST); do unit "$t"; done ;;
+    regress) step "build $MODE fuzz" mk replayers &&
+        for t in $(names FUZZ); do told "fuzz/$t corpus" "$B/fuzz/$t" "tests/fuzz/seeds/$t"; done ;;
+    cli) step "build $MODE" mk all && told cli sh tests/cli/run.sh ;;
+    *) echo "check: unknown stage $stage" >&2; exit 2 ;;
+    esac
+done
+if [ -n "${TALLY:-}" ]; then
+    echo "$pass $fail $skip" >>"$TALLY"
+else
+    [ $skip -eq 0 ] || echo "$skip skipped: they need CDMPP_DATA or MODE=fault (make check-long)"
+    echo "$pass passed, $fail failed"
+fi
+[ $fail -eq 0 ]

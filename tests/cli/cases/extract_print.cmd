@@ -1,0 +1,2 @@
+. "$T/lib.sh"
+plain cdmpp-extract --tasks "$K" --print "$HELD:41"

@@ -1,0 +1,1 @@
+cdmpp-extract --tasks t --out o -j 0 a.json

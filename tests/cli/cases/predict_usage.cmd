@@ -1,0 +1,1 @@
+cdmpp-predict a.json

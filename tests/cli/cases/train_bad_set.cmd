@@ -1,0 +1,1 @@
+cdmpp-train "$ROOT/configs/quickstart.yaml" --set train.ronds=5

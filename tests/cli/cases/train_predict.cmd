@@ -1,0 +1,10 @@
+# the whole way: train on 86 records, score them, twice the same bytes
+. "$T/lib.sh"
+cdmpp-extract -q --tasks "$K" --out a.h5 "$HELD" || exit
+train() { cdmpp-train "$ROOT/configs/quickstart.yaml" --quiet --set data.files=a.h5 --set train.rounds=20 "$@"; }
+train -j1 --out a.cdmpp | sed -n 's/:.*//p' | grep split
+train -j2 --out b.cdmpp >/dev/null && cmp a.cdmpp b.cdmpp && echo same model
+cdmpp-predict --quiet --model a.cdmpp --tasks "$K" "$HELD" >p1.jsonl; echo "status $?"
+cdmpp-predict --quiet -j2 --model b.cdmpp --tasks "$K" - <"$HELD" | sed "s|\"file\":\"-\"|\"file\":\"$HELD\"|" | cmp - p1.jsonl && echo same predictions
+wc -l <p1.jsonl
+head -n 1 p1.jsonl | sed "s|$ROOT/||; s/\"latency_s\":[0-9.e-]*/\"latency_s\":L/"

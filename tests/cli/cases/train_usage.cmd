@@ -1,0 +1,1 @@
+cdmpp-train 2>&1 | head -n 2
