@@ -202,7 +202,8 @@ static void print_node(cd_buf *out, const cd_node *n, const cd_names *names) {
         cd_buf_puts(out, ")");
         break;
     case CD_NODE_THREAD:
-        cd_buf_putf(out, "%s %s = ", n->tag == CD_TAG_VTHREAD ? "virtual_thread" : "thread_extent", cd_tag_name((cd_tag)n->tag));
+        cd_buf_putf(out, "%s %s = ", n->tag == CD_TAG_VTHREAD ? "virtual_thread" : "thread_extent",
+                    names->name(names->ctx, CD_VAR, (uint32_t)n->var->u.i));
         cd_expr_print(out, n->extent_e, names);
         break;
     case CD_NODE_ATTR: attr(out, n); break;

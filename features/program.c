@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "features/gpucheck.h"
 #include "features/leaf.h"
+#include "features/names.h"
 #include "features/sched.h"
 
 struct cd_program {
@@ -84,7 +85,11 @@ cdmpp_status cd_program_build(cd_program *p, const cd_task *task, const cd_recor
 }
 
 cdmpp_status cd_program_print(const cd_program *p, cd_buf *out, cdmpp_err *err) {
-    const cd_names names = {cd_sched_name, &p->sched};
+    const cd_names raw = {cd_sched_name, &p->sched};
+    cd_name_table table;
+    CD_TRY(cd_name_table_init(&table, &p->ast, &raw, p->sched.pool.n_var, p->sched.tensor_op.n, err));
+    const cd_names names = {cd_name_table_get, &table};
     cd_ast_print(&p->ast, out, &names);
+    cd_name_table_free(&table);
     return out->oom ? CD_FAIL(err, ENOMEM, "print") : CDMPP_OK;
 }
