@@ -21,8 +21,9 @@ CDMPP_DATA ?= $(wildcard ../shared/data)
 DATA = $(abspath $(CDMPP_DATA))
 PREFIX ?= /usr/local
 DESTDIR ?=
+WERROR ?= -Werror
 WARN := -std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
-        -Wmissing-prototypes -Wvla -Wdouble-promotion -Wcast-qual -Werror
+        -Wmissing-prototypes -Wvla -Wdouble-promotion -Wcast-qual $(WERROR)
 OPT_release := -O3 -g
 OPT_san     := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 OPT_tsan    := -O1 -g -fsanitize=thread
@@ -47,7 +48,13 @@ TEST := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard $(DIRS:%=tests/%/test_*.c))
         install uninstall clean help
 all: $(B)/libcdmpp.a $(B)/libcdmpp.so $(BIN)
 
-$(B)/%.o: %.c
+# Rewritten when the compiler or its flags change, so that objects never mix.
+$(B)/flags: FORCE
+	@mkdir -p $(@D)
+	@echo '$(CC) $(CFLAGS)' | cmp -s - $@ || echo '$(CC) $(CFLAGS)' >$@
+FORCE:
+
+$(B)/%.o: %.c $(B)/flags
 	@mkdir -p $(@D)
 	@echo "  CC    $<"
 	$(Q)$(CC) $(CFLAGS) -MMD -MP -c $< -o $@
@@ -67,7 +74,7 @@ $(B)/cdmpp-$(patsubst main_%.c,%,$(notdir $(1))): $(B)/$(1:.c=.o) $(B)/libcdmpp.
 endef
 $(foreach m,$(MAIN),$(eval $(call cmd,$(m))))
 
-$(B)/tests/%: tests/%.c $(B)/libcdmpp.a
+$(B)/tests/%: tests/%.c $(B)/libcdmpp.a $(B)/flags
 	@mkdir -p $(@D)
 	@echo "  TEST  $<"
 	$(Q)$(CC) $(CFLAGS) -Itests/support -MMD -MP $< $(B)/libcdmpp.a $(LDFLAGS) -lcmocka $(LIBS) -o $@

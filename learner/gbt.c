@@ -81,7 +81,7 @@ static const cd_gbt_param one_thread[] = {{"nthread", "1"}};
 cdmpp_status cd_gbt_new(const cd_gbt_data *train, const cd_gbt_data *valid, const cd_gbt_param *param, size_t n_param,
                         cd_gbt **out, cdmpp_err *err) {
     const DMatrixHandle m[] = {train->h, valid ? valid->h : NULL};
-    cd_gbt *g;
+    cd_gbt *g = NULL;
     CD_TRY(create(m, valid ? 2 : 1, &g, err));
     cdmpp_status st = set_params(g, common, sizeof common / sizeof *common, err);
     if (!st) st = set_params(g, param, n_param, err);
@@ -151,7 +151,7 @@ static cdmpp_status warm_up(const cd_gbt *g, size_t width, cdmpp_err *err) {
 }
 
 cdmpp_status cd_gbt_load(const void *p, size_t n, size_t width, cd_gbt **out, cdmpp_err *err) {
-    cd_gbt *g;
+    cd_gbt *g = NULL;
     bst_ulong have = 0;
     CD_TRY(create(NULL, 0, &g, err));
     cdmpp_status st = set_params(g, one_thread, 1, err);
