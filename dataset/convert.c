@@ -127,6 +127,7 @@ static bool copy_rows(cd_arena *a, const cd_rows *r, cd_item *it) {
     it->n_row = r->n_row, it->n_leaf = r->n_leaf, it->n_tree = r->n_tree;
     it->row = copy(a, r->row, r->n_row, CD_N_COL * sizeof *r->row, &ok);
     it->leaf_node = copy(a, r->leaf_node, r->n_leaf, sizeof *r->leaf_node, &ok);
+    it->leaf_pos = copy(a, r->leaf_pos, r->n_leaf, sizeof *r->leaf_pos, &ok);
     it->leaf_row = copy(a, r->leaf_row, r->n_leaf, sizeof *r->leaf_row, &ok);
     it->tree = copy(a, r->tree, r->n_tree, sizeof *r->tree, &ok);
     it->path_ptr = copy(a, r->path_ptr, r->n_leaf ? r->n_leaf + 1 : 0, sizeof *r->path_ptr, &ok);

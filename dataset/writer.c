@@ -111,6 +111,7 @@ static cdmpp_status add_ast(cd_writer *w, const cd_item *it, cdmpp_err *err) {
     CD_TRY(cd_writer_push(w, CD_ARRAY_PATH_EXTENT, it->path_extent, n_path, err));
     CD_TRY(cd_writer_push(w, CD_ARRAY_PATH_KIND, it->path_kind, n_path, err));
     CD_TRY(cd_writer_push(w, CD_ARRAY_LEAF_NODE, it->leaf_node, it->n_leaf, err));
+    CD_TRY(cd_writer_push(w, CD_ARRAY_LEAF_POS, it->leaf_pos, it->n_leaf, err));
     CD_TRY(cd_writer_push(w, CD_ARRAY_LEAF_ROW, it->leaf_row, it->n_leaf, err));
     CD_TRY(cd_writer_push(w, CD_ARRAY_LEAF_OWN, it->leaf_own, it->n_leaf, err));
     CD_TRY(cd_writer_push(w, CD_ARRAY_LEAF_ROWS, it->own, it->n_own, err));

@@ -41,7 +41,7 @@ void cd_writer_discard(CD_TAKE cd_writer *w);
 typedef struct cd_item {
     uint32_t n_row, n_leaf, n_own, n_tree;
     const float *row;                  /* (n_row, 164)                          */
-    const int32_t *leaf_node, *leaf_row; /* (n_leaf)                            */
+    const int32_t *leaf_node, *leaf_pos, *leaf_row; /* (n_leaf)               */
     const uint8_t *leaf_own;           /* (n_leaf)                              */
     const float *own;                  /* (n_own, 164)                          */
     const int32_t *tree;               /* (n_tree)                              */

@@ -158,16 +158,17 @@ static bool counts(const cd_node *n) {
            n->kind != CD_NODE_LET;
 }
 
-uint32_t cd_ast_serialize(const cd_ast *t, int32_t *out, uint32_t cap, int32_t *number) {
+uint32_t cd_ast_serialize(const cd_ast *t, int32_t *out, uint32_t cap, int32_t *number, int32_t *position) {
     numbers o = {out, 0, cap};
     int32_t next = 0, open = -1; /* innermost counted node whose -1 is still due */
     put(&o, next++);
     for (int32_t k = 0; k < t->n; k++) {
-        number[k] = -1;
+        number[k] = position[k] = -1;
         for (; open >= 0 && t->node[open].end <= k; open = t->node[open].parent)
             if (counts(&t->node[open])) put(&o, -1);
         if (t->node[k].end > k + 1 || counts(&t->node[k])) open = k;
         if (!counts(&t->node[k])) continue;
+        position[k] = (int32_t)o.n;
         put(&o, number[k] = next++);
     }
     for (; open >= 0; open = t->node[open].parent)

@@ -76,8 +76,8 @@ cdmpp_status cd_ast_simplify(cd_ast *t, cd_simp *simp, cd_pool *pool, cdmpp_err 
 /* CDMPP's serialisation: numbers of internal nodes and leaves in pre-order
  * (root 0), -1 after the last child of every node. Returns the length; writes
  * at most `cap` numbers. number[k] = pre-order number of node k, -1 if it has
- * none (IF, EVAL, dead nodes). */
-uint32_t cd_ast_serialize(const cd_ast *t, int32_t *out, uint32_t cap, int32_t *number);
+ * none (IF, EVAL, dead nodes); position[k] = its index in the list, likewise. */
+uint32_t cd_ast_serialize(const cd_ast *t, int32_t *out, uint32_t cap, int32_t *number, int32_t *position);
 
 struct cd_buf;
 /* The nest in TVM's notation. */

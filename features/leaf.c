@@ -275,11 +275,11 @@ static cdmpp_status emit_rows(walker *w, cd_rows *out) {
     return CDMPP_OK;
 }
 
-static cdmpp_status emit_leaves(walker *w, const int32_t *number, cd_rows *out) {
+static cdmpp_status emit_leaves(walker *w, const int32_t *number, const int32_t *position, cd_rows *out) {
     float *leaf = cd_arena_alloc(w->arena, (size_t)w->n_leaf * CD_N_COL, sizeof *leaf);
-    int32_t *num = cd_arena_alloc(w->arena, 3 * (size_t)w->n_leaf + 1, sizeof *num);
+    int32_t *num = cd_arena_alloc(w->arena, 4 * (size_t)w->n_leaf + 1, sizeof *num);
     if (!leaf || !num) return CD_FAIL(w->err, ENOMEM, "leaves");
-    int32_t *row = num + w->n_leaf, *ptr = row + w->n_leaf;
+    int32_t *row = num + w->n_leaf, *pos = row + w->n_leaf, *ptr = pos + w->n_leaf;
     ptr[0] = 0;
     for (uint32_t k = 0; k < w->n_leaf; k++) {
         const leaf_set *l = &w->leaf[k];
@@ -288,12 +288,14 @@ static cdmpp_status emit_leaves(walker *w, const int32_t *number, cd_rows *out) 
         const float alloc[4] = {b->alloc[0], b->alloc[1], b->alloc[2], inner};
         cd_leafrow_put(leaf + (size_t)k * CD_N_COL, &l->set, alloc);
         num[k] = number[l->node];
+        pos[k] = position[l->node];
         row[k] = (int32_t)w->n_buf - 1 - w->buf_of[l->tensor];
         ptr[k + 1] = (int32_t)(l->path_from + l->path_n);
     }
     out->n_leaf = w->n_leaf;
     out->leaf = leaf;
     out->leaf_node = num;
+    out->leaf_pos = pos;
     out->leaf_row = row;
     out->path_ptr = ptr;
     out->path_extent = w->path_extent;
@@ -328,14 +330,14 @@ cdmpp_status cd_leaf_extract(cd_leaf_ws *ws, cd_arena *a, const cd_ast *t, cd_po
     for (int k = 0; k < CD_TAG_COUNT; k++) w.length[k] = 1;
     ws->n_identity = 0;
     cd_masks_begin(&ws->masks);
-    int32_t *number = cd_arena_alloc(a, (size_t)t->n, sizeof *number);
+    int32_t *number = cd_arena_alloc(a, 2 * (size_t)t->n, sizeof *number);
     const uint32_t cap = 2 * (uint32_t)t->n + 2;
     int32_t *tree = cd_arena_alloc(a, cap, sizeof *tree);
     if (!w.st.ana || !allocate(&w) || !number || !tree) return CD_FAIL(err, ENOMEM, "features");
     *out = (cd_rows){.tree = tree};
-    out->n_tree = cd_ast_serialize(t, tree, cap, number);
+    out->n_tree = cd_ast_serialize(t, tree, cap, number, number + t->n);
     CD_TRY(run(&w, 0, t->n));
     if (w.st.oom || ws->masks.oom || pool->oom || cd_simp_oom(simp)) return CD_FAIL(err, ENOMEM, "features");
     CD_TRY(emit_rows(&w, out));
-    return emit_leaves(&w, number, out);
+    return emit_leaves(&w, number, number + t->n, out);
 }

@@ -20,6 +20,7 @@ typedef struct cd_rows {
     uint32_t n_leaf;
     const float *leaf;          /* (n_leaf, CD_N_COL): features of each store, allocation columns filled in */
     const int32_t *leaf_node;   /* (n_leaf) pre-order number of the leaf, root = 0 */
+    const int32_t *leaf_pos;    /* (n_leaf) index of the leaf in `tree`, what CDMPP's positional encoding counts */
     const int32_t *leaf_row;    /* (n_leaf) row of the same buffer */
     uint32_t n_tree;
     const int32_t *tree;        /* (n_tree) pre-order ids, -1 after the last child of every node */

@@ -104,10 +104,10 @@ static const example tutorial = {
         "                  vectorized (j.inner, 0, 8)\n"
         "                    matmul[(I + i.inner), (J + j.inner)]"
         " = (matmul[(I + i.inner), (J + j.inner)] + (A[(I + i.inner), K]*B[K, (J + j.inner)]))\n"
-        "        for (i.inner, 0, 4)\n"
-        "          vectorized (j.inner, 0, 8)\n"
-        "            out[(I + i.inner), (J + j.inner)]"
-        " = (matmul[(I + i.inner), (J + j.inner)] + C[(I + i.inner), (J + j.inner)])\n"};
+        "        for (i.inner_1, 0, 4)\n"
+        "          vectorized (j.inner_1, 0, 8)\n"
+        "            out[(I + i.inner_1), (J + j.inner_1)]"
+        " = (matmul[(I + i.inner_1), (J + j.inner_1)] + C[(I + i.inner_1), (J + j.inner_1)])\n"};
 
 static const example non_divisible = {
     1, PROG_CPU,
@@ -133,11 +133,11 @@ static const example non_divisible = {
         "                      if likely((I < 100))\n"
         "                        if likely((J < 70))\n"
         "                          matmul[I, J] = (matmul[I, J] + (A[I, K]*B[K, J]))\n"
-        "        for (i.inner, 0, 16)\n"
-        "          for (j.inner, 0, 8)\n"
-        "            if likely((I < 100))\n"
-        "              if likely((J < 70))\n"
-        "                out[I, J] = (matmul[I, J] + C[I, J])\n"};
+        "        for (i.inner_1, 0, 16)\n"
+        "          for (j.inner_1, 0, 8)\n"
+        "            if likely((((i.outer*16) + i.inner_1) < 100))\n"
+        "              if likely((((j.outer*8) + j.inner_1) < 70))\n"
+        "                out[((i.outer*16) + i.inner_1), ((j.outer*8) + j.inner_1)] = (matmul[((i.outer*16) + i.inner_1), ((j.outer*8) + j.inner_1)] + C[((i.outer*16) + i.inner_1), ((j.outer*8) + j.inner_1)])\n"};
 
 static const example cache_write = {
     1, PROG_CPU,
@@ -156,8 +156,8 @@ static const example cache_write = {
         "          matmul[((i.outer*25) + i.inner), j] = matmul.local[((i.outer*25) + i.inner), j]\n"
         "  realize out[0 : +100, 0 : +70]\n"
         "    for (i, 0, 100)\n"
-        "      for (j, 0, 70)\n"
-        "        out[i, j] = (matmul[i, j] + C[i, j])\n"};
+        "      for (j_1, 0, 70)\n"
+        "        out[i, j_1] = (matmul[i, j_1] + C[i, j_1])\n"};
 
 static const example rfactor = {
     1, PROG_CPU,
@@ -177,9 +177,9 @@ static const example rfactor = {
         "        for (k.inner.v, 0, 4)\n"
         "          matmul[ax0, ax1] = (matmul[ax0, ax1] + matmul.rf[ax0, ax1, k.inner.v])\n"
         "    realize out[0 : +100, 0 : +70]\n"
-        "      for (i, 0, 100)\n"
-        "        for (j, 0, 70)\n"
-        "          out[i, j] = (matmul[i, j] + C[i, j])\n"};
+        "      for (i_1, 0, 100)\n"
+        "        for (j_1, 0, 70)\n"
+        "          out[i_1, j_1] = (matmul[i_1, j_1] + C[i_1, j_1])\n"};
 
 static const example gpu = {
     2, PROG_GPU,
@@ -211,24 +211,24 @@ static const example gpu = {
         "              for (ko, 0, 256)\n"
         "                realize A.shared[(floordiv(bx, 2)*128) : +128, (ko*2) : +2]\n"
         "                  for (ax, 0, 8)\n"
-        "                    thread_extent tx = 32\n"
-        "                      A.shared[(((floordiv(bx, 2)*128) + (ax*16)) + floordiv(tx, 2)), ((ko*2) + floormod(tx, 2))]"
-        " = A[(((floordiv(bx, 2)*128) + (ax*16)) + floordiv(tx, 2)), ((ko*2) + floormod(tx, 2))]\n"
+        "                    thread_extent tx_1 = 32\n"
+        "                      A.shared[(((floordiv(bx, 2)*128) + (ax*16)) + floordiv(tx_1, 2)), ((ko*2) + floormod(tx_1, 2))]"
+        " = A[(((floordiv(bx, 2)*128) + (ax*16)) + floordiv(tx_1, 2)), ((ko*2) + floormod(tx_1, 2))]\n"
         "                  realize B.shared[(ko*2) : +2, (floormod(bx, 2)*256) : +256]\n"
-        "                    for (ax, 0, 16)\n"
-        "                      thread_extent tx = 32\n"
-        "                        B.shared[((ko*2) + floordiv(ax, 8)), ((floormod(bx, 2)*256) + floormod(((ax*32) + tx), 256))]"
-        " = B[((ko*2) + floordiv(ax, 8)), ((floormod(bx, 2)*256) + floormod(((ax*32) + tx), 256))]\n"
+        "                    for (ax_1, 0, 16)\n"
+        "                      thread_extent tx_2 = 32\n"
+        "                        B.shared[((ko*2) + floordiv(ax_1, 8)), ((floormod(bx, 2)*256) + floormod(((ax_1*32) + tx_2), 256))]"
+        " = B[((ko*2) + floordiv(ax_1, 8)), ((floormod(bx, 2)*256) + floormod(((ax_1*32) + tx_2), 256))]\n"
         "                    for (ki, 0, 2)\n"
         "                      for (i.outer.inner, 0, 8)\n"
         "                        for (j.outer.inner, 0, 8)\n"
         "                          for (i.inner, 0, 2)\n"
         "                            matmul[((I + (i.outer.inner*2)) + i.inner), (J + j.outer.inner)]"
         " = (matmul[((I + (i.outer.inner*2)) + i.inner), (J + j.outer.inner)] + (A.shared[((I + (i.outer.inner*2)) + i.inner), ((ko*2) + ki)]*B.shared[((ko*2) + ki), (J + j.outer.inner)]))\n"
-        "          for (i.inner, 0, 16)\n"
+        "          for (i.inner_1, 0, 16)\n"
         "            for (j.inner, 0, 8)\n"
-        "              out[(I + i.inner), (J + j.inner)]"
-        " = (matmul[(I + i.inner), (J + j.inner)] + C[(I + i.inner), (J + j.inner)])\n"};
+        "              out[(I + i.inner_1), (J + j.inner)]"
+        " = (matmul[(I + i.inner_1), (J + j.inner)] + C[(I + i.inner_1), (J + j.inner)])\n"};
 
 /* ---- rows of the tutorial's record ---- */
 
@@ -299,6 +299,7 @@ static void tutorial_tree(void **state) {
     const cd_rows r = build(*state, &tutorial);
     assert_int_equal(r.n_leaf, 3);
     assert_memory_equal(r.leaf_node, leaf_node, sizeof leaf_node);
+    for (uint32_t k = 0; k < r.n_leaf; k++) assert_int_equal(r.tree[r.leaf_pos[k]], r.leaf_node[k]);
     assert_memory_equal(r.leaf_row, leaf_row, sizeof leaf_row);
     assert_memory_equal(r.path_ptr, ptr, sizeof ptr);
     assert_memory_equal(r.path_extent, extent, sizeof extent);

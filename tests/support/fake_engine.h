@@ -57,7 +57,7 @@ static inline cdmpp_status fake_build(void *program, const cd_task *t, const cd_
         for (int32_t j = p->ptr[k]; j < p->ptr[k + 1]; j++) p->extent[j] = j + (int32_t)(h % 100), p->kind[j] = (uint8_t)(j % 6);
         p->tree[2 * k] = (int32_t)k, p->tree[2 * k + 1] = -1;
     }
-    out->row = p->row, out->leaf = p->leaf, out->leaf_node = p->node, out->leaf_row = p->of, out->tree = p->tree;
+    out->row = p->row, out->leaf = p->leaf, out->leaf_node = out->leaf_pos = p->node, out->leaf_row = p->of, out->tree = p->tree;
     out->path_ptr = p->ptr, out->path_extent = p->extent, out->path_kind = p->kind;
     return CDMPP_OK;
 }

@@ -43,7 +43,7 @@ static inline const cd_item *make_item(made_item *m, unsigned i) {
     it->n_row = i % 97 == 5 ? 0 : i % 50 == 7 ? 13 : 1 + i % 4;
     for (unsigned k = 0; k < it->n_row * 164; k++) m->row[k] = (float)((i * 2654435761u + k * 40503u) % 1000u) / 16.0f;
     make_ast(m, i);
-    it->row = m->row, it->own = m->own, it->leaf_node = m->leaf_node, it->leaf_row = m->leaf_row;
+    it->row = m->row, it->own = m->own, it->leaf_node = it->leaf_pos = m->leaf_node, it->leaf_row = m->leaf_row;
     it->leaf_own = m->leaf_own, it->tree = m->tree, it->path_ptr = m->path_ptr;
     it->path_extent = m->path_extent, it->path_kind = m->path_kind;
     it->error = i % 31 == 3 ? 4 : 0;
