@@ -3,6 +3,9 @@
 #include <math.h>
 #include <string.h>
 
+/* Sizes of hostile shapes wrap around, as TVM's do. */
+static int64_t wrap_mul(int64_t a, int64_t b) { return (int64_t)((uint64_t)a * (uint64_t)b); }
+
 /* ---- which buffers ---- */
 
 static bool room(cd_store_ctx *c, void **p, uint32_t n, uint32_t *cap, size_t size) {
@@ -103,7 +106,7 @@ static void update_region(cd_store_ctx *c, cd_access *a, int64_t loop) {
         if (loop < 0 || (a->mask[d] & bit)) bound_dim(c, a, d);
     a->elements = 1;
     for (uint32_t d = 0; d < a->info.rank; d++)
-        a->elements = (int64_t)((uint64_t)a->elements * (uint64_t)region_size(a, d));
+        a->elements = wrap_mul(a->elements, region_size(a, d));
 }
 
 static void push_touch(cd_store_ctx *c, cd_touch_list *l, const cd_access *a) {
@@ -135,7 +138,7 @@ void cd_access_regions(cd_store_ctx *c, double ops) {
             cd_access *a = &c->acc[b];
             update_region(c, a, k ? (int64_t)i : -1);
             push_touch(c, &c->touch[c->loop[i].identity], a);
-            mem = (int64_t)((uint64_t)mem + (uint64_t)a->elements * a->info.elem_bytes);
+            mem = (int64_t)((uint64_t)mem + (uint64_t)wrap_mul(a->elements, a->info.elem_bytes));
         }
         c->mem_log[k] = (float)log2((double)mem);
         ops *= (double)c->loop[i].extent;
@@ -184,11 +187,11 @@ static int64_t stride_of(const cd_access *a, const cd_expr *var, uint64_t bit) {
             if (a->mask[d] & bit) coefficient(&s, a->vec[v][d]);
             if (s.seen) {
                 const int64_t c = s.mul || s.add ? s.value : 1;
-                const int64_t x = (int64_t)((uint64_t)(c < 0 ? -c : c) * (uint64_t)step);
+                const int64_t x = wrap_mul(c < 0 ? wrap_mul(c, -1) : c, step);
                 if (best < 0 || x < best) best = x;
                 break;
             }
-            step = (int64_t)((uint64_t)step * (uint64_t)a->info.shape[d]);
+            step = wrap_mul(step, a->info.shape[d]);
         }
     }
     return best < 0 ? 0 : best;
@@ -201,7 +204,7 @@ static void measure_lines(const cd_store_ctx *c, cd_access *a) {
     while (i-- > 0) {
         stride = stride_of(a, c->loop[i].var, cd_mask_bit(i));
         if (stride) break;
-        ratio = (int64_t)((uint64_t)ratio * (uint64_t)c->loop[inner].extent); /* TVM: always the innermost one */
+        ratio = wrap_mul(ratio, c->loop[inner].extent); /* TVM: always the innermost one */
     }
     const float part = (float)stride * (float)a->info.elem_bytes / (float)c->cache_line;
     a->lines = c->prod / (float)ratio * fminf(1.0F, part);
@@ -239,7 +242,7 @@ static float touched_bytes(const cd_touch_list *l, bool elements) {
         if (!first) continue;
         for (uint32_t j = k; j < l->n; j++)
             if (l->p[j].tensor == l->p[k].tensor)
-                sum += elements ? (float)(l->p[j].elements * (int64_t)l->p[j].bytes) : (float)l->p[j].bytes;
+                sum += elements ? (float)wrap_mul(l->p[j].elements, l->p[j].bytes) : (float)l->p[j].bytes;
     }
     return sum;
 }
@@ -300,7 +303,7 @@ void cd_access_measure(cd_store_ctx *c) {
             a->lines = a->unique_lines = 1.0F;
         } else {
             const int64_t first = first_touch(&c->touch[c->loop[0].identity], a->tensor);
-            a->unique_bytes = (float)(first * (int64_t)a->info.elem_bytes);
+            a->unique_bytes = (float)wrap_mul(first, a->info.elem_bytes);
             measure_lines(c, a);
             a->unique_lines = fmaxf(1.0F, a->unique_bytes / fminf(contiguous(c, a), (float)c->cache_line));
         }

@@ -195,7 +195,10 @@ static cdmpp_status touched_domain(cd_sched *s, cd_stage *st, const cd_sop *op, 
     CD_TRY(cd_pass_down_domain(s, st, a, true, err));
     for (uint32_t i = 0; i < st->leaf.n; i++) {
         cd_iv *iv = &s->iv[st->leaf.p[i]];
-        if (iv->flag) iv->val = cd_is_int_v(iv->r_ext, 1) ? iv->r_min : iv->var;
+        if (!iv->flag) continue;
+        if (!iv->r_ext || !cd_is_int(iv->r_ext)) /* fused with a spatial axis, or of another axis' length */
+            return CD_FAIL(err, EUNSUPPORTED, "rfactor of a loop without constant extent");
+        iv->val = cd_is_int_v(iv->r_ext, 1) ? iv->r_min : iv->var;
     }
     cd_pass_up_index(s, st, true);
     cd_preds preds = {0};
@@ -295,8 +298,6 @@ cdmpp_status cd_rfactor(cd_sched *s, uint32_t id, int32_t it, int32_t factor_axi
     mark_touched(s, st, axis);
     const cd_expr *pred = NULL;
     CD_TRY(touched_domain(s, st, &src, &pred, err));
-    if (!s->iv[axis].r_ext || !cd_is_int(s->iv[axis].r_ext))
-        return CD_FAIL(err, EUNSUPPORTED, "rfactor of a loop without constant extent");
     const int32_t rf = make_rf_op(s, st, &src, axis, (uint32_t)at, pred);
     if (s->oom) return CD_FAIL(err, ENOMEM, "rfactor");
     make_repl_op(s, self, axis, (uint32_t)at, s->op[rf].first_tensor);

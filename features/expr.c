@@ -81,7 +81,7 @@ void cd_pool_reset(cd_pool *p, const cd_pool *base) {
     cd_arena_reset(&p->arena);
     p->base = base;
     p->used = 0;
-    p->oom = false;
+    p->oom = p->big = false;
     p->n = base ? base->n : 0;
     p->n_var = base ? base->n_var : 0;
     if (++p->epoch == 0) { /* wrapped: old stamps would look fresh */
@@ -187,11 +187,24 @@ static uint8_t flags_of(const cd_expr *e, const cd_expr *const *a) {
     return (uint8_t)f;
 }
 
-/* What constructors return when memory is gone; see pool->oom. */
+/* What constructors return when memory is gone or a node is too big. */
+static const cd_expr zero = {.op = CD_INT, .type = CD_I32, .size = 1, .depth = 1};
+
 static const cd_expr *no_memory(cd_pool *p) {
-    static const cd_expr zero = {.op = CD_INT, .type = CD_I32};
     p->oom = true;
     return &zero;
+}
+
+static bool measure(cd_expr *e, const cd_expr *const *a) {
+    uint64_t size = 1;
+    uint32_t depth = 0;
+    for (uint32_t i = 0; i < e->n; i++) {
+        size += a[i]->size;
+        if (a[i]->depth > depth) depth = a[i]->depth;
+    }
+    e->size = (uint32_t)size;
+    e->depth = depth + 1;
+    return size <= CD_EXPR_MAX_SIZE && depth < CD_EXPR_MAX_DEPTH;
 }
 
 /* The interned node equal to (*e, a). `e` is a header without operands. */
@@ -204,6 +217,10 @@ static const cd_expr *intern(cd_pool *p, cd_expr *e, const cd_expr *const *a) {
     if (!x) x = lookup(p, e, a, &at);
     if (x) return x;
     if (p->frozen) return no_memory(p);
+    if (!measure(e, a)) {
+        p->big = true;
+        return &zero;
+    }
     if (p->used * 2 >= p->cap) {
         if (!resize(p, p->cap * 2)) return no_memory(p);
         lookup(p, e, a, &at);

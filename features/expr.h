@@ -72,6 +72,7 @@ typedef struct cd_expr {
     cd_dtype type;
     uint32_t n;       /* operands                                                    */
     uint32_t id, hash;
+    uint32_t size, depth; /* nodes when unfolded to a tree; levels                   */
     union {
         int64_t i;    /* INT: value (sign-extended; bool 0/1). VAR: variable number.
                          LOAD: tensor number. STR: content is in `name`.             */
@@ -83,6 +84,11 @@ typedef struct cd_expr {
 #define CD_EXPR_PURE 1U     /* CALL: TVM effect kind pure or annotation (math_func, not other_func) */
 #define CD_EXPR_HAS_LOAD 2U /* a LOAD somewhere below or here */
 #define CD_EXPR_HAS_VAR 4U  /* a VAR somewhere below or here */
+
+/* Walks over expressions may recurse and need no memo: a pool refuses nodes that
+ * are deeper or unfold to more. The reference sets need 39 levels, 781 nodes. */
+#define CD_EXPR_MAX_DEPTH 1000
+#define CD_EXPR_MAX_SIZE 200000
 
 typedef struct cd_pool_slot {
     const cd_expr *e;
@@ -101,6 +107,7 @@ typedef struct cd_pool {
     uint32_t n;                 /* next id: base->n + own nodes */
     uint32_t n_var;             /* next variable number, starts at base->n_var */
     bool frozen, oom;
+    bool big;                   /* a node was refused: as oom, sticky and harmless */
 } cd_pool;
 
 cdmpp_status cd_pool_init(cd_pool *p, CD_KEEP const cd_pool *base, cdmpp_err *err);

@@ -81,6 +81,12 @@ static int32_t new_identity(walker *w) {
     return ws->n_identity++;
 }
 
+static cdmpp_status check_loop(const walker *w, const cd_node *n) {
+    if (w->n_loop == CD_MAX_LOOP) return CD_FAIL(w->err, EUNSUPPORTED, "more than %d loops around a store", CD_MAX_LOOP);
+    if (n->extent < 0) return CD_FAIL(w->err, EINVALID, "a loop of %lld iterations", (long long)n->extent);
+    return CDMPP_OK;
+}
+
 static void push_loop(walker *w, const cd_node *n, int32_t identity) {
     cd_masks_loop(w->st.masks, n->var, w->n_loop);
     w->loop[w->n_loop++] = (cd_loop){n->var, n->extent, identity, n->loop};
@@ -227,6 +233,7 @@ static cdmpp_status for_loop(walker *w, int32_t k) {
 
 static cdmpp_status one(walker *w, int32_t k) {
     const cd_node *n = &w->t->node[k];
+    if (n->kind == CD_NODE_FOR || n->kind == CD_NODE_THREAD) CD_TRY(check_loop(w, n));
     switch ((cd_node_kind)n->kind) {
     case CD_NODE_FOR: return for_loop(w, k);
     case CD_NODE_THREAD: return thread_scope(w, k);

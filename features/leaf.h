@@ -15,6 +15,7 @@
 
 #define CD_MAX_BUFFERS 5 /* blocks of a row */
 #define CD_BLOCK 18      /* columns of a block */
+#define CD_MAX_LOOP 256  /* loops around a store; with more of them the product of extents leaves float */
 
 /* Shape and element of a tensor; asked once per tensor. */
 typedef struct cd_tensor_info {
@@ -33,7 +34,7 @@ cdmpp_status cd_leaf_ws_new(CD_GIVE cd_leaf_ws **out, cdmpp_err *err);
 void cd_leaf_ws_free(cd_leaf_ws *w);
 
 /* Rows and leaves of `t`. What *out points to lives in `a` until its reset.
- * Errors: ENOMEM, EUNSUPPORTED (a value of more than 10^7 nodes). */
+ * Errors: ENOMEM, EUNSUPPORTED (a value of more than 10^7 nodes, too many loops). */
 cdmpp_status cd_leaf_extract(cd_leaf_ws *w, cd_arena *a, const cd_ast *t, cd_pool *pool, cd_simp *simp,
                              const cd_tensors *tensors, int64_t cache_line, cd_rows *out, cdmpp_err *err);
 #endif

@@ -110,6 +110,7 @@ void cd_lower_stores(cd_lowerer *l, const cd_sop *op, const cd_stores *w) {
 cdmpp_status cd_lower_attached(cd_lowerer *l, int32_t stage, int32_t iv) {
     for (uint32_t id = 0; id < l->s->order.n; id++) {
         const cd_stage *st = cd_stage_at(l->s, id);
+        if (cd_stage_op(l->s, st)->is_placeholder) continue; /* wherever it was attached */
         if (st->attach == CD_AT_SCOPE && st->at_stage == stage && st->at_iv == iv)
             CD_TRY(emit_stage(l, l->s->order.p[id]));
     }

@@ -72,6 +72,11 @@ static cdmpp_status down_split(const downer *d, const cd_rel *r) {
     return update(d, other, zero(s), ceil_div(d, parent, by));
 }
 
+/* The product must fit the loop variable, an int32. */
+static bool fits(const cd_expr *a, const cd_expr *b) {
+    return !cd_is_int(a) || !cd_is_int(b) || !b->u.i || a->u.i <= INT32_MAX / b->u.i;
+}
+
 static cdmpp_status down_one(const downer *d, const cd_rel *r) {
     cd_sched *s = d->s;
     switch (r->kind) {
@@ -80,6 +85,8 @@ static cdmpp_status down_one(const downer *d, const cd_rel *r) {
         break;
     case CD_REL_FUSE:
         if (s->iv[r->outer].r_ext && s->iv[r->inner].r_ext) {
+            if (!fits(s->iv[r->outer].r_ext, s->iv[r->inner].r_ext))
+                return CD_FAIL(d->err, EUNSUPPORTED, "a fused loop of more than %d iterations", INT32_MAX);
             know(&s->iv[r->made], zero(s), BIN(MUL, s->iv[r->outer].r_ext, s->iv[r->inner].r_ext));
             return CDMPP_OK;
         }

@@ -61,7 +61,13 @@ static cdmpp_status hardware(const cd_task *task, const cd_record *r, cd_hardwar
     return CDMPP_OK;
 }
 
-cdmpp_status cd_program_lower(cd_program *p, const cd_task *task, const cd_record *r, cdmpp_err *err) {
+/* What went wrong after a refused expression is only its consequence. */
+static cdmpp_status verdict(const cd_program *p, cdmpp_status st, cdmpp_err *err) {
+    if (!p->sched.pool.big) return st;
+    return CD_FAIL(err, EUNSUPPORTED, "an expression of more than %d nodes or %d levels", CD_EXPR_MAX_SIZE, CD_EXPR_MAX_DEPTH);
+}
+
+static cdmpp_status lower(cd_program *p, const cd_task *task, const cd_record *r, cdmpp_err *err) {
     cd_sched *s = &p->sched;
     if (!task->dag) return CD_FAIL(err, ENOTASK, "the task's definition could not be read");
     cd_ast_clear(&p->ast);
@@ -74,6 +80,28 @@ cdmpp_status cd_program_lower(cd_program *p, const cd_task *task, const cd_recor
     return cd_ast_simplify(&p->ast, s->simp, &s->pool, err);
 }
 
+cdmpp_status cd_program_lower(cd_program *p, const cd_task *task, const cd_record *r, cdmpp_err *err) {
+    return verdict(p, lower(p, task, r, err), err);
+}
+
+/* Products of extents may leave float's range; no model can use such rows. */
+static cdmpp_status finite(const float *row, size_t n, cdmpp_err *err) {
+    const uint32_t top = 0x7f800000U; /* exponent of infinities and NaN */
+    uint32_t bits, bad = 0;
+    for (size_t i = 0; i < n; i++) {
+        memcpy(&bits, &row[i], sizeof bits);
+        bad |= (bits & top) == top;
+    }
+    return bad ? CD_FAIL(err, ENUMERIC, "a feature that is not finite") : CDMPP_OK;
+}
+
+static cdmpp_status extract(cd_program *p, const cd_tensors *tensors, int64_t cache_line, cd_rows *out, cdmpp_err *err) {
+    cd_sched *s = &p->sched;
+    CD_TRY(cd_leaf_extract(p->leaf, &s->arena, &p->ast, &s->pool, s->simp, tensors, cache_line, out, err));
+    CD_TRY(finite(out->row, (size_t)out->n_row * CD_N_COL, err));
+    return finite(out->leaf, (size_t)out->n_leaf * CD_N_COL, err);
+}
+
 cdmpp_status cd_program_build(cd_program *p, const cd_task *task, const cd_record *r, cd_rows *out, cdmpp_err *err) {
     cd_hardware hw;
     CD_TRY(hardware(task, r, &hw, err));
@@ -81,7 +109,7 @@ cdmpp_status cd_program_build(cd_program *p, const cd_task *task, const cd_recor
     const cd_tensors tensors = {tensor_info, &p->sched, p->sched.tensor_op.n};
     const bool known = r->has_hardware || task->has_hardware;
     if (known && is_gpu_target(r->target)) CD_TRY(cd_gpu_check(&p->ast, &tensors, &hw, err));
-    return cd_leaf_extract(p->leaf, &p->sched.arena, &p->ast, &p->sched.pool, p->sched.simp, &tensors, hw.cache_line_bytes, out, err);
+    return verdict(p, extract(p, &tensors, hw.cache_line_bytes, out, err), err);
 }
 
 cdmpp_status cd_program_print(const cd_program *p, cd_buf *out, cdmpp_err *err) {

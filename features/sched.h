@@ -22,7 +22,11 @@
 #include "features/subst.h"
 #include "features/te.h"
 
+/* No program that anyone tunes comes near these; they bound time and memory. */
 #define CD_STEP_MAX_LIST 256 /* items of a step's list: iterators of a stage, split lengths */
+#define CD_MAX_STEP 1000
+#define CD_MAX_STAGE 256
+#define CD_MAX_ITER 10000    /* iterators ever made, of all stages */
 
 typedef struct cd_ivec { /* arena-backed list of numbers */
     int32_t *p;

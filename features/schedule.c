@@ -55,6 +55,7 @@ static cdmpp_status split_once(const stepper *x, int32_t parent, int64_t factor,
 static cdmpp_status split(const stepper *x, int32_t it, const int64_t *len, uint32_t n, bool i2o) {
     int32_t rest, made[CD_STEP_MAX_LIST + 1];
     CD_TRY(axis_at(x, it, &rest));
+    if (x->st->axes.n + n > CD_STEP_MAX_LIST) return CD_FAIL(x->err, EUNSUPPORTED, "more than %d iterators", CD_STEP_MAX_LIST);
     for (uint32_t k = 0; k < n; k++) {
         if (i2o) CD_TRY(split_once(x, rest, len[n - 1 - k], false, &rest, &made[n - k]));
         else CD_TRY(split_once(x, rest, len[k], true, &made[k], &rest));
@@ -234,7 +235,7 @@ static cdmpp_status step_ca(const stepper *x) {
 
 static cdmpp_status step_ci(const stepper *x) {
     const cd_sop *op = cd_stage_op(x->s, x->st);
-    if (op->is_placeholder || op->red || op->n_out != 1) return BAD(x, "stage %d cannot be inlined", x->t->stage);
+    if (op->is_placeholder || op->red || op->n_out != 1 || x->st->is_output) return BAD(x, "stage %d cannot be inlined", x->t->stage);
     x->st->attach = CD_AT_INLINE;
     return CDMPP_OK;
 }
@@ -285,10 +286,13 @@ static cdmpp_status apply_one(stepper *x) {
     if (x->t->n_list > CD_STEP_MAX_LIST) return CD_FAIL(x->err, EUNSUPPORTED, "list of %u items", x->t->n_list);
     x->st = cd_stage_at(s, (uint32_t)x->t->stage);
     CD_TRY(apply[x->t->kind](x));
+    if (s->order.n > CD_MAX_STAGE || s->n_iv > CD_MAX_ITER)
+        return CD_FAIL(x->err, EUNSUPPORTED, "more than %d stages or %d iterators", CD_MAX_STAGE, CD_MAX_ITER);
     return s->oom || s->pool.oom ? CD_FAIL(x->err, ENOMEM, "schedule") : CDMPP_OK;
 }
 
 cdmpp_status cd_sched_apply(cd_sched *s, const cd_record *r, cdmpp_err *err) {
+    if (r->n_step > CD_MAX_STEP) return CD_FAIL(err, EUNSUPPORTED, "%u steps, at most %d", r->n_step, CD_MAX_STEP);
     for (uint32_t k = 0; k < r->n_step; k++) {
         stepper x = {.s = s, .r = r, .t = &r->step[k], .err = err};
         const cdmpp_status st = apply_one(&x);

@@ -131,9 +131,10 @@ cd_memo *cd_simp_memo_grow(cd_simp *s, const cd_expr *e);
 static inline cd_memo *cd_simp_memo(cd_simp *s, const cd_expr *e) {
     return e->id < s->n_memo ? &s->memo[e->id] : cd_simp_memo_grow(s, e);
 }
-/* For "there is no memory for more than e". */
+/* For "there is no memory (or no stack) for more than e". */
 static inline const cd_expr *cd_simp_give_up(cd_simp *s, const cd_expr *e) {
     s->oom = true;
+    if (s->nest >= CD_SIMP_MAX_NEST) s->pool->big = true;
     return e;
 }
 const cd_expr *cd_simp_rewrite(cd_ana *a, const cd_expr *e); /* at most two visits */

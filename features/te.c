@@ -211,6 +211,7 @@ cdmpp_status cd_te_dag_finish(cd_te_dag *d, cdmpp_err *err) {
     d->tensor_op = CD_NEWN(&d->arena, uint32_t, d->n_tensor);
     cdmpp_status st;
     if (d->pool.oom || !c.stamp || !c.tree || !c.flop || !c.owner || !d->tensor_op) st = CD_FAIL(err, ENOMEM, "compute DAG");
+    else if (d->pool.big) st = CD_FAIL(err, EUNSUPPORTED, "an expression unfolds to more than %d nodes", CD_TE_MAX_TREE);
     else st = check_all(&c, d);
     cd_arena_free(&scratch);
     cd_pool_freeze(&d->pool);
