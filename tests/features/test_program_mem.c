@@ -1,0 +1,140 @@
+/* Memory of building programs: a failure at any allocation is ENOMEM and harms
+ * nothing; when warm, building needs no heap at all. Needs MODE=fault.
+ * Programs: the fuzzer's schedules and every beginning of their step lists. */
+#include <stdio.h>
+#include <string.h>
+
+#include "check.h"
+#include "base/file.h"
+#include "base/mem.h"
+#include "features/program.h"
+
+typedef struct {
+    cd_tasks *tasks;
+    cd_arena a;
+    const char *const *path;
+    size_t n;
+} fixture;
+
+static int up(void **state) {
+    static fixture f;
+    cdmpp_err err = {0};
+    f = (fixture){0};
+    assert_ok(cd_tasks_new(&f.tasks, &err));
+    assert_ok(cd_tasks_load(f.tasks, "tests/fuzz/program.tasks.json", &err));
+    assert_ok(cd_file_list(&f.a, "tests/fuzz/seeds/program", NULL, NULL, &f.path, &f.n, &err));
+    *state = &f;
+    return 0;
+}
+
+static int down(void **state) {
+    fixture *f = *state;
+    cd_tasks_free(f->tasks);
+    cd_arena_free(&f->a);
+    return 0;
+}
+
+#ifdef CD_FAULT
+static const cd_task *load(fixture *f, const char *path, cd_record *r) {
+    char *text;
+    size_t n;
+    cdmpp_err err = {0};
+    assert_ok(cd_file_read(path, 0, &text, &n, &err));
+    char *keep = cd_arena_alloc(&f->a, n + 1, 1);
+    assert_non_null(keep);
+    memcpy(keep, text, n);
+    cd_free(text);
+    assert_ok(cd_record_read(&f->a, keep, n, r, &err));
+    const cd_task *task = cd_tasks_find(f->tasks, r->workload_key);
+    assert_non_null(task);
+    return task;
+}
+
+/* New program, build, and build once more when the first went wrong. */
+static cdmpp_status attempt(const cd_task *task, const cd_record *r, long fail_at, cdmpp_status want) {
+    cd_program *p = NULL;
+    cd_rows rows;
+    cdmpp_err err = {0};
+    const long before = cd_mem_live();
+    cd_mem_fail_at(fail_at);
+    cdmpp_status st = cd_program_new(&p, &err);
+    if (!st) st = cd_program_build(p, task, r, &rows, &err);
+    cd_mem_fail_at(-1);
+    if (st == CDMPP_ENOMEM && p) assert_status(cd_program_build(p, task, r, &rows, &err), want);
+    cd_program_free(p);
+    assert_int_equal(cd_mem_live(), before);
+    return st;
+}
+
+static void sweep(fixture *f, const char *name) {
+    cd_record r;
+    char path[100];
+    snprintf(path, sizeof path, "tests/fuzz/seeds/program/%s.json", name);
+    const cd_task *task = load(f, path, &r);
+    const cdmpp_status want = attempt(task, &r, -1, CDMPP_OK);
+    long k = 0;
+    while (k < 10000 && attempt(task, &r, k, want) == CDMPP_ENOMEM) k++;
+    print_message("%s: %ld allocations, each refused once\n", name, k);
+    assert_int_equal(attempt(task, &r, k, want), want);
+    assert_in_range(k, 10, 9999);
+}
+#endif
+
+static void every_failure(void **state) {
+#ifdef CD_FAULT
+    static const char *const name[] = {"gpu", "conv0", "conv1", "winograd0", "softmax0", "cross", "transpose0", "huge", "chain"};
+    for (size_t k = 0; k < sizeof name / sizeof *name; k++) sweep(*state, name[k]);
+#else
+    (void)state;
+    skip();
+#endif
+}
+
+#ifdef CD_FAULT
+/* Builds of all beginnings of all schedules; the same sum each time. */
+static double build_all(fixture *f, cd_program *p, const cd_record *rec, size_t *n_built, size_t *n_bad) {
+    double sum = 0;
+    *n_built = *n_bad = 0;
+    for (size_t i = 0; i < f->n; i++)
+        for (uint32_t k = 0; k <= rec[i].n_step; k++) {
+            cd_record r = rec[i];
+            cd_rows rows;
+            cdmpp_err err = {0};
+            r.n_step = k;
+            const cdmpp_status st = cd_program_build(p, cd_tasks_find(f->tasks, r.workload_key), &r, &rows, &err);
+            if (st == CDMPP_ENOMEM) assert_ok(st);
+            *n_bad += st != CDMPP_OK;
+            *n_built += st == CDMPP_OK;
+            for (size_t c = 0; !st && c < (size_t)rows.n_row * CD_N_COL; c++) sum += (double)rows.row[c];
+        }
+    return sum;
+}
+#endif
+
+static void no_heap_when_warm(void **state) {
+#ifdef CD_FAULT
+    fixture *f = *state;
+    cd_program *p;
+    cdmpp_err err = {0};
+    size_t n, bad, again, bad_again;
+    cd_record *rec = cd_arena_alloc(&f->a, f->n, sizeof *rec);
+    assert_non_null(rec);
+    for (size_t i = 0; i < f->n; i++) load(f, f->path[i], &rec[i]);
+    assert_ok(cd_program_new(&p, &err));
+    const double sum = build_all(f, p, rec, &n, &bad);
+    cd_mem_fail_at(0);
+    const double same = build_all(f, p, rec, &again, &bad_again);
+    cd_mem_fail_at(-1);
+    print_message("%zu programs and %zu refusals without the heap\n", again, bad_again);
+    assert_true(sum == same && n == again && bad == bad_again && n > 400);
+    cd_program_free(p);
+#else
+    (void)state;
+    skip();
+#endif
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(every_failure), cmocka_unit_test(no_heap_when_warm)};
+    return cmocka_run_group_tests_name("program_mem", tests, up, down);
+}
