@@ -1,227 +1,5 @@
 /* The canonical simplifier: integer sums in normal form (spec 5.9.5). */
-#include "features/simplify_priv.h"
-
-static cd_simp *simp(const cd_walker *w) { return w->ana->s; }
-
-static const cd_expr *mk(const cd_walker *w, cd_op op, const cd_expr *a, const cd_expr *b) {
-    return cd_mk_bin(simp(w)->pool, op, a, b);
-}
-
-/* a op literal v, the literal of type t. */
-static const cd_expr *mk_lit(const cd_walker *w, cd_op op, const cd_expr *a, cd_dtype t, int64_t v) {
-    return mk(w, op, a, cd_new_int(simp(w)->pool, t, v));
-}
-
-static const cd_expr *mk_int(const cd_walker *w, cd_dtype t, int64_t v) { return cd_new_int(simp(w)->pool, t, v); }
-
-/* ---- back to expressions ---- */
-
-static const cd_expr *split_norm(const cd_walker *w, const cd_split *s, int64_t k) {
-    const cd_expr *r = s->index;
-    if (s->scale == 0) return mk_int(w, s->type, 0);
-    if (s->upper != CD_INF) r = mk_lit(w, s->floor ? CD_FMOD : CD_MOD, r, s->type, s->upper);
-    if (s->lower != 1) r = mk_lit(w, s->floor ? CD_FDIV : CD_DIV, r, s->type, s->lower);
-    k = cd_wrap_mul(k, s->scale);
-    return k == 1 ? r : mk_lit(w, CD_MUL, r, s->type, k);
-}
-
-static bool compatible(const cd_split *s, bool floor) {
-    return s->floor == floor || (s->lower == 1 && s->upper == CD_INF);
-}
-
-/* Splits of one index that together are a coarser one become it. */
-static void merge(cd_split *s, uint32_t n) {
-    for (uint32_t i = 0; i < n; i++) {
-        cd_split *l = &s[i];
-        if (l->scale == 0) continue;
-        for (uint32_t j = i + 1; j < n; j++) {
-            cd_split *r = &s[j];
-            if (l->index != r->index || l->upper < r->lower) break;
-            if (l->upper == r->upper && l->lower == r->lower && compatible(l, r->floor)) {
-                r->scale = cd_wrap_add(r->scale, l->scale);
-                l->scale = 0;
-            } else if (l->lower == r->upper && r->scale != 0 && cd_trunc_mod(l->scale, r->scale) == 0 &&
-                       l->lower == cd_wrap_mul(cd_trunc_div(l->scale, r->scale), r->lower) && compatible(l, r->floor)) {
-                r->upper = l->upper;
-                l->scale = 0;
-                break;
-            }
-        }
-    }
-}
-
-static bool before(const cd_split *a, const cd_split *b) {
-    if (a->scale != b->scale) return a->scale > b->scale;
-    if (a->lower != b->lower) return a->lower > b->lower;
-    if (a->upper != b->upper) return a->upper > b->upper;
-    return a->floor && !b->floor;
-}
-
-static void sort(cd_split *s, uint32_t n) { /* stable; sums are short */
-    for (uint32_t i = 1; i < n; i++) {
-        const cd_split x = s[i];
-        uint32_t j = i;
-        for (; j > 0 && before(&x, &s[j - 1]); j--) s[j] = s[j - 1];
-        s[j] = x;
-    }
-}
-
-static const cd_expr *sum_norm(const cd_walker *w, const cd_canon *c) {
-    if (c->n == 0) return mk_int(w, c->type, c->base);
-    cd_split small[8], *s = small;
-    if (c->n > 8 && !(s = cd_arena_alloc(&simp(w)->arena, c->n, sizeof *s))) return cd_simp_give_up(simp(w), c->s[0].index);
-    memcpy(s, c->s, c->n * sizeof *s);
-    merge(s, c->n);
-    sort(s, c->n);
-    const cd_expr *r = NULL; /* 0 + x is x */
-    for (uint32_t i = 0; i < c->n; i++) {
-        if (s[i].scale <= 0) continue;
-        const cd_expr *x = split_norm(w, &s[i], 1);
-        r = r ? mk(w, CD_ADD, r, x) : x;
-    }
-    if (!r) r = mk_int(w, c->type, 0);
-    if (c->base > 0) r = mk_lit(w, CD_ADD, r, c->type, c->base);
-    for (uint32_t i = 0; i < c->n; i++)
-        if (s[i].scale < 0) r = mk(w, CD_SUB, r, split_norm(w, &s[i], -1));
-    if (c->base < 0) r = mk_lit(w, CD_SUB, r, c->type, cd_wrap_sub(0, c->base));
-    return r;
-}
-
-static const cd_expr *norm(const cd_walker *w, cd_cval v) {
-    if (!v.c) return v.e;
-    if (!v.c->norm) v.c->norm = v.c->is_sum ? sum_norm(w, v.c) : split_norm(w, &v.c->s[0], 1);
-    return v.c->norm;
-}
-
-/* ---- into normal form; v.e stays the expression to fall back on ---- */
-
-static cd_cval plain(const cd_expr *e) { return (cd_cval){e, NULL}; }
-static bool literal(cd_cval v) { return !v.c && v.e->op == CD_INT; }
-
-static cd_canon *canon_new(const cd_walker *w, cd_dtype t, uint32_t room) {
-    cd_canon *c = cd_arena_alloc(&simp(w)->arena, 1, sizeof *c + room * sizeof *c->s);
-    if (!c) return simp(w)->oom = true, NULL;
-    *c = (cd_canon){.type = t, .is_sum = true};
-    return c;
-}
-
-static cd_split expr_split(const cd_expr *e) { return (cd_split){e, 1, CD_INF, 1, e->type, false}; }
-
-static cd_split to_split(const cd_walker *w, cd_cval v) {
-    if (v.c && v.c->n == 1 && v.c->base == 0) return v.c->s[0];
-    return expr_split(norm(w, v));
-}
-
-static cd_cval from_split(const cd_walker *w, cd_split s, const cd_expr *e) {
-    cd_canon *c = canon_new(w, s.type, 1);
-    if (!c) return plain(e);
-    c->is_sum = false;
-    c->n = 1;
-    c->s[0] = s;
-    return (cd_cval){e, c};
-}
-
-/* A fresh sum equal to v with room for `more` further splits; NULL: out of memory. */
-static cd_canon *to_sum(const cd_walker *w, cd_cval v, uint32_t more) {
-    cd_canon *c = canon_new(w, v.c ? v.c->type : v.e->type, (v.c ? v.c->n : 1) + more);
-    if (!c) return NULL;
-    if (v.c) {
-        c->n = v.c->n;
-        c->base = v.c->base;
-        memcpy(c->s, v.c->s, c->n * sizeof *c->s);
-    } else if (v.e->op == CD_INT) {
-        c->base = v.e->u.i;
-    } else {
-        c->s[c->n++] = expr_split(v.e);
-    }
-    return c;
-}
-
-static void add_split(cd_canon *c, cd_split o, int64_t k) {
-    if (o.scale == 0) return;
-    uint32_t j = 0;
-    while (j < c->n && c->s[j].index != o.index) j++;
-    for (; j < c->n; j++) {
-        cd_split *a = &c->s[j];
-        if (a->index != o.index || o.lower > a->lower) break;
-        if (o.lower == a->lower && o.upper == a->upper && compatible(&o, a->floor)) {
-            a->scale = cd_wrap_add(a->scale, cd_wrap_mul(o.scale, k));
-            return;
-        }
-    }
-    o.scale = cd_wrap_mul(o.scale, k);
-    memmove(&c->s[j + 1], &c->s[j], (c->n - j) * sizeof *c->s);
-    c->s[j] = o;
-    c->n++;
-}
-
-static void scale(cd_canon *c, int64_t k) {
-    c->base = cd_wrap_mul(c->base, k);
-    for (uint32_t i = 0; i < c->n; i++) c->s[i].scale = cd_wrap_mul(c->s[i].scale, k);
-}
-
-static void divide_exactly(cd_canon *c, int64_t v) {
-    c->base /= v;
-    for (uint32_t i = 0; i < c->n; i++) c->s[i].scale /= v;
-}
-
-static cd_split convert(const cd_walker *w, cd_split s, bool floor) {
-    if (!compatible(&s, floor)) s = expr_split(split_norm(w, &s, 1));
-    s.floor = floor;
-    return s;
-}
-
-/* s / v for v > 0 */
-static cd_split split_div(const cd_walker *w, cd_split s, int64_t v, bool floor) {
-    s = convert(w, s, floor);
-    if (s.scale % v == 0) {
-        s.scale /= v;
-        return s;
-    }
-    if (cd_trunc_mod(v, s.scale) == 0) {
-        const int64_t low = cd_wrap_mul(s.lower, cd_trunc_div(v, s.scale));
-        if (s.upper != CD_INF && low != 0 && cd_trunc_mod(s.upper, low) != 0) {
-            if (s.upper <= low) return expr_split(mk_int(w, s.type, 0));
-            s.index = mk_lit(w, floor ? CD_FMOD : CD_MOD, s.index, s.type, s.upper);
-            s.upper = CD_INF;
-        }
-        s.scale = 1;
-        s.lower = low;
-        return s;
-    }
-    s = expr_split(split_norm(w, &s, 1));
-    s.lower = v;
-    s.floor = floor;
-    return s;
-}
-
-/* s % v for v > 0 */
-static cd_split split_mod(cd_walker *w, cd_split s, int64_t v, bool floor) {
-    s = convert(w, s, floor);
-    if (s.scale % v == 0) {
-        s.scale = 0;
-        return s;
-    }
-    if (cd_trunc_mod(v, s.scale) == 0) {
-        const int64_t up = cd_wrap_mul(s.lower, cd_trunc_div(v, s.scale));
-        if (up != 0 && (s.upper == CD_INF || cd_trunc_mod(s.upper, up) == 0)) {
-            if (up >= s.upper || s.upper == CD_INF) {
-                s.upper = up;
-                return s;
-            }
-            const cd_expr *m = mk_lit(w, floor ? CD_FMOD : CD_MOD, s.index, s.type, up);
-            cd_split u = expr_split(cd_canonical_visit(w, m));
-            if (s.lower != 1) u = split_div(w, u, s.lower, floor);
-            u.scale = cd_wrap_mul(u.scale, s.scale);
-            return u;
-        }
-        if (cd_trunc_mod(up, s.upper) == 0) return s;
-    }
-    s = expr_split(split_norm(w, &s, 1));
-    s.floor = floor;
-    s.upper = v;
-    return s;
-}
+#include "features/canonsum.h"
 
 /* ---- nodes ---- */
 
@@ -229,12 +7,12 @@ static cd_cval mutate(cd_walker *w, const cd_expr *e);
 
 /* Folding sees literals only: a sum that happens to be constant is no literal yet. */
 static bool fold(const cd_walker *w, cd_op op, cd_cval a, cd_cval b, cd_cval *out) {
-    if (!literal(a) && !literal(b)) return false;
-    if (literal(a) && literal(b)) {
-        const cd_expr *r = cd_fold_bin(simp(w)->pool, op, a.e, b.e);
-        return r ? *out = plain(r), true : false;
+    if (!cd_cn_literal(a) && !cd_cn_literal(b)) return false;
+    if (cd_cn_literal(a) && cd_cn_literal(b)) {
+        const cd_expr *r = cd_fold_bin(cd_cn_simp(w)->pool, op, a.e, b.e);
+        return r ? *out = cd_cn_plain(r), true : false;
     }
-    const int64_t x = literal(a) ? a.e->u.i : -1, y = literal(b) ? b.e->u.i : -1;
+    const int64_t x = cd_cn_literal(a) ? a.e->u.i : -1, y = cd_cn_literal(b) ? b.e->u.i : -1;
     switch (op) {
     case CD_ADD: return x == 0 ? *out = b, true : y == 0 ? *out = a, true : false;
     case CD_SUB: return y == 0 ? *out = a, true : false;
@@ -242,50 +20,50 @@ static bool fold(const cd_walker *w, cd_op op, cd_cval a, cd_cval b, cd_cval *ou
     case CD_DIV: case CD_FDIV: return x == 0 || y == 1 ? *out = a, true : false;
     default:
         if (x == 0) return *out = a, true;
-        return y == 1 ? *out = plain(mk_int(w, b.e->type, 0)), true : false;
+        return y == 1 ? *out = cd_cn_plain(cd_cn_mk_int(w, b.e->type, 0)), true : false;
     }
 }
 
 static cd_cval add_sub(const cd_walker *w, cd_cval a, cd_cval b, int64_t sign, const cd_expr *e) {
-    cd_canon *c = to_sum(w, a, b.c ? b.c->n : 1);
-    if (!c) return plain(e);
-    if (literal(b)) {
+    cd_canon *c = cd_cn_to_sum(w, a, b.c ? b.c->n : 1);
+    if (!c) return cd_cn_plain(e);
+    if (cd_cn_literal(b)) {
         c->base = cd_wrap_add(c->base, cd_wrap_mul(sign, b.e->u.i));
     } else if (b.c) {
-        for (uint32_t i = 0; i < b.c->n; i++) add_split(c, b.c->s[i], sign);
+        for (uint32_t i = 0; i < b.c->n; i++) cd_cn_add_split(c, b.c->s[i], sign);
         c->base = cd_wrap_add(c->base, cd_wrap_mul(sign, b.c->base));
     } else {
-        add_split(c, expr_split(b.e), sign);
+        cd_cn_add_split(c, cd_cn_expr_split(b.e), sign);
     }
     return (cd_cval){e, c};
 }
 
 static cd_cval opaque(const cd_walker *w, const cd_expr *e, cd_cval a, cd_cval b) {
-    return plain(cd_new_bin(simp(w)->pool, (cd_op)e->op, norm(w, a), norm(w, b)));
+    return cd_cn_plain(cd_new_bin(cd_cn_simp(w)->pool, (cd_op)e->op, cd_cn_norm(w, a), cd_cn_norm(w, b)));
 }
 
 static cd_cval product(const cd_walker *w, const cd_expr *e, cd_cval a, cd_cval b) {
-    if (literal(a)) {
+    if (cd_cn_literal(a)) {
         const cd_cval t = a;
         a = b;
         b = t;
     }
-    if (!literal(b)) return opaque(w, e, a, b);
+    if (!cd_cn_literal(b)) return opaque(w, e, a, b);
     if (a.c && a.c->is_sum) {
-        cd_canon *c = to_sum(w, a, 0);
-        if (!c) return plain(e);
-        scale(c, b.e->u.i);
+        cd_canon *c = cd_cn_to_sum(w, a, 0);
+        if (!c) return cd_cn_plain(e);
+        cd_cn_scale(c, b.e->u.i);
         return (cd_cval){e, c};
     }
-    cd_split s = to_split(w, a);
+    cd_split s = cd_cn_to_split(w, a);
     s.scale = cd_wrap_mul(s.scale, b.e->u.i);
-    return from_split(w, s, e);
+    return cd_cn_from_split(w, s, e);
 }
 
 /* The terms that v divides, and the others. */
 static bool separate(const cd_walker *w, const cd_canon *c, int64_t v, cd_canon **whole, cd_canon **rest) {
-    *whole = canon_new(w, c->type, c->n + 1); /* one more: the quotient of the rest */
-    *rest = canon_new(w, c->type, c->n);
+    *whole = cd_cn_new(w, c->type, c->n + 1); /* one more: the quotient of the rest */
+    *rest = cd_cn_new(w, c->type, c->n);
     if (!*whole || !*rest) return false;
     (c->base % v == 0 ? *whole : *rest)->base = c->base;
     for (uint32_t i = 0; i < c->n; i++) {
@@ -296,65 +74,65 @@ static bool separate(const cd_walker *w, const cd_canon *c, int64_t v, cd_canon 
 }
 
 static bool not_negative(const cd_walker *w, const cd_canon *c) {
-    const cd_expr *e = sum_norm(w, c);
+    const cd_expr *e = cd_cn_sum_norm(w, c);
     return cd_simp_ge(w->ana, e, 0);
 }
 
 static bool within(const cd_walker *w, cd_cval a, int64_t v) {
-    const cd_bound b = cd_intbound(w->ana, norm(w, a));
+    const cd_bound b = cd_intbound(w->ana, cd_cn_norm(w, a));
     return b.lo >= 0 && b.hi < v;
 }
 
 static cd_cval quotient(cd_walker *w, const cd_expr *e, cd_cval a, int64_t v, bool floor) {
     if (!a.c || !a.c->is_sum) {
-        if (within(w, a, v)) return plain(mk_int(w, e->type, 0));
-        return from_split(w, split_div(w, to_split(w, a), v, floor), e);
+        if (within(w, a, v)) return cd_cn_plain(cd_cn_mk_int(w, e->type, 0));
+        return cd_cn_from_split(w, cd_cn_split_div(w, cd_cn_to_split(w, a), v, floor), e);
     }
     cd_canon *whole, *rest;
-    if (!separate(w, a.c, v, &whole, &rest)) return plain(e);
+    if (!separate(w, a.c, v, &whole, &rest)) return cd_cn_plain(e);
     const bool exact = rest->n == 0 && rest->base == 0;
     if (!exact && !floor && !(not_negative(w, whole) && not_negative(w, rest)))
-        return from_split(w, split_div(w, to_split(w, a), v, floor), e);
-    divide_exactly(whole, v);
+        return cd_cn_from_split(w, cd_cn_split_div(w, cd_cn_to_split(w, a), v, floor), e);
+    cd_cn_divide_exactly(whole, v);
     if (exact) return (cd_cval){e, whole};
-    const cd_expr *t = sum_norm(w, rest);
+    const cd_expr *t = cd_cn_sum_norm(w, rest);
     if (t->op == CD_INT) {
         whole->base = cd_wrap_add(whole->base, floor ? cd_floordiv(t->u.i, v) : t->u.i / v);
     } else {
         const bool less = cd_rewrite_compare(w, t, v) == CD_CMP_LT;
-        if (!less || (floor && !cd_simp_ge(w->ana, t, 0))) add_split(whole, split_div(w, expr_split(t), v, floor), 1);
+        if (!less || (floor && !cd_simp_ge(w->ana, t, 0))) cd_cn_add_split(whole, cd_cn_split_div(w, cd_cn_expr_split(t), v, floor), 1);
     }
     return (cd_cval){e, whole};
 }
 
 static cd_cval floor_mod(cd_walker *w, const cd_expr *e, const cd_canon *c, int64_t v) {
     cd_canon *whole, *rest;
-    if (!separate(w, c, v, &whole, &rest)) return plain(e);
-    const cd_expr *t = sum_norm(w, rest);
-    if (t->op == CD_INT) return plain(mk_lit(w, CD_FMOD, t, t->type, v));
-    if (cd_rewrite_compare(w, t, v) == CD_CMP_LT && cd_simp_ge(w->ana, t, 0)) return plain(t);
+    if (!separate(w, c, v, &whole, &rest)) return cd_cn_plain(e);
+    const cd_expr *t = cd_cn_sum_norm(w, rest);
+    if (t->op == CD_INT) return cd_cn_plain(cd_cn_mk_lit(w, CD_FMOD, t, t->type, v));
+    if (cd_rewrite_compare(w, t, v) == CD_CMP_LT && cd_simp_ge(w->ana, t, 0)) return cd_cn_plain(t);
     rest->base = cd_floormod(rest->base, v);
-    return from_split(w, split_mod(w, to_split(w, (cd_cval){e, rest}), v, true), e);
+    return cd_cn_from_split(w, cd_cn_split_mod(w, cd_cn_to_split(w, (cd_cval){e, rest}), v, true), e);
 }
 
 static cd_cval trunc_mod(cd_walker *w, const cd_expr *e, cd_cval a, int64_t v) {
     cd_canon *whole, *rest;
-    if (!separate(w, a.c, v, &whole, &rest)) return plain(e);
-    if (rest->n == 0 && rest->base == 0) return plain(mk_int(w, e->type, 0));
+    if (!separate(w, a.c, v, &whole, &rest)) return cd_cn_plain(e);
+    if (rest->n == 0 && rest->base == 0) return cd_cn_plain(cd_cn_mk_int(w, e->type, 0));
     if (not_negative(w, whole) && not_negative(w, rest)) {
-        const cd_expr *t = sum_norm(w, rest);
-            if (t->op == CD_INT) return plain(mk_lit(w, CD_MOD, t, t->type, v));
-        if (cd_rewrite_compare(w, t, v) == CD_CMP_LT) return plain(t);
+        const cd_expr *t = cd_cn_sum_norm(w, rest);
+            if (t->op == CD_INT) return cd_cn_plain(cd_cn_mk_lit(w, CD_MOD, t, t->type, v));
+        if (cd_rewrite_compare(w, t, v) == CD_CMP_LT) return cd_cn_plain(t);
         a.c = rest;
     }
-    const int64_t lo = cd_intbound(w->ana, norm(w, a)).lo, base = a.c->base % v;
+    const int64_t lo = cd_intbound(w->ana, cd_cn_norm(w, a)).lo, base = a.c->base % v;
     if (lo >= 0 && cd_wrap_add(cd_wrap_sub(lo, a.c->base), base) >= 0) {
-        cd_canon *c = to_sum(w, a, 0);
-        if (!c) return plain(e);
+        cd_canon *c = cd_cn_to_sum(w, a, 0);
+        if (!c) return cd_cn_plain(e);
         c->base = base;
         a.c = c;
     }
-    return from_split(w, split_mod(w, to_split(w, a), v, false), e);
+    return cd_cn_from_split(w, cd_cn_split_mod(w, cd_cn_to_split(w, a), v, false), e);
 }
 
 static cd_cval arithmetic(cd_walker *w, const cd_expr *e) {
@@ -364,13 +142,13 @@ static cd_cval arithmetic(cd_walker *w, const cd_expr *e) {
     if (fold(w, op, a, b, &r)) return r;
     if (op == CD_ADD || op == CD_SUB) return add_sub(w, a, b, op == CD_ADD ? 1 : -1, e);
     if (op == CD_MUL) return product(w, e, a, b);
-    if (!literal(b) || b.e->u.i <= 0) return opaque(w, e, a, b);
+    if (!cd_cn_literal(b) || b.e->u.i <= 0) return opaque(w, e, a, b);
     const int64_t v = b.e->u.i;
     const bool floor = op == CD_FDIV || op == CD_FMOD;
     if (op == CD_DIV || op == CD_FDIV) return quotient(w, e, a, v, floor);
     if (a.c && a.c->is_sum) return floor ? floor_mod(w, e, a.c, v) : trunc_mod(w, e, a, v);
     if (within(w, a, v)) return a;
-    return from_split(w, split_mod(w, to_split(w, a), v, floor), e);
+    return cd_cn_from_split(w, cd_cn_split_mod(w, cd_cn_to_split(w, a), v, floor), e);
 }
 
 /* ---- casts between index types ---- */
@@ -384,24 +162,24 @@ static bool split_fits(const cd_walker *w, const cd_split *s, cd_dtype t) {
     if (s->scale == 0) return true;
     cd_split part = *s;
     part.scale = 1;
-    const cd_split index = expr_split(s->index);
+    const cd_split index = cd_cn_expr_split(s->index);
     cd_split mod = part;
     mod.lower = 1;
-    return cast_is_safe(w, t, index.index) && cast_is_safe(w, t, split_norm(w, &mod, 1)) &&
-           cast_is_safe(w, t, split_norm(w, &part, 1)) && cast_is_safe(w, t, split_norm(w, s, 1));
+    return cast_is_safe(w, t, index.index) && cast_is_safe(w, t, cd_cn_split_norm(w, &mod, 1)) &&
+           cast_is_safe(w, t, cd_cn_split_norm(w, &part, 1)) && cast_is_safe(w, t, cd_cn_split_norm(w, s, 1));
 }
 
 /* Every partial sum, in the order of printing but unsorted, must fit. */
 static bool sum_fits(const cd_walker *w, const cd_canon *c, cd_dtype t) {
-    const cd_expr *r = mk_int(w, t, 0);
+    const cd_expr *r = cd_cn_mk_int(w, t, 0);
     for (int sign = 1; sign >= -1; sign -= 2) {
         for (uint32_t i = 0; i < c->n; i++) {
             if (sign > 0 ? c->s[i].scale <= 0 : c->s[i].scale >= 0) continue;
-            r = mk(w, sign > 0 ? CD_ADD : CD_SUB, r, split_norm(w, &c->s[i], sign));
+            r = cd_cn_mk(w, sign > 0 ? CD_ADD : CD_SUB, r, cd_cn_split_norm(w, &c->s[i], sign));
             if (!cast_is_safe(w, t, r)) return false;
         }
         if (sign > 0 ? c->base > 0 : c->base < 0) {
-            r = mk_lit(w, sign > 0 ? CD_ADD : CD_SUB, r, t, cd_wrap_mul(sign, c->base));
+            r = cd_cn_mk_lit(w, sign > 0 ? CD_ADD : CD_SUB, r, t, cd_wrap_mul(sign, c->base));
             if (!cast_is_safe(w, t, r)) return false;
         }
     }
@@ -415,13 +193,13 @@ static cd_cval cast(cd_walker *w, const cd_expr *e) {
     const cd_dtype t = e->type;
     if (!v.c || (cd_dtype_bits(t) < cd_dtype_bits(v.c->type) &&
                  !(v.c->is_sum ? sum_fits(w, v.c, t) : split_fits(w, &v.c->s[0], t))))
-        return plain(cd_rewrite_node(w, e));
-    cd_canon *c = to_sum(w, v, 0);
-    if (!c) return plain(e);
+        return cd_cn_plain(cd_rewrite_node(w, e));
+    cd_canon *c = cd_cn_to_sum(w, v, 0);
+    if (!c) return cd_cn_plain(e);
     c->is_sum = v.c->is_sum;
     c->type = t;
     for (uint32_t i = 0; i < c->n; i++) {
-        c->s[i].index = cd_mk_cast(simp(w)->pool, t, c->s[i].index);
+        c->s[i].index = cd_mk_cast(cd_cn_simp(w)->pool, t, c->s[i].index);
         c->s[i].type = t;
     }
     return (cd_cval){e, c};
@@ -432,17 +210,17 @@ static cd_cval cast(cd_walker *w, const cd_expr *e) {
 static cd_cval compute(cd_walker *w, const cd_expr *e) {
     if (e->op >= CD_ADD && e->op <= CD_FMOD && cd_dtype_is_index(e->type)) return arithmetic(w, e);
     if (e->op == CD_CAST && cd_dtype_is_index(e->type)) return cast(w, e);
-    return plain(cd_rewrite_node(w, e));
+    return cd_cn_plain(cd_rewrite_node(w, e));
 }
 
 static cd_cval mutate(cd_walker *w, const cd_expr *e) {
-    if (e->op == CD_VAR) return plain(cd_rewrite_var(w, e));
-    if (e->op <= CD_STR) return plain(e);
-    cd_simp *s = simp(w);
+    if (e->op == CD_VAR) return cd_cn_plain(cd_rewrite_var(w, e));
+    if (e->op <= CD_STR) return cd_cn_plain(e);
+    cd_simp *s = cd_cn_simp(w);
     cd_memo *m = cd_simp_memo(s, e);
     const uint32_t ctx = w->ana->ctx;
     if (m && m->cn_ctx == ctx && cd_walker_reuse(w, m->cn_need)) return m->cn;
-    if (s->oom || s->pool->oom || s->nest >= CD_SIMP_MAX_NEST) return plain(cd_simp_give_up(s, e));
+    if (s->oom || s->pool->oom || s->nest >= CD_SIMP_MAX_NEST) return cd_cn_plain(cd_simp_give_up(s, e));
     s->nest++;
     const cd_walker_frame f = cd_walker_begin(w);
     const cd_cval r = compute(w, e);
@@ -456,4 +234,4 @@ static cd_cval mutate(cd_walker *w, const cd_expr *e) {
     return r;
 }
 
-const cd_expr *cd_canonical_visit(cd_walker *w, const cd_expr *e) { return norm(w, mutate(w, e)); }
+const cd_expr *cd_canonical_visit(cd_walker *w, const cd_expr *e) { return cd_cn_norm(w, mutate(w, e)); }
