@@ -77,14 +77,6 @@ cd_str cd_device_name(cd_str target, const char *source) {
     return p && end > p ? (cd_str){p, (size_t)(end - p)} : (cd_str){"unknown", 7};
 }
 
-bool cd_target_is_gpu(cd_str target) {
-    static const char *const gpu[] = {"cuda", "rocm", "opencl", "vulkan", "metal", "nvptx", "webgpu"};
-    const cd_str kind = word_at(target, 0), keys = option(target, "-keys=");
-    for (size_t i = 0; i < sizeof gpu / sizeof *gpu; i++)
-        if (cd_str_is(kind, gpu[i])) return true;
-    return keys.n && memmem(keys.p, keys.n, "gpu", 3) != NULL;
-}
-
 /* --- rows -------------------------------------------------------------------- */
 
 static const void *copy(cd_arena *a, const void *p, size_t n, size_t size, bool *ok) {

@@ -30,5 +30,4 @@ cd_outcome cd_convert(cd_converter *c, cd_arena *a, const char *line, size_t n, 
 void cd_label(double *cost_s, uint32_t n, int64_t error_no, cd_item *out);
 /* "zen5" of "llvm -model=zen5", else the folder of the file, else "unknown". */
 cd_str cd_device_name(cd_str target, const char *source);
-bool cd_target_is_gpu(cd_str target);
 #endif

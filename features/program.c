@@ -42,9 +42,8 @@ static cd_tensor_info tensor_info(const void *ctx, uint32_t tensor) {
     return (cd_tensor_info){op->rank, op->shape, cd_dtype_bytes(op->dtype[tensor - op->first_tensor])};
 }
 
-/* First word of a target string. */
-static bool is_gpu_target(cd_str target) {
-    static const char *const gpu[] = {"cuda", "opencl", "vulkan", "metal", "rocm", "opengl"};
+bool cd_target_is_gpu(cd_str target) {
+    static const char *const gpu[] = {"cuda", "nvptx", "opencl", "vulkan", "metal", "rocm", "opengl"};
     size_t n = 0;
     while (n < target.n && target.p[n] != ' ') n++;
     for (size_t k = 0; k < sizeof gpu / sizeof *gpu; k++)
@@ -108,7 +107,7 @@ cdmpp_status cd_program_build(cd_program *p, const cd_task *task, const cd_recor
     CD_TRY(cd_program_lower(p, task, r, err));
     const cd_tensors tensors = {tensor_info, &p->sched, p->sched.tensor_op.n};
     const bool known = r->has_hardware || task->has_hardware;
-    if (known && is_gpu_target(r->target)) CD_TRY(cd_gpu_check(&p->ast, &tensors, &hw, err));
+    if (known && cd_target_is_gpu(r->target)) CD_TRY(cd_gpu_check(&p->ast, &tensors, &hw, err));
     return verdict(p, extract(p, &tensors, hw.cache_line_bytes, out, err), err);
 }
 

@@ -36,6 +36,10 @@ void cd_program_free(cd_program *p); /* NULL is fine */
 /* Replay the record's steps on its task and extract. Errors: EINVALID (steps
  * do not fit the task), EREJECTED (breaks a limit of the GPU: TVM gives no
  * features either), EUNSUPPORTED, ENUMERIC (a feature beyond float), ENOMEM. */
+/* Is the kind, the first word of a target string, one that TVM's auto_scheduler
+ * treats as a GPU (and whose programs it verifies)? */
+bool cd_target_is_gpu(cd_str target);
+
 /* Only the loop nest, for printing. */
 cdmpp_status cd_program_lower(cd_program *p, const cd_task *task, const cd_record *r, cdmpp_err *err);
 cdmpp_status cd_program_build(cd_program *p, const cd_task *task, const cd_record *r, cd_rows *out, cdmpp_err *err);
