@@ -89,8 +89,10 @@ measurements are left out. The same row again:
 
 Split: *record* holds out schedules of known tasks, *task* whole tasks, *network* all tasks of a network
 (cpu: three networks drawn by the seed; GPUs: the one named), also where another network has them.
-Rounds and the mix of the two forms of trees are decided on the validation part; the test part is used
-for nothing but these figures. MAPE, median and shares in %, RMSE in ms, RMSE(log) natural; Spearman,
+Within a training, rounds and the mix of the two forms of trees are decided on the validation part and the
+test part is read once, for these figures. The input forms, the loss and the leaf size were chosen before, on
+validation parts of other draws of the same sets (learner/README.md); those draws trained and validated on programs
+that are in the test parts here, so the figures are somewhat optimistic as an estimate for new data. MAPE, median and shares in %, RMSE in ms, RMSE(log) natural; Spearman,
 pairwise (%) and top-1 / top-5 are per task and device (learner/metric.h). "-": no task has enough programs.
 
 | set | split | part | n | MAPE | median | RMSE ms | RMSE(log) | within 5 / 10 / 20 % | Spearman | pairwise | top-1 / top-5 |
