@@ -52,12 +52,12 @@ void cd_leafrow_curve(const cd_store_ctx *c, double ops, float *out) {
         const float target = o[c->n_loop - 1] * (float)(i + 1) / (float)CD_N_CURVE;
         while (pt + 1 < c->n_loop && (double)o[pt] < (double)target - 1e-4) pt++;
         if (pt == 0) {
-            out[i] = o[0] / m[0];
+            out[i] = o[0] / m[0] + 0.0F; /* a region of unknown size makes this -0 */
             continue;
         }
         const float base = o[pt - 1] / m[pt - 1];
         const float slope = (o[pt] / m[pt] - base) / (o[pt] - o[pt - 1]);
-        out[i] = base + slope * (target - o[pt - 1]);
+        out[i] = base + slope * (target - o[pt - 1]) + 0.0F;
     }
 }
 

@@ -17,12 +17,16 @@ static bool room(cd_masks *m, cd_mask_slot **p, uint32_t *cap, uint32_t need) {
     return true;
 }
 
+static void forget(cd_mask_slot *p, uint32_t cap, uint32_t *epoch) {
+    if (++*epoch) return;
+    if (p) memset(p, 0, cap * sizeof *p);
+    *epoch = 1;
+}
+
 void cd_masks_begin(cd_masks *m) {
     m->oom = false;
-    if (++m->epoch) return;
-    if (m->memo) memset(m->memo, 0, m->cap_memo * sizeof *m->memo);
-    if (m->var) memset(m->var, 0, m->cap_var * sizeof *m->var);
-    m->epoch = 1;
+    forget(m->var, m->cap_var, &m->epoch);
+    forget(m->memo, m->cap_memo, &m->memo_epoch);
 }
 
 void cd_masks_free(cd_masks *m) {
@@ -33,7 +37,10 @@ void cd_masks_free(cd_masks *m) {
 
 void cd_masks_loop(cd_masks *m, const cd_expr *var, uint32_t depth) {
     const uint32_t k = (uint32_t)var->u.i;
-    if (room(m, &m->var, &m->cap_var, k)) m->var[k] = (cd_mask_slot){cd_mask_bit(depth), m->epoch};
+    const uint64_t bit = cd_mask_bit(depth);
+    if (!room(m, &m->var, &m->cap_var, k)) return;
+    if (m->var[k].stamp == m->epoch && m->var[k].mask != bit) forget(m->memo, m->cap_memo, &m->memo_epoch);
+    m->var[k] = (cd_mask_slot){bit, m->epoch};
 }
 
 uint64_t cd_masks_of(cd_masks *m, const cd_expr *e) {
@@ -43,9 +50,9 @@ uint64_t cd_masks_of(cd_masks *m, const cd_expr *e) {
     }
     if (!(e->flags & CD_EXPR_HAS_VAR)) return 0;
     if (!room(m, &m->memo, &m->cap_memo, e->id)) return ~(uint64_t)0;
-    if (m->memo[e->id].stamp == m->epoch) return m->memo[e->id].mask;
+    if (m->memo[e->id].stamp == m->memo_epoch) return m->memo[e->id].mask;
     uint64_t mask = 0;
     for (uint32_t i = 0; i < e->n; i++) mask |= cd_masks_of(m, e->a[i]);
-    m->memo[e->id] = (cd_mask_slot){mask, m->epoch};
+    m->memo[e->id] = (cd_mask_slot){mask, m->memo_epoch};
     return mask;
 }

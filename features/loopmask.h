@@ -1,8 +1,9 @@
 /* loopmask -- which loops an expression depends on, as bits.
  *
- * A loop's bit is its depth in the nest, the same wherever its variable occurs,
- * so the masks of a whole program are memoised by expression. Loops deeper than
- * 62 share the last bit: there the answer may be "yes" too often. */
+ * A loop's bit is its depth in the nest. Masks are memoised by expression until a
+ * variable turns up at another depth: a thread of a reduction is one loop in the
+ * nest that clears the element and in the one that adds up. Loops deeper than 62
+ * share the last bit: there the answer may be "yes" too often. */
 #ifndef CD_LOOPMASK_H
 #define CD_LOOPMASK_H
 #include "features/expr.h"
@@ -16,7 +17,7 @@ typedef struct cd_mask_slot {
 
 typedef struct cd_masks {
     cd_mask_slot *memo, *var; /* by expression id; by variable number */
-    uint32_t cap_memo, cap_var, epoch;
+    uint32_t cap_memo, cap_var, epoch, memo_epoch;
     bool oom;
 } cd_masks;
 
