@@ -3,7 +3,8 @@
 #
 # Runs everything even when something fails; the last line is the sum. MODE, B
 # and JOBS as in the makefile. TALLY: append the counts to that file instead of
-# printing the sum (check-long adds up several runs).
+# printing the sum (check-long adds up several runs). UNITS: only these programs.
+# Further stages: tvm (the reference sets of CDMPP_DATA).
 set -u
 cd "$(dirname "$0")/.."
 MODE=${MODE:-release} B=${B:-build/${MODE:-release}} JOBS=${JOBS:-$(nproc)} LIMIT_S=${LIMIT_S:-900}
@@ -71,7 +72,13 @@ for stage; do
     case $stage in
     layers) step layers scripts/layers.sh ;;
     symbols) step "build $MODE" mk all && step symbols scripts/symbols.sh "$B" ;;
-    unit) step "build $MODE tests" mk tests && for t in $(names TEST); do unit "$t"; done ;;
+    unit)
+        tests=$(names TEST)
+        if [ -n "${UNITS:-}" ]; then tests=$(for t in $UNITS; do echo "$B/tests/$t"; done); fi
+        # shellcheck disable=SC2086
+        step "build $MODE tests" mk $tests && for t in $tests; do unit "$t"; done
+        ;;
+    tvm) for s in cpu gpu; do step "$s set" scripts/compare_tvm.sh $s && tail -n 1 "$log"; done ;;
     regress) step "build $MODE fuzz" mk replayers &&
         for t in $(names FUZZ); do told "fuzz/$t corpus" "$B/fuzz/$t" "tests/fuzz/seeds/$t"; done ;;
     cli) step "build $MODE" mk all && told cli sh tests/cli/run.sh ;;

@@ -1,0 +1,34 @@
+#!/bin/sh
+# check_long.sh -- what takes minutes: sanitizers, refused allocations, threads, and the
+# reference sets where CDMPP_DATA names them (docs/data.md). The last line is the sum.
+set -u
+cd "$(dirname "$0")/.."
+data=${CDMPP_DATA:-}
+unset CDMPP_DATA # only the last stages are to find it
+tally=build/check_long.tally
+mkdir -p build
+: >"$tally"
+stage() { # title, settings and stages of check.sh
+    t0=$(date +%s)
+    echo "== $1"
+    shift
+    env TALLY="$tally" "$@" || :
+    echo "   $(($(date +%s) - t0)) s"
+}
+
+stage "ASan and UBSan" MODE=san scripts/check.sh unit regress cli
+stage "allocation after allocation refused" MODE=fault scripts/check.sh unit
+# The threads of our own. Training is left out: OpenMP is not built for TSan.
+stage "TSan" MODE=tsan UNITS="base/test_log base/test_threads dataset/test_extract predictor/test_predict" \
+    TSAN_OPTIONS="suppressions=$PWD/tests/support/tsan.supp" scripts/check.sh unit
+if [ -n "$data" ] && [ -d "$data" ]; then
+    stage "reference sets: reading" MODE=release CDMPP_DATA="$data" \
+        UNITS="$(grep -l CDMPP_DATA tests/*/test_*.c | sed 's|^tests/||; s|\.c$||' | tr '\n' ' ')" scripts/check.sh unit
+    stage "reference sets: TVM's features" MODE=release CDMPP_DATA="$data" scripts/check.sh tvm
+else
+    echo "== reference sets: left out, CDMPP_DATA is not set or no folder"
+fi
+awk '{ p += $1; f += $2; s += $3 } END {
+    if (s) printf "%d skipped in one mode, run in another\n", s
+    printf "%d passed, %d failed\n", p, f
+    exit f > 0 || p == 0 }' "$tally"
