@@ -1,0 +1,113 @@
+/* bench_features TASKS LOG... -- what reading tasks and turning records into rows cost.
+ *
+ * One thread. The lines are in memory before the clock starts, so it counts from
+ * JSON text to rows in memory: parse, find the task, replay, bounds, nest, rows.
+ * Every MAX-th line of a bigger input; one pass to warm up, the next is timed. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/file.h"
+#include "dataset/inputs.h"
+#include "features/program.h"
+
+#define MAX_LINES 20000
+
+typedef struct {
+    char *text;
+    size_t n;
+} line;
+
+typedef struct {
+    size_t programs, rows, rejected;
+} tally;
+
+/* CPU time: a neighbour on a shared machine is not our cost. */
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Every `step`-th record of the logs; returns how many records there are. */
+static cdmpp_status read_lines(const cd_inputs *in, size_t step, line *out, size_t *n_out, size_t *n_all, cdmpp_err *err) {
+    *n_out = *n_all = 0;
+    for (size_t i = 0; i < in->n; i++) {
+        cd_lines *l;
+        char *text;
+        size_t n;
+        CD_TRY(cd_lines_open(in->path[i], 0, &l, err));
+        while (cd_lines_next(l, &text, &n, err) == CDMPP_OK && text) {
+            if (cd_record_is_comment(text, n)) continue;
+            if ((*n_all)++ % step || *n_out == MAX_LINES) continue;
+            char *copy = malloc(n + 1);
+            if (!copy) abort();
+            memcpy(copy, text, n);
+            out[(*n_out)++] = (line){copy, n};
+        }
+        cd_lines_close(l);
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status pass(const cd_tasks *tasks, cd_program *p, const line *l, size_t n, tally *t, cdmpp_err *err) {
+    cd_arena a = {0};
+    *t = (tally){0};
+    for (size_t i = 0; i < n; i++) {
+        cd_record r;
+        cd_rows rows;
+        cd_arena_reset(&a);
+        CD_TRY(cd_record_read(&a, l[i].text, l[i].n, &r, err));
+        const cd_task *task = cd_tasks_find(tasks, r.workload_key);
+        if (!task) return CD_FAIL(err, ENOTASK, "%.*s", (int)r.workload_key.n, r.workload_key.p);
+        const cdmpp_status st = cd_program_build(p, task, &r, &rows, err);
+        if (st && st != CDMPP_EREJECTED) return st;
+        t->programs++;
+        if (st) t->rejected++;
+        else t->rows += rows.n_row;
+    }
+    cd_arena_free(&a);
+    return CDMPP_OK;
+}
+
+static cdmpp_status bench(const char *task_file, const cd_extract *logs, cdmpp_err *err) {
+    cd_tasks *tasks;
+    cd_program *p;
+    cd_inputs in = {0};
+    tally t;
+    size_t n = 0, all = 0;
+    line *l = calloc(MAX_LINES, sizeof *l);
+    if (!l) return CD_FAIL(err, ENOMEM, "lines");
+    double t0 = now();
+    CD_TRY(cd_tasks_new(&tasks, err));
+    CD_TRY(cd_tasks_load(tasks, task_file, err));
+    printf("  tasks       %8.3f s CPU  %zu tasks of %s\n", now() - t0, cd_tasks_count(tasks), task_file);
+    CD_TRY(cd_inputs_list(logs, &in, err));
+    CD_TRY(read_lines(&in, 1, l, &n, &all, err));
+    if (all > MAX_LINES) CD_TRY(read_lines(&in, all / MAX_LINES + 1, l, &n, &all, err));
+    CD_TRY(cd_program_new(&p, err));
+    CD_TRY(pass(tasks, p, l, n, &t, err));
+    t0 = now();
+    CD_TRY(pass(tasks, p, l, n, &t, err));
+    const double s = now() - t0;
+    printf("  features    %8.1f us CPU a program: %zu of %zu records, %zu rows, %zu rejected\n", 1e6 * s / (double)n,
+           t.programs, all, t.rows, t.rejected);
+    cd_program_free(p);
+    cd_tasks_free(tasks);
+    cd_inputs_free(&in);
+    return CDMPP_OK; /* the lines go with the process */
+}
+
+int main(int argc, char **argv) {
+    cdmpp_err err = {0};
+    char text[512];
+    if (argc < 3) {
+        fprintf(stderr, "usage: bench_features TASKS LOG|FOLDER...\n");
+        return 2;
+    }
+    const cd_extract logs = {.input = (const char *const *)(argv + 2), .n_input = (size_t)argc - 2};
+    const cdmpp_status st = bench(argv[1], &logs, &err);
+    if (st) fprintf(stderr, "bench_features: %s\n", cdmpp_err_format(&err, text, sizeof text));
+    return cdmpp_exit_code(st);
+}
