@@ -1,12 +1,13 @@
 # make             libcdmpp.a, libcdmpp.so and every cdmpp-* command, in build/release
 # make quickstart  install what is missing, build, train on the sample, predict, write a report
 # make check       unit tests, command tests, fuzz corpora, layer check (installs what it needs)
-# make check-long  sanitizers, allocation faults, reference sets under $CDMPP_DATA
+# make check-long  sanitizers, allocation faults, threads, reference sets under $CDMPP_DATA
 # make results     regenerate docs/results.md from the data sets
 # make bench       speed and memory figures
 # make fuzz        every fuzz target for FUZZ_S seconds each (clang)
-# make deps        apt packages;  make install PREFIX=/usr/local DESTDIR=
-# make help        this text;     V=1 shows commands, MODE=san|tsan|fault|cov other builds
+# make deps        apt packages
+# make install     PREFIX=/usr/local DESTDIR=;  make uninstall
+# make help        this text;  V=1 shows commands, MODE=san|tsan|fault|cov other builds, WERROR= warns only
 .DEFAULT_GOAL := all
 V ?= 0
 Q := $(if $(filter 1,$(V)),,@)
