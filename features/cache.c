@@ -253,13 +253,13 @@ static int32_t make_rf_op(cd_sched *s, const cd_stage *st, const cd_sop *src, in
     return cd_sop_new(s, &op);
 }
 
-/* Relations that do not touch the factored axes go along. */
-static void copy_relations(cd_sched *s, const cd_stage *from, cd_stage *to) {
-    for (uint32_t i = 0; i < from->n_rel; i++) {
-        const cd_rel *r = &from->rel[i];
-        if (r->kind == CD_REL_SPLIT ? s->iv[r->parent].flag : r->kind == CD_REL_FUSE && s->iv[r->made].flag) continue;
-        *cd_rel_push(s, to) = *r;
+/* TVM hands other splits on to loops that the new stage does not have, and stumbles later. */
+static bool other_relations(const cd_sched *s, const cd_stage *st) {
+    for (uint32_t i = 0; i < st->n_rel; i++) {
+        const cd_rel *r = &st->rel[i];
+        if (r->kind == CD_REL_SPLIT ? !s->iv[r->parent].flag : r->kind != CD_REL_FUSE || !s->iv[r->made].flag) return true;
     }
+    return false;
 }
 
 /* What is left: the sum over the new axis. */
@@ -296,13 +296,13 @@ cdmpp_status cd_rfactor(cd_sched *s, uint32_t id, int32_t it, int32_t factor_axi
     if (s->iv[axis].type != CD_IV_REDUCE) return CD_FAIL(err, EINVALID, "iterator %d is not a reduction", it);
     if (at < 0 || at > (int32_t)src.n_axis) return CD_FAIL(err, EINVALID, "factor axis %d", factor_axis);
     mark_touched(s, st, axis);
+    if (other_relations(s, st)) return CD_FAIL(err, EINVALID, "rfactor of stage %u, whose other axes were split or fused", id);
     const cd_expr *pred = NULL;
     CD_TRY(touched_domain(s, st, &src, &pred, err));
     const int32_t rf = make_rf_op(s, st, &src, axis, (uint32_t)at, pred);
     if (s->oom) return CD_FAIL(err, ENOMEM, "rfactor");
     make_repl_op(s, self, axis, (uint32_t)at, s->op[rf].first_tensor);
-    cd_stage *made = insert_stage(s, rf, id);
-    copy_relations(s, &s->stage[stage], made);
+    insert_stage(s, rf, id);
     /* Ranges of this step are not those of the final schedule. */
     for (int32_t k = 0; k < s->n_iv; k++) {
         cd_iv *iv = &s->iv[k];

@@ -25,12 +25,21 @@ static const cd_expr *leaf_value(cd_sched *s, const cd_stage *st, const cd_iv *i
 
 static bool is_loop(const cd_iv *iv) { return iv->thread < 0 && !cd_is_int_v(iv->r_ext, 1); }
 
+/* TVM's demands on a loop that is bound to a thread axis. */
+static cdmpp_status check_thread(const cd_lowerer *l, const cd_iv *iv) {
+    if (!cd_is_int_v(iv->r_min, 0)) return CD_FAIL(l->err, EINVALID, "a thread axis that does not start at zero");
+    if (l->s->iv[iv->thread].tag == CD_TAG_VTHREAD && (!cd_is_int(iv->r_ext) || iv->r_ext->u.i < 1))
+        return CD_FAIL(l->err, EINVALID, "virtual threads without a constant number");
+    return CDMPP_OK;
+}
+
 cdmpp_status cd_lower_main_values(cd_lowerer *l, cd_stage *st) {
     cd_sched *s = l->s;
     for (uint32_t i = 0; i < st->all.n; i++) s->iv[st->all.p[i]].val = NULL;
     for (uint32_t i = 0; i < st->leaf.n; i++) {
         cd_iv *iv = &s->iv[st->leaf.p[i]];
         if (!iv->r_ext) return CD_FAIL(l->err, EINVALID, "loop without a range");
+        if (iv->thread >= 0) CD_TRY(check_thread(l, iv));
         if (is_loop(iv) && !cd_is_int_v(iv->r_min, 0)) return CD_FAIL(l->err, EUNSUPPORTED, "loop that does not start at zero");
         iv->val = leaf_value(s, st, iv);
     }
@@ -38,13 +47,25 @@ cdmpp_status cd_lower_main_values(cd_lowerer *l, cd_stage *st) {
     return CDMPP_OK;
 }
 
-/* Substitution: iterator variables -> their values, thread-bound leaves -> threads. */
+/* The length of a reduction may depend on an axis of its own stage. */
+static void loop_extents(cd_sched *s, const cd_stage *st, cd_subst *sub) {
+    for (uint32_t i = 0; i < st->leaf.n; i++) {
+        cd_iv *iv = &s->iv[st->leaf.p[i]];
+        iv->loop_ext = cd_is_int(iv->r_ext) ? iv->r_ext : cd_subst_apply(sub, iv->r_ext);
+    }
+}
+
 void cd_lower_start_subst(cd_sched *s, const cd_stage *st, cd_subst *sub) {
     cd_subst_begin(sub);
     for (uint32_t i = 0; i < st->all.n; i++)
         if (s->iv[st->all.p[i]].val) cd_subst_set(sub, s->iv[st->all.p[i]].var, s->iv[st->all.p[i]].val);
     for (uint32_t i = 0; i < st->leaf.n; i++)
         if (s->iv[st->leaf.p[i]].val) cd_subst_set(sub, s->iv[st->leaf.p[i]].var, s->iv[st->leaf.p[i]].val);
+}
+
+void cd_lower_main_subst(cd_sched *s, const cd_stage *st, cd_subst *sub) {
+    cd_lower_start_subst(s, st, sub);
+    loop_extents(s, st, sub);
 }
 
 static const cd_expr *likely(cd_sched *s, const cd_expr *p) {
@@ -79,7 +100,7 @@ void cd_lower_loop(cd_lowerer *l, const cd_iv *iv, const cd_expr *var) {
         n->var = s->iv[iv->thread].var;
         n->tag = s->iv[iv->thread].tag;
         n->loop = CD_LOOP_THREAD;
-        n->extent_e = iv->r_ext;
+        n->extent_e = iv->loop_ext;
         return;
     }
     emit_pragmas(l, iv);
@@ -87,7 +108,7 @@ void cd_lower_loop(cd_lowerer *l, const cd_iv *iv, const cd_expr *var) {
     cd_node *n = cd_ast_open(l->t, CD_NODE_FOR);
     n->var = var;
     n->loop = iv->loop;
-    n->extent_e = iv->r_ext;
+    n->extent_e = iv->loop_ext;
 }
 
 void cd_lower_if(cd_lowerer *l, const cd_expr *cond) { cd_ast_open(l->t, CD_NODE_IF)->e = cond; }
@@ -192,7 +213,7 @@ static cdmpp_status emit_plain(cd_lowerer *l, int32_t stage) {
     for (uint32_t k = 0; k < op.n_out; k++) w.value[k] = op.body[k];
     cd_bound_check(s, st, false, &w.preds);
     wrap_likely(s, &w.preds);
-    cd_lower_start_subst(s, st, &s->subst);
+    cd_lower_main_subst(s, st, &s->subst);
     cd_lower_finish_stores(&s->subst, &op, &w);
     CD_TRY(emit_leaves(l, stage, 0, st->leaf.n));
     for (uint32_t i = 0; i < w.preds.n; i++) cd_lower_if(l, w.preds.p[i]);
@@ -278,7 +299,7 @@ static cdmpp_status prepare_update(cd_lowerer *l, cd_stage *st, const cd_sop *op
     cd_lower_combine(l, op, lhs, op->body, w->value);
     cd_bound_check(s, st, false, &w->preds);
     wrap_likely(s, &w->preds);
-    cd_lower_start_subst(s, st, &s->subst);
+    cd_lower_main_subst(s, st, &s->subst);
     cd_lower_finish_stores(&s->subst, op, w);
     *cond = op->cond ? cd_subst_apply(&s->subst, op->cond) : NULL;
     return CDMPP_OK;

@@ -23,6 +23,8 @@ void *cd_lower_get(cd_lowerer *l, size_t n, size_t size);
 cdmpp_status cd_lower_main_values(cd_lowerer *l, cd_stage *st);
 /* Substitution: iterator variables -> their values, thread-bound leaves -> threads. */
 void cd_lower_start_subst(cd_sched *s, const cd_stage *st, cd_subst *sub);
+/* The same for the main nest, whose loop lengths go through it too. */
+void cd_lower_main_subst(cd_sched *s, const cd_stage *st, cd_subst *sub);
 void cd_lower_subst_all(cd_subst *sub, const cd_expr **e, uint32_t n);
 
 bool cd_lower_new_stores(cd_lowerer *l, const cd_sop *op, cd_stores *w);

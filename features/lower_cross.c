@@ -60,7 +60,7 @@ static cdmpp_status prepare_cross(cd_lowerer *l, cd_stage *st, cross *c) {
     if (s->oom) return CD_FAIL(l->err, ENOMEM, "lower");
     cd_lower_combine(l, &c->op, lhs, c->op.body, partial);
     cd_bound_check(s, st, false, &c->w.preds);
-    cd_lower_start_subst(s, st, &s->subst);
+    cd_lower_main_subst(s, st, &s->subst);
     cd_lower_subst_all(&s->subst, partial, c->op.n_out);
     for (uint32_t k = 0; k < c->op.n_out; k++) c->w.value[k] = fin[k];
     cd_lower_finish_stores(&s->subst, &c->op, &c->w);

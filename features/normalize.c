@@ -93,9 +93,21 @@ static void legalize_attach(cd_sched *s, cd_stage *st) {
     const cd_stage *t = &s->stage[st->at_stage];
     while (cd_ivec_find(&t->leaf, st->at_iv) < 0) {
         const int32_t next = successor(t, st->at_iv);
-        if (next == st->at_iv) return; /* not found: bound inference will say so */
+        if (next == st->at_iv) return; /* not found: check_attach says so */
         st->at_iv = next;
     }
+}
+
+/* Every stage hangs, through others, at loops that are there. */
+static cdmpp_status check_attach(const cd_sched *s, const cd_stage *st, cdmpp_err *err) {
+    const char *name = s->op[st->op].name;
+    for (int32_t n = 0; st->attach == CD_AT_SCOPE; n++) {
+        const cd_stage *t = &s->stage[st->at_stage];
+        if (n > s->n_stage) return CD_FAIL(err, EINVALID, "%s is attached to itself through others", name);
+        if (cd_ivec_find(&t->leaf, st->at_iv) < 0) return CD_FAIL(err, EINVALID, "the loop that %s is attached to is gone", name);
+        st = t;
+    }
+    return CDMPP_OK;
 }
 
 cdmpp_status cd_sched_normalize(cd_sched *s, cdmpp_err *err) {
@@ -108,5 +120,6 @@ cdmpp_status cd_sched_normalize(cd_sched *s, cdmpp_err *err) {
         if (s->oom) break;
     }
     for (uint32_t id = 0; id < s->order.n; id++) legalize_attach(s, cd_stage_at(s, id));
+    for (uint32_t id = 0; id < s->order.n; id++) CD_TRY(check_attach(s, cd_stage_at(s, id), err));
     return s->oom || s->pool.oom || s->subst.oom || s->subst2.oom ? CD_FAIL(err, ENOMEM, "normalise") : CDMPP_OK;
 }

@@ -48,6 +48,7 @@ typedef struct cd_iv {
     const cd_expr *var;
     const cd_expr *min, *extent;     /* declared domain; NULL for derived iterators */
     const cd_expr *r_min, *r_ext;    /* inferred range                              */
+    const cd_expr *loop_ext;         /* leaves, while lowered: r_ext in terms of loops */
     const cd_expr *val;              /* value in the nest being made                */
     const cd_expr *set_lo, *set_hi;  /* scratch of PassUpDomain                     */
     cd_pragma *pragma;
