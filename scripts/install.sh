@@ -49,4 +49,5 @@ Libs: -L\${libdir} -lcdmpp
 Libs.private: -lxgboost -lpthread -lm
 Cflags: -I\${includedir}
 EOF
+if [ -z "${DESTDIR:-}" ] && [ "$(id -u)" = 0 ] && command -v ldconfig >/dev/null; then ldconfig; fi
 echo "install: $to"
