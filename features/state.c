@@ -86,8 +86,14 @@ static int32_t iv_push(cd_sched *s, const cd_iv *proto) {
     return s->n_iv++;
 }
 
+/* A derived iterator counts in the type of what it derives from, the wider of two. */
+static cd_dtype derived_type(const cd_sched *s, int32_t from, int32_t from2) {
+    const cd_dtype a = from < 0 ? CD_I32 : s->iv[from].var->type, b = from2 < 0 ? a : s->iv[from2].var->type;
+    return cd_dtype_bits(b) > cd_dtype_bits(a) ? b : a;
+}
+
 int32_t cd_iv_new(cd_sched *s, uint8_t type, cd_iv_name name, int32_t from, int32_t from2) {
-    const cd_iv iv = {.var = cd_new_fresh_var(&s->pool, CD_I32), .type = type,
+    const cd_iv iv = {.var = cd_new_fresh_var(&s->pool, derived_type(s, from, from2)), .type = type,
                       .name_kind = (uint8_t)name, .from = from, .from2 = from2, .thread = -1};
     return iv_push(s, &iv);
 }
