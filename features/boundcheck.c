@@ -31,6 +31,7 @@ static void emit(checker *c, const cd_expr *p) {
 }
 
 static bool provably_equal(cd_sched *s, cd_ana *a, const cd_expr *x, const cd_expr *y) {
+    if (cd_is_int(x) && cd_is_int(y)) return x->u.i == y->u.i;
     return x == y || cd_ana_prove(a, BIN(EQ, x, y));
 }
 
@@ -67,7 +68,8 @@ static void check_below(checker *c, const cd_expr *v, const cd_expr *limit) {
 static void check_root(checker *c, const cd_iv *iv) {
     cd_sched *s = c->s;
     cd_ana *fresh = cd_simp_fresh(s->simp);
-    if (provably_equal(s, fresh, iv->min, iv->r_min) && provably_equal(s, fresh, iv->extent, iv->r_ext)) return;
+    /* Extents first: they are literals, and differ where anything does. */
+    if (provably_equal(s, fresh, iv->extent, iv->r_ext) && provably_equal(s, fresh, iv->min, iv->r_min)) return;
     const cd_expr *v = BIN(SUB, iv->val, iv->min);
     c->env.depth = 0;
     const cd_set x = cd_set_eval(&c->env, v);

@@ -46,6 +46,10 @@ static cd_bound meet(cd_bound a, cd_bound b) { return (cd_bound){greater(a.lo, b
 
 /* Extremes over the four corners, for an op monotonic in each operand. */
 static cd_bound corners(cd_bound a, cd_bound b, int64_t (*op)(int64_t, int64_t)) {
+    if (b.lo == b.hi) { /* a literal, mostly: two corners */
+        const int64_t x = op(a.lo, b.lo), y = op(a.hi, b.lo);
+        return (cd_bound){lesser(x, y), greater(x, y)};
+    }
     const int64_t p = op(a.lo, b.lo), q = op(a.hi, b.hi), r = op(a.lo, b.hi), s = op(a.hi, b.lo);
     return (cd_bound){lesser(lesser(p, q), lesser(r, s)), greater(greater(p, q), greater(r, s))};
 }
