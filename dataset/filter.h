@@ -6,7 +6,7 @@
 #include "dataset/dataset.h"
 
 #define CD_FILTER_MAP(X)                                                 \
-    X(ERROR, "not measured, or rejected by its target")                                  \
+    X(ERROR, "not measured, or rejected by its target")                  \
     X(LATENCY, "latency is not a finite number above 0, or is 1e9 s or more") \
     X(NO_ROWS, "no feature rows (the program was rejected)")             \
     X(NOISY, "std/mean of the repeats above the limit")                  \
