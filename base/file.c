@@ -114,7 +114,6 @@ cdmpp_status cd_lines_next(cd_lines *l, char **line, size_t *len, cdmpp_err *err
 }
 
 long cd_lines_number(const cd_lines *l) { return l->number; }
-const char *cd_lines_path(const cd_lines *l) { return cd_source_path(l->src); }
 
 void cd_lines_progress(const cd_lines *l, uint64_t *done, uint64_t *total) {
     cd_source_progress(l->src, done, total);

@@ -33,7 +33,6 @@ cdmpp_status cd_lines_next(cd_lines *l, CD_KEEP char **line, size_t *len, cdmpp_
 long cd_lines_number(const cd_lines *l);
 /* Bytes of the file itself that are used up, and its size (0: unknown). */
 void cd_lines_progress(const cd_lines *l, uint64_t *done, uint64_t *total);
-const char *cd_lines_path(const cd_lines *l);
 void cd_lines_close(CD_TAKE cd_lines *l); /* NULL is fine */
 
 /* The whole file, unpacked and NUL-terminated; free it with cd_free. Errors carry

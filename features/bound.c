@@ -199,7 +199,7 @@ static cdmpp_status from_readers(inferrer *f) {
     bool read = false;
     for (uint32_t id = 0; id < s->order.n; id++) {
         const cd_stage *reader = cd_stage_at(s, id);
-        if (reader->attach == CD_AT_INLINED || !cd_sop_reads(s, cd_stage_op(s, reader), f->op->first_tensor, f->op->n_out)) continue;
+        if (reader->attach == CD_AT_INLINED || !cd_sop_reads(cd_stage_op(s, reader), f->op->first_tensor, f->op->n_out)) continue;
         CD_TRY(one_reader(f, reader));
         read = true;
     }

@@ -107,7 +107,7 @@ cdmpp_status cd_cache_read(cd_sched *s, uint32_t id, const char *scope, const cd
         if (t->list[k] < 0 || (uint32_t)t->list[k] >= s->order.n)
             return CD_FAIL(err, EINVALID, "reader stage %d, the program has %u", t->list[k], s->order.n);
         cd_sop *reader = cd_stage_op(s, cd_stage_at(s, (uint32_t)t->list[k]));
-        if (!cd_sop_reads(s, reader, r.from, 1))
+        if (!cd_sop_reads(reader, r.from, 1))
             return CD_FAIL(err, EINVALID, "stage %d does not read stage %u", t->list[k], id);
         redirect_reader(s, reader, &r);
     }
@@ -200,7 +200,7 @@ static cdmpp_status touched_domain(cd_sched *s, cd_stage *st, const cd_sop *op, 
             return CD_FAIL(err, EUNSUPPORTED, "rfactor of a loop without constant extent");
         iv->val = cd_is_int_v(iv->r_ext, 1) ? iv->r_min : iv->var;
     }
-    cd_pass_up_index(s, st, true);
+    cd_pass_up_index(s, st);
     cd_preds preds = {0};
     cd_bound_check(s, st, true, &preds);
     const cd_expr *p = cd_new_int(&s->pool, CD_BOOL, 1);

@@ -141,7 +141,6 @@ const cd_expr *cd_new_like(cd_pool *p, const cd_expr *e, const cd_expr *const *a
 const cd_expr *cd_mk_bin(cd_pool *p, cd_op op, const cd_expr *a, const cd_expr *b);
 /* Only the literal cases of cd_mk_bin on operands of equal type; NULL when nothing folds. */
 const cd_expr *cd_fold_bin(cd_pool *p, cd_op op, const cd_expr *a, const cd_expr *b);
-const cd_expr *cd_mk_not(cd_pool *p, const cd_expr *a);
 const cd_expr *cd_mk_cast(cd_pool *p, cd_dtype t, const cd_expr *a);
 static inline const cd_expr *cd_mk_int(cd_pool *p, int64_t v) { return cd_new_int(p, CD_I32, v); }
 

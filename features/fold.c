@@ -109,10 +109,6 @@ const cd_expr *cd_mk_bin(cd_pool *p, cd_op op, const cd_expr *a, const cd_expr *
     return r ? r : cd_new_bin(p, op, a, b);
 }
 
-const cd_expr *cd_mk_not(cd_pool *p, const cd_expr *a) {
-    return a->op == CD_INT ? cd_new_int(p, CD_BOOL, !a->u.i) : cd_new_not(p, a);
-}
-
 const cd_expr *cd_mk_cast(cd_pool *p, cd_dtype t, const cd_expr *a) {
     if (a->type == t) return a;
     if (a->op == CD_INT && !cd_dtype_is_float(t)) return cd_new_int(p, t, t == CD_BOOL ? a->u.i != 0 : a->u.i);

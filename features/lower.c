@@ -43,7 +43,7 @@ cdmpp_status cd_lower_main_values(cd_lowerer *l, cd_stage *st) {
         if (is_loop(iv) && !cd_is_int_v(iv->r_min, 0)) return CD_FAIL(l->err, EUNSUPPORTED, "loop that does not start at zero");
         iv->val = leaf_value(s, st, iv);
     }
-    cd_pass_up_index(s, st, false);
+    cd_pass_up_index(s, st);
     return CDMPP_OK;
 }
 
@@ -262,7 +262,7 @@ static void init_values(cd_lowerer *l, cd_stage *st, init_nest *in) {
             in->var[i] = s->iv[k].val = s->iv[twin].var;
         }
     }
-    cd_pass_up_index(s, st, false);
+    cd_pass_up_index(s, st);
 }
 
 static cdmpp_status prepare_init(cd_lowerer *l, cd_stage *st, const cd_sop *op, init_nest *in) {

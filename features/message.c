@@ -126,8 +126,8 @@ static void up_fuse(cd_sched *s, const cd_rel *r) {
     i->val = cd_mk_cast(&s->pool, i->var->type, plus_min(s, BIN(FMOD, v, i->r_ext), i->r_min));
 }
 
-void cd_pass_up_index(cd_sched *s, cd_stage *st, bool allow_missing) {
-    (void)allow_missing; /* a missing value is simply not passed on */
+/* A missing value is simply not passed on. */
+void cd_pass_up_index(cd_sched *s, cd_stage *st) {
     for (uint32_t k = st->n_rel; k-- > 0;) {
         const cd_rel *r = &st->rel[k];
         if (r->kind == CD_REL_SPLIT) {

@@ -47,7 +47,7 @@ static void inline_stages(cd_sched *s) {
         inliner in = {s, op, inlined_body(s, op)};
         for (uint32_t j = id + 1; j < s->order.n; j++) {
             cd_sop *reader = cd_stage_op(s, cd_stage_at(s, j));
-            if (cd_stage_at(s, j)->attach != CD_AT_INLINED && cd_sop_reads(s, reader, op->first_tensor, 1))
+            if (cd_stage_at(s, j)->attach != CD_AT_INLINED && cd_sop_reads(reader, op->first_tensor, 1))
                 inline_into(s, &in, reader);
         }
     }

@@ -147,7 +147,7 @@ cd_rel *cd_rel_push(cd_sched *s, cd_stage *st);
 static inline cd_stage *cd_stage_at(cd_sched *s, uint32_t id) { return &s->stage[s->order.p[id]]; }
 static inline cd_sop *cd_stage_op(cd_sched *s, const cd_stage *st) { return &s->op[st->op]; }
 /* Reads of tensors [first, first+n) anywhere in the operator? */
-bool cd_sop_reads(const cd_sched *s, const cd_sop *op, uint32_t first, uint32_t n);
+bool cd_sop_reads(const cd_sop *op, uint32_t first, uint32_t n);
 const char *cd_sched_name(const void *sched, cd_op kind, uint32_t number); /* cd_names callback, text in a ring */
 
 cdmpp_status cd_cache_read(cd_sched *s, uint32_t id, const char *scope, const cd_step *t, cdmpp_err *err);
@@ -157,7 +157,7 @@ cdmpp_status cd_rfactor(cd_sched *s, uint32_t id, int32_t it, int32_t factor_axi
 /* Spec 5.4 (b): ranges of all iterators from those of the roots. */
 cdmpp_status cd_pass_down_domain(cd_sched *s, cd_stage *st, cd_ana *a, bool allow_missing, cdmpp_err *err);
 /* Spec 5.5: iv.val of ancestors from iv.val of the leaves. */
-void cd_pass_up_index(cd_sched *s, cd_stage *st, bool allow_missing);
+void cd_pass_up_index(cd_sched *s, cd_stage *st);
 /* Spec 5.4: set_lo/set_hi of ancestors from those of the leaves. */
 void cd_pass_up_domain(cd_sched *s, cd_stage *st);
 /* Spec 5.6 over iv.val; iterators with iv.dead are skipped. Predicates go to `out`. */

@@ -113,9 +113,6 @@ bool cd_simp_is_pure(const cd_expr *e, bool loads_too) {
 
 /* ---- doors ---- */
 
-const cd_expr *cd_ana_rewrite(cd_ana *a, const cd_expr *e) { return cd_simp_rewrite(a, e); }
-const cd_expr *cd_ana_canonical(cd_ana *a, const cd_expr *e) { return cd_canonical_visit(&a->cn, e); }
-
 const cd_expr *cd_ana_simplify(cd_ana *a, const cd_expr *e) {
     if (e->op == CD_INT) return e;
     e = cd_simp_rewrite(a, e);

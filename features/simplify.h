@@ -52,8 +52,6 @@ typedef bool (*cd_ana_ask)(void *ctx, const cd_expr *var, const cd_expr **min, c
 void cd_ana_set_source(cd_ana *a, cd_ana_ask ask, void *ctx);
 
 const cd_expr *cd_ana_simplify(cd_ana *a, const cd_expr *e);
-const cd_expr *cd_ana_rewrite(cd_ana *a, const cd_expr *e);
-const cd_expr *cd_ana_canonical(cd_ana *a, const cd_expr *e);
 cd_bound cd_ana_bound(cd_ana *a, const cd_expr *e);
 /* Non-zero literal, or simplifies to one. */
 bool cd_ana_prove(cd_ana *a, const cd_expr *cond);

@@ -211,8 +211,7 @@ static bool expr_reads(const cd_expr *e, tensor_range *r) {
     return (e->flags & CD_EXPR_HAS_LOAD) && !cd_expr_visit(e, not_in_range, r);
 }
 
-bool cd_sop_reads(const cd_sched *s, const cd_sop *op, uint32_t first, uint32_t n) {
-    (void)s;
+bool cd_sop_reads(const cd_sop *op, uint32_t first, uint32_t n) {
     tensor_range r = {first, n};
     if (op->is_placeholder) return false;
     for (uint32_t k = 0; k < op->n_out; k++)
