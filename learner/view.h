@@ -1,0 +1,37 @@
+/* view -- programs as a model sees them: borrowed ragged arrays, one index base.
+ *
+ *   program i --+-- rows   row_ptr[i] .. row_ptr[i+1]        of row
+ *               +-- leaves leaf_ptr[i] .. leaf_ptr[i+1]      of leaf_x, leaf_pos, leaf_node
+ *               |     leaf l: leaf_x[l] points at its 164 columns
+ *               |             loops path_ptr[l] .. path_ptr[l+1], outermost first
+ *               +-- tree   tree_ptr[i] .. tree_ptr[i+1]      pre-order numbers, -1 closes a node
+ *               +-- device[i], flop[i]
+ *
+ *   (1) offsets are absolute: the view of programs p .. q of a data set is the same
+ *       arrays with row_ptr + p, leaf_ptr + p, tree_ptr + p, device + p, flop + p;
+ *   (2) a program has at least one row; one without leaves (rows alone were given)
+ *       has leaf_ptr[i] == leaf_ptr[i+1], and only the models that need rows score it;
+ *   (3) leaf columns are those of a row (features/leaf_cols.def), not yet scaled.
+ * Nothing here is owned; any thread may read. */
+#ifndef CD_VIEW_H
+#define CD_VIEW_H
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct cd_view {
+    size_t n;
+    const float *row;            /* (n_row, 164) */
+    const int64_t *row_ptr;      /* (n+1) */
+    const int64_t *leaf_ptr;     /* (n+1); NULL: no program has leaves */
+    const float *const *leaf_x;  /* (n_leaf) */
+    const int32_t *leaf_pos;     /* (n_leaf) index of the leaf in the program's tree list */
+    const int32_t *leaf_node;    /* (n_leaf) its node number in pre-order */
+    const int64_t *path_ptr;     /* (n_leaf+1) */
+    const int64_t *path_extent;  /* trip counts */
+    const uint8_t *path_kind;    /* cd_loop_kind: 0 serial 1 parallel 2 vectorized 3 unrolled 4 thread axis */
+    const int64_t *tree_ptr;     /* (n+1) */
+    const int32_t *tree;
+    const uint32_t *device;      /* (n) number of the device in the model */
+    const double *flop;          /* (n) operations of the task, -1 unknown; NULL: all unknown */
+} cd_view;
+#endif
