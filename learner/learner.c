@@ -12,7 +12,8 @@ typedef struct {
     cd_threads *pool;
     cd_boost_tick *tick;
     void *ctx;
-    cd_dataset *d;
+    const cd_dataset *d;
+    cd_dataset *own;             /* d, when loaded here */
     cd_split *split;
     uint8_t *keep;
     uint32_t *device;            /* (d->n) number of the program's device in the model */
@@ -40,7 +41,10 @@ static cdmpp_status only_devices(trainer *t, cdmpp_err *err) {
 
 static cdmpp_status load(trainer *t, cdmpp_err *err) {
     const cd_config *c = t->c;
-    CD_TRY(cd_dataset_load(c->data_files.v, c->data_files.n, &t->d, err));
+    if (!t->d) {
+        CD_TRY(cd_dataset_load(c->data_files.v, c->data_files.n, &t->own, err));
+        t->d = t->own;
+    }
     t->keep = cd_calloc(t->d->n + 1, 1);
     t->device = cd_calloc(t->d->n + 1, sizeof *t->device);
     if (!t->keep || !t->device) return CD_FAIL(err, ENOMEM, "%zu programs", t->d->n);
@@ -240,7 +244,8 @@ static cdmpp_status evaluate(trainer *t, cd_part part, cdmpp_err *err) {
     return st;
 }
 
-static cdmpp_status run(trainer *t, cdmpp_err *err) {
+/* Everything up to a model; the test part is only listed. */
+static cdmpp_status fit(trainer *t, cdmpp_err *err) {
     cd_learned *out = t->out;
     CD_TRY(load(t, err));
     memcpy(out->n_program, t->split->n_program, sizeof out->n_program);
@@ -252,7 +257,12 @@ static cdmpp_status run(trainer *t, cdmpp_err *err) {
     if (!out->model) return CD_FAIL(err, ENOMEM, "model");
     CD_TRY(number_devices(t, out->model, err));
     log_range(t, out->model);
-    CD_TRY(boost(t, out->model, err));
+    return boost(t, out->model, err);
+}
+
+static cdmpp_status run(trainer *t, cdmpp_err *err) {
+    cd_learned *out = t->out;
+    CD_TRY(fit(t, err));
     for (int p = 0; p < CD_N_PART; p++) CD_TRY(evaluate(t, (cd_part)p, err));
     cd_buf provenance = {0};
     cd_provenance(&provenance, t->c, t->d, t->split, out);
@@ -263,20 +273,36 @@ static cdmpp_status run(trainer *t, cdmpp_err *err) {
     return st;
 }
 
-cdmpp_status cd_learner_train(const cd_config *c, cd_threads *pool, cd_boost_tick *tick, void *ctx, cd_learned *out,
-                              cdmpp_err *err) {
-    trainer t = {.c = c, .pool = pool, .tick = tick, .ctx = ctx, .out = out};
+static void trainer_free(trainer *t) {
+    cd_dataset_free(t->own);
+    cd_split_free(t->split);
+    cd_free(t->keep);
+    cd_free(t->device);
+    for (int p = 0; p < CD_N_PART; p++) {
+        cd_free(t->program[p]);
+        cd_free(t->log_s[p]);
+    }
+}
+
+cdmpp_status cd_learner_train(const cd_config *c, const cd_dataset *d, cd_threads *pool, cd_boost_tick *tick, void *ctx,
+                              cd_learned *out, cdmpp_err *err) {
+    trainer t = {.c = c, .pool = pool, .tick = tick, .ctx = ctx, .d = d, .out = out};
     *out = (cd_learned){0};
     const cdmpp_status st = run(&t, err);
-    cd_dataset_free(t.d);
-    cd_split_free(t.split);
-    cd_free(t.keep);
-    cd_free(t.device);
-    for (int p = 0; p < CD_N_PART; p++) {
-        cd_free(t.program[p]);
-        cd_free(t.log_s[p]);
-    }
+    trainer_free(&t);
     if (st) cd_learned_free(out);
+    return st;
+}
+
+cdmpp_status cd_learner_try(const cd_config *c, const cd_dataset *d, cd_threads *pool, cd_boost_tick *tick, void *ctx,
+                            cd_metrics *valid, cdmpp_err *err) {
+    cd_learned l = {0};
+    trainer t = {.c = c, .pool = pool, .tick = tick, .ctx = ctx, .d = d, .out = &l};
+    cdmpp_status st = fit(&t, err);
+    if (!st) st = evaluate(&t, CD_PART_VALID, err);
+    if (!st) *valid = l.metrics[CD_PART_VALID];
+    trainer_free(&t);
+    cd_learned_free(&l);
     return st;
 }
 

@@ -130,7 +130,7 @@ static cdmpp_status train(const cd_config *c, options *o, cdmpp_err *err) {
     cd_threads *pool = NULL;
     cd_learned l = {0};
     cdmpp_status st = cd_threads_new(o->jobs, &pool, err);
-    if (!st) st = cd_learner_train(c, pool, tick, o, &l, err);
+    if (!st) st = cd_learner_train(c, NULL, pool, tick, o, &l, err);
     if (o->tty && !o->quiet) fprintf(stderr, "\r\033[K");
     if (!st) st = reload(&l, err);
     if (!st) st = cd_file_write(path, l.file.p, l.file.n, err);

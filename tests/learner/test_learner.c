@@ -87,7 +87,7 @@ static void learn(cd_learned *l, int jobs, const char *set) {
     if (set) assert_ok(cd_config_set(&c, set, &err));
     assert_ok(cd_config_check(&c, yaml, &err));
     assert_ok(cd_threads_new(jobs, &pool, &err));
-    assert_ok(cd_learner_train(&c, pool, NULL, NULL, l, &err));
+    assert_ok(cd_learner_train(&c, NULL, pool, NULL, NULL, l, &err));
     cd_threads_free(pool);
     cd_config_free(&c);
 }
@@ -174,6 +174,44 @@ static void file_predicts_the_same(void **s) {
     cd_learned_free(&l);
 }
 
+static void scramble_test_part(const cd_config *c, cd_dataset *d) {
+    cdmpp_err err = {0};
+    cd_filter_count count;
+    cd_split *split;
+    uint8_t *keep = calloc(d->n, 1);
+    const cd_split_spec spec = {(cd_split_kind)c->split_kind, (uint64_t)c->split_seed, c->split_valid, c->split_test, {0}, {0}};
+    assert_ok(cd_filter(d, &(cd_filter_spec){0, 0}, keep, &count, &err));
+    assert_ok(cd_split_make(d, keep, &spec, &split, &err));
+    for (size_t i = 0; i < d->n; i++)
+        if (split->part[i] == CD_PART_TEST) d->latency_s[i] = 1e-9 * (double)(i + 1);
+    cd_split_free(split);
+    free(keep);
+}
+
+/* A trial on data loaded before gives the training's figures, whatever
+ * the latencies of the test part are. */
+static void trial_equals_training(void **s) {
+    (void)s;
+    cdmpp_err err = {0};
+    cd_learned l;
+    cd_config c;
+    cd_dataset *d = NULL;
+    cd_metrics valid;
+    learn(&l, 1, "train.rounds=20");
+    assert_ok(cd_config_init(&c, &err));
+    assert_ok(cd_config_load(&c, yaml, &err));
+    assert_ok(cd_config_set(&c, "train.rounds=20", &err));
+    assert_ok(cd_dataset_load(c.data_files.v, c.data_files.n, &d, &err));
+    assert_ok(cd_learner_try(&c, d, NULL, NULL, NULL, &valid, &err));
+    assert_memory_equal(&valid, &l.metrics[CD_PART_VALID], sizeof valid);
+    scramble_test_part(&c, d);
+    assert_ok(cd_learner_try(&c, d, NULL, NULL, NULL, &valid, &err));
+    assert_memory_equal(&valid, &l.metrics[CD_PART_VALID], sizeof valid);
+    cd_dataset_free(d);
+    cd_config_free(&c);
+    cd_learned_free(&l);
+}
+
 static void damage_is_found(void **s) {
     (void)s;
     cdmpp_err err = {0};
@@ -203,7 +241,7 @@ static void errors_are_told(void **s) {
     assert_string_equal(err.key, "data.files");
     assert_ok(cd_config_load(&c, yaml, &err));
     assert_ok(cd_config_set(&c, "data.devices=none", &err));
-    assert_status(cd_learner_train(&c, NULL, NULL, NULL, &l, &err), CDMPP_ESCHEMA);
+    assert_status(cd_learner_train(&c, NULL, NULL, NULL, NULL, &l, &err), CDMPP_ESCHEMA);
     assert_string_equal(err.key, "data.devices");
     cd_config_free(&c);
 }
@@ -211,6 +249,6 @@ static void errors_are_told(void **s) {
 int main(void) {
     const struct CMUnitTest t[] = {
         cmocka_unit_test(learns_new_tasks),       cmocka_unit_test(losses_learn),    cmocka_unit_test(same_bytes_for_any_threads),
-        cmocka_unit_test(file_predicts_the_same), cmocka_unit_test(damage_is_found), cmocka_unit_test(errors_are_told)};
+        cmocka_unit_test(file_predicts_the_same), cmocka_unit_test(trial_equals_training), cmocka_unit_test(damage_is_found), cmocka_unit_test(errors_are_told)};
     return cmocka_run_group_tests_name("learner", t, setup, teardown);
 }
