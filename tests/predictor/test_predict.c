@@ -47,7 +47,7 @@ static cdmpp_status learn(const char *h5, cdmpp_err *err) {
     if (!st) st = cd_config_set(&c, set, err);
     if (!st) st = cd_config_set(&c, "split.kind=record", err);
     if (!st) st = cd_config_set(&c, "train.rounds=120", err);
-    if (!st) st = cd_learner_train(&c, NULL, NULL, NULL, &l, err);
+    if (!st) st = cd_learner_train(&c, NULL, NULL, NULL, NULL, &l, err);
     if (!st) st = cd_file_write(model_path, l.file.p, l.file.n, err);
     cd_learned_free(&l);
     cd_config_free(&c);
