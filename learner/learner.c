@@ -182,8 +182,14 @@ static cdmpp_status mix(const trainer *t, cd_model *m, cdmpp_err *err) {
     return st;
 }
 
+static bool on_round(void *ctx, cd_form form, int round, double train, double valid) {
+    const trainer *t = ctx;
+    cd_trainkeep_loss(t->out->keep, form == CD_FORM_ROWS ? "rows" : "program", "round", round, train, valid);
+    return !t->tick || t->tick(t->ctx, form, round, train, valid);
+}
+
 typedef struct {
-    const trainer *t;
+    trainer *t;
     cd_model *m;
     cd_boost_set train, valid;
     int nthread;
@@ -191,10 +197,10 @@ typedef struct {
 
 static cdmpp_status boost_part(void *ctx, size_t beg, size_t end, int w, cdmpp_err *err) {
     const boosting *b = ctx;
-    const trainer *t = b->t;
+    trainer *t = b->t;
     (void)w;
     for (size_t k = beg; k < end; k++)
-        CD_TRY(cd_boost(t->d, t->device, &b->train, &b->valid, t->c, b->m->part[k].form, b->nthread, t->tick, t->ctx,
+        CD_TRY(cd_boost(t->d, t->device, &b->train, &b->valid, t->c, b->m->part[k].form, b->nthread, on_round, t,
                         &b->m->part[k], err));
     return CDMPP_OK;
 }
@@ -238,6 +244,9 @@ static cdmpp_status evaluate(trainer *t, cd_part part, cdmpp_err *err) {
     }
     if (!st) st = score(t, t->out->model, part, p, err);
     if (!st) st = cd_metrics_compute(y, p, group, w, n, &t->out->metrics[part], err);
+    if (!st)
+        st = cd_trainkeep_part(t->out->keep, part, t->d, t->program[part], n, &(cd_trainscore){.predicted_s = p},
+                               &t->out->metrics[part], err);
     cd_free(v);
     cd_free(weight);
     cd_free(group);
@@ -248,6 +257,8 @@ static cdmpp_status evaluate(trainer *t, cd_part part, cdmpp_err *err) {
 static cdmpp_status fit(trainer *t, cdmpp_err *err) {
     cd_learned *out = t->out;
     CD_TRY(load(t, err));
+    if (t->c->output_report[0]) CD_TRY(cd_trainkeep_new(&out->keep, err));
+    CD_TRY(cd_trainkeep_data(out->keep, t->c, t->d, t->split, &out->filter, err));
     memcpy(out->n_program, t->split->n_program, sizeof out->n_program);
     memcpy(out->n_task, t->split->n_task, sizeof out->n_task);
     memcpy(out->split_digest, t->split->digest, sizeof out->split_digest);
@@ -309,5 +320,6 @@ cdmpp_status cd_learner_try(const cd_config *c, const cd_dataset *d, cd_threads 
 void cd_learned_free(cd_learned *l) {
     cd_model_free(l->model);
     cd_buf_free(&l->file);
+    cd_trainkeep_free(l->keep);
     *l = (cd_learned){0};
 }

@@ -12,6 +12,7 @@
 #include "learner/boost.h"
 #include "learner/metric.h"
 #include "learner/model.h"
+#include "learner/trainkeep.h"
 
 typedef struct cd_learned {
     cd_model *model;             /* owned */
@@ -21,6 +22,7 @@ typedef struct cd_learned {
     cd_split_kind kind;
     char split_digest[65];
     cd_metrics metrics[CD_N_PART];
+    cd_trainkeep *keep;          /* owned; NULL unless output.report names a page */
 } cd_learned;
 
 /* `d`: what data.files hold, loaded by the caller; NULL: loaded here. `pool` NULL: one

@@ -1,0 +1,205 @@
+#include "learner/trainkeep.h"
+
+#include <ctype.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+
+/* One curve while it grows: three columns. */
+typedef struct {
+    char name[48];
+    double *step, *train, *valid;
+    size_t n, cap;
+} series;
+
+struct cd_trainkeep {
+    cd_arena arena;
+    cd_trainreport r; /* all but curves and title */
+    pthread_mutex_t lock; /* curves */
+    series *curve;
+    size_t n_curve;
+    char step_name[16];
+    bool oom;
+};
+
+cdmpp_status cd_trainkeep_new(cd_trainkeep **out, cdmpp_err *err) {
+    cd_trainkeep *k = cd_calloc(1, sizeof *k);
+    if (!k) return CD_FAIL(err, ENOMEM, "report");
+    pthread_mutex_init(&k->lock, NULL);
+    *out = k;
+    return CDMPP_OK;
+}
+
+void cd_trainkeep_free(cd_trainkeep *k) {
+    if (!k) return;
+    for (size_t i = 0; i < k->n_curve; i++) {
+        cd_free(k->curve[i].step);
+        cd_free(k->curve[i].train);
+        cd_free(k->curve[i].valid);
+    }
+    cd_free(k->curve);
+    cd_arena_free(&k->arena);
+    pthread_mutex_destroy(&k->lock);
+    cd_free(k);
+}
+
+/* ---- copies ---- */
+static void *copy(cd_trainkeep *k, const void *from, size_t n, size_t size) {
+    void *p = cd_arena_alloc(&k->arena, n + 1, size);
+    if (!p) k->oom = true;
+    else if (n) memcpy(p, from, n * size);
+    return p;
+}
+
+static const char *copy_text(cd_trainkeep *k, const char *s) { return copy(k, s, strlen(s) + 1, 1); }
+
+static char **copy_names(cd_trainkeep *k, char *const *name, size_t n) {
+    char **v = CD_NEWN(&k->arena, char *, n + 1);
+    if (!v) k->oom = true;
+    for (size_t i = 0; v && i < n; i++) v[i] = copy(k, name[i], strlen(name[i]) + 1, 1);
+    return v;
+}
+
+static cdmpp_status kept(const cd_trainkeep *k, cdmpp_err *err) {
+    return k->oom ? CD_FAIL(err, ENOMEM, "report") : CDMPP_OK;
+}
+
+static void copy_config(cd_trainkeep *k, const cd_config *c) {
+    cd_buf yaml = {0};
+    cd_config_print(&yaml, c);
+    if (yaml.oom) k->oom = true;
+    k->r.config = copy_text(k, yaml.p ? yaml.p : "");
+    cd_buf_free(&yaml);
+}
+
+/* "a|b|c": the i-th word. */
+static const char *word_of(cd_trainkeep *k, const char *words, int i) {
+    for (; i > 0 && *words; i--) words += strcspn(words, "|") + (strchr(words, '|') != NULL);
+    const size_t n = strcspn(words, "|");
+    char *s = cd_arena_zalloc(&k->arena, n + 1, 1);
+    if (!s) k->oom = true;
+    else memcpy(s, words, n);
+    return s;
+}
+
+cdmpp_status cd_trainkeep_data(cd_trainkeep *k, const cd_config *c, const cd_dataset *d, const cd_split *s,
+                               const cd_filter_count *f, cdmpp_err *err) {
+    if (!k) return CDMPP_OK;
+    cd_trainreport *r = &k->r;
+    r->n_task = d->n_task, r->n_device = d->n_device, r->n_network = d->n_network;
+    r->task_name = copy_names(k, d->task_name, d->n_task);
+    r->device_name = copy_names(k, d->device_name, d->n_device);
+    r->network_name = copy_names(k, d->network_name, d->n_network);
+    r->n_net_task = d->n_net_task;
+    r->net_network = copy(k, d->net_network, d->n_net_task, sizeof *d->net_network);
+    r->net_task = copy(k, d->net_task, d->n_net_task, sizeof *d->net_task);
+    r->kind = (cd_split_kind)c->split_kind;
+    r->seed = (uint64_t)c->split_seed;
+    r->split_digest = copy_text(k, s->digest);
+    r->content_digest = copy_text(k, d->content_digest);
+    memcpy(r->n_task_of, s->n_task, sizeof r->n_task_of);
+    r->filter = *f;
+    r->version = cdmpp_version();
+    r->loss_name = word_of(k, CD_LOSSES, c->train_loss);
+    copy_config(k, c);
+    return kept(k, err);
+}
+
+cdmpp_status cd_trainkeep_part(cd_trainkeep *k, cd_part p, const cd_dataset *d, const size_t *program, size_t n,
+                               const cd_trainscore *s, const cd_metrics *m, cdmpp_err *err) {
+    if (!k) return CDMPP_OK;
+    double *y = cd_arena_alloc(&k->arena, n + 1, sizeof *y);
+    uint32_t *task = cd_arena_alloc(&k->arena, n + 1, sizeof *task), *device = cd_arena_alloc(&k->arena, n + 1, sizeof *device);
+    if (!y || !task || !device) return CD_FAIL(err, ENOMEM, "report of %zu programs", n);
+    for (size_t i = 0; i < n; i++) {
+        y[i] = d->latency_s[program[i]];
+        task[i] = d->task[program[i]];
+        device[i] = d->device[program[i]];
+    }
+    cd_trainreport_part *to = &k->r.part[p];
+    *to = (cd_trainreport_part){.n = n, .measured_s = y, .task = task, .device = device, .metrics = *m};
+    to->predicted_s = copy(k, s->predicted_s, n, sizeof *y);
+    if (s->low_s && s->high_s) {
+        to->low_s = copy(k, s->low_s, n, sizeof *y);
+        to->high_s = copy(k, s->high_s, n, sizeof *y);
+    }
+    if (s->rel_std) to->rel_std = copy(k, s->rel_std, n, sizeof *y);
+    if (s->out_of_range) to->out_of_range = copy(k, s->out_of_range, n, 1);
+    return kept(k, err);
+}
+
+/* ---- curves ---- */
+static series *find(cd_trainkeep *k, const char *name) {
+    for (size_t i = 0; i < k->n_curve; i++)
+        if (!strcmp(k->curve[i].name, name)) return &k->curve[i];
+    series *v = cd_realloc(k->curve, k->n_curve * sizeof *v, (k->n_curve + 1) * sizeof *v);
+    if (!v) return NULL;
+    k->curve = v;
+    v += k->n_curve++;
+    memset(v, 0, sizeof *v);
+    strncpy(v->name, name, sizeof v->name - 1);
+    return v;
+}
+
+static bool wider(double **column, size_t n, size_t cap) {
+    double *p = cd_realloc(*column, n * sizeof *p, cap * sizeof *p);
+    if (p) *column = p;
+    return p != NULL;
+}
+
+static bool add(series *v, double step, double train, double valid) {
+    if (v->n == v->cap) {
+        const size_t cap = v->cap ? 2 * v->cap : 64;
+        if (!wider(&v->step, v->n, cap) || !wider(&v->train, v->n, cap) || !wider(&v->valid, v->n, cap)) return false;
+        v->cap = cap;
+    }
+    v->step[v->n] = step;
+    v->train[v->n] = train;
+    v->valid[v->n++] = valid;
+    return true;
+}
+
+void cd_trainkeep_loss(cd_trainkeep *k, const char *name, const char *step_name, double step, double train, double valid) {
+    if (!k) return;
+    pthread_mutex_lock(&k->lock);
+    series *v = find(k, name);
+    if (!v || !add(v, step, train, valid)) k->oom = true;
+    strncpy(k->step_name, step_name, sizeof k->step_name - 1);
+    pthread_mutex_unlock(&k->lock);
+}
+
+/* "member 2" before "member 10". */
+static int by_name(const void *pa, const void *pb) {
+    const char *a = ((const cd_trainreport_curve *)pa)->name, *b = ((const cd_trainreport_curve *)pb)->name;
+    while (*a && *b) {
+        if (isdigit((unsigned char)*a) && isdigit((unsigned char)*b)) {
+            char *ea, *eb;
+            const unsigned long x = strtoul(a, &ea, 10), y = strtoul(b, &eb, 10);
+            if (x != y) return x < y ? -1 : 1;
+            a = ea, b = eb;
+        } else if (*a != *b) {
+            return (unsigned char)*a < (unsigned char)*b ? -1 : 1;
+        } else {
+            a++, b++;
+        }
+    }
+    return *a ? 1 : *b ? -1 : 0;
+}
+
+cdmpp_status cd_trainkeep_report(cd_trainkeep *k, cd_trainreport *out, cdmpp_err *err) {
+    cd_trainreport_curve *v = CD_NEWN(&k->arena, cd_trainreport_curve, k->n_curve + 1);
+    if (!v) k->oom = true;
+    CD_TRY(kept(k, err));
+    for (size_t i = 0; i < k->n_curve; i++) {
+        const series *s = &k->curve[i];
+        v[i] = (cd_trainreport_curve){s->name, s->n, s->step, s->train, s->valid};
+    }
+    if (k->n_curve) qsort(v, k->n_curve, sizeof *v, by_name);
+    *out = k->r;
+    out->curve = v;
+    out->n_curve = k->n_curve;
+    out->step_name = k->step_name;
+    return CDMPP_OK;
+}

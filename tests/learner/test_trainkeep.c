@@ -1,0 +1,134 @@
+/* What a training leaves for its report must outlive the training. */
+#include "learner/trainkeep.h"
+#include "check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/threads.h"
+
+enum { N = 6 };
+typedef struct {
+    cd_dataset d;
+    cd_split split;
+    cd_config c;
+    double *y;
+    uint32_t *task, *device;
+    char *name[3];
+} data;
+
+static char *dup(const char *s) {
+    char *p = malloc(strlen(s) + 1);
+    return strcpy(p, s);
+}
+
+/* On the heap, so that a sanitizer sees who borrows. */
+static void make(data *m) {
+    cdmpp_err err = {0};
+    memset(m, 0, sizeof *m);
+    m->y = malloc(N * sizeof *m->y);
+    m->task = malloc(N * sizeof *m->task);
+    m->device = malloc(N * sizeof *m->device);
+    for (uint32_t i = 0; i < N; i++) m->y[i] = 1e-6 * (i + 1), m->task[i] = i % 2, m->device[i] = 0;
+    m->name[0] = dup("[\"a\", 1]"), m->name[1] = dup("[\"b\", 2]"), m->name[2] = dup("cpu");
+    m->d = (cd_dataset){.n = N, .latency_s = m->y, .task = m->task, .device = m->device, .n_task = 2, .n_device = 1,
+                        .task_name = m->name, .device_name = m->name + 2};
+    strcpy(m->d.content_digest, "c0ffee");
+    strcpy(m->split.digest, "d1ce");
+    assert_ok(cd_config_init(&m->c, &err));
+    assert_ok(cd_config_set(&m->c, "train.loss=absolute", &err));
+}
+
+static void gone(data *m) {
+    free(m->y), free(m->task), free(m->device);
+    for (int i = 0; i < 3; i++) free(m->name[i]);
+    cd_config_free(&m->c);
+}
+
+static void outlives_the_data(void **st) {
+    (void)st;
+    cdmpp_err err = {0};
+    data m;
+    cd_trainkeep *k = NULL;
+    cd_trainreport r;
+    const size_t program[] = {5, 0, 3};
+    double *p = malloc(3 * sizeof *p);
+    p[0] = 1, p[1] = 2, p[2] = 3;
+    make(&m);
+    assert_ok(cd_trainkeep_new(&k, &err));
+    const cd_filter_count f = {.in = 9, .kept = N, .drop = {3}};
+    assert_ok(cd_trainkeep_data(k, &m.c, &m.d, &m.split, &f, &err));
+    assert_ok(cd_trainkeep_part(k, CD_PART_TEST, &m.d, program, 3, &(cd_trainscore){.predicted_s = p, .rel_std = p},
+                                &(cd_metrics){.mape = 0.5}, &err));
+    gone(&m);
+    free(p);
+    assert_ok(cd_trainkeep_report(k, &r, &err));
+    const cd_trainreport_part *t = &r.part[CD_PART_TEST];
+    assert_int_equal(t->n, 3);
+    assert_close(t->measured_s[0], 6e-6, 1e-15, 0);
+    assert_close(t->predicted_s[2], 3, 1e-15, 0);
+    assert_true(t->rel_std && !t->low_s && !t->high_s && !t->out_of_range);
+    assert_int_equal(t->task[2], 1);
+    assert_close(t->metrics.mape, 0.5, 1e-15, 0);
+    assert_string_equal(r.task_name[1], "[\"b\", 2]");
+    assert_string_equal(r.device_name[0], "cpu");
+    assert_string_equal(r.loss_name, "absolute");
+    assert_string_equal(r.split_digest, "d1ce");
+    assert_int_equal(r.filter.drop[0], 3);
+    assert_non_null(strstr(r.config, "loss: absolute"));
+    cd_trainkeep_free(k);
+}
+
+static cdmpp_status shout(void *ctx, size_t beg, size_t end, int w, cdmpp_err *err) {
+    (void)w, (void)err;
+    for (size_t i = beg; i < end; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "member %zu", 11 - i);
+        for (int k = 1; k <= 200; k++) cd_trainkeep_loss(ctx, name, "epoch", k, 1.0 / k, (double)i);
+    }
+    return CDMPP_OK;
+}
+
+static void curves_in_order(void **st) {
+    (void)st;
+    cdmpp_err err = {0};
+    cd_trainkeep *k = NULL;
+    cd_threads *t = NULL;
+    cd_trainreport r;
+    assert_ok(cd_trainkeep_new(&k, &err));
+    assert_ok(cd_threads_new(3, &t, &err));
+    assert_ok(cd_threads_run(t, 12, 1, shout, k, &err));
+    cd_threads_free(t);
+    assert_ok(cd_trainkeep_report(k, &r, &err));
+    assert_int_equal(r.n_curve, 12);
+    assert_string_equal(r.step_name, "epoch");
+    for (size_t i = 0; i < 12; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "member %zu", i);
+        assert_string_equal(r.curve[i].name, name);
+        assert_int_equal(r.curve[i].n, 200);
+        assert_close(r.curve[i].step[199], 200, 0, 0);
+        assert_close(r.curve[i].train[99], 0.01, 1e-15, 0);
+        assert_close(r.curve[i].valid[0], 11.0 - (double)i, 0, 0);
+    }
+    cd_trainkeep_free(k);
+}
+
+static void nobody_wants_it(void **st) {
+    (void)st;
+    cdmpp_err err = {0};
+    data m;
+    make(&m);
+    assert_ok(cd_trainkeep_data(NULL, &m.c, &m.d, &m.split, &(cd_filter_count){0}, &err));
+    assert_ok(cd_trainkeep_part(NULL, CD_PART_TEST, &m.d, NULL, 0, &(cd_trainscore){0}, &(cd_metrics){0}, &err));
+    cd_trainkeep_loss(NULL, "rows", "round", 1, 1, 1);
+    cd_trainkeep_free(NULL);
+    gone(&m);
+}
+
+int main(void) {
+    const struct CMUnitTest t[] = {cmocka_unit_test(outlives_the_data), cmocka_unit_test(curves_in_order),
+                                   cmocka_unit_test(nobody_wants_it)};
+    return cmocka_run_group_tests_name("trainkeep", t, NULL, NULL);
+}
