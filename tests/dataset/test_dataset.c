@@ -33,6 +33,28 @@ static void check_item(const cd_dataset *d, size_t p, unsigned i) {
     assert_string_equal(d->device_name[d->device[p]], i % 2 ? "v100" : "zen5");
 }
 
+/* Program p of a data set with ASTs is item i. */
+static void check_ast(const cd_dataset *d, size_t p, unsigned i) {
+    static made_item m;
+    const cd_item *it = make_item(&m, i);
+    const int64_t l0 = d->leaf_ptr[p], t0 = d->tree_ptr[p];
+    size_t own = 0;
+    assert_int_equal(d->leaf_ptr[p + 1] - l0, it->n_leaf);
+    assert_int_equal(d->tree_ptr[p + 1] - t0, it->n_tree);
+    assert_memory_equal(d->tree + t0, it->tree, it->n_tree * sizeof *it->tree);
+    assert_memory_equal(d->leaf_pos + l0, it->leaf_pos, it->n_leaf * sizeof *it->leaf_pos);
+    assert_memory_equal(d->leaf_node + l0, it->leaf_node, it->n_leaf * sizeof *it->leaf_node);
+    for (unsigned k = 0; k < it->n_leaf; k++) {
+        const int64_t a = d->path_ptr[l0 + k], n = it->path_ptr[k + 1] - it->path_ptr[k];
+        const float *x = it->leaf_own[k] ? it->own + 164 * own++ : it->row + 164 * it->leaf_row[k];
+        assert_memory_equal(d->leaf_x[l0 + k], x, 164 * sizeof(float));
+        if (!it->leaf_own[k]) assert_ptr_equal(d->leaf_x[l0 + k], d->row + 164 * (d->row_ptr[p] + it->leaf_row[k]));
+        assert_int_equal(d->path_ptr[l0 + k + 1] - a, n);
+        assert_memory_equal(d->path_extent + a, it->path_extent + it->path_ptr[k], (size_t)n * sizeof(int64_t));
+        assert_memory_equal(d->path_kind + a, it->path_kind + it->path_ptr[k], (size_t)n);
+    }
+}
+
 static void round_trip(void **state) {
     cdmpp_err err = {0};
     cd_dataset *d = NULL;
@@ -83,6 +105,65 @@ static void parts(void **state) {
     cd_dataset_free(whole);
 }
 
+static void asts(void **state) {
+    cdmpp_err err = {0};
+    cd_dataset *d = NULL, *rows = NULL;
+    const char *path[] = {scratch("q1.h5"), scratch("q2.h5"), scratch("q3.h5")};
+    (void)state;
+    assert_ok(make_file(path[0], 0, 2000, &err));
+    assert_ok(make_file(path[1], 0, 0, &err));
+    assert_ok(make_file(path[2], 2000, 2300, &err));
+    assert_ok(cd_dataset_load_ast(path, 3, &d, &err));
+    assert_ok(cd_dataset_load(path, 3, &rows, &err));
+    assert_int_equal(d->n, 2300);
+    assert_true(d->n_own > 1000 && d->n_own < d->n_leaf);
+    for (unsigned i = 0; i < 2300; i++) {
+        check_item(d, i, i);
+        check_ast(d, i, i);
+    }
+    assert_null(rows->leaf_ptr);
+    assert_int_equal(rows->n_leaf, 0);
+    assert_string_equal(rows->content_digest, d->content_digest);
+    cd_dataset_free(d);
+    cd_dataset_free(rows);
+}
+
+/* One lie in item 21 (two rows, three leaves, of which 0 has a row of its own). */
+static int lie;
+static void tell(made_item *m, unsigned i) {
+    if (i != 21) return;
+    if (lie == 0) m->leaf_row[1] = 2;
+    if (lie == 1) m->leaf_row[1] = -1;
+    if (lie == 2) m->leaf_own[1] = 1;
+    if (lie == 3) m->leaf_own[0] = 0;
+    if (lie == 4) m->leaf_pos[2] = 100;
+    if (lie == 5) m->leaf_pos[2] = -1;
+    if (lie == 6) m->leaf_node[2] = 1;
+    if (lie == 7) m->leaf_pos[0] = 2, m->leaf_node[0] = -1;
+    if (lie == 8) m->tree[3] = 3;
+    if (lie == 9) m->tree[2] = 2;
+    if (lie == 10) m->tree[m->it.n_tree - 1] = 4;
+    if (lie == 11) m->path_kind[0] = 5;
+}
+
+/* Checksums are right, what they sum is not. */
+static void false_asts(void **state) {
+    static const char *const key[] = {"/ast/leaf_row", "/ast/leaf_row", "/ast/own_ptr",  "/ast/own_ptr", "/ast/leaf_pos", "/ast/leaf_pos",
+                                      "/ast/leaf_pos", "/ast/leaf_pos", "/ast/tree",     "/ast/tree",    "/ast/tree",     "/ast/path_kind"};
+    const char *path = scratch("lie.h5");
+    (void)state;
+    for (lie = 0; lie < 12; lie++) {
+        cdmpp_err err = {0};
+        cd_dataset *d = NULL;
+        assert_ok(make_spoilt(path, 0, 60, tell, &err));
+        assert_status(cd_dataset_load_ast(&path, 1, &d, &err), CDMPP_ESCHEMA);
+        assert_string_equal(err.key, key[lie]);
+        assert_non_null(strstr(err.path, "lie.h5"));
+        assert_ok(cd_dataset_load(&path, 1, &d, &err)); /* rows alone are good */
+        cd_dataset_free(d);
+    }
+}
+
 static void not_ours(void **state) {
     cdmpp_err err = {0};
     cd_dataset *d = NULL;
@@ -110,7 +191,7 @@ static size_t try_damaged(const unsigned char *data, size_t n, const cd_dataset 
     cd_dataset *d = NULL;
     cdmpp_err err = {0};
     scratch_write(path, data, n);
-    const cdmpp_status st = cd_dataset_load(&path, 1, &d, &err);
+    const cdmpp_status st = cd_dataset_load_ast(&path, 1, &d, &err);
     if (st) {
         assert_true(st == CDMPP_EIO || st == CDMPP_ESCHEMA || st == CDMPP_ENOMEM);
         assert_non_null(strstr(err.path, "damaged.h5"));
@@ -120,6 +201,7 @@ static size_t try_damaged(const unsigned char *data, size_t n, const cd_dataset 
     assert_memory_equal(d->row, good->row, good->n_row * 164 * sizeof(float));
     assert_memory_equal(d->latency_s, good->latency_s, good->n * sizeof(double));
     assert_memory_equal(d->task, good->task, good->n * sizeof *good->task);
+    for (unsigned i = 0; i < good->n; i++) check_ast(d, i, i);
     cd_dataset_free(d);
     return 0;
 }
@@ -184,7 +266,7 @@ static void out_of_memory(void **state) {
         cd_dataset *d = NULL;
         cd_mem_fail_at(k);
         st = make_file(path, 0, 60, &err);
-        if (st == CDMPP_OK) st = cd_dataset_load(&path, 1, &d, &err);
+        if (st == CDMPP_OK) st = cd_dataset_load_ast(&path, 1, &d, &err);
         cd_mem_fail_at(-1);
         cd_dataset_free(d);
         assert_true(st == CDMPP_OK || st == CDMPP_ENOMEM);
@@ -197,6 +279,7 @@ static void out_of_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(round_trip), cmocka_unit_test(empty), cmocka_unit_test(parts),
+                                       cmocka_unit_test(asts), cmocka_unit_test(false_asts),
                                        cmocka_unit_test(not_ours), cmocka_unit_test(damage),
 #ifdef CD_FAULT
                                        cmocka_unit_test(out_of_memory),

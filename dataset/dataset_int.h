@@ -1,0 +1,42 @@
+/* dataset_int -- what dataset.c and dataset_ast.c share: one file of a data set. */
+#ifndef CD_DATASET_INT_H
+#define CD_DATASET_INT_H
+#include "dataset/dataset.h"
+#include "dataset/dict.h"
+#include "dataset/layout.h"
+
+typedef enum { CD_NAME_TASK, CD_NAME_DEVICE, CD_NAME_SOURCE, CD_NAME_NETWORK, CD_NAME_COUNT } cd_name_id;
+
+/* How many of each: of one file, or where the next file goes in the joined arrays. */
+typedef struct cd_sizes {
+    uint64_t program, row, net, leaf, own, tree, path; /* the last four: 0 without ASTs */
+} cd_sizes;
+
+/* One file of a data set: its sizes, and its numbers of names in the joined lists. */
+typedef struct cd_dataset_file {
+    cd_h5 h;
+    cd_sizes n;
+    uint32_t *map[CD_NAME_COUNT];
+    size_t n_map[CD_NAME_COUNT];
+    char digest[65];
+} cd_dataset_file;
+
+/* ESCHEMA about an object of the file. */
+cdmpp_status cd_dataset_fail(const cd_dataset_file *f, const char *object, const char *what, cdmpp_err *err);
+/* Elements of an array. */
+cdmpp_status cd_dataset_count(const cd_dataset_file *f, cd_array a, uint64_t *n, cdmpp_err *err);
+/* All n elements of an array, its checksum compared. */
+cdmpp_status cd_dataset_read(const cd_dataset_file *f, cd_array a, uint64_t n, void *out, cdmpp_err *err);
+/* n+1 offsets, rising from 0 to `end`; `base` is added to each. */
+cdmpp_status cd_dataset_read_ptr(const cd_dataset_file *f, cd_array a, uint64_t n, uint64_t end, uint64_t base,
+                                 int64_t *ptr, cdmpp_err *err);
+/* (n) elements, zeroed, never NULL for n == 0. */
+void *cd_dataset_alloc(uint64_t n, size_t size);
+
+/* ---- dataset_ast.c ---- */
+cdmpp_status cd_dataset_ast_count(cd_dataset_file *f, cdmpp_err *err);
+cdmpp_status cd_dataset_ast_alloc(cd_dataset *d, cdmpp_err *err); /* d's sizes are set */
+/* One file to its place `at`; its rows and row_ptr are there already. */
+cdmpp_status cd_dataset_ast_read(const cd_dataset_file *f, cd_dataset *d, const cd_sizes *at, cdmpp_err *err);
+void cd_dataset_ast_free(cd_dataset *d);
+#endif

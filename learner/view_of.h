@@ -1,0 +1,12 @@
+/* view_of -- the programs of a data set as a model sees them (view.h). */
+#ifndef CD_VIEW_OF_H
+#define CD_VIEW_OF_H
+#include "dataset/dataset.h"
+#include "learner/view.h"
+
+/* All programs of d, borrowed; `device` (d->n): the number of the program's device
+ * in the model. Without ASTs (cd_dataset_load) no program has leaves. */
+cd_view cd_view_of(CD_KEEP const cd_dataset *d, CD_KEEP const uint32_t *device);
+/* Programs first .. first+n of a view. */
+cd_view cd_view_range(const cd_view *v, size_t first, size_t n);
+#endif
