@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/spell.h"
+
 /* One file or one --set being read. */
 typedef struct {
     const cd_conf *c;
@@ -141,24 +143,6 @@ static void read_value(reading *r, const cd_conf_key *k, const cd_yaml *v) {
 }
 
 /* ---- finding a key ---- */
-static size_t distance(const char *a, const char *b) {
-    size_t row[64];
-    const size_t n = strlen(a), m = strlen(b);
-    if (m >= 64 || n >= 64) return 64;
-    for (size_t j = 0; j <= m; j++) row[j] = j;
-    for (size_t i = 1; i <= n; i++) {
-        size_t diag = row[0];
-        row[0] = i;
-        for (size_t j = 1; j <= m; j++) {
-            const size_t up = row[j], sub = diag + (a[i - 1] != b[j - 1]);
-            const size_t ins = (up < row[j - 1] ? up : row[j - 1]) + 1;
-            row[j] = sub < ins ? sub : ins;
-            diag = up;
-        }
-    }
-    return row[m];
-}
-
 /* Nearest key: by spelling, or the same last word in another section. */
 static const char *suggestion(const cd_conf *c, const char *name) {
     const char *best = NULL, *tail = strrchr(name, '.');
@@ -166,7 +150,7 @@ static const char *suggestion(const cd_conf *c, const char *name) {
     for (size_t i = 0; i < c->n_key; i++) {
         const char *t = strrchr(c->key[i].name, '.');
         const char *leaf = t ? t + 1 : c->key[i].name;
-        size_t d = distance(name, c->key[i].name);
+        size_t d = cd_spell_distance(name, c->key[i].name);
         if (d && !strcmp(leaf, tail ? tail + 1 : name)) d = 1;
         if (d <= least && (!best || d < least)) {
             best = c->key[i].name;

@@ -1,0 +1,22 @@
+#include "base/spell.h"
+
+#include <string.h>
+
+/* Levenshtein's table, one row at a time. */
+size_t cd_spell_distance(const char *a, const char *b) {
+    size_t row[CD_SPELL_FAR];
+    const size_t n = strlen(a), m = strlen(b);
+    if (m >= CD_SPELL_FAR || n >= CD_SPELL_FAR) return CD_SPELL_FAR;
+    for (size_t j = 0; j <= m; j++) row[j] = j;
+    for (size_t i = 1; i <= n; i++) {
+        size_t diag = row[0];
+        row[0] = i;
+        for (size_t j = 1; j <= m; j++) {
+            const size_t up = row[j], sub = diag + (a[i - 1] != b[j - 1]);
+            const size_t ins = (up < row[j - 1] ? up : row[j - 1]) + 1;
+            row[j] = sub < ins ? sub : ins;
+            diag = up;
+        }
+    }
+    return row[m];
+}

@@ -1,0 +1,85 @@
+#include "features/device.h"
+
+#include <math.h>
+
+/* ---- what the expressions of device_cols.def use; below 0: unknown ---- */
+static bool known(double x) { return x >= 0; }
+
+static double ratio(double a, double b) { return known(a) && b > 0 ? a / b : CD_DEVICE_UNKNOWN; }
+static double above_one(double x) { return known(x) ? 1 + x : CD_DEVICE_UNKNOWN; }
+static double gflops(double tflops) { return known(tflops) ? tflops * 1000 : CD_DEVICE_UNKNOWN; }
+static double used(const cd_device *d) { return known(d->cores_used) ? d->cores_used : d->cores; }
+
+static double flops(const cd_device *d) {
+    if (!known(d->cores_used) || !known(d->fp32_gflops)) return d->fp32_gflops;
+    return ratio(d->fp32_gflops * d->cores_used, d->cores);
+}
+
+static double vector(const cd_device *d) {
+    return d->kind == CD_DEVICE_CPU ? ratio(d->simd_bits, 32) : d->warp;
+}
+
+static double l2_of_core(const cd_device *d) { return d->kind == CD_DEVICE_CPU ? d->l2_kb : ratio(d->l2_kb, d->cores); }
+
+static double last_cache(const cd_device *d) {
+    if (!known(d->l3_kb) || d->l3_kb > 0 || d->kind != CD_DEVICE_CPU) return d->l3_kb > 0 ? d->l3_kb : d->l2_kb;
+    return known(d->l2_kb) && known(used(d)) ? d->l2_kb * used(d) : CD_DEVICE_UNKNOWN;
+}
+
+double cd_device_cores(const cd_device *d) { return used(d); }
+double cd_device_gflops(const cd_device *d) { return flops(d); }
+
+const char *cd_device_kind_name(cd_device_kind k) {
+    static const char *const name[] = {"cpu", "gpu", "npu"};
+    return name[k];
+}
+
+/* ---- the vector ---- */
+void cd_device_vector(const cd_device *d, float v[CD_N_DEVICE_COL]) {
+    const struct {
+        double value, reference;
+    } col[CD_N_DEVICE_RATIO] = {
+#define X(name, value, reference, unit, meaning) {value, reference},
+#include "features/device_cols.def"
+    };
+    v[0] = d->kind == CD_DEVICE_GPU;
+    v[1] = d->kind == CD_DEVICE_NPU;
+    for (size_t i = 0; i < CD_N_DEVICE_RATIO; i++) {
+        const bool is = col[i].value > 0;
+        v[CD_N_DEVICE_KIND + i] = is ? (float)log10(col[i].value / col[i].reference) : 0;
+        v[CD_N_DEVICE_KIND + CD_N_DEVICE_RATIO + i] = !is;
+    }
+}
+
+cdmpp_status cd_devices_vector(const cd_devices *l, const char *name, float v[CD_N_DEVICE_COL], cdmpp_err *err) {
+    const cd_device *d;
+    CD_TRY(cd_devices_find(l, name, &d, err));
+    cd_device_vector(d, v);
+    return CDMPP_OK;
+}
+
+const char *cd_device_col_name(size_t i) {
+    static const char *const name[CD_N_DEVICE_COL] = {"is_gpu", "is_npu",
+#define X(name, value, reference, unit, meaning) #name,
+#include "features/device_cols.def"
+#define X(name, value, reference, unit, meaning) #name "_unknown",
+#include "features/device_cols.def"
+    };
+    return name[i];
+}
+
+/* ---- the manual ---- */
+void cd_device_doc(cd_buf *out) {
+    cd_buf_puts(out, "| key | range | unit | meaning |\n| --- | --- | --- | --- |\n");
+#define X(key, low, high, unit, meaning) \
+    cd_buf_putf(out, "| `%s` | %g..%g | %s | %s |\n", #key, (double)(low), (double)(high), unit, meaning);
+#include "features/device_keys.def"
+    cd_buf_puts(out, "\n| # | column | log10 of the value over | unit | meaning |\n| --: | --- | --: | --- | --- |\n"
+                     "| 0 | `is_gpu` | | 0/1 | kind gpu |\n| 1 | `is_npu` | | 0/1 | kind npu |\n");
+#define X(name, value, reference, unit, meaning)                                                               \
+    cd_buf_putf(out, "| %d | `%s` | %g | %s | %s |\n", CD_N_DEVICE_KIND + CD_DEVICE_COL_##name, #name, (double)(reference), \
+                unit, meaning);
+#include "features/device_cols.def"
+    for (size_t i = CD_N_DEVICE_KIND + CD_N_DEVICE_RATIO; i < CD_N_DEVICE_COL; i++)
+        cd_buf_putf(out, "| %zu | `%s` | | 0/1 | something in it is not known; the ratio is 0 |\n", i, cd_device_col_name(i));
+}

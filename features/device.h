@@ -1,0 +1,75 @@
+/* device -- what a model is told about hardware: descriptions and vectors.
+ *
+ *   configs/devices.yaml          cd_device            device vector, CD_N_DEVICE_COL
+ *   - name: t4            ->      {name, kind,   ->    is_gpu is_npu | log10 ratios | unknown flags
+ *     clock_mhz: 1590 ...          clock_mhz ...}
+ *
+ *   (1) the keys are those of device_keys.def, the columns those of device_cols.def;
+ *   (2) a number that is absent or null is CD_DEVICE_UNKNOWN (below 0); 0 is "none";
+ *   (3) every value of a vector is finite; an unknown one is 0 and its flag is 1;
+ *   (4) names and aliases are compared by letters and digits only, without case:
+ *       "Tesla_V100-PCIE-32GB" is "tesla v100 pcie 32gb". No two devices share one;
+ *   (5) cores_used <= cores.
+ *
+ * A loaded list is immutable: any thread. */
+#ifndef CD_DEVICE_H
+#define CD_DEVICE_H
+#include "base/yaml.h"
+
+#define CD_DEVICE_UNKNOWN (-1.0)
+#define CD_DEVICE_FILE "devices.yaml"
+
+typedef enum { CD_DEVICE_CPU, CD_DEVICE_GPU, CD_DEVICE_NPU } cd_device_kind;
+#define CD_DEVICE_KINDS "cpu|gpu|npu"
+
+typedef struct cd_device {
+    const char *name;
+    cd_device_kind kind;
+#define X(key, low, high, unit, meaning) double key;
+#include "features/device_keys.def"
+} cd_device;
+
+enum {
+#define X(name, value, reference, unit, meaning) CD_DEVICE_COL_##name,
+#include "features/device_cols.def"
+    CD_N_DEVICE_RATIO,
+    CD_N_DEVICE_KIND = 2,
+    CD_N_DEVICE_COL = CD_N_DEVICE_KIND + 2 * CD_N_DEVICE_RATIO
+};
+
+typedef struct cd_devices cd_devices;
+
+/* Read descriptions. Every mistake is a line of `diag` with line and column, the
+ * first is in err. Errors: EIO, EPARSE, ESCHEMA, ERANGE, ENOMEM. */
+cdmpp_status cd_devices_load(const char *path, cd_diag *diag, CD_GIVE cd_devices **out, cdmpp_err *err);
+/* The same from text in memory; `path` is for messages. */
+cdmpp_status cd_devices_read(const char *path, const char *text, size_t n, cd_diag *diag, CD_GIVE cd_devices **out,
+                             cdmpp_err *err);
+void cd_devices_free(CD_TAKE cd_devices *l); /* NULL is fine */
+size_t cd_devices_n(const cd_devices *l);
+CD_KEEP const cd_device *cd_devices_at(const cd_devices *l, size_t i);
+
+/* By name or alias. Errors: ESCHEMA, naming the nearest. */
+cdmpp_status cd_devices_find(const cd_devices *l, const char *name, CD_KEEP const cd_device **out, cdmpp_err *err);
+
+/* Where the descriptions are: `wanted` if it is not empty (as it is, else from
+ * the folder of `config`); else CD_DEVICE_FILE in the folder of `config` (NULL:
+ * none), in configs/ of the working directory, beside or in ../share/cdmpp/configs
+ * of the program, in ../../configs of it (a build). Errors: EIO, naming the key
+ * device.file; ENOMEM. */
+cdmpp_status cd_devices_path(cd_arena *a, const char *wanted, const char *config, CD_KEEP const char **out,
+                             cdmpp_err *err);
+
+/* Vector of a description, and of a name. */
+void cd_device_vector(const cd_device *d, float v[CD_N_DEVICE_COL]);
+cdmpp_status cd_devices_vector(const cd_devices *l, const char *name, float v[CD_N_DEVICE_COL], cdmpp_err *err);
+/* "is_gpu", "clock", "clock_unknown" ...; i < CD_N_DEVICE_COL. */
+const char *cd_device_col_name(size_t i);
+
+/* Cores in use; their peak fp32 in GFLOP/s; below 0 when unknown. */
+double cd_device_cores(const cd_device *d);
+double cd_device_gflops(const cd_device *d);
+const char *cd_device_kind_name(cd_device_kind k);
+/* Tables of keys and columns as Markdown: docs/devices.md. */
+void cd_device_doc(cd_buf *out);
+#endif

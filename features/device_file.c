@@ -1,0 +1,276 @@
+/* device_file -- reading, finding and searching device descriptions. */
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/spell.h"
+#include "features/device.h"
+
+enum { MAX_NAME = 64, MAX_DEVICE = 4096 };
+
+/* A name under which a device is found: its own or an alias. */
+typedef struct {
+    const char *text, *bare; /* as written; letters and digits only */
+    const cd_yaml *at;
+    size_t device;
+} handle;
+
+struct cd_devices {
+    cd_arena arena;
+    cd_device *device;
+    handle *name;
+    size_t n, n_name;
+};
+
+static const struct {
+    const char *key;
+    size_t offset;
+    double low, high;
+} keys[] = {
+#define X(key, low, high, unit, meaning) {#key, offsetof(cd_device, key), low, high},
+#include "features/device_keys.def"
+};
+enum { N_KEY = sizeof keys / sizeof *keys };
+static const char *const words[] = {"name", "aliases", "kind"};
+enum { N_WORD = sizeof words / sizeof *words };
+
+typedef struct {
+    cd_devices *l;
+    const char *path;
+    cd_diag *diag;
+    cdmpp_err *err;
+    size_t cap_name;
+} reading;
+
+#define BAD(r, status, at, key, ...) cd_diag_add((r)->diag, (r)->err, CDMPP_##status, (r)->path, (at), false, (key), __VA_ARGS__)
+
+/* Letters and digits of `s` in lower case. */
+static void bare(const char *s, char out[MAX_NAME]) {
+    size_t n = 0;
+    for (; *s && n + 1 < MAX_NAME; s++)
+        if (isalnum((unsigned char)*s)) out[n++] = (char)tolower((unsigned char)*s);
+    out[n] = 0;
+}
+
+/* ---- one device ---- */
+static double *slot(cd_device *d, size_t k) { return (double *)((char *)d + keys[k].offset); }
+
+static void read_number(reading *r, size_t k, const cd_yaml *v, cd_device *d) {
+    char found[96], *end = NULL;
+    const bool plain = v->kind == CD_YAML_SCALAR && !v->quoted;
+    if (plain && (!v->text[0] || !strcmp(v->text, "null") || !strcmp(v->text, "~"))) return;
+    const bool digits = plain && strspn(v->text, "+-.eE0123456789") == strlen(v->text);
+    const double x = digits ? strtod(v->text, &end) : 0;
+    cd_yaml_found(v, found, sizeof found);
+    if (!digits || *end || !isfinite(x)) BAD(r, ESCHEMA, v, keys[k].key, "expected a number or null, found %s", found);
+    else if (x < keys[k].low || x > keys[k].high)
+        BAD(r, ERANGE, v, keys[k].key, "expected a number in %g..%g, found %s", keys[k].low, keys[k].high, found);
+    else *slot(d, k) = x;
+}
+
+static void read_kind(reading *r, const cd_yaml *v, cd_device *d) {
+    char found[96];
+    for (int k = CD_DEVICE_CPU; k <= CD_DEVICE_NPU; k++)
+        if (v->kind == CD_YAML_SCALAR && !strcmp(v->text, cd_device_kind_name((cd_device_kind)k))) {
+            d->kind = (cd_device_kind)k;
+            return;
+        }
+    BAD(r, ESCHEMA, v, "kind", "expected one of %s, found %s", CD_DEVICE_KINDS, cd_yaml_found(v, found, sizeof found));
+}
+
+static void unknown_key(reading *r, const cd_yaml *v) {
+    const char *near = NULL;
+    size_t least = strlen(v->key) / 2 + 1;
+    for (size_t i = 0; i < N_KEY + N_WORD; i++) {
+        const char *k = i < N_KEY ? keys[i].key : words[i - N_KEY];
+        const size_t far = cd_spell_distance(v->key, k);
+        if (far < least || (far == least && !near)) near = k, least = far;
+    }
+    cd_diag_add(r->diag, r->err, CDMPP_ESCHEMA, r->path, v, true, "", "unknown key '%.60s'%s%s%s", v->key,
+                near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+/* ---- names ---- */
+static cdmpp_status add_name(reading *r, const cd_yaml *v) {
+    cd_devices *l = r->l;
+    char b[MAX_NAME], found[96];
+    if (v->kind != CD_YAML_SCALAR || strlen(v->text) >= MAX_NAME) {
+        BAD(r, ESCHEMA, v, "aliases", "expected a name of at most %d letters, found %s", MAX_NAME - 1,
+            cd_yaml_found(v, found, sizeof found));
+        return CDMPP_OK;
+    }
+    bare(v->text, b);
+    if (!b[0]) {
+        BAD(r, ESCHEMA, v, "name", "expected a name, found %s", cd_yaml_found(v, found, sizeof found));
+        return CDMPP_OK;
+    }
+    for (size_t i = 0; i < l->n_name; i++)
+        if (!strcmp(l->name[i].bare, b)) {
+            BAD(r, ESCHEMA, v, "", "'%s' is already a name of %s, line %u", v->text,
+                l->device[l->name[i].device].name, l->name[i].at->line);
+            return CDMPP_OK;
+        }
+    if (l->n_name == r->cap_name) {
+        const size_t cap = r->cap_name ? 2 * r->cap_name : 64;
+        handle *grown = cd_realloc(l->name, r->cap_name * sizeof *grown, cap * sizeof *grown);
+        if (!grown) return CD_FAIL(r->err, ENOMEM, "%zu device names", cap);
+        l->name = grown;
+        r->cap_name = cap;
+    }
+    const handle h = {v->text, cd_str_dup(&l->arena, (cd_str){b, strlen(b)}), v, l->n};
+    if (!h.bare) return CD_FAIL(r->err, ENOMEM, "device name");
+    l->name[l->n_name++] = h;
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_aliases(reading *r, const cd_yaml *v) {
+    char found[96];
+    if (v->kind == CD_YAML_SCALAR && v->text[0]) return add_name(r, v);
+    if (v->kind != CD_YAML_SEQ)
+        BAD(r, ESCHEMA, v, "aliases", "expected a list of names, found %s", cd_yaml_found(v, found, sizeof found));
+    for (const cd_yaml *e = v->kind == CD_YAML_SEQ ? v->child : NULL; e; e = e->next) CD_TRY(add_name(r, e));
+    return CDMPP_OK;
+}
+
+/* ---- an entry of the list, the list ---- */
+static const cd_yaml *member(const cd_yaml *map, const char *key) {
+    for (const cd_yaml *v = map->child; v; v = v->next)
+        if (!strcmp(v->key, key)) return v;
+    return NULL;
+}
+
+static cdmpp_status read_device(reading *r, const cd_yaml *map) {
+    cd_device *d = &r->l->device[r->l->n];
+    char found[96];
+    if (map->kind != CD_YAML_MAP) {
+        BAD(r, ESCHEMA, map, "", "expected the keys of a device, found %s", cd_yaml_found(map, found, sizeof found));
+        return CDMPP_OK;
+    }
+    const cd_yaml *name = member(map, "name"), *kind = member(map, "kind");
+    for (size_t k = 0; k < N_KEY; k++) *slot(d, k) = CD_DEVICE_UNKNOWN;
+    if (!name) BAD(r, ESCHEMA, map, "name", "expected the name of the device, found nothing");
+    if (!kind) BAD(r, ESCHEMA, map, "kind", "expected one of %s, found nothing", CD_DEVICE_KINDS);
+    d->name = name && name->kind == CD_YAML_SCALAR ? name->text : "?";
+    if (name) CD_TRY(add_name(r, name));
+    for (const cd_yaml *v = map->child; v; v = v->next) {
+        size_t k = 0;
+        while (k < N_KEY && strcmp(v->key, keys[k].key) != 0) k++;
+        if (k < N_KEY) read_number(r, k, v, d);
+        else if (v == kind) read_kind(r, v, d);
+        else if (!strcmp(v->key, "aliases")) CD_TRY(read_aliases(r, v));
+        else if (v != name) unknown_key(r, v);
+    }
+    if (d->cores_used > d->cores)
+        BAD(r, ERANGE, member(map, "cores_used"), "cores_used", "expected at most cores, %g, found %g", d->cores, d->cores_used);
+    r->l->n++;
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_list(reading *r, const cd_yaml *root) {
+    char found[96];
+    if (!root || root->kind != CD_YAML_SEQ || !root->n || root->n > MAX_DEVICE) {
+        BAD(r, ESCHEMA, root, "", "expected a list of 1 to %d devices, found %s", MAX_DEVICE,
+            root ? cd_yaml_found(root, found, sizeof found) : "nothing");
+        return CDMPP_OK;
+    }
+    r->l->device = CD_NEWN(&r->l->arena, cd_device, root->n);
+    if (!r->l->device) return CD_FAIL(r->err, ENOMEM, "%u devices", root->n);
+    for (const cd_yaml *v = root->child; v; v = v->next) CD_TRY(read_device(r, v));
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_devices_read(const char *path, const char *text, size_t n, cd_diag *diag, cd_devices **out, cdmpp_err *err) {
+    const cd_yaml *root;
+    const size_t before = diag->n;
+    cdmpp_err first = {0};
+    reading r = {cd_calloc(1, sizeof(cd_devices)), path, diag, &first, 0};
+    if (!r.l) return CD_FAIL(err, ENOMEM, "list of devices");
+    cdmpp_status st = cd_yaml_parse(&r.l->arena, path, text, n, &root, diag, &first);
+    if (!st) st = read_list(&r, root);
+    if (!st && diag->n > before) {
+        st = first.code;
+        if (!st) st = CD_FAIL(&first, ESCHEMA, "%zu mistakes", diag->n - before); /* the list was not empty before */
+    }
+    if (!st && diag->text.oom) st = CD_FAIL(&first, ENOMEM, "list of errors");
+    if (st && err) *err = first;
+    if (st) cd_devices_free(r.l);
+    else *out = r.l;
+    return st;
+}
+
+cdmpp_status cd_devices_load(const char *path, cd_diag *diag, cd_devices **out, cdmpp_err *err) {
+    char *text;
+    size_t n;
+    CD_TRY(cd_file_read(path, CD_YAML_MAX_BYTES + 1, &text, &n, err));
+    const cdmpp_status st = cd_devices_read(path, text, n, diag, out, err);
+    cd_free(text);
+    return st;
+}
+
+void cd_devices_free(cd_devices *l) {
+    if (!l) return;
+    cd_free(l->name);
+    cd_arena_free(&l->arena);
+    cd_free(l);
+}
+
+size_t cd_devices_n(const cd_devices *l) { return l->n; }
+const cd_device *cd_devices_at(const cd_devices *l, size_t i) { return &l->device[i]; }
+
+cdmpp_status cd_devices_find(const cd_devices *l, const char *name, const cd_device **out, cdmpp_err *err) {
+    char b[MAX_NAME];
+    const char *near = "";
+    size_t least = (size_t)-1;
+    bare(name, b);
+    for (size_t i = 0; i < l->n_name; i++) {
+        const size_t far = cd_spell_distance(b, l->name[i].bare);
+        if (!far) {
+            *out = &l->device[l->name[i].device];
+            return CDMPP_OK;
+        }
+        if (far < least) least = far, near = l->name[i].text;
+    }
+    return CD_FAIL(err, ESCHEMA, "no device '%.60s'; the nearest of %zu is '%s'", name, l->n, near);
+}
+
+/* ---- where the file is ---- */
+
+/* "<first n letters of dir>/<rest>" if there is such a file; NULL when not or out of memory. */
+static const char *there(cd_arena *a, const char *dir, size_t n, const char *rest) {
+    const size_t cap = n + strlen(rest) + 2;
+    char *p = cd_arena_alloc(a, cap, 1);
+    if (!p) return NULL;
+    snprintf(p, cap, "%.*s%s%s", (int)n, dir, n && dir[n - 1] != '/' ? "/" : "", rest);
+    return access(p, R_OK) == 0 ? p : NULL;
+}
+
+static size_t folder(const char *path) {
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    return slash ? (size_t)(slash - path) + 1 : 0;
+}
+
+cdmpp_status cd_devices_path(cd_arena *a, const char *wanted, const char *config, const char **out, cdmpp_err *err) {
+    static const char *const near_program[] = {CD_DEVICE_FILE, "../share/cdmpp/configs/" CD_DEVICE_FILE,
+                                               "../../configs/" CD_DEVICE_FILE};
+    char self[PATH_MAX];
+    const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    self[n > 0 ? n : 0] = 0;
+    if (wanted && wanted[0]) {
+        *out = there(a, "", 0, wanted);
+        if (!*out && config && wanted[0] != '/') *out = there(a, config, folder(config), wanted);
+        return *out ? CDMPP_OK : cd_err_key(err, CD_FAIL(err, EIO, "cannot read %.150s: %s", wanted, strerror(errno)), "device.file");
+    }
+    *out = config ? there(a, config, folder(config), CD_DEVICE_FILE) : NULL;
+    if (!*out) *out = there(a, "", 0, "configs/" CD_DEVICE_FILE);
+    for (size_t i = 0; !*out && i < sizeof near_program / sizeof *near_program; i++)
+        *out = there(a, self, folder(self), near_program[i]);
+    if (*out) return CDMPP_OK;
+    return cd_err_key(err, CD_FAIL(err, EIO, "no %s beside the configuration or where cdmpp is installed: name one", CD_DEVICE_FILE),
+                      "device.file");
+}

@@ -1,0 +1,43 @@
+/* spell: distances are those of the textbook, symmetric, and obey the triangle. */
+#include "base/spell.h"
+#include "check.h"
+
+#include <string.h>
+
+static void examples(void **s) {
+    (void)s;
+    assert_int_equal(cd_spell_distance("", ""), 0);
+    assert_int_equal(cd_spell_distance("", "abc"), 3);
+    assert_int_equal(cd_spell_distance("kitten", "sitting"), 3);
+    assert_int_equal(cd_spell_distance("flaw", "lawn"), 2);
+}
+
+static void laws(void **s) {
+    static const char *const w[] = {"", "a", "ab", "ba", "abc", "cab", "device", "devices", "edvice", "vice"};
+    enum { N = sizeof w / sizeof *w };
+    (void)s;
+    for (size_t i = 0; i < N; i++)
+        for (size_t j = 0; j < N; j++) {
+            const size_t d = cd_spell_distance(w[i], w[j]);
+            assert_int_equal(d, cd_spell_distance(w[j], w[i]));
+            assert_int_equal(d == 0, i == j);
+            for (size_t k = 0; k < N; k++)
+                assert_true(d <= cd_spell_distance(w[i], w[k]) + cd_spell_distance(w[k], w[j]));
+        }
+}
+
+static void too_long(void **s) {
+    char a[200];
+    (void)s;
+    memset(a, 'x', sizeof a - 1);
+    a[sizeof a - 1] = 0;
+    assert_int_equal(cd_spell_distance(a, "x"), CD_SPELL_FAR);
+    assert_int_equal(cd_spell_distance("x", a), CD_SPELL_FAR);
+    a[CD_SPELL_FAR - 1] = 0;
+    assert_int_equal(cd_spell_distance(a, "x"), CD_SPELL_FAR - 2);
+}
+
+int main(void) {
+    const struct CMUnitTest t[] = {cmocka_unit_test(examples), cmocka_unit_test(laws), cmocka_unit_test(too_long)};
+    return cmocka_run_group_tests_name("spell", t, NULL, NULL);
+}

@@ -1,0 +1,245 @@
+/* device: configs/devices.yaml is consistent, every vector is finite, mistakes
+ * are told with their place, the file is found. */
+#include "features/device.h"
+#include "check.h"
+#include "tmp.h"
+
+#include <string.h>
+
+#include "base/file.h"
+
+typedef struct {
+    cd_diag diag;
+    cd_devices *l;
+    cdmpp_err err;
+} fixture;
+
+static cdmpp_status read_text(fixture *f, const char *text) {
+    *f = (fixture){0};
+    return cd_devices_read("d.yaml", text, strlen(text), &f->diag, &f->l, &f->err);
+}
+
+static void stop(fixture *f) {
+    cd_devices_free(f->l);
+    cd_diag_free(&f->diag);
+}
+
+static int up(void **state) {
+    static fixture f;
+    f = (fixture){0};
+    if (cd_devices_load("configs/devices.yaml", &f.diag, &f.l, &f.err)) print_error("%s", f.diag.text.p);
+    *state = &f;
+    return f.l == NULL;
+}
+
+static int down(void **state) {
+    stop(*state);
+    return 0;
+}
+
+/* ---- the file that we carry ---- */
+static void all_devices_are_there(void **state) {
+    static const char *const want[] = {
+        "t4", "v100", "a100", "k80", "p100", "a10", "hl-100", "e5-2673", "epyc-7452", "graviton2", "platinum-8272", "p4",
+        "a30", "l4", "h100", "mi50", "mi100", "mi210", "mi250", "zen5-avx512", "zen5-avx2", "Tesla_V100-PCIE-32GB",
+        "Tesla V100-PCIE-32GB", "NVIDIA A100 80GB PCIe", "NVIDIA_A100-SXM4-40GB", "NVIDIA H100 80GB HBM3", "NVIDIA L4",
+        "Tesla P4", "Tesla T4", "Tesla P100-PCIE-16GB", "NVIDIA A100-PCIE-40GB", "AMD Instinct MI210", "AMD Instinct MI100"};
+    fixture *f = *state;
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+        const cd_device *d;
+        cdmpp_err err = {0};
+        assert_ok(cd_devices_find(f->l, want[i], &d, &err));
+    }
+}
+
+static void vectors_are_finite_and_moderate(void **state) {
+    fixture *f = *state;
+    for (size_t i = 0; i < cd_devices_n(f->l); i++) {
+        const cd_device *d = cd_devices_at(f->l, i);
+        float v[CD_N_DEVICE_COL];
+        cd_device_vector(d, v);
+        for (size_t k = 0; k < CD_N_DEVICE_COL; k++) {
+            if (!isfinite(v[k]) || fabsf(v[k]) > 3) fail_msg("%s: %s = %g", d->name, cd_device_col_name(k), (double)v[k]);
+            if (k >= CD_N_DEVICE_KIND + CD_N_DEVICE_RATIO) assert_true(v[k] == 0 || v[k] == 1); /* a flag */
+        }
+    }
+}
+
+/* Known GPUs and CPUs: the stated peak is that of lanes, cores and clock. */
+static void peaks_agree(void **state) {
+    fixture *f = *state;
+    for (size_t i = 0; i < cd_devices_n(f->l); i++) {
+        const cd_device *d = cd_devices_at(f->l, i);
+        if (d->fp32_gflops < 0) continue;
+        const double peak = 2 * d->lanes * d->cores * d->clock_mhz / 1000;
+        if (fabs(peak / d->fp32_gflops - 1) > 0.005) fail_msg("%s: %g by its lanes, %g stated", d->name, peak, d->fp32_gflops);
+    }
+}
+
+static void t4_is_the_reference(void **state) {
+    fixture *f = *state;
+    float v[CD_N_DEVICE_COL];
+    cdmpp_err err = {0};
+    assert_ok(cd_devices_vector(f->l, "Tesla-T4", v, &err));
+    assert_true(v[0] == 1 && v[1] == 0);
+    for (size_t k = 0; k < CD_DEVICE_COL_shared; k++) assert_close(v[CD_N_DEVICE_KIND + k], 0, 0, 1e-4);
+    assert_close(v[CD_N_DEVICE_KIND + CD_DEVICE_COL_power], 0, 0, 1e-4);
+    assert_close(v[CD_N_DEVICE_KIND + CD_DEVICE_COL_tensor], log10(1 + 65000.0 / 8141), 1e-6, 0);
+}
+
+static void cores_in_use_count(void **state) {
+    fixture *f = *state;
+    const cd_device *d;
+    cdmpp_err err = {0};
+    assert_ok(cd_devices_find(f->l, "EPYC-7452", &d, &err));
+    assert_close(cd_device_cores(d), 4, 0, 0);
+    assert_close(cd_device_gflops(d), d->fp32_gflops / 8, 1e-12, 0);
+    assert_ok(cd_devices_find(f->l, "A100", &d, &err));
+    assert_close(cd_device_cores(d), 108, 0, 0);
+}
+
+static void unknown_values_are_flagged(void **state) {
+    fixture *f = *state;
+    float v[CD_N_DEVICE_COL];
+    cdmpp_err err = {0};
+    const float *ratio = v + CD_N_DEVICE_KIND, *flag = ratio + CD_N_DEVICE_RATIO;
+    assert_ok(cd_devices_vector(f->l, "hl-100", v, &err));
+    assert_true(v[0] == 0 && v[1] == 1);
+    assert_true(flag[CD_DEVICE_COL_l2] == 1 && ratio[CD_DEVICE_COL_l2] == 0);
+    assert_true(flag[CD_DEVICE_COL_clock] == 0 && flag[CD_DEVICE_COL_flops] == 1);
+    assert_ok(cd_devices_vector(f->l, "k80", v, &err)); /* no tensor cores is not the same as unknown */
+    assert_true(flag[CD_DEVICE_COL_tensor] == 0 && ratio[CD_DEVICE_COL_tensor] == 0);
+}
+
+static void unknown_device_names_the_nearest(void **state) {
+    fixture *f = *state;
+    float v[CD_N_DEVICE_COL];
+    cdmpp_err err = {0};
+    assert_status(cd_devices_vector(f->l, "epyc-7542", v, &err), CDMPP_ESCHEMA);
+    assert_non_null(strstr(err.msg, "no device 'epyc-7542'; the nearest of "));
+    assert_non_null(strstr(err.msg, " is 'epyc-7452'"));
+}
+
+static void manual(void **state) {
+    char *doc;
+    size_t n;
+    cd_buf b = {0};
+    cdmpp_err err = {0};
+    (void)state;
+    cd_device_doc(&b);
+    assert_ok(cd_file_read("docs/devices.md", 0, &doc, &n, &err));
+    if (!strstr(doc, b.p)) fail_msg("docs/devices.md: its end should be\n%s", b.p);
+    cd_free(doc);
+    cd_buf_free(&b);
+}
+
+/* ---- files of others ---- */
+static void a_device_of_two_keys(void **state) {
+    fixture f;
+    float v[CD_N_DEVICE_COL];
+    const cd_device *d;
+    (void)state;
+    cdmpp_err err = {0};
+    assert_ok(read_text(&f, "- {name: My Chip, kind: cpu}\n"));
+    assert_ok(cd_devices_find(f.l, "my-chip", &d, &err));
+    assert_close(d->clock_mhz, CD_DEVICE_UNKNOWN, 0, 0);
+    cd_device_vector(d, v);
+    for (size_t i = 0; i < CD_N_DEVICE_COL; i++) assert_true(v[i] == (i >= CD_N_DEVICE_KIND + CD_N_DEVICE_RATIO ? 1 : 0));
+    stop(&f);
+}
+
+static void mistakes_have_a_place(void **state) {
+    static const struct {
+        const char *text;
+        cdmpp_status st;
+        const char *say;
+    } bad[] = {
+        {"- name: a\n  kind: gpu\n  clok_mhz: 5\n", CDMPP_ESCHEMA,
+         "d.yaml:3:3: error: unknown key 'clok_mhz', did you mean 'clock_mhz'?\n"},
+        {"- name: a\n  kind: gpu\n  clock_mhz: -5\n", CDMPP_ERANGE,
+         "d.yaml:3:14: error: clock_mhz: expected a number in 1..100000, found '-5'\n"},
+        {"- name: a\n  kind: gpu\n  cores: '5'\n", CDMPP_ESCHEMA,
+         "d.yaml:3:10: error: cores: expected a number or null, found text '5'\n"},
+        {"- name: a\n  kind: gpu\n  cores: .nan\n  warp: 1e999\n", CDMPP_ESCHEMA,
+         "d.yaml:3:10: error: cores: expected a number or null, found '.nan'\n"
+         "d.yaml:4:9: error: warp: expected a number or null, found '1e999'\n"},
+        {"- {name: a, kind: tpu}\n", CDMPP_ESCHEMA, "d.yaml:1:19: error: kind: expected one of cpu|gpu|npu, found 'tpu'\n"},
+        {"- {name: a, kind: gpu}\n- {name: b, aliases: [x, A], kind: gpu}\n", CDMPP_ESCHEMA,
+         "d.yaml:2:26: error: 'A' is already a name of a, line 1\n"},
+        {"- {kind: gpu}\n- {name: b}\n", CDMPP_ESCHEMA,
+         "d.yaml:1:3: error: name: expected the name of the device, found nothing\n"
+         "d.yaml:2:3: error: kind: expected one of cpu|gpu|npu, found nothing\n"},
+        {"- {name: a, kind: gpu, cores: 4, cores_used: 5}\n", CDMPP_ERANGE,
+         "d.yaml:1:46: error: cores_used: expected at most cores, 4, found 5\n"},
+        {"t4: {kind: gpu}\n", CDMPP_ESCHEMA, "d.yaml:1:1: error: expected a list of 1 to 4096 devices, found a mapping\n"},
+        {"", CDMPP_ESCHEMA, "d.yaml: error: expected a list of 1 to 4096 devices, found nothing\n"},
+        {"- {name: '--', kind: gpu}\n", CDMPP_ESCHEMA, "d.yaml:1:10: error: name: expected a name, found text '--'\n"},
+        {"- a\n", CDMPP_ESCHEMA, "d.yaml:1:3: error: expected the keys of a device, found 'a'\n"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        fixture f;
+        cdmpp_err err = {0};
+        assert_status(read_text(&f, bad[i].text), bad[i].st);
+        assert_string_equal(f.diag.text.p, bad[i].say);
+        assert_true(f.err.code == bad[i].st && !strcmp(f.err.path, "d.yaml"));
+        stop(&f);
+    }
+}
+
+#ifdef CD_FAULT
+static void any_allocation_may_fail(void **state) {
+    char *text;
+    size_t n;
+    cdmpp_err err = {0};
+    (void)state;
+    assert_ok(cd_file_read("configs/devices.yaml", 0, &text, &n, &err));
+    const long before = cd_mem_live();
+    for (long k = 0;; k++) {
+        fixture f = {0};
+        cd_mem_fail_at(k);
+        const cdmpp_status st = cd_devices_read("d.yaml", text, n, &f.diag, &f.l, &f.err);
+        cd_mem_fail_at(-1);
+        if (st) assert_int_equal(st, CDMPP_ENOMEM);
+        stop(&f);
+        assert_int_equal(cd_mem_live(), before);
+        if (!st) break;
+    }
+    cd_free(text);
+}
+#else
+static void any_allocation_may_fail(void **state) {
+    (void)state;
+    skip();
+}
+#endif
+
+static void the_file_is_found(void **state) {
+    tmp_dir t = tmp_make();
+    cd_arena a = {0};
+    const char *p;
+    cdmpp_err err = {0};
+    (void)state;
+    const char *config = tmp_put(&t, "train.yaml", "", 0), *own = tmp_put(&t, "own.yaml", "", 0);
+    assert_ok(cd_devices_path(&a, "", config, &p, &err));
+    assert_string_equal(p, "configs/devices.yaml"); /* of the working directory */
+    assert_ok(cd_devices_path(&a, "own.yaml", config, &p, &err));
+    assert_string_equal(p, own);
+    const char *beside = tmp_put(&t, CD_DEVICE_FILE, "", 0);
+    assert_ok(cd_devices_path(&a, "", config, &p, &err));
+    assert_string_equal(p, beside);
+    assert_status(cd_devices_path(&a, "nothing.yaml", config, &p, &err), CDMPP_EIO);
+    assert_string_equal(err.key, "device.file");
+    cd_arena_free(&a);
+    tmp_remove(&t);
+}
+
+int main(void) {
+    const struct CMUnitTest t[] = {
+        cmocka_unit_test(all_devices_are_there), cmocka_unit_test(vectors_are_finite_and_moderate),
+        cmocka_unit_test(peaks_agree), cmocka_unit_test(t4_is_the_reference), cmocka_unit_test(cores_in_use_count),
+        cmocka_unit_test(unknown_values_are_flagged), cmocka_unit_test(unknown_device_names_the_nearest),
+        cmocka_unit_test(manual), cmocka_unit_test(a_device_of_two_keys), cmocka_unit_test(mistakes_have_a_place),
+        cmocka_unit_test(any_allocation_may_fail), cmocka_unit_test(the_file_is_found)};
+    return cmocka_run_group_tests_name("device", t, up, down);
+}
