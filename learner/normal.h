@@ -1,0 +1,11 @@
+/* normal -- the standard normal distribution: share below z, and z of a share.
+ *
+ * cd_normal_quantile is the inverse of cd_normal_cdf to a few units of the last
+ * digit; below 0 keep precision by asking for the small side: q(1-p) = -q(p).
+ * p <= 0 gives -inf, p >= 1 +inf. No state, any thread. */
+#ifndef CD_NORMAL_H
+#define CD_NORMAL_H
+double cd_normal_cdf(double z);
+double cd_normal_density(double z);
+double cd_normal_quantile(double p);
+#endif
