@@ -49,7 +49,8 @@ extern "C" {
     X(ENOMEM, 1, "out of memory")                                      \
     X(ENUMERIC, 1, "not a finite number")                              \
     X(EBACKEND, 6, "a library or device that is needed is missing")    \
-    X(EINTERRUPTED, 130, "interrupted")
+    X(EINTERRUPTED, 130, "interrupted")                                \
+    X(ENODATA, 4, "a data set that is asked for is not there")
 
 typedef enum cdmpp_status {
 #define CDMPP_X(name, exitcode, text) CDMPP_##name,

@@ -167,7 +167,7 @@ static void unknown(reading *r, const char *name, const cd_yaml *v) {
     if (!r->st) r->st = CDMPP_ESCHEMA;
 }
 
-static const cd_conf_key *find(const cd_conf *c, const char *name) {
+const cd_conf_key *cd_conf_find(const cd_conf *c, const char *name) {
     for (size_t i = 0; i < c->n_key; i++)
         if (!strcmp(c->key[i].name, name)) return &c->key[i];
     return NULL;
@@ -184,7 +184,7 @@ static void walk(reading *r, const char *prefix, const cd_yaml *map) {
     for (const cd_yaml *v = map->child; v && r->st != CDMPP_ENOMEM; v = v->next) {
         char name[160], found[96];
         snprintf(name, sizeof name, "%s%s%s", prefix, prefix[0] ? "." : "", v->key);
-        const cd_conf_key *k = find(r->c, name);
+        const cd_conf_key *k = cd_conf_find(r->c, name);
         if (k) {
             read_value(r, k, v);
         } else if (!is_section(r->c, name)) {
@@ -199,21 +199,32 @@ static void walk(reading *r, const char *prefix, const cd_yaml *map) {
     }
 }
 
-cdmpp_status cd_conf_read(const cd_conf *c, const char *path, const char *text, size_t len, cdmpp_err *err) {
-    const cd_yaml *root;
-    reading r = {c, path, err, CDMPP_OK};
+cdmpp_status cd_conf_map(const cd_conf *c, const char *where, const cd_yaml *map, cdmpp_err *err) {
+    reading r = {c, where, err, CDMPP_OK};
     char found[96];
-    CD_TRY(cd_yaml_parse(c->arena, path, text, len, &root, c->diag, err));
-    if (!root) return CDMPP_OK;
-    if (root->kind == CD_YAML_MAP) {
-        walk(&r, "", root);
+    if (map->kind == CD_YAML_MAP) {
+        walk(&r, "", map);
     } else {
-        cd_diag_add(c->diag, err, CDMPP_ESCHEMA, path, root, false, "", "expected a mapping, found %s",
-                    cd_yaml_found(root, found, sizeof found));
+        cd_diag_add(c->diag, err, CDMPP_ESCHEMA, where, map, false, "", "expected a mapping, found %s",
+                    cd_yaml_found(map, found, sizeof found));
         r.st = CDMPP_ESCHEMA;
     }
     if (!r.st && c->diag->text.oom) oom(&r);
     return r.st;
+}
+
+cdmpp_status cd_conf_value(const cd_conf *c, const char *where, const char *name, const cd_yaml *v, cdmpp_err *err) {
+    reading r = {c, where, err, CDMPP_OK};
+    const cd_conf_key *k = cd_conf_find(c, name);
+    if (k) read_value(&r, k, v);
+    else unknown(&r, name, v);
+    return r.st;
+}
+
+cdmpp_status cd_conf_read(const cd_conf *c, const char *path, const char *text, size_t len, cdmpp_err *err) {
+    const cd_yaml *root;
+    CD_TRY(cd_yaml_parse(c->arena, path, text, len, &root, c->diag, err));
+    return root ? cd_conf_map(c, path, root, err) : CDMPP_OK;
 }
 
 cdmpp_status cd_conf_set(const cd_conf *c, const char *assignment, cdmpp_err *err) {
@@ -230,7 +241,7 @@ cdmpp_status cd_conf_set(const cd_conf *c, const char *assignment, cdmpp_err *er
     snprintf(name, sizeof name, "%.*s", (int)(eq - assignment), assignment);
     /* The tree borrows nothing from the text, so the argument may go away. */
     CD_TRY(cd_yaml_parse(c->arena, where, eq + 1, strlen(eq + 1), &v, c->diag, err));
-    const cd_conf_key *k = find(c, name);
+    const cd_conf_key *k = cd_conf_find(c, name);
     if (!v) v = &nothing;
     if (k) {
         cd_yaml at = *v; /* a column inside one argument says nothing */

@@ -54,6 +54,14 @@ cdmpp_status cd_conf_defaults(const cd_conf *c, cdmpp_err *err);
 cdmpp_status cd_conf_read(const cd_conf *c, const char *path, const char *text, size_t len, cdmpp_err *err);
 /* One override "train.rounds=5"; the right side is YAML. The same errors. */
 cdmpp_status cd_conf_set(const cd_conf *c, const char *assignment, cdmpp_err *err);
+/* The key of that name; NULL when there is none. */
+const cd_conf_key *cd_conf_find(const cd_conf *c, const char *name);
+/* One parsed value for `name`, and a parsed mapping as cd_conf_read reads the one of a
+ * file; mistakes are reported at their place in `where`. Errors: ESCHEMA, ERANGE, ENOMEM. */
+cdmpp_status cd_conf_value(const cd_conf *c, const char *where, const char *name, const cd_yaml *v, cdmpp_err *err);
+cdmpp_status cd_conf_map(const cd_conf *c, const char *where, const cd_yaml *map, cdmpp_err *err);
+/* The value of one key as YAML on one line; all but a word (ENUM) is also JSON. */
+void cd_conf_print_value(cd_buf *out, const cd_conf *c, const cd_conf_key *k);
 /* The values as YAML that cd_conf_read reads back to the same struct. */
 void cd_conf_print(cd_buf *out, const cd_conf *c);
 /* The table as Markdown: key, type, default, range, meaning. */

@@ -51,7 +51,8 @@ static void print_real(cd_buf *out, double x) {
     cd_buf_puts(out, buf);
 }
 
-static void print_value(cd_buf *out, const cd_conf_key *k, const void *at) {
+void cd_conf_print_value(cd_buf *out, const cd_conf *c, const cd_conf_key *k) {
+    const void *at = (const char *)c->to + k->offset;
     switch (k->type) {
     case CD_CONF_INT: cd_buf_putf(out, "%lld", (long long)*(const int64_t *)at); break;
     case CD_CONF_REAL: print_real(out, *(const double *)at); break;
@@ -78,7 +79,7 @@ void cd_conf_print(cd_buf *out, const cd_conf *c) {
         section = k->name;
         len = n;
         cd_buf_putf(out, "%s%s: ", n ? "  " : "", n ? dot + 1 : k->name);
-        print_value(out, k, (const char *)c->to + k->offset);
+        cd_conf_print_value(out, c, k);
         cd_buf_puts(out, "\n");
     }
 }

@@ -56,6 +56,28 @@ cdmpp_status cd_config_set(cd_config *c, const char *assignment, cdmpp_err *err)
     return cd_conf_set(&t, assignment, err);
 }
 
+/* data.source below the errors, each line indented. */
+static void put_source(cd_config *c) {
+    for (const char *s = c->data_source; *s;) {
+        const size_t n = strcspn(s, "\n");
+        cd_buf_puts(&c->diag.text, n ? "    " : "");
+        cd_buf_put(&c->diag.text, s, n);
+        cd_buf_puts(&c->diag.text, "\n");
+        s += n + (s[n] == '\n');
+    }
+}
+
+static cdmpp_status check_files(cd_config *c, const char *path, cdmpp_err *err) {
+    const size_t before = c->diag.n;
+    for (size_t i = 0; i < c->data_files.n; i++)
+        if (access(c->data_files.v[i], F_OK) != 0)
+            cd_diag_add(&c->diag, err, CDMPP_ENODATA, path, NULL, false, "data.files", "expected a data set, found no file '%.160s'",
+                        c->data_files.v[i]);
+    if (c->diag.n == before) return CDMPP_OK;
+    put_source(c);
+    return CDMPP_ENODATA;
+}
+
 cdmpp_status cd_config_check(cd_config *c, const char *path, cdmpp_err *err) {
     const size_t before = c->diag.n;
     if (!c->data_files.n)
@@ -63,7 +85,8 @@ cdmpp_status cd_config_check(cd_config *c, const char *path, cdmpp_err *err) {
     if (c->split_valid + c->split_test >= 1)
         cd_diag_add(&c->diag, err, CDMPP_ERANGE, path, NULL, false, "split.test",
                     "expected split.valid + split.test below 1, found %g", c->split_valid + c->split_test);
-    return c->diag.n == before ? CDMPP_OK : CDMPP_ESCHEMA;
+    if (c->diag.n != before) return CDMPP_ESCHEMA;
+    return check_files(c, path, err);
 }
 
 void cd_config_print(cd_buf *out, const cd_config *c) {

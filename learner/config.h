@@ -24,10 +24,11 @@ typedef struct cd_config {
 const cd_conf_key *cd_config_keys(size_t *n);
 /* Defaults; free with cd_config_free also after an error. */
 cdmpp_status cd_config_init(cd_config *c, cdmpp_err *err);
-/* A file over it; data.files become paths that exist. Errors: EIO and those of cd_conf_read. */
+/* A file over it; data.files become paths that exist where there are such. Errors: EIO and those of cd_conf_read. */
 cdmpp_status cd_config_load(cd_config *c, const char *path, cdmpp_err *err);
 cdmpp_status cd_config_set(cd_config *c, const char *assignment, cdmpp_err *err);
-/* What one key cannot know: fractions that leave nothing to train, no file. */
+/* What one key cannot know: fractions that leave nothing to train (ESCHEMA), data.files
+ * that are missing, all of them, with data.source (ENODATA). */
 cdmpp_status cd_config_check(cd_config *c, const char *path, cdmpp_err *err);
 void cd_config_print(cd_buf *out, const cd_config *c);
 void cd_config_free(cd_config *c);

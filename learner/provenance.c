@@ -10,7 +10,7 @@ static void text(cd_buf *b, const char *name, const char *s) {
 static void put_config(cd_buf *b, const cd_config *c) {
     cd_buf yaml = {0};
     cd_config plain = *c; /* borrows; where the file was put is no part of what it is */
-    plain.output_model = plain.output_report = "";
+    plain.output_model = plain.output_report = plain.data_source = "";
     cd_config_print(&yaml, &plain);
     if (yaml.oom) b->oom = true;
     text(b, "config", yaml.p ? yaml.p : "");

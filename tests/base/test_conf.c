@@ -140,9 +140,37 @@ static void print_reads_back(void **s) {
     stop(&g);
 }
 
+/* Values and mappings of a larger file, with their places in it. */
+static void parts_of_a_file(void **s) {
+    (void)s;
+    fixture f;
+    const cd_yaml *root;
+    const char text[] = "a: {rate: 0.25, rato: 1}\ntrain:\n  epochs: 0\n";
+    cd_buf b = {0};
+    start(&f);
+    assert_int_equal(cd_yaml_parse(&f.a, "f.yaml", text, strlen(text), &root, &f.d, &f.err), CDMPP_OK);
+    const cd_yaml *rate = root->child->child;
+    assert_int_equal(cd_conf_value(&f.c, "f.yaml", "train.rate", rate, &f.err), CDMPP_OK);
+    cd_conf_print_value(&b, &f.c, cd_conf_find(&f.c, "train.rate"));
+    cd_buf_puts(&b, " ");
+    cd_conf_print_value(&b, &f.c, cd_conf_find(&f.c, "split.kind"));
+    assert_string_equal(b.p, "0.25 task");
+    assert_null(cd_conf_find(&f.c, "train"));
+    assert_int_equal(cd_conf_value(&f.c, "f.yaml", "train.epochs", rate, &f.err), CDMPP_ESCHEMA);
+    assert_int_equal(cd_conf_value(&f.c, "f.yaml", "train.rato", rate->next, &f.err), CDMPP_ESCHEMA);
+    assert_int_equal(cd_conf_map(&f.c, "f.yaml", root, &f.err), CDMPP_ESCHEMA);
+    assert_string_equal(f.d.text.p,
+        "f.yaml:1:11: error: train.epochs: expected integer >= 1, found '0.25'\n"
+        "f.yaml:1:17: error: unknown key 'train.rato', did you mean 'train.rate'?\n"
+        "f.yaml:1:1: error: unknown key 'a'\n"
+        "f.yaml:3:11: error: train.epochs: expected integer >= 1, found '0'\n");
+    cd_buf_free(&b);
+    stop(&f);
+}
+
 int main(void) {
     const struct CMUnitTest t[] = {cmocka_unit_test(defaults_and_values), cmocka_unit_test(all_errors_in_one_run),
                                    cmocka_unit_test(numbers_are_strict), cmocka_unit_test(set_overrides),
-                                   cmocka_unit_test(print_reads_back)};
+                                   cmocka_unit_test(print_reads_back), cmocka_unit_test(parts_of_a_file)};
     return cmocka_run_group_tests_name("conf", t, NULL, NULL);
 }

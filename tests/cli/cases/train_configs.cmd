@@ -1,0 +1,15 @@
+# every configuration can be read; without its data it says what to fetch and exits with 4
+for f in "$ROOT"/configs/*.yaml; do
+    n=$(basename "$f")
+    grep -q '^data:' "$f" || continue
+    cdmpp-train --print-config "$f" >c.yaml || echo "$n: --print-config failed"
+    cdmpp-train --print-config c.yaml | sed "s|$ROOT/||" | cmp -s - c.yaml || echo "$n: the printed one reads differently"
+    cdmpp-train "$f" --set 'data.files=[nosuch.h5]' >out 2>err; st=$?
+    sed -n '1p' err | grep -q "data.files: expected a data set, found no file 'nosuch.h5'" || echo "$n: no error line"
+    # below it: where the data come from, and a command that makes each file of the configuration
+    sed '1d' err | grep -q 'cdmpp-extract\|make results' || echo "$n: does not say how to get the data"
+    for h in $(sed -n '/^data:/,/^[a-z]*:$/s/^  files: //p' c.yaml | tr -d '[],"'); do
+        grep -q -e "--out $h" -e '--out data/\$D.h5' -e 'build/results' err || echo "$n: does not say how to make $h"
+    done
+    echo "$n $st"
+done
