@@ -1,0 +1,160 @@
+#include "learner/penalty.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "learner/penalty_int.h"
+
+/* ---- one sample ---- */
+typedef struct {
+    double value, slope; /* slope: with respect to the argument */
+} point;
+
+static point absolute(double x) { return (point){fabs(x), (x > 0) - (x < 0)}; }
+
+static point huber(double x, double d) {
+    if (fabs(x) <= d) return (point){0.5 * x * x, x};
+    return (point){d * (fabs(x) - 0.5 * d), copysign(d, x)};
+}
+
+/* |e^r - 1|, straight beyond r = 2. */
+static point ratio(double r) {
+    const double end = 2, top = exp(end);
+    if (r > end) return (point){top - 1 + top * (r - end), top};
+    const point a = absolute(expm1(r));
+    return (point){a.value, a.slope * exp(r)};
+}
+
+static point pinball(double e, double q) { /* e = prediction - z */
+    if (e > 0) return (point){(1 - q) * e, 1 - q};
+    return (point){-q * e, e < 0 ? -q : 0};
+}
+
+typedef struct {
+    const cd_penalty *p;
+    double *term;  /* sums so far */
+    double share;  /* w / W */
+} sums;
+
+/* Adds a term of one sample; the result is its part of the gradient. */
+static double add(const sums *s, cd_penalty_term t, point v) {
+    s->term[t] += s->share * v.value;
+    return s->p->weight[t] * s->share * v.slope;
+}
+
+static double z_terms(const sums *s, double e, double z) {
+    const double *w = s->p->weight, f = fmax(fabs(z), CD_PENALTY_Z_FLOOR), rel = e / f;
+    double g = 0;
+    if (w[CD_PENALTY_mse] > 0) g += add(s, CD_PENALTY_mse, (point){e * e, 2 * e});
+    if (w[CD_PENALTY_mape] > 0) g += add(s, CD_PENALTY_mape, absolute(rel)) / f;
+    if (w[CD_PENALTY_mspe] > 0) g += add(s, CD_PENALTY_mspe, (point){rel * rel, 2 * rel}) / f;
+    if (w[CD_PENALTY_mae] > 0) g += add(s, CD_PENALTY_mae, absolute(e));
+    if (w[CD_PENALTY_huber] > 0) g += add(s, CD_PENALTY_huber, huber(e, 1));
+    return g;
+}
+
+static bool has_log_terms(const cd_penalty *p) {
+    return p->weight[CD_PENALTY_mape_s] > 0 || p->weight[CD_PENALTY_mse_log] > 0 || p->weight[CD_PENALTY_huber_log] > 0;
+}
+
+static double log_terms(const sums *s, double r, double slope) {
+    const double *w = s->p->weight;
+    double g = 0;
+    if (w[CD_PENALTY_mape_s] > 0) g += add(s, CD_PENALTY_mape_s, ratio(r));
+    if (w[CD_PENALTY_mse_log] > 0) g += add(s, CD_PENALTY_mse_log, (point){r * r, 2 * r});
+    if (w[CD_PENALTY_huber_log] > 0) g += add(s, CD_PENALTY_huber_log, huber(r, 0.5));
+    return g * slope;
+}
+
+static void nll_term(const sums *s, double e, double v, double *g) {
+    const double in = fmax(-10, fmin(v, 10)), wall = v - in, precision = exp(-in);
+    s->term[CD_PENALTY_nll] += s->share * 0.5 * (in + e * e * precision + wall * wall);
+    const double w = s->p->weight[CD_PENALTY_nll] * s->share;
+    g[0] += w * e * precision;
+    g[1] += w * (wall == 0 ? 0.5 * (1 - e * e * precision) : wall);
+}
+
+static void pinball_terms(const sums *s, double z, const float *out, double *g) {
+    const size_t at = cd_penalty_quantile_at(s->p);
+    g[0] += add(s, CD_PENALTY_pinball, pinball((double)out[0] - z, 0.5));
+    for (size_t k = 0; k < s->p->n_quantile; k++)
+        g[at + k] += add(s, CD_PENALTY_pinball, pinball((double)out[at + k] - z, s->p->quantile[k]));
+}
+
+static void sample_terms(const sums *s, const cd_penalty_batch *b, size_t i, const float *out, double *g) {
+    const double e = (double)out[0] - b->z[i];
+    g[0] += z_terms(s, e, b->z[i]);
+    if (has_log_terms(s->p)) {
+        double slope;
+        const double log_s = cd_transform_log_s(b->transform, (double)out[0], &slope);
+        g[0] += log_terms(s, log_s - b->log_s[i], slope);
+    }
+    if (s->p->weight[CD_PENALTY_nll] > 0) nll_term(s, e, (double)out[1], g);
+    if (s->p->weight[CD_PENALTY_pinball] > 0) pinball_terms(s, b->z[i], out, g);
+}
+
+/* ---- a batch ---- */
+double cd_penalty_eval(const cd_penalty *p, const cd_penalty_batch *b, const cd_penalty_norm *norm, const float *out,
+                       float *grad, double *term, cd_penalty_scratch *s) {
+    double own[CD_PENALTY_TERMS], loss = 0;
+    const size_t width = cd_penalty_width(p);
+    sums sum = {p, term ? term : own, 0};
+    memset(sum.term, 0, sizeof own);
+    memset(s->grad, 0, b->n * width * sizeof *s->grad);
+    for (size_t i = 0; i < b->n; i++) {
+        sum.share = (b->weight ? (double)b->weight[i] : 1) / norm->weight;
+        s->pred[i] = (double)out[i * width];
+        sample_terms(&sum, b, i, out + i * width, s->grad + i * width);
+    }
+    if (cd_penalty_ranks(p)) {
+        cd_penalty_by_group(b->group, b->n, s->order, s->place);
+        cd_penalty_rank_terms(p, b, norm, width, sum.term, s);
+    }
+    for (int t = 0; t < CD_PENALTY_TERMS; t++)
+        if (p->weight[t] > 0) loss += p->weight[t] * sum.term[t];
+    for (size_t k = 0; grad && k < b->n * width; k++) grad[k] = (float)s->grad[k];
+    return loss;
+}
+
+cd_penalty_norm cd_penalty_count(const cd_penalty *p, const cd_penalty_batch *b, cd_penalty_scratch *s) {
+    cd_penalty_norm norm = {0};
+    for (size_t i = 0; i < b->n; i++) norm.weight += b->weight ? (double)b->weight[i] : 1;
+    if (!cd_penalty_ranks(p)) return norm;
+    cd_penalty_by_group(b->group, b->n, s->order, s->place);
+    for (size_t at = 0, n; at < b->n; at += n) {
+        const size_t *m = s->order + at;
+        double pairs = 0;
+        n = cd_penalty_group_size(b->group, s->order, at, b->n);
+        for (size_t i = 0; i < n; i++)
+            for (size_t j = 0; j < n; j++) pairs += b->z[m[i]] < b->z[m[j]];
+        norm.pairs += pairs;
+        norm.groups += pairs > 0;
+    }
+    return norm;
+}
+
+cdmpp_status cd_penalty_scratch_new(const cd_penalty *p, size_t max_n, cd_penalty_scratch **out, cdmpp_err *err) {
+    cd_penalty_scratch *s = *out = cd_calloc(1, sizeof *s);
+    if (s) {
+        s->order = cd_calloc(max_n, sizeof *s->order);
+        s->place = cd_calloc(max_n, sizeof *s->place);
+        s->score = cd_calloc(max_n, 3 * sizeof *s->score);
+        s->pred = cd_calloc(max_n, sizeof *s->pred);
+        s->grad = cd_calloc(max_n, cd_penalty_width(p) * sizeof *s->grad);
+        if (s->order && s->place && s->score && s->pred && s->grad) return CDMPP_OK;
+    }
+    cd_penalty_scratch_free(s);
+    *out = NULL;
+    return CD_FAIL(err, ENOMEM, "loss of %zu samples", max_n);
+}
+
+void cd_penalty_scratch_free(cd_penalty_scratch *s) {
+    if (!s) return;
+    cd_free(s->order);
+    cd_free(s->place);
+    cd_free(s->score);
+    cd_free(s->pred);
+    cd_free(s->grad);
+    cd_free(s);
+}

@@ -1,0 +1,22 @@
+/* penalty_int -- what the parts of penalty share. */
+#ifndef CD_PENALTY_INT_H
+#define CD_PENALTY_INT_H
+#include "learner/penalty.h"
+
+struct cd_penalty_scratch {
+    size_t *order;  /* (max_n) samples by group */
+    size_t *place;  /* (max_n) of one group: rank by prediction, then by label */
+    double *score;  /* (3 * max_n) of one group */
+    double *pred;   /* (max_n) predictions of z */
+    double *grad;   /* (max_n * width) */
+};
+
+/* Samples by group, order of the batch within one; tmp (n). */
+void cd_penalty_by_group(const uint32_t *group, size_t n, size_t *order, size_t *tmp);
+/* Number of members of the group that starts at order[at]. */
+size_t cd_penalty_group_size(const uint32_t *group, const size_t *order, size_t at, size_t n);
+/* Adds the rank terms: values before weights to term, gradients with respect to
+ * the predictions s->pred to s->grad (one of every `width`). s->order is by group. */
+void cd_penalty_rank_terms(const cd_penalty *p, const cd_penalty_batch *b, const cd_penalty_norm *norm, size_t width,
+                           double *term, cd_penalty_scratch *s);
+#endif

@@ -1,0 +1,320 @@
+/* Losses against finite differences, slow restatements and laws. */
+#include "learner/penalty.h"
+#include "check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/rng.h"
+
+enum { N = 60 };
+static const double quantile[] = {0.1, 0.5, 0.9};
+static double z[N], log_s[N];
+static float weight[N], out[N * 8];
+static uint32_t group[N];
+static cd_transform box_cox;
+
+static double normal(uint64_t seed, uint64_t i) {
+    double sum = -6;
+    for (uint64_t k = 0; k < 12; k++) sum += cd_rng_unit(seed, i * 12 + k);
+    return sum;
+}
+
+static int make(void **state) {
+    (void)state;
+    cdmpp_err err = {0};
+    double y[N];
+    for (uint64_t i = 0; i < N; i++) {
+        y[i] = exp(-9 + 1.5 * normal(1, i));
+        log_s[i] = log(y[i]);
+        weight[i] = (float)(0.5 + cd_rng_unit(2, i));
+        group[i] = (uint32_t)(cd_rng_at(3, i) % 7);
+    }
+    assert_ok(cd_transform_fit(CD_TRANSFORM_BOX_COX, y, N, &box_cox, &err));
+    for (size_t i = 0; i < N; i++) z[i] = cd_transform_forward(&box_cox, y[i]);
+    for (uint64_t i = 0; i < N * 8; i++) out[i] = (float)(1.3 * normal(4, i));
+    return 0;
+}
+
+static cd_penalty parse(const char *text) {
+    cdmpp_err err = {0};
+    cd_penalty p;
+    assert_ok(cd_penalty_parse(text, quantile, 3, &p, &err));
+    return p;
+}
+
+static const cd_penalty_batch batch = {N, z, log_s, weight, group, &box_cox};
+
+static double value(const cd_penalty *p, const cd_penalty_batch *b, const float *o, float *grad, double *term) {
+    cdmpp_err err = {0};
+    cd_penalty_scratch *s;
+    cd_transform const *t = &box_cox;
+    cd_penalty_batch own = *b;
+    own.transform = t;
+    assert_ok(cd_penalty_scratch_new(p, N, &s, &err));
+    const cd_penalty_norm norm = cd_penalty_count(p, &own, s);
+    const double v = cd_penalty_eval(p, &own, &norm, o, grad, term, s);
+    cd_penalty_scratch_free(s);
+    return v;
+}
+
+/* Gradient of every output against central differences. */
+static void check_gradient(const char *text) {
+    const cd_penalty p = parse(text);
+    const size_t width = cd_penalty_width(&p);
+    static float grad[N * 8], moved[N * 8];
+    value(&p, &batch, out, grad, NULL);
+    size_t bad = 0;
+    for (size_t k = 0; k < N * width; k++) {
+        memcpy(moved, out, sizeof moved);
+        const float h = 1e-3f;
+        moved[k] = out[k] + h;
+        const double up = value(&p, &batch, moved, NULL, NULL), x = (double)moved[k];
+        moved[k] = out[k] - h;
+        const double down = value(&p, &batch, moved, NULL, NULL), slope = (up - down) / (x - (double)moved[k]);
+        if (fabs(slope - (double)grad[k]) <= 2e-3 * fabs(slope) + 2e-6) continue;
+        if (++bad > 2) fail_msg("%s: output %zu: gradient %g, by differences %g", text, k, (double)grad[k], slope);
+    } /* at most two samples may sit within 1e-3 of a kink or of a change of rank */
+}
+
+static void gradients(void **s) {
+    (void)s;
+    static const char *const text[] = {"1mse", "1mape", "1mspe", "1mae", "1huber", "1mape_s", "1mse_log", "1huber_log", "1nll",
+                                       "1pinball", "1rank", "1lambdarank", "1listnet", "1000mse + 1mape",
+                                       "2nll+0.5pinball+1e-1rank+3 listnet+ .5mape_s"};
+    for (size_t k = 0; k < sizeof text / sizeof text[0]; k++) check_gradient(text[k]);
+}
+
+/* ---- values ---- */
+static void by_hand(void **s) {
+    (void)s;
+    static const double zz[] = {1, -2, 0.01, 0.5}, ls[] = {-7, -10, -8.2, -7.9};
+    static const float o[] = {1.5f, -1, 0.03f, 0.25f}, w[] = {1, 2, 3, 4};
+    static const uint32_t g[] = {5, 5, 5, 1};
+    const cd_penalty_batch b = {4, zz, ls, w, g, NULL};
+    double t[CD_PENALTY_TERMS];
+    const cd_penalty p = parse("1mse+1mape+1mspe+1mae+1huber+1rank+1listnet");
+    const double v = value(&p, &b, o, NULL, t);
+    const double e2 = (double)0.03f - 0.01;
+    assert_close(t[CD_PENALTY_mse], (0.25 + 2 * 1 + 3 * e2 * e2 + 4 * 0.0625) / 10, 1e-12, 0);
+    assert_close(t[CD_PENALTY_mae], (0.5 + 2 * 1 + 3 * e2 + 4 * 0.25) / 10, 1e-12, 0);
+    assert_close(t[CD_PENALTY_mape], (0.5 + 2 * 0.5 + 3 * e2 / 0.1 + 4 * 0.5) / 10, 1e-12, 0); /* 0.1: the floor */
+    assert_close(t[CD_PENALTY_mspe], (0.25 + 2 * 0.25 + 3 * e2 * e2 / 0.01 + 4 * 0.25) / 10, 1e-12, 0);
+    assert_close(t[CD_PENALTY_huber], (0.125 + 2 * 0.5 + 1.5 * e2 * e2 + 4 * 0.03125) / 10, 1e-12, 0);
+    const double l1 = log1p(exp(-1 - 1.5)), l2 = log1p(exp(-1 - (double)0.03f)), l3 = log1p(exp((double)0.03f - 1.5));
+    assert_close(t[CD_PENALTY_rank], (l1 + l2 + l3) / 3, 1e-12, 0);
+    double want[3], got[3], sw = 0, sg = 0, ce = 0;
+    for (int i = 0; i < 3; i++) sw += want[i] = exp(-zz[i]), sg += got[i] = exp(-(double)o[i]);
+    for (int i = 0; i < 3; i++) ce -= want[i] / sw * log(got[i] / sg);
+    assert_close(t[CD_PENALTY_listnet], ce, 1e-12, 0);
+    double sum = 0;
+    for (int k = 0; k < CD_PENALTY_TERMS; k++) sum += t[k];
+    assert_close(v, sum, 1e-12, 0);
+}
+
+/* sum of |gain_i - gain_j| |discount_i - discount_j| softplus / ideal, one group of 4 */
+static void lambdarank_by_hand(void **s) {
+    (void)s;
+    static const double zz[] = {0.3, -1, 2, 0.9}, ls[] = {-8, -9, -6.5, -7};
+    static const float o[] = {0.5f, 0.25f, 1, -2};
+    static const uint32_t g[] = {0, 0, 0, 0};
+    const cd_penalty_batch b = {4, zz, ls, NULL, g, NULL};
+    const cd_penalty p = parse("2lambdarank");
+    static const int place_by_pred[] = {2, 1, 3, 0}, place_by_label[] = {1, 0, 3, 2};
+    double gain[4], ideal = 0, sum = 0;
+    for (int i = 0; i < 4; i++) {
+        gain[i] = pow(2, exp(-9 - ls[i])) - 1;
+        ideal += gain[i] / log2(2 + place_by_label[i]);
+    }
+    for (int i = 0; i < 4; i++)
+        for (int j = 0; j < 4; j++)
+            if (zz[i] < zz[j])
+                sum += fabs(gain[i] - gain[j]) * fabs(1 / log2(2 + place_by_pred[i]) - 1 / log2(2 + place_by_pred[j])) *
+                       log1p(exp((double)o[i] - (double)o[j]));
+    assert_close(value(&p, &b, o, NULL, NULL), 2 * sum / ideal, 1e-12, 0);
+}
+
+static void in_seconds(void **s) {
+    (void)s;
+    double t[CD_PENALTY_TERMS], ape = 0, sq = 0, w = 0;
+    const cd_penalty p = parse("1mape_s+1mse_log");
+    value(&p, &batch, out, NULL, t);
+    for (int i = 0; i < N; i++) {
+        const double ratio = cd_transform_inverse(&box_cox, (double)out[i]) / exp(log_s[i]), r = log(ratio);
+        w += (double)weight[i];
+        sq += (double)weight[i] * r * r;
+        ape += (double)weight[i] * (r > 2 ? exp(2) - 1 + exp(2) * (r - 2) : fabs(ratio - 1));
+    }
+    assert_close(t[CD_PENALTY_mape_s], ape / w, 1e-10, 0);
+    assert_close(t[CD_PENALTY_mse_log], sq / w, 1e-10, 0);
+}
+
+static void uncertainty(void **s) {
+    (void)s;
+    static const double zz[] = {1, 1}, ls[] = {-7, -7};
+    static const float o[] = {1.5f, 0.5f, 0.2f, 1, 3, /* */ 0.5f, -12, 2, 1, 0};
+    const cd_penalty_batch b = {2, zz, ls, NULL, NULL, NULL};
+    double t[CD_PENALTY_TERMS];
+    const cd_penalty p = parse("1nll+1pinball");
+    assert_int_equal(cd_penalty_width(&p), 5);
+    assert_int_equal(cd_penalty_quantile_at(&p), 2);
+    value(&p, &b, o, NULL, t);
+    const double nll = 0.5 * (0.5 + 0.25 * exp(-0.5)) + 0.5 * (-10 + 0.25 * exp(10) + 4);
+    assert_close(t[CD_PENALTY_nll], nll / 2, 1e-6, 0);
+    const double pin = 0.25 + 0.1 * (1 - (double)0.2f) + 0 + 0.1 * 2 + (0.25 + 0.9 * 1 + 0 + 0.9 * 1);
+    assert_close(t[CD_PENALTY_pinball], pin / 2, 1e-12, 0);
+}
+
+/* ---- laws ---- */
+static void perfect_is_zero(void **s) {
+    (void)s;
+    static float o[N * 5], g[N * 5];
+    for (int i = 0; i < N; i++) o[i] = (float)z[i];
+    const cd_penalty p = parse("1mse+1mape+1mspe+1mae+1huber+1mape_s+1mse_log+1huber_log");
+    assert_close(value(&p, &batch, o, g, NULL), 0, 0, 1e-5);
+}
+
+/* The order of the samples is nothing; a weight of 2 is the sample twice. */
+static void order_and_weights(void **s) {
+    (void)s;
+    const char *text = "1mse+1mape_s+1rank+1lambdarank+1listnet";
+    const cd_penalty p = parse(text);
+    double zr[N], lr[N];
+    float wr[N], o[N];
+    uint32_t gr[N];
+    for (int i = 0; i < N; i++) {
+        zr[i] = z[N - 1 - i], lr[i] = log_s[N - 1 - i], wr[i] = weight[N - 1 - i], gr[i] = group[N - 1 - i], o[i] = out[N - 1 - i];
+    }
+    const cd_penalty_batch r = {N, zr, lr, wr, gr, NULL};
+    assert_close(value(&p, &batch, out, NULL, NULL), value(&p, &r, o, NULL, NULL), 1e-12, 0);
+
+    const cd_penalty q = parse("1mse+1mape_s");
+    const double z2[] = {z[0], z[0], z[1]}, l2[] = {log_s[0], log_s[0], log_s[1]};
+    const float o2[] = {out[0], out[0], out[1]}, w2[] = {2, 1};
+    const cd_penalty_batch twice = {3, z2, l2, NULL, NULL, NULL}, once = {2, z, log_s, w2, NULL, NULL};
+    assert_close(value(&q, &twice, o2, NULL, NULL), value(&q, &once, out, NULL, NULL), 1e-12, 0);
+}
+
+/* Shares by group add up to the batch: loss and gradient. */
+static void shares_add_up(void **s) {
+    (void)s;
+    cdmpp_err err = {0};
+    const cd_penalty p = parse("3mse+1mape_s+1nll+1pinball+1rank+1lambdarank+1listnet");
+    const size_t width = cd_penalty_width(&p);
+    static float whole[N * 5], part[N * 5], o[N * 5];
+    cd_penalty_scratch *scratch;
+    assert_ok(cd_penalty_scratch_new(&p, N, &scratch, &err));
+    const cd_penalty_norm norm = cd_penalty_count(&p, &batch, scratch);
+    const double loss = cd_penalty_eval(&p, &batch, &norm, out, whole, NULL, scratch);
+    double sum = 0;
+    for (uint32_t rank = 0; rank < 3; rank++) {
+        double zr[N], lr[N];
+        float wr[N];
+        uint32_t gr[N];
+        size_t at[N], n = 0;
+        for (size_t i = 0; i < N; i++) {
+            if (group[i] % 3 != rank) continue;
+            zr[n] = z[i], lr[n] = log_s[i], wr[n] = weight[i], gr[n] = group[i], at[n] = i;
+            memcpy(o + n++ * width, out + i * width, width * sizeof *o);
+        }
+        const cd_penalty_batch b = {n, zr, lr, wr, gr, &box_cox};
+        sum += cd_penalty_eval(&p, &b, &norm, o, part, NULL, scratch);
+        for (size_t i = 0; i < n; i++)
+            for (size_t k = 0; k < width; k++)
+                assert_close((double)part[i * width + k], (double)whole[at[i] * width + k], 1e-6, 1e-12);
+    }
+    assert_close(sum, loss, 1e-12, 0);
+    cd_penalty_scratch_free(scratch);
+}
+
+/* Wild outputs give a finite loss and gradient, and a gradient that leads back. */
+static void wild_outputs(void **s) {
+    (void)s;
+    const cd_penalty p = parse("1mape_s+1huber_log+1nll+1rank+1lambdarank+1listnet");
+    static float o[N * 2], g[N * 2];
+    for (int side = -1; side <= 1; side += 2) {
+        for (int i = 0; i < N; i++) o[2 * i] = (float)side * 1e4f, o[2 * i + 1] = (float)side * 50;
+        assert_true(isfinite(value(&p, &batch, o, g, NULL)));
+        for (int i = 0; i < 2 * N; i++) assert_true(isfinite((double)g[i]));
+        assert_true(side * (double)g[0] > 0 && side * (double)g[1] > 0);
+    }
+    o[0] = NAN;
+    assert_true(isnan(value(&p, &batch, o, g, NULL)));
+}
+
+/* ---- text ---- */
+static void text(void **s) {
+    (void)s;
+    const cd_penalty p = parse(" 1000mse+1e-3 mape + .5cmd");
+    assert_close(p.weight[CD_PENALTY_mse], 1000, 0, 0);
+    assert_close(p.weight[CD_PENALTY_mape], 1e-3, 0, 0);
+    assert_close(p.weight[CD_PENALTY_cmd], 0.5, 0, 0);
+    assert_true(cd_penalty_domains(&p) && !cd_penalty_ranks(&p));
+    assert_int_equal(cd_penalty_width(&p), 1);
+    assert_int_equal(p.n_quantile, 0);
+    static const struct {
+        const char *text, *has;
+        cdmpp_status st;
+    } bad[] = {
+        {"mse", "'mse' has no weight, expected for example '1mse'", CDMPP_ESCHEMA},
+        {"1mse+mape", "'mape' has no weight", CDMPP_ESCHEMA},
+        {"1mes", "unknown loss term 'mes', the nearest is 'mse'", CDMPP_ESCHEMA},
+        {"1hubber", "the nearest is 'huber'", CDMPP_ESCHEMA},
+        {"1mse+2mse", "'mse' appears twice", CDMPP_ESCHEMA},
+        {"0mse", "'mse'", CDMPP_ERANGE},
+        {"-1mse", "found -1", CDMPP_ERANGE},
+        {"1e99mse", "1e9", CDMPP_ERANGE},
+        {"", "expected a loss term", CDMPP_ESCHEMA},
+        {"1mse+", "expected a loss term", CDMPP_ESCHEMA},
+        {"12", "expected a loss term", CDMPP_ESCHEMA},
+        {"+mse", "expected a loss term", CDMPP_ESCHEMA},
+        {"1mse 1mape", "expected '+'", CDMPP_ESCHEMA},
+        {"1cmd", "beside cmd and mmd", CDMPP_ESCHEMA},
+    };
+    for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
+        cdmpp_err err = {0};
+        cd_penalty q;
+        assert_status(cd_penalty_parse(bad[k].text, quantile, 3, &q, &err), bad[k].st);
+        if (!strstr(err.msg, bad[k].has)) fail_msg("'%s': %s", bad[k].text, err.msg);
+    }
+    cdmpp_err err = {0};
+    cd_penalty q;
+    const double falling[] = {0.5, 0.1}, outside[] = {1};
+    assert_status(cd_penalty_parse("1pinball", NULL, 0, &q, &err), CDMPP_ESCHEMA);
+    assert_status(cd_penalty_parse("1pinball", falling, 2, &q, &err), CDMPP_ERANGE);
+    assert_status(cd_penalty_parse("1pinball", outside, 1, &q, &err), CDMPP_ERANGE);
+}
+
+static void out_of_memory(void **s) {
+    (void)s;
+#ifdef CD_FAULT
+    const cd_penalty p = parse("1mse");
+    const long live = cd_mem_live();
+    for (long k = 0;; k++) {
+        cdmpp_err err = {0};
+        cd_penalty_scratch *scratch;
+        cd_mem_fail_at(k);
+        const cdmpp_status st = cd_penalty_scratch_new(&p, N, &scratch, &err);
+        cd_mem_fail_at(-1);
+        if (!st) {
+            cd_penalty_scratch_free(scratch);
+            break;
+        }
+        assert_int_equal(st, CDMPP_ENOMEM);
+        assert_int_equal(cd_mem_live(), live);
+    }
+#else
+    skip();
+#endif
+}
+
+int main(void) {
+    const struct CMUnitTest t[] = {
+        cmocka_unit_test(gradients),         cmocka_unit_test(by_hand),        cmocka_unit_test(lambdarank_by_hand),
+        cmocka_unit_test(in_seconds),        cmocka_unit_test(uncertainty),    cmocka_unit_test(perfect_is_zero),
+        cmocka_unit_test(order_and_weights), cmocka_unit_test(shares_add_up),  cmocka_unit_test(wild_outputs),
+        cmocka_unit_test(text),              cmocka_unit_test(out_of_memory),
+    };
+    return cmocka_run_group_tests(t, make, NULL);
+}
