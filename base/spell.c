@@ -20,3 +20,15 @@ size_t cd_spell_distance(const char *a, const char *b) {
     }
     return row[m];
 }
+
+const char *cd_spell_nearest(const char *asked, const char *const *name, size_t n) {
+    const char *best = NULL;
+    size_t least = strlen(asked) / 3 + 2;
+    for (size_t i = 0; i < n; i++) {
+        const size_t d = cd_spell_distance(asked, name[i]);
+        if (d >= least || d == CD_SPELL_FAR) continue;
+        best = name[i];
+        least = d;
+    }
+    return best;
+}

@@ -45,6 +45,7 @@ static cdmpp_status open_file(dataset *d, cd_dataset_file *f, const char *path, 
     CD_TRY(cd_layout_check(&f->h, f->digest, err));
     CD_TRY(cd_dataset_count(f, CD_ARRAY_LATENCY, &f->n.program, err));
     CD_TRY(cd_dataset_count(f, CD_ARRAY_ROWS, &f->n.row, err));
+    CD_TRY(cd_dataset_count(f, CD_ARRAY_LEAF_NODE, &f->n.leaf, err));
     CD_TRY(cd_h5_size(&f->h, "/network/net", CD_H5_U32, 0, &f->n.net, err));
     for (int k = 0; k < CD_NAME_COUNT; k++) CD_TRY(join_names(d, f, (cd_name_id)k, err));
     return ast ? cd_dataset_ast_count(f, err) : CDMPP_OK;
@@ -63,6 +64,7 @@ void *cd_dataset_alloc(uint64_t n, size_t size) { return cd_calloc(n ? (size_t)n
 static cdmpp_status allocate(cd_dataset *d, cdmpp_err *err) {
     bool ok = (d->row = cd_dataset_alloc(d->n_row, CD_N_COL * sizeof *d->row)) != NULL;
     ok = ok && (d->row_ptr = cd_dataset_alloc(d->n + 1, sizeof *d->row_ptr)) != NULL;
+    ok = ok && (d->leaf_ptr = cd_dataset_alloc(d->n + 1, sizeof *d->leaf_ptr)) != NULL;
 #define CD_X(ID, member) ok = ok && (d->member = cd_dataset_alloc(d->n, sizeof *d->member)) != NULL;
     MEMBER_MAP(CD_X)
 #undef CD_X
@@ -113,6 +115,7 @@ static cdmpp_status read_file(const cd_dataset_file *f, cd_dataset *d, const cd_
     const uint64_t p = at->program, n = f->n.program;
     CD_TRY(cd_dataset_read(f, CD_ARRAY_ROWS, f->n.row, d->row + at->row * CD_N_COL, err));
     CD_TRY(cd_dataset_read_ptr(f, CD_ARRAY_ROW_PTR, n, f->n.row, at->row, d->row_ptr + p, err));
+    CD_TRY(cd_dataset_read_ptr(f, CD_ARRAY_LEAF_PTR, n, f->n.leaf, at->leaf, d->leaf_ptr + p, err));
 #define CD_X(ID, member) CD_TRY(cd_dataset_read(f, CD_ARRAY_##ID, n, d->member + p, err));
     MEMBER_MAP(CD_X)
 #undef CD_X
@@ -212,6 +215,7 @@ void cd_dataset_free(cd_dataset *pub) {
     if (!d) return;
     cd_free(pub->row);
     cd_free(pub->row_ptr);
+    cd_free(pub->leaf_ptr);
 #define CD_X(ID, member) cd_free(pub->member);
     MEMBER_MAP(CD_X)
 #undef CD_X

@@ -43,10 +43,12 @@ typedef struct cd_dataset {
     uint32_t *net_network, *net_task; /* (n_net_task) */
     int64_t *net_weight;      /* (n_net_task) occurrences of the task in the network   */
 
+    size_t n_leaf;
+    int64_t *leaf_ptr;        /* (n+1) leaves of a program                             */
+
     /* Compact ASTs, as learner/view.h draws them; all NULL and 0 unless
      * cd_dataset_load_ast read them. Offsets count from the first program. */
-    size_t n_leaf, n_own, n_tree, n_path;
-    int64_t *leaf_ptr;        /* (n+1) */
+    size_t n_own, n_tree, n_path;
     const float **leaf_x;     /* (n_leaf) the leaf's (n_col) features: in `row`, or in `own` */
     int32_t *leaf_pos, *leaf_node; /* (n_leaf) index in the program's tree; node number    */
     float *own;               /* (n_own, n_col) of leaves that differ from their buffer's row */

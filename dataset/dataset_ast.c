@@ -2,7 +2,6 @@
 #include "dataset/dataset_int.h"
 
 cdmpp_status cd_dataset_ast_count(cd_dataset_file *f, cdmpp_err *err) {
-    CD_TRY(cd_dataset_count(f, CD_ARRAY_LEAF_NODE, &f->n.leaf, err));
     CD_TRY(cd_dataset_count(f, CD_ARRAY_LEAF_ROWS, &f->n.own, err));
     CD_TRY(cd_dataset_count(f, CD_ARRAY_TREE, &f->n.tree, err));
     return cd_dataset_count(f, CD_ARRAY_PATH_EXTENT, &f->n.path, err);
@@ -10,7 +9,7 @@ cdmpp_status cd_dataset_ast_count(cd_dataset_file *f, cdmpp_err *err) {
 
 /* X(member, elements): what is held in memory. */
 #define AST_MAP(X)                                                                                                  \
-    X(leaf_ptr, d->n + 1) X(leaf_x, d->n_leaf) X(leaf_pos, d->n_leaf) X(leaf_node, d->n_leaf) X(own, d->n_own * d->n_col) \
+    X(leaf_x, d->n_leaf) X(leaf_pos, d->n_leaf) X(leaf_node, d->n_leaf) X(own, d->n_own * d->n_col) \
     X(path_ptr, d->n_leaf + 1) X(path_extent, d->n_path) X(path_kind, d->n_path) X(tree_ptr, d->n + 1) X(tree, d->n_tree)
 
 cdmpp_status cd_dataset_ast_alloc(cd_dataset *d, cdmpp_err *err) {
@@ -95,7 +94,6 @@ static cdmpp_status read_leaves(const cd_dataset_file *f, cd_dataset *d, const c
 
 cdmpp_status cd_dataset_ast_read(const cd_dataset_file *f, cd_dataset *d, const cd_sizes *at, cdmpp_err *err) {
     CD_TRY(cd_dataset_read(f, CD_ARRAY_LEAF_ROWS, f->n.own, d->own + at->own * d->n_col, err));
-    CD_TRY(cd_dataset_read_ptr(f, CD_ARRAY_LEAF_PTR, f->n.program, f->n.leaf, at->leaf, d->leaf_ptr + at->program, err));
     CD_TRY(cd_dataset_read(f, CD_ARRAY_LEAF_POS, f->n.leaf, d->leaf_pos + at->leaf, err));
     CD_TRY(cd_dataset_read(f, CD_ARRAY_LEAF_NODE, f->n.leaf, d->leaf_node + at->leaf, err));
     CD_TRY(cd_dataset_read_ptr(f, CD_ARRAY_TREE_PTR, f->n.program, f->n.tree, at->tree, d->tree_ptr + at->program, err));

@@ -9,7 +9,7 @@ typedef enum { CD_NAME_TASK, CD_NAME_DEVICE, CD_NAME_SOURCE, CD_NAME_NETWORK, CD
 
 /* How many of each: of one file, or where the next file goes in the joined arrays. */
 typedef struct cd_sizes {
-    uint64_t program, row, net, leaf, own, tree, path; /* the last four: 0 without ASTs */
+    uint64_t program, row, net, leaf, own, tree, path; /* the last three: 0 without ASTs */
 } cd_sizes;
 
 /* One file of a data set: its sizes, and its numbers of names in the joined lists. */
@@ -36,7 +36,7 @@ void *cd_dataset_alloc(uint64_t n, size_t size);
 /* ---- dataset_ast.c ---- */
 cdmpp_status cd_dataset_ast_count(cd_dataset_file *f, cdmpp_err *err);
 cdmpp_status cd_dataset_ast_alloc(cd_dataset *d, cdmpp_err *err); /* d's sizes are set */
-/* One file to its place `at`; its rows and row_ptr are there already. */
+/* One file to its place `at`; its rows, row_ptr and leaf_ptr are there already. */
 cdmpp_status cd_dataset_ast_read(const cd_dataset_file *f, cd_dataset *d, const cd_sizes *at, cdmpp_err *err);
 void cd_dataset_ast_free(cd_dataset *d);
 #endif

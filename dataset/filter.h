@@ -1,16 +1,31 @@
 /* filter -- which programs are fit to learn from, and how many were not and why.
  *
- * Reasons are tried in the order of CD_FILTER_MAP; a program is counted once. */
+ *   program by program:  ASKED ERROR LATENCY NO_ROWS | NOISY LEAVES FLOP
+ *   all together:                  percentiles of the programs left of the bar -> RANGE
+ *   by task and device:            RARE, then SURPLUS of what is left
+ *
+ * (1) reasons are tried in the order of CD_FILTER_MAP, a program is counted once:
+ *     in = kept + sum of drop;
+ * (2) the percentiles are those of all measured programs that were asked for, before
+ *     other limits, of all devices together (as CDMPP's third filter); linear between
+ *     the two nearest, as numpy.percentile;
+ * (3) SURPLUS is drawn by seed and program (key.h): the order of programs is nothing,
+ *     and a smaller limit keeps a subset. */
 #ifndef CD_FILTER_H
 #define CD_FILTER_H
 #include "dataset/dataset.h"
 
 #define CD_FILTER_MAP(X)                                                 \
+    X(ASKED, "of a device or task that was not asked for")               \
     X(ERROR, "not measured, or rejected by its target")                  \
     X(LATENCY, "latency is not a finite number above 0, or is 1e9 s or more") \
     X(NO_ROWS, "no feature rows (the program was rejected)")             \
     X(NOISY, "std/mean of the repeats above the limit")                  \
-    X(RARE, "fewer programs of its task and device than the minimum")
+    X(LEAVES, "another number of leaves")                                \
+    X(FLOP, "operations of the task unknown or outside the limits")      \
+    X(RANGE, "latency outside the percentiles")                          \
+    X(RARE, "fewer programs of its task and device than the minimum")    \
+    X(SURPLUS, "more programs of its task and device than the maximum")
 
 typedef enum {
 #define CD_X(name, text) CD_DROP_##name,
@@ -20,8 +35,15 @@ typedef enum {
 } cd_drop;
 
 typedef struct cd_filter_spec {
+    const uint8_t *asked;   /* (d->n) 1: use it; NULL: all */
     double max_std_ratio;   /* std/mean over 2 repeats or more; <= 0: no limit */
+    double low_percentile, high_percentile; /* of latency, both kept; <= 0, and <= 0 or >= 100: no limit */
+    const uint32_t *leaves; /* (n_leaves) numbers of leaves to keep */
+    size_t n_leaves;        /* 0: any */
+    double min_flop, max_flop; /* of the task, both kept; <= 0: no limit */
     int64_t min_per_task;   /* of one device; <= 1: no minimum */
+    int64_t max_per_task;   /* of one device; <= 0: no maximum */
+    uint64_t seed;          /* of the draw of max_per_task */
 } cd_filter_spec;
 
 typedef struct cd_filter_count {

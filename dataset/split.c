@@ -6,6 +6,7 @@
 
 #include "base/rng.h"
 #include "base/sha256.h"
+#include "dataset/key.h"
 
 /* A thing that is drawn: a task, network or device. */
 typedef struct {
@@ -36,39 +37,6 @@ const char *cd_split_name(cd_split_kind k) {
     return name[k];
 }
 
-/* ---- keys ---- */
-static uint64_t sha_key(const cd_sha256 *s) {
-    char hex[65];
-    cd_sha256_hex(s, hex);
-    hex[16] = '\0';
-    return strtoull(hex, NULL, 16);
-}
-
-static uint64_t name_key(const char *name) {
-    cd_sha256 s;
-    cd_sha256_init(&s);
-    cd_sha256_add(&s, name, strlen(name));
-    return sha_key(&s);
-}
-
-/* The folder above says where the file lies today, not what was measured. */
-static const char *base_name(const char *path) {
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
-static uint64_t program_key(const cd_dataset *d, size_t i) {
-    const char *part[] = {d->task_name[d->task[i]], d->device_name[d->device[i]],
-                          base_name(d->source_name[d->source_file[i]])};
-    uint8_t line[8];
-    cd_sha256 s;
-    cd_sha256_init(&s);
-    for (size_t k = 0; k < 3; k++) cd_sha256_add(&s, part[k], strlen(part[k]) + 1);
-    for (size_t k = 0; k < 8; k++) line[k] = (uint8_t)(d->source_line[i] >> (8 * k));
-    cd_sha256_add(&s, line, sizeof line);
-    return sha_key(&s);
-}
-
 /* ---- units ---- */
 static int by_rank(const void *a, const void *b) {
     const unit *x = a, *y = b;
@@ -77,7 +45,7 @@ static int by_rank(const void *a, const void *b) {
 }
 
 static void add_unit(maker *m, const char *name, uint32_t id) {
-    m->unit[m->n_unit++] = (unit){cd_rng_at(m->spec->seed, name_key(name)), name, id, CD_PART_TRAIN};
+    m->unit[m->n_unit++] = (unit){cd_rng_at(m->spec->seed, cd_key_name(name)), name, id, CD_PART_TRAIN};
 }
 
 static void list_tasks(maker *m) {
@@ -254,7 +222,7 @@ static cdmpp_status make(maker *m, cd_split *s, cdmpp_err *err) {
     for (size_t i = 0; i < d->n; i++) {
         s->part[i] = CD_PART_NONE;
         if (!m->keep[i]) continue;
-        m->key[i] = program_key(d, i);
+        m->key[i] = cd_key_program(d, i);
         m->task_used[d->task[i]] = 1;
     }
     if (m->spec->kind == CD_SPLIT_RECORD) part_by_record(m, s->part);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "learner/choose.h"
 
 static const cd_conf_key keys[] = {
 #define X(section, name, type, def, range, help) \
@@ -82,6 +83,7 @@ cdmpp_status cd_config_check(cd_config *c, const char *path, cdmpp_err *err) {
     const size_t before = c->diag.n;
     if (!c->data_files.n)
         cd_diag_add(&c->diag, err, CDMPP_ESCHEMA, path, NULL, false, "data.files", "expected at least one file, found none");
+    cd_choose_check(c, path, err);
     if (c->split_valid + c->split_test >= 1)
         cd_diag_add(&c->diag, err, CDMPP_ERANGE, path, NULL, false, "split.test",
                     "expected split.valid + split.test below 1, found %g", c->split_valid + c->split_test);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "features/cols.h"
+#include "learner/choose.h"
 #include "learner/provenance.h"
 
 typedef struct {
@@ -23,22 +24,6 @@ typedef struct {
 } trainer;
 
 /* ---- data ---- */
-static cdmpp_status only_devices(trainer *t, cdmpp_err *err) {
-    const cd_texts *want = &t->c->data_devices;
-    for (size_t k = 0; k < want->n; k++) {
-        size_t v = 0;
-        while (v < t->d->n_device && strcmp(t->d->device_name[v], want->v[k]) != 0) v++;
-        if (v == t->d->n_device)
-            return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected a device of the data set, found '%s'", want->v[k]), "data.devices");
-    }
-    for (size_t i = 0; want->n && i < t->d->n; i++) {
-        size_t k = 0;
-        while (k < want->n && strcmp(t->d->device_name[t->d->device[i]], want->v[k]) != 0) k++;
-        if (k == want->n) t->keep[i] = 0;
-    }
-    return CDMPP_OK;
-}
-
 static cdmpp_status load(trainer *t, cdmpp_err *err) {
     const cd_config *c = t->c;
     if (!t->d) {
@@ -48,12 +33,7 @@ static cdmpp_status load(trainer *t, cdmpp_err *err) {
     t->keep = cd_calloc(t->d->n + 1, 1);
     t->device = cd_calloc(t->d->n + 1, sizeof *t->device);
     if (!t->keep || !t->device) return CD_FAIL(err, ENOMEM, "%zu programs", t->d->n);
-    const cd_filter_spec f = {c->filter_max_std_ratio, c->filter_min_per_task};
-    CD_TRY(cd_filter(t->d, &f, t->keep, &t->out->filter, err));
-    CD_TRY(only_devices(t, err));
-    const cd_split_spec s = {(cd_split_kind)c->split_kind, (uint64_t)c->split_seed, c->split_valid, c->split_test,
-                             c->split_valid_names, c->split_test_names};
-    return cd_split_make(t->d, t->keep, &s, &t->split, err);
+    return cd_choose(c, t->d, t->keep, &t->out->filter, &t->split, err);
 }
 
 static cdmpp_status list_parts(trainer *t, cdmpp_err *err) {

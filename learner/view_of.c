@@ -1,7 +1,7 @@
 #include "learner/view_of.h"
 
 cd_view cd_view_of(const cd_dataset *d, const uint32_t *device) {
-    return (cd_view){.n = d->n, .row = d->row, .row_ptr = d->row_ptr, .leaf_ptr = d->leaf_ptr, .leaf_x = d->leaf_x,
+    return (cd_view){.n = d->n, .row = d->row, .row_ptr = d->row_ptr, .leaf_ptr = d->leaf_x ? d->leaf_ptr : NULL, .leaf_x = d->leaf_x,
                      .leaf_pos = d->leaf_pos, .leaf_node = d->leaf_node, .path_ptr = d->path_ptr,
                      .path_extent = d->path_extent, .path_kind = d->path_kind, .tree_ptr = d->tree_ptr, .tree = d->tree,
                      .device = device, .flop = d->flop};

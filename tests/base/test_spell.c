@@ -37,7 +37,21 @@ static void too_long(void **s) {
     assert_int_equal(cd_spell_distance(a, "x"), CD_SPELL_FAR - 2);
 }
 
+static void nearest(void **s) {
+    static const char *const w[] = {"v100", "k80", "p100", "zen5-avx2", "zen5-avx512", "resnet_18", "resnet_50"};
+    enum { N = sizeof w / sizeof *w };
+    char lng[80] = "";
+    (void)s;
+    assert_string_equal(cd_spell_nearest("v10", w, N), "v100");
+    assert_string_equal(cd_spell_nearest("resnet18", w, N), "resnet_18");
+    assert_string_equal(cd_spell_nearest("zen5-avx51", w, N), "zen5-avx512");
+    assert_null(cd_spell_nearest("bert_base", w, N));
+    assert_null(cd_spell_nearest("v100", w, 0));
+    memset(lng, 'x', 79);
+    assert_null(cd_spell_nearest(lng, w, N));
+}
+
 int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(examples), cmocka_unit_test(laws), cmocka_unit_test(too_long)};
+    const struct CMUnitTest t[] = {cmocka_unit_test(nearest), cmocka_unit_test(examples), cmocka_unit_test(laws), cmocka_unit_test(too_long)};
     return cmocka_run_group_tests_name("spell", t, NULL, NULL);
 }

@@ -179,8 +179,9 @@ static void scramble_test_part(const cd_config *c, cd_dataset *d) {
     cd_filter_count count;
     cd_split *split;
     uint8_t *keep = calloc(d->n, 1);
-    const cd_split_spec spec = {(cd_split_kind)c->split_kind, (uint64_t)c->split_seed, c->split_valid, c->split_test, {0}, {0}};
-    assert_ok(cd_filter(d, &(cd_filter_spec){0, 0}, keep, &count, &err));
+    const cd_split_spec spec = {.kind = (cd_split_kind)c->split_kind, .seed = (uint64_t)c->split_seed, .valid = c->split_valid,
+                                .test = c->split_test};
+    assert_ok(cd_filter(d, &(cd_filter_spec){0}, keep, &count, &err));
     assert_ok(cd_split_make(d, keep, &spec, &split, &err));
     for (size_t i = 0; i < d->n; i++)
         if (split->part[i] == CD_PART_TEST) d->latency_s[i] = 1e-9 * (double)(i + 1);
@@ -242,7 +243,7 @@ static void errors_are_told(void **s) {
     assert_ok(cd_config_load(&c, yaml, &err));
     assert_ok(cd_config_set(&c, "data.devices=none", &err));
     assert_status(cd_learner_train(&c, NULL, NULL, NULL, NULL, &l, &err), CDMPP_ESCHEMA);
-    assert_string_equal(err.key, "data.devices");
+    assert_string_equal(err.key, "data.devices[0]");
     cd_config_free(&c);
 }
 

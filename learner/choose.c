@@ -1,0 +1,99 @@
+#include "learner/choose.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/spell.h"
+
+enum { MAX_LEAVES = 64 }; /* lengths of the list of numbers of leaves */
+
+/* ---- data.devices ---- */
+static cdmpp_status number_of_device(const cd_dataset *d, const char *name, size_t *out, cdmpp_err *err) {
+    for (*out = 0; *out < d->n_device; ++*out)
+        if (!strcmp(d->device_name[*out], name)) return CDMPP_OK;
+    const char *near = cd_spell_nearest(name, (const char *const *)d->device_name, d->n_device);
+    return CD_FAIL(err, ESCHEMA, "expected a device of the data set, found '%.80s'%s%s%s", name, near ? ", did you mean '" : "",
+                   near ? near : "", near ? "'?" : "");
+}
+
+static cdmpp_status ask(const cd_config *c, const cd_dataset *d, uint8_t *asked, cdmpp_err *err) {
+    const cd_texts *want = &c->data_devices;
+    memset(asked, want->n == 0, d->n);
+    for (size_t k = 0; k < want->n; k++) {
+        size_t v;
+        CD_TRY(cd_err_key(err, cd_err_index(err, number_of_device(d, want->v[k], &v, err), k), "data.devices"));
+        for (size_t i = 0; i < d->n; i++)
+            if (d->device[i] == v) asked[i] = 1;
+    }
+    return CDMPP_OK;
+}
+
+/* ---- filter ---- */
+/* A number of leaves; -1 when the text is none. */
+static long leaf_number(const char *s) {
+    char *end;
+    const long x = strspn(s, "0123456789") == strlen(s) && strlen(s) < 6 ? strtol(s, &end, 10) : -1;
+    return *s ? x : -1;
+}
+
+static cd_filter_spec filter_spec(const cd_config *c, const uint8_t *asked, uint32_t leaves[MAX_LEAVES]) {
+    const cd_texts *t = &c->filter_leaf_counts;
+    for (size_t k = 0; k < t->n; k++) leaves[k] = (uint32_t)leaf_number(t->v[k]); /* checked */
+    return (cd_filter_spec){.asked = asked, .max_std_ratio = c->filter_max_std_ratio, .low_percentile = c->filter_low_percentile,
+                            .high_percentile = c->filter_high_percentile, .leaves = leaves, .n_leaves = t->n,
+                            .min_flop = c->filter_min_flop, .max_flop = c->filter_max_flop, .min_per_task = c->filter_min_per_task,
+                            .max_per_task = c->filter_max_per_task, .seed = (uint64_t)c->data_seed};
+}
+
+/* Nothing is left: say what took most. */
+static cdmpp_status none_left(const cd_filter_count *n, cdmpp_err *err) {
+    int most = 0;
+    if (n->kept) return CDMPP_OK;
+    for (int k = 1; k < CD_N_DROP; k++)
+        if (n->drop[k] > n->drop[most]) most = k;
+    return CD_FAIL(err, ERANGE, "no program to learn from: %zu of %zu were dropped: %s", n->drop[most], n->in, cd_drop_text((cd_drop)most));
+}
+
+cdmpp_status cd_choose(const cd_config *c, const cd_dataset *d, uint8_t *keep, cd_filter_count *count, cd_split **split,
+                       cdmpp_err *err) {
+    uint32_t leaves[MAX_LEAVES];
+    uint8_t *asked = cd_calloc(d->n + 1, 1);
+    if (!asked) return CD_FAIL(err, ENOMEM, "%zu programs", d->n);
+    const cd_filter_spec f = filter_spec(c, asked, leaves);
+    const cd_split_spec s = {.kind = (cd_split_kind)c->split_kind, .seed = (uint64_t)c->split_seed, .valid = c->split_valid,
+                             .test = c->split_test, .valid_name = c->split_valid_names, .test_name = c->split_test_names};
+    cdmpp_status st = ask(c, d, asked, err);
+    if (!st) st = cd_filter(d, &f, keep, count, err);
+    if (!st) st = none_left(count, err);
+    cd_free(asked);
+    return st ? st : cd_split_make(d, keep, &s, split, err);
+}
+
+/* ---- what cannot be ---- */
+static void check_leaves(cd_config *c, const char *path, cdmpp_err *err) {
+    const cd_texts *t = &c->filter_leaf_counts;
+    if (t->n > MAX_LEAVES)
+        cd_diag_add(&c->diag, err, CDMPP_ERANGE, path, NULL, false, "filter.leaf_counts", "expected at most %d numbers, found %zu",
+                    MAX_LEAVES, t->n);
+    for (size_t k = 0; k < t->n; k++) {
+        char key[48];
+        snprintf(key, sizeof key, "filter.leaf_counts[%zu]", k);
+        if (leaf_number(t->v[k]) < 1)
+            cd_diag_add(&c->diag, err, CDMPP_ESCHEMA, path, NULL, false, key, "expected a number of leaves, found '%.40s'", t->v[k]);
+    }
+}
+
+void cd_choose_check(cd_config *c, const char *path, cdmpp_err *err) {
+    check_leaves(c, path, err);
+    if (c->filter_low_percentile >= c->filter_high_percentile)
+        cd_diag_add(&c->diag, err, CDMPP_ERANGE, path, NULL, false, "filter.low_percentile",
+                    "expected less than filter.high_percentile (%g), found %g", c->filter_high_percentile, c->filter_low_percentile);
+    if (c->filter_max_flop > 0 && c->filter_min_flop > c->filter_max_flop)
+        cd_diag_add(&c->diag, err, CDMPP_ERANGE, path, NULL, false, "filter.min_flop",
+                    "expected at most filter.max_flop (%g), found %g", c->filter_max_flop, c->filter_min_flop);
+    if (c->filter_max_per_task > 0 && c->filter_min_per_task > c->filter_max_per_task)
+        cd_diag_add(&c->diag, err, CDMPP_ERANGE, path, NULL, false, "filter.min_per_task",
+                    "expected at most filter.max_per_task (%lld), found %lld", (long long)c->filter_max_per_task,
+                    (long long)c->filter_min_per_task);
+}
