@@ -127,7 +127,9 @@ static void gradients(side *s, cd_loss loss) {
     }
 }
 
-static cdmpp_status rounds(booster *b, cd_boost_tick *tick, void *ctx, cdmpp_err *err) {
+const char *cd_boost_name(cd_form form) { return form == CD_FORM_ROWS ? "rows" : "program"; }
+
+static cdmpp_status rounds(booster *b, cd_tick_call *tick, void *ctx, cdmpp_err *err) {
     const cd_loss loss = (cd_loss)b->c->train_loss;
     double best = INFINITY, train = residuals(&b->train, loss);
     int best_round = 0;
@@ -143,7 +145,8 @@ static cdmpp_status rounds(booster *b, cd_boost_tick *tick, void *ctx, cdmpp_err
             best = valid;
             best_round = i;
         }
-        if (tick && !tick(ctx, b->form, i, train, valid)) return CD_FAIL(err, EINTERRUPTED, "round %d", i);
+        const cd_tick t = {cd_boost_name(b->form), "round", (uint64_t)i, (uint64_t)b->c->train_rounds, b->train.set->n, train, valid};
+        if (tick && !tick(ctx, &t)) return CD_FAIL(err, EINTERRUPTED, "round %d", i);
         if (b->c->train_early_stop && i - best_round >= b->c->train_early_stop) break;
     }
     return cd_gbt_cut(b->part->gbt, best_round, err);
@@ -165,7 +168,7 @@ static cdmpp_status new_gbt(booster *b, cdmpp_err *err) {
 }
 
 cdmpp_status cd_boost(const cd_dataset *d, const uint32_t *device, const cd_boost_set *train, const cd_boost_set *valid,
-                      const cd_config *c, cd_form form, int nthread, cd_boost_tick *tick, void *ctx, cd_model_part *p,
+                      const cd_config *c, cd_form form, int nthread, cd_tick_call *tick, void *ctx, cd_model_part *p,
                       cdmpp_err *err) {
     booster b = {.d = d, .device = device, .c = c, .form = form, .nthread = nthread, .part = p};
     *p = (cd_model_part){.form = form, .weight = 1};

@@ -11,6 +11,7 @@
 #include "dataset/dataset.h"
 #include "learner/config.h"
 #include "learner/model_int.h"
+#include "learner/tick.h"
 
 /* Programs of one part of the split. */
 typedef struct cd_boost_set {
@@ -19,12 +20,11 @@ typedef struct cd_boost_set {
     const double *log_s;     /* (n) log of the measured latency, borrowed */
 } cd_boost_set;
 
-/* Called after each round, by several threads when two parts are trained; false
- * stops with EINTERRUPTED. */
-typedef bool cd_boost_tick(void *ctx, cd_form form, int round, double train_loss, double valid_loss);
+/* "rows" or "program": the member name in a tick. */
+const char *cd_boost_name(cd_form form);
 
 /* Fills p (weight 1). Errors: EBACKEND, ENOMEM, ENUMERIC, EINTERRUPTED. */
 cdmpp_status cd_boost(const cd_dataset *d, const uint32_t *device, const cd_boost_set *train, const cd_boost_set *valid,
-                      const cd_config *c, cd_form form, int nthread, cd_boost_tick *tick, void *ctx, cd_model_part *p,
+                      const cd_config *c, cd_form form, int nthread, cd_tick_call *tick, void *ctx, cd_model_part *p,
                       cdmpp_err *err);
 #endif

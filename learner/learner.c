@@ -11,7 +11,7 @@
 typedef struct {
     const cd_config *c;
     cd_threads *pool;
-    cd_boost_tick *tick;
+    cd_tick_call *tick;
     void *ctx;
     const cd_dataset *d;
     cd_dataset *own;             /* d, when loaded here */
@@ -162,10 +162,10 @@ static cdmpp_status mix(const trainer *t, cd_model *m, cdmpp_err *err) {
     return st;
 }
 
-static bool on_round(void *ctx, cd_form form, int round, double train, double valid) {
+static bool on_step(void *ctx, const cd_tick *k) {
     const trainer *t = ctx;
-    cd_trainkeep_loss(t->out->keep, form == CD_FORM_ROWS ? "rows" : "program", "round", round, train, valid);
-    return !t->tick || t->tick(t->ctx, form, round, train, valid);
+    cd_trainkeep_loss(t->out->keep, k);
+    return !t->tick || t->tick(t->ctx, k);
 }
 
 typedef struct {
@@ -180,7 +180,7 @@ static cdmpp_status boost_part(void *ctx, size_t beg, size_t end, int w, cdmpp_e
     trainer *t = b->t;
     (void)w;
     for (size_t k = beg; k < end; k++)
-        CD_TRY(cd_boost(t->d, t->device, &b->train, &b->valid, t->c, b->m->part[k].form, b->nthread, on_round, t,
+        CD_TRY(cd_boost(t->d, t->device, &b->train, &b->valid, t->c, b->m->part[k].form, b->nthread, on_step, t,
                         &b->m->part[k], err));
     return CDMPP_OK;
 }
@@ -237,7 +237,6 @@ static cdmpp_status evaluate(trainer *t, cd_part part, cdmpp_err *err) {
 static cdmpp_status fit(trainer *t, cdmpp_err *err) {
     cd_learned *out = t->out;
     CD_TRY(load(t, err));
-    if (t->c->output_report[0]) CD_TRY(cd_trainkeep_new(&out->keep, err));
     CD_TRY(cd_trainkeep_data(out->keep, t->c, t->d, t->split, &out->filter, err));
     memcpy(out->n_program, t->split->n_program, sizeof out->n_program);
     memcpy(out->n_task, t->split->n_task, sizeof out->n_task);
@@ -275,17 +274,18 @@ static void trainer_free(trainer *t) {
     }
 }
 
-cdmpp_status cd_learner_train(const cd_config *c, const cd_dataset *d, cd_threads *pool, cd_boost_tick *tick, void *ctx,
+cdmpp_status cd_learner_train(const cd_config *c, const cd_dataset *d, cd_threads *pool, cd_tick_call *tick, void *ctx,
                               cd_learned *out, cdmpp_err *err) {
     trainer t = {.c = c, .pool = pool, .tick = tick, .ctx = ctx, .d = d, .out = out};
     *out = (cd_learned){0};
-    const cdmpp_status st = run(&t, err);
+    cdmpp_status st = c->output_report[0] ? cd_trainkeep_new(&out->keep, err) : CDMPP_OK;
+    if (!st) st = run(&t, err);
     trainer_free(&t);
     if (st) cd_learned_free(out);
     return st;
 }
 
-cdmpp_status cd_learner_try(const cd_config *c, const cd_dataset *d, cd_threads *pool, cd_boost_tick *tick, void *ctx,
+cdmpp_status cd_learner_try(const cd_config *c, const cd_dataset *d, cd_threads *pool, cd_tick_call *tick, void *ctx,
                             cd_metrics *valid, cdmpp_err *err) {
     cd_learned l = {0};
     trainer t = {.c = c, .pool = pool, .tick = tick, .ctx = ctx, .d = d, .out = &l};

@@ -27,11 +27,11 @@ typedef struct cd_learned {
 
 /* `d`: what data.files hold, loaded by the caller; NULL: loaded here. `pool` NULL: one
  * thread. Errors: those of loading, splitting and boosting. */
-cdmpp_status cd_learner_train(const cd_config *c, const cd_dataset *d, cd_threads *pool, cd_boost_tick *tick, void *ctx,
+cdmpp_status cd_learner_train(const cd_config *c, const cd_dataset *d, cd_threads *pool, cd_tick_call *tick, void *ctx,
                               cd_learned *out, cdmpp_err *err);
 /* One trial of a search: the same training, then only the figures of the validation
  * part. Nothing reads the latencies of the test part, no file is made. */
-cdmpp_status cd_learner_try(const cd_config *c, const cd_dataset *d, cd_threads *pool, cd_boost_tick *tick, void *ctx,
+cdmpp_status cd_learner_try(const cd_config *c, const cd_dataset *d, cd_threads *pool, cd_tick_call *tick, void *ctx,
                             cd_metrics *valid, cdmpp_err *err);
 void cd_learned_free(cd_learned *l);
 #endif

@@ -33,12 +33,11 @@ typedef struct {
     bool tty;
 } options;
 
-static bool tick(void *ctx, cd_form form, int round, double train, double valid) {
+static bool tick(void *ctx, const cd_tick *t) {
     const options *o = ctx;
-    const char *name = form == CD_FORM_ROWS ? "rows" : "program";
-    if (!o->quiet && (o->tty || round % 50 == 0))
-        fprintf(stderr, "%scdmpp-train: %s: round %d, loss %.5f train, %.5f validation%s", o->tty ? "\r" : "", name, round, train,
-                valid, o->tty ? "\033[K" : "\n");
+    if (!o->quiet && (o->tty || t->step % 50 == 0))
+        fprintf(stderr, "%scdmpp-train: %s: %s %llu, loss %.5f train, %.5f validation%s", o->tty ? "\r" : "", t->member, t->unit,
+                (unsigned long long)t->step, t->train, t->valid, o->tty ? "\033[K" : "\n");
     return !stop;
 }
 

@@ -161,12 +161,12 @@ static bool add(series *v, double step, double train, double valid) {
     return true;
 }
 
-void cd_trainkeep_loss(cd_trainkeep *k, const char *name, const char *step_name, double step, double train, double valid) {
+void cd_trainkeep_loss(cd_trainkeep *k, const cd_tick *t) {
     if (!k) return;
     pthread_mutex_lock(&k->lock);
-    series *v = find(k, name);
-    if (!v || !add(v, step, train, valid)) k->oom = true;
-    strncpy(k->step_name, step_name, sizeof k->step_name - 1);
+    series *v = find(k, t->member);
+    if (!v || !add(v, (double)t->step, t->train, t->valid)) k->oom = true;
+    strncpy(k->step_name, t->unit, sizeof k->step_name - 1);
     pthread_mutex_unlock(&k->lock);
 }
 

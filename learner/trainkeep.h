@@ -12,6 +12,7 @@
 #ifndef CD_TRAINKEEP_H
 #define CD_TRAINKEEP_H
 #include "learner/config.h"
+#include "learner/tick.h"
 #include "learner/trainreport.h"
 
 typedef struct cd_trainkeep cd_trainkeep;
@@ -28,9 +29,8 @@ void cd_trainkeep_free(CD_TAKE cd_trainkeep *k);
 /* Errors: ENOMEM. */
 cdmpp_status cd_trainkeep_data(cd_trainkeep *k, const cd_config *c, const cd_dataset *d, const cd_split *s,
                                const cd_filter_count *f, cdmpp_err *err);
-/* `step_name` is the unit of the steps: "round", "epoch". The losses are train.loss
- * of the configuration; NaN: not computed. Out of memory is reported by _write. */
-void cd_trainkeep_loss(cd_trainkeep *k, const char *name, const char *step_name, double step, double train, double valid);
+/* One point of the curve of a member. Out of memory is reported by _write. */
+void cd_trainkeep_loss(cd_trainkeep *k, const cd_tick *t);
 /* Programs program[0] .. program[n-1] of `d`, in that order. Errors: ENOMEM. */
 cdmpp_status cd_trainkeep_part(cd_trainkeep *k, cd_part p, const cd_dataset *d, const size_t *program, size_t n,
                                const cd_trainscore *s, const cd_metrics *m, cdmpp_err *err);

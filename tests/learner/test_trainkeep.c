@@ -85,7 +85,8 @@ static cdmpp_status shout(void *ctx, size_t beg, size_t end, int w, cdmpp_err *e
     for (size_t i = beg; i < end; i++) {
         char name[32];
         snprintf(name, sizeof name, "member %zu", 11 - i);
-        for (int k = 1; k <= 200; k++) cd_trainkeep_loss(ctx, name, "epoch", k, 1.0 / k, (double)i);
+        for (uint64_t k = 1; k <= 200; k++)
+            cd_trainkeep_loss(ctx, &(cd_tick){name, "epoch", k, 200, 1, 1.0 / (double)k, (double)i});
     }
     return CDMPP_OK;
 }
@@ -122,7 +123,7 @@ static void nobody_wants_it(void **st) {
     make(&m);
     assert_ok(cd_trainkeep_data(NULL, &m.c, &m.d, &m.split, &(cd_filter_count){0}, &err));
     assert_ok(cd_trainkeep_part(NULL, CD_PART_TEST, &m.d, NULL, 0, &(cd_trainscore){0}, &(cd_metrics){0}, &err));
-    cd_trainkeep_loss(NULL, "rows", "round", 1, 1, 1);
+    cd_trainkeep_loss(NULL, &(cd_tick){.member = "rows"});
     cd_trainkeep_free(NULL);
     gone(&m);
 }
