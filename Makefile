@@ -33,7 +33,8 @@ OPT_cov     := -O0 -g --coverage
 # Debian names the serial HDF5 after its flavour; other systems just hdf5.
 HDF5_PC := $(shell pkg-config --exists hdf5-serial 2>/dev/null && echo hdf5-serial || echo hdf5)
 INC     := $(shell pkg-config --cflags-only-I $(HDF5_PC) 2>/dev/null | sed 's/-I/-isystem /g')
-LIBS    := $(shell pkg-config --libs $(HDF5_PC) 2>/dev/null || echo -lhdf5) -lxgboost -lyaml -llzma -lzstd -lz -lpthread -lm
+OPENBLAS := $(shell pkg-config --libs openblas 2>/dev/null || echo -lopenblas)
+LIBS    := $(shell pkg-config --libs $(HDF5_PC) 2>/dev/null || echo -lhdf5) -lxgboost $(OPENBLAS) -lyaml -llzma -lzstd -lz -lpthread -lm
 CFLAGS  := $(WARN) $(OPT_$(MODE)) -ffp-contract=off -fvisibility=hidden -fPIC -I. $(INC) -D_GNU_SOURCE $(EXTRA)
 LDFLAGS := $(filter -fsanitize% --coverage,$(OPT_$(MODE)))
 
@@ -64,9 +65,9 @@ $(B)/libcdmpp.a: $(LIBO)
 	@echo "  AR    $@"
 	$(Q)rm -f $@ && ar rcs $@ $^
 
-$(B)/libcdmpp.so: $(LIBO)
+$(B)/libcdmpp.so: $(LIBO) scripts/exports.map
 	@echo "  LD    $@"
-	$(Q)$(CC) -shared -Wl,-soname,libcdmpp.so.0 $(LDFLAGS) -o $@ $^ $(LIBS)
+	$(Q)$(CC) -shared -Wl,-soname,libcdmpp.so.0 -Wl,--version-script=scripts/exports.map $(LDFLAGS) -o $@ $(LIBO) $(LIBS)
 
 define cmd
 $(B)/cdmpp-$(patsubst main_%.c,%,$(notdir $(1))): $(B)/$(1:.c=.o) $(B)/libcdmpp.a

@@ -1,0 +1,87 @@
+/* batch -- some programs of a view, packed and scaled: what a network reads.
+ *
+ *   program i: tokens tok_ptr[i] .. tok_ptr[i+1], one per leaf, no padding
+ *
+ *   tok  (n_tok, w_tok)   | 164 leaf columns | 82 columns of context, if wanted |
+ *   pos  (n_tok)          place of the leaf in the program's tree list
+ *   prog (n, w_prog)      PROGRAM form of input.h without the device, log2 operations
+ *   dev  (n, w_dev)       row of the device table
+ *   flop (n)              as in the view, not scaled
+ *
+ * Context of a leaf, from its loops and the tree:
+ *   8 x 6  the loops from the innermost outwards: log2(extent), kind one-hot (5)
+ *   4 x 6  the loops from the outermost inwards, likewise; missing loops are zeros
+ *   5      log2 of the product of extents, per kind
+ *   5      log2(1 + pos), number of the leaf, leaves of the program, depth in the
+ *          tree, depth of the deepest node shared with the leaf before
+ *
+ * (1) A batch has room for dims.n programs and dims.n_tok tokens; filling touches
+ *     no heap. (2) What the spec does not ask for has width 0 and is not computed.
+ * One batch a thread. */
+#ifndef CD_BATCH_H
+#define CD_BATCH_H
+#include "learner/scaler.h"
+#include "learner/slab.h"
+#include "learner/view.h"
+
+enum { CD_BATCH_INNER = 8, CD_BATCH_OUTER = 4, CD_BATCH_KINDS = 5 };
+#define CD_BATCH_CONTEXT ((CD_BATCH_INNER + CD_BATCH_OUTER) * (1 + CD_BATCH_KINDS) + CD_BATCH_KINDS + 5)
+
+/* What to compute. `device` (n_device, w_dev): the vectors of the model's devices,
+ * borrowed; w_dev 0: none. */
+typedef struct cd_batch_spec {
+    bool tokens, context, program;
+    size_t n_device, w_dev;
+    const float *device;
+} cd_batch_spec;
+
+size_t cd_batch_token_width(const cd_batch_spec *s);   /* 0, 164 or 246 */
+size_t cd_batch_program_width(const cd_batch_spec *s); /* 0 or that of the program vector */
+
+/* How large a batch can get. */
+typedef struct cd_batch_dims {
+    size_t n, n_tok, max_leaf; /* programs, tokens, leaves of one program */
+} cd_batch_dims;
+/* The largest batch of `batch` programs that can be drawn from index[0 .. n_index)
+ * of the view (index NULL: programs 0 .. n_index). Errors: ENOMEM. */
+cdmpp_status cd_batch_bound(const cd_view *v, const uint32_t *index, size_t n_index, size_t batch, cd_batch_dims *out,
+                            cdmpp_err *err);
+
+/* Scalers of the three inputs; part of a model. */
+typedef struct cd_scalers {
+    cd_scaler tok, prog, dev;
+} cd_scalers;
+/* Identity. Errors: ENOMEM. */
+cdmpp_status cd_scalers_init(cd_scalers *s, const cd_batch_spec *spec, cdmpp_err *err);
+/* Fit tokens and programs to index[0 .. n) of the view, the train part. Device
+ * vectors come on a common scale (features/device.h) and are left alone: of one
+ * device every column would be constant. s is initialised. Errors: ENOMEM, EMODEL (a program without leaves). */
+cdmpp_status cd_scalers_fit(cd_scalers *s, cd_scale kind, const cd_batch_spec *spec, const cd_view *v,
+                            const uint32_t *index, size_t n, cdmpp_err *err);
+void cd_scalers_free(cd_scalers *s);
+/* Six tensors "scaler.tokens.shift" ...; t has room for CD_SCALERS_TENSORS. */
+enum { CD_SCALERS_TENSORS = 6 };
+size_t cd_scalers_tensors(const cd_scalers *s, cd_tensor *t);
+/* Into initialised scalers of the same widths. Errors: EMODEL, EPARSE. */
+cdmpp_status cd_scalers_read(cd_scalers *s, const cd_safetensors *f, cdmpp_err *err);
+
+typedef struct cd_batch {
+    size_t n, n_tok, max_leaf;
+    size_t w_tok, w_prog, w_dev;
+    uint32_t *tok_ptr; /* (n+1) */
+    float *tok, *prog, *dev;
+    int32_t *pos;
+    double *flop;
+    cd_batch_dims dims; /* room */
+    cd_slab slab;
+} cd_batch;
+
+/* Errors: ENOMEM. */
+cdmpp_status cd_batch_init(cd_batch *b, const cd_batch_spec *spec, const cd_batch_dims *dims, cdmpp_err *err);
+void cd_batch_free(cd_batch *b);
+/* Programs index[0 .. n) of the view (index NULL: 0 .. n). `spec` is that of
+ * cd_batch_init. Errors: EMODEL (a program without leaves where tokens are wanted,
+ * a device outside the table), ERANGE (more than there is room for). */
+cdmpp_status cd_batch_fill(cd_batch *b, const cd_batch_spec *spec, const cd_scalers *s, const cd_view *v,
+                           const uint32_t *index, size_t n, cdmpp_err *err);
+#endif

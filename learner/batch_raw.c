@@ -1,0 +1,92 @@
+/* batch_raw -- leaves, loops and trees as columns, before scaling. */
+#include <math.h>
+#include <string.h>
+
+#include "features/cols.h"
+#include "learner/batch_int.h"
+#include "learner/input.h"
+
+enum { PER_LOOP = 1 + CD_BATCH_KINDS };
+
+size_t cd_batch_token_width(const cd_batch_spec *s) {
+    return !s->tokens ? 0 : s->context ? CD_N_COL + (size_t)CD_BATCH_CONTEXT : CD_N_COL;
+}
+
+/* The program vector loses its last column, the number of the device, and gains
+ * log2 of the task's operations and whether they are known. */
+size_t cd_batch_program_width(const cd_batch_spec *s) { return s->program ? cd_input_width(CD_FORM_PROGRAM) + 1 : 0; }
+
+size_t cd_batch_leaves(const cd_view *v, size_t program) {
+    return v->leaf_ptr ? (size_t)(v->leaf_ptr[program + 1] - v->leaf_ptr[program]) : 0;
+}
+
+cdmpp_status cd_batch_check(const cd_batch_spec *s, const cd_view *v, size_t program, cdmpp_err *err) {
+    if (s->tokens && !cd_batch_leaves(v, program))
+        return CD_FAIL(err, EMODEL, "program %zu has no leaves, which this network reads", program);
+    if (s->w_dev && v->device[program] >= s->n_device)
+        return CD_FAIL(err, EMODEL, "program %zu ran on device %u of %zu", program, (unsigned)v->device[program], s->n_device);
+    return CDMPP_OK;
+}
+
+/* ---- context ---- */
+static float log2_extent(int64_t e) { return e > 1 ? (float)log2((double)e) : 0; }
+
+static void put_loop(int64_t extent, uint8_t kind, float *x) {
+    x[0] = log2_extent(extent);
+    if (kind < CD_BATCH_KINDS) x[1 + kind] = 1;
+}
+
+/* Depth of leaf `at` of a tree list, and in *shared that of the deepest node above
+ * it that was open all the time since the list's place `from` (< 0: none). */
+static float depth_at(const int32_t *tree, size_t at, ptrdiff_t from, float *shared) {
+    int depth = 0, low = 0;
+    for (size_t i = 0; i < at; i++) {
+        if ((ptrdiff_t)i == from) low = depth;
+        depth += tree[i] < 0 ? -1 : 1;
+        if ((ptrdiff_t)i > from && depth < low) low = depth;
+    }
+    *shared = from < 0 ? 0 : (float)low;
+    return (float)depth;
+}
+
+static void put_tree(const cd_view *v, size_t program, size_t leaf, float *x) {
+    const size_t first = (size_t)v->leaf_ptr[program];
+    const int32_t *tree = v->tree + v->tree_ptr[program];
+    const ptrdiff_t from = leaf > first ? v->leaf_pos[leaf - 1] : -1;
+    x[0] = (float)log2(1 + (double)v->leaf_pos[leaf]);
+    x[1] = (float)(leaf - first);
+    x[2] = (float)cd_batch_leaves(v, program);
+    x[3] = depth_at(tree, (size_t)v->leaf_pos[leaf], from, &x[4]);
+}
+
+static void put_context(const cd_view *v, size_t program, size_t leaf, float *x) {
+    const size_t beg = (size_t)v->path_ptr[leaf], n = (size_t)v->path_ptr[leaf + 1] - beg;
+    const int64_t *extent = v->path_extent + beg;
+    const uint8_t *kind = v->path_kind + beg;
+    memset(x, 0, (size_t)CD_BATCH_CONTEXT * sizeof *x);
+    for (size_t i = 0; i < CD_BATCH_INNER && i < n; i++) put_loop(extent[n - 1 - i], kind[n - 1 - i], x + i * PER_LOOP);
+    x += CD_BATCH_INNER * PER_LOOP;
+    for (size_t i = 0; i < CD_BATCH_OUTER && i < n; i++) put_loop(extent[i], kind[i], x + i * PER_LOOP);
+    x += CD_BATCH_OUTER * PER_LOOP;
+    for (size_t i = 0; i < n; i++)
+        if (kind[i] < CD_BATCH_KINDS) x[kind[i]] += log2_extent(extent[i]);
+    put_tree(v, program, leaf, x + CD_BATCH_KINDS);
+}
+
+/* ---- rows ---- */
+void cd_batch_raw_tokens(const cd_batch_spec *s, const cd_view *v, size_t program, float *x) {
+    const size_t w = cd_batch_token_width(s);
+    for (size_t l = (size_t)v->leaf_ptr[program]; l < (size_t)v->leaf_ptr[program + 1]; l++, x += w) {
+        memcpy(x, v->leaf_x[l], CD_N_COL * sizeof *x);
+        if (s->context) put_context(v, program, l, x + CD_N_COL);
+    }
+}
+
+void cd_batch_raw_program(const cd_view *v, size_t program, float *x) {
+    const size_t beg = (size_t)v->row_ptr[program], n = (size_t)v->row_ptr[program + 1] - beg;
+    const size_t w = cd_input_width(CD_FORM_PROGRAM);
+    const double flop = v->flop ? v->flop[program] : -1;
+    cd_input_fill(CD_FORM_PROGRAM, v->row + beg * CD_N_COL, n, 0, x);
+    x[w - 1] = flop > 0 ? (float)log2(flop + 1) : 0;
+    x[w] = flop > 0;
+}

@@ -1,0 +1,122 @@
+#include "learner/net.h"
+
+#include <string.h>
+
+#include "learner/net_int.h"
+
+static const cd_net_type *const types[] = {[CD_NET_MLP] = &cd_net_mlp, [CD_NET_TSF] = &cd_net_tsf};
+
+cd_batch_spec cd_net_batch_spec(const cd_net_spec *s, const float *device, size_t n_device) {
+    const bool dev = s->device && s->w_dev > 0;
+    return (cd_batch_spec){.tokens = s->kind == CD_NET_TSF, .context = s->kind == CD_NET_TSF && s->context,
+                           .program = s->kind == CD_NET_MLP || s->program, .n_device = dev ? n_device : 0,
+                           .w_dev = dev ? (size_t)s->w_dev : 0, .device = dev ? device : NULL};
+}
+
+/* ---- life ---- */
+cdmpp_status cd_net_new(const cd_net_spec *s, uint64_t seed, cd_net **out, cdmpp_err *err) {
+    *out = NULL;
+    CD_TRY(cd_net_spec_check(s, err));
+    cd_net *net = cd_calloc(1, sizeof *net);
+    if (!net) return CD_FAIL(err, ENOMEM, "network");
+    const cd_batch_spec b = cd_net_batch_spec(s, NULL, 0);
+    net->spec = *s;
+    net->type = types[s->kind];
+    net->w_tok = cd_batch_token_width(&b);
+    net->w_prog = cd_batch_program_width(&b);
+    net->type->build(net);
+    cdmpp_status st = cd_params_layout(&net->params, seed, err);
+    if (!st && s->kind == CD_NET_TSF) st = cd_encoder_positions(&net->enc, err);
+    if (st) cd_net_free(net);
+    else *out = net;
+    return st;
+}
+
+void cd_net_free(cd_net *net) {
+    if (!net) return;
+    cd_params_free(&net->params);
+    cd_free(net->enc.table);
+    cd_free(net);
+}
+
+const cd_net_spec *cd_net_spec_of(const cd_net *net) { return &net->spec; }
+cd_params *cd_net_params(cd_net *net) { return &net->params; }
+const cd_params *cd_net_params_of(const cd_net *net) { return &net->params; }
+size_t cd_net_n_latent(const cd_net *net) { return (size_t)net->spec.decoder_width; }
+
+/* ---- state ---- */
+cdmpp_status cd_net_state_new(const cd_net *net, const cd_batch_dims *dims, int n_worker, bool train,
+                              cd_net_state **out, cdmpp_err *err) {
+    *out = NULL;
+    cd_net_state *st = cd_calloc(1, sizeof *st);
+    if (!st) return CD_FAIL(err, ENOMEM, "state of a network");
+    st->dims = *dims;
+    st->n_worker = n_worker;
+    st->train = train;
+    net->type->plan(net, st);
+    const cdmpp_status got = cd_slab_alloc(&st->slab, err);
+    if (got) {
+        cd_net_state_free(st);
+        return got;
+    }
+    net->type->plan(net, st);
+    *out = st;
+    return CDMPP_OK;
+}
+
+void cd_net_state_free(cd_net_state *st) {
+    if (!st) return;
+    cd_slab_free(&st->slab);
+    cd_free(st);
+}
+
+size_t cd_net_state_bytes(const cd_net_state *st) { return st->slab.cap; }
+
+/* ---- runs ---- */
+static cdmpp_status check(const cd_net *net, const cd_batch *b, const cd_net_state *st, const cd_threads *pool,
+                          cdmpp_err *err) {
+    const cd_batch_spec want = cd_net_batch_spec(&net->spec, NULL, 0);
+    if (b->w_tok != net->w_tok || b->w_prog != net->w_prog || b->w_dev != want.w_dev)
+        return CD_FAIL(err, EMODEL, "network reads widths %zu, %zu, %zu, the batch has %zu, %zu, %zu", net->w_tok, net->w_prog,
+                       want.w_dev, b->w_tok, b->w_prog, b->w_dev);
+    if (b->n > st->dims.n || b->n_tok > st->dims.n_tok || b->max_leaf > st->dims.max_leaf)
+        return CD_FAIL(err, ERANGE, "batch of %zu programs, %zu leaves; room for %zu, %zu", b->n, b->n_tok, st->dims.n,
+                       st->dims.n_tok);
+    if (cd_threads_count(pool) > st->n_worker)
+        return CD_FAIL(err, ERANGE, "%d threads, room for %d", cd_threads_count(pool), st->n_worker);
+    return CDMPP_OK;
+}
+
+static void set_mode(cd_net_state *st, bool train, uint64_t key) {
+    cd_mlp_run *m[] = {&st->tail.head, &st->tail.dev, &st->tail.prog, &st->tail.decoder};
+    st->enc.train = train;
+    st->enc.key = key;
+    for (size_t i = 0; i < sizeof m / sizeof *m; i++) {
+        m[i]->train = train;
+        m[i]->key = key;
+    }
+}
+
+cdmpp_status cd_net_predict(const cd_net *net, const cd_batch *b, cd_net_state *st, cd_threads *pool, float *out,
+                            float *latent, cdmpp_err *err) {
+    CD_TRY(check(net, b, st, pool, err));
+    set_mode(st, false, 0);
+    if (b->n) net->type->forward(net, b, st, pool, out, latent);
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_net_forward(cd_net *net, const cd_batch *b, cd_net_state *st, cd_threads *pool, uint64_t key, float *out,
+                            float *latent, cdmpp_err *err) {
+    CD_TRY(check(net, b, st, pool, err));
+    if (!st->train) return CD_FAIL(err, ERANGE, "state has no room for training");
+    if (!b->n || (net->spec.norm == CD_NORM_BATCH && b->n < 2))
+        return CD_FAIL(err, ERANGE, "%zu programs are too few for a training step", b->n);
+    set_mode(st, true, key);
+    net->type->forward(net, b, st, pool, out, latent);
+    return CDMPP_OK;
+}
+
+void cd_net_backward(cd_net *net, const cd_batch *b, cd_net_state *st, cd_threads *pool, const float *d_out,
+                     const float *d_latent) {
+    net->type->backward(net, b, st, pool, d_out, d_latent);
+}

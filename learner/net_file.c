@@ -1,0 +1,136 @@
+/* net_file -- a network as bytes: safetensors with its description as metadata. */
+#include <stddef.h>
+#include <string.h>
+
+#include "learner/net_int.h"
+
+typedef enum { INT, REAL, FLAG, WORD } field_type;
+typedef struct {
+    const char *name;
+    field_type type;
+    size_t offset;
+    const char *words; /* WORD: "a|b|c", stored as the word */
+} field;
+
+#define F(name, type, words) {#name, type, offsetof(cd_net_spec, name), words}
+static const field fields[] = {
+    F(kind, WORD, CD_NET_KINDS), F(layers, INT, 0), F(width, INT, 0), F(heads, INT, 0), F(ff, INT, 0),
+    F(pre_norm, FLAG, 0), F(head, WORD, CD_NET_HEADS), F(slots, INT, 0), F(temperature, REAL, 0), F(head_first, INT, 0),
+    F(head_width, INT, 0), F(head_depth, INT, 0), F(embed, INT, 0), F(decoder_width, INT, 0), F(decoder_depth, INT, 0),
+    F(side_width, INT, 0), F(side_depth, INT, 0), F(norm, WORD, CD_NET_NORMS), F(act, WORD, CD_NET_ACTS),
+    F(dropout, REAL, 0), F(dropout_mlp, REAL, 0), F(position, WORD, CD_NET_POSITIONS), F(context, FLAG, 0),
+    F(device, FLAG, 0), F(program, FLAG, 0), F(n_out, INT, 0), F(w_dev, INT, 0)};
+enum { N_FIELD = sizeof fields / sizeof *fields };
+
+/* ---- writing ---- */
+/* The i-th of "a|b|c". */
+static cd_str word(const char *words, int i) {
+    for (; i > 0 && strchr(words, '|'); i--) words = strchr(words, '|') + 1;
+    return (cd_str){words, strcspn(words, "|")};
+}
+
+static void put_field(cd_buf *b, const field *f, const void *at) {
+    cd_str w;
+    cd_buf_putf(b, "\"%s\":", f->name);
+    switch (f->type) {
+    case INT: cd_buf_put_int(b, *(const int64_t *)at); break;
+    case REAL: cd_buf_putf(b, "%.17g", *(const double *)at); break;
+    case FLAG: cd_buf_puts(b, *(const bool *)at ? "true" : "false"); break;
+    case WORD:
+        w = word(f->words, *(const int *)at);
+        cd_buf_put_json_str(b, w.p, w.n);
+    }
+}
+
+static void put_spec(cd_buf *b, const cd_net_spec *s) {
+    cd_buf text = {0};
+    for (size_t i = 0; i < N_FIELD; i++) {
+        cd_buf_puts(&text, i ? "," : "{");
+        put_field(&text, &fields[i], (const char *)s + fields[i].offset);
+    }
+    cd_buf_puts(&text, "}");
+    cd_buf_puts(b, "{\"cdmpp.net\":"); /* metadata are texts: JSON within JSON */
+    cd_buf_put_json_str(b, text.p ? text.p : "", text.n);
+    cd_buf_puts(b, "}");
+    b->oom = b->oom || text.oom;
+    cd_buf_free(&text);
+}
+
+cdmpp_status cd_net_save(const cd_net *net, const cd_scalers *s, cd_buf *out, cdmpp_err *err) {
+    cd_tensor *t = cd_calloc(net->params.n + CD_SCALERS_TENSORS, sizeof *t);
+    cd_buf meta = {0};
+    if (!t) return CD_FAIL(err, ENOMEM, "list of tensors");
+    cd_params_tensors(&net->params, t);
+    const size_t n = net->params.n + cd_scalers_tensors(s, t + net->params.n);
+    put_spec(&meta, &net->spec);
+    if (!meta.oom) cd_safetensors_write(out, t, n, meta.p);
+    const bool oom = meta.oom || out->oom;
+    cd_buf_free(&meta);
+    cd_free(t);
+    return oom ? CD_FAIL(err, ENOMEM, "file of %zu tensors", n) : CDMPP_OK;
+}
+
+/* ---- reading ---- */
+static cdmpp_status get_word(const cd_json *v, const char *words, int *out, cdmpp_err *err) {
+    cd_str s;
+    CD_TRY(cd_json_str(v, &s, err));
+    for (int i = 0;; i++) {
+        const cd_str w = word(words, i);
+        if (cd_str_eq(w, s)) {
+            *out = i;
+            return CDMPP_OK;
+        }
+        if (w.p[w.n] != '|') return CD_FAIL(err, ESCHEMA, "expected one of %s", words);
+    }
+}
+
+static cdmpp_status get_field(const field *f, const cd_json *v, void *at, cdmpp_err *err) {
+    if (!v) return CD_FAIL(err, ESCHEMA, "missing");
+    switch (f->type) {
+    case INT: return cd_json_int(v, INT64_MIN, INT64_MAX, at, err);
+    case REAL: return cd_json_real(v, at, err);
+    case FLAG:
+        if (v->kind != CD_JSON_BOOL) return CD_FAIL(err, ESCHEMA, "expected true or false");
+        *(bool *)at = v->u.i != 0;
+        return CDMPP_OK;
+    default: return get_word(v, f->words, at, err);
+    }
+}
+
+static cdmpp_status get_spec(cd_arena *a, const cd_safetensors *f, cd_net_spec *s, cdmpp_err *err) {
+    const cd_json *text = cd_safetensors_meta(f, "cdmpp.net"), *v;
+    if (!text) return CD_FAIL(err, EMODEL, "no description of a network (metadata cdmpp.net)");
+    CD_TRY(cd_json_parse(a, text->u.s.p, text->u.s.n, &v, err));
+    for (size_t i = 0; i < N_FIELD; i++)
+        CD_TRY(cd_err_key(err, get_field(&fields[i], cd_json_get(v, fields[i].name), (char *)s + fields[i].offset, err),
+                          fields[i].name));
+    return CDMPP_OK;
+}
+
+static cdmpp_status load(cd_arena *a, const void *bytes, size_t n, cd_net **out, cd_scalers *s, cdmpp_err *err) {
+    cd_safetensors f;
+    cd_net_spec spec;
+    CD_TRY(cd_safetensors_open(a, bytes, n, &f, err));
+    CD_TRY(get_spec(a, &f, &spec, err));
+    CD_TRY(cd_net_new(&spec, 0, out, err));
+    const cd_batch_spec b = cd_net_batch_spec(&spec, NULL, 0);
+    const size_t want = (*out)->params.n + CD_SCALERS_TENSORS;
+    if (cd_safetensors_count(&f) != want)
+        return CD_FAIL(err, EMODEL, "expected %zu tensors, found %zu", want, cd_safetensors_count(&f));
+    CD_TRY(cd_params_read(&(*out)->params, &f, err));
+    CD_TRY(cd_scalers_init(s, &b, err));
+    return cd_scalers_read(s, &f, err);
+}
+
+cdmpp_status cd_net_load(const void *bytes, size_t n, cd_net **out, cd_scalers *s, cdmpp_err *err) {
+    cd_arena a = {0};
+    *out = NULL;
+    memset(s, 0, sizeof *s);
+    const cdmpp_status st = load(&a, bytes, n, out, s, err);
+    cd_arena_free(&a);
+    if (!st) return CDMPP_OK;
+    cd_net_free(*out);
+    cd_scalers_free(s);
+    *out = NULL;
+    return st;
+}

@@ -1,0 +1,59 @@
+/* net_spec -- descriptions of networks: defaults, limits. */
+#include <math.h>
+
+#include "learner/net.h"
+
+cd_net_spec cd_net_spec_small(cd_net_kind kind) {
+    return (cd_net_spec){.kind = kind, .layers = 2, .width = 96, .heads = 4, .ff = 192, .pre_norm = true,
+                         .head = CD_HEAD_POOL, .slots = 16, .temperature = 1, .head_width = kind == CD_NET_MLP ? 256 : 128,
+                         .head_depth = 1, .embed = 64, .decoder_width = 128, .decoder_depth = 2, .side_width = 64,
+                         .side_depth = 1, .norm = CD_NORM_LAYER, .position = CD_POS_SINUSOID, .context = true,
+                         .device = true, .n_out = 1};
+}
+
+cd_net_spec cd_net_spec_published(void) {
+    return (cd_net_spec){.kind = CD_NET_TSF, .layers = 11, .width = 164, .heads = 4, .ff = 2048, .head = CD_HEAD_FLATTEN,
+                         .slots = 16, .temperature = 1, .head_first = 716, .head_width = 985, .head_depth = 3, .embed = 69,
+                         .decoder_width = 930, .decoder_depth = 3, .side_width = 128, .side_depth = 3,
+                         .norm = CD_NORM_BATCH, .dropout = 0.1, .position = CD_POS_CDMPP, .device = true, .n_out = 1};
+}
+
+static cdmpp_status within(const char *name, int64_t v, int64_t lo, int64_t hi, cdmpp_err *err) {
+    if (v >= lo && v <= hi) return CDMPP_OK;
+    return cd_err_key(err, CD_FAIL(err, ERANGE, "expected %lld..%lld, found %lld", (long long)lo, (long long)hi, (long long)v),
+                      name);
+}
+
+static cdmpp_status fraction(const char *name, double v, cdmpp_err *err) {
+    if (v >= 0 && v < 1) return CDMPP_OK;
+    return cd_err_key(err, CD_FAIL(err, ERANGE, "expected 0 or more and less than 1, found %g", v), name);
+}
+
+static cdmpp_status check_encoder(const cd_net_spec *s, cdmpp_err *err) {
+    CD_TRY(within("layers", s->layers, 1, 64, err));
+    CD_TRY(within("width", s->width, 2, 4096, err));
+    CD_TRY(within("heads", s->heads, 1, 64, err));
+    CD_TRY(within("ff", s->ff, 1, 16384, err));
+    CD_TRY(within("slots", s->slots, 1, 256, err));
+    if (s->width % s->heads)
+        return cd_err_key(err, CD_FAIL(err, ERANGE, "%lld heads do not divide a width of %lld", (long long)s->heads,
+                                       (long long)s->width), "heads");
+    if (!(s->temperature > 0) || !isfinite(s->temperature))
+        return cd_err_key(err, CD_FAIL(err, ERANGE, "expected more than 0, found %g", s->temperature), "temperature");
+    return fraction("dropout", s->dropout, err);
+}
+
+cdmpp_status cd_net_spec_check(const cd_net_spec *s, cdmpp_err *err) {
+    if (s->kind == CD_NET_TSF) CD_TRY(check_encoder(s, err));
+    CD_TRY(within("head_first", s->head_first, 0, 8192, err));
+    CD_TRY(within("head_depth", s->head_depth, 0, 8, err));
+    CD_TRY(within("head_width", s->head_width, 1, 8192, err));
+    CD_TRY(within("embed", s->embed, 1, 8192, err));
+    CD_TRY(within("decoder_depth", s->decoder_depth, 1, 8, err));
+    CD_TRY(within("decoder_width", s->decoder_width, 1, 8192, err));
+    CD_TRY(within("side_depth", s->side_depth, 0, 8, err));
+    CD_TRY(within("side_width", s->side_width, 1, 8192, err));
+    CD_TRY(fraction("dropout_mlp", s->dropout_mlp, err));
+    CD_TRY(within("w_dev", s->w_dev, 0, 4096, err));
+    return within("n_out", s->n_out, 1, 3, err);
+}

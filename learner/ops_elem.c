@@ -1,0 +1,111 @@
+/* ops_elem -- activations, dropout, bias, sums of columns. */
+#include "learner/ops_math.h"
+
+cd_drop cd_ops_drop(double p, uint64_t key, uint64_t layer) {
+    if (p <= 0 || !key) return (cd_drop){.scale = 1};
+    return (cd_drop){.key = cd_rng_at(key, layer), .below = (uint32_t)(p * 0x1p32), .scale = (float)(1 / (1 - p))};
+}
+
+CD_SIMD void cd_ops_dropout(float *x, size_t n, size_t w, size_t row0, const cd_drop *d) {
+    const uint32_t below = d->below;
+    const float scale = d->scale;
+    if (!below) return;
+    for (size_t i = 0; i < n; i++, x += w) {
+        const uint32_t row = cd_drop_row(d, row0 + i);
+        for (size_t c = 0; c < w; c++) x[c] = cd_drop_keep(row, c, below) ? x[c] * scale : 0;
+    }
+}
+
+CD_SIMD void cd_ops_bias(float *x, size_t n, size_t w, const float *b) {
+    for (size_t i = 0; i < n; i++, x += w)
+        for (size_t c = 0; c < w; c++) x[c] += b[c];
+}
+
+CD_SIMD void cd_ops_colsum(const float *x, size_t n, size_t w, float *sum) {
+    for (size_t i = 0; i < n; i++, x += w)
+        for (size_t c = 0; c < w; c++) sum[c] += x[c];
+}
+
+CD_SIMD void cd_ops_residual(float *x, size_t n, size_t w, const float *b, const float *r, size_t row0, const cd_drop *d) {
+    const uint32_t below = d->below;
+    const float scale = d->scale;
+    for (size_t i = 0; i < n; i++, x += w, r += w) {
+        const uint32_t row = below ? cd_drop_row(d, row0 + i) : 0;
+        if (!below)
+            for (size_t c = 0; c < w; c++) x[c] = x[c] + b[c] + r[c];
+        else
+            for (size_t c = 0; c < w; c++) x[c] = (cd_drop_keep(row, c, below) ? (x[c] + b[c]) * scale : 0) + r[c];
+    }
+}
+
+/* ---- ReLU ---- */
+CD_SIMD void cd_ops_relu(float *x, size_t n, size_t w, size_t ld, const float *b, size_t row0, size_t col0,
+                         const cd_drop *d) {
+    const uint32_t below = d->below;
+    const float scale = d->scale;
+    for (size_t i = 0; i < n; i++, x += ld) {
+        const uint32_t row = below ? cd_drop_row(d, row0 + i) : 0;
+        if (b)
+            for (size_t c = 0; c < w; c++) x[c] += b[c];
+        if (!below)
+            for (size_t c = 0; c < w; c++) x[c] = x[c] > 0 ? x[c] : 0;
+        else
+            for (size_t c = 0; c < w; c++) x[c] = x[c] > 0 && cd_drop_keep(row, col0 + c, below) ? x[c] * scale : 0;
+    }
+}
+
+CD_SIMD void cd_ops_relu_back(float *dy, const float *y, size_t n, size_t w, size_t ld, const cd_drop *d, float *db) {
+    const float scale = d->scale;
+    for (size_t i = 0; i < n; i++, dy += ld, y += ld) {
+        if (db)
+            for (size_t c = 0; c < w; c++) {
+                const float v = y[c] > 0 ? dy[c] * scale : 0;
+                dy[c] = v;
+                db[c] += v;
+            }
+        else
+            for (size_t c = 0; c < w; c++) dy[c] = y[c] > 0 ? dy[c] * scale : 0;
+    }
+}
+
+/* ---- GELU: x sigmoid(2u), u = sqrt(2/pi) (x + 0.044715 x^3) ---- */
+#define GELU_A 1.59576912f /* 2 sqrt(2/pi) */
+#define GELU_B 0.0713548162f /* GELU_A * 0.044715 */
+
+CD_INLINE float sigmoid2u(float x) { return 1.0f / (1.0f + cd_expf(-(GELU_A * x + GELU_B * (x * x * x)))); }
+
+CD_SIMD void cd_ops_gelu(float *x, float *pre, size_t n, size_t w, size_t ld, const float *b, size_t row0, size_t col0,
+                         const cd_drop *d) {
+    const uint32_t below = d->below;
+    const float scale = d->scale;
+    for (size_t i = 0; i < n; i++, x += ld) {
+        const uint32_t row = below ? cd_drop_row(d, row0 + i) : 0;
+        if (b)
+            for (size_t c = 0; c < w; c++) x[c] += b[c];
+        if (pre) memcpy(pre + i * ld, x, w * sizeof *x);
+        for (size_t c = 0; c < w; c++) x[c] *= sigmoid2u(x[c]);
+        if (below)
+            for (size_t c = 0; c < w; c++) x[c] = cd_drop_keep(row, col0 + c, below) ? x[c] * scale : 0;
+    }
+}
+
+CD_SIMD void cd_ops_gelu_back(float *dy, const float *pre, size_t n, size_t w, size_t ld, size_t row0, size_t col0,
+                              const cd_drop *d, float *db) {
+    const uint32_t below = d->below;
+    const float scale = d->scale;
+    for (size_t i = 0; i < n; i++, dy += ld, pre += ld) {
+        const uint32_t row = below ? cd_drop_row(d, row0 + i) : 0;
+        if (below)
+            for (size_t c = 0; c < w; c++) dy[c] = cd_drop_keep(row, col0 + c, below) ? dy[c] * scale : 0;
+        for (size_t c = 0; c < w; c++) {
+            const float x = pre[c], s = sigmoid2u(x);
+            dy[c] *= s + x * s * (1.0f - s) * (GELU_A + 3.0f * GELU_B * x * x);
+        }
+        if (db)
+            for (size_t c = 0; c < w; c++) db[c] += dy[c];
+    }
+}
+
+CD_SIMD void cd_ops_exp(float *x, size_t n) {
+    for (size_t i = 0; i < n; i++) x[i] = cd_expf(x[i]);
+}

@@ -1,0 +1,97 @@
+/* scalers -- the scalers of a batch's three inputs: fitted, saved, read. */
+#include <string.h>
+
+#include "learner/batch_int.h"
+
+cdmpp_status cd_scalers_init(cd_scalers *s, const cd_batch_spec *spec, cdmpp_err *err) {
+    memset(s, 0, sizeof *s);
+    CD_TRY(cd_scaler_init(&s->tok, cd_batch_token_width(spec), err));
+    CD_TRY(cd_scaler_init(&s->prog, cd_batch_program_width(spec), err));
+    return cd_scaler_init(&s->dev, spec->w_dev, err);
+}
+
+void cd_scalers_free(cd_scalers *s) {
+    cd_scaler_free(&s->tok);
+    cd_scaler_free(&s->prog);
+    cd_scaler_free(&s->dev);
+}
+
+typedef struct {
+    cd_scaler_fit tok, prog;
+    float *x; /* one program, unscaled */
+} fits;
+
+static cdmpp_status open_fits(fits *f, const cd_batch_spec *spec, const cd_view *v, const uint32_t *index, size_t n,
+                              cdmpp_err *err) {
+    const size_t w_tok = cd_batch_token_width(spec), w_prog = cd_batch_program_width(spec);
+    cd_batch_dims most;
+    CD_TRY(cd_scaler_fit_init(&f->tok, w_tok, err));
+    CD_TRY(cd_scaler_fit_init(&f->prog, w_prog, err));
+    CD_TRY(cd_batch_bound(v, index, n, 1, &most, err));
+    f->x = cd_calloc(most.max_leaf * w_tok + w_prog + 1, sizeof *f->x);
+    return f->x ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu leaves", most.max_leaf);
+}
+
+static cdmpp_status add_all(fits *f, const cd_batch_spec *spec, const cd_view *v, const uint32_t *index, size_t n,
+                            cdmpp_err *err) {
+    for (size_t i = 0; i < n; i++) {
+        const size_t p = index ? index[i] : i;
+        CD_TRY(cd_batch_check(spec, v, p, err));
+        if (f->tok.n) {
+            cd_batch_raw_tokens(spec, v, p, f->x);
+            for (size_t l = 0; l < cd_batch_leaves(v, p); l++) cd_scaler_fit_add(&f->tok, f->x + l * f->tok.n);
+        }
+        if (f->prog.n) {
+            cd_batch_raw_program(v, p, f->x);
+            cd_scaler_fit_add(&f->prog, f->x);
+        }
+    }
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_scalers_fit(cd_scalers *s, cd_scale kind, const cd_batch_spec *spec, const cd_view *v,
+                            const uint32_t *index, size_t n, cdmpp_err *err) {
+    fits f = {0};
+    cdmpp_status st = open_fits(&f, spec, v, index, n, err);
+    if (!st) st = add_all(&f, spec, v, index, n, err);
+    if (!st) {
+        cd_scaler_fit_end(&f.tok, kind, &s->tok);
+        cd_scaler_fit_end(&f.prog, kind, &s->prog);
+    }
+    cd_scaler_fit_free(&f.tok);
+    cd_scaler_fit_free(&f.prog);
+    cd_free(f.x);
+    return st;
+}
+
+/* ---- as tensors ---- */
+typedef struct {
+    const char *shift, *scale;
+    const cd_scaler *s;
+} named;
+
+static void names(const cd_scalers *s, named out[3]) {
+    out[0] = (named){"scaler.tokens.shift", "scaler.tokens.scale", &s->tok};
+    out[1] = (named){"scaler.program.shift", "scaler.program.scale", &s->prog};
+    out[2] = (named){"scaler.device.shift", "scaler.device.scale", &s->dev};
+}
+
+size_t cd_scalers_tensors(const cd_scalers *s, cd_tensor *t) {
+    named n[3];
+    names(s, n);
+    for (size_t i = 0; i < 3; i++) {
+        t[2 * i] = (cd_tensor){.name = n[i].shift, .n_dim = 1, .dim = {n[i].s->n, 1}, .value = n[i].s->shift};
+        t[2 * i + 1] = (cd_tensor){.name = n[i].scale, .n_dim = 1, .dim = {n[i].s->n, 1}, .value = n[i].s->scale};
+    }
+    return CD_SCALERS_TENSORS;
+}
+
+cdmpp_status cd_scalers_read(cd_scalers *s, const cd_safetensors *f, cdmpp_err *err) {
+    named n[3];
+    names(s, n);
+    for (size_t i = 0; i < 3; i++) {
+        CD_TRY(cd_safetensors_get(f, n[i].shift, 1, &n[i].s->n, n[i].s->shift, err));
+        CD_TRY(cd_safetensors_get(f, n[i].scale, 1, &n[i].s->n, n[i].s->scale, err));
+    }
+    return CDMPP_OK;
+}

@@ -1,0 +1,120 @@
+/* net: gradients against finite differences for every kind, head and norm; the
+ * laws of a prediction; the same bits for any pool; saved and read back. */
+#include "learner/net.h"
+
+#include "check.h"
+#include "made_batch.h"
+
+enum { N = 6, MOST = 5, MAX_OUT = 64 * 3, MAX_LATENT = 64 * 16 };
+
+static cd_net_spec tiny(cd_net_kind kind, cd_net_head head, cd_net_norm norm, bool pre) {
+    cd_net_spec s = cd_net_spec_small(kind);
+    s.layers = 2;
+    s.width = 12;
+    s.heads = 3;
+    s.ff = 20;
+    s.head = head;
+    s.slots = 3; /* fewer than leaves: the last slot adds up */
+    s.head_first = 11;
+    s.head_width = 13;
+    s.embed = 7;
+    s.decoder_width = 9;
+    s.side_width = 6;
+    s.norm = norm;
+    s.pre_norm = pre;
+    s.act = CD_ACT_GELU; /* smooth, for differences */
+    s.dropout = s.dropout_mlp = 0.25;
+    s.temperature = 0.7;
+    s.program = true;
+    s.n_out = 2;
+    s.w_dev = 4;
+    return s;
+}
+
+/* ---- finite differences ---- */
+typedef struct {
+    cd_net *net;
+    cd_batch b;
+    cd_net_state *st;
+    float c_out[MAX_OUT], c_latent[MAX_LATENT];
+} rig;
+
+static double loss(rig *r) {
+    float out[MAX_OUT], latent[MAX_LATENT];
+    cdmpp_err err = {0};
+    double sum = 0;
+    assert_ok(cd_net_forward(r->net, &r->b, r->st, NULL, 77, out, latent, &err));
+    for (size_t i = 0; i < N * (size_t)cd_net_spec_of(r->net)->n_out; i++) sum += (double)out[i] * (double)r->c_out[i];
+    for (size_t i = 0; i < N * cd_net_n_latent(r->net); i++) sum += (double)latent[i] * (double)r->c_latent[i];
+    return sum;
+}
+
+/* Along a random direction within one tensor. */
+static void check_tensor(rig *r, size_t id) {
+    cd_params *p = cd_net_params(r->net);
+    const cd_param *q = &p->param[id];
+    float *v = cd_params_value(p, id), keep[4096], dir[4096];
+    const double step = 2e-3;
+    double want = 0, size = 0;
+    if (q->is_stat) return;
+    assert_true(q->n <= 4096 || q->n_dim == 2);
+    const size_t n = q->n < 4096 ? q->n : 4096;
+    memcpy(keep, v, n * sizeof *v);
+    made_floats(dir, n, 900 + id);
+    for (size_t i = 0; i < n; i++) {
+        want += (double)cd_params_grad(p, id)[i] * (double)dir[i];
+        size += fabs((double)cd_params_grad(p, id)[i]);
+    }
+    for (size_t i = 0; i < n; i++) v[i] = keep[i] + (float)step * dir[i];
+    const double up = loss(r);
+    for (size_t i = 0; i < n; i++) v[i] = keep[i] - (float)step * dir[i];
+    const double down = loss(r);
+    memcpy(v, keep, n * sizeof *v);
+    const double got = (up - down) / (2 * step), slack = 0.01 * fabs(want) + 0.003 * size + 6e-3;
+    if (fabs(got - want) > slack) print_error("%s: gradient %g, difference %g\n", q->name, want, got);
+    assert_true(fabs(got - want) <= slack);
+}
+
+static void differences(const cd_net_spec *s) {
+    rig r;
+    cdmpp_err err = {0};
+    memset(&r, 0, sizeof r);
+    assert_ok(cd_net_new(s, 5, &r.net, &err));
+    assert_ok(made_batch(&r.b, s, 0, N, MOST, 11, &err));
+    assert_ok(cd_net_state_new(r.net, &r.b.dims, 1, true, &r.st, &err));
+    made_floats(r.c_out, MAX_OUT, 21);
+    made_floats(r.c_latent, MAX_LATENT, 22);
+    (void)loss(&r);
+    cd_params *p = cd_net_params(r.net);
+    cd_params_zero_grad(p);
+    cd_net_backward(r.net, &r.b, r.st, NULL, r.c_out, r.c_latent);
+    for (size_t id = 0; id < p->n; id++) check_tensor(&r, id);
+    cd_net_state_free(r.st);
+    cd_batch_free(&r.b);
+    cd_net_free(r.net);
+}
+
+static void gradients_mlp(void **state) {
+    (void)state;
+    for (int norm = 0; norm < 3; norm++) {
+        const cd_net_spec s = tiny(CD_NET_MLP, CD_HEAD_POOL, (cd_net_norm)norm, false);
+        differences(&s);
+    }
+}
+
+static void gradients_tsf(void **state) {
+    (void)state;
+    for (int head = 0; head < 3; head++)
+        for (int pre = 0; pre < 2; pre++) {
+            const cd_net_spec s = tiny(CD_NET_TSF, (cd_net_head)head, pre ? CD_NORM_LAYER : CD_NORM_NONE, pre == 1);
+            differences(&s);
+        }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gradients_mlp),
+        cmocka_unit_test(gradients_tsf),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
