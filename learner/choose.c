@@ -55,19 +55,29 @@ static cdmpp_status none_left(const cd_filter_count *n, cdmpp_err *err) {
     return CD_FAIL(err, ERANGE, "no program to learn from: %zu of %zu were dropped: %s", n->drop[most], n->in, cd_drop_text((cd_drop)most));
 }
 
-cdmpp_status cd_choose(const cd_config *c, const cd_dataset *d, uint8_t *keep, cd_filter_count *count, cd_split **split,
-                       cdmpp_err *err) {
+/* ---- split ---- */
+static cdmpp_status make_split(const cd_config *c, const cd_dataset *d, cd_threads *pool, const uint8_t *keep, cd_split **split,
+                               cdmpp_err *err) {
+    const bool target = c->split_target_tasks >= 0;
+    const cd_split_target t = {.n_task = target ? (size_t)c->split_target_tasks : 0, .select = (cd_select_kind)c->split_target_select,
+                               .pool = pool};
+    const cd_split_spec s = {.kind = (cd_split_kind)c->split_kind, .seed = (uint64_t)c->split_seed, .valid = c->split_valid,
+                             .test = c->split_test, .valid_name = c->split_valid_names, .test_name = c->split_test_names,
+                             .train_name = c->split_train_names, .target = target ? &t : NULL};
+    return cd_split_make(d, keep, &s, split, err);
+}
+
+cdmpp_status cd_choose(const cd_config *c, const cd_dataset *d, cd_threads *pool, uint8_t *keep, cd_filter_count *count,
+                       cd_split **split, cdmpp_err *err) {
     uint32_t leaves[MAX_LEAVES];
     uint8_t *asked = cd_calloc(d->n + 1, 1);
     if (!asked) return CD_FAIL(err, ENOMEM, "%zu programs", d->n);
     const cd_filter_spec f = filter_spec(c, asked, leaves);
-    const cd_split_spec s = {.kind = (cd_split_kind)c->split_kind, .seed = (uint64_t)c->split_seed, .valid = c->split_valid,
-                             .test = c->split_test, .valid_name = c->split_valid_names, .test_name = c->split_test_names};
     cdmpp_status st = ask(c, d, asked, err);
     if (!st) st = cd_filter(d, &f, keep, count, err);
     if (!st) st = none_left(count, err);
     cd_free(asked);
-    return st ? st : cd_split_make(d, keep, &s, split, err);
+    return st ? st : make_split(c, d, pool, keep, split, err);
 }
 
 /* ---- what cannot be ---- */

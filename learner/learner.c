@@ -33,7 +33,7 @@ static cdmpp_status load(trainer *t, cdmpp_err *err) {
     t->keep = cd_calloc(t->d->n + 1, 1);
     t->device = cd_calloc(t->d->n + 1, sizeof *t->device);
     if (!t->keep || !t->device) return CD_FAIL(err, ENOMEM, "%zu programs", t->d->n);
-    return cd_choose(c, t->d, t->keep, &t->out->filter, &t->split, err);
+    return cd_choose(c, t->d, t->pool, t->keep, &t->out->filter, &t->split, err);
 }
 
 static cdmpp_status list_parts(trainer *t, cdmpp_err *err) {
@@ -241,7 +241,8 @@ static cdmpp_status fit(trainer *t, cdmpp_err *err) {
     memcpy(out->n_program, t->split->n_program, sizeof out->n_program);
     memcpy(out->n_task, t->split->n_task, sizeof out->n_task);
     memcpy(out->split_digest, t->split->digest, sizeof out->split_digest);
-    out->kind = (cd_split_kind)t->c->split_kind;
+    out->kind = t->split->kind;
+    cd_split_notes(&out->notes, t->split);
     CD_TRY(list_parts(t, err));
     out->model = cd_calloc(1, sizeof *out->model);
     if (!out->model) return CD_FAIL(err, ENOMEM, "model");
@@ -300,6 +301,7 @@ cdmpp_status cd_learner_try(const cd_config *c, const cd_dataset *d, cd_threads 
 void cd_learned_free(cd_learned *l) {
     cd_model_free(l->model);
     cd_buf_free(&l->file);
+    cd_buf_free(&l->notes);
     cd_trainkeep_free(l->keep);
     *l = (cd_learned){0};
 }

@@ -21,6 +21,7 @@ typedef struct cd_learned {
     size_t n_program[CD_N_PART], n_task[CD_N_PART];
     cd_split_kind kind;
     char split_digest[65];
+    cd_buf notes;                /* lines on the split, for people; may be empty */
     cd_metrics metrics[CD_N_PART];
     cd_trainkeep *keep;          /* owned; NULL unless output.report names a page */
 } cd_learned;

@@ -101,6 +101,7 @@ static void print_text(const cd_learned *l, const char *path) {
     cd_buf b = {0};
     for (int k = 0; k < CD_N_DROP; k++)
         if (l->filter.drop[k]) printf("dropped %zu of %zu programs: %s\n", l->filter.drop[k], l->filter.in, cd_drop_text((cd_drop)k));
+    printf("%s", l->notes.p ? l->notes.p : "");
     for (int p = 0; p < CD_N_PART; p++) cd_metrics_text(&b, cd_part_name((cd_part)p), cd_split_name(l->kind), &l->metrics[p]);
     printf("%smodel %s, %zu bytes\n", b.p ? b.p : "", path, l->file.n);
     cd_buf_free(&b);

@@ -35,12 +35,25 @@ static void put_data(cd_buf *b, const cd_config *c, const cd_dataset *d, const c
     cd_buf_puts(b, "}}");
 }
 
-static void put_split(cd_buf *b, const cd_config *c, const cd_split *s) {
-    cd_buf_putf(b, "\"split\":{\"kind\":\"%s\",\"seed\":%lld,", cd_split_name((cd_split_kind)c->split_kind), (long long)c->split_seed);
+/* Which tasks of the held-out device were trained on, in the order of choice. */
+static void put_target(cd_buf *b, const cd_dataset *d, const cd_split *s) {
+    cd_buf_putf(b, ",\"target\":{\"candidates\":%zu,\"unlabelled\":%zu,\"programs\":[%zu,%zu,%zu],\"chosen\":[", s->n_candidate,
+                s->n_unlabelled, s->n_target[0], s->n_target[1], s->n_target[2]);
+    for (size_t k = 0; k < s->n_chosen; k++) {
+        if (k) cd_buf_puts(b, ",");
+        cd_buf_put_json_str(b, d->task_name[s->chosen[k]], strlen(d->task_name[s->chosen[k]]));
+    }
+    cd_buf_puts(b, "]}");
+}
+
+static void put_split(cd_buf *b, const cd_config *c, const cd_dataset *d, const cd_split *s) {
+    cd_buf_putf(b, "\"split\":{\"kind\":\"%s\",\"seed\":%lld,", cd_split_name(s->kind), (long long)c->split_seed);
     text(b, "digest", s->digest);
     for (int p = 0; p < CD_N_PART; p++)
         cd_buf_putf(b, ",\"%s\":{\"programs\":%zu,\"tasks\":%zu,\"digest\":\"%s\"}", cd_part_name((cd_part)p), s->n_program[p],
                     s->n_task[p], s->hash[p]);
+    cd_buf_putf(b, ",\"unused\":%zu,\"shared_tasks\":%zu", s->n_unused, s->n_shared);
+    if (s->target) put_target(b, d, s);
     cd_buf_puts(b, "}");
 }
 
@@ -50,7 +63,7 @@ void cd_provenance(cd_buf *b, const cd_config *c, const cd_dataset *d, const cd_
     cd_buf_putf(b, "\"tool\":{\"name\":\"cdmpp\",\"version\":\"%s\",\"xgboost\":\"%s\"},", cdmpp_version(), xgboost);
     put_data(b, c, d, &l->filter);
     cd_buf_puts(b, ",");
-    put_split(b, c, s);
+    put_split(b, c, d, s);
     cd_buf_puts(b, ",\"metrics\":{");
     for (int p = 0; p < CD_N_PART; p++) {
         cd_buf_putf(b, "%s\"%s\":", p ? "," : "", cd_part_name((cd_part)p));

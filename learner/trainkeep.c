@@ -95,7 +95,7 @@ cdmpp_status cd_trainkeep_data(cd_trainkeep *k, const cd_config *c, const cd_dat
     r->n_net_task = d->n_net_task;
     r->net_network = copy(k, d->net_network, d->n_net_task, sizeof *d->net_network);
     r->net_task = copy(k, d->net_task, d->n_net_task, sizeof *d->net_task);
-    r->kind = (cd_split_kind)c->split_kind;
+    r->kind = s->kind;
     r->seed = (uint64_t)c->split_seed;
     r->split_digest = copy_text(k, s->digest);
     r->content_digest = copy_text(k, d->content_digest);

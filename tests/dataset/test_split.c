@@ -110,6 +110,11 @@ static void by_network(void **st) {
     assert_int_equal(part_of(&f, s, 3), CD_PART_TEST);
     assert_int_equal(s->n_task[CD_PART_TEST], 2);
     assert_int_equal(s->n_task[CD_PART_VALID], 1);
+    assert_int_equal(s->n_shared, 1);
+    cd_buf b = {0};
+    cd_split_notes(&b, s);
+    assert_string_equal(b.p, "1 tasks of the held-out networks occur in others, too: not trained on\n");
+    cd_buf_free(&b);
     cd_split_free(s);
     s = split(&f, (cd_split_spec){.kind = CD_SPLIT_NETWORK, .valid = 0.2, .test_name = {1, test}, .valid_name = {1, c}});
     assert_int_equal(part_of(&f, s, 4), CD_PART_VALID);
@@ -126,6 +131,66 @@ static void by_device(void **st) {
     for (int i = 0; i < N; i++) assert_int_equal(s->part[i] == CD_PART_TEST, f.dev[i] == 1);
     assert_int_equal(s->n_task[CD_PART_VALID], 1);
     cd_split_free(s);
+}
+
+/* Who trains is named: the others are tested, or unused when the tested are named too. */
+static void train_names(void **st) {
+    (void)st;
+    static fix f;
+    build(&f, 0);
+    const char *a[] = {"A"}, *b[] = {"B"}, *dev[] = {"a"};
+    cdmpp_err err = {0};
+    cd_split *s = split(&f, (cd_split_spec){.kind = CD_SPLIT_DEVICE, .valid = 0.2, .train_name = {1, dev}});
+    for (int i = 0; i < N; i++) assert_int_equal(s->part[i] == CD_PART_TEST, f.dev[i] == 1);
+    cd_split_free(s);
+    const cd_split_spec p = {.kind = CD_SPLIT_NETWORK, .valid = 0.2, .train_name = {1, a}, .test_name = {1, b}};
+    assert_ok(cd_split_make(&f.d, f.keep, &p, &s, &err));
+    assert_int_equal(part_of(&f, s, 2), CD_PART_TEST);
+    assert_int_equal(part_of(&f, s, 3), CD_PART_TEST);
+    assert_int_equal(part_of(&f, s, 4), CD_PART_NONE); /* of network C */
+    assert_int_equal(part_of(&f, s, 5), CD_PART_NONE); /* of none */
+    assert_int_equal(s->n_task[CD_PART_TRAIN] + s->n_task[CD_PART_VALID], 2);
+    assert_int_equal(s->n_unused, 2 * N / T);
+    cd_split_free(s);
+    s = split(&f, (cd_split_spec){.kind = CD_SPLIT_TASK, .valid = 0.2, .train_name = {2, (const char *[]){"t0", "t1"}}});
+    assert_int_equal(s->n_task[CD_PART_TEST], 4);
+    assert_int_equal(s->n_task[CD_PART_VALID], 1);
+    cd_split_free(s);
+}
+
+static void refuse(fix *f, cd_split_spec p, cdmpp_status want, const char *key, const char *words) {
+    cdmpp_err err = {0};
+    cd_split *s = NULL;
+    assert_status(cd_split_make(&f->d, f->keep, &p, &s, &err), want);
+    assert_string_equal(err.key, key);
+    if (!strstr(err.msg, words)) print_error("%s\n", err.msg);
+    assert_non_null(strstr(err.msg, words));
+    assert_null(s);
+}
+
+static void contradictions(void **st) {
+    (void)st;
+    static fix f;
+    build(&f, 0);
+    const char *ab[] = {"A", "B"}, *all[] = {"B", "A", "C"}, *bs[] = {"C_bs1"}, *typo[] = {"AA"}, *dev[] = {"a", "b"};
+    refuse(&f, (cd_split_spec){.kind = CD_SPLIT_NETWORK, .valid = 0.2, .test_name = {2, ab}, .valid_name = {1, ab}}, CDMPP_ESCHEMA,
+           "split.valid_names[0]", "'A' is in the test part already");
+    refuse(&f, (cd_split_spec){.kind = CD_SPLIT_NETWORK, .valid = 0.2, .test_name = {2, ab}, .train_name = {1, ab}}, CDMPP_ESCHEMA,
+           "split.test_names[0]", "'A' is in the train part already");
+    refuse(&f, (cd_split_spec){.kind = CD_SPLIT_NETWORK, .valid = 0.2, .test_name = {1, typo}}, CDMPP_ESCHEMA, "split.test_names[0]",
+           "did you mean 'A'?");
+    refuse(&f, (cd_split_spec){.kind = CD_SPLIT_RECORD, .valid = 0.2, .train_name = {1, ab}}, CDMPP_ESCHEMA, "split.train_names",
+           "found record");
+    refuse(&f, (cd_split_spec){.kind = CD_SPLIT_DEVICE, .valid = 0.2, .test_name = {2, dev}}, CDMPP_ERANGE, "", "the train part");
+    /* What is left after A, B and C is task 5, in no network: it validates. */
+    refuse(&f, (cd_split_spec){.kind = CD_SPLIT_NETWORK, .valid = 0.2, .test_name = {3, all}}, CDMPP_ERANGE, "", "the train part");
+    /* B's tasks 2 and 3, had A both of them, too. */
+    f.ntask[1] = 3;
+    f.ntask[0] = 2;
+    cd_split_free(split(&f, (cd_split_spec){.kind = CD_SPLIT_NETWORK, .valid = 0.2, .test_name = {1, ab + 1}, .valid_name = {1, bs}}));
+    for (int i = 0; i < N; i++) f.keep[i] = f.task[i] == 2 || f.task[i] == 3;
+    refuse(&f, (cd_split_spec){.kind = CD_SPLIT_NETWORK, .valid = 0.2, .test_name = {1, ab + 1}}, CDMPP_ERANGE, "",
+           "2 tasks of other networks occur in the held-out ones, too");
 }
 
 static void refusals(void **st) {
@@ -171,6 +236,6 @@ static void filter_counts(void **st) {
 
 int main(void) {
     const struct CMUnitTest t[] = {cmocka_unit_test(by_record), cmocka_unit_test(by_task), cmocka_unit_test(by_network),
-                                   cmocka_unit_test(by_device), cmocka_unit_test(refusals), cmocka_unit_test(filter_counts)};
+                                   cmocka_unit_test(by_device), cmocka_unit_test(train_names), cmocka_unit_test(contradictions), cmocka_unit_test(refusals), cmocka_unit_test(filter_counts)};
     return cmocka_run_group_tests_name("split", t, NULL, NULL);
 }

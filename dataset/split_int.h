@@ -1,0 +1,36 @@
+/* split_int -- what the files of split share. */
+#ifndef CD_SPLIT_INT_H
+#define CD_SPLIT_INT_H
+#include "dataset/split.h"
+
+/* A thing that is drawn: a task, network or device. */
+typedef struct cd_unit {
+    uint64_t rank;    /* of the draw */
+    const char *name;
+    uint32_t id;
+    uint8_t part;
+} cd_unit;
+
+typedef struct cd_splitter {
+    const cd_dataset *d;
+    const uint8_t *keep;
+    const cd_split_spec *spec;
+    cd_split *s;
+    uint8_t *task_used;  /* (n_task) some kept program has it */
+    uint8_t *task_part;  /* (n_task) */
+    uint8_t *dev_part;   /* (n_device) */
+    cd_unit *unit;       /* (n_unit) units that kept programs have, by rank */
+    size_t n_unit;
+    uint64_t *key;       /* (n) of programs */
+} cd_splitter;
+
+/* m->unit = the tasks of which `used` (n_task) is set, by rank. */
+void cd_split_list_tasks(cd_splitter *m, const uint8_t *used);
+/* The first round(fraction * of) units, at least one, by rank of those that train. */
+void cd_split_take(cd_splitter *m, double fraction, size_t of, cd_part part);
+
+cdmpp_status cd_split_by_units(cd_splitter *m, cdmpp_err *err);   /* split_units.c */
+cdmpp_status cd_split_interleave(cd_splitter *m, cdmpp_err *err); /* split_latency.c */
+/* split_target.c; dev_part says which device is the target (TEST) and which have no part. */
+cdmpp_status cd_split_with_target(cd_splitter *m, cdmpp_err *err);
+#endif
