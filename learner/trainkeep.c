@@ -203,3 +203,40 @@ cdmpp_status cd_trainkeep_report(cd_trainkeep *k, cd_trainreport *out, cdmpp_err
     out->step_name = k->step_name;
     return CDMPP_OK;
 }
+
+/* ---- files ---- */
+/* "a/b.html": the length of "a/b"; of anything else, all of it. */
+static size_t stem_of(const char *path) {
+    const size_t n = strlen(path);
+    return n > 5 && !strcmp(path + n - 5, ".html") && path[n - 6] != '/' ? n - 5 : n;
+}
+
+typedef cdmpp_status put_report(cd_buf *out, const cd_trainreport *r, cdmpp_err *err);
+
+static cdmpp_status put_file(put_report *put, const cd_trainreport *r, const char *path, size_t stem, const char *end, cdmpp_err *err) {
+    cd_buf b = {0}, name = {0};
+    cd_buf_put(&name, path, stem);
+    cd_buf_puts(&name, end);
+    cdmpp_status st = name.oom ? CD_FAIL(err, ENOMEM, "report") : CDMPP_OK;
+    if (!st) st = put(&b, r, err);
+    if (!st) st = cd_file_write(name.p, b.p, b.n, err);
+    cd_buf_free(&b);
+    cd_buf_free(&name);
+    return st;
+}
+
+cdmpp_status cd_trainkeep_write(cd_trainkeep *k, const char *path, const char *command, cdmpp_err *err) {
+    cd_trainreport r;
+    if (!k) return CDMPP_OK;
+    CD_TRY(cd_trainkeep_report(k, &r, err));
+    const size_t stem = stem_of(path);
+    const char *slash = memrchr(path, '/', stem), *base = slash ? slash + 1 : path;
+    char *title = cd_arena_zalloc(&k->arena, strlen(path) + 1, 1);
+    if (!title) return CD_FAIL(err, ENOMEM, "report");
+    memcpy(title, base, stem - (size_t)(base - path));
+    r.title = title;
+    r.command = command;
+    CD_TRY(put_file(cd_trainreport_csv, &r, path, stem, ".csv", err));
+    CD_TRY(put_file(cd_trainreport_json, &r, path, stem, ".json", err));
+    return put_file(cd_trainreport_html, &r, path, stem, path + stem, err);
+}

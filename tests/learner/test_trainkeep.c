@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/file.h"
 #include "base/threads.h"
+#include "tmp.h"
 
 enum { N = 6 };
 typedef struct {
@@ -18,7 +20,7 @@ typedef struct {
     char *name[3];
 } data;
 
-static char *dup(const char *s) {
+static char *text_copy(const char *s) {
     char *p = malloc(strlen(s) + 1);
     return strcpy(p, s);
 }
@@ -31,7 +33,7 @@ static void make(data *m) {
     m->task = malloc(N * sizeof *m->task);
     m->device = malloc(N * sizeof *m->device);
     for (uint32_t i = 0; i < N; i++) m->y[i] = 1e-6 * (i + 1), m->task[i] = i % 2, m->device[i] = 0;
-    m->name[0] = dup("[\"a\", 1]"), m->name[1] = dup("[\"b\", 2]"), m->name[2] = dup("cpu");
+    m->name[0] = text_copy("[\"a\", 1]"), m->name[1] = text_copy("[\"b\", 2]"), m->name[2] = text_copy("cpu");
     m->d = (cd_dataset){.n = N, .latency_s = m->y, .task = m->task, .device = m->device, .n_task = 2, .n_device = 1,
                         .task_name = m->name, .device_name = m->name + 2};
     strcpy(m->d.content_digest, "c0ffee");
@@ -86,7 +88,7 @@ static cdmpp_status shout(void *ctx, size_t beg, size_t end, int w, cdmpp_err *e
         char name[32];
         snprintf(name, sizeof name, "member %zu", 11 - i);
         for (uint64_t k = 1; k <= 200; k++)
-            cd_trainkeep_loss(ctx, &(cd_tick){name, "epoch", k, 200, 1, 1.0 / (double)k, (double)i});
+            cd_trainkeep_loss(ctx, &(cd_tick){.member = name, .unit = "epoch", .step = k, .train = 1.0 / (double)k, .valid = (double)i});
     }
     return CDMPP_OK;
 }
@@ -116,6 +118,39 @@ static void curves_in_order(void **st) {
     cd_trainkeep_free(k);
 }
 
+/* dir/a.b.html gives three files; a name of another kind gets its endings added. */
+static void three_files(void **st) {
+    (void)st;
+    cdmpp_err err = {0};
+    data m;
+    cd_trainkeep *k = NULL;
+    tmp_dir dir = tmp_make();
+    char *text;
+    size_t n;
+    const size_t program[] = {0, 1, 2};
+    const double p[] = {1e-6, 2e-6, 4e-6};
+    make(&m);
+    assert_ok(cd_trainkeep_new(&k, &err));
+    assert_ok(cd_trainkeep_data(k, &m.c, &m.d, &m.split, &(cd_filter_count){.in = N, .kept = N}, &err));
+    assert_ok(cd_trainkeep_part(k, CD_PART_TEST, &m.d, program, 3, &(cd_trainscore){.predicted_s = p}, &(cd_metrics){.n = 3}, &err));
+    static const char *const name[] = {"a.b.html", "c"}, *const file[][3] = {{"a.b.html", "a.b.json", "a.b.csv"}, {"c", "c.json", "c.csv"}};
+    for (int i = 0; i < 2; i++) {
+        assert_ok(cd_trainkeep_write(k, tmp_path(&dir, name[i]), "cdmpp-train x.yaml", &err));
+        for (int f = 0; f < 3; f++) {
+            assert_ok(cd_file_read(tmp_path(&dir, file[i][f]), 0, &text, &n, &err));
+            if (f == 0) assert_non_null(strstr(text, i ? "<h1>Training report: c</h1>" : "<h1>Training report: a.b</h1>"));
+            if (f == 1) assert_non_null(strstr(text, "\"command\":\"cdmpp-train x.yaml\""));
+            if (f == 2) assert_non_null(strstr(text, "test,\"[\"\"b\"\", 2]\",cpu,2e-06,2e-06,,,,,0\n"));
+            cd_free(text);
+            unlink(tmp_path(&dir, file[i][f]));
+        }
+    }
+    assert_int_equal(rmdir(dir.path), 0); /* empty: no temporary stayed */
+    assert_status(cd_trainkeep_write(k, tmp_path(&dir, "a.html"), "", &err), CDMPP_EIO);
+    cd_trainkeep_free(k);
+    gone(&m);
+}
+
 static void nobody_wants_it(void **st) {
     (void)st;
     cdmpp_err err = {0};
@@ -129,7 +164,7 @@ static void nobody_wants_it(void **st) {
 }
 
 int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(outlives_the_data), cmocka_unit_test(curves_in_order),
+    const struct CMUnitTest t[] = {cmocka_unit_test(outlives_the_data), cmocka_unit_test(curves_in_order), cmocka_unit_test(three_files),
                                    cmocka_unit_test(nobody_wants_it)};
     return cmocka_run_group_tests_name("trainkeep", t, NULL, NULL);
 }

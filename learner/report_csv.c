@@ -1,0 +1,51 @@
+/* One line a program (RFC 4180): what every plot was made from. */
+#include "learner/trainreport.h"
+
+#include <math.h>
+
+static void field(cd_buf *out, const char *s) {
+    if (!s[strcspn(s, ",\"\r\n")]) {
+        cd_buf_puts(out, s);
+        return;
+    }
+    cd_buf_puts(out, "\"");
+    for (;;) {
+        const size_t n = strcspn(s, "\"");
+        cd_buf_put(out, s, n);
+        if (!s[n]) break;
+        cd_buf_puts(out, "\"\"");
+        s += n + 1;
+    }
+    cd_buf_puts(out, "\"");
+}
+
+/* A column that the model does not fill stays empty. */
+static void number(cd_buf *out, const double *v, size_t i) {
+    if (v) cd_buf_putf(out, ",%.9g", v[i]);
+    else cd_buf_puts(out, ",");
+}
+
+cdmpp_status cd_trainreport_csv(cd_buf *out, const cd_trainreport *r, cdmpp_err *err) {
+    cd_buf_puts(out, "part,task,device,measured_s,predicted_s,low_s,high_s,rel_std,out_of_range,error\n");
+    for (int k = 0; k < CD_N_PART; k++) {
+        const cd_trainreport_part *p = &r->part[k];
+        for (size_t i = 0; i < p->n && !out->oom; i++) {
+            if (p->task[i] >= r->n_task || p->device[i] >= r->n_device)
+                return CD_FAIL(err, ERANGE, "%s program %zu: task %u, device %u", cd_part_name((cd_part)k), i, (unsigned)p->task[i],
+                               (unsigned)p->device[i]);
+            cd_buf_puts(out, cd_part_name((cd_part)k));
+            cd_buf_puts(out, ",");
+            field(out, r->task_name[p->task[i]]);
+            cd_buf_puts(out, ",");
+            field(out, r->device_name[p->device[i]]);
+            number(out, p->measured_s, i);
+            number(out, p->predicted_s, i);
+            number(out, p->low_s, i);
+            number(out, p->high_s, i);
+            number(out, p->rel_std, i);
+            cd_buf_puts(out, !p->out_of_range ? "," : p->out_of_range[i] ? ",1" : ",0");
+            cd_buf_putf(out, ",%.6g\n", p->predicted_s[i] / p->measured_s[i] - 1);
+        }
+    }
+    return out->oom ? CD_FAIL(err, ENOMEM, "report") : CDMPP_OK;
+}

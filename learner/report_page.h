@@ -1,0 +1,55 @@
+/* report_page -- the pieces of the page that cd_trainreport_html puts together.
+ *
+ *   head, style           report_style.c
+ *   headline, parts       report_html.c     how good, on what, how sure
+ *   plots of errors       report_plots.c
+ *   tables of groups      report_tables.c
+ *   calibration           report_calib.c
+ *   learning curves       report_curves.c
+ *   data, split, command  report_html.c
+ *
+ * Every function appends to pg->out and cannot fail but by its memory. Numbers are
+ * written in one way, by report_text.c. */
+#ifndef CD_REPORT_PAGE_H
+#define CD_REPORT_PAGE_H
+#include "learner/plot.h"
+#include "learner/trainfig.h"
+
+/* Tasks of fewer programs say little about tasks. */
+enum { CD_PAGE_FEW = 3 };
+
+typedef struct cd_page {
+    cd_buf *out;
+    const cd_trainreport *r;
+    const cd_trainfig *f;
+} cd_page;
+
+/* ---- text ---- */
+void cd_page_count(cd_buf *out, size_t n);        /* 12 345 with narrow spaces */
+void cd_page_percent(cd_buf *out, double share);  /* 0.1234 -> 12.3 %; NaN -> a dash */
+void cd_page_signed(cd_buf *out, double share);   /* the same with its sign */
+void cd_page_number(cd_buf *out, double v, int digits);
+/* Labels of ticks. */
+void cd_page_seconds(double s, char *buf, size_t n);  /* 1e-5 -> "10 us" with a mu */
+void cd_page_share(double v, char *buf, size_t n);    /* 0.05 -> "5 %" */
+void cd_page_times(double v, char *buf, size_t n);    /* 0.5 -> "x 0.5" */
+void cd_page_plain(double v, char *buf, size_t n);
+/* "10-100 us" of decade k. */
+void cd_page_decade(cd_buf *out, uint32_t k);
+/* A workload key without quotes, its hash cut to 8 digits. */
+void cd_page_task(cd_buf *out, const char *name);
+
+/* ---- pieces ---- */
+void cd_page_style(cd_buf *out);
+void cd_page_scatter(const cd_page *pg);
+void cd_page_cdf(const cd_page *pg);
+void cd_page_decades(const cd_page *pg);
+void cd_page_tasks(const cd_page *pg);
+void cd_page_tables(const cd_page *pg);
+void cd_page_table_decades(const cd_page *pg);
+void cd_page_calibration(const cd_page *pg);
+void cd_page_curves(const cd_page *pg);
+/* One entry of a legend above a plot: a line of class cls, then text. */
+void cd_page_key(cd_buf *out, const char *cls, const char *text);
+void cd_page_key_part(const cd_page *pg, cd_part part);
+#endif

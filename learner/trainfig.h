@@ -1,0 +1,89 @@
+/* trainfig -- the figures of a training report, computed once for all its forms.
+ *
+ *   part: n programs --+-- all      one cd_dist: MAPE, quantiles of |e| and of predicted/measured
+ *                      +-- cdf      share of programs with |e| below x
+ *                      +-- by task, network, decade, device   one cd_dist a group
+ *                      +-- unsure   ten groups of equal size by predicted uncertainty
+ *                      +-- range    inside and outside what was trained on
+ *                      +-- cover    nominal and observed coverage of intervals
+ *                      +-- grid     counts over log(measured) x log(predicted)
+ *
+ *   (1) e = predicted/measured - 1; a quantile is a linear interpolation between
+ *       the two neighbours in order (numpy's default);
+ *   (2) a group has at least one program; groups are in the order of their key, and
+ *       a program counts in every network that its task occurs in;
+ *   (3) sigma is rel_std; without it, it is read off the interval's two sides, as if
+ *       the logarithm were normal;
+ *   (4) the interval of the MAPE comes from resampling with a fixed seed.
+ * Names are borrowed from the report, all else lives in the arena. One thread. */
+#ifndef CD_TRAINFIG_H
+#define CD_TRAINFIG_H
+#include "base/arena.h"
+#include "learner/trainreport.h"
+
+enum { CD_FIG_N_CDF = 161, CD_FIG_N_LEVEL = 20, CD_FIG_GRID = 96, CD_FIG_N_Q = 5, CD_FIG_N_DECADE = 14 };
+
+typedef struct cd_dist {
+    size_t n;
+    double mape, within_20;
+    double ape[CD_FIG_N_Q];      /* |e| at 10, 25, 50, 75, 90 % */
+    double ratio[CD_FIG_N_Q];    /* predicted/measured, the same */
+} cd_dist;
+
+typedef struct cd_fig_group {
+    const char *name;            /* NULL: see key */
+    uint32_t key;                /* index of the task, network, device; number of the decade or decile */
+    cd_dist d;
+    double sigma;                /* deciles: root mean square of sigma */
+    double observed;             /* deciles: root mean square of log(predicted/measured) */
+} cd_fig_group;
+
+typedef struct cd_fig_groups {
+    size_t n;
+    cd_fig_group *v;             /* (n) */
+} cd_fig_groups;
+
+typedef struct cd_fig_part {
+    cd_dist all;
+    double mape_low, mape_high;  /* 90 % interval of the MAPE; NaN: fewer than two units */
+    size_t n_unit;               /* tasks resampled; 0: programs */
+    double cdf[CD_FIG_N_CDF];    /* share with |e| <= cd_fig_cdf_x(i) */
+    cd_fig_groups task, network, decade, device, unsure, range;
+    size_t n_no_network;         /* programs of tasks in no network */
+    bool has_sigma, has_interval;
+    double cover[CD_FIG_N_LEVEL];    /* observed, by sigma, at cd_fig_level(i) */
+    double interval_cover;           /* of low_s .. high_s */
+    double interval_width;           /* median of high/low */
+    double sigma_rank;               /* Spearman of sigma and |log(predicted/measured)| */
+    uint32_t *grid;              /* (GRID, GRID) row = predicted; NULL: no program */
+} cd_fig_part;
+
+typedef struct cd_trainfig {
+    cd_arena arena;
+    cd_fig_part part[CD_N_PART];
+    double log_min, log_max;     /* log10 of seconds: every latency lies between */
+    cd_part shown;               /* the part the page is about: test, or the last that has programs */
+} cd_trainfig;
+
+/* Free with cd_trainfig_free also after an error. Errors: those of cd_trainreport_html. */
+cdmpp_status cd_trainfig_compute(cd_trainfig *f, const cd_trainreport *r, cdmpp_err *err);
+void cd_trainfig_free(cd_trainfig *f);
+
+double cd_fig_cdf_x(int i);   /* 0.001 .. 10, equal steps of the logarithm */
+double cd_fig_level(int i);   /* 0.05, 0.10 ... 0.95, 0.99 */
+double cd_fig_quantile_at(int i);
+/* z with P(|normal| <= z) = level. */
+double cd_fig_z(double level);
+/* Decades of the measured latency: 0 is everything below 10 ns, 13 from 10 ks up. */
+double cd_fig_decade_s(uint32_t k); /* its lower end, seconds; 0 for the first */
+
+/* ---- shared by trainfig*.c ---- */
+/* `v` n values, sorted by the call. */
+void cd_fig_sort(double *v, size_t n);
+double cd_fig_quantile(const double *sorted, size_t n, double q);
+/* Of the programs idx[0..n-1] of the part (NULL: all); `tmp` n doubles. */
+cd_dist cd_fig_dist(const cd_trainreport_part *p, const size_t *idx, size_t n, double *tmp);
+cdmpp_status cd_fig_group_part(cd_trainfig *f, const cd_trainreport *r, cd_part part, cdmpp_err *err);
+cdmpp_status cd_fig_calibrate(cd_trainfig *f, const cd_trainreport *r, cd_part part, cdmpp_err *err);
+cdmpp_status cd_fig_resample(cd_trainfig *f, const cd_trainreport *r, cd_part part, cdmpp_err *err);
+#endif
