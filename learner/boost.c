@@ -145,9 +145,11 @@ static cdmpp_status rounds(booster *b, cd_tick_call *tick, void *ctx, cdmpp_err 
             best = valid;
             best_round = i;
         }
-        const cd_tick t = {cd_boost_name(b->form), "round", (uint64_t)i, (uint64_t)b->c->train_rounds, b->train.set->n, train, valid};
+        const bool end = i == b->c->train_rounds || (b->c->train_early_stop && i - best_round >= b->c->train_early_stop);
+        const cd_tick t = {.member = cd_boost_name(b->form), .unit = "round", .step = (uint64_t)i, .n_step = (uint64_t)b->c->train_rounds,
+                           .n_sample = b->train.set->n, .train = train, .valid = valid, .end = end};
         if (tick && !tick(ctx, &t)) return CD_FAIL(err, EINTERRUPTED, "round %d", i);
-        if (b->c->train_early_stop && i - best_round >= b->c->train_early_stop) break;
+        if (end) break;
     }
     return cd_gbt_cut(b->part->gbt, best_round, err);
 }

@@ -164,8 +164,10 @@ static cdmpp_status mix(const trainer *t, cd_model *m, cdmpp_err *err) {
 
 static bool on_step(void *ctx, const cd_tick *k) {
     const trainer *t = ctx;
-    cd_trainkeep_loss(t->out->keep, k);
-    return !t->tick || t->tick(t->ctx, k);
+    cd_tick all = *k;
+    all.n_member = t->out->model->n_part;
+    cd_trainkeep_loss(t->out->keep, &all);
+    return !t->tick || t->tick(t->ctx, &all);
 }
 
 typedef struct {

@@ -5,11 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/stat.h>
 
 #include "base/file.h"
 #include "base/log.h"
 #include "learner/learner.h"
+#include "learner/trainprogress.h"
 
 static const char usage[] =
     "usage: cdmpp-train [options] CONFIG.yaml\n"
@@ -19,25 +20,25 @@ static const char usage[] =
     "  --doc-config      print all keys as a Markdown table and stop\n"
     "  -j, --jobs N      threads (default: one per CPU); the result is the same\n"
     "  --json            print the figures as one JSON object\n"
-    "  --quiet           nothing but errors on standard error\n"
+    "  --report FILE     write a page (.html) about the training, with .json and .csv beside it\n"
+    "                    (default: output.report of the configuration)\n"
+    "  -q, --quiet       nothing but errors on standard error\n"
+    "  -v, --verbose     a line for every round on standard error\n"
     "  --help, --version\n";
 
 static volatile sig_atomic_t stop;
 static void on_signal(int sig) { stop = sig; }
 
 typedef struct {
-    const char *out;
+    const char *out, *report;
+    char *command;   /* shell line of this call, for the report */
     int jobs;
-    bool json, quiet, print, doc, done;
+    bool json, print, doc, done;
     cd_log log;
-    bool tty;
 } options;
 
 static bool tick(void *ctx, const cd_tick *t) {
-    const options *o = ctx;
-    if (!o->quiet && (o->tty || t->step % 50 == 0))
-        fprintf(stderr, "%scdmpp-train: %s: %s %llu, loss %.5f train, %.5f validation%s", o->tty ? "\r" : "", t->member, t->unit,
-                (unsigned long long)t->step, t->train, t->valid, o->tty ? "\033[K" : "\n");
+    cd_trainprogress_step(ctx, t);
     return !stop;
 }
 
@@ -49,11 +50,12 @@ static cdmpp_status config_failed(const cd_config *c, options *o, cdmpp_status s
     return st;
 }
 
-enum { OPT_OUT = 256, OPT_SET, OPT_PRINT, OPT_DOC, OPT_JSON, OPT_QUIET, OPT_HELP, OPT_VERSION };
+enum { OPT_OUT = 256, OPT_REPORT, OPT_SET, OPT_PRINT, OPT_DOC, OPT_JSON, OPT_HELP, OPT_VERSION };
+static const char short_options[] = "j:qv";
 static const struct option long_options[] = {
     {"out", 1, 0, OPT_OUT},     {"set", 1, 0, OPT_SET},   {"print-config", 0, 0, OPT_PRINT}, {"doc-config", 0, 0, OPT_DOC},
-    {"jobs", 1, 0, 'j'},        {"json", 0, 0, OPT_JSON}, {"quiet", 0, 0, OPT_QUIET},        {"help", 0, 0, OPT_HELP},
-    {"version", 0, 0, OPT_VERSION}, {0, 0, 0, 0}};
+    {"jobs", 1, 0, 'j'},        {"json", 0, 0, OPT_JSON}, {"quiet", 0, 0, 'q'},              {"verbose", 0, 0, 'v'},
+    {"help", 0, 0, OPT_HELP},   {"version", 0, 0, OPT_VERSION}, {"report", 1, 0, OPT_REPORT}, {0, 0, 0, 0}};
 
 static cdmpp_status bad_usage(const char *why) {
     fprintf(stderr, "cdmpp-train: %s\n%s", why, usage);
@@ -62,7 +64,7 @@ static cdmpp_status bad_usage(const char *why) {
 
 /* First pass: everything but --set, which must come after the file. */
 static cdmpp_status read_options(int argc, char **argv, options *o) {
-    for (int c; (c = getopt_long(argc, argv, "j:", long_options, NULL)) != -1;) {
+    for (int c; (c = getopt_long(argc, argv, short_options, long_options, NULL)) != -1;) {
         char *end = NULL;
         switch (c) {
         case OPT_OUT: o->out = optarg; break;
@@ -70,7 +72,9 @@ static cdmpp_status read_options(int argc, char **argv, options *o) {
         case OPT_PRINT: o->print = true; break;
         case OPT_DOC: o->doc = true; break;
         case OPT_JSON: o->json = true; break;
-        case OPT_QUIET: o->quiet = true; break;
+        case OPT_REPORT: o->report = optarg; break;
+        case 'q': o->log.level = CD_LOG_ERROR; break;
+        case 'v': o->log.level = CD_LOG_DEBUG; break;
         case 'j':
             o->jobs = (int)strtol(optarg, &end, 10);
             if (*end || end == optarg || o->jobs < 1 || o->jobs > 1024) return bad_usage("-j: expected an integer in 1..1024");
@@ -88,22 +92,24 @@ static cdmpp_status read_config(int argc, char **argv, options *o, cd_config *c,
     const char *path = argv[optind];
     cdmpp_status st = cd_config_load(c, path, err);
     optind = 1;
-    for (int k; (k = getopt_long(argc, argv, "j:", long_options, NULL)) != -1;) {
+    for (int k; (k = getopt_long(argc, argv, short_options, long_options, NULL)) != -1;) {
         if (k != OPT_SET) continue;
         const cdmpp_status set = cd_config_set(c, optarg, err);
         if (!st) st = set;
     }
+    if (o->report) c->output_report = o->report;
     if (!st && !o->print) st = cd_config_check(c, path, err);
     return st;
 }
 
-static void print_text(const cd_learned *l, const char *path) {
+static void print_text(const cd_learned *l, const char *path, const char *report) {
     cd_buf b = {0};
     for (int k = 0; k < CD_N_DROP; k++)
         if (l->filter.drop[k]) printf("dropped %zu of %zu programs: %s\n", l->filter.drop[k], l->filter.in, cd_drop_text((cd_drop)k));
     printf("%s", l->notes.p ? l->notes.p : "");
     for (int p = 0; p < CD_N_PART; p++) cd_metrics_text(&b, cd_part_name((cd_part)p), cd_split_name(l->kind), &l->metrics[p]);
     printf("%smodel %s, %zu bytes\n", b.p ? b.p : "", path, l->file.n);
+    if (report[0]) printf("report %s\n", report);
     cd_buf_free(&b);
 }
 
@@ -125,17 +131,32 @@ static cdmpp_status reload(cd_learned *l, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* A folder that is missing is told now, not after hours of training. */
+static cdmpp_status can_write(const char *path, cdmpp_err *err) {
+    struct stat s;
+    char *temp;
+    if (!path[0] || (stat(path, &s) == 0 && !S_ISREG(s.st_mode))) return CDMPP_OK; /* a device: see when it is written */
+    CD_TRY(cd_file_temp(path, &temp, err));
+    cd_file_discard(temp);
+    return CDMPP_OK;
+}
+
 static cdmpp_status train(const cd_config *c, options *o, cdmpp_err *err) {
     const char *path = o->out ? o->out : c->output_model;
     cd_threads *pool = NULL;
     cd_learned l = {0};
+    cd_trainprogress progress;
+    CD_TRY(can_write(path, err));
+    CD_TRY(can_write(c->output_report, err));
     cdmpp_status st = cd_threads_new(o->jobs, &pool, err);
-    if (!st) st = cd_learner_train(c, NULL, pool, tick, o, &l, err);
-    if (o->tty && !o->quiet) fprintf(stderr, "\r\033[K");
+    cd_trainprogress_begin(&progress, &o->log);
+    if (!st) st = cd_learner_train(c, NULL, pool, tick, &progress, &l, err);
+    cd_trainprogress_end(&progress);
     if (!st) st = reload(&l, err);
     if (!st) st = cd_file_write(path, l.file.p, l.file.n, err);
+    if (!st) st = cd_trainkeep_write(l.keep, c->output_report, o->command ? o->command : "", err);
     if (!st && o->json) print_json(&l, path);
-    else if (!st) print_text(&l, path);
+    else if (!st) print_text(&l, path, c->output_report);
     cd_learned_free(&l);
     cd_threads_free(pool);
     return st;
@@ -161,8 +182,28 @@ static cdmpp_status with_config(int argc, char **argv, options *o, cd_config *c,
     return st;
 }
 
+/* The words of the call as a shell would read them back. */
+static char *shell_line(int argc, char **argv) {
+    cd_buf b = {0};
+    cd_buf_puts(&b, "cdmpp-train");
+    for (int i = 1; i < argc; i++) {
+        const char *s = argv[i];
+        const size_t plain = strspn(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-");
+        cd_buf_puts(&b, " ");
+        if (*s && !s[plain]) {
+            cd_buf_puts(&b, s);
+            continue;
+        }
+        cd_buf_puts(&b, "'");
+        for (; *s; s++) cd_buf_putf(&b, *s == '\'' ? "'\\''" : "%c", *s);
+        cd_buf_puts(&b, "'");
+    }
+    if (b.oom) cd_buf_free(&b);
+    return b.p;
+}
+
 int main(int argc, char **argv) {
-    options o = {.tty = isatty(STDERR_FILENO) == 1};
+    options o = {.command = shell_line(argc, argv)}; /* before getopt sorts the words */
     cd_config c;
     cdmpp_err err = {0};
     const struct sigaction sa = {.sa_handler = on_signal};
@@ -175,5 +216,6 @@ int main(int argc, char **argv) {
         cd_config_free(&c);
     }
     cd_log_done(&o.log);
+    cd_free(o.command);
     return cdmpp_exit_code(st);
 }

@@ -13,6 +13,8 @@ typedef struct cd_tick {
     uint64_t step, n_step;   /* 1-based; at most n_step, early stopping may end before */
     uint64_t n_sample;       /* programs that one step goes through */
     double train, valid;     /* losses; NaN: not computed at this step */
+    bool end;                /* the member's last step */
+    uint64_t n_member;       /* members in all; 0: not known */
 } cd_tick;
 
 /* False stops the training with EINTERRUPTED. */
