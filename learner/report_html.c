@@ -8,7 +8,8 @@
 static const char *held_out(const cd_page *pg) {
     if (pg->f->shown != CD_PART_TEST) return pg->f->shown == CD_PART_TRAIN ? "it was trained on" : "used to stop the training";
     switch (pg->r->kind) {
-    case CD_SPLIT_RECORD: return "not trained on, of tasks it was trained on";
+    case CD_SPLIT_RECORD:
+    case CD_SPLIT_INTERLEAVED: return "not trained on, of tasks it was trained on";
     case CD_SPLIT_TASK: return "of tasks never seen in training";
     case CD_SPLIT_NETWORK: return "of networks never seen in training, nor any of their tasks";
     case CD_SPLIT_DEVICE: return "on devices never seen in training";

@@ -170,7 +170,7 @@ cdmpp_status cd_fig_resample(cd_trainfig *f, const cd_trainreport *r, cd_part pa
     const cd_trainreport_part *p = &r->part[part];
     cd_fig_part *to = &f->part[part];
     to->mape_low = to->mape_high = NAN;
-    if (r->kind == CD_SPLIT_RECORD) {
+    if (r->kind == CD_SPLIT_RECORD || r->kind == CD_SPLIT_INTERLEAVED) {
         double sq = 0;
         for (size_t i = 0; i < p->n; i++) {
             const double d = fabs(p->predicted_s[i] / p->measured_s[i] - 1) - to->all.mape;
