@@ -26,27 +26,25 @@ cdmpp_status cd_config_init(cd_config *c, cdmpp_err *err) {
     return cd_conf_defaults(&t, err);
 }
 
-/* Path `p` of a configuration in folder `dir`: as it is if it exists, else from
- * the folder. */
-static const char *resolve(cd_arena *a, const char *dir, size_t n_dir, const char *p) {
-    if (p[0] == '/' || !n_dir || access(p, F_OK) == 0) return p;
-    const size_t n = n_dir + strlen(p) + 2;
+const char *cd_config_beside(cd_arena *a, const char *file, const char *p) {
+    const char *slash = strrchr(file, '/');
+    if (p[0] == '/' || !slash || access(p, F_OK) == 0) return p;
+    const size_t n_dir = (size_t)(slash - file), n = n_dir + strlen(p) + 2;
     char *q = cd_arena_alloc(a, n, 1);
     if (!q) return NULL;
-    snprintf(q, n, "%.*s/%s", (int)n_dir, dir, p);
+    snprintf(q, n, "%.*s/%s", (int)n_dir, file, p);
     return access(q, F_OK) == 0 ? q : p;
 }
 
 cdmpp_status cd_config_load(cd_config *c, const char *path, cdmpp_err *err) {
     const cd_conf t = table(c);
-    const char *slash = strrchr(path, '/');
     char *text;
     size_t n;
     CD_TRY(cd_file_read(path, CD_YAML_MAX_BYTES + 1, &text, &n, err));
     const cdmpp_status st = cd_conf_read(&t, path, text, n, err);
     cd_free(text);
     for (size_t i = 0; !st && i < c->data_files.n; i++) {
-        c->data_files.v[i] = resolve(&c->arena, path, slash ? (size_t)(slash - path) : 0, c->data_files.v[i]);
+        c->data_files.v[i] = cd_config_beside(&c->arena, path, c->data_files.v[i]);
         if (!c->data_files.v[i]) return CD_FAIL(err, ENOMEM, "path");
     }
     return st;

@@ -30,6 +30,9 @@ cdmpp_status cd_config_set(cd_config *c, const char *assignment, cdmpp_err *err)
 /* What one key cannot know: fractions that leave nothing to train (ESCHEMA), data.files
  * that are missing, all of them, with data.source (ENODATA). */
 cdmpp_status cd_config_check(cd_config *c, const char *path, cdmpp_err *err);
+/* Path `p` that `file` names: p itself where it exists or is absolute, else from the
+ * folder of `file` if it exists there, else p. NULL: out of memory. */
+const char *cd_config_beside(cd_arena *a, const char *file, const char *p);
 void cd_config_print(cd_buf *out, const cd_config *c);
 void cd_config_free(cd_config *c);
 #endif
