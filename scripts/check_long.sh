@@ -19,7 +19,7 @@ stage() { # title, settings and stages of check.sh
 stage "ASan and UBSan" MODE=san scripts/check.sh unit regress cli
 stage "allocation after allocation refused" MODE=fault scripts/check.sh unit
 # The threads of our own. Training is left out: OpenMP is not built for TSan.
-stage "TSan" MODE=tsan UNITS="base/test_log base/test_threads dataset/test_extract predictor/test_predict" \
+stage "TSan" MODE=tsan UNITS="base/test_log base/test_threads dataset/test_extract learner/test_autotune predictor/test_predict" \
     TSAN_OPTIONS="suppressions=$PWD/tests/support/tsan.supp" scripts/check.sh unit
 if [ -n "$data" ] && [ -d "$data" ]; then
     stage "reference sets: reading" MODE=release CDMPP_DATA="$data" \
