@@ -38,11 +38,13 @@ LIBS    := $(shell pkg-config --libs $(HDF5_PC) 2>/dev/null || echo -lhdf5) -lxg
 CFLAGS  := $(WARN) $(OPT_$(MODE)) -ffp-contract=off -fvisibility=hidden -fPIC -I. $(INC) -D_GNU_SOURCE $(EXTRA)
 LDFLAGS := $(filter -fsanitize% --coverage,$(OPT_$(MODE)))
 
-# A new .c file needs no edit here: main_<x>.c becomes cdmpp-<x>, the rest the library.
+# A new .c file needs no edit here: main_<x>.c and its parts main_<x>_<y>.c become cdmpp-<x>,
+# the rest the library.
 DIRS := base features dataset learner predictor profiler
 SRC  := $(wildcard $(DIRS:=/*.c))
 MAIN := $(filter %/main_extract.c %/main_train.c %/main_predict.c,$(SRC))
-LIBO := $(patsubst %.c,$(B)/%.o,$(filter-out $(MAIN),$(SRC)))
+PART := $(wildcard $(DIRS:=/main_*_*.c))
+LIBO := $(patsubst %.c,$(B)/%.o,$(filter-out $(MAIN) $(PART),$(SRC)))
 BIN  := $(foreach m,$(MAIN),$(B)/cdmpp-$(patsubst main_%.c,%,$(notdir $(m))))
 TEST := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard $(DIRS:%=tests/%/test_*.c)))
 
@@ -70,7 +72,7 @@ $(B)/libcdmpp.so: $(LIBO) scripts/exports.map
 	$(Q)$(CC) -shared -Wl,-soname,libcdmpp.so.0 -Wl,--version-script=scripts/exports.map $(LDFLAGS) -o $@ $(LIBO) $(LIBS)
 
 define cmd
-$(B)/cdmpp-$(patsubst main_%.c,%,$(notdir $(1))): $(B)/$(1:.c=.o) $(B)/libcdmpp.a
+$(B)/cdmpp-$(patsubst main_%.c,%,$(notdir $(1))): $(patsubst %.c,$(B)/%.o,$(1) $(filter $(1:.c=)_%.c,$(PART))) $(B)/libcdmpp.a
 	@echo "  LD    $$@"
 	$$(Q)$$(CC) $$(LDFLAGS) -o $$@ $$^ $$(LIBS)
 endef
@@ -99,7 +101,7 @@ results: $(BIN)
 FUZZ := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_S ?= 60
 fuzz:
-	$(Q)FUZZ_S=$(FUZZ_S) INC="$(INC)" LIBS="$(LIBS)" SRC="$(filter-out $(MAIN),$(SRC))" scripts/fuzz.sh $(FUZZ)
+	$(Q)FUZZ_S=$(FUZZ_S) INC="$(INC)" LIBS="$(LIBS)" SRC="$(filter-out $(MAIN) $(PART),$(SRC))" scripts/fuzz.sh $(FUZZ)
 # The same targets without an engine: replay the seed corpora.
 $(B)/fuzz/%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(B)/libcdmpp.a
 	@mkdir -p $(@D)

@@ -68,6 +68,27 @@ void cd_conf_print_value(cd_buf *out, const cd_conf *c, const cd_conf_key *k) {
     }
 }
 
+/* Lines that a block ("|") can hold as they are: it keeps one line end at its end, and
+ * finds its own indentation by the first line. */
+static bool fits_block(const char *s) {
+    const size_t n = strlen(s);
+    if (n < 2 || s[n - 1] != '\n' || s[n - 2] == '\n' || s[0] == ' ' || s[0] == '\n') return false;
+    for (size_t k; *s; s += strnlen(s, k)) {
+        const uint32_t u = code_point(s, &k);
+        if (u != '\n' && must_escape(u)) return false;
+    }
+    return true;
+}
+
+static void print_block(cd_buf *out, const char *s, const char *indent) {
+    cd_buf_puts(out, "|");
+    for (; *s; s += strcspn(s, "\n") + 1) {
+        const size_t n = strcspn(s, "\n");
+        cd_buf_putf(out, "\n%s", n ? indent : "");
+        cd_buf_put(out, s, n);
+    }
+}
+
 void cd_conf_print(cd_buf *out, const cd_conf *c) {
     const char *section = "";
     size_t len = 0;
@@ -79,7 +100,9 @@ void cd_conf_print(cd_buf *out, const cd_conf *c) {
         section = k->name;
         len = n;
         cd_buf_putf(out, "%s%s: ", n ? "  " : "", n ? dot + 1 : k->name);
-        cd_conf_print_value(out, c, k);
+        const char *text = k->type == CD_CONF_TEXT ? *(const char *const *)((const char *)c->to + k->offset) : "";
+        if (fits_block(text)) print_block(out, text, n ? "    " : "  ");
+        else cd_conf_print_value(out, c, k);
         cd_buf_puts(out, "\n");
     }
 }

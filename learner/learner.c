@@ -24,12 +24,14 @@ typedef struct {
 } trainer;
 
 /* ---- data ---- */
+cdmpp_status cd_learner_load(const cd_config *c, cd_dataset **out, cdmpp_err *err) {
+    return cd_dataset_load(c->data_files.v, c->data_files.n, out, err);
+}
+
 static cdmpp_status load(trainer *t, cdmpp_err *err) {
     const cd_config *c = t->c;
-    if (!t->d) {
-        CD_TRY(cd_dataset_load(c->data_files.v, c->data_files.n, &t->own, err));
-        t->d = t->own;
-    }
+    if (!t->d) CD_TRY(cd_learner_load(c, &t->own, err));
+    if (!t->d) t->d = t->own;
     t->keep = cd_calloc(t->d->n + 1, 1);
     t->device = cd_calloc(t->d->n + 1, sizeof *t->device);
     if (!t->keep || !t->device) return CD_FAIL(err, ENOMEM, "%zu programs", t->d->n);

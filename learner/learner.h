@@ -26,7 +26,9 @@ typedef struct cd_learned {
     cd_trainkeep *keep;          /* owned; NULL unless output.report names a page */
 } cd_learned;
 
-/* `d`: what data.files hold, loaded by the caller; NULL: loaded here. `pool` NULL: one
+/* What data.files hold, all that the model of `c` needs. Errors: those of loading. */
+cdmpp_status cd_learner_load(const cd_config *c, CD_GIVE cd_dataset **out, cdmpp_err *err);
+/* `d`: what cd_learner_load gives, loaded by the caller; NULL: loaded here. `pool` NULL: one
  * thread. Errors: those of loading, splitting and boosting. */
 cdmpp_status cd_learner_train(const cd_config *c, const cd_dataset *d, cd_threads *pool, cd_tick_call *tick, void *ctx,
                               cd_learned *out, cdmpp_err *err);

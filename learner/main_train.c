@@ -9,15 +9,21 @@
 
 #include "base/file.h"
 #include "base/log.h"
-#include "learner/learner.h"
+#include "learner/main_train.h"
+#include "learner/space.h"
 #include "learner/trainprogress.h"
 
 static const char usage[] =
     "usage: cdmpp-train [options] CONFIG.yaml\n"
+    "       cdmpp-train --autotune SPACE.yaml [options] [CONFIG.yaml]\n"
     "  --out FILE        the model file (default: output.model of the configuration)\n"
+    "  --autotune FILE   search that space over the configuration, write the best one to --out\n"
+    "                    (default: best.yaml), then train it; docs/autotune.md\n"
+    "  --journal FILE    of the search, so that it can go on (default: OUT.journal.jsonl)\n"
+    "  --trial           train, print the validation figures, write nothing; the test part is not read\n"
     "  --set KEY=VALUE   override a key; may be given many times\n"
     "  --print-config    print the merged configuration as YAML and stop\n"
-    "  --doc-config      print all keys as a Markdown table and stop\n"
+    "  --doc-config      print all keys (with --autotune: those of a search) as a Markdown table and stop\n"
     "  -j, --jobs N      threads (default: one per CPU); the result is the same\n"
     "  --json            print the figures as one JSON object\n"
     "  --report FILE     write a page (.html) about the training, with .json and .csv beside it\n"
@@ -29,46 +35,43 @@ static const char usage[] =
 static volatile sig_atomic_t stop;
 static void on_signal(int sig) { stop = sig; }
 
-typedef struct {
-    const char *out, *report;
-    char *command;   /* shell line of this call, for the report */
-    int jobs;
-    bool json, print, doc, done;
-    cd_log log;
-} options;
+bool cd_main_go_on(void) { return !stop; }
 
 static bool tick(void *ctx, const cd_tick *t) {
     cd_trainprogress_step(ctx, t);
-    return !stop;
+    return cd_main_go_on();
 }
 
-/* The list of a configuration's errors; `err` alone when it is about no key. */
-static cdmpp_status config_failed(const cd_config *c, options *o, cdmpp_status st, const cdmpp_err *err) {
+cdmpp_status cd_main_config_failed(const cd_config *c, cd_main_options *o, cdmpp_status st, const cdmpp_err *err) {
     if (c->diag.n) fprintf(stderr, "%s", c->diag.text.p);
     else cd_log_err(&o->log, CD_LOG_ERROR, err);
     if (c->diag.n > 1) fprintf(stderr, "cdmpp-train: %zu errors in the configuration\n", c->diag.n);
     return st;
 }
 
-enum { OPT_OUT = 256, OPT_REPORT, OPT_SET, OPT_PRINT, OPT_DOC, OPT_JSON, OPT_HELP, OPT_VERSION };
+enum { OPT_OUT = 256, OPT_REPORT, OPT_SET, OPT_PRINT, OPT_DOC, OPT_JSON, OPT_SPACE, OPT_JOURNAL, OPT_TRIAL, OPT_HELP, OPT_VERSION };
 static const char short_options[] = "j:qv";
 static const struct option long_options[] = {
     {"out", 1, 0, OPT_OUT},     {"set", 1, 0, OPT_SET},   {"print-config", 0, 0, OPT_PRINT}, {"doc-config", 0, 0, OPT_DOC},
     {"jobs", 1, 0, 'j'},        {"json", 0, 0, OPT_JSON}, {"quiet", 0, 0, 'q'},              {"verbose", 0, 0, 'v'},
-    {"help", 0, 0, OPT_HELP},   {"version", 0, 0, OPT_VERSION}, {"report", 1, 0, OPT_REPORT}, {0, 0, 0, 0}};
+    {"help", 0, 0, OPT_HELP},   {"version", 0, 0, OPT_VERSION}, {"report", 1, 0, OPT_REPORT},
+    {"autotune", 1, 0, OPT_SPACE}, {"journal", 1, 0, OPT_JOURNAL}, {"trial", 0, 0, OPT_TRIAL},
+    {0, 0, 0, 0}};
 
 static cdmpp_status bad_usage(const char *why) {
     fprintf(stderr, "cdmpp-train: %s\n%s", why, usage);
     return CDMPP_EUSAGE;
 }
 
-/* First pass: everything but --set, which must come after the file. */
-static cdmpp_status read_options(int argc, char **argv, options *o) {
+static cdmpp_status read_options(int argc, char **argv, cd_main_options *o) {
     for (int c; (c = getopt_long(argc, argv, short_options, long_options, NULL)) != -1;) {
         char *end = NULL;
         switch (c) {
         case OPT_OUT: o->out = optarg; break;
-        case OPT_SET: break;
+        case OPT_SET: o->set[o->n_set++] = optarg; break;
+        case OPT_SPACE: o->space = optarg; break;
+        case OPT_JOURNAL: o->journal = optarg; break;
+        case OPT_TRIAL: o->trial = true; break;
         case OPT_PRINT: o->print = true; break;
         case OPT_DOC: o->doc = true; break;
         case OPT_JSON: o->json = true; break;
@@ -84,17 +87,16 @@ static cdmpp_status read_options(int argc, char **argv, options *o) {
         default: return bad_usage("unknown option");
         }
     }
+    if (o->space && o->trial) return bad_usage("expected --autotune or --trial, not both");
+    if (o->space && optind == argc) return CDMPP_OK;
     if (!o->doc && optind != argc - 1) return bad_usage(optind < argc ? "expected one configuration" : "expected a configuration");
     return CDMPP_OK;
 }
 
-static cdmpp_status read_config(int argc, char **argv, options *o, cd_config *c, cdmpp_err *err) {
-    const char *path = argv[optind];
+static cdmpp_status read_config(const char *path, cd_main_options *o, cd_config *c, cdmpp_err *err) {
     cdmpp_status st = cd_config_load(c, path, err);
-    optind = 1;
-    for (int k; (k = getopt_long(argc, argv, short_options, long_options, NULL)) != -1;) {
-        if (k != OPT_SET) continue;
-        const cdmpp_status set = cd_config_set(c, optarg, err);
+    for (size_t i = 0; i < o->n_set; i++) {
+        const cdmpp_status set = cd_config_set(c, o->set[i], err);
         if (!st) st = set;
     }
     if (o->report) c->output_report = o->report;
@@ -141,7 +143,7 @@ static cdmpp_status can_write(const char *path, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status train(const cd_config *c, options *o, cdmpp_err *err) {
+cdmpp_status cd_main_fit(const cd_config *c, cd_main_options *o, cdmpp_err *err) {
     const char *path = o->out ? o->out : c->output_model;
     cd_threads *pool = NULL;
     cd_learned l = {0};
@@ -162,22 +164,22 @@ static cdmpp_status train(const cd_config *c, options *o, cdmpp_err *err) {
     return st;
 }
 
-static cdmpp_status with_config(int argc, char **argv, options *o, cd_config *c, cdmpp_err *err) {
+static cdmpp_status with_config(const char *path, cd_main_options *o, cd_config *c, cdmpp_err *err) {
     cd_buf b = {0};
     cdmpp_status st = cd_config_init(c, err);
     if (!st && o->doc) {
         size_t n;
-        const cd_conf_key *key = cd_config_keys(&n);
+        const cd_conf_key *key = o->space ? cd_space_keys(&n) : cd_config_keys(&n);
         cd_conf_doc(&b, key, n);
     } else {
-        if (!st) st = read_config(argc, argv, o, c, err);
-        if (st) return config_failed(c, o, st, err);
+        if (!st) st = read_config(path, o, c, err);
+        if (st) return cd_main_config_failed(c, o, st, err);
         if (o->print) cd_config_print(&b, c);
     }
     if (b.p) fputs(b.p, stdout);
     cd_buf_free(&b);
     if (st || o->doc || o->print) return st;
-    st = train(c, o, err);
+    st = o->trial ? cd_main_try(c, o, err) : cd_main_fit(c, o, err);
     if (st) cd_log_err(&o->log, CD_LOG_ERROR, err);
     return st;
 }
@@ -202,19 +204,26 @@ static char *shell_line(int argc, char **argv) {
     return b.p;
 }
 
-int main(int argc, char **argv) {
-    options o = {.command = shell_line(argc, argv)}; /* before getopt sorts the words */
+static cdmpp_status run(const char *path, cd_main_options *o, cdmpp_err *err) {
     cd_config c;
+    if (o->space && !o->doc) return cd_main_search(path, o, err);
+    const cdmpp_status st = with_config(path, o, &c, err);
+    cd_config_free(&c);
+    return st;
+}
+
+int main(int argc, char **argv) {
+    cd_main_options o = {.command = shell_line(argc, argv), .set = calloc((size_t)argc + 1, sizeof *o.set)}; /* before getopt sorts the words */
     cdmpp_err err = {0};
     const struct sigaction sa = {.sa_handler = on_signal};
     cd_log_init(&o.log, "cdmpp-train", stderr);
-    cdmpp_status st = read_options(argc, argv, &o);
+    cdmpp_status st = o.set ? read_options(argc, argv, &o) : CDMPP_ENOMEM;
     if (!st && !o.done) {
         sigaction(SIGINT, &sa, NULL);
         sigaction(SIGTERM, &sa, NULL);
-        st = with_config(argc, argv, &o, &c, &err);
-        cd_config_free(&c);
+        st = run(optind < argc ? argv[optind] : NULL, &o, &err);
     }
+    free(o.set);
     cd_log_done(&o.log);
     cd_free(o.command);
     return cdmpp_exit_code(st);

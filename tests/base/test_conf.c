@@ -140,6 +140,26 @@ static void print_reads_back(void **s) {
     stop(&g);
 }
 
+/* Long texts are printed as they are written, where YAML can hold them so. */
+static void blocks_read_back(void **s) {
+    (void)s;
+    static const char *const text[] = {"two\nlines\n", "a: #x\n\n  in\n", "no end", "two ends\n\n", " space\n", "\nempty\n", "a\tb\n", "\n", "x\xc2\x85y\n",
+                                       "- \xc3\xa9\n", "---\n...\n", "x \ny  \n"};
+    for (size_t i = 0; i < sizeof text / sizeof *text; i++) {
+        fixture f;
+        cd_buf b = {0};
+        start(&f);
+        f.v.out = text[i];
+        cd_conf_print(&b, &f.c);
+        f.v.out = "";
+        if (feed(&f, b.p)) fail_msg("%s", f.d.text.p);
+        assert_string_equal(f.v.out, text[i]);
+        assert_true((strstr(b.p, "out: |\n") != NULL) == (i < 2 || i > 8));
+        cd_buf_free(&b);
+        stop(&f);
+    }
+}
+
 /* Values and mappings of a larger file, with their places in it. */
 static void parts_of_a_file(void **s) {
     (void)s;
@@ -171,6 +191,6 @@ static void parts_of_a_file(void **s) {
 int main(void) {
     const struct CMUnitTest t[] = {cmocka_unit_test(defaults_and_values), cmocka_unit_test(all_errors_in_one_run),
                                    cmocka_unit_test(numbers_are_strict), cmocka_unit_test(set_overrides),
-                                   cmocka_unit_test(print_reads_back), cmocka_unit_test(parts_of_a_file)};
+                                   cmocka_unit_test(print_reads_back), cmocka_unit_test(blocks_read_back), cmocka_unit_test(parts_of_a_file)};
     return cmocka_run_group_tests_name("conf", t, NULL, NULL);
 }

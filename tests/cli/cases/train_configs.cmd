@@ -1,6 +1,10 @@
 # every configuration can be read; without its data it says what to fetch and exits with 4
 for f in "$ROOT"/configs/*.yaml; do
     n=$(basename "$f")
+    if grep -q '^space:' "$f"; then
+        cdmpp-train --autotune "$f" --print-config >c.yaml || echo "$n: --print-config failed"
+        echo "$n"
+    fi
     grep -q '^data:' "$f" || continue
     cdmpp-train --print-config "$f" >c.yaml || echo "$n: --print-config failed"
     cdmpp-train --print-config c.yaml | sed "s|$ROOT/||" | cmp -s - c.yaml || echo "$n: the printed one reads differently"

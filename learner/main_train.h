@@ -1,0 +1,30 @@
+/* main_train -- what the parts of cdmpp-train share. Not in the library. */
+#ifndef CD_MAIN_TRAIN_H
+#define CD_MAIN_TRAIN_H
+#include "base/log.h"
+#include "learner/learner.h"
+
+typedef struct cd_main_options {
+    const char *out, *report;
+    const char *space, *journal; /* --autotune, --journal */
+    const char **set;            /* (n_set) --set */
+    size_t n_set;
+    char *command;               /* shell line of this call, for the report */
+    int jobs;
+    bool json, print, doc, trial, done;
+    cd_log log;
+} cd_main_options;
+
+/* False once a signal asked to stop. */
+bool cd_main_go_on(void);
+/* Print the list of a configuration's errors; `err` alone when it is about no key. */
+cdmpp_status cd_main_config_failed(const cd_config *c, cd_main_options *o, cdmpp_status st, const cdmpp_err *err);
+/* Train, write the model and what the options ask for, print the figures. */
+cdmpp_status cd_main_fit(const cd_config *c, cd_main_options *o, cdmpp_err *err);
+
+/* ---- main_train_search.c ---- */
+/* --trial: the validation figures alone. */
+cdmpp_status cd_main_try(const cd_config *c, cd_main_options *o, cdmpp_err *err);
+/* --autotune over `config` (NULL: the base that the search file names); prints its errors. */
+cdmpp_status cd_main_search(const char *config, cd_main_options *o, cdmpp_err *err);
+#endif

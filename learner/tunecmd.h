@@ -1,0 +1,40 @@
+/* tunecmd -- the search of a command, from its files to the best configuration.
+ *
+ *   space file + base configuration + "--set"s  ->  data set  ->  search
+ *       ->  the winner as a configuration file, ready to use
+ *
+ * Prints nothing: the caller gets every result as it comes, and the found. */
+#ifndef CD_TUNECMD_H
+#define CD_TUNECMD_H
+#include "learner/tunetrain.h"
+
+typedef struct cd_tunecmd {
+    const char *space;           /* the search file */
+    const char *config;          /* the base; NULL: tune.base of the search file */
+    const char *const *set;      /* (n_set) "tune.x=y" goes to the search, the rest to the base */
+    size_t n_set;
+    const char *out;             /* the winner's file; the journal is "<out>.journal.jsonl" */
+    const char *journal;         /* NULL: that */
+    int jobs;
+    cd_tune_tell *tell;          /* NULL is fine */
+    cd_tick_call *tick;          /* NULL is fine */
+    void *ctx;                   /* of both */
+} cd_tunecmd;
+
+typedef struct cd_tunecmd_state {
+    cd_space space;
+    cd_config base;
+    cd_found found;
+    cd_config best;              /* borrows from base */
+    char journal[4096];
+    cd_arena arena;
+} cd_tunecmd_state;
+
+/* Read and check everything: `space`, `base`. Errors are in the lists of both and of
+ * cd_space_load, cd_config_load, cd_config_set; `data`: also that the files are there. */
+cdmpp_status cd_tunecmd_read(const cd_tunecmd *cmd, bool data, cd_tunecmd_state *s, cdmpp_err *err);
+/* Search and write cmd->out: `found`, `best`. Errors: those of loading and of cd_autotune, EIO. */
+cdmpp_status cd_tunecmd_search(const cd_tunecmd *cmd, cd_tunecmd_state *s, cdmpp_err *err);
+/* After any of the two, and after an error. */
+void cd_tunecmd_free(cd_tunecmd_state *s);
+#endif

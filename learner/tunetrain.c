@@ -1,0 +1,64 @@
+#include "learner/tunetrain.h"
+
+typedef struct {
+    const cd_tunetrain *t;
+    cd_threads *outer, **inner;  /* inner[w]: of the training that worker w runs */
+    int n_inner;
+} runner;
+
+double cd_tune_figure(cd_tune_error e, const cd_metrics *m) {
+    switch (e) {
+    case CD_TUNE_MAPE: return m->mape;
+    case CD_TUNE_MEDIAN: return m->median_ape;
+    case CD_TUNE_RMSE_LOG: return m->rmse_log;
+    case CD_TUNE_RANK: return 1 - m->spearman;
+    }
+    return m->mape;
+}
+
+static cdmpp_status objective(void *ctx, const cd_config *c, double budget, int worker, double *valid_error, cdmpp_err *err) {
+    const runner *r = ctx;
+    const cd_tunetrain *t = r->t;
+    cd_config plain = *c; /* borrows; a trial leaves nothing on the disk */
+    cd_metrics m;
+    (void)budget;
+    plain.output_report = "";
+    CD_TRY(cd_learner_try(&plain, t->data, r->inner ? r->inner[worker] : NULL, t->tick, t->ctx, &m, err));
+    *valid_error = cd_tune_figure((cd_tune_error)t->space->tune.error, &m);
+    return CDMPP_OK;
+}
+
+static void tell(void *ctx, const cd_tune_event *e) {
+    const runner *r = ctx;
+    if (r->t->tell) r->t->tell(r->t->ctx, e);
+}
+
+static void runner_free(runner *r) {
+    for (int w = 0; r->inner && w < r->n_inner; w++) cd_threads_free(r->inner[w]);
+    cd_free(r->inner);
+    cd_threads_free(r->outer);
+}
+
+/* Workers, and the threads of each. */
+static cdmpp_status share(runner *r, cdmpp_err *err) {
+    CD_TRY(cd_threads_new(r->t->jobs, &r->outer, err));
+    const int all = cd_threads_count(r->outer), most = (int)r->t->space->tune.in_flight;
+    if (all <= most) return CDMPP_OK;
+    cd_threads_free(r->outer);
+    r->outer = NULL;
+    CD_TRY(cd_threads_new(most, &r->outer, err));
+    r->inner = cd_calloc((size_t)most, sizeof *r->inner);
+    if (!r->inner) return CD_FAIL(err, ENOMEM, "threads");
+    for (; r->n_inner < most; r->n_inner++) CD_TRY(cd_threads_new(all / most, &r->inner[r->n_inner], err));
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_tunetrain_run(const cd_tunetrain *t, cd_found *out, cdmpp_err *err) {
+    runner r = {.t = t};
+    const cd_search s = {t->space, t->base, t->journal, t->data->content_digest, objective, tell, &r};
+    *out = (cd_found){0};
+    cdmpp_status st = share(&r, err);
+    if (!st) st = cd_autotune(&s, r.outer, out, err);
+    runner_free(&r);
+    return st;
+}

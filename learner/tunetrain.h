@@ -1,0 +1,27 @@
+/* tunetrain -- the search whose objective is a training on loaded data.
+ *
+ *   -j 8, in_flight 4  ->  4 trainings side by side, 2 threads each
+ *
+ * The validation figures of cd_learner_try are all that a trial sees; the test part
+ * is left to the training of the winner, which is the caller's. */
+#ifndef CD_TUNETRAIN_H
+#define CD_TUNETRAIN_H
+#include "learner/autotune.h"
+#include "learner/learner.h"
+
+typedef struct cd_tunetrain {
+    const cd_space *space;
+    const cd_config *base;
+    const cd_dataset *data;      /* what base->data_files hold */
+    const char *journal;
+    int jobs;                    /* threads; <= 0: one per CPU */
+    cd_tune_tell *tell;          /* NULL is fine */
+    cd_tick_call *tick;                 /* of every training; NULL is fine */
+    void *ctx;                   /* of both */
+} cd_tunetrain;
+
+/* What is made small of the figures of a part: smaller is better, NaN where there is none. */
+double cd_tune_figure(cd_tune_error e, const cd_metrics *m);
+/* As cd_autotune. */
+cdmpp_status cd_tunetrain_run(const cd_tunetrain *t, cd_found *out, cdmpp_err *err);
+#endif

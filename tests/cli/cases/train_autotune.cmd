@@ -1,0 +1,35 @@
+# a search: the same for any -j, goes on after a kill, its winner is what it says
+. "$T/lib.sh"
+cdmpp-extract -q --tasks "$K" --out a.h5 "$HELD" || exit
+cat >space.yaml <<'S'
+tune: {trials: 9, budget: train.rounds, min_budget: 2, max_budget: 18}
+space:
+  train.eta: {log_real: [0.05, 0.5]}
+  train.max_depth: {int: [2, 8]}
+  model.form: {choice: [rows, program]}
+  train.colsample: {real: [0.2, 0.9], when: {model.form: rows}}
+S
+tune() { cdmpp-train --autotune space.yaml --quiet --set data.files=a.h5 --set split.kind=record "$@"; }
+tune -j1 --out a.yaml >a.txt; echo "status $?"
+sed -n '1p; s/^\(trial [0-9]*, MAPE\) .*: /\1 ... /p; s/:.*//; /split/p; /model/p' a.txt | sed 's/, [0-9]* bytes//'
+# the winner, trained with its file, has the validation error that the search saw
+cdmpp-train a.yaml --quiet --json >final.json
+want=$(sed -n '1s/.* \([0-9.]*\)\.$/\1/p' a.yaml)
+sed 's/.*"validation":{"n":[0-9]*,"groups":[0-9]*,"mape":\([0-9.]*\),.*/\1/' final.json |
+    awk -v w="$want" '{ if (sprintf("%.6g", $1) + 0 == w + 0) print "same error"; else print $1, w }'
+# as lines of JSON, two at a time
+tune -j2 --json --out b.yaml >b.jsonl; cmp a.yaml b.yaml && echo same winner
+for s in running done failed; do echo "$s $(grep -c "\"state\":\"$s\"" b.jsonl)"; done
+tail -n 1 b.jsonl | cut -c 1-60
+# killed after each line of the journal: in the end the same lines, each once
+n=$(wc -l <a.yaml.journal.jsonl) k=1
+while [ $k -lt "$n" ]; do
+    head -n $k a.yaml.journal.jsonl >c.jsonl
+    printf '{"trial":' >>c.jsonl # cut in the middle
+    tune -j1 --journal c.jsonl --out c.yaml 2>err >/dev/null || echo failed
+    grep -q 'cut short, 9 bytes' err || cat err
+    cmp a.yaml c.yaml && [ "$(wc -l <c.jsonl)" = "$n" ] || echo "differs after $k"
+    k=$((k + 3))
+done
+# another space is another search
+tune --set tune.seed=2 --journal c.jsonl --out c.yaml; echo "status $?"
