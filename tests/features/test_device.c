@@ -84,6 +84,7 @@ static void t4_is_the_reference(void **state) {
     assert_true(v[0] == 1 && v[1] == 0);
     for (size_t k = 0; k < CD_DEVICE_COL_shared; k++) assert_close(v[CD_N_DEVICE_KIND + k], 0, 0, 1e-4);
     assert_close(v[CD_N_DEVICE_KIND + CD_DEVICE_COL_power], 0, 0, 1e-4);
+    assert_close(v[CD_N_DEVICE_KIND + CD_DEVICE_COL_process], 0, 0, 1e-6);
     assert_close(v[CD_N_DEVICE_KIND + CD_DEVICE_COL_tensor], log10(1 + 65000.0 / 8141), 1e-6, 0);
 }
 

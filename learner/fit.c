@@ -1,0 +1,203 @@
+#include "learner/fit.h"
+
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/rng.h"
+#include "learner/fit_int.h"
+#include "learner/ops.h"
+
+enum { INIT = 11, DROPOUT = 12, DROPOUT_TARGET = 13 }; /* streams of the seed */
+
+/* ---- one step ---- */
+static double now_s(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static uint64_t drop_key(const cd_fitting *f, uint64_t stream) {
+    return cd_rng_at(cd_rng_at(f->spec->seed, stream), f->step * f->n_rank + f->rank);
+}
+
+/* Latents of the target domain beside those of the source; adds to the loss. */
+static cdmpp_status domain_terms(cd_fitting *f, double *loss, cdmpp_err *err) {
+    const double cmd = f->penalty.weight[CD_PENALTY_cmd], mmd = f->penalty.weight[CD_PENALTY_mmd];
+    const size_t n = f->own.n, m = f->n_own_target;
+    cd_threads *pool = f->run->pool;
+    CD_TRY(cd_batch_fill(&f->batch[1], &f->batch_spec, &f->scalers, f->data->view, f->own_target, m, err));
+    CD_TRY(cd_net_forward(f->net, &f->batch[1], f->state[1], pool, drop_key(f, DROPOUT_TARGET), f->zero, f->latent[1], err));
+    memset(f->d_latent[0], 0, n * f->n_latent * sizeof(float));
+    memset(f->d_latent[1], 0, m * f->n_latent * sizeof(float));
+    if (cmd > 0)
+        *loss += cmd * cd_domain_cmd(f->domain, pool, f->latent[0], n, f->latent[1], m, cmd, f->d_latent[0], f->d_latent[1]);
+    if (mmd > 0)
+        *loss += mmd * cd_domain_mmd(f->domain, pool, f->latent[0], n, f->latent[1], m, mmd, f->d_latent[0], f->d_latent[1]);
+    return CDMPP_OK;
+}
+
+/* Gradients of this rank's share. A share may be empty. */
+static cdmpp_status gradients(cd_fitting *f, double *loss, cdmpp_err *err) {
+    const cd_fit_pick *w = &f->whole, *o = &f->own;
+    const bool domains = cd_penalty_domains(&f->penalty);
+    cd_threads *pool = f->run->pool;
+    *loss = 0;
+    cd_params_zero_grad(cd_net_params(f->net));
+    if (!o->n) return CDMPP_OK;
+    const cd_penalty_batch whole = {w->n, w->z, w->log_s, w->weight, w->group, &f->transform};
+    const cd_penalty_batch own = {o->n, o->z, o->log_s, o->weight, o->group, &f->transform};
+    const cd_penalty_norm norm = cd_penalty_count(&f->penalty, &whole, f->scratch);
+    CD_TRY(cd_batch_fill(&f->batch[0], &f->batch_spec, &f->scalers, f->data->view, o->program, o->n, err));
+    CD_TRY(cd_net_forward(f->net, &f->batch[0], f->state[0], pool, drop_key(f, DROPOUT), f->out, domains ? f->latent[0] : NULL, err));
+    *loss = cd_penalty_eval(&f->penalty, &own, &norm, f->out, f->d_out, NULL, f->scratch);
+    if (domains) CD_TRY(domain_terms(f, loss, err));
+    cd_net_backward(f->net, &f->batch[0], f->state[0], pool, f->d_out, domains ? f->d_latent[0] : NULL);
+    if (domains) cd_net_backward(f->net, &f->batch[1], f->state[1], pool, NULL, f->d_latent[1]);
+    return CDMPP_OK;
+}
+
+/* Sums over ranks: gradient, loss, and whether anybody wants to stop. */
+static cdmpp_status sum_ranks(cd_fitting *f, double *loss, bool *stop, cdmpp_err *err) {
+    if (f->n_rank == 1) return CDMPP_OK;
+    cd_params *p = cd_net_params(f->net);
+    float side[2] = {(float)*loss, *stop ? 1.0f : 0.0f};
+    CD_TRY(f->run->allreduce(f->run->allreduce_ctx, p->grad, p->n_train, err));
+    CD_TRY(f->run->allreduce(f->run->allreduce_ctx, side, 2, err));
+    *loss = (double)side[0];
+    *stop = side[1] > 0;
+    return CDMPP_OK;
+}
+
+static cdmpp_status wrap_numeric(const cd_fitting *f, cdmpp_status st, const char *what, double v, cdmpp_err *err) {
+    if (st != CDMPP_ENUMERIC) return st;
+    return CD_FAIL(err, ENUMERIC, "step %llu (epoch %llu, batch %llu): the %s is %g", (unsigned long long)f->step + 1,
+                   (unsigned long long)(f->step / f->per_epoch) + 1, (unsigned long long)(f->step % f->per_epoch) + 1, what, v);
+}
+
+static void average(cd_fitting *f) {
+    const cd_params *p = cd_net_params_of(f->net);
+    const double t = (double)f->step, keep = fmin(f->spec->ema, (1 + t) / (10 + t)); /* little at the start */
+    const float a = (float)keep, b = (float)(1 - keep);
+    for (size_t i = 0; f->average && i < p->n_float; i++) f->average[i] = a * f->average[i] + b * p->value[i];
+}
+
+static cdmpp_status one_step(cd_fitting *f, cd_fit_progress *p, bool *stop, cdmpp_err *err) {
+    cd_params *params = cd_net_params(f->net);
+    double loss;
+    cd_fit_draw(f);
+    CD_TRY(gradients(f, &loss, err));
+    CD_TRY(sum_ranks(f, &loss, stop, err));
+    if (!isfinite(loss)) return wrap_numeric(f, CDMPP_ENUMERIC, "loss", loss, err);
+    p->rate = cd_lrate_at(&f->lrate, f->step);
+    const cdmpp_status st = cd_optim_step(&f->optim, f->run->pool, p->rate, params->value, params->grad, &p->norm, err);
+    CD_TRY(wrap_numeric(f, st, "norm of the gradient", p->norm, err));
+    f->step++;
+    average(f);
+    f->loss_sum += loss;
+    f->loss_n++;
+    return CDMPP_OK;
+}
+
+/* ---- the loop ---- */
+static cdmpp_status evaluate(cd_fitting *f, cdmpp_err *err) {
+    const cd_params *p = cd_net_params_of(f->net);
+    cd_fit_point point = {(double)f->step, f->loss_sum / (double)f->loss_n, (double)NAN};
+    if (f->data->n_valid) {
+        CD_TRY(cd_fit_evaluate(f, &point.valid, err));
+        f->since_best++;
+        if (!(point.valid >= f->best_figure)) { /* also from NaN: none yet */
+            memcpy(f->best, f->average ? f->average : p->value, p->n_float * sizeof *f->best);
+            f->best_figure = point.valid;
+            f->best_step = f->step;
+            f->since_best = 0;
+        }
+    }
+    f->loss_sum = 0;
+    f->loss_n = 0;
+    return cd_fit_add_point(f, &point, err);
+}
+
+static bool done(const cd_fitting *f) {
+    return f->step >= f->steps || (f->spec->patience && f->since_best >= (uint64_t)f->spec->patience);
+}
+
+static bool ask_tick(const cd_fitting *f, cd_fit_progress *p) {
+    if (!f->run->tick) return true;
+    const double s = now_s() - f->began_s;
+    const cd_fit_point *last = f->n_point ? &f->point[f->n_point - 1] : NULL;
+    p->epoch = (f->step - 1) / f->per_epoch;
+    p->step = f->step;
+    p->steps = f->steps;
+    p->train_loss = f->loss_n ? f->loss_sum / (double)f->loss_n : last ? last->train : (double)NAN;
+    p->valid = last ? last->valid : (double)NAN;
+    p->best = f->best_figure;
+    p->programs_per_s = s > 0 ? (double)(f->step - f->began_step) * (double)f->data->n_train / (double)f->per_epoch / s : 0;
+    return f->run->tick(f->run->ctx, p);
+}
+
+static cdmpp_status checkpoint(const cd_fitting *f, cdmpp_err *err) {
+    return f->run->checkpoint && f->rank == 0 ? cd_fit_checkpoint_write(f, err) : CDMPP_OK;
+}
+
+static cdmpp_status loop(cd_fitting *f, cdmpp_err *err) {
+    const uint64_t every = (uint64_t)f->run->checkpoint_every;
+    bool stop = false, written = f->step > 0;
+    f->began_s = now_s();
+    f->began_step = f->step;
+    while (!done(f)) {
+        cd_fit_progress p = {0};
+        bool ask = stop; /* of this rank, told to the others with the next gradient */
+        CD_TRY(one_step(f, &p, &ask, err));
+        p.evaluated = f->step % f->eval_every == 0 || f->step == f->steps;
+        if (p.evaluated) CD_TRY(evaluate(f, err));
+        written = every && f->step % every == 0;
+        if (written) CD_TRY(checkpoint(f, err));
+        stop = !ask_tick(f, &p);
+        if (f->n_rank == 1) ask = stop;
+        if (!ask) continue;
+        if (!written) CD_TRY(checkpoint(f, err));
+        return CD_FAIL(err, EINTERRUPTED, "stopped after step %llu of %llu", (unsigned long long)f->step, (unsigned long long)f->steps);
+    }
+    return written ? CDMPP_OK : checkpoint(f, err);
+}
+
+/* ---- result ---- */
+static cdmpp_status publish(cd_fitting *f, cd_fitted *out, cdmpp_err *err) {
+    cd_params *p = cd_net_params(f->net);
+    const float *best = f->best && f->n_point ? f->best : f->average;
+    double *v = cd_calloc(f->n_point, 3 * sizeof *v);
+    if (!v) return CD_FAIL(err, ENOMEM, "history of %zu evaluations", f->n_point);
+    if (best) memcpy(p->value, best, p->n_float * sizeof *best);
+    *out = (cd_fitted){.net = f->net, .scalers = f->scalers, .transform = f->transform, .penalty = f->penalty, .steps = f->step,
+                       .best_step = f->best ? f->best_step : f->step, .best = f->best_figure, .n_eval = f->n_point,
+                       .eval_step = v, .eval_train = v + f->n_point, .eval_valid = v + 2 * f->n_point};
+    for (size_t i = 0; i < f->n_point; i++) {
+        v[i] = f->point[i].step;
+        out->eval_train[i] = f->point[i].train;
+        out->eval_valid[i] = f->point[i].valid;
+    }
+    f->net = NULL;
+    f->scalers = (cd_scalers){0};
+    return CDMPP_OK;
+}
+
+void cd_fitted_free(cd_fitted *f) {
+    cd_net_free(f->net);
+    cd_scalers_free(&f->scalers);
+    cd_free(f->eval_step);
+    *f = (cd_fitted){0};
+}
+
+cdmpp_status cd_fit(const cd_fit_spec *spec, const cd_fit_data *data, const cd_fit_start *start, const cd_fit_run *run,
+                    cd_fitted *out, cdmpp_err *err) {
+    cd_fitting f = {.spec = spec, .data = data, .run = run};
+    bool found = false;
+    *out = (cd_fitted){0};
+    cdmpp_status st = cd_fit_begin(&f, start, cd_rng_at(spec->seed, INIT), err);
+    if (!st && run->checkpoint && run->resume) st = cd_fit_checkpoint_read(&f, &found, err);
+    if (!st) st = loop(&f, err);
+    if (!st) st = publish(&f, out, err);
+    cd_fit_end(&f);
+    return st;
+}

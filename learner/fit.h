@@ -1,0 +1,139 @@
+/* fit -- train one network on some programs of a view.
+ *
+ *   labels -> transform --+                    +--> loss, gradient -> optimiser --+
+ *   view -> scalers -> batch -> forward -------+                                  |
+ *              ^ epoch e: a permutation of (seed, e)                              |
+ *              +------------------------------------------- next step <-----------+
+ *   every eval_every steps: the validation figure; the best parameters are kept
+ *
+ * (1) Every epoch shows each train program once, in an order of its own, in batches
+ *     of equal size (within one; at most `batch`). Rank losses want programs of one
+ *     task together: there the order is one of slices of `slice` programs of a group.
+ * (2) Transform and scalers are fitted to the train part alone (fine-tuning: kept);
+ *     validation programs decide the best step and when to stop and nothing else;
+ *     what is held back for the test is never passed in.
+ * (3) Random numbers are functions of seed, epoch and step. The result has the same
+ *     bits for any pool, with or without checkpoints, interrupted or not. No clock
+ *     decides anything.
+ * (4) A loss or gradient that is not finite is ENUMERIC and names step and batch.
+ * (5) A checkpoint holds everything (parameters, best ones, moments, step, scalers,
+ *     transform, history), has a checksum, and takes its name in one step when it is on
+ *     the disk: a kill, a full disk (EIO) or a crash leave the one before. One that
+ *     belongs to another training (data, options, start) is EMODEL.
+ * (6) Data-parallel: every rank is given the same arguments but `rank`, works on its
+ *     share of each batch and adds gradients up through `allreduce`. Losses are divided
+ *     by the whole batch, and groups are not cut by rank losses, so the sum is the
+ *     gradient of one rank up to rounding (dropout draws other elements). What mixes
+ *     the programs of a batch otherwise (batch norm, cmd, mmd) is EUNSUPPORTED there.
+ *
+ * Checkpoint file, version 1, numbers little-endian: "CDMPPCKP", u32 version, u32 zero,
+ * u64 H, u64 B, H bytes of JSON (docs in fit_checkpoint.c), B bytes of safetensors,
+ * SHA-256 of all before as 64 hex digits. */
+#ifndef CD_FIT_H
+#define CD_FIT_H
+#include "learner/lrate.h"
+#include "learner/net.h"
+#include "learner/optim.h"
+#include "learner/penalty.h"
+
+/* What validation decides by: mean |predicted/measured - 1| of seconds; root mean square
+ * of ln(predicted/measured); the loss without its domain terms. */
+#define CD_FIT_FIGURES "mape|rmse_log|loss"
+typedef enum { CD_FIT_MAPE, CD_FIT_RMSE_LOG, CD_FIT_LOSS } cd_fit_figure;
+
+typedef struct cd_fit_spec {
+    cd_net_spec net;       /* n_out and, for head sum, temperature are set by cd_fit */
+    cd_transform_kind transform;
+    cd_scale scale;
+    const char *loss;      /* "1000mse+1mape", learner/penalty.h */
+    const double *quantile;/* (n_quantile) for pinball */
+    size_t n_quantile;
+    cd_optim_spec optim;
+    bool decay_all;        /* weight decay on biases and norms too, as published */
+    cd_lrate lrate;        /* total is set by cd_fit, per (of exponential) where 0: an epoch */
+    double ema;            /* 0..1: evaluate and keep the moving average of parameters; 0: none */
+    int64_t batch, slice;  /* programs of a step; of one group in a row (rank losses) */
+    int64_t target_batch;  /* programs of the target domain in a step (cmd, mmd) */
+    int64_t max_epochs, max_steps; /* whichever is less; 0: no limit, not both */
+    int64_t eval_every;    /* steps; 0: an epoch */
+    int64_t patience;      /* evaluations without a better one before it stops; 0: never */
+    cd_fit_figure figure;
+    bool freeze_encoder;   /* transformer: projection and layers stay as they are */
+    uint64_t seed;
+} cd_fit_spec;
+/* The published training: Box-Cox, min-max, 1000mse+1mape, Adam with coupled decay
+ * 1.30707e-3 and clipping at 2, cyclic rate around 1.67657e-5, batch 600, evaluation
+ * every 1000 steps; max_epochs 100, patience 0. The net is cd_net_spec_published(). */
+cd_fit_spec cd_fit_spec_published(void);
+/* Small net, log, standard, 1huber_log, AdamW, cosine with warm-up: minutes on two cores. */
+cd_fit_spec cd_fit_spec_small(cd_net_kind kind);
+
+/* Arrays over the view are read at the listed programs only. All borrowed. */
+typedef struct cd_fit_data {
+    const cd_view *view;
+    const double *latency_s;  /* (view->n) */
+    const float *weight;      /* (view->n) > 0, of train programs; NULL: all 1 */
+    const uint32_t *group;    /* (view->n) a task on a device; NULL unless the loss ranks */
+    const uint32_t *train, *valid, *target; /* numbers of programs; target: cmd, mmd, no labels */
+    size_t n_train, n_valid, n_target;      /* n_valid 0: the last step is the best */
+    const float *device;      /* (n_device, w_dev) vectors of the view's devices */
+    size_t n_device, w_dev;
+} cd_fit_data;
+
+/* Fine-tuning: parameters, scalers and transform to begin with; spec's net, transform
+ * and scale are ignored then. NULL net: from scratch. */
+typedef struct cd_fit_start {
+    const cd_net *net;
+    const cd_scalers *scalers;
+    const cd_transform *transform;
+} cd_fit_start;
+
+typedef struct cd_fit_progress {
+    uint64_t epoch, step, steps; /* step: done so far; steps: at most */
+    double train_loss;           /* mean since the evaluation before */
+    double valid, best;          /* figure; NaN: none yet */
+    bool evaluated;              /* at this step */
+    double rate, norm;           /* learning rate and gradient of this step */
+    double programs_per_s;       /* since the call began */
+} cd_fit_progress;
+/* After every step; false stops with EINTERRUPTED, after writing the checkpoint. */
+typedef bool cd_fit_tick(void *ctx, const cd_fit_progress *p);
+/* Adds v (n) up over all ranks, in place. */
+typedef cdmpp_status cd_fit_allreduce(void *ctx, float *v, size_t n, cdmpp_err *err);
+
+typedef struct cd_fit_run {
+    cd_threads *pool;          /* NULL: this thread */
+    cd_fit_tick *tick;         /* NULL: none */
+    void *ctx;
+    const char *checkpoint;    /* path, NULL: none */
+    int64_t checkpoint_every;  /* steps; 0: only when interrupted and at the end */
+    bool resume;               /* go on from `checkpoint` if the file is there */
+    cd_fit_allreduce *allreduce; /* NULL: one rank */
+    void *allreduce_ctx;
+    size_t rank, n_rank;       /* n_rank 0 counts as 1; rank 0 writes checkpoints */
+} cd_fit_run;
+
+typedef struct cd_fitted {
+    cd_net *net; /* the best parameters */
+    cd_scalers scalers;
+    cd_transform transform;
+    cd_penalty penalty; /* which outputs there are */
+    uint64_t steps, best_step;
+    double best;        /* figure at best_step, NaN without validation */
+    size_t n_eval;      /* history: step, mean train loss since the one before, figure */
+    double *eval_step, *eval_train, *eval_valid; /* (n_eval), one block owned by eval_step */
+} cd_fitted;
+
+/* start may be NULL. On error *out is empty. Errors: ESCHEMA and ERANGE (spec, with the
+ * field as key), EMODEL (data or start do not fit; another training's checkpoint),
+ * ENUMERIC, EUNSUPPORTED, EINTERRUPTED, EIO, EPARSE (damaged checkpoint), ENOMEM. */
+cdmpp_status cd_fit(const cd_fit_spec *spec, const cd_fit_data *data, const cd_fit_start *start, const cd_fit_run *run,
+                    cd_fitted *out, cdmpp_err *err);
+void cd_fitted_free(cd_fitted *f);
+
+/* Outputs (n, n_out) of programs index[0 .. n) in eval mode, `batch` at a time. Errors:
+ * EMODEL, ENOMEM. */
+cdmpp_status cd_fit_outputs(const cd_net *net, const cd_scalers *s, const cd_view *view, const uint32_t *index, size_t n,
+                            const float *device, size_t n_device, size_t batch, cd_threads *pool, float *out,
+                            cdmpp_err *err);
+#endif

@@ -1,0 +1,313 @@
+/* fit_begin -- checks, labels and memory of a training. */
+#include <math.h>
+#include <string.h>
+
+#include "learner/fit_int.h"
+
+cd_fit_spec cd_fit_spec_published(void) {
+    cd_fit_spec s = {.net = cd_net_spec_published(), .transform = CD_TRANSFORM_BOX_COX, .scale = CD_SCALE_MINMAX,
+                     .loss = "1000mse+1mape", .optim = cd_optim_spec_of(CD_OPTIM_ADAM), .decay_all = true,
+                     .lrate = cd_lrate_of(CD_LRATE_CYCLIC, 1.67657e-5), .batch = 600, .slice = 16, .target_batch = 2048,
+                     .max_epochs = 100, .eval_every = 1000};
+    s.optim.decay = 1.30707e-3;
+    s.optim.clip = 2;
+    return s;
+}
+
+cd_fit_spec cd_fit_spec_small(cd_net_kind kind) {
+    cd_fit_spec s = {.net = cd_net_spec_small(kind), .transform = CD_TRANSFORM_LOG, .scale = CD_SCALE_STANDARD,
+                     .loss = "1huber_log", .optim = cd_optim_spec_of(CD_OPTIM_ADAMW), .lrate = cd_lrate_of(CD_LRATE_COSINE, 1e-3),
+                     .ema = 0.999, .batch = 256, .slice = 16, .target_batch = 256, .max_epochs = 40, .patience = 0};
+    s.optim.decay = 0.01;
+    s.optim.clip = 1;
+    s.lrate.warmup = 200;
+    s.lrate.low = 0.01;
+    return s;
+}
+
+/* ---- checks ---- */
+static cdmpp_status at_least(int64_t v, int64_t lo, const char *key, cdmpp_err *err) {
+    if (v >= lo && v <= INT32_MAX) return CDMPP_OK;
+    return cd_err_key(err, CD_FAIL(err, ERANGE, "expected %lld to %d, found %lld", (long long)lo, INT32_MAX, (long long)v), key);
+}
+
+static cdmpp_status check_spec(const cd_fitting *f, cdmpp_err *err) {
+    const cd_fit_spec *s = f->spec;
+    CD_TRY(at_least(s->batch, 1, "batch", err));
+    CD_TRY(at_least(s->slice, 1, "slice", err));
+    CD_TRY(at_least(s->target_batch, 1, "target_batch", err));
+    CD_TRY(at_least(s->max_epochs, 0, "max_epochs", err));
+    CD_TRY(at_least(s->max_steps, s->max_epochs ? 0 : 1, "max_steps", err));
+    CD_TRY(at_least(s->eval_every, 0, "eval_every", err));
+    CD_TRY(at_least(s->patience, 0, "patience", err));
+    CD_TRY(at_least(f->run->checkpoint_every, 0, "checkpoint_every", err));
+    if (!(s->ema >= 0 && s->ema < 1)) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected 0 to 1, found %g", s->ema), "ema");
+    return CDMPP_OK;
+}
+
+static cdmpp_status check_programs(const cd_fit_data *d, const uint32_t *index, size_t n, bool labels, const char *key, cdmpp_err *err) {
+    for (size_t i = 0; i < n; i++) {
+        if (index[i] >= d->view->n)
+            return cd_err_key(err, CD_FAIL(err, EMODEL, "expected programs below %zu, found %u", d->view->n, index[i]), key);
+        if (!labels) continue;
+        const double y = d->latency_s[index[i]];
+        if (!(y >= CD_TRANSFORM_MIN_S && y <= CD_TRANSFORM_MAX_S))
+            return cd_err_key(err, CD_FAIL(err, ENUMERIC, "program %u: expected a latency > 0, found %g s", index[i], y), key);
+        if (d->weight && !(d->weight[index[i]] > 0 && isfinite((double)d->weight[index[i]])))
+            return cd_err_key(err, CD_FAIL(err, ENUMERIC, "program %u: expected a weight > 0, found %g", index[i], (double)d->weight[index[i]]), key);
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status check_data(const cd_fitting *f, cdmpp_err *err) {
+    const cd_fit_data *d = f->data;
+    if (!d->n_train) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected programs to train on, found none"), "train");
+    CD_TRY(check_programs(d, d->train, d->n_train, true, "train", err));
+    CD_TRY(check_programs(d, d->valid, d->n_valid, true, "valid", err));
+    CD_TRY(check_programs(d, d->target, d->n_target, false, "target", err));
+    if (cd_penalty_ranks(&f->penalty) && !d->group)
+        return cd_err_key(err, CD_FAIL(err, ESCHEMA, "loss '%s' compares programs of a task, but no tasks were given", f->spec->loss), "loss");
+    if (cd_penalty_domains(&f->penalty) && !d->n_target)
+        return cd_err_key(err, CD_FAIL(err, ESCHEMA, "loss '%s' needs programs of a target domain, found none", f->spec->loss), "loss");
+    return CDMPP_OK;
+}
+
+static cdmpp_status check_ranks(const cd_fitting *f, const cd_net_spec *net, cdmpp_err *err) {
+    if (f->rank >= f->n_rank) return CD_FAIL(err, ERANGE, "expected a rank below %zu, found %zu", f->n_rank, f->rank);
+    if (f->n_rank == 1) return CDMPP_OK;
+    if (!f->run->allreduce) return CD_FAIL(err, ESCHEMA, "%zu ranks and no way to add up their gradients", f->n_rank);
+    if (cd_penalty_domains(&f->penalty)) return CD_FAIL(err, EUNSUPPORTED, "cmd and mmd with more than one rank");
+    if (net->norm == CD_NORM_BATCH) return CD_FAIL(err, EUNSUPPORTED, "batch norm with more than one rank");
+    return CDMPP_OK;
+}
+
+/* ---- transform, net, scalers ---- */
+static cdmpp_status fit_transform(cd_fitting *f, cdmpp_err *err) {
+    const cd_fit_data *d = f->data;
+    double *y = cd_calloc(d->n_train, sizeof *y);
+    if (!y) return CD_FAIL(err, ENOMEM, "%zu labels", d->n_train);
+    for (size_t i = 0; i < d->n_train; i++) y[i] = d->latency_s[d->train[i]];
+    const cdmpp_status st = cd_transform_fit(f->spec->transform, y, d->n_train, &f->transform, err);
+    cd_free(y);
+    return st;
+}
+
+static cdmpp_status fresh(cd_fitting *f, uint64_t seed, cdmpp_err *err) {
+    cd_net_spec s = f->spec->net;
+    s.n_out = (int64_t)f->n_out;
+    s.w_dev = (int64_t)f->data->w_dev;
+    if (s.head == CD_HEAD_SUM) {
+        if (f->spec->transform != CD_TRANSFORM_LOG)
+            return cd_err_key(err, CD_FAIL(err, ERANGE, "head sum adds seconds up and needs the transform 'log'"), "transform");
+        s.temperature = f->transform.std;
+    }
+    f->batch_spec = cd_net_batch_spec(&s, f->data->device, f->data->n_device);
+    CD_TRY(cd_err_key(err, cd_net_new(&s, seed, &f->net, err), "net"));
+    CD_TRY(cd_scalers_init(&f->scalers, &f->batch_spec, err));
+    return cd_scalers_fit(&f->scalers, f->spec->scale, &f->batch_spec, f->data->view, f->data->train, f->data->n_train, err);
+}
+
+static void copy_scaler(cd_scaler *to, const cd_scaler *from) {
+    for (size_t i = 0; i < to->n; i++) {
+        to->shift[i] = from->shift[i];
+        to->scale[i] = from->scale[i];
+    }
+}
+
+static cdmpp_status continued(cd_fitting *f, const cd_fit_start *start, cdmpp_err *err) {
+    const cd_net_spec *s = cd_net_spec_of(start->net);
+    const cd_params *from = cd_net_params_of(start->net);
+    if ((size_t)s->n_out != f->n_out)
+        return CD_FAIL(err, EMODEL, "loss '%s' needs %zu outputs, the network to start from has %d", f->spec->loss, f->n_out, (int)s->n_out);
+    if (s->device && (size_t)s->w_dev != f->data->w_dev)
+        return CD_FAIL(err, EMODEL, "the network to start from reads %d numbers of a device, found %zu", (int)s->w_dev, f->data->w_dev);
+    f->batch_spec = cd_net_batch_spec(s, f->data->device, f->data->n_device);
+    CD_TRY(cd_net_new(s, 0, &f->net, err));
+    memcpy(cd_net_params(f->net)->value, from->value, from->n_float * sizeof *from->value);
+    CD_TRY(cd_scalers_init(&f->scalers, &f->batch_spec, err));
+    const cd_scalers *c = start->scalers;
+    if (c->tok.n != f->scalers.tok.n || c->prog.n != f->scalers.prog.n || c->dev.n != f->scalers.dev.n)
+        return CD_FAIL(err, EMODEL, "the scalers to start from are of another network");
+    copy_scaler(&f->scalers.tok, &c->tok);
+    copy_scaler(&f->scalers.prog, &c->prog);
+    copy_scaler(&f->scalers.dev, &c->dev);
+    return CDMPP_OK;
+}
+
+/* ---- plan ---- */
+static void plan(cd_fitting *f) {
+    const cd_fit_spec *s = f->spec;
+    const uint64_t n = f->data->n_train, batch = (uint64_t)s->batch;
+    f->per_epoch = (n + batch - 1) / batch;
+    f->steps = s->max_epochs ? (uint64_t)s->max_epochs * f->per_epoch : UINT64_MAX;
+    if (s->max_steps && (uint64_t)s->max_steps < f->steps) f->steps = (uint64_t)s->max_steps;
+    f->eval_every = s->eval_every ? (uint64_t)s->eval_every : f->per_epoch;
+    f->lrate = s->lrate;
+    f->lrate.total = f->steps;
+    if (!f->lrate.per) f->lrate.per = f->per_epoch;
+}
+
+static bool is_encoder(const cd_param *p) { return strncmp(p->name, "encoder.", 8) == 0 || strncmp(p->name, "projection.", 11) == 0; }
+
+static cdmpp_status new_optim(cd_fitting *f, cdmpp_err *err) {
+    const cd_params *p = cd_net_params_of(f->net);
+    cd_optim_span *span = cd_calloc(p->n, sizeof *span);
+    size_t n = 0, frozen = 0;
+    if (!span) return CD_FAIL(err, ENOMEM, "list of %zu tensors", p->n);
+    for (size_t i = 0; i < p->n; i++) {
+        const cd_param *q = &p->param[i];
+        const bool freeze = f->spec->freeze_encoder && is_encoder(q);
+        frozen += freeze;
+        if (!q->is_stat && !freeze) span[n++] = (cd_optim_span){q->off, q->off + q->n, q->decay || f->spec->decay_all};
+    }
+    cdmpp_status st;
+    if (f->spec->freeze_encoder && !frozen) st = cd_err_key(err, CD_FAIL(err, ERANGE, "this network has no encoder"), "freeze_encoder");
+    else st = cd_err_key(err, cd_optim_init(&f->optim, &f->spec->optim, p->n_train, span, n, err), "optim");
+    cd_free(span);
+    return st;
+}
+
+/* ---- memory ---- */
+static void widest(cd_batch_dims *a, const cd_batch_dims *b) {
+    if (b->n > a->n) a->n = b->n;
+    if (b->n_tok > a->n_tok) a->n_tok = b->n_tok;
+    if (b->max_leaf > a->max_leaf) a->max_leaf = b->max_leaf;
+}
+
+static cdmpp_status new_states(cd_fitting *f, cdmpp_err *err) {
+    const cd_fit_data *d = f->data;
+    const int n_worker = cd_threads_count(f->run->pool);
+    cd_batch_dims dims;
+    CD_TRY(cd_batch_bound(d->view, d->train, d->n_train, (size_t)f->spec->batch, &f->dims, err));
+    if (d->n_valid) {
+        CD_TRY(cd_batch_bound(d->view, d->valid, d->n_valid, (size_t)f->spec->batch, &dims, err));
+        widest(&f->dims, &dims);
+    }
+    CD_TRY(cd_batch_init(&f->batch[0], &f->batch_spec, &f->dims, err));
+    CD_TRY(cd_net_state_new(f->net, &f->dims, n_worker, true, &f->state[0], err));
+    if (!cd_penalty_domains(&f->penalty)) return CDMPP_OK;
+    const size_t m = (size_t)f->spec->target_batch;
+    CD_TRY(cd_batch_bound(d->view, d->target, d->n_target, m, &dims, err));
+    CD_TRY(cd_batch_init(&f->batch[1], &f->batch_spec, &dims, err));
+    CD_TRY(cd_net_state_new(f->net, &dims, n_worker, true, &f->state[1], err));
+    return cd_domain_new((size_t)f->spec->batch + m, f->n_latent, n_worker, &f->domain, err);
+}
+
+static bool new_pick(cd_fit_pick *p, size_t n) {
+    p->program = cd_calloc(n, sizeof *p->program);
+    p->z = cd_calloc(n, sizeof *p->z);
+    p->log_s = cd_calloc(n, sizeof *p->log_s);
+    p->weight = cd_calloc(n, sizeof *p->weight);
+    p->group = cd_calloc(n, sizeof *p->group);
+    return p->program && p->z && p->log_s && p->weight && p->group;
+}
+
+static void free_pick(cd_fit_pick *p) {
+    cd_free(p->program);
+    cd_free(p->z);
+    cd_free(p->log_s);
+    cd_free(p->weight);
+    cd_free(p->group);
+}
+
+static bool new_step_arrays(cd_fitting *f) {
+    const cd_fit_data *d = f->data;
+    const size_t n = (size_t)f->spec->batch, m = (size_t)f->spec->target_batch, width = f->n_latent;
+    f->order = cd_calloc(d->n_train, sizeof *f->order);
+    f->tmp = cd_calloc(d->n_train, sizeof *f->tmp);
+    f->out = cd_calloc(n, f->n_out * sizeof *f->out);
+    f->d_out = cd_calloc(n, f->n_out * sizeof *f->d_out);
+    f->valid_out = cd_calloc(d->n_valid, f->n_out * sizeof *f->valid_out);
+    if (!new_pick(&f->whole, n) || !new_pick(&f->own, n) || !f->order || !f->tmp || !f->out || !f->d_out || !f->valid_out) return false;
+    if (cd_penalty_ranks(&f->penalty) && !(f->sort = cd_calloc(d->n_train, 3 * sizeof *f->sort))) return false;
+    if (!cd_penalty_domains(&f->penalty)) return true;
+    f->target = cd_calloc(d->n_target, sizeof *f->target);
+    f->own_target = cd_calloc(m, sizeof *f->own_target);
+    f->zero = cd_calloc(m, f->n_out * sizeof *f->zero);
+    for (int k = 0; k < 2; k++) {
+        f->latent[k] = cd_calloc(k ? m : n, width * sizeof(float));
+        f->d_latent[k] = cd_calloc(k ? m : n, width * sizeof(float));
+        if (!f->latent[k] || !f->d_latent[k]) return false;
+    }
+    return f->target && f->own_target && f->zero;
+}
+
+static cdmpp_status new_arrays(cd_fitting *f, cdmpp_err *err) {
+    const cd_params *p = cd_net_params_of(f->net);
+    const size_t n_valid = f->spec->figure == CD_FIT_LOSS ? f->data->n_valid : 0, batch = (size_t)f->spec->batch;
+    if (!new_step_arrays(f)) return CD_FAIL(err, ENOMEM, "batches of %zu programs", batch);
+    CD_TRY(cd_penalty_scratch_new(&f->penalty, n_valid > batch ? n_valid : batch, &f->scratch, err));
+    if (f->data->n_valid) f->best = cd_calloc(p->n_float, sizeof *f->best);
+    if (f->data->n_valid && !f->best) return CD_FAIL(err, ENOMEM, "copy of %zu parameters", p->n_float);
+    if (f->spec->ema <= 0) return CDMPP_OK;
+    f->average_slab.used = p->n_float * sizeof(float);
+    CD_TRY(cd_slab_alloc(&f->average_slab, err));
+    f->average = cd_slab_floats(&f->average_slab, p->n_float);
+    memcpy(f->average, p->value, p->n_float * sizeof *f->average);
+    return CDMPP_OK;
+}
+
+static cdmpp_status make_labels(cd_fitting *f, cdmpp_err *err) {
+    const cd_fit_data *d = f->data;
+    f->z = cd_calloc(d->view->n, sizeof *f->z);
+    f->log_s = cd_calloc(d->view->n, sizeof *f->log_s);
+    if (!f->z || !f->log_s) return CD_FAIL(err, ENOMEM, "%zu labels", d->view->n);
+    for (int part = 0; part < 2; part++) {
+        const uint32_t *index = part ? d->valid : d->train;
+        for (size_t i = 0; i < (part ? d->n_valid : d->n_train); i++) {
+            f->z[index[i]] = cd_transform_forward(&f->transform, d->latency_s[index[i]]);
+            f->log_s[index[i]] = log(d->latency_s[index[i]]);
+        }
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status take_digest(cd_fitting *f, cdmpp_err *err) {
+    cd_buf b = {0};
+    cdmpp_status st = cd_net_save(f->net, &f->scalers, &b, err);
+    if (!st && b.oom) st = CD_FAIL(err, ENOMEM, "description of the network");
+    if (!st) cd_fit_digest(f, &b);
+    cd_buf_free(&b);
+    return st;
+}
+
+cdmpp_status cd_fit_begin(cd_fitting *f, const cd_fit_start *start, uint64_t seed, cdmpp_err *err) {
+    f->n_rank = f->run->n_rank ? f->run->n_rank : 1;
+    f->rank = f->run->rank;
+    f->best_figure = (double)NAN;
+    CD_TRY(check_spec(f, err));
+    CD_TRY(cd_err_key(err, cd_penalty_parse(f->spec->loss, f->spec->quantile, f->spec->n_quantile, &f->penalty, err), "loss"));
+    f->n_out = cd_penalty_width(&f->penalty);
+    CD_TRY(check_data(f, err));
+    const bool from = start && start->net;
+    if (from) f->transform = *start->transform;
+    else CD_TRY(fit_transform(f, err));
+    CD_TRY(from ? continued(f, start, err) : fresh(f, seed, err));
+    CD_TRY(check_ranks(f, cd_net_spec_of(f->net), err));
+    f->n_latent = cd_net_n_latent(f->net);
+    plan(f);
+    CD_TRY(cd_err_key(err, cd_lrate_check(&f->lrate, err), "lrate"));
+    CD_TRY(new_optim(f, err));
+    CD_TRY(make_labels(f, err));
+    CD_TRY(new_states(f, err));
+    CD_TRY(new_arrays(f, err));
+    return take_digest(f, err);
+}
+
+void cd_fit_end(cd_fitting *f) {
+    void *own[] = {f->z, f->log_s, f->order, f->tmp, f->sort, f->target, f->own_target, f->out, f->d_out, f->latent[0], f->latent[1],
+                   f->d_latent[0], f->d_latent[1], f->zero, f->valid_out, f->best, f->point};
+    for (size_t k = 0; k < sizeof own / sizeof own[0]; k++) cd_free(own[k]);
+    free_pick(&f->whole);
+    free_pick(&f->own);
+    for (int k = 0; k < 2; k++) {
+        cd_batch_free(&f->batch[k]);
+        cd_net_state_free(f->state[k]);
+    }
+    cd_penalty_scratch_free(f->scratch);
+    cd_domain_free(f->domain);
+    cd_slab_free(&f->average_slab);
+    cd_optim_free(&f->optim);
+    cd_net_free(f->net);
+    cd_scalers_free(&f->scalers);
+}

@@ -1,0 +1,263 @@
+/* fit_checkpoint -- everything that goes on, to a file and back.
+ *
+ * JSON: {"digest":"..","step":..,"best_step":..,"since_best":..,"best":..,"loss_sum":..,
+ * "loss_n":..,"optim_step":..,"transform":{..},"history":[[step,train,valid],..]}, where
+ * null stands for NaN. Tensors: value, best, average, m, v (those there are) and the
+ * six of the scalers. */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/file.h"
+#include "base/sha256.h"
+#include "learner/fit_int.h"
+
+enum { FIXED = 32, SUM = 64, VERSION = 1, TENSORS = 5 + CD_SCALERS_TENSORS };
+static const char magic[] = "CDMPPCKP";
+
+/* ---- what a training is ---- */
+static void add_text(cd_sha256 *h, const cd_fitting *f) {
+    const cd_fit_spec *s = f->spec;
+    const cd_optim_spec *o = &s->optim;
+    const cd_lrate *r = &f->lrate;
+    const bool bounded = r->kind == CD_LRATE_ONE_CYCLE || r->kind == CD_LRATE_COSINE;
+    cd_buf b = {0};
+    cd_transform_write(&b, &f->transform);
+    for (int t = 0; t < CD_PENALTY_TERMS; t++) cd_buf_putf(&b, " %.17g", f->penalty.weight[t]);
+    for (size_t k = 0; k < f->penalty.n_quantile; k++) cd_buf_putf(&b, " %.17g", f->penalty.quantile[k]);
+    cd_buf_putf(&b, " %d %.17g %.17g %.17g %.17g %.17g %.17g %d", (int)o->kind, o->beta1, o->beta2, o->eps, o->momentum, o->decay,
+                o->clip, s->decay_all);
+    cd_buf_putf(&b, " %d %.17g %.17g %.17g %.17g %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64, (int)r->kind, r->lr, r->low,
+                r->high, r->gamma, r->up, r->down, r->per, r->warmup, bounded ? r->total : 0);
+    cd_buf_putf(&b, " %.17g %" PRId64 " %" PRId64 " %" PRId64 " %" PRIu64 " %d %d %" PRIu64 " %zu", s->ema, s->batch, s->slice,
+                s->target_batch, f->eval_every, (int)s->figure, s->freeze_encoder, s->seed, f->n_rank);
+    cd_sha256_add(h, b.p, b.n);
+    cd_buf_free(&b);
+}
+
+static void add_programs(cd_sha256 *h, const cd_fit_data *d, const uint32_t *index, size_t n, bool labels) {
+    cd_sha256_add(h, &n, sizeof n);
+    cd_sha256_add(h, index, n * sizeof *index);
+    for (size_t i = 0; labels && i < n; i++) {
+        cd_sha256_add(h, &d->latency_s[index[i]], sizeof *d->latency_s);
+        if (d->weight) cd_sha256_add(h, &d->weight[index[i]], sizeof *d->weight);
+        if (d->group) cd_sha256_add(h, &d->group[index[i]], sizeof *d->group);
+    }
+}
+
+/* `net`: net, scalers and initial parameters as bytes. */
+void cd_fit_digest(cd_fitting *f, const cd_buf *net) {
+    const cd_fit_data *d = f->data;
+    cd_sha256 h;
+    cd_sha256_init(&h);
+    cd_sha256_add(&h, net->p, net->n);
+    add_text(&h, f);
+    add_programs(&h, d, d->train, d->n_train, true);
+    add_programs(&h, d, d->valid, d->n_valid, true);
+    add_programs(&h, d, d->target, d->n_target, false);
+    cd_sha256_add(&h, d->device, d->n_device * d->w_dev * sizeof *d->device);
+    cd_sha256_hex(&h, f->digest);
+}
+
+/* ---- writing ---- */
+static void put_le(cd_buf *b, uint64_t v, size_t n) {
+    for (size_t i = 0; i < n; i++) {
+        const char c = (char)(v >> (8 * i));
+        cd_buf_put(b, &c, 1);
+    }
+}
+
+static void put_real(cd_buf *b, double v) {
+    if (isnan(v)) cd_buf_puts(b, "null");
+    else cd_buf_putf(b, "%.17g", v);
+}
+
+static void put_json(cd_buf *b, const cd_fitting *f) {
+    cd_buf_putf(b, "{\"digest\":\"%s\",\"step\":%" PRIu64 ",\"best_step\":%" PRIu64 ",\"since_best\":%" PRIu64 ",\"best\":", f->digest,
+                f->step, f->best_step, f->since_best);
+    put_real(b, f->best_figure);
+    cd_buf_putf(b, ",\"loss_sum\":%.17g,\"loss_n\":%" PRIu64 ",\"optim_step\":%" PRIu64 ",\"transform\":", f->loss_sum, f->loss_n,
+                f->optim.step);
+    cd_transform_write(b, &f->transform);
+    cd_buf_puts(b, ",\"history\":[");
+    for (size_t i = 0; i < f->n_point; i++) {
+        cd_buf_putf(b, "%s[%.17g,", i ? "," : "", f->point[i].step);
+        put_real(b, f->point[i].train);
+        cd_buf_puts(b, ",");
+        put_real(b, f->point[i].valid);
+        cd_buf_puts(b, "]");
+    }
+    cd_buf_puts(b, "]}");
+}
+
+/* The blocks that a training of these options has, by name. */
+static size_t blocks(const cd_fitting *f, cd_tensor *t) {
+    const cd_params *p = cd_net_params_of(f->net);
+    const cd_tensor all[] = {{"value", 1, {p->n_float, 1}, p->value},       {"best", 1, {p->n_float, 1}, f->best},
+                             {"average", 1, {p->n_float, 1}, f->average},   {"m", 1, {p->n_train, 1}, f->optim.m},
+                             {"v", 1, {p->n_train, 1}, f->optim.v}};
+    size_t n = 0;
+    for (size_t k = 0; k < sizeof all / sizeof all[0]; k++)
+        if (all[k].value) t[n++] = all[k];
+    return n;
+}
+
+static void encode(const cd_fitting *f, cd_buf *out) {
+    cd_buf json = {0}, data = {0};
+    cd_tensor t[TENSORS];
+    cd_sha256 sum;
+    char hex[SUM + 1];
+    size_t n = blocks(f, t);
+    n += cd_scalers_tensors(&f->scalers, t + n);
+    put_json(&json, f);
+    cd_safetensors_write(&data, t, n, NULL);
+    cd_buf_put(out, magic, 8);
+    put_le(out, VERSION, 4);
+    put_le(out, 0, 4);
+    put_le(out, json.n, 8);
+    put_le(out, data.n, 8);
+    cd_buf_put(out, json.p, json.n);
+    cd_buf_put(out, data.p, data.n);
+    out->oom |= json.oom || data.oom;
+    cd_buf_free(&json);
+    cd_buf_free(&data);
+    if (out->oom) return;
+    cd_sha256_init(&sum);
+    cd_sha256_add(&sum, out->p, out->n);
+    cd_sha256_hex(&sum, hex);
+    cd_buf_put(out, hex, SUM);
+}
+
+cdmpp_status cd_fit_checkpoint_write(const cd_fitting *f, cdmpp_err *err) {
+    cd_buf b = {0};
+    encode(f, &b);
+    cdmpp_status st;
+    if (b.oom) st = CD_FAIL(err, ENOMEM, "checkpoint");
+    else st = cd_file_write(f->run->checkpoint, b.p, b.n, err);
+    cd_buf_free(&b);
+    return st;
+}
+
+/* ---- reading ---- */
+static uint64_t get_le(const char *p, size_t n) {
+    uint64_t v = 0;
+    for (size_t i = n; i--;) v = v << 8 | (uint8_t)p[i];
+    return v;
+}
+
+typedef struct {
+    const char *json, *data;
+    size_t n_json, n_data;
+} frame;
+
+static cdmpp_status read_frame(const char *p, size_t n, frame *f, cdmpp_err *err) {
+    cd_sha256 sum;
+    char hex[SUM + 1];
+    if (n < FIXED + SUM || memcmp(p, magic, 8) != 0) return CD_FAIL(err, EPARSE, "expected a checkpoint, found something else or a piece of one");
+    const uint64_t version = get_le(p + 8, 4), h = get_le(p + 16, 8), b = get_le(p + 24, 8), room = n - FIXED - SUM;
+    if (version != VERSION) return CD_FAIL(err, EUNSUPPORTED, "expected version %d, found %" PRIu64, VERSION, version);
+    if (h > room || b != room - h) return CD_FAIL(err, EPARSE, "expected %" PRIu64 " + %" PRIu64 " bytes, found %" PRIu64, h, b, room);
+    cd_sha256_init(&sum);
+    cd_sha256_add(&sum, p, n - SUM);
+    cd_sha256_hex(&sum, hex);
+    if (memcmp(hex, p + n - SUM, SUM) != 0) return CD_FAIL(err, EPARSE, "checksum: the file is damaged");
+    *f = (frame){p + FIXED, p + FIXED + h, (size_t)h, (size_t)b};
+    return CDMPP_OK;
+}
+
+static cdmpp_status need(const cd_json *v, const char *key, const cd_json **out, cdmpp_err *err) {
+    *out = cd_json_get(v, key);
+    return *out ? CDMPP_OK : cd_err_key(err, CD_FAIL(err, EPARSE, "missing"), key);
+}
+
+static cdmpp_status count(const cd_json *v, const char *key, uint64_t *out, cdmpp_err *err) {
+    const cd_json *x;
+    int64_t i;
+    CD_TRY(need(v, key, &x, err));
+    CD_TRY(cd_err_key(err, cd_json_int(x, 0, INT64_MAX, &i, err), key));
+    *out = (uint64_t)i;
+    return CDMPP_OK;
+}
+
+static cdmpp_status real(const cd_json *x, double *out, cdmpp_err *err) {
+    *out = (double)NAN;
+    return x->kind == CD_JSON_NULL ? CDMPP_OK : cd_json_real(x, out, err);
+}
+
+static cdmpp_status real_of(const cd_json *v, const char *key, double *out, cdmpp_err *err) {
+    const cd_json *x;
+    CD_TRY(need(v, key, &x, err));
+    return cd_err_key(err, real(x, out, err), key);
+}
+
+static cdmpp_status read_history(cd_fitting *f, const cd_json *v, cdmpp_err *err) {
+    const cd_json *list, *x;
+    CD_TRY(need(v, "history", &list, err));
+    f->n_point = 0;
+    if (!list->n) return CDMPP_OK;
+    CD_TRY(cd_json_arr(list, 0, &x, err));
+    for (; x; x = x->next) {
+        const cd_json *e;
+        cd_fit_point p;
+        CD_TRY(cd_json_arr(x, 3, &e, err));
+        CD_TRY(real(e, &p.step, err));
+        CD_TRY(real(e->next, &p.train, err));
+        CD_TRY(real(e->next->next, &p.valid, err));
+        CD_TRY(cd_fit_add_point(f, &p, err));
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_json(cd_fitting *f, const cd_json *v, cdmpp_err *err) {
+    const cd_json *x;
+    cd_str digest;
+    CD_TRY(need(v, "digest", &x, err));
+    CD_TRY(cd_err_key(err, cd_json_str(x, &digest, err), "digest"));
+    if (!cd_str_is(digest, f->digest))
+        return CD_FAIL(err, EMODEL, "checkpoint of another training: expected digest %.16s..., found %.*s...", f->digest,
+                       (int)(digest.n < 16 ? digest.n : 16), digest.p);
+    CD_TRY(count(v, "step", &f->step, err));
+    CD_TRY(count(v, "best_step", &f->best_step, err));
+    CD_TRY(count(v, "since_best", &f->since_best, err));
+    CD_TRY(count(v, "loss_n", &f->loss_n, err));
+    CD_TRY(count(v, "optim_step", &f->optim.step, err));
+    CD_TRY(real_of(v, "best", &f->best_figure, err));
+    CD_TRY(real_of(v, "loss_sum", &f->loss_sum, err));
+    CD_TRY(need(v, "transform", &x, err));
+    CD_TRY(cd_err_key(err, cd_transform_read(x, &f->transform, err), "transform"));
+    return cd_err_key(err, read_history(f, v, err), "history");
+}
+
+static cdmpp_status decode(cd_fitting *f, cd_arena *a, const char *bytes, size_t n, cdmpp_err *err) {
+    frame fr;
+    const cd_json *v;
+    cd_safetensors s;
+    cd_tensor t[TENSORS];
+    CD_TRY(read_frame(bytes, n, &fr, err));
+    CD_TRY(cd_json_parse(a, fr.json, fr.n_json, &v, err));
+    CD_TRY(read_json(f, v, err));
+    CD_TRY(cd_safetensors_open(a, fr.data, fr.n_data, &s, err));
+    const size_t n_block = blocks(f, t);
+    for (size_t k = 0; k < n_block; k++) { /* the blocks are our own */
+        float *to = (float *)(uintptr_t)t[k].value;
+        CD_TRY(cd_safetensors_get(&s, t[k].name, 1, t[k].dim, to, err));
+    }
+    return cd_scalers_read(&f->scalers, &s, err);
+}
+
+cdmpp_status cd_fit_checkpoint_read(cd_fitting *f, bool *found, cdmpp_err *err) {
+    const char *path = f->run->checkpoint;
+    struct stat info;
+    cd_arena a = {0};
+    char *bytes;
+    size_t n;
+    *found = stat(path, &info) == 0 || errno != ENOENT;
+    if (!*found) return CDMPP_OK;
+    CD_TRY(cd_file_read(path, 0, &bytes, &n, err));
+    const cdmpp_status st = decode(f, &a, bytes, n, err);
+    cd_free(bytes);
+    cd_arena_free(&a);
+    return cd_err_at(err, st, path, 0);
+}
