@@ -1,7 +1,7 @@
 # make             libcdmpp.a, libcdmpp.so and every cdmpp-* command, in build/release
 # make quickstart  install what is missing, build, train on the sample, predict, write a report
 # make check       unit tests, command tests, fuzz corpora, layer check (installs what it needs)
-# make check-long  sanitizers, allocation faults, threads, reference sets under $CDMPP_DATA
+# make check-long  sanitizers, allocation faults, threads, reports, sets under $CDMPP_DATA
 # make results     regenerate docs/results.md from the data sets
 # make bench       speed and memory figures
 # make fuzz        every fuzz target for FUZZ_S seconds each (clang)

@@ -59,7 +59,7 @@ void cd_plot_tick_x(const cd_plot *p, double v, const char *label) {
     const double x = cd_plot_x(p, v);
     cd_buf_putf(p->out, "<path class=\"grid\" d=\"M%.1f %.1fV%.1f\"/>", x, p->top, p->h - p->bottom);
     if (!label) return;
-    cd_buf_putf(p->out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">", x, p->h - p->bottom + 16);
+    cd_buf_putf(p->out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">", x, p->h - p->bottom + 19);
     cd_plot_escape(p->out, label);
     cd_buf_puts(p->out, "</text>\n");
 }

@@ -69,7 +69,7 @@ static void unsure(const cd_page *pg) {
         x[i] = (double)i + 1, y[i] = expected_median(g->v[i].sigma);
         snprintf(label, sizeof label, "%.2g", 100 * g->v[i].sigma);
         if (g->v[i].sigma >= 0.995) snprintf(label, sizeof label, "%.0f", 100 * g->v[i].sigma);
-        cd_plot_text(&p, x[i], p.y.lo, 0, 16, "middle", label);
+        cd_plot_text(&p, x[i], p.y.lo, 0, 19, "middle", label);
         cd_plot_box(&p, x[i], g->v[i].d.ape, 13, "b");
     }
     cd_plot_line(&p, x, y, g->n, "expect");

@@ -12,7 +12,7 @@ static const char *held_out(const cd_page *pg) {
     case CD_SPLIT_INTERLEAVED: return "not trained on, of tasks it was trained on";
     case CD_SPLIT_TASK: return "of tasks never seen in training";
     case CD_SPLIT_NETWORK: return "of networks never seen in training, nor any of their tasks";
-    case CD_SPLIT_DEVICE: return "on devices never seen in training";
+    case CD_SPLIT_DEVICE: return pg->r->n_target_task ? "of a device of which only some tasks were trained on, not these" : "on devices never seen in training";
     }
     return "";
 }
@@ -157,6 +157,7 @@ static void provenance(const cd_page *pg) {
         cd_buf_puts(out, " tasks)");
     }
     cd_buf_puts(out, "</dd>");
+    entry(out, "split", r->split_note);
     entry(out, "data digest", r->content_digest);
     entry(out, "split digest", r->split_digest);
     entry(out, "cdmpp", r->version);

@@ -161,6 +161,7 @@ static void about(cd_buf *out, const cd_trainreport *r) {
     text(out, "content_digest", r->content_digest);
     cd_buf_putf(out, "},\n\"split\":{\"kind\":\"%s\",\"seed\":%llu,", cd_split_name(r->kind), (unsigned long long)r->seed);
     text(out, "digest", r->split_digest);
+    cd_buf_putf(out, ",\"target_tasks\":%zu", r->n_target_task);
     cd_buf_puts(out, "},\n\"quantiles\":[");
     for (int i = 0; i < CD_FIG_N_Q; i++) {
         if (i) cd_buf_puts(out, ",");

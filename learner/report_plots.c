@@ -139,7 +139,7 @@ void cd_page_decades(const cd_page *pg) {
         char label[32];
         cd_buf n = {0};
         cd_page_seconds(g->v[i].key ? cd_fig_decade_s(g->v[i].key) : 0, label, sizeof label);
-        if (g->n <= 6 || i % 2 == 0) cd_plot_text(&p, (double)i - 0.5, p.y.lo, 0, 16, "middle", label); /* else no room on a phone */
+        if (g->n <= 6 || i % 2 == 0) cd_plot_text(&p, (double)i - 0.5, p.y.lo, 0, 19, "middle", label); /* else no room on a phone */
         cd_page_count(&n, g->v[i].d.n);
         cd_plot_text(&p, (double)i, p.y.hi, 0, -8, "middle", n.p ? n.p : "");
         cd_buf_free(&n);
@@ -148,7 +148,7 @@ void cd_page_decades(const cd_page *pg) {
     if (g->n && g->n <= 6 && g->v[g->n - 1].key + 1 < CD_FIG_N_DECADE) {
         char label[32];
         cd_page_seconds(cd_fig_decade_s(g->v[g->n - 1].key + 1), label, sizeof label);
-        cd_plot_text(&p, p.x.hi, p.y.lo, 0, 16, "middle", label);
+        cd_plot_text(&p, p.x.hi, p.y.lo, 0, 19, "middle", label);
     }
     cd_plot_text(&p, p.x.lo, p.y.hi, -6, -8, "end", "n");
     cd_plot_frame(&p, "measured latency, from", "predicted / measured");

@@ -74,6 +74,14 @@ static void copy_config(cd_trainkeep *k, const cd_config *c) {
     cd_buf_free(&yaml);
 }
 
+static void copy_notes(cd_trainkeep *k, const cd_split *s) {
+    cd_buf b = {0};
+    cd_split_notes(&b, s);
+    if (b.oom) k->oom = true;
+    if (b.n) k->r.split_note = copy_text(k, b.p);
+    cd_buf_free(&b);
+}
+
 /* "a|b|c": the i-th word. */
 static const char *word_of(cd_trainkeep *k, const char *words, int i) {
     for (; i > 0 && *words; i--) words += strcspn(words, "|") + (strchr(words, '|') != NULL);
@@ -98,6 +106,8 @@ cdmpp_status cd_trainkeep_data(cd_trainkeep *k, const cd_config *c, const cd_dat
     r->kind = s->kind;
     r->seed = (uint64_t)c->split_seed;
     r->split_digest = copy_text(k, s->digest);
+    r->n_target_task = s->target ? s->n_chosen : 0;
+    copy_notes(k, s);
     r->content_digest = copy_text(k, d->content_digest);
     memcpy(r->n_task_of, s->n_task, sizeof r->n_task_of);
     r->filter = *f;

@@ -56,6 +56,8 @@ typedef struct cd_trainreport {
     cd_split_kind kind;
     uint64_t seed;
     const char *split_digest;
+    const char *split_note;      /* lines of cd_split_notes; NULL: none */
+    size_t n_target_task;        /* DEVICE: tasks of the held-out device that train, too */
     size_t n_task_of[CD_N_PART];
     cd_filter_count filter;
     const char *title;           /* "quickstart" */

@@ -4,7 +4,7 @@
 # Runs everything even when something fails; the last line is the sum. MODE, B
 # and JOBS as in the makefile. TALLY: append the counts to that file instead of
 # printing the sum (check-long adds up several runs). UNITS: only these programs.
-# Further stages: tvm (the reference sets of CDMPP_DATA).
+# Further stages: tvm (the reference sets of CDMPP_DATA), report (pages in a browser).
 set -u
 cd "$(dirname "$0")/.."
 MODE=${MODE:-release} B=${B:-build/${MODE:-release}} JOBS=${JOBS:-$(nproc)} LIMIT_S=${LIMIT_S:-900}
@@ -81,6 +81,13 @@ for stage; do
     tvm) for s in cpu gpu; do step "$s set" scripts/compare_tvm.sh $s && tail -n 1 "$log"; done ;;
     regress) step "build $MODE fuzz" mk replayers &&
         for t in $(names FUZZ); do told "fuzz/$t corpus" "$B/fuzz/$t" "tests/fuzz/seeds/$t"; done ;;
+    report) # a browser is no package that building needs
+        if command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null; then
+            step "build $MODE" mk all "$B/tests/learner/test_trainreport" && told report sh scripts/check_report.sh
+        else
+            echo "  skip report: no Chromium to open pages in"
+            add 0 0 1
+        fi ;;
     cli) step "build $MODE" mk all && told cli sh tests/cli/run.sh ;;
     *) echo "check: unknown stage $stage" >&2; exit 2 ;;
     esac
@@ -88,7 +95,7 @@ done
 if [ -n "${TALLY:-}" ]; then
     echo "$pass $fail $skip" >>"$TALLY"
 else
-    [ $skip -eq 0 ] || echo "$skip skipped: they need CDMPP_DATA or MODE=fault (make check-long)"
+    [ $skip -eq 0 ] || echo "$skip skipped: they need CDMPP_DATA, Chromium or MODE=fault (make check-long)"
     echo "$pass passed, $fail failed"
 fi
 [ $fail -eq 0 ]

@@ -1,6 +1,7 @@
 #!/bin/sh
-# check_long.sh -- what takes minutes: sanitizers, refused allocations, threads, and the
-# reference sets where CDMPP_DATA names them (docs/data.md). The last line is the sum.
+# check_long.sh -- what takes minutes: sanitizers, refused allocations, threads, reports
+# in a browser, and the reference sets where CDMPP_DATA names them (docs/data.md). The
+# last line is the sum.
 set -u
 cd "$(dirname "$0")/.."
 data=${CDMPP_DATA:-}
@@ -21,6 +22,7 @@ stage "allocation after allocation refused" MODE=fault scripts/check.sh unit
 # The threads of our own. Training is left out: OpenMP is not built for TSan.
 stage "TSan" MODE=tsan UNITS="base/test_log base/test_threads dataset/test_extract learner/test_autotune predictor/test_predict" \
     TSAN_OPTIONS="suppressions=$PWD/tests/support/tsan.supp" scripts/check.sh unit
+stage "reports in a browser" MODE=release scripts/check.sh report
 if [ -n "$data" ] && [ -d "$data" ]; then
     stage "reference sets: reading" MODE=release CDMPP_DATA="$data" \
         UNITS="$(grep -l CDMPP_DATA tests/*/test_*.c | sed 's|^tests/||; s|\.c$||' | tr '\n' ' ')" scripts/check.sh unit

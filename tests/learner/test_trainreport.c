@@ -3,6 +3,7 @@
 #include "check.h"
 #include "made_report.h"
 
+#include "base/file.h"
 #include "base/json.h"
 
 typedef cdmpp_status put(cd_buf *out, const cd_trainreport *r, cdmpp_err *err);
@@ -230,9 +231,30 @@ static void without_memory(void **st) {
 }
 #endif
 
+/* For scripts/check_report.sh: pages to open in a browser, where CDMPP_PAGES names a folder. */
+static void pages_to_look_at(void **st) {
+    (void)st;
+    static const struct { const char *name; size_t n, n_task, n_device, n_network; } page[] = {
+        {"made-many", 150000, 2300, 6, 120}, {"made-few", 60, 3, 1, 0}, {"made-all", 7500, 360, 3, 17}};
+    const char *dir = getenv("CDMPP_PAGES");
+    for (size_t k = 0; dir && k < sizeof page / sizeof *page; k++) {
+        cdmpp_err err = {0};
+        made_report m;
+        cd_buf b = {0};
+        char path[512];
+        made_report_new(&m, page[k].n, page[k].n_task, page[k].n_device, page[k].n_network);
+        assert_ok(cd_trainreport_html(&b, &m.r, &err));
+        snprintf(path, sizeof path, "%s/%s.html", dir, page[k].name);
+        assert_ok(cd_file_write(path, b.p, b.n, &err));
+        cd_buf_free(&b);
+        made_report_free(&m);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest t[] = {cmocka_unit_test(page),  cmocka_unit_test(missing), cmocka_unit_test(same_bytes),
                                    cmocka_unit_test(large), cmocka_unit_test(json),    cmocka_unit_test(csv),
+                                   cmocka_unit_test(pages_to_look_at),
 #ifdef CD_FAULT
                                    cmocka_unit_test(without_memory),
 #endif
