@@ -1,6 +1,7 @@
 /* Training on made-up programs: it learns, the same bits in every way it may be run,
  * and what the header promises about the parts of a data set. */
 #include "learner/fit.h"
+
 #include "check.h"
 
 #include <pthread.h>
@@ -9,75 +10,7 @@
 
 #include "base/mem.h"
 #include "learner/fit_int.h"
-#include "made_view.h"
-
-enum { N = 320, TRAIN = 240 };
-static made_view made;
-static uint32_t index_of[N];
-static const float device[] = {0.1f, 0.9f, -0.3f, 0.5f, -0.2f, 0.4f};
-static cd_fit_data data;
-
-static int make(void **s) {
-    (void)s;
-    made_view_fill(&made, N, 1, 0);
-    for (uint32_t i = 0; i < N; i++) index_of[i] = (i * 7) % N; /* 7 and 320 have no common factor */
-    data = (cd_fit_data){.view = &made.view, .latency_s = made.latency_s, .group = made.group, .train = index_of, .n_train = TRAIN,
-                         .valid = index_of + TRAIN, .n_valid = N - TRAIN, .device = device, .n_device = 2, .w_dev = 3};
-    return 0;
-}
-
-static cd_fit_spec tiny(cd_net_kind kind) {
-    cd_fit_spec s = cd_fit_spec_small(kind);
-    s.net.layers = 1;
-    s.net.width = 16;
-    s.net.heads = 2;
-    s.net.ff = 24;
-    s.net.head = CD_HEAD_POOL;
-    s.net.head_first = 0;
-    s.net.head_width = 24;
-    s.net.head_depth = 1;
-    s.net.embed = 16;
-    s.net.decoder_width = 24;
-    s.net.decoder_depth = 1;
-    s.net.side_width = 8;
-    s.net.side_depth = 1;
-    s.net.norm = CD_NORM_LAYER;
-    s.net.dropout = s.net.dropout_mlp = 0.05;
-    s.net.device = s.net.program = true;
-    s.batch = 32;
-    s.max_epochs = 3;
-    s.lrate.warmup = 4;
-    s.lrate.lr = 5e-3;
-    s.ema = 0.9;
-    s.seed = 3;
-    return s;
-}
-
-static cd_fitted fit(const cd_fit_spec *spec, const cd_fit_data *d, const cd_fit_start *start, const cd_fit_run *run) {
-    cdmpp_err err = {0};
-    cd_fitted f;
-    const cd_fit_run plain = {0};
-    assert_ok(cd_fit(spec, d, start, run ? run : &plain, &f, &err));
-    return f;
-}
-
-static const float *values(const cd_fitted *f, size_t *n) {
-    const cd_params *p = cd_net_params_of(f->net);
-    *n = p->n_float * sizeof(float);
-    return p->value;
-}
-
-static void assert_same(const cd_fitted *a, const cd_fitted *b) {
-    size_t n, m;
-    const float *x = values(a, &n), *y = values(b, &m);
-    assert_int_equal(n, m);
-    assert_memory_equal(x, y, n);
-    assert_int_equal(a->steps, b->steps);
-    assert_int_equal(a->best_step, b->best_step);
-    assert_memory_equal(&a->best, &b->best, sizeof a->best);
-    assert_int_equal(a->n_eval, b->n_eval);
-    assert_memory_equal(a->eval_step, b->eval_step, 3 * a->n_eval * sizeof(double));
-}
+#include "made_fit.h"
 
 static double mape(const cd_fitted *f, const uint32_t *index, size_t n) {
     cdmpp_err err = {0};
@@ -93,12 +26,12 @@ static double mape(const cd_fitted *f, const uint32_t *index, size_t n) {
 static void learns(void **s) {
     (void)s;
     for (int kind = 0; kind < 2; kind++) {
-        cd_fit_spec spec = tiny((cd_net_kind)kind);
+        cd_fit_spec spec = made_spec((cd_net_kind)kind);
         spec.max_epochs = kind == CD_NET_MLP ? 60 : 40;
-        cd_fitted f = fit(&spec, &data, NULL, NULL);
+        cd_fitted f = made_run(&spec, &parts, NULL, NULL);
         if (kind == CD_NET_TSF) assert_true(f.best < 0.25);
         else assert_true(f.best < 0.45); /* sees totals only */
-        assert_close(f.best, mape(&f, data.valid, data.n_valid), 1e-6, 0); /* it is what the figure says */
+        assert_close(f.best, mape(&f, parts.valid, parts.n_valid), 1e-6, 0); /* it is what the figure says */
         assert_true(f.eval_train[f.n_eval - 1] < 0.3 * f.eval_train[0]);
         assert_int_equal(f.steps, (uint64_t)spec.max_epochs * 8);
         assert_int_equal(f.n_eval, (size_t)spec.max_epochs);
@@ -108,17 +41,17 @@ static void learns(void **s) {
 
 static void seconds_add_up(void **s) { /* head sum on labels that are sums */
     (void)s;
-    cd_fit_spec spec = tiny(CD_NET_TSF);
+    cd_fit_spec spec = made_spec(CD_NET_TSF);
     spec.net.head = CD_HEAD_SUM;
     spec.max_epochs = 40;
-    cd_fitted f = fit(&spec, &data, NULL, NULL);
+    cd_fitted f = made_run(&spec, &parts, NULL, NULL);
     assert_close(cd_net_spec_of(f.net)->temperature, f.transform.std, 0, 0);
     assert_true(f.best < 0.25);
     cd_fitted_free(&f);
     cdmpp_err err = {0};
     const cd_fit_run run = {0};
     spec.transform = CD_TRANSFORM_BOX_COX;
-    assert_status(cd_fit(&spec, &data, NULL, &run, &f, &err), CDMPP_ERANGE);
+    assert_status(cd_fit(&spec, &parts, NULL, &run, &f, &err), CDMPP_ERANGE);
     assert_string_equal(err.key, "transform");
 }
 
@@ -129,7 +62,7 @@ static void every_loss(void **s) {
                                        "1pinball+1nll"};
     const double q[] = {0.9};
     for (size_t k = 0; k < sizeof loss / sizeof loss[0]; k++) {
-        cd_fit_spec spec = tiny(CD_NET_MLP);
+        cd_fit_spec spec = made_spec(CD_NET_MLP);
         spec.loss = loss[k];
         spec.quantile = q;
         spec.n_quantile = 1;
@@ -137,7 +70,7 @@ static void every_loss(void **s) {
         spec.figure = (cd_fit_figure)(k % 3);
         spec.max_epochs = 12;
         spec.optim.kind = k % 2 ? CD_OPTIM_ADAM : CD_OPTIM_ADAMW;
-        cd_fitted f = fit(&spec, &data, NULL, NULL);
+        cd_fitted f = made_run(&spec, &parts, NULL, NULL);
         if (!(f.eval_train[f.n_eval - 1] < f.eval_train[0]))
             fail_msg("%s: loss %g, then %g", loss[k], f.eval_train[0], f.eval_train[f.n_eval - 1]);
         assert_int_equal(cd_net_spec_of(f.net)->n_out, cd_penalty_width(&f.penalty));
@@ -150,12 +83,12 @@ static void any_pool(void **s) {
     (void)s;
     cdmpp_err err = {0};
     for (int kind = 0; kind < 2; kind++) {
-        const cd_fit_spec spec = tiny((cd_net_kind)kind);
+        const cd_fit_spec spec = made_spec((cd_net_kind)kind);
         cd_threads *pool;
         assert_ok(cd_threads_new(3, &pool, &err));
         const cd_fit_run run = {.pool = pool};
-        cd_fitted a = fit(&spec, &data, NULL, NULL), b = fit(&spec, &data, NULL, &run);
-        assert_same(&a, &b);
+        cd_fitted a = made_run(&spec, &parts, NULL, NULL), b = made_run(&spec, &parts, NULL, &run);
+        assert_same_fit(&a, &b);
         cd_fitted_free(&a);
         cd_fitted_free(&b);
         cd_threads_free(pool);
@@ -164,12 +97,12 @@ static void any_pool(void **s) {
 
 static void seed_matters(void **s) {
     (void)s;
-    cd_fit_spec spec = tiny(CD_NET_MLP);
-    cd_fitted a = fit(&spec, &data, NULL, NULL);
+    cd_fit_spec spec = made_spec(CD_NET_MLP);
+    cd_fitted a = made_run(&spec, &parts, NULL, NULL);
     spec.seed++;
-    cd_fitted b = fit(&spec, &data, NULL, NULL);
+    cd_fitted b = made_run(&spec, &parts, NULL, NULL);
     size_t n;
-    const float *x = values(&a, &n), *y = values(&b, &n);
+    const float *x = made_values(&a, &n), *y = made_values(&b, &n);
     assert_memory_not_equal(x, y, n);
     cd_fitted_free(&a);
     cd_fitted_free(&b);
@@ -182,18 +115,18 @@ static void only_the_train_part_teaches(void **s) {
     static made_view other;
     other = made;
     other.view.row = other.row;
-    cd_fit_spec spec = tiny(CD_NET_TSF);
-    cd_fit_data d = data;
+    cd_fit_spec spec = made_spec(CD_NET_TSF);
+    cd_fit_data d = parts;
     spec.ema = 0;
     d.n_valid = 40;
-    cd_fitted a = fit(&spec, &d, NULL, NULL);
+    cd_fitted a = made_run(&spec, &d, NULL, NULL);
     double keep[N];
     memcpy(keep, made.latency_s, sizeof keep);
     for (size_t i = TRAIN + 40; i < N; i++) made.latency_s[index_of[i]] = -1; /* the test part: never looked at */
-    cd_fitted b = fit(&spec, &d, NULL, NULL);
-    assert_same(&a, &b);
+    cd_fitted b = made_run(&spec, &d, NULL, NULL);
+    assert_same_fit(&a, &b);
     for (size_t i = TRAIN; i < TRAIN + 40; i++) made.latency_s[index_of[i]] *= 3;
-    cd_fitted c = fit(&spec, &d, NULL, NULL); /* other figures, the same train losses */
+    cd_fitted c = made_run(&spec, &d, NULL, NULL); /* other figures, the same train losses */
     memcpy(made.latency_s, keep, sizeof keep);
     assert_memory_equal(a.eval_train, c.eval_train, a.n_eval * sizeof(double));
     assert_true(a.best < c.best || a.best > c.best);
@@ -204,12 +137,12 @@ static void only_the_train_part_teaches(void **s) {
 
 static void without_validation(void **s) {
     (void)s;
-    cd_fit_spec spec = tiny(CD_NET_MLP);
-    cd_fit_data d = data;
+    cd_fit_spec spec = made_spec(CD_NET_MLP);
+    cd_fit_data d = parts;
     d.n_valid = 0;
     spec.max_epochs = 0;
     spec.max_steps = 13;
-    cd_fitted f = fit(&spec, &d, NULL, NULL);
+    cd_fitted f = made_run(&spec, &d, NULL, NULL);
     assert_int_equal(f.steps, 13);
     assert_int_equal(f.best_step, 13);
     assert_true(isnan(f.best));
@@ -218,28 +151,28 @@ static void without_validation(void **s) {
 
 static void early_stop(void **s) {
     (void)s;
-    cd_fit_spec spec = tiny(CD_NET_MLP);
+    cd_fit_spec spec = made_spec(CD_NET_MLP);
     spec.max_epochs = 500;
     spec.patience = 5;
     spec.lrate = cd_lrate_of(CD_LRATE_CONSTANT, 0.02);
     spec.ema = 0;
-    cd_fitted f = fit(&spec, &data, NULL, NULL);
+    cd_fitted f = made_run(&spec, &parts, NULL, NULL);
     assert_true(f.steps < 500 * 8);
     assert_int_equal(f.steps - f.best_step, 5 * 8);
     for (size_t i = 0; i < f.n_eval; i++) assert_true(f.eval_valid[i] >= f.best);
-    assert_close(mape(&f, data.valid, data.n_valid), f.best, 1e-6, 0); /* the best one, not the last */
+    assert_close(mape(&f, parts.valid, parts.n_valid), f.best, 1e-6, 0); /* the best one, not the last */
     cd_fitted_free(&f);
 }
 
 static void weights_matter(void **s) { /* a weight of (nearly) 0 is as good as not being there */
     (void)s;
-    cd_fit_spec spec = tiny(CD_NET_MLP);
-    cd_fit_data d = data;
+    cd_fit_spec spec = made_spec(CD_NET_MLP);
+    cd_fit_data d = parts;
     static float w[N];
     for (int i = 0; i < N; i++) w[i] = made.device[i] ? 1e-6f : 1;
     spec.max_epochs = 40;
     d.weight = w;
-    cd_fitted a = fit(&spec, &d, NULL, NULL), b = fit(&spec, &data, NULL, NULL);
+    cd_fitted a = made_run(&spec, &d, NULL, NULL), b = made_run(&spec, &parts, NULL, NULL);
     uint32_t zero[N], one[N];
     size_t n0 = 0, n1 = 0;
     for (uint32_t i = 0; i < TRAIN; i++) {
@@ -262,10 +195,10 @@ static void every_program_once(void **s) {
     const cd_fit_run run = {0};
     for (int ranks = 0; ranks < 2; ranks++) {
         cdmpp_err err = {0};
-        cd_fit_spec spec = tiny(CD_NET_MLP);
+        cd_fit_spec spec = made_spec(CD_NET_MLP);
         spec.batch = 50; /* 240 programs: 5 batches of 48 */
         spec.slice = 7;
-        cd_fitting f = {.spec = &spec, .data = &data, .run = &run, .n_rank = 1, .per_epoch = 5, .order = order, .tmp = tmp, .sort = sort,
+        cd_fitting f = {.spec = &spec, .data = &parts, .run = &run, .n_rank = 1, .per_epoch = 5, .order = order, .tmp = tmp, .sort = sort,
                         .z = z, .log_s = ls, .whole = {0, p[0], pz[0], pl[0], w[0], g[0]}, .own = {0, p[1], pz[1], pl[1], w[1], g[1]}};
         assert_ok(cd_penalty_parse(ranks ? "1rank" : "1mse", NULL, 0, &f.penalty, &err));
         size_t same_group = 0, moved = 0;
@@ -305,11 +238,11 @@ static void shuffles_evenly(void **s) {
 /* ---- fine-tuning ---- */
 static void fine_tuning(void **s) {
     (void)s;
-    cd_fit_spec spec = tiny(CD_NET_TSF);
+    cd_fit_spec spec = made_spec(CD_NET_TSF);
     spec.max_epochs = 15;
-    cd_fitted base = fit(&spec, &data, NULL, NULL);
+    cd_fitted base = made_run(&spec, &parts, NULL, NULL);
     const cd_fit_start start = {base.net, &base.scalers, &base.transform};
-    cd_fit_data d = data; /* half of the train part, on its own scalers if they were fitted again */
+    cd_fit_data d = parts; /* half of the train part, on its own scalers if they were fitted again */
     d.n_train = TRAIN / 2;
     spec.lrate = cd_lrate_of(CD_LRATE_CONSTANT, 1e-3);
     spec.freeze_encoder = true;
@@ -317,7 +250,7 @@ static void fine_tuning(void **s) {
     spec.seed = 99;
     spec.max_epochs = 0;
     spec.max_steps = 20;
-    cd_fitted f = fit(&spec, &d, &start, NULL);
+    cd_fitted f = made_run(&spec, &d, &start, NULL);
     assert_memory_equal(base.scalers.tok.shift, f.scalers.tok.shift, f.scalers.tok.n * sizeof(float));
     assert_memory_equal(base.scalers.prog.scale, f.scalers.prog.scale, f.scalers.prog.n * sizeof(float));
     assert_memory_equal(&base.transform, &f.transform, sizeof f.transform);
@@ -360,7 +293,7 @@ static void domains(void **s) {
     for (int k = 0; k < 3; k++) {
         static const char *const loss[] = {"1huber_log", "1huber_log+1cmd", "1huber_log+5mmd"};
         cdmpp_err err = {0};
-        cd_fit_spec spec = tiny(CD_NET_TSF);
+        cd_fit_spec spec = made_spec(CD_NET_TSF);
         spec.loss = loss[k];
         spec.net.device = false;
         spec.net.program = false;
@@ -369,8 +302,8 @@ static void domains(void **s) {
         cd_threads *pool;
         assert_ok(cd_threads_new(2, &pool, &err));
         const cd_fit_run run = {.pool = pool};
-        cd_fitted f = fit(&spec, &d, NULL, NULL), g = fit(&spec, &d, NULL, &run);
-        assert_same(&f, &g);
+        cd_fitted f = made_run(&spec, &d, NULL, NULL), g = made_run(&spec, &d, NULL, &run);
+        assert_same_fit(&f, &g);
         /* distance of the latents of both domains afterwards */
         cd_batch_dims dims;
         cd_batch b = {0};
@@ -439,7 +372,7 @@ static bool tick_of(void *ctx, const cd_fit_progress *p) {
 static void *work(void *arg) {
     member *me = arg;
     const cd_fit_run run = {.allreduce = all_add, .allreduce_ctx = me, .rank = me->rank, .n_rank = RANKS, .tick = tick_of, .ctx = me};
-    me->st = cd_fit(me->spec, &data, NULL, &run, &me->f, &me->err);
+    me->st = cd_fit(me->spec, &parts, NULL, &run, &me->f, &me->err);
     return NULL;
 }
 
@@ -461,7 +394,7 @@ static void ranks_add_up(void **s) {
     static const char *const loss[] = {"1huber_log", "1mse+1rank+1listnet"};
     for (int k = 0; k < 2; k++) {
         member me[RANKS];
-        cd_fit_spec spec = tiny(CD_NET_TSF);
+        cd_fit_spec spec = made_spec(CD_NET_TSF);
         spec.loss = loss[k];
         spec.net.dropout = spec.net.dropout_mlp = 0;
         spec.max_epochs = 0;
@@ -471,13 +404,13 @@ static void ranks_add_up(void **s) {
         spec.optim.clip = 1;
         spec.lrate = cd_lrate_of(CD_LRATE_CONSTANT, 0.05);
         run_ranks(&spec, me, 0);
-        cd_fitted one = fit(&spec, &data, NULL, NULL);
+        cd_fitted one = made_run(&spec, &parts, NULL, NULL);
         for (size_t r = 0; r < RANKS; r++) {
             assert_int_equal(me[r].st, CDMPP_OK);
-            assert_same(&me[r].f, &me[0].f);
+            assert_same_fit(&me[r].f, &me[0].f);
         }
         size_t n;
-        const float *a = values(&one, &n), *b = values(&me[0].f, &n);
+        const float *a = made_values(&one, &n), *b = made_values(&me[0].f, &n);
         for (size_t i = 0; i < n / sizeof *a; i++) assert_close((double)a[i], (double)b[i], 1e-4, 2e-6);
         for (size_t i = 0; i < one.n_eval; i++) {
             assert_close(one.eval_train[i], me[0].f.eval_train[i], 1e-5, 0);
@@ -491,7 +424,7 @@ static void ranks_add_up(void **s) {
 static void ranks_stop_together(void **s) {
     (void)s;
     member me[RANKS];
-    const cd_fit_spec spec = tiny(CD_NET_MLP);
+    const cd_fit_spec spec = made_spec(CD_NET_MLP);
     run_ranks(&spec, me, 3);
     for (size_t r = 0; r < RANKS; r++) assert_int_equal(me[r].st, CDMPP_EINTERRUPTED);
 }
@@ -502,13 +435,13 @@ static void not_finite(void **s) {
     cdmpp_err err = {0};
     cd_fitted f;
     const cd_fit_run run = {0};
-    cd_fit_spec spec = tiny(CD_NET_MLP);
+    cd_fit_spec spec = made_spec(CD_NET_MLP);
     spec.loss = "1mse";
     spec.optim = cd_optim_spec_of(CD_OPTIM_SGD);
     spec.lrate = cd_lrate_of(CD_LRATE_CONSTANT, 1000);
     spec.net.norm = CD_NORM_NONE;
     spec.max_epochs = 50;
-    assert_status(cd_fit(&spec, &data, NULL, &run, &f, &err), CDMPP_ENUMERIC);
+    assert_status(cd_fit(&spec, &parts, NULL, &run, &f, &err), CDMPP_ENUMERIC);
     assert_non_null(strstr(err.msg, "step "));
     assert_non_null(strstr(err.msg, "batch "));
     assert_null(f.net);
@@ -528,8 +461,8 @@ static void refused(void **s) {
     for (size_t k = 0; k < sizeof want / sizeof want[0]; k++) {
         cdmpp_err err = {0};
         cd_fitted f;
-        cd_fit_spec spec = tiny(CD_NET_MLP);
-        cd_fit_data d = data;
+        cd_fit_spec spec = made_spec(CD_NET_MLP);
+        cd_fit_data d = parts;
         const cd_fit_run run = {0};
         const uint32_t far[] = {1, N};
         static double y[N];
@@ -543,7 +476,7 @@ static void refused(void **s) {
         if (k == 5) spec.loss = "1mse+1cmd";
         if (k == 6) d.n_train = 0;
         if (k == 7) d.train = far, d.n_train = 2;
-        if (k == 8) y[data.valid[3]] = 0, d.latency_s = y;
+        if (k == 8) y[parts.valid[3]] = 0, d.latency_s = y;
         if (k == 9) d.weight = w;
         if (k == 10) spec.freeze_encoder = true;
         if (k == 11) spec.lrate.lr = 0;
@@ -558,15 +491,15 @@ static void refused_with_ranks(void **s) {
     (void)s;
     cdmpp_err err = {0};
     cd_fitted f;
-    cd_fit_spec spec = tiny(CD_NET_MLP);
+    cd_fit_spec spec = made_spec(CD_NET_MLP);
     cd_fit_run run = {.n_rank = 2};
-    assert_status(cd_fit(&spec, &data, NULL, &run, &f, &err), CDMPP_ESCHEMA);
+    assert_status(cd_fit(&spec, &parts, NULL, &run, &f, &err), CDMPP_ESCHEMA);
     run.allreduce = all_add;
     run.rank = 2;
-    assert_status(cd_fit(&spec, &data, NULL, &run, &f, &err), CDMPP_ERANGE);
+    assert_status(cd_fit(&spec, &parts, NULL, &run, &f, &err), CDMPP_ERANGE);
     run.rank = 1;
     spec.net.norm = CD_NORM_BATCH;
-    assert_status(cd_fit(&spec, &data, NULL, &run, &f, &err), CDMPP_EUNSUPPORTED);
+    assert_status(cd_fit(&spec, &parts, NULL, &run, &f, &err), CDMPP_EUNSUPPORTED);
 }
 
 static void out_of_memory(void **s) {
@@ -574,8 +507,8 @@ static void out_of_memory(void **s) {
 #ifdef CD_FAULT
     static const char *const loss[] = {"1mse+1rank", "1mse+1cmd"};
     for (int l = 0; l < 2; l++) {
-        cd_fit_spec spec = tiny(CD_NET_TSF);
-        cd_fit_data d = data;
+        cd_fit_spec spec = made_spec(CD_NET_TSF);
+        cd_fit_data d = parts;
         const cd_fit_run run = {0};
         const long live = cd_mem_live();
         spec.loss = loss[l];
@@ -584,7 +517,7 @@ static void out_of_memory(void **s) {
         spec.max_steps = 1;
         d.n_train = 40;
         d.n_valid = d.n_target = 10;
-        d.target = data.valid;
+        d.target = parts.valid;
         cdmpp_status st = CDMPP_ENOMEM;
         for (long k = 0; st; k++) {
             cdmpp_err err = {0};
@@ -615,5 +548,5 @@ int main(void) {
         cmocka_unit_test(refused),         cmocka_unit_test(refused_with_ranks),
         cmocka_unit_test(out_of_memory),
     };
-    return cmocka_run_group_tests(t, make, NULL);
+    return cmocka_run_group_tests(t, made_fit, NULL);
 }

@@ -1,0 +1,281 @@
+/* Checkpoints: going on gives the bits of never having stopped; kills, full disks and
+ * damage leave either the file before or an error. */
+#include "learner/fit.h"
+
+#include "check.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/mem.h"
+#include "made_fit.h"
+#include "tmp.h"
+
+static tmp_dir dir;
+static cd_fit_spec spec;
+static cd_fitted whole; /* never stopped */
+
+static int make(void **s) {
+    made_fit(s);
+    dir = tmp_make();
+    spec = made_spec(CD_NET_MLP);
+    spec.eval_every = 5; /* not a divisor of what follows */
+    spec.loss = "1huber_log+0.1rank";
+    whole = made_run(&spec, &parts, NULL, NULL);
+    assert_int_equal(whole.steps, 24);
+    return 0;
+}
+
+static int drop(void **s) {
+    (void)s;
+    cd_fitted_free(&whole);
+    tmp_remove(&dir);
+    return 0;
+}
+
+static bool stop_at(void *ctx, const cd_fit_progress *p) { return p->step < *(const uint64_t *)ctx; }
+
+/* Trains up to a step, with the checkpoint as it is then. */
+static void until(const char *path, uint64_t step, int64_t every, bool resume) {
+    cdmpp_err err = {0};
+    cd_fitted f;
+    const cd_fit_run run = {.checkpoint = path, .checkpoint_every = every, .resume = resume, .tick = stop_at, .ctx = &step};
+    assert_status(cd_fit(&spec, &parts, NULL, &run, &f, &err), CDMPP_EINTERRUPTED);
+    assert_null(f.net);
+}
+
+static void goes_on(const char *path) {
+    const cd_fit_run run = {.checkpoint = path, .resume = true};
+    cd_fitted f = made_run(&spec, &parts, NULL, &run);
+    assert_same_fit(&whole, &f);
+    cd_fitted_free(&f);
+}
+
+static void interrupted_anywhere(void **s) {
+    (void)s;
+    const char *path = tmp_path(&dir, "a.ckpt");
+    for (uint64_t k = 1; k < 24; k += 1 + k / 6) {
+        until(path, k, 0, false);
+        goes_on(path);
+        goes_on(path); /* what is finished stays finished */
+    }
+    until(path, 3, 2, false);
+    until(path, 9, 2, true);
+    until(path, 10, 0, true);
+    goes_on(path);
+}
+
+static void every_kind(void **s) { /* other optimisers, no average, no validation, a target domain */
+    (void)s;
+    const char *path = tmp_path(&dir, "k.ckpt");
+    const cd_fit_spec keep = spec;
+    const cd_fit_data keep_data = parts;
+    cd_fitted keep_whole = whole;
+    for (int k = 0; k < 4; k++) {
+        spec = made_spec(k == 3 ? CD_NET_TSF : CD_NET_MLP);
+        if (k == 0) spec.optim = cd_optim_spec_of(CD_OPTIM_SGD), spec.transform = CD_TRANSFORM_QUANTILE_NORMAL;
+        if (k == 1) spec.ema = 0, spec.optim.kind = CD_OPTIM_ADAM, spec.net.norm = CD_NORM_BATCH;
+        if (k == 2) parts.n_valid = 0;
+        if (k == 3) spec.loss = "1mse+1cmd", spec.target_batch = 20, parts.target = index_of + 100, parts.n_target = 90;
+        whole = made_run(&spec, &parts, NULL, NULL);
+        until(path, 11, 4, false);
+        goes_on(path);
+        cd_fitted_free(&whole);
+        parts = keep_data;
+    }
+    spec = keep;
+    whole = keep_whole;
+}
+
+/* ---- kill -9 ---- */
+static void train_and_tell(const char *path, const char *result) {
+    cdmpp_err err = {0};
+    cd_fitted f;
+    size_t n;
+    const cd_fit_run run = {.checkpoint = path, .checkpoint_every = 1, .resume = true};
+    if (cd_fit(&spec, &parts, NULL, &run, &f, &err)) _exit(1);
+    const float *v = made_values(&f, &n);
+    _exit(cd_file_write(result, v, n, &err) ? 1 : 0);
+}
+
+static void killed_again_and_again(void **s) {
+    (void)s;
+    char path[256], result[256];
+    cdmpp_err err = {0};
+    int kills = 0, status = -1;
+    snprintf(path, sizeof path, "%s", tmp_path(&dir, "kill.ckpt"));
+    snprintf(result, sizeof result, "%s", tmp_path(&dir, "kill.result"));
+    for (int k = 0; status != 0; k++) {
+        assert_true(k < 200);
+        const pid_t child = fork();
+        assert_true(child >= 0);
+        if (!child) train_and_tell(path, result);
+        usleep((useconds_t)(2000 + cd_rng_at(5, (uint64_t)k) % 6000) * (k < 40 ? 1 : 100)); /* the slow may finish too */
+        kill(child, SIGKILL);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        kills += WIFSIGNALED(status) != 0;
+        if (WIFEXITED(status)) assert_int_equal(WEXITSTATUS(status), 0);
+    }
+    assert_true(kills >= 3);
+    char *bytes;
+    size_t n, m;
+    assert_ok(cd_file_read(result, 0, &bytes, &n, &err));
+    const float *v = made_values(&whole, &m);
+    assert_int_equal(n, m);
+    assert_memory_equal(bytes, v, n);
+    cd_free(bytes);
+}
+
+/* ---- no room ---- */
+static int without_room(const char *path) {
+    const pid_t child = fork();
+    int status;
+    if (!child) {
+        cdmpp_err err = {0};
+        cd_fitted f;
+        const struct rlimit limit = {5000, 5000};
+        const cd_fit_run run = {.checkpoint = path, .checkpoint_every = 1, .resume = true};
+        signal(SIGXFSZ, SIG_IGN);
+        if (setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(100);
+        const cdmpp_status st = cd_fit(&spec, &parts, NULL, &run, &f, &err);
+        _exit(f.net || !strstr(err.path, "room.ckpt") ? 101 : (int)st);
+    }
+    waitpid(child, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void disk_full(void **s) {
+    (void)s;
+    cdmpp_err err = {0};
+    char *before, *after, path[256];
+    size_t n, m;
+    snprintf(path, sizeof path, "%s", tmp_path(&dir, "room.ckpt"));
+    until(path, 7, 0, false);
+    assert_ok(cd_file_read(path, 0, &before, &n, &err));
+    assert_int_equal(without_room(path), CDMPP_EIO);
+    assert_ok(cd_file_read(path, 0, &after, &m, &err));
+    assert_int_equal(n, m);
+    assert_memory_equal(before, after, n);
+    goes_on(path);
+    cd_free(before);
+    cd_free(after);
+
+    cd_fitted f;
+    cd_fit_run run = {.checkpoint = "/dev/full", .checkpoint_every = 1};
+    assert_status(cd_fit(&spec, &parts, NULL, &run, &f, &err), CDMPP_EIO);
+    run.checkpoint = tmp_path(&dir, "no-such-folder/a.ckpt");
+    assert_status(cd_fit(&spec, &parts, NULL, &run, &f, &err), CDMPP_EIO);
+}
+
+/* ---- damage ---- */
+static cdmpp_status resume_from(const char *path, cdmpp_err *err) {
+    cd_fitted f;
+    const cd_fit_run run = {.checkpoint = path, .resume = true};
+    const cdmpp_status st = cd_fit(&spec, &parts, NULL, &run, &f, err);
+    cd_fitted_free(&f);
+    return st;
+}
+
+static void damaged(void **s) {
+    (void)s;
+    cdmpp_err err = {0};
+    char path[256], *bytes;
+    size_t n;
+    snprintf(path, sizeof path, "%s", tmp_path(&dir, "damaged.ckpt"));
+    until(path, 7, 0, false);
+    assert_ok(cd_file_read(path, 0, &bytes, &n, &err));
+    for (size_t at = 0; at < n; at += at < 40 ? 1 : n / 23) {
+        bytes[at] ^= 0x20;
+        tmp_put(&dir, "damaged.ckpt", bytes, n);
+        const cdmpp_status st = resume_from(path, &err);
+        if (st != CDMPP_EPARSE && !(st == CDMPP_EUNSUPPORTED && at >= 8 && at < 12)) fail_msg("byte %zu: %d", at, (int)st);
+        bytes[at] ^= 0x20;
+    }
+    for (size_t m = 0; m < n; m += 1 + n / 17) {
+        tmp_put(&dir, "damaged.ckpt", bytes, m);
+        assert_status(resume_from(path, &err), CDMPP_EPARSE);
+    }
+    tmp_put(&dir, "damaged.ckpt", bytes, n);
+    goes_on(path);
+    cd_free(bytes);
+}
+
+static void another_training(void **s) {
+    (void)s;
+    const char *path = tmp_path(&dir, "other.ckpt");
+    const cd_fit_spec keep = spec;
+    const cd_fit_data keep_data = parts;
+    until(path, 7, 0, false);
+    for (int k = 0; k < 10; k++) {
+        cdmpp_err err = {0};
+        static double y[N];
+        memcpy(y, made.latency_s, sizeof y);
+        if (k == 0) spec.seed++;
+        if (k == 1) spec.batch--;
+        if (k == 2) spec.loss = "1huber_log+0.2rank";
+        if (k == 3) spec.optim.decay *= 2;
+        if (k == 4) spec.lrate.lr *= 2;
+        if (k == 5) spec.net.embed++;
+        if (k == 6) y[parts.valid[0]] *= 2, parts.latency_s = y;
+        if (k == 7) parts.n_train--;
+        if (k == 8) spec.transform = CD_TRANSFORM_BOX_COX;
+        if (k == 9) spec.max_epochs++; /* moves the cosine */
+        const cdmpp_status st = resume_from(path, &err);
+        if (st != CDMPP_EMODEL) fail_msg("case %d: %d", k, (int)st);
+        spec = keep;
+        parts = keep_data;
+    }
+    spec.lrate = cd_lrate_of(CD_LRATE_CONSTANT, 1e-3); /* nothing depends on the end: go on for longer */
+    until(path, 7, 0, false);
+    spec.max_epochs = 5;
+    const cd_fit_run run = {.checkpoint = path, .resume = true};
+    cd_fitted a = made_run(&spec, &parts, NULL, &run), b = made_run(&spec, &parts, NULL, NULL);
+    assert_same_fit(&a, &b);
+    assert_int_equal(a.steps, 40);
+    cd_fitted_free(&a);
+    cd_fitted_free(&b);
+    spec = keep;
+}
+
+static void out_of_memory(void **s) {
+    (void)s;
+#ifdef CD_FAULT
+    const char *path = tmp_path(&dir, "memory.ckpt");
+    const long live = cd_mem_live();
+    until(path, 23, 0, false);
+    char *bytes;
+    size_t n;
+    cdmpp_err err = {0};
+    assert_ok(cd_file_read(path, 0, &bytes, &n, &err));
+    cdmpp_status st = CDMPP_ENOMEM;
+    for (long k = 0; st; k++) {
+        cd_fitted f;
+        const cd_fit_run run = {.checkpoint = path, .resume = true};
+        tmp_put(&dir, "memory.ckpt", bytes, n);
+        cd_mem_fail_at(k);
+        st = cd_fit(&spec, &parts, NULL, &run, &f, &err);
+        cd_mem_fail_at(-1);
+        if (st) assert_int_equal(st, CDMPP_ENOMEM);
+        else cd_fitted_free(&f);
+    }
+    cd_free(bytes);
+    assert_int_equal(cd_mem_live(), live);
+#else
+    skip();
+#endif
+}
+
+int main(void) {
+    const struct CMUnitTest t[] = {
+        cmocka_unit_test(interrupted_anywhere), cmocka_unit_test(every_kind),
+        cmocka_unit_test(killed_again_and_again), cmocka_unit_test(disk_full),
+        cmocka_unit_test(damaged),              cmocka_unit_test(another_training),
+        cmocka_unit_test(out_of_memory),
+    };
+    return cmocka_run_group_tests(t, make, drop);
+}
