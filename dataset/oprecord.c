@@ -1,0 +1,258 @@
+#include "dataset/oprecord.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/file.h"
+#include "base/rng.h"
+
+enum { MAX_COLUMN = 128 };
+#define MAX_DIM 4294967296.0
+#define MAX_LATENCY_MS 1e9
+
+/* ---- the table of operators ---- */
+static const struct {
+    const char *name;
+    cd_opclass class;
+    double inputs;
+} kinds[CD_N_OPKIND] = {
+#define X(ID, name, class, inputs) {name, CD_OPCLASS_##class, inputs},
+#include "dataset/op_kinds.def"
+};
+static const char *const class_name[CD_N_OPCLASS] = {"bmm", "linear", "elementwise", "softmax", "layernorm", "conv"};
+static const char *const dtype_name[CD_N_OPDTYPE] = {"float32", "float16", "bfloat16"};
+
+const char *cd_opkind_name(cd_opkind k) { return kinds[k].name; }
+const char *cd_opclass_name(cd_opclass c) { return class_name[c]; }
+const char *cd_opdtype_name(cd_opdtype t) { return dtype_name[t]; }
+cd_opclass cd_opkind_class(cd_opkind k) { return kinds[k].class; }
+double cd_opkind_inputs(cd_opkind k) { return kinds[k].inputs; }
+double cd_opdtype_bytes(cd_opdtype t) { return t == CD_OPDTYPE_F32 ? 4 : 2; }
+
+/* ---- columns ---- */
+typedef enum { OP, LATENCY, DEVICE, DTYPE, B, M, N, K, H, CIN, COUT, KSIZE, SIZE, STRIDE, PAD, N_COLUMN } column;
+static const struct {
+    column is;
+    const char *name;
+} names[] = {{OP, "OPName"}, {OP, "op"}, {LATENCY, "Latency"}, {LATENCY, "latency_ms"}, {DEVICE, "Device"}, {DTYPE, "dtype"},
+             {B, "B"}, {M, "M"}, {N, "N"}, {K, "K"}, {H, "H"}, {CIN, "Input_Channel"}, {COUT, "Output_Channel"},
+             {KSIZE, "Kernel_Size"}, {KSIZE, "Kernel_Szie"}, {SIZE, "Input_Size"}, {STRIDE, "Stride"}, {PAD, "Padding"}};
+
+static const char *column_name(column c) {
+    size_t i = 0;
+    while (names[i].is != c) i++;
+    return names[i].name;
+}
+
+struct cd_opreader {
+    cd_lines *lines;
+    char *path;
+    column of[MAX_COLUMN]; /* of the fields of a line; N_COLUMN: not needed */
+    size_t n_field;
+    const char *value[N_COLUMN]; /* of this line; NULL or "": not there */
+};
+
+/* ---- lines ---- */
+
+/* One field at *at, unquoted in place; *at moves behind its comma, NULL at the end.
+ * NULL when a quote is left open. */
+static char *field(char **at) {
+    char *from = *at, *to = from, *p = from;
+    if (*p != '"') {
+        while (*p && *p != ',') p++;
+        *at = *p ? p + 1 : NULL;
+        *p = 0;
+        return from;
+    }
+    for (p++; *p && (*p != '"' || p[1] == '"'); p++) {
+        if (*p == '"') p++;
+        *to++ = *p;
+    }
+    if (!*p++) return NULL;
+    while (*p && *p != ',') p++; /* what follows a closing quote is not data */
+    *at = *p ? p + 1 : NULL;
+    *to = 0;
+    return from;
+}
+
+static char *trim(char *s) {
+    while (isspace((unsigned char)*s)) s++;
+    size_t n = strlen(s);
+    while (n && isspace((unsigned char)s[n - 1])) s[--n] = 0;
+    return s;
+}
+
+static cdmpp_status read_header(cd_opreader *r, char *line, cdmpp_err *err) {
+    bool has_op = false;
+    if (!strncmp(line, "\xef\xbb\xbf", 3)) line += 3; /* byte order mark */
+    for (char *at = line; at; r->n_field++) {
+        char *f = field(&at);
+        if (!f) return CD_FAIL(err, EPARSE, "header: a quote is not closed");
+        if (r->n_field == MAX_COLUMN) return CD_FAIL(err, ERANGE, "expected at most %d columns", MAX_COLUMN);
+        f = trim(f);
+        r->of[r->n_field] = N_COLUMN;
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+            if (!strcasecmp(f, names[i].name)) r->of[r->n_field] = names[i].is;
+        has_op |= r->of[r->n_field] == OP;
+    }
+    return has_op ? CDMPP_OK : CD_FAIL(err, ESCHEMA, "expected a column OPName in the first line");
+}
+
+cdmpp_status cd_opreader_open(const char *path, cd_opreader **out, cdmpp_err *err) {
+    char *line = NULL;
+    size_t len;
+    cd_opreader *r = cd_calloc(1, sizeof *r);
+    if (!r) return CD_FAIL(err, ENOMEM, "reader");
+    const size_t n = strlen(path) + 1;
+    r->path = cd_malloc(n);
+    cdmpp_status st = r->path ? CDMPP_OK : CD_FAIL(err, ENOMEM, "path");
+    if (!st) memcpy(r->path, path, n);
+    if (!st) st = cd_lines_open(path, 0, &r->lines, err);
+    if (!st) st = cd_lines_next(r->lines, &line, &len, err);
+    if (!st && !line) st = CD_FAIL(err, ESCHEMA, "expected names of columns, found an empty file");
+    if (!st) st = read_header(r, line, err);
+    if (st) {
+        st = cd_err_at(err, st, path, 1);
+        cd_opreader_close(r);
+    } else {
+        *out = r;
+    }
+    return st;
+}
+
+void cd_opreader_close(cd_opreader *r) {
+    if (!r) return;
+    cd_lines_close(r->lines);
+    cd_free(r->path);
+    cd_free(r);
+}
+
+long cd_opreader_line(const cd_opreader *r) { return cd_lines_number(r->lines); }
+
+/* ---- one row ---- */
+static cdmpp_status split_line(cd_opreader *r, char *line, cdmpp_err *err) {
+    size_t i = 0;
+    memset(r->value, 0, sizeof r->value);
+    for (char *at = line; at; i++) {
+        char *f = field(&at);
+        if (!f) return CD_FAIL(err, EPARSE, "a quote is not closed");
+        if (i < r->n_field && r->of[i] != N_COLUMN) r->value[r->of[i]] = trim(f);
+    }
+    return i == r->n_field ? CDMPP_OK : CD_FAIL(err, EPARSE, "expected %zu fields, found %zu", r->n_field, i);
+}
+
+static bool given(const cd_opreader *r, column c) { return r->value[c] && r->value[c][0]; }
+
+/* A whole number in low..2^32. */
+static cdmpp_status dim(const cd_opreader *r, column c, double low, double *out, cdmpp_err *err) {
+    char *end = NULL;
+    const double x = given(r, c) ? strtod(r->value[c], &end) : 0;
+    if (!end || *end) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected a number, found '%.40s'", given(r, c) ? r->value[c] : ""), column_name(c));
+    if (!(x >= low && x <= MAX_DIM) || x != floor(x))
+        return cd_err_key(err, CD_FAIL(err, ERANGE, "expected a whole number in %g..2^32, found %.40s", low, r->value[c]), column_name(c));
+    *out = x;
+    return CDMPP_OK;
+}
+
+static cdmpp_status conv_dims(const cd_opreader *r, cd_oprecord *o, cdmpp_err *err) {
+    double batch, cout;
+    CD_TRY(dim(r, B, 1, &batch, err));
+    CD_TRY(dim(r, CIN, 1, &o->cin, err));
+    CD_TRY(dim(r, COUT, 1, &cout, err));
+    CD_TRY(dim(r, KSIZE, 1, &o->ksize, err));
+    CD_TRY(dim(r, SIZE, 1, &o->size, err));
+    CD_TRY(dim(r, STRIDE, 1, &o->stride, err));
+    CD_TRY(dim(r, PAD, 0, &o->pad, err));
+    const double side = floor((o->size + 2 * o->pad - o->ksize) / o->stride) + 1;
+    if (side < 1) return CD_FAIL(err, ERANGE, "kernel %g does not fit an input of %g with padding %g", o->ksize, o->size, o->pad);
+    o->m = batch * side * side;
+    o->n = cout;
+    o->k = o->cin * o->ksize * o->ksize;
+    return CDMPP_OK;
+}
+
+static cdmpp_status dims(const cd_opreader *r, cd_oprecord *o, cdmpp_err *err) {
+    const cd_opclass c = cd_opkind_class(o->kind);
+    o->b = o->k = 1;
+    if (c == CD_OPCLASS_CONV) return conv_dims(r, o, err);
+    if (c != CD_OPCLASS_BMM && c != CD_OPCLASS_LINEAR) {
+        CD_TRY(dim(r, B, 1, &o->m, err));
+        return dim(r, H, 1, &o->n, err);
+    }
+    if (given(r, B)) CD_TRY(dim(r, B, 1, &o->b, err));
+    CD_TRY(dim(r, M, 1, &o->m, err));
+    CD_TRY(dim(r, N, 1, &o->k, err));
+    return dim(r, K, 1, &o->n, err);
+}
+
+static cdmpp_status latency(const cd_opreader *r, cd_oprecord *o, cdmpp_err *err) {
+    char *end;
+    if (!given(r, LATENCY)) return CDMPP_OK;
+    const double ms = strtod(r->value[LATENCY], &end);
+    if (*end || !(ms > 0 && ms <= MAX_LATENCY_MS))
+        return cd_err_key(err, CD_FAIL(err, ERANGE, "expected milliseconds above 0, found '%.40s'", r->value[LATENCY]), "Latency");
+    o->latency_s = ms * 1e-3;
+    return CDMPP_OK;
+}
+
+/* Position of the word in a table of names; n when it is none of them. */
+static size_t word(const char *s, const char *const *table, size_t n) {
+    size_t i = 0;
+    while (i < n && strcasecmp(s, table[i]) != 0) i++;
+    return i;
+}
+
+static cdmpp_status row(const cd_opreader *r, cd_oprecord *o, cdmpp_err *err) {
+    size_t k = 0;
+    memset(o, 0, sizeof *o);
+    if (!given(r, OP)) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected the name of an operator"), "OPName");
+    while (k < CD_N_OPKIND && strcasecmp(r->value[OP], kinds[k].name) != 0) k++;
+    if (k == CD_N_OPKIND) return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "unknown operator '%.40s'", r->value[OP]), "OPName");
+    o->kind = (cd_opkind)k;
+    const size_t t = given(r, DTYPE) ? word(r->value[DTYPE], dtype_name, CD_N_OPDTYPE) : CD_OPDTYPE_F32;
+    if (t == CD_N_OPDTYPE)
+        return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected one of %s, found '%.40s'", CD_OPDTYPES, r->value[DTYPE]), "dtype");
+    o->dtype = (cd_opdtype)t;
+    CD_TRY(dims(r, o, err));
+    return latency(r, o, err);
+}
+
+cdmpp_status cd_opreader_next(cd_opreader *r, cd_oprecord *out, const char **device, bool *more, cdmpp_err *err) {
+    char *line;
+    size_t len;
+    cdmpp_status st;
+    do st = cd_lines_next(r->lines, &line, &len, err);
+    while (!st && line && line[strspn(line, " \t\r")] == 0);
+    *more = st == CDMPP_ERANGE || (!st && line); /* a line too long is a bad line like others */
+    if (st || !line) return st;
+    st = split_line(r, line, err);
+    if (!st) st = row(r, out, err);
+    *device = r->value[DEVICE] ? r->value[DEVICE] : "";
+    return cd_err_at(err, st, r->path, cd_lines_number(r->lines));
+}
+
+/* ---- equality ---- */
+enum { N_DIM = 9 };
+static void dims_of(const cd_oprecord *r, double d[N_DIM]) {
+    const double all[N_DIM] = {r->b, r->m, r->n, r->k, r->cin, r->ksize, r->stride, r->pad, r->size};
+    memcpy(d, all, sizeof all);
+}
+
+uint64_t cd_oprecord_key(const cd_oprecord *r, uint32_t device) {
+    double d[N_DIM];
+    uint64_t h = cd_rng_at((uint64_t)r->kind * CD_N_OPDTYPE + (uint64_t)r->dtype, device);
+    dims_of(r, d);
+    for (size_t i = 0; i < N_DIM; i++) h = cd_rng_at(h, (uint64_t)d[i]);
+    return h;
+}
+
+bool cd_oprecord_same(const cd_oprecord *a, const cd_oprecord *b) {
+    double x[N_DIM], y[N_DIM];
+    dims_of(a, x);
+    dims_of(b, y);
+    return a->kind == b->kind && a->dtype == b->dtype && !memcmp(x, y, sizeof x);
+}

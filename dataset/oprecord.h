@@ -1,0 +1,74 @@
+/* oprecord -- one measured library operator, and the CSV tables that hold them.
+ *
+ *   OPName,Latency,Device,...,B,M,N,K           ->  {linear, fp32, b 1 m 512 n 768 k 3072, 0.31 ms}, "Tesla T4"
+ *   OPName,Latency,Device,...,B,H               ->  {softmax, fp32, m 8192 n 1024}
+ *   conv: B,Input_Channel,Output_Channel,Kernel_Size,Input_Size,Stride,Padding
+ *
+ * Form of NeuSight's tables (its M, N, K are our m, k, n). Rules of a table:
+ *   (1) the first line names the columns, in any order and case; unknown ones are
+ *       ignored. Also known: op, latency_ms, dtype (default float32);
+ *   (2) fields may be in quotes, "" inside is a quote; lines end in LF or CRLF;
+ *   (3) a column that an operator does not need may be missing or empty; without
+ *       a latency the row is a question, latency_s 0;
+ *   (4) a bad line is an error with file and line; reading goes on behind it.
+ * A matrix product is (m, k) x (k, n), b times; the others have m rows of n.
+ * A reader belongs to one thread. */
+#ifndef CD_OPRECORD_H
+#define CD_OPRECORD_H
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+
+typedef enum {
+#define X(ID, name, class, inputs) CD_OP_##ID,
+#include "dataset/op_kinds.def"
+    CD_N_OPKIND
+} cd_opkind;
+
+typedef enum {
+    CD_OPCLASS_BMM,
+    CD_OPCLASS_LINEAR,
+    CD_OPCLASS_ELEMENTWISE,
+    CD_OPCLASS_SOFTMAX,
+    CD_OPCLASS_LAYERNORM,
+    CD_OPCLASS_CONV,
+    CD_N_OPCLASS
+} cd_opclass;
+
+#define CD_OPDTYPES "float32|float16|bfloat16"
+typedef enum { CD_OPDTYPE_F32, CD_OPDTYPE_F16, CD_OPDTYPE_BF16, CD_N_OPDTYPE } cd_opdtype;
+
+typedef struct cd_oprecord {
+    cd_opkind kind;
+    cd_opdtype dtype;
+    double b, m, n, k;   /* whole numbers; k 1 for operators without a reduction of their own */
+    double cin, ksize, stride, pad, size; /* conv only, else 0: m n k are those of its matrix product */
+    double latency_s;    /* 0: not measured */
+} cd_oprecord;
+
+const char *cd_opkind_name(cd_opkind k);
+const char *cd_opclass_name(cd_opclass c);
+const char *cd_opdtype_name(cd_opdtype t);
+cd_opclass cd_opkind_class(cd_opkind k);
+double cd_opkind_inputs(cd_opkind k);
+/* Bytes of one element. */
+double cd_opdtype_bytes(cd_opdtype t);
+
+typedef struct cd_opreader cd_opreader;
+
+/* Errors: EIO EPARSE (not readable), ESCHEMA (no column OPName), ENOMEM. */
+cdmpp_status cd_opreader_open(const char *path, CD_GIVE cd_opreader **out, cdmpp_err *err);
+/* The next row. *device: as written, "" when there is none, valid until the next
+ * call. At the end *more is false. Errors carry path and line; after ESCHEMA,
+ * ERANGE, EPARSE, EUNSUPPORTED of a line (*more is true) go on, else stop. */
+cdmpp_status cd_opreader_next(cd_opreader *r, cd_oprecord *out, CD_KEEP const char **device, bool *more, cdmpp_err *err);
+long cd_opreader_line(const cd_opreader *r);
+void cd_opreader_close(CD_TAKE cd_opreader *r); /* NULL is fine */
+
+/* A number that is equal for records that ask the same of the same device. */
+uint64_t cd_oprecord_key(const cd_oprecord *r, uint32_t device);
+/* Do both ask the same? The latency does not count. */
+bool cd_oprecord_same(const cd_oprecord *a, const cd_oprecord *b);
+#endif

@@ -1,0 +1,146 @@
+/* oprecord: tables of operators as NeuSight and spreadsheets write them. */
+#include "dataset/oprecord.h"
+#include "check.h"
+#include "tmp.h"
+
+#include <string.h>
+
+typedef struct {
+    tmp_dir dir;
+    cd_opreader *r;
+    cd_oprecord o;
+    const char *device;
+    bool more;
+    cdmpp_err err;
+} fixture;
+
+static cdmpp_status start(fixture *f, const char *text) {
+    *f = (fixture){.dir = tmp_make()};
+    return cd_opreader_open(tmp_put(&f->dir, "t.csv", text, strlen(text)), &f->r, &f->err);
+}
+
+static cdmpp_status next(fixture *f) { return cd_opreader_next(f->r, &f->o, &f->device, &f->more, &f->err); }
+
+static void stop(fixture *f) {
+    cd_opreader_close(f->r);
+    tmp_remove(&f->dir);
+}
+
+static void all_operators(void **s) {
+    (void)s;
+    fixture f;
+    cdmpp_err err = {0};
+    assert_ok(start(&f, "OPName,Latency,Device,B,M,N,K,H,Input_Channel,Output_Channel,Kernel_Szie,Input_Size,Stride,Padding\n"
+                        "bmm,2.5,Tesla T4,12,64,128,256,,,,,,,\n"
+                        "linear,0.1,Tesla T4,,32,768,3072,,,,,,,\n"
+                        "Softmax,1e-2,H100,8192,,,,1024,,,,,,\n"
+                        "conv,3,H100,2,,,,,16,32,3,56,2,1\n"));
+    assert_ok(next(&f));
+    assert_int_equal(f.o.kind, CD_OP_BMM);
+    assert_string_equal(f.device, "Tesla T4");
+    assert_true(f.o.b == 12 && f.o.m == 64 && f.o.k == 128 && f.o.n == 256);
+    assert_close(f.o.latency_s, 2.5e-3, 1e-15, 0);
+    assert_ok(next(&f));
+    assert_true(f.o.kind == CD_OP_LINEAR && f.o.b == 1 && f.o.m == 32 && f.o.k == 768 && f.o.n == 3072);
+    assert_ok(next(&f));
+    assert_true(f.o.kind == CD_OP_SOFTMAX && f.o.m == 8192 && f.o.n == 1024 && f.o.k == 1);
+    assert_ok(next(&f));
+    assert_true(f.o.kind == CD_OP_CONV && f.o.m == 2 * 28 * 28 && f.o.n == 32 && f.o.k == 16 * 9 && f.o.stride == 2);
+    assert_ok(next(&f));
+    assert_false(f.more);
+    assert_ok(next(&f)); /* and stays at the end */
+    assert_false(f.more);
+    stop(&f);
+}
+
+static void quotes_and_line_ends(void **s) {
+    (void)s;
+    fixture f;
+    cdmpp_err err = {0};
+    assert_ok(start(&f, "\xef\xbb\xbf \"Kernel Name\" ,opname,H,b,DEVICE\r\n"
+                        "\"void f<float, 4>(int, \"\"x\"\")\",add, 768 ,16,\"A, B\"\r\n"
+                        "\r\n"
+                        "plain,relu,1,1,\n"
+                        ",tanh,3,2,x"));
+    assert_ok(next(&f));
+    assert_true(f.o.kind == CD_OP_ADD && f.o.m == 16 && f.o.n == 768 && f.o.latency_s == 0);
+    assert_string_equal(f.device, "A, B");
+    assert_ok(next(&f));
+    assert_true(f.o.kind == CD_OP_RELU && f.device[0] == 0 && cd_opreader_line(f.r) == 4);
+    assert_ok(next(&f)); /* the last line needs no end */
+    assert_true(f.more && f.o.kind == CD_OP_TANH && f.o.m == 2);
+    stop(&f);
+}
+
+static void bad_lines_are_told_and_left(void **s) {
+    static const struct {
+        const char *line;
+        cdmpp_status st;
+        const char *key;
+    } bad[] = {
+        {"fft,1,8,8", CDMPP_EUNSUPPORTED, "OPName"}, {",1,8,8", CDMPP_ESCHEMA, "OPName"},
+        {"add,1,8", CDMPP_EPARSE, ""},               {"add,1,8,8,8", CDMPP_EPARSE, ""},
+        {"add,1,8,\"8", CDMPP_EPARSE, ""},           {"add,-1,8,8", CDMPP_ERANGE, "Latency"},
+        {"add,nan,8,8", CDMPP_ERANGE, "Latency"},    {"add,1x,8,8", CDMPP_ERANGE, "Latency"},
+        {"add,1,8.5,8", CDMPP_ERANGE, "B"},          {"add,1,0,8", CDMPP_ERANGE, "B"},
+        {"add,1,8,1e99", CDMPP_ERANGE, "H"},         {"add,1,8,", CDMPP_ESCHEMA, "H"},
+        {"bmm,1,8,8", CDMPP_ESCHEMA, "M"},           {"add,1,8,eight", CDMPP_ESCHEMA, "H"},
+    };
+    (void)s;
+    fixture f;
+    cdmpp_err err = {0};
+    char text[1024] = "OPName,Latency,B,H\n";
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        strcat(text, bad[i].line);
+        strcat(text, "\nmul,1,2,2\n");
+    }
+    assert_ok(start(&f, text));
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        err = (cdmpp_err){0};
+        assert_status(cd_opreader_next(f.r, &f.o, &f.device, &f.more, &err), bad[i].st);
+        assert_true(f.more);
+        assert_int_equal(err.line, 2 + 2 * (long)i);
+        assert_non_null(strstr(err.path, "t.csv"));
+        assert_string_equal(err.key, bad[i].key);
+        assert_ok(next(&f));
+        assert_int_equal(f.o.kind, CD_OP_MUL);
+    }
+    stop(&f);
+}
+
+static void bad_tables(void **s) {
+    (void)s;
+    fixture f;
+    cdmpp_err err = {0};
+    assert_status(start(&f, ""), CDMPP_ESCHEMA);
+    stop(&f);
+    assert_status(start(&f, "Latency,B,H\n"), CDMPP_ESCHEMA);
+    assert_int_equal(f.err.line, 1);
+    stop(&f);
+    assert_status(start(&f, "OPName,\"B\n"), CDMPP_EPARSE);
+    stop(&f);
+    f = (fixture){.dir = tmp_make()};
+    assert_status(cd_opreader_open(tmp_path(&f.dir, "none.csv"), &f.r, &err), CDMPP_EIO);
+    stop(&f);
+}
+
+static void keys_tell_records_apart(void **s) {
+    const cd_oprecord a = {.kind = CD_OP_ADD, .b = 1, .m = 4, .n = 8, .k = 1, .latency_s = 1};
+    cd_oprecord c = a;
+    (void)s;
+    c.latency_s = 2;
+    assert_true(cd_oprecord_same(&a, &c) && cd_oprecord_key(&a, 3) == cd_oprecord_key(&c, 3));
+    assert_true(cd_oprecord_key(&a, 3) != cd_oprecord_key(&a, 4));
+    c.m = 8, c.n = 4;
+    assert_true(!cd_oprecord_same(&a, &c) && cd_oprecord_key(&a, 3) != cd_oprecord_key(&c, 3));
+    c = a;
+    c.kind = CD_OP_MUL;
+    assert_true(!cd_oprecord_same(&a, &c) && cd_oprecord_key(&a, 3) != cd_oprecord_key(&c, 3));
+}
+
+int main(void) {
+    const struct CMUnitTest t[] = {cmocka_unit_test(all_operators), cmocka_unit_test(quotes_and_line_ends),
+                                   cmocka_unit_test(bad_lines_are_told_and_left), cmocka_unit_test(bad_tables),
+                                   cmocka_unit_test(keys_tell_records_apart)};
+    return cmocka_run_group_tests_name("oprecord", t, NULL, NULL);
+}
