@@ -9,10 +9,10 @@ static const char *held_out(const cd_page *pg) {
     if (pg->f->shown != CD_PART_TEST) return pg->f->shown == CD_PART_TRAIN ? "it was trained on" : "used to stop the training";
     switch (pg->r->kind) {
     case CD_SPLIT_RECORD:
-    case CD_SPLIT_INTERLEAVED: return "not trained on, of tasks it was trained on";
+    case CD_SPLIT_INTERLEAVED: return "not seen in training, of tasks that were";
     case CD_SPLIT_TASK: return "of tasks never seen in training";
     case CD_SPLIT_NETWORK: return "of networks never seen in training, nor any of their tasks";
-    case CD_SPLIT_DEVICE: return pg->r->n_target_task ? "of a device of which only some tasks were trained on, not these" : "on devices never seen in training";
+    case CD_SPLIT_DEVICE: return pg->r->n_target_task ? "of tasks not seen in training, on a device of which only a few others were" : "on devices never seen in training";
     }
     return "";
 }

@@ -15,7 +15,6 @@ static void tolerance(const cd_plot *p) {
     cd_buf_putf(p->out, "<path class=\"tol\" d=\"M%.1f %.1fL%.1f %.1fL%.1f %.1fL%.1f %.1fL%.1f %.1fL%.1f %.1fZ\"/>", x0, cd_plot_y(p, lo),
                 x0, cd_plot_y(p, 1.2 * lo), cd_plot_x(p, hi / 1.2), cd_plot_y(p, hi), x1, cd_plot_y(p, hi), x1, cd_plot_y(p, 0.8 * hi),
                 cd_plot_x(p, lo / 0.8), cd_plot_y(p, lo));
-    cd_plot_segment(p, lo, lo, hi, hi, "diag");
 }
 
 /* 1..SHADES by the logarithm of the count. */
@@ -61,7 +60,7 @@ static void scatter(const cd_page *pg, cd_part part, bool big) {
     const char *name = cd_part_name(part), cls[] = {'s', (char)('0' + part), '\0'};
     char id[40], title[80], dots[32];
     const cd_axis a = {pow(10, pg->f->log_min), pow(10, pg->f->log_max), true};
-    cd_plot p = {pg->out, big ? 620 : 300, big ? 560 : 270, big ? 74 : 64, 12, 10, big ? 44 : 40, a, a};
+    cd_plot p = {pg->out, big ? 620 : 300, big ? 560 : 276, big ? 74 : 64, 12, 10, big ? 44 : 46, a, a};
     cd_buf_puts(pg->out, big ? "<figure>" : "<figure class=\"small\">");
     caption_scatter(pg, part, big);
     snprintf(id, sizeof id, "plot-scatter-%s", name);
@@ -73,6 +72,7 @@ static void scatter(const cd_page *pg, cd_part part, bool big) {
     snprintf(dots, sizeof dots, "dots %s%s", cls, t->n < FEW ? " large" : big ? "" : " small");
     if (t->n > MANY) density(&p, pg->f->part[part].grid, cls);
     else cd_plot_dots(&p, t->measured_s, t->predicted_s, t->n, dots);
+    cd_plot_segment(&p, a.lo, a.lo, a.hi, a.hi, "diag");
     cd_plot_frame(&p, "measured latency", "predicted latency");
     cd_plot_end(&p);
     cd_buf_puts(pg->out, "</figure>\n");
