@@ -41,7 +41,7 @@ void cd_mlp_plan(const cd_mlp *m, cd_slab *s, size_t n, bool train, cd_mlp_run *
         const size_t out = m->layer[k].out, normed = m->norm != CD_NORM_NONE, gelu = m->act == CD_ACT_GELU;
         r->rstd[k] = cd_slab_floats(s, n > out ? n : out);
         r->y[k] = train ? cd_slab_floats(s, n * out) : r->d[k % 2];
-        r->hat[k] = !train ? r->y[k] : normed ? cd_slab_floats(s, n * out) : NULL;
+        r->hat[k] = train && normed ? cd_slab_floats(s, n * out) : NULL;
         r->arg[k] = train && gelu ? cd_slab_floats(s, n * out) : NULL;
     }
 }
@@ -73,7 +73,7 @@ static void rows_forward(void *ctx, size_t t, int worker) {
     const size_t beg = cd_ops_tile_at(r->n, a->tiles, t), n = cd_ops_tile_at(r->n, a->tiles, t + 1) - beg;
     const size_t in = a->k ? l->in : r->in, at = beg * l->out;
     const float *b = cd_params_value(a->p, l->b), *g = cd_params_value(a->p, l->gain), *s = cd_params_value(a->p, l->shift);
-    float *h = a->m->norm == CD_NORM_NONE ? r->y[a->k] : r->hat[a->k], *part = r->part + t * 3 * l->out;
+    float *h = a->m->norm == CD_NORM_NONE || !r->train ? r->y[a->k] : r->hat[a->k], *part = r->part + t * 3 * l->out;
     (void)worker;
     cd_ops_gemm(&(cd_gemm){.tb = true, .m = n, .n = l->out, .k = in, .a = a->x + beg * in, .lda = in,
                            .b = cd_params_value(a->p, l->w), .ldb = l->in, .c = h + at, .ldc = l->out});

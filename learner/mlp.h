@@ -30,7 +30,7 @@ typedef struct cd_mlp {
 /* Memory of a run. */
 typedef struct cd_mlp_run {
     float *y[CD_MLP_MAX];    /* (n, out) */
-    float *hat[CD_MLP_MAX];  /* (n, out): normalised; predicting: y */
+    float *hat[CD_MLP_MAX];  /* (n, out): normalised; predicting: none */
     float *arg[CD_MLP_MAX];  /* (n, out): argument of GELU */
     float *rstd[CD_MLP_MAX]; /* (n) or (out) */
     float *d[2];             /* (n, widest) gradients, in turn */

@@ -56,7 +56,10 @@ typedef struct cd_net_spec {
     int64_t head_first, head_width, head_depth, embed; /* head_first 0: absent */
     int64_t decoder_width, decoder_depth;
     int64_t side_width, side_depth; /* device and program MLPs, -> embed */
-    cd_net_norm norm;         /* of head, decoder and side MLPs; the encoder has layer norm */
+    /* Of head and decoder; the encoder has layer norm, and so have side MLPs instead of
+     * batch norm. Batch norm takes away what all programs of a batch share: with it a
+     * device counts only in batches of several. */
+    cd_net_norm norm;
     cd_net_act act;           /* everywhere */
     double dropout;           /* encoder, as in PyTorch's TransformerEncoderLayer */
     double dropout_mlp;       /* head, decoder, side MLPs */

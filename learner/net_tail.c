@@ -9,8 +9,11 @@ static cd_mlp stack(const cd_net_spec *s, uint64_t id) {
     return (cd_mlp){.norm = s->norm, .act = s->act, .dropout = s->dropout_mlp, .id = id};
 }
 
+/* Batch norm would turn the vector of the only device of a batch into zeros, and
+ * with it whatever a device could tell: layer norm takes its place. */
 static void build_side(cd_mlp *m, cd_params *p, const cd_net_spec *s, const char *name, size_t in, uint64_t id) {
     *m = stack(s, id);
+    if (m->norm == CD_NORM_BATCH) m->norm = CD_NORM_LAYER;
     if (!in) return;
     for (int64_t k = 0; k < s->side_depth; k++, in = (size_t)s->side_width)
         cd_mlp_add(m, p, name, in, (size_t)s->side_width, true);

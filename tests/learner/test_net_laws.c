@@ -1,0 +1,336 @@
+/* net, as a whole: order and company of programs do not matter; the same bits for any
+ * pool; many threads share one net; no heap while running; what does not fit is said. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "made_batch.h"
+
+enum { N_CASE = 7 };
+
+static cd_net_spec spec_of(int k) {
+    cd_net_spec s = cd_net_spec_small(k < 2 ? CD_NET_MLP : CD_NET_TSF);
+    s.width = 24;
+    s.ff = 48;
+    s.slots = 4;
+    s.head = k < 2 ? CD_HEAD_POOL : (cd_net_head)(k % 3);
+    s.norm = k % 2 ? CD_NORM_BATCH : CD_NORM_LAYER;
+    s.pre_norm = k > 3;
+    s.act = k == 4 ? CD_ACT_GELU : CD_ACT_RELU;
+    s.program = k == 5;
+    s.head_first = k == 2 ? 20 : 0;
+    s.dropout = 0.1;
+    s.dropout_mlp = k == 1 ? 0 : 0.2;
+    s.n_out = 1 + k % 3;
+    s.w_dev = 6;
+    return s;
+}
+
+typedef struct {
+    cd_net *net;
+    cd_batch b;
+    cd_net_state *st;
+    float *out, *latent;
+    size_t n_out, n_latent;
+} rig;
+
+static void open_rig(rig *r, const cd_net_spec *s, size_t first, size_t n, int workers, bool train) {
+    cdmpp_err err = {0};
+    memset(r, 0, sizeof *r);
+    assert_ok(cd_net_new(s, 9, &r->net, &err));
+    assert_ok(made_batch(&r->b, s, first, n, 7, 4, &err));
+    assert_ok(cd_net_state_new(r->net, &r->b.dims, workers, train, &r->st, &err));
+    r->n_out = n * (size_t)s->n_out;
+    r->n_latent = n * cd_net_n_latent(r->net);
+    r->out = calloc(r->n_out, sizeof *r->out);
+    r->latent = calloc(r->n_latent, sizeof *r->latent);
+}
+
+static void close_rig(rig *r) {
+    cd_net_state_free(r->st);
+    cd_batch_free(&r->b);
+    cd_net_free(r->net);
+    free(r->out);
+    free(r->latent);
+}
+
+static void predict(rig *r) {
+    cdmpp_err err = {0};
+    assert_ok(cd_net_predict(r->net, &r->b, r->st, NULL, r->out, r->latent, &err));
+}
+
+/* Running statistics that are not what they start as, and let something through. */
+static void stir(cd_net *net) {
+    cd_params *p = cd_net_params(net);
+    for (size_t id = 0; id < p->n; id++) {
+        const bool var = strstr(p->param[id].name, "running_var");
+        for (size_t i = 0; p->param[id].is_stat && i < p->param[id].n; i++)
+            cd_params_value(p, id)[i] = (var ? 0.5f : 0) + 0.3f * made_value(3, i);
+    }
+}
+
+/* Programs one by one, in any order, answer as they do together. */
+static void company(void **state) {
+    (void)state;
+    for (int k = 0; k < N_CASE; k++) {
+        enum { N = 40 };
+        const cd_net_spec s = spec_of(k);
+        rig all, one;
+        open_rig(&all, &s, 0, N, 1, false);
+        stir(all.net);
+        predict(&all);
+        for (size_t i = N; i-- > 0;) {
+            open_rig(&one, &s, i, 1, 1, i % 2); /* a state for training predicts, too */
+            stir(one.net);
+            predict(&one);
+            for (size_t c = 0; c < one.n_out; c++)
+                assert_close((double)one.out[c], (double)all.out[i * one.n_out + c], 2e-5, 2e-5);
+            for (size_t c = 0; c < one.n_latent; c++)
+                assert_close((double)one.latent[c], (double)all.latent[i * one.n_latent + c], 2e-5, 2e-5);
+            close_rig(&one);
+        }
+        close_rig(&all);
+    }
+}
+
+/* Forward and backward with a pool of 1, 2 and 3, and eval: the same bits. */
+static void pools(void **state) {
+    enum { N = 300 };
+    static float d_out[N * 3], d_eval[N * 3], d_latent[N * 128];
+    cdmpp_err err = {0};
+    (void)state;
+    made_floats(d_out, N * 3, 1);
+    made_floats(d_latent, N * 128, 2);
+    for (int k = 0; k < N_CASE; k++) {
+        const cd_net_spec s = spec_of(k);
+        float eval[N * 3];
+        rig r[3];
+        for (int t = 0; t < 3; t++) {
+            cd_threads *pool = NULL;
+            assert_ok(cd_threads_new(t + 1, &pool, &err));
+            open_rig(&r[t], &s, 0, N, t + 1, true);
+            assert_ok(cd_net_forward(r[t].net, &r[t].b, r[t].st, pool, 5, r[t].out, r[t].latent, &err));
+            cd_net_backward(r[t].net, &r[t].b, r[t].st, pool, d_out, d_latent);
+            const cd_params *p = cd_net_params(r[t].net), *p0 = cd_net_params(r[0].net);
+            assert_memory_equal(r[t].out, r[0].out, r[0].n_out * sizeof(float));
+            assert_memory_equal(r[t].latent, r[0].latent, r[0].n_latent * sizeof(float));
+            assert_memory_equal(p->grad, p0->grad, p->n_train * sizeof(float));
+            assert_memory_equal(p->value, p0->value, p->n_float * sizeof(float)); /* statistics */
+            float *now = t ? d_eval : eval;
+            assert_ok(cd_net_predict(r[t].net, &r[t].b, r[t].st, pool, now, NULL, &err));
+            assert_memory_equal(now, eval, r[0].n_out * sizeof(float));
+            cd_threads_free(pool);
+        }
+        for (int t = 0; t < 3; t++) close_rig(&r[t]);
+    }
+}
+
+/* ---- many threads, one net ---- */
+static void *predict_often(void *arg) {
+    rig *r = arg;
+    for (int k = 0; k < 5; k++)
+        if (cd_net_predict(r->net, &r->b, r->st, NULL, r->out, r->latent, NULL)) return NULL;
+    return r;
+}
+
+static void shared(void **state) {
+    const cd_net_spec s = spec_of(5);
+    rig r[4];
+    pthread_t thread[4];
+    cd_net *own[4];
+    (void)state;
+    for (int t = 0; t < 4; t++) {
+        open_rig(&r[t], &s, 0, 20, 1, false);
+        own[t] = r[t].net;
+        r[t].net = own[0];
+        assert_int_equal(pthread_create(&thread[t], NULL, predict_often, &r[t]), 0);
+    }
+    for (int t = 0; t < 4; t++) {
+        void *ok = NULL;
+        pthread_join(thread[t], &ok);
+        assert_non_null(ok);
+        assert_memory_equal(r[t].out, r[0].out, r[0].n_out * sizeof(float));
+    }
+    for (int t = 0; t < 4; t++) {
+        r[t].net = own[t];
+        close_rig(&r[t]);
+    }
+}
+
+/* Adding up: two gradients without zeroing in between are twice one; eval leaves no trace. */
+static void accumulates(void **state) {
+    enum { N = 30 };
+    const cd_net_spec s = spec_of(6);
+    static float d_out[N * 3];
+    cdmpp_err err = {0};
+    rig a, b;
+    (void)state;
+    made_floats(d_out, N * 3, 1);
+    open_rig(&a, &s, 0, N, 1, true);
+    open_rig(&b, &s, 0, N, 1, true);
+    for (int k = 0; k < 2; k++) {
+        assert_ok(cd_net_forward(b.net, &b.b, b.st, NULL, 5, b.out, NULL, &err));
+        cd_net_backward(b.net, &b.b, b.st, NULL, d_out, NULL);
+    }
+    predict(&a);
+    assert_ok(cd_net_forward(a.net, &a.b, a.st, NULL, 5, a.out, NULL, &err));
+    cd_net_backward(a.net, &a.b, a.st, NULL, d_out, NULL);
+    const cd_params *p = cd_net_params(a.net), *q = cd_net_params(b.net);
+    double most = 0;
+    for (size_t i = 0; i < p->n_train; i++) {
+        assert_close((double)q->grad[i], 2 * (double)p->grad[i], 1e-4, 1e-5);
+        most = fmax(most, fabs((double)p->grad[i]));
+    }
+    assert_true(most > 0.01);
+    close_rig(&a);
+    close_rig(&b);
+}
+
+/* One device, all programs: its vector still matters, and learns (not in front of
+ * batch norm, which takes a shift of all programs away). */
+static void one_device(void **state) {
+    enum { N = 30 };
+    static float d_out[N * 3];
+    cdmpp_err err = {0};
+    (void)state;
+    made_floats(d_out, N * 3, 1);
+    for (int k = 0; k < N_CASE; k++) {
+        const cd_net_spec s = spec_of(k);
+        rig r;
+        float before[N * 3];
+        double moved = 0, grad = 0;
+        open_rig(&r, &s, 0, N, 1, true);
+        for (size_t i = 0; i < N * 6; i++) r.b.dev[i] = 0.5f;
+        predict(&r);
+        memcpy(before, r.out, r.n_out * sizeof *before);
+        for (size_t i = 0; i < N * 6; i++) r.b.dev[i] = (float)(i % 6) - 2;
+        predict(&r);
+        for (size_t i = 0; i < r.n_out; i++) moved += fabs((double)(r.out[i] - before[i]));
+        assert_ok(cd_net_forward(r.net, &r.b, r.st, NULL, 5, r.out, NULL, &err));
+        cd_net_backward(r.net, &r.b, r.st, NULL, d_out, NULL);
+        const cd_params *p = cd_net_params(r.net);
+        for (size_t id = 0; id < p->n; id++)
+            if (!strcmp(p->param[id].name, "device.0.weight"))
+                for (size_t i = 0; i < p->param[id].n; i++) grad += fabs((double)cd_params_grad(p, id)[i]);
+        const bool learns = s.norm == CD_NORM_BATCH || grad > 1e-3;
+        if (!(moved > 1e-3 && learns)) print_error("case %d: moved %g, gradient %g\n", k, moved, grad);
+        assert_true(moved > 1e-3 && learns);
+        close_rig(&r);
+    }
+}
+
+static void misfits(void **state) {
+    cd_net_spec s = spec_of(2), other = s, mlp = spec_of(0);
+    cdmpp_err err = {0};
+    rig r, m;
+    float out[64];
+    cd_threads *pool = NULL;
+    (void)state;
+    open_rig(&r, &s, 0, 8, 1, false);
+    open_rig(&m, &mlp, 0, 8, 1, false);
+    assert_status(cd_net_predict(r.net, &m.b, r.st, NULL, out, NULL, &err), CDMPP_EMODEL);
+    assert_status(cd_net_forward(r.net, &r.b, r.st, NULL, 1, out, NULL, &err), CDMPP_ERANGE); /* no room */
+    r.b.n_tok = r.b.dims.n_tok + 1;
+    assert_status(cd_net_predict(r.net, &r.b, r.st, NULL, out, NULL, &err), CDMPP_ERANGE);
+    r.b.n_tok = r.b.tok_ptr[8];
+    assert_ok(cd_threads_new(2, &pool, &err));
+    assert_status(cd_net_predict(r.net, &r.b, r.st, pool, out, NULL, &err), CDMPP_ERANGE);
+    cd_threads_free(pool);
+    close_rig(&r);
+    close_rig(&m);
+    other.heads = 5;
+    assert_status(cd_net_spec_check(&other, &err), CDMPP_ERANGE);
+    assert_string_equal(err.key, "heads");
+    other = s;
+    other.dropout = 1;
+    assert_status(cd_net_spec_check(&other, &err), CDMPP_ERANGE);
+    other = s;
+    other.n_out = 4;
+    assert_status(cd_net_spec_check(&other, &err), CDMPP_ERANGE);
+}
+
+/* A function of the leaves that adds up is learnt: plain gradient descent, 150 steps. */
+static void learns(void **state) {
+    enum { N = 64, STEPS = 150 };
+    cdmpp_err err = {0};
+    (void)state;
+    for (int head = 0; head < 3; head++) {
+        cd_net_spec s = spec_of(2);
+        rig r;
+        float d[N], y[N] = {0};
+        double first = 0, loss = 0;
+        s.head = (cd_net_head)head;
+        s.norm = CD_NORM_LAYER;
+        s.n_out = 1;
+        s.dropout = s.dropout_mlp = 0;
+        open_rig(&r, &s, 0, N, 1, true);
+        for (size_t i = 0; i < N; i++)
+            for (size_t l = r.b.tok_ptr[i]; l < r.b.tok_ptr[i + 1]; l++) y[i] += 0.5f + r.b.tok[l * r.b.w_tok];
+        for (int k = 0; k < STEPS; k++) {
+            cd_params *p = cd_net_params(r.net);
+            assert_ok(cd_net_forward(r.net, &r.b, r.st, NULL, 0, r.out, NULL, &err));
+            loss = 0;
+            for (size_t i = 0; i < N; i++) {
+                d[i] = 2 * (r.out[i] - y[i]) / N;
+                loss += (double)((r.out[i] - y[i]) * (r.out[i] - y[i])) / N;
+            }
+            first = k ? first : loss;
+            cd_params_zero_grad(p);
+            cd_net_backward(r.net, &r.b, r.st, NULL, d, NULL);
+            for (size_t i = 0; i < p->n_train; i++) p->value[i] -= 0.01f * p->grad[i];
+        }
+        if (!(loss < 0.2 * first)) print_error("head %d: loss %g -> %g\n", head, first, loss);
+        assert_true(loss < 0.2 * first);
+        close_rig(&r);
+    }
+}
+
+#ifdef CD_FAULT
+static void no_heap(void **state) {
+    (void)state;
+    for (int k = 0; k < N_CASE; k++) {
+        const cd_net_spec s = spec_of(k);
+        static float d_out[30 * 3];
+        rig r;
+        open_rig(&r, &s, 0, 30, 1, true);
+        cd_mem_fail_at(0);
+        const cdmpp_status a = cd_net_forward(r.net, &r.b, r.st, NULL, 5, r.out, r.latent, NULL);
+        cd_net_backward(r.net, &r.b, r.st, NULL, d_out, NULL);
+        const cdmpp_status b = cd_net_predict(r.net, &r.b, r.st, NULL, r.out, r.latent, NULL);
+        cd_mem_fail_at(-1);
+        assert_true(!a && !b);
+        close_rig(&r);
+    }
+}
+
+static void every_refusal(void **state) {
+    const cd_net_spec s = spec_of(3);
+    const cd_batch_dims dims = {10, 50, 7};
+    const long live = cd_mem_live();
+    (void)state;
+    for (long k = 0, done = 0; !done; k++) {
+        cd_net *net = NULL;
+        cd_net_state *st = NULL;
+        cd_mem_fail_at(k);
+        cdmpp_status got = cd_net_new(&s, 1, &net, NULL);
+        if (!got) got = cd_net_state_new(net, &dims, 2, true, &st, NULL);
+        cd_mem_fail_at(-1);
+        done = !got;
+        assert_true(!got || got == CDMPP_ENOMEM);
+        cd_net_state_free(st);
+        cd_net_free(net);
+        assert_int_equal(cd_mem_live(), live);
+    }
+}
+#else
+static void no_heap(void **state) { (void)state; skip(); }
+static void every_refusal(void **state) { (void)state; skip(); }
+#endif
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(company),    cmocka_unit_test(pools),   cmocka_unit_test(shared),
+                                       cmocka_unit_test(accumulates), cmocka_unit_test(one_device), cmocka_unit_test(misfits),
+                                       cmocka_unit_test(learns),     cmocka_unit_test(no_heap), cmocka_unit_test(every_refusal)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
