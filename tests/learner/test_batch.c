@@ -1,0 +1,188 @@
+/* batch, scaler: columns of a small program written out by hand; packing; bounds; laws
+ * of scaling. */
+#include "learner/batch.h"
+
+#include <string.h>
+
+#include "check.h"
+#include "finite.h"
+
+enum { N_PROG = 3, N_LEAF = 4, N_ROW = 4, W_DEV = 2 };
+
+/* Program 0: root 0 { 1 { 2 leaf, 3 { 4 leaf } } }, program 1: root { leaf }, program 2:
+ * like it, on device 1. */
+static const int32_t tree[] = {0, 1, 2, -1, 3, 4, -1, -1, -1, -1, 0, 1, -1, -1, 0, 1, -1, -1};
+static const int64_t tree_ptr[] = {0, 10, 14, 18}, leaf_ptr[] = {0, 2, 3, 4}, row_ptr[] = {0, 2, 3, 4};
+static const int32_t leaf_pos[] = {2, 5, 1, 1}, leaf_node[] = {2, 4, 1, 1};
+static const int64_t path_ptr[] = {0, 1, 3, 3, 13}, path_extent[] = {8, 8, 32, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+static const uint8_t path_kind[] = {1, 1, 0, 4, 4, 0, 0, 0, 0, 0, 0, 3, 2};
+static const uint32_t device[] = {0, 0, 1};
+static const double flop[] = {1023, -1, 0};
+static float row[N_ROW * 164];
+static const float *leaf_x[N_LEAF] = {row, row + 164, row + 2 * 164, row + 3 * 164};
+static const float vectors[2 * W_DEV] = {1, 2, 3, 4};
+
+static cd_view view(void) {
+    finite_values(row, NULL, N_ROW * 164, 1);
+    for (size_t i = 0; i < N_ROW * 164; i++) row[i] = 5 + 5 * row[i];
+    return (cd_view){.n = N_PROG, .row = row, .row_ptr = row_ptr, .leaf_ptr = leaf_ptr, .leaf_x = leaf_x, .leaf_pos = leaf_pos,
+                     .leaf_node = leaf_node, .path_ptr = path_ptr, .path_extent = path_extent, .path_kind = path_kind,
+                     .tree_ptr = tree_ptr, .tree = tree, .device = device, .flop = flop};
+}
+
+static const cd_batch_spec full = {true, true, true, 2, W_DEV, vectors};
+
+typedef struct {
+    cd_batch b;
+    cd_scalers s;
+} rig;
+
+static void open_rig(rig *r, const cd_batch_spec *spec, size_t n, size_t tok, size_t leaf) {
+    cdmpp_err err = {0};
+    const cd_batch_dims dims = {n, tok, leaf};
+    assert_ok(cd_batch_init(&r->b, spec, &dims, &err));
+    assert_ok(cd_scalers_init(&r->s, spec, &err));
+}
+
+static void close_rig(rig *r) {
+    cd_batch_free(&r->b);
+    cd_scalers_free(&r->s);
+}
+
+static void columns(void **state) {
+    const cd_view v = view();
+    const uint32_t index[] = {2, 0};
+    cdmpp_err err = {0};
+    rig r;
+    (void)state;
+    open_rig(&r, &full, 2, 3, 2);
+    assert_int_equal(r.b.w_tok, 164 + CD_BATCH_CONTEXT);
+    assert_int_equal(CD_BATCH_CONTEXT, 82);
+    assert_ok(cd_batch_fill(&r.b, &full, &r.s, &v, index, 2, &err));
+    assert_true(r.b.n == 2 && r.b.n_tok == 3 && r.b.max_leaf == 2);
+    assert_true(r.b.tok_ptr[0] == 0 && r.b.tok_ptr[1] == 1 && r.b.tok_ptr[2] == 3);
+    assert_true(r.b.pos[0] == 1 && r.b.pos[1] == 2 && r.b.pos[2] == 5);
+    assert_true(r.b.dev[0] == 3 && r.b.dev[1] == 4 && r.b.dev[2] == 1 && r.b.dev[3] == 2);
+    assert_true(r.b.flop[0] == 0 && r.b.flop[1] == 1023);
+    for (size_t c = 0; c < 164; c++) assert_true(r.b.tok[2 * r.b.w_tok + c] == fminf(row[164 + c], CD_SCALER_CLIP));
+    const float *x = r.b.tok + 2 * r.b.w_tok + 164; /* loops 8 (parallel), 32 (serial) */
+    float want[CD_BATCH_CONTEXT] = {0};
+    want[0] = want[54] = 5; /* innermost; second from outside */
+    want[1] = want[55] = 1;
+    want[6] = want[48] = 3;
+    want[6 + 2] = want[48 + 2] = 1;
+    want[72] = 5; /* products: serial, parallel */
+    want[73] = 3;
+    want[77] = log2f(6);
+    want[78] = 1; /* second leaf of two, depth 3, shares node 1 at depth 2 */
+    want[79] = 2;
+    want[80] = 3;
+    want[81] = 2;
+    for (size_t c = 0; c < CD_BATCH_CONTEXT; c++) assert_close((double)x[c], (double)want[c], 1e-6, 1e-6);
+    x = r.b.tok + 164; /* ten loops: 11 is innermost, then vectors; 2 is outermost */
+    assert_close((double)x[0], log2(11), 1e-6, 0);
+    assert_true(x[3] == 1 && x[6 + 4] == 1);
+    assert_true(x[48] == 1 && x[48 + 5] == 1);
+    assert_close((double)x[72 + 4], log2(6), 1e-6, 0);
+    const float *p = r.b.prog; /* operations: known 0, known 1023 */
+    assert_true(p[r.b.w_prog - 2] == 0 && p[r.b.w_prog - 1] == 0);
+    assert_true(p[2 * r.b.w_prog - 2] == 10 && p[2 * r.b.w_prog - 1] == 1);
+    close_rig(&r);
+}
+
+static void refusals(void **state) {
+    cd_view v = view();
+    const uint32_t wrong[] = {0, 0, 7};
+    cdmpp_err err = {0};
+    rig r;
+    (void)state;
+    open_rig(&r, &full, 2, 3, 2);
+    assert_status(cd_batch_fill(&r.b, &full, &r.s, &v, NULL, 3, &err), CDMPP_ERANGE);
+    const uint32_t twice[] = {0, 0};
+    assert_status(cd_batch_fill(&r.b, &full, &r.s, &v, twice, 2, &err), CDMPP_ERANGE);
+    v.device = wrong;
+    const uint32_t last = 2;
+    assert_status(cd_batch_fill(&r.b, &full, &r.s, &v, &last, 1, &err), CDMPP_EMODEL);
+    v.device = device;
+    v.leaf_ptr = NULL;
+    assert_status(cd_batch_fill(&r.b, &full, &r.s, &v, &last, 1, &err), CDMPP_EMODEL);
+    close_rig(&r);
+    const cd_batch_spec rows = {.program = true};
+    open_rig(&r, &rows, 3, 0, 0);
+    assert_ok(cd_batch_fill(&r.b, &rows, &r.s, &v, NULL, 3, &err));
+    assert_true(r.b.n_tok == 0 && r.b.w_tok == 0 && r.b.w_dev == 0);
+    close_rig(&r);
+}
+
+static void bound(void **state) {
+    const cd_view v = view();
+    const uint32_t small[] = {1, 2};
+    cd_batch_dims d;
+    cdmpp_err err = {0};
+    (void)state;
+    assert_ok(cd_batch_bound(&v, NULL, 3, 2, &d, &err));
+    assert_true(d.n == 2 && d.n_tok == 3 && d.max_leaf == 2);
+    assert_ok(cd_batch_bound(&v, NULL, 3, 100, &d, &err));
+    assert_true(d.n == 3 && d.n_tok == 4 && d.max_leaf == 2);
+    assert_ok(cd_batch_bound(&v, small, 2, 1, &d, &err));
+    assert_true(d.n == 1 && d.n_tok == 1 && d.max_leaf == 1);
+    assert_ok(cd_batch_bound(&v, small, 0, 1, &d, &err));
+    assert_true(d.n == 0 && d.n_tok == 0 && d.max_leaf == 0);
+}
+
+/* ---- scalers ---- */
+/* The train part comes out with mean 0 and deviation 1, or within 0..1; a column that
+ * is constant as 0. */
+static void fitted(void **state) {
+    const cd_view v = view();
+    cdmpp_err err = {0};
+    (void)state;
+    for (int kind = CD_SCALE_NONE; kind <= CD_SCALE_MINMAX; kind++) {
+        rig r;
+        open_rig(&r, &full, N_PROG, N_LEAF, 2);
+        assert_ok(cd_scalers_fit(&r.s, (cd_scale)kind, &full, &v, NULL, N_PROG, &err));
+        assert_ok(cd_batch_fill(&r.b, &full, &r.s, &v, NULL, N_PROG, &err));
+        for (size_t c = 0; c < r.b.w_tok; c++) {
+            double mean = 0, sq = 0, lo = 1e9, hi = -1e9;
+            for (size_t i = 0; i < N_LEAF; i++) {
+                const double x = (double)r.b.tok[i * r.b.w_tok + c];
+                mean += x / N_LEAF;
+                sq += x * x / N_LEAF;
+                lo = fmin(lo, x);
+                hi = fmax(hi, x);
+            }
+            if (kind == CD_SCALE_STANDARD) assert_close(mean, 0, 0, 1e-5);
+            if (kind == CD_SCALE_STANDARD && hi > lo) assert_close(sq, 1, 1e-4, 0);
+            if (kind == CD_SCALE_MINMAX) assert_close(lo, 0, 0, 1e-6);
+            if (kind == CD_SCALE_MINMAX && hi > lo) assert_close(hi, 1, 1e-5, 0);
+            if (kind == CD_SCALE_NONE && c < 164) assert_true(lo >= 0 && hi <= (double)CD_SCALER_CLIP);
+        }
+        assert_true(r.b.dev[0] == 1 && r.b.dev[1] == 2); /* left alone */
+        close_rig(&r);
+    }
+}
+
+static void corners(void **state) {
+    cd_scaler s;
+    cd_scaler_fit f;
+    cdmpp_err err = {0};
+    (void)state;
+    assert_ok(cd_scaler_init(&s, 3, &err));
+    assert_ok(cd_scaler_fit_init(&f, 3, &err));
+    for (int i = 0; i < 5; i++) cd_scaler_fit_add(&f, (const float[]){1e6f + (float)i, 4, (float)(i % 2)});
+    cd_scaler_fit_end(&f, CD_SCALE_STANDARD, &s);
+    float x[6] = {1e6f + 2, 5, NAN, 3e6f, -1e9f, -100};
+    cd_scaler_apply(&s, x, 2);
+    assert_close((double)x[0], 0, 0, 1e-6); /* a large mean costs no digits */
+    assert_close((double)s.scale[0], 1 / sqrt(2), 1e-6, 0);
+    assert_true(x[1] == 0 && x[2] == 0); /* constant while fitting; NaN */
+    assert_true(x[3] == CD_SCALER_CLIP && x[4] == 0 && x[5] == -CD_SCALER_CLIP);
+    cd_scaler_fit_free(&f);
+    cd_scaler_free(&s);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(columns), cmocka_unit_test(refusals), cmocka_unit_test(bound),
+                                       cmocka_unit_test(fitted), cmocka_unit_test(corners)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
