@@ -5,10 +5,11 @@
 #include <string.h>
 
 #include "base/spell.h"
+#include "dataset/sample.h"
 
 enum { MAX_LEAVES = 64 }; /* lengths of the list of numbers of leaves */
 
-/* ---- data.devices ---- */
+/* ---- data.devices, data.sample ---- */
 static cdmpp_status number_of_device(const cd_dataset *d, const char *name, size_t *out, cdmpp_err *err) {
     for (*out = 0; *out < d->n_device; ++*out)
         if (!strcmp(d->device_name[*out], name)) return CDMPP_OK;
@@ -17,16 +18,22 @@ static cdmpp_status number_of_device(const cd_dataset *d, const char *name, size
                    near ? near : "", near ? "'?" : "");
 }
 
+/* Programs of the sample, on the devices. */
 static cdmpp_status ask(const cd_config *c, const cd_dataset *d, uint8_t *asked, cdmpp_err *err) {
     const cd_texts *want = &c->data_devices;
-    memset(asked, want->n == 0, d->n);
-    for (size_t k = 0; k < want->n; k++) {
+    uint8_t *dev = cd_calloc(d->n_device + 1, 1);
+    cdmpp_status st = dev ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu devices", d->n_device);
+    for (size_t k = 0; k < want->n && !st; k++) {
         size_t v;
-        CD_TRY(cd_err_key(err, cd_err_index(err, number_of_device(d, want->v[k], &v, err), k), "data.devices"));
-        for (size_t i = 0; i < d->n; i++)
-            if (d->device[i] == v) asked[i] = 1;
+        st = cd_err_key(err, cd_err_index(err, number_of_device(d, want->v[k], &v, err), k), "data.devices");
+        if (!st) dev[v] = 1;
     }
-    return CDMPP_OK;
+    if (!st) memset(asked, 1, d->n);
+    if (!st && c->data_sample[0])
+        st = cd_err_key(err, cd_sample_mark(d, c->data_sample, (uint64_t)c->data_seed, asked, err), "data.sample");
+    for (size_t i = 0; want->n && i < d->n && !st; i++) asked[i] = asked[i] && dev[d->device[i]];
+    cd_free(dev);
+    return st;
 }
 
 /* ---- filter ---- */
@@ -61,10 +68,15 @@ static cdmpp_status make_split(const cd_config *c, const cd_dataset *d, cd_threa
     const bool target = c->split_target_tasks >= 0;
     const cd_split_target t = {.n_task = target ? (size_t)c->split_target_tasks : 0, .select = (cd_select_kind)c->split_target_select,
                                .pool = pool};
-    const cd_split_spec s = {.kind = (cd_split_kind)c->split_kind, .seed = (uint64_t)c->split_seed, .valid = c->split_valid,
+    cd_split_spec s = {.kind = (cd_split_kind)c->split_kind, .seed = (uint64_t)c->split_seed, .valid = c->split_valid,
                              .test = c->split_test, .valid_name = c->split_valid_names, .test_name = c->split_test_names,
                              .train_name = c->split_train_names, .target = target ? &t : NULL};
-    return cd_split_make(d, keep, &s, split, err);
+    cd_arena arena = {0};
+    cdmpp_status st = CDMPP_OK;
+    if (c->split_mode[0]) st = cd_err_key(err, cd_sample_split(d, c->split_mode, &arena, &s, err), "split.mode");
+    if (!st) st = cd_split_make(d, keep, &s, split, err);
+    cd_arena_free(&arena);
+    return st;
 }
 
 cdmpp_status cd_choose(const cd_config *c, const cd_dataset *d, cd_threads *pool, uint8_t *keep, cd_filter_count *count,
@@ -94,7 +106,27 @@ static void check_leaves(cd_config *c, const char *path, cdmpp_err *err) {
     }
 }
 
+static void refuse(cd_config *c, const char *path, const char *key, const char *why, cdmpp_err *err) {
+    cd_diag_add(&c->diag, err, CDMPP_ESCHEMA, path, NULL, false, key, "%s", why);
+}
+
+static void check_split(cd_config *c, const char *path, cdmpp_err *err) {
+    const cd_split_kind kind = (cd_split_kind)c->split_kind;
+    const bool mode = c->split_mode[0] != '\0', units = mode || (kind != CD_SPLIT_RECORD && kind != CD_SPLIT_INTERLEAVED);
+    const bool device = mode ? !strncmp(c->split_mode, "by_device:", 10) : kind == CD_SPLIT_DEVICE;
+    const cd_texts *name[] = {&c->split_train_names, &c->split_test_names, &c->split_valid_names};
+    static const char *const key[] = {"split.train_names", "split.test_names", "split.valid_names"};
+    for (int k = 0; k < 3; k++) {
+        if (name[k]->n && mode && k < 2) refuse(c, path, key[k], "split.mode says who is held out, too: expected one of them", err);
+        if (name[k]->n && !units) refuse(c, path, key[k], "names need a split by task, network or device", err);
+    }
+    if (c->split_target_tasks >= 0 && !device) refuse(c, path, "split.target_tasks", "needs a split by device", err);
+    if (c->split_target_tasks >= 0 && c->split_valid_names.n)
+        refuse(c, path, "split.valid_names", "with split.target_tasks, tasks are drawn for validation", err);
+}
+
 void cd_choose_check(cd_config *c, const char *path, cdmpp_err *err) {
+    check_split(c, path, err);
     check_leaves(c, path, err);
     if (c->filter_low_percentile >= c->filter_high_percentile)
         cd_diag_add(&c->diag, err, CDMPP_ERANGE, path, NULL, false, "filter.low_percentile",

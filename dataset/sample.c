@@ -1,0 +1,242 @@
+#include "dataset/sample.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "base/spell.h"
+#include "dataset/key.h"
+#include "dataset/netname.h"
+#include "dataset/sample_int.h"
+
+static const char modes[] = "cross, sampleK, randomK, list-ID-ID... or network-NAME-NAME...";
+
+/* A task that programs of one kind of device have. */
+typedef struct {
+    double flop;
+    const char *name;
+    uint64_t rank;   /* of random */
+    uint32_t task;
+} numbered;
+
+typedef struct {
+    const cd_dataset *d;
+    numbered *list[2];   /* of CPUs and GPUs, by number */
+    size_t n_list[2];
+    uint8_t *has, *take; /* (n_device, n_task) */
+    uint8_t *gpu;        /* (n_device) which list */
+    uint8_t *named;      /* (n_device) a part of the text is its own */
+} sampler;
+
+/* ---- tasks and their numbers ---- */
+static int by_number(const void *a, const void *b) {
+    const numbered *x = a, *y = b;
+    if (x->flop != y->flop) return x->flop < y->flop ? -1 : 1;
+    return strcmp(x->name, y->name);
+}
+
+static uint8_t *cell(const sampler *s, uint8_t *v, size_t device, size_t task) { return &v[device * s->d->n_task + task]; }
+
+static void number_tasks(sampler *s, uint64_t seed, uint32_t *slot) {
+    const cd_dataset *d = s->d;
+    for (int gpu = 0; gpu < 2; gpu++) {
+        numbered *list = s->list[gpu];
+        size_t n = 0;
+        memset(slot, 0xff, d->n_task * sizeof *slot);
+        for (size_t i = 0; i < d->n; i++) {
+            const uint32_t t = d->task[i];
+            if ((d->is_gpu[i] != 0) != gpu) continue;
+            *cell(s, s->has, d->device[i], t) = 1;
+            s->gpu[d->device[i]] = (uint8_t)gpu;
+            if (slot[t] == UINT32_MAX) {
+                slot[t] = (uint32_t)n;
+                list[n++] = (numbered){d->flop[i], d->task_name[t], cd_rng_at(seed, cd_key_name(d->task_name[t])), t};
+            } else if (d->flop[i] > list[slot[t]].flop) {
+                list[slot[t]].flop = d->flop[i];
+            }
+        }
+        s->n_list[gpu] = n;
+        if (n) qsort(list, n, sizeof *list, by_number);
+    }
+}
+
+/* ---- one mode on one device ---- */
+static void take_first(sampler *s, uint32_t dev, size_t k) {
+    const int gpu = s->gpu[dev];
+    for (size_t i = 0; i < s->n_list[gpu] && k; i++) {
+        if (!*cell(s, s->has, dev, s->list[gpu][i].task)) continue;
+        *cell(s, s->take, dev, s->list[gpu][i].task) = 1;
+        k--;
+    }
+}
+
+/* The k of the device's tasks with the least rank. */
+static void take_random(sampler *s, uint32_t dev, size_t k) {
+    const numbered *list = s->list[s->gpu[dev]];
+    const size_t n = s->n_list[s->gpu[dev]];
+    for (size_t i = 0; i < n; i++) {
+        size_t before = 0;
+        if (!*cell(s, s->has, dev, list[i].task)) continue;
+        for (size_t j = 0; j < n && before < k; j++)
+            before += *cell(s, s->has, dev, list[j].task) && (list[j].rank < list[i].rank || (list[j].rank == list[i].rank && j < i));
+        if (before < k) *cell(s, s->take, dev, list[i].task) = 1;
+    }
+}
+
+static void take_network(sampler *s, uint32_t dev, const char *name) {
+    const cd_dataset *d = s->d;
+    for (size_t k = 0; k < d->n_net_task; k++)
+        if (cd_netname_answers(d->network_name[d->net_network[k]], name)) *cell(s, s->take, dev, d->net_task[k]) = 1;
+}
+
+/* ---- text ---- */
+static cdmpp_status number(cd_scan *s, size_t least, size_t *out, cdmpp_err *err) {
+    const size_t n = strspn(s->text + s->at, "0123456789");
+    const bool fits = n > 0 && n <= 9 && s->at + n <= s->end;
+    *out = fits ? (size_t)strtoul(s->text + s->at, NULL, 10) : 0;
+    if (!fits || *out < least) return cd_scan_expected(s, least ? "a number from 1 to 999999999" : "the number of a task", err);
+    s->at += n;
+    return CDMPP_OK;
+}
+
+static cdmpp_status bad_mode(const cd_scan *s, cdmpp_err *err) {
+    static const char *const word[] = {"cross", "sample", "random", "list", "network"};
+    char text[32] = "", what[120];
+    size_t n = strspn(s->text + s->at, "abcdefghijklmnopqrstuvwxyz_");
+    if (n > s->end - s->at) n = s->end - s->at;
+    memcpy(text, s->text + s->at, n < sizeof text ? n : sizeof text - 1);
+    const char *near = text[0] ? cd_spell_nearest(text, word, sizeof word / sizeof *word) : NULL;
+    if (!near) return cd_scan_expected(s, modes, err);
+    snprintf(what, sizeof what, "%s (did you mean '%s'?)", modes, near);
+    return cd_scan_expected(s, what, err);
+}
+
+static cdmpp_status read_list(sampler *s, cd_scan *t, const uint8_t *dev, cdmpp_err *err) {
+    do {
+        size_t id;
+        const cd_scan start = *t;
+        if (!cd_scan_word(t, "-")) return cd_scan_expected(t, "'-' and the number of a task", err);
+        CD_TRY(number(t, 0, &id, err));
+        if (t->at < t->end && t->text[t->at] != '-') return cd_scan_expected(t, "'-'", err);
+        bool known = false;
+        for (uint32_t v = 0; v < s->d->n_device; v++) {
+            if (!dev[v] || id >= s->n_list[s->gpu[v]]) continue;
+            *cell(s, s->take, v, s->list[s->gpu[v]][id].task) = 1;
+            known = true;
+        }
+        if (!known) return CD_FAIL(err, ESCHEMA, "character %zu: no device has a task %zu", start.at + 2, id);
+    } while (t->at < t->end);
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_networks(sampler *s, cd_scan *t, const uint8_t *dev, cdmpp_err *err) {
+    do {
+        char name[CD_SAMPLE_NAME];
+        CD_TRY(cd_scan_name(t, CD_SCAN_NETWORK, name, err));
+        for (uint32_t v = 0; v < s->d->n_device; v++)
+            if (dev[v]) take_network(s, v, name);
+    } while (t->at < t->end);
+    return CDMPP_OK;
+}
+
+/* `dev` (n_device): the devices it is about. */
+static cdmpp_status read_mode(sampler *s, cd_scan *t, const uint8_t *dev, cdmpp_err *err) {
+    size_t k = SIZE_MAX;
+    const cd_scan start = *t;
+    bool random = false;
+    if (cd_scan_word(t, "list")) return read_list(s, t, dev, err);
+    if (cd_scan_word(t, "network")) return read_networks(s, t, dev, err);
+    if (!cd_scan_word(t, "cross")) {
+        random = cd_scan_word(t, "random");
+        if (!random && !cd_scan_word(t, "sample")) return bad_mode(&start, err);
+        CD_TRY(number(t, 1, &k, err));
+    }
+    if (t->at < t->end) return cd_scan_expected(t, "'+', ',' or the end", err);
+    for (uint32_t v = 0; v < s->d->n_device; v++) {
+        if (!dev[v]) continue;
+        if (random) take_random(s, v, k);
+        else take_first(s, v, k);
+    }
+    return CDMPP_OK;
+}
+
+/* The device in front of ':', which is passed over; UINT32_MAX when there is none. */
+static cdmpp_status read_device(sampler *s, cd_scan *part, uint32_t *out, cdmpp_err *err) {
+    cd_scan rest = *part, name;
+    *out = UINT32_MAX;
+    if (!cd_scan_cut(&rest, ':', &name)) return CDMPP_OK;
+    for (uint32_t v = 0; v < s->d->n_device; v++)
+        if (strlen(s->d->device_name[v]) == name.end - name.at &&
+            !memcmp(s->d->device_name[v], name.text + name.at, name.end - name.at))
+            *out = v;
+    if (*out == UINT32_MAX) return cd_scan_unknown(&name, CD_SCAN_DEVICE, err);
+    *part = rest;
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_part(sampler *s, cd_scan *part, uint8_t *dev, cdmpp_err *err) {
+    uint32_t own;
+    CD_TRY(read_device(s, part, &own, err));
+    for (size_t v = 0; v < s->d->n_device; v++) dev[v] = own == UINT32_MAX ? !s->named[v] : v == own;
+    for (bool more = true; more;) {
+        cd_scan mode;
+        more = cd_scan_cut(part, '+', &mode);
+        CD_TRY(read_mode(s, &mode, dev, err));
+    }
+    return CDMPP_OK;
+}
+
+/* Which devices have a part of their own: before any part without a device is read. */
+static cdmpp_status name_devices(sampler *s, cd_scan text, cdmpp_err *err) {
+    bool nobody = false;
+    for (bool more = true; more;) {
+        cd_scan part, start;
+        uint32_t v;
+        more = cd_scan_cut(&text, ',', &part);
+        start = part;
+        CD_TRY(read_device(s, &part, &v, err));
+        if (v == UINT32_MAX ? nobody : s->named[v])
+            return cd_scan_expected(&start, v == UINT32_MAX ? "one part without a device" : "one part of a device", err);
+        if (v == UINT32_MAX) nobody = true;
+        else s->named[v] = 1;
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status mark(sampler *s, const char *text, uint8_t *dev, uint8_t *asked, cdmpp_err *err) {
+    cd_scan all = {s->d, text, 0, strlen(text)};
+    const char *by = strstr(text, ".by_");
+    if (by)
+        return CD_FAIL(err, EPARSE, "character %zu: the split is a key of its own: split.mode: '%.80s'", (size_t)(by - text) + 1, by + 1);
+    CD_TRY(name_devices(s, all, err));
+    for (bool more = true; more;) {
+        cd_scan part;
+        more = cd_scan_cut(&all, ',', &part);
+        CD_TRY(read_part(s, &part, dev, err));
+    }
+    for (size_t i = 0; i < s->d->n; i++) asked[i] = *cell(s, s->take, s->d->device[i], s->d->task[i]);
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_sample_mark(const cd_dataset *d, const char *text, uint64_t seed, uint8_t *asked, cdmpp_err *err) {
+    const size_t cells = d->n_device * d->n_task + 1;
+    sampler s = {.d = d, .has = cd_calloc(cells, 1), .take = cd_calloc(cells, 1)};
+    uint8_t *dev = cd_calloc(d->n_device + 1, 1);
+    uint32_t *slot = cd_calloc(d->n_task + 1, sizeof *slot);
+    s.gpu = cd_calloc(d->n_device + 1, 1);
+    s.named = cd_calloc(d->n_device + 1, 1);
+    for (int k = 0; k < 2; k++) s.list[k] = cd_calloc(d->n_task + 1, sizeof *s.list[k]);
+    cdmpp_status st = CDMPP_OK;
+    if (!(s.has && s.take && dev && slot && s.gpu && s.named && s.list[0] && s.list[1])) st = CD_FAIL(err, ENOMEM, "%zu tasks", d->n_task);
+    if (!st) number_tasks(&s, seed, slot);
+    if (!st) st = mark(&s, text, dev, asked, err);
+    cd_free(s.has);
+    cd_free(s.take);
+    cd_free(dev);
+    cd_free(slot);
+    cd_free(s.gpu);
+    cd_free(s.named);
+    for (int k = 0; k < 2; k++) cd_free(s.list[k]);
+    return st;
+}
