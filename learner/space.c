@@ -97,7 +97,7 @@ static bool declared_later(const cd_yaml *param, const char *key) {
 
 static void read_when(loader *l, cd_param *p, const cd_yaml *param, const cd_yaml *v) {
     if (v->kind != CD_YAML_MAP || !v->n) {
-        wrong(l, v, p->key->name, "a mapping like {model.form: rows}");
+        wrong(l, v, p->key->name, "a mapping like {train.loss: huber}");
         return;
     }
     p->when = room(l, v->n, sizeof *p->when);
@@ -110,7 +110,7 @@ static void read_when(loader *l, cd_param *p, const cd_yaml *param, const cd_yam
         } else if (declared_later(param, c->key)) {
             cd_diag_add(&l->s->diag, l->err, CDMPP_ESCHEMA, l->s->path, c, true, p->key->name,
                         "expected a condition on a key above, found '%.80s'", c->key);
-        } else if (c->kind == CD_YAML_SEQ && w->key->type != CD_CONF_LIST) {
+        } else if (c->kind == CD_YAML_SEQ) { /* one of a list; each is read as a list of one where the key is a list */
             p->n_when += read_values(l, w->key, p->key->name, c, &w->value);
         } else {
             w->value.v = room(l, 1, sizeof *w->value.v);

@@ -4,7 +4,7 @@
  *   space:
  *     train.eta:       {log_real: [0.02, 0.5]}
  *     train.loss:      {choice: [squared, huber]}
- *     train.max_depth: {int: [3, 12], when: {model.form: rows}}
+ *     train.max_depth: {int: [3, 12], when: {train.loss: huber}}
  *     train.seed:      {fixed: 7}
  *
  *   point u in [0,1)^n_param --> sets "train.eta=0.0613" --> base + sets = a trial
@@ -31,7 +31,7 @@ typedef enum { CD_TUNE_MAPE, CD_TUNE_MEDIAN, CD_TUNE_RMSE_LOG, CD_TUNE_RANK } cd
 #define CD_PARAM_KINDS "fixed|choice|int|log_int|real|log_real"
 typedef enum { CD_PARAM_FIXED, CD_PARAM_CHOICE, CD_PARAM_INT, CD_PARAM_LOG_INT, CD_PARAM_REAL, CD_PARAM_LOG_REAL } cd_param_kind;
 
-/* Holds when the key's value is one of these. */
+/* Holds when the key's value is one of these; for a list, when it has one of these. */
 typedef struct cd_when {
     const cd_conf_key *key;
     cd_texts value;       /* as cd_conf_print_value prints them */

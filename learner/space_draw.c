@@ -81,13 +81,26 @@ static const char *assignment(drawing *d, const cd_param *p, double u) {
 }
 
 /* ---- one point ---- */
-static bool equals(cd_config *c, const cd_when *w, cd_buf *scratch) {
+static bool prints_as(cd_config *c, const cd_when *w, cd_buf *scratch) {
     const cd_conf t = view_of(c);
     cd_buf_clear(scratch);
     cd_conf_print_value(scratch, &t, w->key);
     for (size_t i = 0; scratch->p && i < w->value.n; i++)
         if (!strcmp(scratch->p, w->value.v[i])) return true;
     return false;
+}
+
+/* The value is one of the condition's; of a list, one of its texts is. */
+static bool equals(cd_config *c, const cd_when *w, cd_buf *scratch) {
+    if (w->key->type != CD_CONF_LIST) return prints_as(c, w, scratch);
+    cd_texts *list = (cd_texts *)((char *)c + w->key->offset), all = *list;
+    bool any = false;
+    for (size_t i = 0; i < all.n && !any; i++) {
+        *list = (cd_texts){1, &all.v[i]};
+        any = prints_as(c, w, scratch);
+    }
+    *list = all;
+    return any;
 }
 
 static bool holds(const cd_param *p, cd_config *c, cd_buf *scratch) {

@@ -19,13 +19,13 @@ static const char space_yaml[] =
     "  train.lambda: {log_real: [0.01, 100]}\n"
     "  train.subsample: {real: [0.2, 1]}\n"
     "  train.max_depth: {int: [2, 20]}\n"
-    "  model.form: {choice: [rows, program, both]}\n";
+    "  train.loss: {choice: [squared, huber, mape]}\n";
 
 /* What a configuration is worth with an endless budget: 0 at the planted optimum. */
 static double planted(const cd_config *c) {
     const double a = log(c->train_eta / 0.05), b = log(c->train_lambda / 3), d = c->train_subsample - 0.7;
     const double e = ((double)c->train_max_depth - 9) / 6;
-    return 0.2 * a * a + 0.05 * b * b + 4 * d * d + e * e + (c->model_form == CD_FORM_BOTH ? 0 : 0.4);
+    return 0.2 * a * a + 0.05 * b * b + 4 * d * d + e * e + (c->train_loss == CD_LOSS_HUBER ? 0 : 0.4);
 }
 
 typedef struct {
@@ -58,7 +58,7 @@ static cdmpp_status objective(void *ctx, const cd_config *c, double budget, int 
     }
     if (p->failing && c->train_max_depth % 2) return CD_FAIL(err, ENUMERIC, "loss is not finite at depth %lld", (long long)c->train_max_depth);
     *error = planted(c) + 20 / budget + 0.1 * (cd_rng_unit(p->noise, k) - 0.5) * sqrt(10 / budget);
-    if (p->failing && c->model_form == CD_FORM_ROWS) *error = NAN;
+    if (p->failing && c->train_loss == CD_LOSS_SQUARED) *error = NAN;
     return CDMPP_OK;
 }
 
@@ -209,7 +209,7 @@ static void failed_trials_are_the_worst(void **s) {
     start(&f, space_yaml, NULL, 0);
     assert_ok(tune(&f, &p, 2, "/dev/null", &r, &err));
     for (size_t t = 0; t < r.n_trial; t++) {
-        const bool odd = strtol(strstr(r.trial[t].params, "max_depth\":") + 11, NULL, 10) % 2, nan = strstr(r.trial[t].params, "\"rows\"") != NULL;
+        const bool odd = strtol(strstr(r.trial[t].params, "max_depth\":") + 11, NULL, 10) % 2, nan = strstr(r.trial[t].params, "\"squared\"") != NULL;
         assert_true(isinf(r.error[t * r.n_rung]) == (odd || nan));
         assert_true((r.reason[t] != NULL) == (odd || nan));
         if (odd) assert_non_null(strstr(r.reason[t], "loss is not finite at depth"));
@@ -270,7 +270,7 @@ static void goes_on(void **s) {
     assert_true(r.n_known >= 45 && c.n_call < all);
     assert_true(r.best_error <= whole.best_error + 0.05);
     cd_found_free(&r);
-    f.base.train_loss = CD_LOSS_MAPE; /* another base is another search */
+    f.base.train_colsample = 0.25; /* another base is another search */
     assert_status(tune(&f, &p, 1, journal, &r, &err), CDMPP_ESCHEMA);
     assert_string_equal(err.path + strlen(err.path) - 13, "goes_on.jsonl");
     cd_found_free(&r);

@@ -56,9 +56,10 @@ static void every_mistake_in_one_run(void **state) {
         "  train.max_bin: {int: [16, 64], choice: [1, 2]}\n"
         "  split.seed: {choice: [1, 2]}\n"
         "  train.early_stop: {int: [1, 5], when: {train.min_child_weight: 1}}\n"
-        "  train.min_child_weight: {when: {model.fork: rows}}\n"
+        "  train.min_child_weight: {when: {train.lost: mape}}\n"
         "  output.model: {fixed: x}\n"
-        "  model.form: {choice: rows}\n", &err), CDMPP_ESCHEMA);
+        "  data.devices: {fixed: {a: b}}\n"
+        "  train.rounds: {choice: 1}\n", &err), CDMPP_ESCHEMA);
     char want[4096], *at = want, *end = want + sizeof want;
     static const char *const line[] = {
         "2:3: error: unknown key 'tune.smapler', did you mean 'tune.sampler'?",
@@ -75,10 +76,11 @@ static void every_mistake_in_one_run(void **state) {
         "15:34: error: train.max_bin: expected one of fixed|choice|int|log_int|real|log_real and perhaps when, found 'choice' after int",
         "16:16: error: split.seed: expected 'fixed': it decides on the programs that are compared, found 'choice'",
         "17:42: error: train.early_stop: expected a condition on a key above, found 'train.min_child_weight'",
-        "18:35: error: unknown key 'model.fork', did you mean 'model.form'?",
+        "18:35: error: unknown key 'train.lost', did you mean 'train.loss'?",
         "18:27: error: train.min_child_weight: expected one of fixed|choice|int|log_int|real|log_real and perhaps when, found a mapping",
         "19:18: error: output.model: expected this key to be left to the command line, found 'fixed'",
-        "20:24: error: model.form: expected a list of values, found 'rows'"};
+        "20:25: error: data.devices: expected a list of texts, found a mapping",
+        "21:26: error: train.rounds: expected a list of values, found '1'"};
     for (size_t i = 0; i < sizeof line / sizeof *line; i++)
         at += snprintf(at, (size_t)(end - at), "%s:%s\n", s.path, line[i]);
     assert_string_equal(s.diag.text.p, want);
@@ -128,13 +130,13 @@ static double number(const cd_trial *t, const char *key) {
 static const char wide[] =
     "tune: {trials: 512, try_base: false, sampler: %s}\n"
     "space:\n"
-    "  model.form: {choice: [rows, program, both]}\n"
+    "  train.loss: {choice: [squared, huber, mape]}\n"
     "  train.eta: {log_real: [0.01, 1]}\n"
-    "  train.subsample: {real: [0.25, 0.75], when: {model.form: [rows, both]}}\n"
+    "  train.subsample: {real: [0.25, 0.75], when: {train.loss: [squared, mape]}}\n"
     "  train.max_depth: {int: [2, 5]}\n"
     "  train.max_bin: {log_int: [16, 1024]}\n"
     "  train.seed: {fixed: 7}\n"
-    "  train.min_child_weight: {real: [1, 300], when: {train.max_depth: 5, model.form: rows}}\n";
+    "  train.min_child_weight: {real: [1, 300], when: {train.max_depth: 5, train.loss: squared}}\n";
 
 static void values_are_inside_and_spread(void **state) {
     (void)state;
@@ -142,7 +144,7 @@ static void values_are_inside_and_spread(void **state) {
         cdmpp_err err = {0};
         drawn d;
         char text[2000];
-        size_t form[3] = {0}, depth[6] = {0}, low_eta = 0, low_bin = 0, weights = 0;
+        size_t loss[4] = {0}, depth[6] = {0}, low_eta = 0, low_bin = 0, weights = 0;
         snprintf(text, sizeof text, wide, k ? "random" : "sobol");
         draw(&d, text);
         assert_int_equal(d.n, 512);
@@ -154,15 +156,16 @@ static void values_are_inside_and_spread(void **state) {
             assert_true(c.train_max_bin >= 16 && c.train_max_bin <= 1024);
             assert_true(c.train_rounds == 200 && c.train_seed == 7 && isnan(number(t, "train.seed")));
             assert_true(c.train_eta == number(t, "train.eta") && c.train_max_bin == (int64_t)number(t, "train.max_bin"));
-            if (c.model_form == CD_FORM_PROGRAM) assert_true(c.train_subsample == d.base.train_subsample && isnan(number(t, "train.subsample")));
+            if (c.train_loss == CD_LOSS_HUBER) assert_true(c.train_subsample == d.base.train_subsample && isnan(number(t, "train.subsample")));
             else assert_true(c.train_subsample >= 0.25 && c.train_subsample <= 0.75 && c.train_subsample == number(t, "train.subsample"));
-            const bool weight = c.train_max_depth == 5 && c.model_form == CD_FORM_ROWS;
+            const bool weight = c.train_max_depth == 5 && c.train_loss == CD_LOSS_SQUARED;
             assert_true(weight == !isnan(number(t, "train.min_child_weight")));
-            form[c.model_form]++, depth[c.train_max_depth]++, low_eta += c.train_eta < 0.1, low_bin += c.train_max_bin < 128, weights += weight;
+            loss[c.train_loss]++, depth[c.train_max_depth]++, low_eta += c.train_eta < 0.1, low_bin += c.train_max_bin < 128, weights += weight;
             cd_config_free(&c);
         }
         const size_t off = k ? 60 : 2; /* of 512: even, or within 5 deviations */
-        for (int f = 0; f < 3; f++) assert_in_range(form[f], 170 - off, 171 + off);
+        for (int f = 0; f < 4; f++)
+            if (f != CD_LOSS_ABSOLUTE) assert_in_range(loss[f], 170 - off, 171 + off);
         for (int v = 2; v <= 5; v++) assert_in_range(depth[v], 128 - off, 128 + off);
         assert_in_range(low_eta, 256 - off, 256 + off);
         assert_in_range(low_bin, 256 - off, 256 + off);
@@ -190,6 +193,26 @@ static void more_trials_are_the_same_trials(void **state) {
         done(&few);
         done(&many);
     }
+}
+
+/* A list meets a condition when it has one of the values. */
+static void conditions_on_lists(void **state) {
+    (void)state;
+    drawn d;
+    size_t with = 0;
+    draw(&d, "tune: {try_base: false, trials: 40}\n"
+             "space:\n"
+             "  split.valid_names: {fixed: [a, b]}\n"
+             "  train.eta: {real: [0.1, 0.2], when: {split.valid_names: [c, b]}}\n"
+             "  train.lambda: {real: [0.1, 0.2], when: {split.valid_names: c}}\n"
+             "  train.subsample: {real: [0.1, 0.2], when: {split.test_names: a}}\n"
+             "  train.max_bin: {choice: [16, 32]}\n");
+    for (size_t i = 0; i < d.n; i++) {
+        if (!isnan(number(&d.trial[i], "train.eta"))) with++;
+        assert_true(isnan(number(&d.trial[i], "train.lambda")) && isnan(number(&d.trial[i], "train.subsample")));
+    }
+    assert_int_equal(with, 40);
+    done(&d);
 }
 
 static void small_spaces_end(void **state) {
@@ -243,7 +266,7 @@ static void manual_has_the_settings(void **state) {
 int main(void) {
     const struct CMUnitTest t[] = {cmocka_unit_test(every_mistake_in_one_run),     cmocka_unit_test(settings),
                                    cmocka_unit_test(values_are_inside_and_spread), cmocka_unit_test(more_trials_are_the_same_trials),
-                                   cmocka_unit_test(small_spaces_end),             cmocka_unit_test(texts_and_lists),
+                                   cmocka_unit_test(small_spaces_end), cmocka_unit_test(conditions_on_lists),             cmocka_unit_test(texts_and_lists),
                                    cmocka_unit_test(manual_has_the_settings)};
     return cmocka_run_group_tests_name("space", t, NULL, NULL);
 }

@@ -6,12 +6,12 @@ tune: {trials: 9, budget: train.rounds, min_budget: 2, max_budget: 18}
 space:
   train.eta: {log_real: [0.05, 0.5]}
   train.max_depth: {int: [2, 8]}
-  model.form: {choice: [rows, program]}
-  train.colsample: {real: [0.2, 0.9], when: {model.form: rows}}
+  train.loss: {choice: [squared, mape]}
+  train.colsample: {real: [0.2, 0.9], when: {train.loss: mape}}
 S
 tune() { cdmpp-train --autotune space.yaml --quiet --set data.files=a.h5 --set split.kind=record "$@"; }
 tune -j1 --out a.yaml >a.txt; echo "status $?"
-sed -n '1p; s/^\(trial [0-9]*, MAPE\) .*: /\1 ... /p; s/:.*//; /split/p; /model/p' a.txt | sed 's/, [0-9]* bytes//'
+sed -n '1p; s/^trial [0-9]*, MAPE .*: /trial N, MAPE ... /p; s/:.*//; /split/p; /model/p' a.txt | sed 's/, [0-9]* bytes//'
 # the winner, trained with its file, has the validation error that the search saw
 cdmpp-train a.yaml --quiet --json >final.json
 want=$(sed -n '1s/.* \([0-9.]*\)\.$/\1/p' a.yaml)
@@ -19,10 +19,12 @@ sed 's/.*"validation":{"n":[0-9]*,"groups":[0-9]*,"mape":\([0-9.]*\),.*/\1/' fin
     awk -v w="$want" '{ if (sprintf("%.6g", $1) + 0 == w + 0) print "same error"; else print $1, w }'
 # as lines of JSON, two at a time
 tune -j2 --json --out b.yaml >b.jsonl; cmp a.yaml b.yaml && echo same winner
-for s in running done failed; do echo "$s $(grep -c "\"state\":\"$s\"" b.jsonl)"; done
+count() { grep -c "\"state\":\"$1\"" b.jsonl; }
+n=$(wc -l <b.yaml.journal.jsonl)
+[ "$(count running)" = $((n - 1)) ] && [ "$(count done)" = $((n - 1)) ] && [ "$(count failed)" = 0 ] && echo "one line each"
 tail -n 1 b.jsonl | cut -c 1-60
 # killed after each line of the journal: in the end the same lines, each once
-n=$(wc -l <a.yaml.journal.jsonl) k=1
+k=1
 while [ $k -lt "$n" ]; do
     head -n $k a.yaml.journal.jsonl >c.jsonl
     printf '{"trial":' >>c.jsonl # cut in the middle
