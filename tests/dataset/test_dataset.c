@@ -216,9 +216,9 @@ static void damage(void **state) {
     assert_ok(cd_dataset_load(&path, 1, &good, &err));
     unsigned char *data = scratch_read(path, &n), *copy = malloc(n);
     assert_true(data && copy);
-    for (size_t len = 0; len < n; len += 1 + n / 199, tried++) cut += try_damaged(data, len, good);
+    for (size_t len = 0; len < n; len += 1 + n / 97, tried++) cut += try_damaged(data, len, good);
     assert_int_equal(cut, tried);
-    for (size_t at = tried = 0; at < n; at += 17, tried++) {
+    for (size_t at = tried = 0; at < n; at += 53, tried++) {
         memcpy(copy, data, n);
         copy[at] ^= (unsigned char)(1u << at % 8);
         seen += try_damaged(copy, n, good);
