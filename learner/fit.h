@@ -18,13 +18,17 @@
  * (4) A loss or gradient that is not finite is ENUMERIC and names step and batch.
  * (5) A checkpoint holds everything (parameters, best ones, moments, step, scalers,
  *     transform, history), has a checksum, and takes its name in one step when it is on
- *     the disk: a kill, a full disk (EIO) or a crash leave the one before. One that
- *     belongs to another training (data, options, start) is EMODEL.
+ *     the disk: a kill, a full disk (EIO) or a crash leave the one before (a kill may
+ *     also leave its temporary file). One that belongs to another training (data,
+ *     options, start) is EMODEL. A file size limit is EIO too where SIGXFSZ is ignored.
  * (6) Data-parallel: every rank is given the same arguments but `rank`, works on its
  *     share of each batch and adds gradients up through `allreduce`. Losses are divided
  *     by the whole batch, and groups are not cut by rank losses, so the sum is the
  *     gradient of one rank up to rounding (dropout draws other elements). What mixes
  *     the programs of a batch otherwise (batch norm, cmd, mmd) is EUNSUPPORTED there.
+ *
+ * Calls share nothing: members of an ensemble may be trained side by side, each with
+ * a pool of its own or none.
  *
  * Checkpoint file, version 1, numbers little-endian: "CDMPPCKP", u32 version, u32 zero,
  * u64 H, u64 B, H bytes of JSON (docs in fit_checkpoint.c), B bytes of safetensors,
@@ -65,7 +69,11 @@ typedef struct cd_fit_spec {
  * 1.30707e-3 and clipping at 2, cyclic rate around 1.67657e-5, batch 600, evaluation
  * every 1000 steps; max_epochs 100, patience 0. The net is cd_net_spec_published(). */
 cd_fit_spec cd_fit_spec_published(void);
-/* Small net, log, standard, 1huber_log, AdamW, cosine with warm-up: minutes on two cores. */
+/* A net of minutes on two cores: head sum, log, standard, 1huber_log+0.3mape_s, AdamW, cosine
+ * with warm-up. Chosen on the CPU set (one draw, validation part, 7.8k programs, 40 epochs):
+ * MAPE of held-out tasks 54.1 % with head pool and 1huber_log, 49.9 with head sum, 46.8 with
+ * 0.1mape_s and decay 0.1 too, 44.3 with 0.3mape_s and dropout 0.05; of records 45.5, 43.4,
+ * 40.3, 38.5. */
 cd_fit_spec cd_fit_spec_small(cd_net_kind kind);
 
 /* Arrays over the view are read at the listed programs only. All borrowed. */

@@ -16,9 +16,11 @@ cd_fit_spec cd_fit_spec_published(void) {
 
 cd_fit_spec cd_fit_spec_small(cd_net_kind kind) {
     cd_fit_spec s = {.net = cd_net_spec_small(kind), .transform = CD_TRANSFORM_LOG, .scale = CD_SCALE_STANDARD,
-                     .loss = "1huber_log", .optim = cd_optim_spec_of(CD_OPTIM_ADAMW), .lrate = cd_lrate_of(CD_LRATE_COSINE, 1e-3),
+                     .loss = "1huber_log+0.3mape_s", .optim = cd_optim_spec_of(CD_OPTIM_ADAMW), .lrate = cd_lrate_of(CD_LRATE_COSINE, 1e-3),
                      .ema = 0.999, .batch = 256, .slice = 16, .target_batch = 256, .max_epochs = 40, .patience = 0};
-    s.optim.decay = 0.01;
+    s.net.head = CD_HEAD_SUM;
+    s.net.dropout = 0.05;
+    s.optim.decay = 0.1;
     s.optim.clip = 1;
     s.lrate.warmup = 200;
     s.lrate.low = 0.01;
@@ -96,7 +98,7 @@ static cdmpp_status fresh(cd_fitting *f, uint64_t seed, cdmpp_err *err) {
     cd_net_spec s = f->spec->net;
     s.n_out = (int64_t)f->n_out;
     s.w_dev = (int64_t)f->data->w_dev;
-    if (s.head == CD_HEAD_SUM) {
+    if (s.kind == CD_NET_TSF && s.head == CD_HEAD_SUM) {
         if (f->spec->transform != CD_TRANSFORM_LOG)
             return cd_err_key(err, CD_FAIL(err, ERANGE, "head sum adds seconds up and needs the transform 'log'"), "transform");
         s.temperature = f->transform.std;
