@@ -1,6 +1,7 @@
 #include "base/json.h"
 
 #include <locale.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -343,6 +344,20 @@ cdmpp_status cd_json_arr(const cd_json *v, size_t min, const cd_json **first, cd
     if (v->n < min) return CD_FAIL(err, ESCHEMA, "expected an array of at least %zu items, found %u", min, v->n);
     *first = v->u.child;
     return CDMPP_OK;
+}
+
+cdmpp_status cd_json_need(const cd_json *obj, const char *key, const cd_json **out, cdmpp_err *err) {
+    *out = cd_json_get(obj, key);
+    if (*out) return CDMPP_OK;
+    return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected this key"), key);
+}
+
+cdmpp_status cd_json_need_real(const cd_json *obj, const char *key, double limit, double *out, cdmpp_err *err) {
+    const cd_json *v;
+    CD_TRY(cd_json_need(obj, key, &v, err));
+    CD_TRY(cd_err_key(err, cd_json_real(v, out, err), key));
+    if (fabs(*out) <= limit) return CDMPP_OK;
+    return cd_err_key(err, CD_FAIL(err, ERANGE, "expected a number in -%g..%g, found %g", limit, limit, *out), key);
 }
 
 bool cd_str_is(cd_str s, const char *z) {

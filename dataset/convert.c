@@ -139,7 +139,7 @@ static bool set_keys(cd_arena *a, const cd_task *t, const cd_record *r, const ch
     it->text[CD_DICT_DEVICE] = cd_device_name(s, source);
     it->text[CD_DICT_SOURCE] = (cd_str){source, strlen(source)};
     it->is_gpu = cd_target_is_gpu(s);
-    it->flop = t->dag ? t->dag->flop : -1;
+    it->flop = cd_task_flop(t);
     return true;
 }
 

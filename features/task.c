@@ -21,6 +21,8 @@ static void drop_dag(cd_task_entry *e) {
     cd_te_dag_free(dag);
 }
 
+double cd_task_flop(const cd_task *t) { return t->dag ? t->dag->flop : -1; }
+
 void cd_tasks_free(cd_tasks *t) {
     if (!t) return;
     for (uint32_t i = 0; i < t->n; i++) drop_dag(t->entry[i]);

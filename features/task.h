@@ -29,6 +29,8 @@ typedef struct cd_task {
     const cd_te_dag *dag;       /* NULL: unusable, see why */
     const cdmpp_err *why;       /* reason when dag is NULL, else NULL */
 } cd_task;
+/* Operations of the task; -1 when they cannot be counted. */
+double cd_task_flop(const cd_task *t);
 
 /* A network: which tasks it uses and how often. */
 typedef struct cd_network {

@@ -45,7 +45,7 @@ static void put_space(cd_buf *b, const cd_space *s) {
     cd_buf_putf(b, "cdmpp.search 1\n%d %lld %d %s %.17g %.17g %lld %d\n", t->sampler, (long long)t->seed, t->try_base,
                 s->budget->name, t->min_budget, t->max_budget, (long long)t->eta, t->error);
     for (size_t k = 0; k < s->n_param; k++) {
-        const cd_param *p = &s->param[k];
+        const cd_space_param *p = &s->param[k];
         cd_buf_putf(b, "%s %d %.17g %.17g", p->key->name, (int)p->kind, p->lo, p->hi);
         for (size_t i = 0; i < p->value.n; i++) cd_buf_putf(b, " %s", p->value.v[i]);
         for (size_t i = 0; i < p->n_when; i++) {

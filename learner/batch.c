@@ -29,6 +29,7 @@ static void carve(cd_batch *b) {
     const cd_batch_dims *d = &b->dims;
     b->tok_ptr = cd_slab_take(&b->slab, d->n + 1, sizeof *b->tok_ptr);
     b->tok = cd_slab_floats(&b->slab, b->w_tok ? d->n_tok * b->w_tok : 0);
+    b->trips = cd_slab_floats(&b->slab, b->w_tok ? d->n_tok : 0);
     b->pos = cd_slab_take(&b->slab, d->n_tok, sizeof *b->pos);
     b->prog = cd_slab_floats(&b->slab, d->n * b->w_prog);
     b->dev = cd_slab_floats(&b->slab, d->n * b->w_dev);
@@ -53,6 +54,7 @@ static void put_program(cd_batch *b, const cd_batch_spec *spec, const cd_view *v
     const size_t leaves = b->w_tok ? cd_batch_leaves(v, program) : 0;
     if (leaves) {
         cd_batch_raw_tokens(spec, v, program, b->tok + b->n_tok * b->w_tok);
+        for (size_t l = 0; l < leaves; l++) b->trips[b->n_tok + l] = (float)cd_input_log_trips(b->tok + (b->n_tok + l) * b->w_tok);
         memcpy(b->pos + b->n_tok, v->leaf_pos + v->leaf_ptr[program], leaves * sizeof *b->pos);
     }
     if (b->w_prog) cd_batch_raw_program(v, program, b->prog + i * b->w_prog);
@@ -78,6 +80,7 @@ cdmpp_status cd_batch_fill(cd_batch *b, const cd_batch_spec *spec, const cd_scal
     }
     b->n = n;
     cd_scaler_apply(&s->tok, b->tok, b->w_tok ? b->n_tok : 0);
+    cd_scaler_apply(&s->trips, b->trips, b->w_tok ? b->n_tok : 0);
     cd_scaler_apply(&s->prog, b->prog, b->w_prog ? n : 0);
     cd_scaler_apply(&s->dev, b->dev, b->w_dev ? n : 0);
     return CDMPP_OK;

@@ -2,7 +2,8 @@
  *
  *   program i: tokens tok_ptr[i] .. tok_ptr[i+1], one per leaf, no padding
  *
- *   tok  (n_tok, w_tok)   | 164 leaf columns | 82 columns of context, if wanted |
+ *   tok  (n_tok, w_tok)   | 164 leaf columns | 97 columns of context, if wanted |
+ *   trips (n_tok)         ln of the iterations around the leaf, less a constant (scalers)
  *   pos  (n_tok)          place of the leaf in the program's tree list
  *   prog (n, w_prog)      PROGRAM form of input.h without the device, log2 operations
  *   dev  (n, w_dev)       row of the device table
@@ -14,18 +15,20 @@
  *   5      log2 of the product of extents, per kind
  *   5      log2(1 + pos), number of the leaf, leaves of the program, depth in the
  *          tree, depth of the deepest node shared with the leaf before
+ *   15     sums and ratios of its columns (input.h)
  *
  * (1) A batch has room for dims.n programs and dims.n_tok tokens; filling touches
  *     no heap. (2) What the spec does not ask for has width 0 and is not computed.
  * One batch a thread. */
 #ifndef CD_BATCH_H
 #define CD_BATCH_H
+#include "learner/input.h"
 #include "learner/scaler.h"
 #include "learner/slab.h"
 #include "learner/view.h"
 
 enum { CD_BATCH_INNER = 8, CD_BATCH_OUTER = 4, CD_BATCH_KINDS = 5 };
-#define CD_BATCH_CONTEXT ((CD_BATCH_INNER + CD_BATCH_OUTER) * (1 + CD_BATCH_KINDS) + CD_BATCH_KINDS + 5)
+#define CD_BATCH_CONTEXT ((CD_BATCH_INNER + CD_BATCH_OUTER) * (1 + CD_BATCH_KINDS) + CD_BATCH_KINDS + 5 + CD_N_DERIVED)
 
 /* What to compute. `device` (n_device, w_dev): the vectors of the model's devices,
  * borrowed; w_dev 0: none. */
@@ -35,7 +38,7 @@ typedef struct cd_batch_spec {
     const float *device;
 } cd_batch_spec;
 
-size_t cd_batch_token_width(const cd_batch_spec *s);   /* 0, 164 or 246 */
+size_t cd_batch_token_width(const cd_batch_spec *s);   /* 0, 164 or 261 */
 size_t cd_batch_program_width(const cd_batch_spec *s); /* 0 or that of the program vector */
 
 /* How large a batch can get. */
@@ -49,18 +52,19 @@ cdmpp_status cd_batch_bound(const cd_view *v, const uint32_t *index, size_t n_in
 
 /* Scalers of the three inputs; part of a model. */
 typedef struct cd_scalers {
-    cd_scaler tok, prog, dev;
+    cd_scaler tok, prog, dev, trips; /* trips: shift only, see cd_scalers_fit */
 } cd_scalers;
 /* Identity. Errors: ENOMEM. */
 cdmpp_status cd_scalers_init(cd_scalers *s, const cd_batch_spec *spec, cdmpp_err *err);
 /* Fit tokens and programs to index[0 .. n) of the view, the train part. Device
  * vectors come on a common scale (features/device.h) and are left alone: of one
- * device every column would be constant. s is initialised. Errors: ENOMEM, EMODEL (a program without leaves). */
+ * device every column would be constant. trips is shifted so that the mean over programs
+ * of ln(sum over leaves of e^trips) is 0. s is initialised. Errors: ENOMEM, EMODEL (a program without leaves). */
 cdmpp_status cd_scalers_fit(cd_scalers *s, cd_scale kind, const cd_batch_spec *spec, const cd_view *v,
                             const uint32_t *index, size_t n, cdmpp_err *err);
 void cd_scalers_free(cd_scalers *s);
-/* Six tensors "scaler.tokens.shift" ...; t has room for CD_SCALERS_TENSORS. */
-enum { CD_SCALERS_TENSORS = 6 };
+/* Eight tensors "scaler.tokens.shift" ...; t has room for CD_SCALERS_TENSORS. */
+enum { CD_SCALERS_TENSORS = 8 };
 size_t cd_scalers_tensors(const cd_scalers *s, cd_tensor *t);
 /* Into initialised scalers of the same widths. Errors: EMODEL, EPARSE. */
 cdmpp_status cd_scalers_read(cd_scalers *s, const cd_safetensors *f, cdmpp_err *err);
@@ -69,7 +73,7 @@ typedef struct cd_batch {
     size_t n, n_tok, max_leaf;
     size_t w_tok, w_prog, w_dev;
     uint32_t *tok_ptr; /* (n+1) */
-    float *tok, *prog, *dev;
+    float *tok, *prog, *dev, *trips;
     int32_t *pos;
     double *flop;
     cd_batch_dims dims; /* room */

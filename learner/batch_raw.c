@@ -71,6 +71,7 @@ static void put_context(const cd_view *v, size_t program, size_t leaf, float *x)
     for (size_t i = 0; i < n; i++)
         if (kind[i] < CD_BATCH_KINDS) x[kind[i]] += log2_extent(extent[i]);
     put_tree(v, program, leaf, x + CD_BATCH_KINDS);
+    cd_input_derived(v->leaf_x[leaf], x + CD_BATCH_KINDS + 5);
 }
 
 /* ---- rows ---- */

@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "learner/choose.h"
+#include "learner/netconf.h"
 
 static const cd_conf_key keys[] = {
 #define X(section, name, type, def, range, help) \
@@ -43,6 +44,7 @@ cdmpp_status cd_config_load(cd_config *c, const char *path, cdmpp_err *err) {
     CD_TRY(cd_file_read(path, CD_YAML_MAX_BYTES + 1, &text, &n, err));
     const cdmpp_status st = cd_conf_read(&t, path, text, n, err);
     cd_free(text);
+    c->path = cd_str_dup(&c->arena, (cd_str){path, strlen(path)});
     for (size_t i = 0; !st && i < c->data_files.n; i++) {
         c->data_files.v[i] = cd_config_beside(&c->arena, path, c->data_files.v[i]);
         if (!c->data_files.v[i]) return CD_FAIL(err, ENOMEM, "path");
@@ -82,6 +84,7 @@ cdmpp_status cd_config_check(cd_config *c, const char *path, cdmpp_err *err) {
     if (!c->data_files.n)
         cd_diag_add(&c->diag, err, CDMPP_ESCHEMA, path, NULL, false, "data.files", "expected at least one file, found none");
     cd_choose_check(c, path, err);
+    cd_netconf_check(c, path, err);
     if (c->split_valid + c->split_test >= 1)
         cd_diag_add(&c->diag, err, CDMPP_ERANGE, path, NULL, false, "split.test",
                     "expected split.valid + split.test below 1, found %g", c->split_valid + c->split_test);

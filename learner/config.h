@@ -4,6 +4,8 @@
 #include "base/conf.h"
 #include "dataset/split.h"
 #include "learner/input.h"
+#include "learner/calib.h"
+#include "learner/fit.h"
 #include "learner/loss.h"
 
 typedef int64_t cd_cfg_INT;
@@ -16,6 +18,7 @@ typedef cd_texts cd_cfg_LIST;
 typedef struct cd_config {
 #define X(section, name, type, def, range, help) cd_cfg_##type section##_##name;
 #include "learner/config_keys.def"
+    const char *path; /* of the file read last; NULL: none */
     cd_arena arena;
     cd_diag diag; /* every error so far, one line each */
 } cd_config;

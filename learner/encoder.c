@@ -100,8 +100,9 @@ void cd_encoder_plan(const cd_encoder *e, cd_slab *s, const cd_batch_dims *dims,
         if (train || !k) plan_layer(e, s, n, train, &r->keep[k]);
         else r->keep[k] = r->keep[0];
     }
-    r->y = train || e->pre_norm ? cd_slab_floats(s, n * e->d) : r->keep[0].x;
+    r->y = train || e->pre_norm || !e->n ? cd_slab_floats(s, n * e->d) : r->keep[0].x;
     r->hat = e->pre_norm ? cd_slab_floats(s, n * e->d) : r->y;
+    if (!e->n) r->keep[0].x = r->hat; /* what would be the first layer's input */
     r->rstd = cd_slab_floats(s, n);
     if (train) plan_gradients(e, s, n, r);
     r->n_scratch = (cd_ops_attention_scratch(e->d, e->heads, dims->max_leaf) + 15) / 16 * 16;

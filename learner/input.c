@@ -15,6 +15,7 @@ enum {
 };
 
 size_t cd_input_width(cd_form f) {
+    if (f == CD_FORM_SUMS) return 2 * CD_N_COL + 1;
     return f == CD_FORM_ROWS ? CD_N_COL + CD_N_DERIVED + 1 : TOP * CD_N_COL + N_PROGRAM + 2;
 }
 
@@ -41,15 +42,19 @@ static void totals(const float *r, double t[N_TOTAL]) {
 static double log_grid(const float *r) { return (double)r[GRID] + (double)r[GRID + 1] + (double)r[GRID + 2]; }
 static double log_threads(const float *r) { return (double)r[THREAD] + (double)r[THREAD + 1] + (double)r[THREAD + 2]; }
 
-static void fill_row(const float *r, uint32_t device, float *x) {
+void cd_input_derived(const float *r, float out[CD_N_DERIVED]) {
     const double P = (double)r[OUTER], grid = log_grid(r);
     double t[N_TOTAL];
     totals(r, t);
     const double derived[CD_N_DERIVED] = {
         t[0], t[1], t[2], t[3], t[4], t[0] - t[1], t[0] - t[2], t[1] - t[2], t[3] - t[4], t[0] - P,
         P - grid - log_threads(r), P - grid, P - (double)r[PAR_LEN], P - (double)r[UNROLL_LEN], P - (double)r[VEC_LEN]};
+    for (int i = 0; i < CD_N_DERIVED; i++) out[i] = (float)derived[i];
+}
+
+static void fill_row(const float *r, uint32_t device, float *x) {
     memcpy(x, r, CD_N_COL * sizeof *x);
-    for (int i = 0; i < CD_N_DERIVED; i++) x[CD_N_COL + i] = (float)derived[i];
+    cd_input_derived(r, x + CD_N_COL);
     x[CD_N_COL + CD_N_DERIVED] = (float)device;
 }
 
@@ -121,9 +126,23 @@ static void fill_program(const float *row, size_t n_row, uint32_t device, float 
     x[N_PROGRAM + 1] = (float)device;
 }
 
+static void fill_sums(const float *row, size_t n_row, uint32_t device, float *x) {
+    for (size_t c = 0; c < CD_N_COL; c++) {
+        double sum = 0, max = -INFINITY;
+        for (size_t i = 0; i < n_row; i++) {
+            sum += (double)row[i * CD_N_COL + c];
+            max = fmax(max, (double)row[i * CD_N_COL + c]);
+        }
+        x[c] = (float)sum;
+        x[CD_N_COL + c] = (float)max;
+    }
+    x[2 * CD_N_COL] = (float)device;
+}
+
 void cd_input_fill(cd_form f, const float *row, size_t n_row, uint32_t device, float *x) {
     const size_t width = cd_input_width(f);
     if (f == CD_FORM_PROGRAM) fill_program(row, n_row, device, x);
+    else if (f == CD_FORM_SUMS) fill_sums(row, n_row, device, x);
     else
         for (size_t i = 0; i < n_row; i++) fill_row(row + i * CD_N_COL, device, x + i * width);
 }

@@ -6,7 +6,10 @@
  *            (zeros where there are fewer), totals and ratios, the number of
  *            rows, the device
  *
- * Sums of logarithmic columns are taken of the values, not of the logarithms:
+ *   SUMS     one matrix row per program: sum and maximum of each column over the rows,
+ *            the device; the plain XGBoost that others are compared with
+ *
+ * Sums of logarithmic columns are taken of the values (not in SUMS), not of the logarithms:
  * log2(sum(2^x - 1) + 1). Both forms were chosen on validation parts, see
  * learner/README.md. Bump CD_INPUT_VERSION with every change: a model file
  * carries it. No state, any thread. */
@@ -18,14 +21,15 @@
 #define CD_INPUT_VERSION 1
 #define CD_N_DERIVED 15
 
-#define CD_FORMS "rows|program|both"
-typedef enum { CD_FORM_ROWS, CD_FORM_PROGRAM, CD_FORM_BOTH } cd_form;
+typedef enum { CD_FORM_ROWS, CD_FORM_PROGRAM, CD_FORM_SUMS } cd_form;
 
-size_t cd_input_width(cd_form f); /* columns; f is ROWS or PROGRAM */
+size_t cd_input_width(cd_form f); /* columns*/
 /* Matrix rows that a program of n_row feature rows takes. */
 size_t cd_input_height(cd_form f, size_t n_row);
 /* x: (cd_input_height, cd_input_width) to fill; row: (n_row, 164), n_row >= 1. */
 void cd_input_fill(cd_form f, const float *row, size_t n_row, uint32_t device, float *x);
+/* The CD_N_DERIVED sums and ratios of one row. */
+void cd_input_derived(const float *row, float out[CD_N_DERIVED]);
 /* Natural logarithm of the row's trip count: the offset of a row's score. */
 double cd_input_log_trips(const float *row);
 #endif

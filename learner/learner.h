@@ -1,6 +1,7 @@
 /* learner -- the training door: configuration -> model, file and figures.
  *
- *   load -> filter -> split -> trees on train, rounds and mix on validation
+ *   load -> filter -> split -> folds -> members (trees, networks)
+ *        -> weights and uncertainty from out-of-fold answers
  *        -> figures of all three parts -> model file
  *
  * The test part is looked at once, after everything is decided. The same
@@ -9,10 +10,10 @@
 #define CD_LEARNER_H
 #include "base/threads.h"
 #include "dataset/filter.h"
-#include "learner/boost.h"
 #include "learner/metric.h"
 #include "learner/model.h"
 #include "learner/trainkeep.h"
+#include "learner/unsure.h"
 
 typedef struct cd_learned {
     cd_model *model;             /* owned */
@@ -21,8 +22,9 @@ typedef struct cd_learned {
     size_t n_program[CD_N_PART], n_task[CD_N_PART];
     cd_split_kind kind;
     char split_digest[65];
+    cd_metrics metrics[CD_N_PART]; /* validation: of answers by members that never saw the program */
+    cd_unsure unsure[CD_N_PART];
     cd_buf notes;                /* lines on the split, for people; may be empty */
-    cd_metrics metrics[CD_N_PART];
     cd_trainkeep *keep;          /* owned; NULL unless output.report names a page */
 } cd_learned;
 
@@ -32,6 +34,10 @@ cdmpp_status cd_learner_load(const cd_config *c, CD_GIVE cd_dataset **out, cdmpp
  * thread. Errors: those of loading, splitting and boosting. */
 cdmpp_status cd_learner_train(const cd_config *c, const cd_dataset *d, cd_threads *pool, cd_tick_call *tick, void *ctx,
                               cd_learned *out, cdmpp_err *err);
+/* The same, but networks go on from the members of `start` (EMODEL: it has none of their
+ * kind); trees are trained anew. NULL: cd_learner_train. */
+cdmpp_status cd_learner_finetune(const cd_config *c, const cd_dataset *d, const cd_model *start, cd_threads *pool,
+                                 cd_tick_call *tick, void *ctx, cd_learned *out, cdmpp_err *err);
 /* One trial of a search: the same training, then only the figures of the validation
  * part. Nothing reads the latencies of the test part, no file is made. */
 cdmpp_status cd_learner_try(const cd_config *c, const cd_dataset *d, cd_threads *pool, cd_tick_call *tick, void *ctx,

@@ -17,6 +17,7 @@ static const char usage[] =
     "usage: cdmpp-train [options] CONFIG.yaml\n"
     "       cdmpp-train --autotune SPACE.yaml [options] [CONFIG.yaml]\n"
     "  --out FILE        the model file (default: output.model of the configuration)\n"
+    "  --finetune MODEL  networks go on from those of that model file; trees are trained anew\n"
     "  --autotune FILE   search that space over the configuration, write the best one to --out\n"
     "                    (default: best.yaml), then train it; docs/autotune.md\n"
     "  --journal FILE    of the search, so that it can go on (default: OUT.journal.jsonl)\n"
@@ -49,12 +50,13 @@ cdmpp_status cd_main_config_failed(const cd_config *c, cd_main_options *o, cdmpp
     return st;
 }
 
-enum { OPT_OUT = 256, OPT_REPORT, OPT_SET, OPT_PRINT, OPT_DOC, OPT_JSON, OPT_SPACE, OPT_JOURNAL, OPT_TRIAL, OPT_HELP, OPT_VERSION };
+enum { OPT_OUT = 256, OPT_FINETUNE, OPT_REPORT, OPT_SET, OPT_PRINT, OPT_DOC, OPT_JSON, OPT_SPACE, OPT_JOURNAL, OPT_TRIAL, OPT_HELP, OPT_VERSION };
 static const char short_options[] = "j:qv";
 static const struct option long_options[] = {
     {"out", 1, 0, OPT_OUT},     {"set", 1, 0, OPT_SET},   {"print-config", 0, 0, OPT_PRINT}, {"doc-config", 0, 0, OPT_DOC},
     {"jobs", 1, 0, 'j'},        {"json", 0, 0, OPT_JSON}, {"quiet", 0, 0, 'q'},              {"verbose", 0, 0, 'v'},
     {"help", 0, 0, OPT_HELP},   {"version", 0, 0, OPT_VERSION}, {"report", 1, 0, OPT_REPORT},
+    {"finetune", 1, 0, OPT_FINETUNE},
     {"autotune", 1, 0, OPT_SPACE}, {"journal", 1, 0, OPT_JOURNAL}, {"trial", 0, 0, OPT_TRIAL},
     {0, 0, 0, 0}};
 
@@ -76,6 +78,7 @@ static cdmpp_status read_options(int argc, char **argv, cd_main_options *o) {
         case OPT_DOC: o->doc = true; break;
         case OPT_JSON: o->json = true; break;
         case OPT_REPORT: o->report = optarg; break;
+        case OPT_FINETUNE: o->finetune = optarg; break;
         case 'q': o->log.level = CD_LOG_ERROR; break;
         case 'v': o->log.level = CD_LOG_DEBUG; break;
         case 'j':
@@ -104,12 +107,13 @@ static cdmpp_status read_config(const char *path, cd_main_options *o, cd_config 
     return st;
 }
 
-static void print_text(const cd_learned *l, const char *path, const char *report) {
+static void print_text(const cd_learned *l, const char *path, const char *report, double level) {
     cd_buf b = {0};
     for (int k = 0; k < CD_N_DROP; k++)
         if (l->filter.drop[k]) printf("dropped %zu of %zu programs: %s\n", l->filter.drop[k], l->filter.in, cd_drop_text((cd_drop)k));
     printf("%s", l->notes.p ? l->notes.p : "");
     for (int p = 0; p < CD_N_PART; p++) cd_metrics_text(&b, cd_part_name((cd_part)p), cd_split_name(l->kind), &l->metrics[p]);
+    for (int p = 0; p < CD_N_PART; p++) cd_unsure_text(&b, cd_part_name((cd_part)p), level, &l->unsure[p]);
     printf("%smodel %s, %zu bytes\n", b.p ? b.p : "", path, l->file.n);
     if (report[0]) printf("report %s\n", report);
     cd_buf_free(&b);
@@ -147,18 +151,21 @@ cdmpp_status cd_main_fit(const cd_config *c, cd_main_options *o, cdmpp_err *err)
     const char *path = o->out ? o->out : c->output_model;
     cd_threads *pool = NULL;
     cd_learned l = {0};
+    cd_model *start = NULL;
     cd_trainprogress progress;
     CD_TRY(can_write(path, err));
     CD_TRY(can_write(c->output_report, err));
     cdmpp_status st = cd_threads_new(o->jobs, &pool, err);
     cd_trainprogress_begin(&progress, &o->log);
-    if (!st) st = cd_learner_train(c, NULL, pool, tick, &progress, &l, err);
+    if (!st && o->finetune) st = cd_model_load(o->finetune, &start, err);
+    if (!st) st = cd_learner_finetune(c, NULL, start, pool, tick, &progress, &l, err);
+    cd_model_free(start);
     cd_trainprogress_end(&progress);
     if (!st) st = reload(&l, err);
     if (!st) st = cd_file_write(path, l.file.p, l.file.n, err);
     if (!st) st = cd_trainkeep_write(l.keep, c->output_report, o->command ? o->command : "", err);
     if (!st && o->json) print_json(&l, path);
-    else if (!st) print_text(&l, path, c->output_report);
+    else if (!st) print_text(&l, path, c->output_report, c->predict_level);
     cd_learned_free(&l);
     cd_threads_free(pool);
     return st;

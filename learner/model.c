@@ -4,119 +4,131 @@
 #include <string.h>
 
 #include "features/cols.h"
+#include "learner/member_int.h"
 #include "learner/model_int.h"
 
-typedef struct {
-    void *p;
-    size_t cap; /* items */
-} block;
-
 struct cd_model_scratch {
-    block x;     /* float: matrix of one part */
-    block score; /* float */
-    block wide;  /* double: scores with offsets */
-    block log_s; /* double, per program: sum over parts, then one part */
+    cd_member_scratch *member;
+    cd_block kinds;  /* double (n_kind, n) */
+    cd_block one;    /* double (n): one member */
+    cd_block x;      /* float (n, width): program vectors for the uncertainty */
+    cd_block logs;   /* double (5, n): what it says */
+    cd_block flags;  /* uint32_t (n) */
+    cd_block calib;  /* bytes */
 };
 
 cdmpp_status cd_model_scratch_new(cd_model_scratch **out, cdmpp_err *err) {
-    *out = cd_calloc(1, sizeof **out);
-    return *out ? CDMPP_OK : CD_FAIL(err, ENOMEM, "scratch");
+    cd_model_scratch *s = cd_calloc(1, sizeof *s);
+    cdmpp_status st = s ? CDMPP_OK : CD_FAIL(err, ENOMEM, "scratch");
+    if (!st) st = cd_member_scratch_new(&s->member, err);
+    if (st) cd_model_scratch_free(s);
+    else *out = s;
+    return st;
 }
 
 void cd_model_scratch_free(cd_model_scratch *s) {
     if (!s) return;
+    cd_member_scratch_free(s->member);
+    cd_free(s->kinds.p);
+    cd_free(s->one.p);
     cd_free(s->x.p);
-    cd_free(s->score.p);
-    cd_free(s->wide.p);
-    cd_free(s->log_s.p);
+    cd_free(s->logs.p);
+    cd_free(s->flags.p);
+    cd_free(s->calib.p);
     cd_free(s);
 }
 
-/* Room for n items, at least doubling; the old content is not kept. */
-static int grow(block *b, size_t n, size_t size) {
-    if (n <= b->cap) return 1;
-    const size_t want = n < 2 * b->cap ? 2 * b->cap : n;
-    void *q = cd_calloc(want, size);
-    if (!q) return 0;
-    cd_free(b->p);
-    *b = (block){q, want};
-    return 1;
+static cdmpp_status check_input(const cd_model *m, const cd_view *v, const uint32_t *index, size_t n, cdmpp_err *err) {
+    for (size_t i = 0; i < n; i++) {
+        const size_t p = index ? index[i] : i;
+        if (v->row_ptr[p + 1] <= v->row_ptr[p])
+            return CD_FAIL(err, EMODEL, "program %zu: expected at least one feature row, found none", p);
+        if (v->device[p] >= m->n_device)
+            return CD_FAIL(err, EMODEL, "program %zu: expected a device below %zu, found %u", p, m->n_device, v->device[p]);
+    }
+    return CDMPP_OK;
 }
 
-static cdmpp_status room(cd_model_scratch *s, size_t n_x, size_t n_score, cdmpp_err *err) {
-    if (grow(&s->x, n_x, sizeof(float)) && grow(&s->score, n_score, sizeof(float)) && grow(&s->wide, n_score, sizeof(double)))
-        return CDMPP_OK;
-    return CD_FAIL(err, ENOMEM, "%zu values to score", n_x);
-}
-
-double cd_log_sum_exp(const double *score, size_t n) {
-    double max = score[0], sum = 0;
-    for (size_t i = 1; i < n; i++) max = fmax(max, score[i]);
-    for (size_t i = 0; i < n; i++) sum += exp(score[i] - max);
-    return max + log(sum);
-}
-
-static void combine(const cd_model_part *p, cd_model_scratch *s, const float *row, const int64_t *row_ptr, size_t n,
-                    double *log_s) {
-    const float *score = s->score.p;
-    double *wide = s->wide.p;
-    for (size_t i = 0, at = 0; i < n; i++) {
-        const size_t r0 = (size_t)row_ptr[i], h = cd_input_height(p->form, (size_t)row_ptr[i + 1] - r0);
-        for (size_t k = 0; k < h; k++) {
-            const double offset = p->slope == 0 ? 0 : p->slope * cd_input_log_trips(row + (r0 + k) * CD_N_COL);
-            wide[at + k] = (double)score[at + k] + p->bias + offset;
+cdmpp_status cd_model_kinds(const cd_model *m, cd_model_scratch *s, const cd_view *v, const uint32_t *index, size_t n, int fold,
+                            double *kind_log_s, cdmpp_err *err) {
+    if (!cd_block_grow(&s->one, n, sizeof(double))) return CD_FAIL(err, ENOMEM, "%zu programs to score", n);
+    double *one = s->one.p;
+    memset(kind_log_s, 0, m->n_kind * n * sizeof *kind_log_s);
+    for (size_t k = 0; k < m->n_kind; k++) {
+        double *sum = kind_log_s + k * n;
+        size_t n_of = 0;
+        for (size_t j = 0; j < m->n_member; j++) {
+            const cd_member *e = &m->member[j];
+            if (e->kind != m->kind[k] || (fold >= 0 && e->fold != fold)) continue;
+            CD_TRY(cd_member_predict(e, s->member, v, index, n, m->device_vector, m->n_device, one, err));
+            for (size_t i = 0; i < n; i++) sum[i] += one[i];
+            n_of++;
         }
-        log_s[i] = cd_log_sum_exp(wide + at, h);
-        at += h;
-    }
-}
-
-cdmpp_status cd_model_part_predict(const cd_model_part *p, cd_model_scratch *s, const float *row, const int64_t *row_ptr,
-                                   const uint32_t *device, size_t n, double *log_s, cdmpp_err *err) {
-    const size_t width = cd_input_width(p->form);
-    size_t height = 0;
-    for (size_t i = 0; i < n; i++) height += cd_input_height(p->form, (size_t)(row_ptr[i + 1] - row_ptr[i]));
-    CD_TRY(room(s, height * width, height, err));
-    float *x = s->x.p;
-    for (size_t i = 0; i < n; i++) {
-        const size_t n_row = (size_t)(row_ptr[i + 1] - row_ptr[i]);
-        cd_input_fill(p->form, row + row_ptr[i] * CD_N_COL, n_row, device[i], x);
-        x += cd_input_height(p->form, n_row) * width;
-    }
-    CD_TRY(cd_gbt_predict(p->gbt, s->x.p, height, width, s->score.p, err));
-    combine(p, s, row, row_ptr, n, log_s);
-    return CDMPP_OK;
-}
-
-static cdmpp_status check_input(const cd_model *m, const int64_t *row_ptr, const uint32_t *device, size_t n, cdmpp_err *err) {
-    for (size_t i = 0; i < n; i++) {
-        if (row_ptr[i + 1] <= row_ptr[i]) return CD_FAIL(err, EMODEL, "program %zu: expected at least one feature row, found none", i);
-        if (device[i] >= m->n_device)
-            return CD_FAIL(err, EMODEL, "program %zu: expected a device below %zu, found %u", i, m->n_device, device[i]);
+        for (size_t i = 0; i < n; i++) sum[i] /= (double)n_of;
     }
     return CDMPP_OK;
 }
 
-cdmpp_status cd_model_predict(const cd_model *m, cd_model_scratch *s, const float *row, const int64_t *row_ptr,
-                              const uint32_t *device, size_t n, double *latency_s, cdmpp_err *err) {
+/* ---- answer ---- */
+static double clip(const cd_model *m, double log_s) { return fmax(m->log_min, fmin(log_s, m->log_max)); }
+
+/* Version 1: weights and nothing else. */
+static void plain_answer(const cd_model *m, size_t n, const double *kind_log_s, cd_pred *out) {
+    for (size_t i = 0; i < n; i++) {
+        double sum = 0;
+        for (size_t k = 0; k < m->n_kind; k++) sum += m->weight[k] * kind_log_s[k * n + i];
+        const double y = exp(clip(m, sum));
+        out[i] = (cd_pred){.latency_s = y, .median_s = y, .low_s = (double)NAN, .high_s = (double)NAN, .rel_std = (double)NAN};
+    }
+}
+
+static void fill_programs(const cd_view *v, const uint32_t *index, size_t n, float *x) {
+    const size_t width = cd_input_width(CD_FORM_PROGRAM);
+    for (size_t i = 0; i < n; i++) {
+        const size_t p = index ? index[i] : i;
+        cd_input_fill(CD_FORM_PROGRAM, v->row + v->row_ptr[p] * CD_N_COL, (size_t)(v->row_ptr[p + 1] - v->row_ptr[p]), v->device[p],
+                      x + i * width);
+    }
+}
+
+cdmpp_status cd_model_answer(const cd_model *m, cd_model_scratch *s, const cd_view *v, const uint32_t *index, size_t n,
+                             const double *kind_log_s, cd_pred *out, cdmpp_err *err) {
+    if (!m->calib) {
+        plain_answer(m, n, kind_log_s, out);
+        return CDMPP_OK;
+    }
+    if (!cd_block_grow(&s->x, n * cd_input_width(CD_FORM_PROGRAM), sizeof(float)) || !cd_block_grow(&s->logs, 5 * n, sizeof(double)) ||
+        !cd_block_grow(&s->flags, n, sizeof(uint32_t)) || !cd_block_grow(&s->calib, cd_calib_scratch_bytes(m->calib), 1))
+        return CD_FAIL(err, ENOMEM, "%zu programs to score", n);
+    double *l = s->logs.p;
+    const uint32_t *flags = s->flags.p;
+    const cd_calib_out o = {l, l + n, l + 2 * n, l + 3 * n, l + 4 * n, s->flags.p};
+    fill_programs(v, index, n, s->x.p);
+    CD_TRY(cd_calib_apply(m->calib, kind_log_s, s->x.p, n, s->calib.p, &o, err));
+    for (size_t i = 0; i < n; i++) {
+        const double y = clip(m, o.point_log[i]);
+        out[i] = (cd_pred){.latency_s = exp(y), .median_s = exp(clip(m, o.median_log[i])), .rel_std = o.sigma[i],
+                           .low_s = exp(fmin(y, o.low_log[i])), .high_s = exp(fmax(y, o.high_log[i])),
+                           .flags = flags[i] & CD_FLAG_OUT_OF_RANGE ? CD_PRED_OUT_OF_RANGE : 0u};
+    }
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_model_predict(const cd_model *m, cd_model_scratch *s, const cd_view *v, const uint32_t *index, size_t n,
+                              cd_pred *out, cdmpp_err *err) {
     if (!n) return CDMPP_OK;
-    CD_TRY(check_input(m, row_ptr, device, n, err));
-    if (!grow(&s->log_s, 2 * n, sizeof(double))) return CD_FAIL(err, ENOMEM, "%zu programs to score", n);
-    double *sum = s->log_s.p, *one = sum + n;
-    memset(sum, 0, n * sizeof *sum);
-    for (size_t k = 0; k < m->n_part; k++) {
-        CD_TRY(cd_model_part_predict(&m->part[k], s, row, row_ptr, device, n, one, err));
-        for (size_t i = 0; i < n; i++) sum[i] += m->part[k].weight * one[i];
-    }
-    for (size_t i = 0; i < n; i++)
-        if (!isfinite(sum[i])) return CD_FAIL(err, ENUMERIC, "program %zu: the model gives no finite latency", i);
-    for (size_t i = 0; i < n; i++) latency_s[i] = exp(fmax(m->log_min, fmin(sum[i], m->log_max)));
-    return CDMPP_OK;
+    CD_TRY(check_input(m, v, index, n, err));
+    if (!cd_block_grow(&s->kinds, m->n_kind * n, sizeof(double))) return CD_FAIL(err, ENOMEM, "%zu programs to score", n);
+    CD_TRY(cd_model_kinds(m, s, v, index, n, -1, s->kinds.p, err));
+    return cd_model_answer(m, s, v, index, n, s->kinds.p, out, err);
 }
 
+/* ---- the rest ---- */
 void cd_model_free(cd_model *m) {
     if (!m) return;
-    for (size_t k = 0; k < m->n_part; k++) cd_gbt_free(m->part[k].gbt);
+    for (size_t k = 0; k < m->n_member; k++) cd_member_free(&m->member[k]);
+    cd_free(m->member);
+    cd_calib_free(m->calib);
     cd_arena_free(&m->arena);
     cd_free(m);
 }
@@ -125,6 +137,12 @@ const char *cd_model_header(const cd_model *m) { return m->header; }
 size_t cd_model_n_device(const cd_model *m) { return m->n_device; }
 const char *cd_model_device(const cd_model *m, size_t i) { return m->device[i]; }
 int cd_model_device_is_gpu(const cd_model *m, size_t i) { return m->device_is_gpu[i]; }
+
+bool cd_model_needs_leaves(const cd_model *m) {
+    bool any = false;
+    for (size_t k = 0; k < m->n_kind; k++) any |= cd_member_needs_leaves(m->kind[k]);
+    return any;
+}
 
 int cd_model_find_device(const cd_model *m, const char *name, size_t n) {
     for (size_t i = 0; i < m->n_device; i++)

@@ -1,33 +1,35 @@
 /* model -- a trained cost model: what predicting needs, and the file it lives in.
  *
- *   rows of a program -> part 0: one score per row, latency = sum of exp(score)
- *                     -> part 1: one score per program = log(latency)
- *   log latency = sum of weight[k] * part k, kept inside the range of training
+ *   program --> member 0 (kind rows,        fold 0) --> ln s --\ mean of a kind's    weights, shift,
+ *           --> member 1 (kind rows,        fold 1) --> ln s --/ folds -------------> uncertainty ----> cd_pred
+ *           --> member 2 (kind transformer, fold 0) --> ...                           (calib.h)
+ *   and the result is kept inside the range of training
  *
- * A score is the trees' answer plus bias, for rows plus slope * log(trip count).
- *
- * Model file, version 1, all numbers little-endian:
+ * Model file, version 2, all numbers little-endian:
  *   (1) bytes 0..7    "CDMPPMDL"
- *   (2) 8..11         u32 version, 1
+ *   (2) 8..11         u32 version, 2
  *   (3) 12..15        u32 zero
  *   (4) 16..23        u64 H, bytes of the header
- *   (5) 24..31        u64 B, bytes of the trees
+ *   (5) 24..31        u64 B, bytes of the weights
  *   (6) 32..32+H      header: one JSON object, docs/model.md lists its keys
- *   (7) ..+B          the boosters of all parts, XGBoost's UBJ, one after another in
- *                     the order and with the sizes of header key "model.parts"
+ *   (7) ..+B          weights: of each member in the order and with the sizes of header key
+ *                     "model.members" (trees: XGBoost's UBJ; networks: safetensors), then
+ *                     those of "model.calib" (UBJ)
  *   (8) ..+64         SHA-256 of everything before, 64 lower-case hex digits
  *   (9) the file ends here
- * Every length is checked against the file before it is used, and XGBoost's own
- * reader sees the trees only after (8) agreed. The same seed and data give the
- * same bytes for any number of threads.
+ * Every length is checked against the file before it is used, and nothing of (7) is
+ * read before (8) agreed. The same seed and data give the same bytes for any number of
+ * threads. Version 1 (trees only, "model.parts") is still read.
  *
  * A model is immutable: share it between threads, one scratch for each. */
 #ifndef CD_MODEL_H
 #define CD_MODEL_H
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "learner/view.h"
 
 typedef struct cd_model cd_model;
 typedef struct cd_model_scratch cd_model_scratch;
@@ -50,9 +52,23 @@ int cd_model_device_is_gpu(const cd_model *m, size_t i);
 cdmpp_status cd_model_scratch_new(CD_GIVE cd_model_scratch **out, cdmpp_err *err);
 void cd_model_scratch_free(CD_TAKE cd_model_scratch *s); /* NULL is fine */
 
-/* Score n programs: program i has rows row_ptr[i] .. row_ptr[i+1] of row (each
- * 164 columns), at least one, and ran on device[i]. Writes seconds, > 0 and
- * finite. Errors: EMODEL, ENUMERIC, EBACKEND, ENOMEM; latency_s is untouched. */
-cdmpp_status cd_model_predict(const cd_model *m, cd_model_scratch *s, const float *row, const int64_t *row_ptr,
-                              const uint32_t *device, size_t n, double *latency_s, cdmpp_err *err);
+/* Do members read the leaves of programs, so that a view must have them? */
+bool cd_model_needs_leaves(const cd_model *m);
+
+#define CD_PRED_OUT_OF_RANGE 1u /* unlike what the model was trained on; see calib.h */
+
+/* Seconds are finite and > 0, low_s <= latency_s <= high_s. A model of version 1 knows
+ * no uncertainty: low_s, high_s and rel_std are NaN. */
+typedef struct cd_pred {
+    double latency_s;    /* the answer: least mean |error| (docs/model.md) */
+    double median_s;     /* as often too high as too low */
+    double low_s, high_s;/* interval of the level in the header, for a new task */
+    double rel_std;      /* expected size of ln(measured/median) */
+    uint32_t flags;      /* CD_PRED_* */
+} cd_pred;
+
+/* Score programs index[0 .. n) of the view (NULL: 0 .. n), whose `device` are numbers in
+ * the model. Errors: EMODEL, ENUMERIC, EBACKEND, ENOMEM; out is then untouched or partly written. */
+cdmpp_status cd_model_predict(const cd_model *m, cd_model_scratch *s, const cd_view *v, const uint32_t *index, size_t n,
+                              cd_pred *out, cdmpp_err *err);
 #endif

@@ -3,37 +3,40 @@
 #define CD_MODEL_INT_H
 #include "base/arena.h"
 #include "base/buf.h"
-#include "learner/gbt.h"
-#include "learner/input.h"
+#include "learner/calib.h"
+#include "learner/member.h"
 #include "learner/model.h"
 
-#define CD_MODEL_MAX_PART 2
-#define CD_MODEL_VERSION 1
-
-typedef struct cd_model_part {
-    cd_form form;        /* ROWS or PROGRAM */
-    double weight, slope, bias;
-    cd_gbt *gbt;         /* owned */
-} cd_model_part;
+#define CD_MODEL_VERSION 2
 
 struct cd_model {
-    size_t n_part;
-    cd_model_part part[CD_MODEL_MAX_PART];
+    size_t n_kind;
+    cd_member_kind kind[CD_N_MEMBER_KIND]; /* each once, in the order of the configuration */
+    size_t n_member;
+    cd_member *member;       /* (n_member) owned */
+    cd_calib *calib;         /* owned; NULL in files of version 1: then `weight` */
+    double weight[CD_N_MEMBER_KIND];
     double log_min, log_max; /* of the latencies trained on, widened by a factor e */
     size_t n_device;
     const char **device;
     uint8_t *device_is_gpu;
+    float *device_vector;    /* (n_device, CD_N_DEVICE_COL); zeros when the device is not described */
     const char *header;
-    cd_arena arena;      /* names, header */
+    cd_arena arena;          /* names, vectors, header */
 };
 
-/* log(latency) of n programs under one part: seg_log[i]. */
-cdmpp_status cd_model_part_predict(const cd_model_part *p, cd_model_scratch *s, const float *row, const int64_t *row_ptr,
-                                   const uint32_t *device, size_t n, double *log_s, cdmpp_err *err);
-/* log(sum of exp(score)) over n >= 1 scores. */
-double cd_log_sum_exp(const double *score, size_t n);
+/* ln seconds of each kind: mean over those of its members that `fold` admits, kind_log_s
+ * (n_kind, n). fold -1: all members; else only those of this fold. */
+cdmpp_status cd_model_kinds(const cd_model *m, cd_model_scratch *s, const cd_view *v, const uint32_t *index, size_t n, int fold,
+                            double *kind_log_s, cdmpp_err *err);
+/* From those to the answer. */
+cdmpp_status cd_model_answer(const cd_model *m, cd_model_scratch *s, const cd_view *v, const uint32_t *index, size_t n,
+                             const double *kind_log_s, cd_pred *out, cdmpp_err *err);
 
 /* Write file and header; `provenance` is the inside of a JSON object (without
  * braces). Errors: EIO, ENOMEM, EBACKEND. */
 cdmpp_status cd_model_encode(const cd_model *m, const char *provenance, cd_buf *out, cdmpp_err *err);
+/* Header key "model" into m (empty but for its header); weights from `blob`. */
+cdmpp_status cd_model_read_v1(cd_model *m, const cd_json *model, const char *blob, size_t n, cdmpp_err *err);
+cdmpp_status cd_model_read_v2(cd_model *m, const cd_json *model, const char *blob, size_t n, cdmpp_err *err);
 #endif

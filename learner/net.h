@@ -52,6 +52,7 @@ typedef struct cd_net_spec {
     cd_net_head head;
     int64_t slots;            /* flatten */
     double temperature;       /* sum: T, the standard deviation of the log labels */
+    bool trips;               /* sum: a score is of one iteration: trips/T is added (to the first output) */
     /* head: [first: linear and norm only] -> depth x width -> embed */
     int64_t head_first, head_width, head_depth, embed; /* head_first 0: absent */
     int64_t decoder_width, decoder_depth;

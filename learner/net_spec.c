@@ -5,7 +5,7 @@
 
 cd_net_spec cd_net_spec_small(cd_net_kind kind) {
     return (cd_net_spec){.kind = kind, .layers = 2, .width = 96, .heads = 4, .ff = 192, .pre_norm = true,
-                         .head = CD_HEAD_POOL, .slots = 16, .temperature = 1, .head_width = kind == CD_NET_MLP ? 256 : 128,
+                         .head = CD_HEAD_POOL, .slots = 16, .temperature = 1, .trips = true, .head_width = kind == CD_NET_MLP ? 256 : 128,
                          .head_depth = 1, .embed = 64, .decoder_width = 128, .decoder_depth = 2, .side_width = 64,
                          .side_depth = 1, .norm = CD_NORM_LAYER, .position = CD_POS_SINUSOID, .context = true,
                          .device = true, .n_out = 1};
@@ -30,7 +30,7 @@ static cdmpp_status fraction(const char *name, double v, cdmpp_err *err) {
 }
 
 static cdmpp_status check_encoder(const cd_net_spec *s, cdmpp_err *err) {
-    CD_TRY(within("layers", s->layers, 1, 64, err));
+    CD_TRY(within("layers", s->layers, 0, 64, err));
     CD_TRY(within("width", s->width, 2, 4096, err));
     CD_TRY(within("heads", s->heads, 1, 64, err));
     CD_TRY(within("ff", s->ff, 1, 16384, err));

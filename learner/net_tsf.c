@@ -69,8 +69,16 @@ static void gather(const cd_net *net, const cd_batch *b, cd_net_state *st, cd_th
 }
 
 /* ---- forward ---- */
+/* A constant of the batch: backward needs nothing. Without it a network must learn that
+ * twice the work takes twice the time, and forgets it beyond what it was trained on. */
+static void add_trips(const cd_net *net, const cd_batch *b, float *score) {
+    const float per = (float)(1 / net->spec.temperature);
+    for (size_t t = 0; t < b->n_tok; t++) score[t * n_out(net)] += per * b->trips[t];
+}
+
 static void forward_sum(const cd_net *net, const cd_batch *b, cd_net_state *st, cd_threads *pool, float *out, float *latent) {
     cd_tail_forward(&net->tail, &net->params, &st->tail, b, pool, st->enc.y, b->n_tok, net->enc.d, b->tok_ptr, st->score);
+    if (net->spec.trips) add_trips(net, b, st->score);
     cd_ops_lse(st->score, b->tok_ptr, 0, b->n, n_out(net), (float)net->spec.temperature, st->y);
     memcpy(out, st->y, b->n * n_out(net) * sizeof *out);
     if (latent) cd_ops_mean(st->tail.h, b->tok_ptr, 0, b->n, cd_net_n_latent(net), latent);

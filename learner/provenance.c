@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "learner/gbt.h"
+
 static void text(cd_buf *b, const char *name, const char *s) {
     cd_buf_putf(b, "\"%s\":", name);
     cd_buf_put_json_str(b, s, strlen(s));
@@ -68,6 +70,11 @@ void cd_provenance(cd_buf *b, const cd_config *c, const cd_dataset *d, const cd_
     for (int p = 0; p < CD_N_PART; p++) {
         cd_buf_putf(b, "%s\"%s\":", p ? "," : "", cd_part_name((cd_part)p));
         cd_metrics_json(b, &l->metrics[p]);
+    }
+    cd_buf_puts(b, "},\"uncertainty\":{");
+    for (int p = 0; p < CD_N_PART; p++) {
+        cd_buf_putf(b, "%s\"%s\":", p ? "," : "", cd_part_name((cd_part)p));
+        cd_unsure_json(b, &l->unsure[p]);
     }
     cd_buf_puts(b, "},");
     put_config(b, c);

@@ -1,4 +1,5 @@
-/* scalers -- the scalers of a batch's three inputs: fitted, saved, read. */
+/* scalers -- the scalers of a batch's inputs: fitted, saved, read. */
+#include <math.h>
 #include <string.h>
 
 #include "learner/batch_int.h"
@@ -7,6 +8,7 @@ cdmpp_status cd_scalers_init(cd_scalers *s, const cd_batch_spec *spec, cdmpp_err
     memset(s, 0, sizeof *s);
     CD_TRY(cd_scaler_init(&s->tok, cd_batch_token_width(spec), err));
     CD_TRY(cd_scaler_init(&s->prog, cd_batch_program_width(spec), err));
+    CD_TRY(cd_scaler_init(&s->trips, 1, err));
     return cd_scaler_init(&s->dev, spec->w_dev, err);
 }
 
@@ -14,11 +16,13 @@ void cd_scalers_free(cd_scalers *s) {
     cd_scaler_free(&s->tok);
     cd_scaler_free(&s->prog);
     cd_scaler_free(&s->dev);
+    cd_scaler_free(&s->trips);
 }
 
 typedef struct {
     cd_scaler_fit tok, prog;
     float *x; /* one program, unscaled */
+    double trips; /* sum over programs of ln(sum over leaves of trips) */
 } fits;
 
 static cdmpp_status open_fits(fits *f, const cd_batch_spec *spec, const cd_view *v, const uint32_t *index, size_t n,
@@ -32,6 +36,13 @@ static cdmpp_status open_fits(fits *f, const cd_batch_spec *spec, const cd_view 
     return f->x ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu leaves", most.max_leaf);
 }
 
+static double log_trips(const fits *f, size_t n_leaf) {
+    double max = 0, sum = 0;
+    for (size_t l = 0; l < n_leaf; l++) max = fmax(max, cd_input_log_trips(f->x + l * f->tok.n));
+    for (size_t l = 0; l < n_leaf; l++) sum += exp(cd_input_log_trips(f->x + l * f->tok.n) - max);
+    return max + log(sum);
+}
+
 static cdmpp_status add_all(fits *f, const cd_batch_spec *spec, const cd_view *v, const uint32_t *index, size_t n,
                             cdmpp_err *err) {
     for (size_t i = 0; i < n; i++) {
@@ -40,6 +51,7 @@ static cdmpp_status add_all(fits *f, const cd_batch_spec *spec, const cd_view *v
         if (f->tok.n) {
             cd_batch_raw_tokens(spec, v, p, f->x);
             for (size_t l = 0; l < cd_batch_leaves(v, p); l++) cd_scaler_fit_add(&f->tok, f->x + l * f->tok.n);
+            f->trips += log_trips(f, cd_batch_leaves(v, p));
         }
         if (f->prog.n) {
             cd_batch_raw_program(v, p, f->x);
@@ -57,6 +69,7 @@ cdmpp_status cd_scalers_fit(cd_scalers *s, cd_scale kind, const cd_batch_spec *s
     if (!st) {
         cd_scaler_fit_end(&f.tok, kind, &s->tok);
         cd_scaler_fit_end(&f.prog, kind, &s->prog);
+        s->trips.shift[0] = (float)(f.trips / (double)(n ? n : 1));
     }
     cd_scaler_fit_free(&f.tok);
     cd_scaler_fit_free(&f.prog);
@@ -70,16 +83,17 @@ typedef struct {
     const cd_scaler *s;
 } named;
 
-static void names(const cd_scalers *s, named out[3]) {
+static void names(const cd_scalers *s, named out[4]) {
     out[0] = (named){"scaler.tokens.shift", "scaler.tokens.scale", &s->tok};
     out[1] = (named){"scaler.program.shift", "scaler.program.scale", &s->prog};
     out[2] = (named){"scaler.device.shift", "scaler.device.scale", &s->dev};
+    out[3] = (named){"scaler.trips.shift", "scaler.trips.scale", &s->trips};
 }
 
 size_t cd_scalers_tensors(const cd_scalers *s, cd_tensor *t) {
-    named n[3];
+    named n[4];
     names(s, n);
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < 4; i++) {
         t[2 * i] = (cd_tensor){.name = n[i].shift, .n_dim = 1, .dim = {n[i].s->n, 1}, .value = n[i].s->shift};
         t[2 * i + 1] = (cd_tensor){.name = n[i].scale, .n_dim = 1, .dim = {n[i].s->n, 1}, .value = n[i].s->scale};
     }
@@ -87,9 +101,9 @@ size_t cd_scalers_tensors(const cd_scalers *s, cd_tensor *t) {
 }
 
 cdmpp_status cd_scalers_read(cd_scalers *s, const cd_safetensors *f, cdmpp_err *err) {
-    named n[3];
+    named n[4];
     names(s, n);
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < 4; i++) {
         CD_TRY(cd_safetensors_get(f, n[i].shift, 1, &n[i].s->n, n[i].s->shift, err));
         CD_TRY(cd_safetensors_get(f, n[i].scale, 1, &n[i].s->n, n[i].s->scale, err));
     }

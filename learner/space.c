@@ -72,7 +72,7 @@ static bool read_values(loader *l, const cd_conf_key *key, const char *name, con
     return ok;
 }
 
-static void read_bounds(loader *l, cd_param *p, const cd_yaml *v) {
+static void read_bounds(loader *l, cd_space_param *p, const cd_yaml *v) {
     const char *text[2];
     if (v->kind != CD_YAML_SEQ || v->n != 2) {
         wrong(l, v, p->key->name, "[lowest, highest]");
@@ -95,7 +95,7 @@ static bool declared_later(const cd_yaml *param, const char *key) {
     return false;
 }
 
-static void read_when(loader *l, cd_param *p, const cd_yaml *param, const cd_yaml *v) {
+static void read_when(loader *l, cd_space_param *p, const cd_yaml *param, const cd_yaml *v) {
     if (v->kind != CD_YAML_MAP || !v->n) {
         wrong(l, v, p->key->name, "a mapping like {train.loss: huber}");
         return;
@@ -144,7 +144,7 @@ static const char *untunable(const cd_space *s, const char *key) {
     return NULL;
 }
 
-static void read_kind(loader *l, cd_param *p, const cd_yaml *v, int kind) {
+static void read_kind(loader *l, cd_space_param *p, const cd_yaml *v, int kind) {
     static const char *const type[] = {"an integer", "a number", "true or false", "a word", "a text", "a list"};
     char want[128];
     const char *no = untunable(l->s, p->key->name);
@@ -166,7 +166,7 @@ static void read_kind(loader *l, cd_param *p, const cd_yaml *v, int kind) {
 
 static void read_param(loader *l, const cd_yaml *v) {
     static const char want[] = "one of " CD_PARAM_KINDS " and perhaps when";
-    cd_param *p = &l->s->param[l->s->n_param];
+    cd_space_param *p = &l->s->param[l->s->n_param];
     const char *first = NULL;
     p->key = cd_conf_find(&l->conf, v->key);
     if (!p->key) {
@@ -257,7 +257,7 @@ static cdmpp_status read_all(loader *l, const char *text, size_t n, const char *
         wrong(l, space ? space : &nothing, "space", "a mapping of keys to what they may be");
         return CDMPP_ESCHEMA;
     }
-    s->param = CD_NEWN(&s->arena, cd_param, space->n);
+    s->param = CD_NEWN(&s->arena, cd_space_param, space->n);
     if (!s->param) return CD_FAIL(l->err, ENOMEM, "search file");
     for (const cd_yaml *v = space->child; v; v = v->next) read_param(l, v);
     if (s->tune.sampler == CD_SAMPLER_SOBOL && s->n_param > 40)

@@ -37,14 +37,14 @@ typedef struct cd_when {
     cd_texts value;       /* as cd_conf_print_value prints them */
 } cd_when;
 
-typedef struct cd_param {
+typedef struct cd_space_param {
     const cd_conf_key *key;
     cd_param_kind kind;
     double lo, hi;        /* INT to LOG_REAL, both included */
     cd_texts value;       /* FIXED: one, CHOICE: all, as YAML */
     size_t n_when;
     cd_when *when;        /* all must hold */
-} cd_param;
+} cd_space_param;
 
 typedef struct cd_tune_spec {
 #define X(name, type, def, range, help) cd_cfg_##type name;
@@ -55,7 +55,7 @@ typedef struct cd_space {
     cd_tune_spec tune;
     const cd_conf_key *budget;   /* key of tune.budget, INT or REAL */
     size_t n_param;
-    cd_param *param;
+    cd_space_param *param;
     const char *path, *base;     /* of the file; of the configuration it names or "" */
     cd_arena arena;
     cd_diag diag;                /* every error so far */

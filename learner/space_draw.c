@@ -55,7 +55,7 @@ static double shorten(double x) {
     return y;
 }
 
-static void print_at(const cd_param *p, double u, char *out, size_t n) {
+static void print_at(const cd_space_param *p, double u, char *out, size_t n) {
     const double lo = p->lo, hi = p->hi;
     switch (p->kind) {
     case CD_PARAM_FIXED: break;
@@ -68,7 +68,7 @@ static void print_at(const cd_param *p, double u, char *out, size_t n) {
 }
 
 /* "train.eta=0.1"; NULL: out of memory. */
-static const char *assignment(drawing *d, const cd_param *p, double u) {
+static const char *assignment(drawing *d, const cd_space_param *p, double u) {
     char number[40];
     const char *value = number;
     const size_t pick = (size_t)(u * (double)p->value.n);
@@ -103,7 +103,7 @@ static bool equals(cd_config *c, const cd_when *w, cd_buf *scratch) {
     return any;
 }
 
-static bool holds(const cd_param *p, cd_config *c, cd_buf *scratch) {
+static bool holds(const cd_space_param *p, cd_config *c, cd_buf *scratch) {
     for (size_t i = 0; i < p->n_when; i++)
         if (!equals(c, &p->when[i], scratch)) return false;
     return true;
@@ -126,7 +126,7 @@ static cdmpp_status visit(drawing *d, cd_config *c, int64_t point, cdmpp_err *er
     cd_buf_clear(&d->params);
     cd_buf_puts(&d->params, "{");
     for (size_t k = 0; !st && k < d->s->n_param; k++) {
-        const cd_param *p = &d->s->param[k];
+        const cd_space_param *p = &d->s->param[k];
         if (!holds(p, c, &scratch)) continue;
         if (point >= 0 || p->kind == CD_PARAM_FIXED) {
             const char *a = assignment(d, p, point >= 0 ? unit(d, (size_t)point, k) : 0);

@@ -117,7 +117,7 @@ cdmpp_status cd_trainkeep_data(cd_trainkeep *k, const cd_config *c, const cd_dat
     return kept(k, err);
 }
 
-cdmpp_status cd_trainkeep_part(cd_trainkeep *k, cd_part p, const cd_dataset *d, const size_t *program, size_t n,
+cdmpp_status cd_trainkeep_part(cd_trainkeep *k, cd_part p, const cd_dataset *d, const uint32_t *program, size_t n,
                                const cd_trainscore *s, const cd_metrics *m, cdmpp_err *err) {
     if (!k) return CDMPP_OK;
     double *y = cd_arena_alloc(&k->arena, n + 1, sizeof *y);

@@ -32,7 +32,7 @@ cdmpp_status cd_trainkeep_data(cd_trainkeep *k, const cd_config *c, const cd_dat
 /* One point of the curve of a member. Out of memory is reported by _write. */
 void cd_trainkeep_loss(cd_trainkeep *k, const cd_tick *t);
 /* Programs program[0] .. program[n-1] of `d`, in that order. Errors: ENOMEM. */
-cdmpp_status cd_trainkeep_part(cd_trainkeep *k, cd_part p, const cd_dataset *d, const size_t *program, size_t n,
+cdmpp_status cd_trainkeep_part(cd_trainkeep *k, cd_part p, const cd_dataset *d, const uint32_t *program, size_t n,
                                const cd_trainscore *s, const cd_metrics *m, cdmpp_err *err);
 
 /* The report so far; borrows from k. Errors: ENOMEM (now or earlier). */

@@ -73,6 +73,6 @@ cdmpp_status cdmpp_predict_line(cdmpp_scratch *s, const char *line, size_t len, 
         if (err) *err = o.err;
         return o.st;
     }
-    *latency_s = o.latency_s;
+    *latency_s = o.pred.latency_s;
     return CDMPP_OK;
 }

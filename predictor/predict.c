@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "dataset/convert.h"
+#include "predictor/gather.h"
 
 struct cd_scorer {
     const cd_model *m;
@@ -13,11 +14,8 @@ struct cd_scorer {
     cd_arena arena;           /* one record */
     cd_program *program;
     cd_model_scratch *scratch;
-    float *row;               /* (cap_row, 164) rows of the programs gathered so far */
-    size_t cap_row;
-    int64_t *row_ptr;         /* (cap+1) */
-    uint32_t *device;         /* (cap) */
-    double *latency_s;        /* (cap) */
+    cd_gather *gather;        /* programs of the lines so far */
+    cd_pred *pred;            /* (cap) */
     size_t *line;             /* (cap) which line the program came from */
     size_t n, cap;
 };
@@ -27,10 +25,8 @@ void cd_scorer_free(cd_scorer *s) {
     cd_arena_free(&s->arena);
     cd_program_free(s->program);
     cd_model_scratch_free(s->scratch);
-    cd_free(s->row);
-    cd_free(s->row_ptr);
-    cd_free(s->device);
-    cd_free(s->latency_s);
+    cd_gather_free(s->gather);
+    cd_free(s->pred);
     cd_free(s->line);
     cd_free(s);
 }
@@ -58,35 +54,20 @@ cdmpp_status cd_scorer_new(const cd_model *m, const cd_tasks *tasks, const char 
     s->fixed_device = fixed;
     cdmpp_status st = cd_program_new(&s->program, err);
     if (!st) st = cd_model_scratch_new(&s->scratch, err);
+    if (!st) st = cd_gather_new(cd_model_needs_leaves(m), &s->gather, err);
     if (st) cd_scorer_free(s);
     else *out = s;
     return st;
 }
 
-/* ---- memory ---- */
 static cdmpp_status room_for_lines(cd_scorer *s, size_t n, cdmpp_err *err) {
     if (n <= s->cap) return CDMPP_OK;
-    cd_free(s->row_ptr);
-    cd_free(s->device);
-    cd_free(s->latency_s);
+    cd_free(s->pred);
     cd_free(s->line);
-    s->row_ptr = cd_calloc(n + 1, sizeof *s->row_ptr);
-    s->device = cd_calloc(n, sizeof *s->device);
-    s->latency_s = cd_calloc(n, sizeof *s->latency_s);
+    s->pred = cd_calloc(n, sizeof *s->pred);
     s->line = cd_calloc(n, sizeof *s->line);
-    s->cap = s->row_ptr && s->device && s->latency_s && s->line ? n : 0;
+    s->cap = s->pred && s->line ? n : 0;
     return s->cap ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu lines", n);
-}
-
-static cdmpp_status room_for_rows(cd_scorer *s, size_t more, cdmpp_err *err) {
-    const size_t have = (size_t)s->row_ptr[s->n], size = CD_N_COL * sizeof *s->row;
-    if (have + more <= s->cap_row) return CDMPP_OK;
-    const size_t cap = 2 * (have + more) + 64;
-    float *row = cd_realloc(s->row, have * size, cap * size);
-    if (!row) return CD_FAIL(err, ENOMEM, "%zu feature rows", cap);
-    s->row = row;
-    s->cap_row = cap;
-    return CDMPP_OK;
 }
 
 /* ---- one record ---- */
@@ -140,34 +121,23 @@ static cdmpp_status gather(cd_scorer *s, const cd_line *l, cd_scored *o, cdmpp_e
     CD_TRY(find_device(s, r.target, l->source, &o->device, err));
     CD_TRY(cd_program_build(s->program, o->task, &r, &rows, err));
     if (!rows.n_row) return CD_FAIL(err, EINVALID, "the program stores nothing");
-    CD_TRY(room_for_rows(s, rows.n_row, err));
-    memcpy(s->row + s->row_ptr[s->n] * CD_N_COL, rows.row, (size_t)rows.n_row * CD_N_COL * sizeof *s->row);
-    s->row_ptr[s->n + 1] = s->row_ptr[s->n] + rows.n_row;
-    s->device[s->n] = o->device;
-    return CDMPP_OK;
-}
-
-/* NaN would come out as a number: trees send it left or right. */
-static cdmpp_status check_rows(const cd_scorer *s, cdmpp_err *err) {
-    for (int64_t k = s->row_ptr[s->n] * CD_N_COL; k < s->row_ptr[s->n + 1] * CD_N_COL; k++)
-        if (!isfinite(s->row[k])) return CD_FAIL(err, ENUMERIC, "feature column %d is not a finite number", (int)(k % CD_N_COL));
-    return CDMPP_OK;
+    return cd_gather_add(s->gather, &rows, o->device, cd_task_flop(o->task), err);
 }
 
 cdmpp_status cd_scorer_run(cd_scorer *s, const cd_line *line, size_t n, cd_scored *out, cdmpp_err *err) {
     CD_TRY(room_for_lines(s, n, err));
     s->n = 0;
-    s->row_ptr[0] = 0;
+    cd_gather_clear(s->gather);
     for (size_t i = 0; i < n; i++) {
         cd_scored *o = &out[i];
         *o = (cd_scored){.measured_s = (double)NAN};
         o->st = gather(s, &line[i], o, &o->err);
-        if (!o->st) o->st = check_rows(s, &o->err);
         if (o->st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "%s", o->err.msg);
         if (o->st) cd_err_add_place(&o->err, line[i].source, line[i].number);
         else s->line[s->n++] = i;
     }
-    CD_TRY(cd_model_predict(s->m, s->scratch, s->row, s->row_ptr, s->device, s->n, s->latency_s, err));
-    for (size_t k = 0; k < s->n; k++) out[s->line[k]].latency_s = s->latency_s[k];
+    const cd_view v = cd_gather_view(s->gather);
+    CD_TRY(cd_model_predict(s->m, s->scratch, &v, NULL, s->n, s->pred, err));
+    for (size_t k = 0; k < s->n; k++) out[s->line[k]].pred = s->pred[k];
     return CDMPP_OK;
 }

@@ -15,7 +15,7 @@ typedef struct cd_scorer cd_scorer;
 /* What became of one line. */
 typedef struct cd_scored {
     cdmpp_status st;
-    double latency_s;       /* predicted; when st is OK */
+    cd_pred pred;           /* when st is OK */
     double measured_s;      /* median of the record's repeats; NaN: the measurement failed */
     const cd_task *task;    /* NULL until it is known */
     uint32_t device;        /* number in the model */

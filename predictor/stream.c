@@ -89,9 +89,12 @@ static void put_scored(cd_stream *s, const cd_scored *o) {
     cd_buf *b = &s->json;
     cd_buf_puts(b, ",\"workload_key\":");
     cd_buf_put_json_str(b, o->task->workload_key, strlen(o->task->workload_key));
-    cd_buf_putf(b, ",\"latency_s\":%.9g", o->latency_s);
+    cd_buf_putf(b, ",\"latency_s\":%.9g", o->pred.latency_s);
+    if (!isnan(o->pred.low_s))
+        cd_buf_putf(b, ",\"low_s\":%.9g,\"high_s\":%.9g,\"rel_std\":%.4g,\"out_of_range\":%s", o->pred.low_s, o->pred.high_s,
+                    o->pred.rel_std, o->pred.flags & CD_PRED_OUT_OF_RANGE ? "true" : "false");
     if (s->eval && isnan(o->measured_s)) cd_buf_puts(b, ",\"measured_s\":null,\"error\":null");
-    else if (s->eval) cd_buf_putf(b, ",\"measured_s\":%.9g,\"error\":%.6g", o->measured_s, o->latency_s / o->measured_s - 1);
+    else if (s->eval) cd_buf_putf(b, ",\"measured_s\":%.9g,\"error\":%.6g", o->measured_s, o->pred.latency_s / o->measured_s - 1);
 }
 
 static void put_error(cd_stream *s, const cdmpp_err *e) {
@@ -115,7 +118,7 @@ static cdmpp_status remember(cd_stream *s, const cd_scored *o, cdmpp_err *err) {
         s->cap_pair = cap;
     }
     const size_t task = cd_tasks_index(s->tasks, o->task);
-    s->pair[s->n_pair++] = (pair){o->measured_s, o->latency_s, s->weight[task],
+    s->pair[s->n_pair++] = (pair){o->measured_s, o->pred.latency_s, s->weight[task],
                                   (uint32_t)(task * cd_model_n_device(s->m) + o->device)};
     return CDMPP_OK;
 }

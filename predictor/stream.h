@@ -3,6 +3,7 @@
  *   lines -> batch of 2048 -> chunks of 64 on the pool -> printed in order -> ...
  *
  * {"file":"a.json","line":1,"workload_key":"...","latency_s":1.2e-3}
+ *   with a model of version 2 or later also "low_s", "high_s", "rel_std", "out_of_range"
  *   with evaluation also "measured_s" and "error" = latency_s/measured_s - 1, both
  *   null when the record's measurement failed
  * {"file":"a.json","line":2,"error":{"code":"EPARSE","key":"i[1]","message":"..."}}

@@ -1,6 +1,7 @@
 /* Train on programs whose latency is known by construction, end to end. */
 #include "learner/learner.h"
 #include "check.h"
+#include "predict_rows.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -94,7 +95,7 @@ static void learn(cd_learned *l, int jobs, const char *set) {
 
 static void learns_new_tasks(void **s) {
     (void)s;
-    static const char *const form[] = {"model.form=rows", "model.form=program", "model.form=both"};
+    static const char *const form[] = {"model.members=[rows]", "model.members=[program]", "model.members=[rows, program]"};
     static const double mape[] = {0.12, 0.40, 0.20}; /* a tree cannot add rows up; rows can */
     for (int k = 0; k < 3; k++) {
         cd_learned l;
@@ -144,30 +145,30 @@ static void file_predicts_the_same(void **s) {
     static float row[4 * CD_N_COL];
     const int64_t ptr[] = {0, 4};
     uint32_t dev[] = {0};
-    double y, z, twice;
+    double y = 0, z = 0, twice = 0;
     learn(&l, 1, NULL);
     snprintf(path, sizeof path, "%s/m.cdmpp", dir);
     assert_ok(cd_file_write(path, l.file.p, l.file.n, &err));
     assert_ok(cd_model_load(path, &m, &err));
     assert_ok(cd_model_scratch_new(&sc, &err));
     make_rows(3 * N_LINE, row, 4);
-    assert_ok(cd_model_predict(l.model, sc, row, ptr, dev, 1, &y, &err));
-    assert_ok(cd_model_predict(m, sc, row, ptr, dev, 1, &z, &err));
+    assert_ok(predict_rows(l.model, sc, row, ptr, dev, 1, &y, &err));
+    assert_ok(predict_rows(m, sc, row, ptr, dev, 1, &z, &err));
     assert_true(y == z);
     for (int c = 0; c < CD_N_COL; c++) { /* the order of rows is nothing */
         const float x = row[c];
         row[c] = row[2 * CD_N_COL + c];
         row[2 * CD_N_COL + c] = x;
     }
-    assert_ok(cd_model_predict(m, sc, row, ptr, dev, 1, &z, &err));
+    assert_ok(predict_rows(m, sc, row, ptr, dev, 1, &z, &err));
     assert_close(y, z, 1e-12, 0);
     assert_int_equal(cd_model_find_device(m, "slow", 4), 1);
     assert_int_equal(cd_model_find_device(m, "slower", 6), -1);
     dev[0] = 1;
-    assert_ok(cd_model_predict(m, sc, row, ptr, dev, 1, &twice, &err));
+    assert_ok(predict_rows(m, sc, row, ptr, dev, 1, &twice, &err));
     assert_close(twice / z, 2, 0.1, 0);
     dev[0] = 2;
-    assert_status(cd_model_predict(m, sc, row, ptr, dev, 1, &twice, &err), CDMPP_EMODEL);
+    assert_status(predict_rows(m, sc, row, ptr, dev, 1, &twice, &err), CDMPP_EMODEL);
     assert_non_null(strstr(cd_model_header(m), "\"split\":{\"kind\":\"task\",\"seed\":1,\"digest\":\""));
     cd_model_scratch_free(sc);
     cd_model_free(m);

@@ -54,7 +54,7 @@ static void outlives_the_data(void **st) {
     data m;
     cd_trainkeep *k = NULL;
     cd_trainreport r;
-    const size_t program[] = {5, 0, 3};
+    const uint32_t program[] = {5, 0, 3};
     double *p = malloc(3 * sizeof *p);
     p[0] = 1, p[1] = 2, p[2] = 3;
     make(&m);
@@ -127,7 +127,7 @@ static void three_files(void **st) {
     tmp_dir dir = tmp_make();
     char *text;
     size_t n;
-    const size_t program[] = {0, 1, 2};
+    const uint32_t program[] = {0, 1, 2};
     const double p[] = {1e-6, 2e-6, 4e-6};
     make(&m);
     assert_ok(cd_trainkeep_new(&k, &err));

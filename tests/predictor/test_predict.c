@@ -102,7 +102,7 @@ static void predicts_what_was_learned(void **state) {
         put_record(&b, i, "llvm -model=here", 5, 0);
         assert_int_equal(one(NULL, b.p, &o), CDMPP_OK);
         assert_close(o.measured_s, 5, 1e-9, 0); /* the record's own, not the one learned */
-        sum += fabs(o.latency_s / latency(i) - 1);
+        sum += fabs(o.pred.latency_s / latency(i) - 1);
         cd_buf_free(&b);
     }
     if (sum / ((N + 10) / 11) > 0.2) fail_msg("mean error %g", sum / ((N + 10) / 11));
@@ -207,7 +207,7 @@ static void public_calls(void **state) {
     assert_true(y == -1);
     assert_ok(cdmpp_predict_line(s, b.p, b.n, &y, &err));
     assert_int_equal(one(NULL, b.p, &o), CDMPP_OK);
-    assert_true(y == o.latency_s);
+    assert_true(y == o.pred.latency_s);
     assert_true(cdmpp_model_info(m)[0] == '{');
     assert_status(cdmpp_model_load(TASKS, &m, &err), CDMPP_EPARSE);
     cdmpp_scratch_free(s);

@@ -7,4 +7,4 @@ train -j2 --out b.cdmpp >/dev/null && cmp a.cdmpp b.cdmpp && echo same model
 cdmpp-predict --quiet --model a.cdmpp --tasks "$K" "$HELD" >p1.jsonl; echo "status $?"
 cdmpp-predict --quiet -j2 --model b.cdmpp --tasks "$K" - <"$HELD" | sed "s|\"file\":\"-\"|\"file\":\"$HELD\"|" | cmp - p1.jsonl && echo same predictions
 wc -l <p1.jsonl
-head -n 1 p1.jsonl | sed "s|$ROOT/||; s/\"latency_s\":[0-9.e-]*/\"latency_s\":L/"
+head -n 1 p1.jsonl | sed "s|$ROOT/||; s/\"\(latency_s\|low_s\|high_s\|rel_std\)\":[0-9.e-]*/\"\1\":L/g"

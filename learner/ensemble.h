@@ -1,0 +1,25 @@
+/* ensemble -- the members of a model, trained, and what they say out of fold.
+ *
+ *   kinds x folds --> one training each, side by side on the pool
+ *   out-of-fold programs --> kind_log_s (n_kind, n_oof) --> weights, point, uncertainty
+ */
+#ifndef CD_ENSEMBLE_H
+#define CD_ENSEMBLE_H
+#include "base/threads.h"
+#include "learner/model_int.h"
+#include "learner/tick.h"
+#include "learner/trainset.h"
+
+typedef struct cd_ensemble_run {
+    cd_threads *pool;        /* NULL: one thread */
+    cd_tick_call *tick;      /* NULL: none; by any thread */
+    void *ctx;
+    bool alone;              /* set by the callee: one member has the pool to itself */
+    const cd_model *start;   /* fine-tuning: networks go on from its members; NULL: from scratch */
+} cd_ensemble_run;
+
+/* Fills kinds, members and calib of m, whose devices are set. *kind_log_s (n_kind, n_oof)
+ * is the caller's to free. Errors: those of training a member, EINTERRUPTED. */
+cdmpp_status cd_ensemble_train(const cd_trainset *t, const cd_ensemble_run *run, cd_model *m, CD_GIVE double **kind_log_s,
+                               cdmpp_err *err);
+#endif

@@ -1,0 +1,18 @@
+/* judge -- a model's answers on the programs of a training, in parallel.
+ *
+ * Chunks do not depend on the number of threads, and an answer only on its program. */
+#ifndef CD_JUDGE_H
+#define CD_JUDGE_H
+#include "base/threads.h"
+#include "learner/model_int.h"
+#include "learner/trainset.h"
+
+/* kind_log_s (n_kind, n_oof) of the out-of-fold programs, each by the members of its fold. */
+cdmpp_status cd_judge_oof(const cd_trainset *t, const cd_model *m, cd_threads *pool, double *kind_log_s, cdmpp_err *err);
+/* out (n) of programs program[0 .. n) by the whole model. */
+cdmpp_status cd_judge(const cd_trainset *t, const cd_model *m, cd_threads *pool, const uint32_t *program, size_t n, cd_pred *out,
+                      cdmpp_err *err);
+/* out (n_oof) from the out-of-fold answers of the kinds. */
+cdmpp_status cd_judge_answers(const cd_trainset *t, const cd_model *m, cd_threads *pool, const double *kind_log_s, cd_pred *out,
+                              cdmpp_err *err);
+#endif

@@ -1,0 +1,169 @@
+#include "learner/member.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "features/cols.h"
+#include "learner/member_int.h"
+
+typedef struct {
+    const char *name;
+    bool net, leaves;
+    cd_form form;
+} kind_row;
+
+static const kind_row table[CD_N_MEMBER_KIND] = {
+    [CD_MEMBER_ROWS] = {"rows", false, false, CD_FORM_ROWS},
+    [CD_MEMBER_PROGRAM] = {"program", false, false, CD_FORM_PROGRAM},
+    [CD_MEMBER_SUMS] = {"sums", false, false, CD_FORM_SUMS},
+    [CD_MEMBER_MLP] = {"mlp", true, false, 0},
+    [CD_MEMBER_TSF] = {"transformer", true, true, 0},
+    [CD_MEMBER_LSTM] = {"lstm", true, true, 0},
+};
+
+const char *cd_member_name(cd_member_kind k) { return table[k].name; }
+bool cd_member_is_net(cd_member_kind k) { return table[k].net; }
+bool cd_member_needs_leaves(cd_member_kind k) { return table[k].leaves; }
+
+cd_form cd_member_form(cd_member_kind k) { return table[k].form; }
+
+cd_member_kind cd_member_find(cd_str name) {
+    int k = 0;
+    while (k < CD_N_MEMBER_KIND && !cd_str_is(name, table[k].name)) k++;
+    return (cd_member_kind)k;
+}
+
+void cd_member_free(cd_member *m) {
+    cd_gbt_free(m->gbt);
+    cd_net_free(m->net);
+    cd_scalers_free(&m->scalers);
+    *m = (cd_member){0};
+}
+
+/* ---- scratch ---- */
+cdmpp_status cd_member_scratch_new(cd_member_scratch **out, cdmpp_err *err) {
+    *out = cd_calloc(1, sizeof **out);
+    return *out ? CDMPP_OK : CD_FAIL(err, ENOMEM, "scratch");
+}
+
+void cd_member_scratch_free(cd_member_scratch *s) {
+    if (!s) return;
+    cd_free(s->x.p);
+    cd_free(s->score.p);
+    cd_free(s->wide.p);
+    cd_batch_free(&s->batch);
+    cd_net_state_free(s->state);
+    cd_free(s);
+}
+
+bool cd_block_grow(cd_block *b, size_t n, size_t size) {
+    if (n <= b->cap) return true;
+    const size_t want = n < 2 * b->cap ? 2 * b->cap : n;
+    void *q = cd_calloc(want, size);
+    if (!q) return false;
+    cd_free(b->p);
+    *b = (cd_block){q, want};
+    return true;
+}
+
+double cd_log_sum_exp(const double *score, size_t n) {
+    double max = score[0], sum = 0;
+    for (size_t i = 1; i < n; i++) max = fmax(max, score[i]);
+    for (size_t i = 0; i < n; i++) sum += exp(score[i] - max);
+    return max + log(sum);
+}
+
+/* ---- trees ---- */
+static size_t at(const uint32_t *index, size_t i) { return index ? index[i] : i; }
+
+static void combine(const cd_member *m, cd_form form, cd_member_scratch *s, const cd_view *v, const uint32_t *index, size_t n,
+                    double *log_s) {
+    const float *score = s->score.p;
+    double *wide = s->wide.p;
+    for (size_t i = 0, k0 = 0; i < n; i++) {
+        const size_t p = at(index, i), r0 = (size_t)v->row_ptr[p];
+        const size_t h = cd_input_height(form, (size_t)v->row_ptr[p + 1] - r0);
+        for (size_t k = 0; k < h; k++) {
+            const double offset = m->slope == 0 ? 0 : m->slope * cd_input_log_trips(v->row + (r0 + k) * CD_N_COL);
+            wide[k0 + k] = (double)score[k0 + k] + m->bias + offset;
+        }
+        log_s[i] = cd_log_sum_exp(wide + k0, h);
+        k0 += h;
+    }
+}
+
+static cdmpp_status predict_trees(const cd_member *m, cd_member_scratch *s, const cd_view *v, const uint32_t *index, size_t n,
+                                  double *log_s, cdmpp_err *err) {
+    const cd_form form = table[m->kind].form;
+    const size_t width = cd_input_width(form);
+    size_t height = 0;
+    for (size_t i = 0; i < n; i++) {
+        const size_t p = at(index, i);
+        height += cd_input_height(form, (size_t)(v->row_ptr[p + 1] - v->row_ptr[p]));
+    }
+    if (!cd_block_grow(&s->x, height * width, sizeof(float)) || !cd_block_grow(&s->score, height, sizeof(float)) ||
+        !cd_block_grow(&s->wide, height, sizeof(double)))
+        return CD_FAIL(err, ENOMEM, "%zu values to score", height * width);
+    float *x = s->x.p;
+    for (size_t i = 0; i < n; i++) {
+        const size_t p = at(index, i), n_row = (size_t)(v->row_ptr[p + 1] - v->row_ptr[p]);
+        cd_input_fill(form, v->row + v->row_ptr[p] * CD_N_COL, n_row, v->device[p], x);
+        x += cd_input_height(form, n_row) * width;
+    }
+    CD_TRY(cd_gbt_predict(m->gbt, s->x.p, height, width, s->score.p, err));
+    combine(m, form, s, v, index, n, log_s);
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_member_predict(const cd_member *m, cd_member_scratch *s, const cd_view *v, const uint32_t *index, size_t n,
+                               const float *device, size_t n_device, double *log_s, cdmpp_err *err) {
+    if (!n) return CDMPP_OK;
+    if (table[m->kind].leaves && !v->leaf_ptr)
+        return CD_FAIL(err, EMODEL, "a %s reads the leaves of programs, these are feature rows alone", table[m->kind].name);
+    if (table[m->kind].net) CD_TRY(cd_member_predict_net(m, s, v, index, n, device, n_device, log_s, err));
+    else CD_TRY(predict_trees(m, s, v, index, n, log_s, err));
+    for (size_t i = 0; i < n; i++)
+        if (!isfinite(log_s[i])) return CD_FAIL(err, ENUMERIC, "program %zu: %s gives no finite latency", at(index, i), table[m->kind].name);
+    return CDMPP_OK;
+}
+
+/* ---- file ---- */
+cdmpp_status cd_member_save(const cd_member *m, cd_buf *json, cd_buf *blob, cdmpp_err *err) {
+    const size_t before = blob->n;
+    cd_buf_putf(json, "{\"kind\":\"%s\",\"fold\":%d,", table[m->kind].name, m->fold);
+    if (table[m->kind].net) {
+        cd_buf_puts(json, "\"label\":");
+        cd_transform_write(json, &m->label);
+        CD_TRY(cd_net_save(m->net, &m->scalers, blob, err));
+    } else {
+        cd_buf_putf(json, "\"slope\":%.17g,\"bias\":%.17g,\"rounds\":%d", m->slope, m->bias, cd_gbt_rounds(m->gbt));
+        CD_TRY(cd_gbt_save(m->gbt, blob, err));
+    }
+    cd_buf_putf(json, ",\"bytes\":%zu}", blob->n - before);
+    return json->oom || blob->oom ? CD_FAIL(err, ENOMEM, "model member") : CDMPP_OK;
+}
+
+static cdmpp_status load_trees(cd_member *m, const cd_json *v, const void *blob, size_t n, cdmpp_err *err) {
+    CD_TRY(cd_json_need_real(v, "slope", 10, &m->slope, err));
+    CD_TRY(cd_json_need_real(v, "bias", 1e4, &m->bias, err));
+    return cd_gbt_load(blob, n, cd_input_width(table[m->kind].form), &m->gbt, err);
+}
+
+cdmpp_status cd_member_load(cd_member *m, const cd_json *v, const void *blob, size_t n, cdmpp_err *err) {
+    const cd_json *kind, *fold, *label;
+    int64_t f;
+    cd_str name;
+    CD_TRY(cd_json_need(v, "kind", &kind, err));
+    CD_TRY(cd_err_key(err, cd_json_str(kind, &name, err), "kind"));
+    m->kind = cd_member_find(name);
+    if (m->kind == CD_N_MEMBER_KIND)
+        return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected one of " CD_MEMBER_KINDS ", found '%.*s'", (int)(name.n < 40 ? name.n : 40), name.p), "kind");
+    CD_TRY(cd_json_need(v, "fold", &fold, err));
+    CD_TRY(cd_err_key(err, cd_json_int(fold, -1, CD_MEMBER_MAX_FOLD - 1, &f, err), "fold"));
+    m->fold = (int)f;
+    if (!table[m->kind].net) return load_trees(m, v, blob, n, err);
+    CD_TRY(cd_json_need(v, "label", &label, err));
+    CD_TRY(cd_err_key(err, cd_transform_read(label, &m->label, err), "label"));
+    return cd_net_load(blob, n, &m->net, &m->scalers, err);
+}

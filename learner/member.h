@@ -1,0 +1,64 @@
+/* member -- one trained estimator of an ensemble: programs -> ln of seconds.
+ *
+ *   kind         reads                          made of
+ *   rows         feature rows                   trees; seconds of the rows add up
+ *   program      a summary of the program       trees
+ *   sums         sums and maxima of its rows    trees, to compare with
+ *   mlp          the summary                    network
+ *   transformer  the leaves of the compact AST  network
+ *   lstm         leaves and tree                network
+ *
+ * (1) A member is immutable after training: any number of threads, one scratch each.
+ * (2) Its answer for a program depends on that program only.
+ * The table of kinds is in member.c. */
+#ifndef CD_MEMBER_H
+#define CD_MEMBER_H
+#include "learner/gbt.h"
+#include "learner/input.h"
+#include "learner/net.h"
+#include "learner/transform.h"
+#include "learner/view.h"
+
+#define CD_MEMBER_KINDS "rows|program|sums|mlp|transformer|lstm"
+typedef enum {
+    CD_MEMBER_ROWS, CD_MEMBER_PROGRAM, CD_MEMBER_SUMS, CD_MEMBER_MLP, CD_MEMBER_TSF, CD_MEMBER_LSTM, CD_N_MEMBER_KIND
+} cd_member_kind;
+
+typedef struct cd_member {
+    cd_member_kind kind;
+    int fold;                /* the fold it was not trained on; -1: it knows them all */
+    double slope, bias;      /* trees: score + bias + slope * ln trips */
+    cd_gbt *gbt;             /* trees, owned */
+    cd_net *net;             /* network, owned */
+    cd_scalers scalers;      /* network: of its inputs */
+    cd_transform label;      /* network: ln seconds from its output */
+} cd_member;
+
+const char *cd_member_name(cd_member_kind k);
+/* Kind of a name, CD_N_MEMBER_KIND when there is none. */
+cd_member_kind cd_member_find(cd_str name);
+bool cd_member_is_net(cd_member_kind k);
+/* Does it read leaves (cd_view.leaf_ptr must then not be NULL)? */
+bool cd_member_needs_leaves(cd_member_kind k);
+/* What the trees of a kind see. */
+cd_form cd_member_form(cd_member_kind k);
+void cd_member_free(cd_member *m);
+
+typedef struct cd_member_scratch cd_member_scratch;
+cdmpp_status cd_member_scratch_new(CD_GIVE cd_member_scratch **out, cdmpp_err *err);
+void cd_member_scratch_free(CD_TAKE cd_member_scratch *s); /* NULL is fine */
+
+/* log_s (n) of programs index[0 .. n) of the view (index NULL: 0 .. n). `device`
+ * (n_device, CD_N_DEVICE_COL): vectors of the model's devices, for networks.
+ * Errors: EMODEL, EBACKEND, ENOMEM, ENUMERIC. */
+cdmpp_status cd_member_predict(const cd_member *m, cd_member_scratch *s, const cd_view *v, const uint32_t *index, size_t n,
+                               const float *device, size_t n_device, double *log_s, cdmpp_err *err);
+
+/* Its numbers as members of a JSON object, and its weights behind `blob`. */
+cdmpp_status cd_member_save(const cd_member *m, cd_buf *json, cd_buf *blob, cdmpp_err *err);
+/* The reverse; `m` is empty before, to be freed after an error too. Errors: ESCHEMA,
+ * ERANGE, EMODEL, ENOMEM, EBACKEND. */
+cdmpp_status cd_member_load(cd_member *m, const cd_json *v, const void *blob, size_t n, cdmpp_err *err);
+/* ln(sum of exp(score)) over n >= 1 scores. */
+double cd_log_sum_exp(const double *score, size_t n);
+#endif

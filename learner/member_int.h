@@ -1,0 +1,28 @@
+/* member_int -- inside of a member: what predicting keeps between calls. */
+#ifndef CD_MEMBER_INT_H
+#define CD_MEMBER_INT_H
+#include "learner/member.h"
+
+enum { CD_MEMBER_MAX_FOLD = 64 };
+
+typedef struct cd_block {
+    void *p;
+    size_t cap; /* items */
+} cd_block;
+/* Room for n items, at least doubling; the old content is not kept. False: no memory. */
+bool cd_block_grow(cd_block *b, size_t n, size_t size);
+
+struct cd_member_scratch {
+    cd_block x;     /* float: matrix of trees; outputs of a network */
+    cd_block score; /* float */
+    cd_block wide;  /* double: scores with offsets */
+    /* networks: room for one batch, made for `net` */
+    const cd_net *net;
+    cd_batch batch;
+    cd_net_state *state;
+};
+
+cdmpp_status cd_member_predict_net(const cd_member *m, cd_member_scratch *s, const cd_view *v, const uint32_t *index, size_t n,
+                                   const float *device, size_t n_device, double *log_s, cdmpp_err *err);
+cdmpp_status cd_member_check_net(const cd_member *m, cdmpp_err *err);
+#endif

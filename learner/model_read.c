@@ -1,0 +1,214 @@
+/* model_read -- header key "model" of a model file, versions 1 and 2.
+ *
+ * The checksum agreed before anything here runs, but a file may have been made
+ * by hand: every number is checked, every size compared with what is left. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "features/cols.h"
+#include "features/device.h"
+#include "learner/member_int.h"
+#include "learner/model_int.h"
+
+enum { MAX_DEVICE = 4096, MAX_MEMBER = CD_N_MEMBER_KIND * CD_MEMBER_MAX_FOLD };
+
+/* The weights that are left to read. */
+typedef struct {
+    const char *p;
+    size_t n;
+} rest;
+
+static cdmpp_status check_digest(const cd_json *model, cdmpp_err *err) {
+    const cd_json *v;
+    int64_t version;
+    cd_str have;
+    char want[65];
+    CD_TRY(cd_json_need(model, "input_version", &v, err));
+    CD_TRY(cd_json_int(v, 0, INT32_MAX, &version, err));
+    if (version != CD_INPUT_VERSION)
+        return CD_FAIL(err, EMODEL, "expected a model of input version %d, found %" PRId64 ": train it again", CD_INPUT_VERSION, version);
+    CD_TRY(cd_json_need(model, "feature_digest", &v, err));
+    CD_TRY(cd_json_str(v, &have, err));
+    cd_cols_digest(want);
+    if (!cd_str_is(have, want))
+        return CD_FAIL(err, EMODEL, "feature columns: this program makes %.16s..., the model was trained on %.*s...", want,
+                       (int)(have.n < 16 ? have.n : 16), have.p);
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_vector(const cd_json *d, float *out, cdmpp_err *err) {
+    const cd_json *v, *x;
+    double f = 0;
+    CD_TRY(cd_json_need(d, "vector", &v, err));
+    CD_TRY(cd_json_arr(v, CD_N_DEVICE_COL, &x, err));
+    if (v->n != CD_N_DEVICE_COL) return CD_FAIL(err, EMODEL, "device vector: expected %d numbers, found %u", CD_N_DEVICE_COL, v->n);
+    for (size_t c = 0; x; x = x->next, c++) {
+        CD_TRY(cd_json_real(x, &f, err));
+        if (!(fabs(f) <= 1e6)) return CD_FAIL(err, ERANGE, "device vector: %g", f);
+        out[c] = (float)f;
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_device(cd_model *m, const cd_json *d, bool vector, cdmpp_err *err) {
+    const cd_json *name, *gpu;
+    cd_str s;
+    CD_TRY(cd_json_need(d, "name", &name, err));
+    CD_TRY(cd_json_need(d, "is_gpu", &gpu, err));
+    CD_TRY(cd_json_str(name, &s, err));
+    if (gpu->kind != CD_JSON_BOOL) return CD_FAIL(err, ESCHEMA, "is_gpu: expected true or false");
+    if (vector) CD_TRY(read_vector(d, m->device_vector + m->n_device * CD_N_DEVICE_COL, err));
+    m->device_is_gpu[m->n_device] = gpu->u.i != 0;
+    m->device[m->n_device] = cd_str_dup(&m->arena, s);
+    if (!m->device[m->n_device++]) return CD_FAIL(err, ENOMEM, "devices");
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_devices(cd_model *m, const cd_json *model, bool vector, cdmpp_err *err) {
+    const cd_json *v, *d;
+    CD_TRY(cd_json_need(model, "devices", &v, err));
+    CD_TRY(cd_json_arr(v, 1, &d, err));
+    if (v->n > MAX_DEVICE) return CD_FAIL(err, ERANGE, "expected at most %d devices, found %u", MAX_DEVICE, v->n);
+    m->device = CD_NEWN(&m->arena, const char *, v->n);
+    m->device_is_gpu = CD_NEWN(&m->arena, uint8_t, v->n);
+    m->device_vector = CD_NEWN(&m->arena, float, v->n * CD_N_DEVICE_COL);
+    if (!m->device || !m->device_is_gpu || !m->device_vector) return CD_FAIL(err, ENOMEM, "devices");
+    memset(m->device_vector, 0, v->n * CD_N_DEVICE_COL * sizeof *m->device_vector);
+    for (; d; d = d->next) CD_TRY(read_device(m, d, vector, err));
+    return CDMPP_OK;
+}
+
+/* What both versions have. */
+static cdmpp_status read_common(cd_model *m, const cd_json *model, bool vector, cdmpp_err *err) {
+    const cd_json *range, *lo;
+    CD_TRY(check_digest(model, err));
+    CD_TRY(cd_json_need(model, "log_range", &range, err));
+    CD_TRY(cd_json_arr(range, 2, &lo, err));
+    CD_TRY(cd_json_real(lo, &m->log_min, err));
+    CD_TRY(cd_json_real(lo->next, &m->log_max, err));
+    /* exp() of anything inside must be a finite number above 0 */
+    if (!(m->log_min >= -700 && m->log_min <= m->log_max && m->log_max <= 700)) return CD_FAIL(err, ERANGE, "log_range");
+    return read_devices(m, model, vector, err);
+}
+
+static cdmpp_status take(rest *r, const cd_json *v, const char **p, size_t *n, cdmpp_err *err) {
+    const cd_json *bytes;
+    int64_t b;
+    CD_TRY(cd_json_need(v, "bytes", &bytes, err));
+    CD_TRY(cd_err_key(err, cd_json_int(bytes, 1, INT64_MAX, &b, err), "bytes"));
+    if ((uint64_t)b > r->n) return CD_FAIL(err, ESCHEMA, "expected at most %zu bytes of weights, found %" PRId64, r->n, b);
+    *p = r->p;
+    *n = (size_t)b;
+    r->p += b;
+    r->n -= (size_t)b;
+    return CDMPP_OK;
+}
+
+static cdmpp_status new_members(cd_model *m, const cd_json *list, size_t limit, cdmpp_err *err) {
+    if (list->n > limit) return CD_FAIL(err, ERANGE, "expected at most %zu, found %u", limit, list->n);
+    m->member = cd_calloc(list->n, sizeof *m->member);
+    return m->member ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%u members", list->n);
+}
+
+/* ---- version 1: "parts" of one form each ---- */
+static cdmpp_status read_part(cd_model *m, const cd_json *v, rest *r, cdmpp_err *err) {
+    const cd_json *form;
+    const char *p;
+    size_t n;
+    cd_member *e = &m->member[m->n_member++];
+    CD_TRY(cd_json_need(v, "form", &form, err));
+    if (form->kind != CD_JSON_STR || !(cd_str_is(form->u.s, "rows") || cd_str_is(form->u.s, "program")))
+        return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected \"rows\" or \"program\""), "form");
+    e->kind = cd_member_find(form->u.s);
+    e->fold = -1;
+    for (size_t k = 0; k < m->n_kind; k++)
+        if (m->kind[k] == e->kind) return CD_FAIL(err, ESCHEMA, "a second part of this form");
+    m->kind[m->n_kind] = e->kind;
+    CD_TRY(cd_json_need_real(v, "weight", 1, &m->weight[m->n_kind++], err));
+    CD_TRY(cd_json_need_real(v, "slope", 10, &e->slope, err));
+    CD_TRY(cd_json_need_real(v, "bias", 1e4, &e->bias, err));
+    CD_TRY(take(r, v, &p, &n, err));
+    return cd_gbt_load(p, n, cd_input_width(cd_member_form(e->kind)), &e->gbt, err);
+}
+
+cdmpp_status cd_model_read_v1(cd_model *m, const cd_json *model, const char *blob, size_t n, cdmpp_err *err) {
+    const cd_json *v, *p;
+    rest r = {blob, n};
+    CD_TRY(read_common(m, model, false, err));
+    CD_TRY(cd_json_need(model, "parts", &v, err));
+    CD_TRY(cd_json_arr(v, 1, &p, err));
+    CD_TRY(cd_err_key(err, new_members(m, v, 2, err), "parts"));
+    for (size_t i = 0; p; p = p->next, i++) {
+        const cdmpp_status st = read_part(m, p, &r, err);
+        if (st) return cd_err_key(err, cd_err_index(err, st, i), "parts");
+    }
+    return r.n ? CD_FAIL(err, ESCHEMA, "%zu bytes behind the last part", r.n) : CDMPP_OK;
+}
+
+/* ---- version 2 ---- */
+static cdmpp_status read_kinds(cd_model *m, const cd_json *model, cdmpp_err *err) {
+    const cd_json *v, *x;
+    cd_str name;
+    CD_TRY(cd_json_need(model, "kinds", &v, err));
+    CD_TRY(cd_json_arr(v, 1, &x, err));
+    if (v->n > CD_N_MEMBER_KIND) return CD_FAIL(err, ERANGE, "expected at most %d, found %u", CD_N_MEMBER_KIND, v->n);
+    for (; x; x = x->next) {
+        CD_TRY(cd_json_str(x, &name, err));
+        const cd_member_kind k = cd_member_find(name);
+        if (k == CD_N_MEMBER_KIND) return CD_FAIL(err, ESCHEMA, "expected one of " CD_MEMBER_KINDS);
+        for (size_t i = 0; i < m->n_kind; i++)
+            if (m->kind[i] == k) return CD_FAIL(err, ESCHEMA, "%s: named twice", cd_member_name(k));
+        m->kind[m->n_kind++] = k;
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_members(cd_model *m, const cd_json *model, rest *r, cdmpp_err *err) {
+    const cd_json *v, *x;
+    const char *p;
+    size_t n;
+    CD_TRY(cd_json_need(model, "members", &v, err));
+    CD_TRY(cd_json_arr(v, 1, &x, err));
+    CD_TRY(new_members(m, v, MAX_MEMBER, err));
+    for (size_t i = 0; x; x = x->next, i++) {
+        cdmpp_status st = take(r, x, &p, &n, err);
+        if (!st) st = cd_member_load(&m->member[m->n_member++], x, p, n, err);
+        if (st) return cd_err_index(err, st, i);
+    }
+    return CDMPP_OK;
+}
+
+/* Every kind has a member and every member a kind, with the inputs that it was trained on. */
+static cdmpp_status check_members(const cd_model *m, cdmpp_err *err) {
+    size_t found = 0;
+    for (size_t k = 0; k < m->n_kind; k++) {
+        size_t n = 0;
+        for (size_t i = 0; i < m->n_member; i++) n += m->member[i].kind == m->kind[k];
+        if (!n) return CD_FAIL(err, ESCHEMA, "no member is a %s", cd_member_name(m->kind[k]));
+        found += n;
+    }
+    if (found != m->n_member) return CD_FAIL(err, ESCHEMA, "a member of a kind that \"kinds\" does not have");
+    for (size_t i = 0; i < m->n_member; i++)
+        if (m->member[i].net) CD_TRY(cd_member_check_net(&m->member[i], err));
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_calib(cd_model *m, const cd_json *model, const rest *r, cdmpp_err *err) {
+    const cd_json *v;
+    CD_TRY(cd_json_need(model, "calib", &v, err));
+    CD_TRY(cd_calib_read(v, r->p, r->n, &m->calib, err));
+    if (cd_calib_n_kind(m->calib) != m->n_kind || cd_calib_width(m->calib) != cd_input_width(CD_FORM_PROGRAM))
+        return CD_FAIL(err, EMODEL, "expected %zu kinds and %zu columns, found %zu and %zu", m->n_kind, cd_input_width(CD_FORM_PROGRAM),
+                       cd_calib_n_kind(m->calib), cd_calib_width(m->calib));
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_model_read_v2(cd_model *m, const cd_json *model, const char *blob, size_t n, cdmpp_err *err) {
+    rest r = {blob, n};
+    CD_TRY(read_common(m, model, true, err));
+    CD_TRY(cd_err_key(err, read_kinds(m, model, err), "kinds"));
+    CD_TRY(cd_err_key(err, read_members(m, model, &r, err), "members"));
+    CD_TRY(cd_err_key(err, check_members(m, err), "members"));
+    return cd_err_key(err, read_calib(m, model, &r, err), "calib");
+}

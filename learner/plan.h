@@ -1,0 +1,16 @@
+/* plan -- what a configuration wants trained: kinds of members, and what they need. */
+#ifndef CD_PLAN_H
+#define CD_PLAN_H
+#include "learner/config.h"
+#include "learner/member.h"
+
+typedef struct cd_plan {
+    size_t n_kind;
+    cd_member_kind kind[CD_N_MEMBER_KIND];
+    bool leaves;  /* a kind reads leaves */
+    bool devices; /* a network has a device branch */
+} cd_plan;
+
+/* Errors: ESCHEMA (an unknown kind, one twice, none; with the key). */
+cdmpp_status cd_plan_of(const cd_config *c, cd_plan *out, cdmpp_err *err);
+#endif

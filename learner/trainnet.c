@@ -1,0 +1,73 @@
+#include "learner/trainnet.h"
+
+#include <math.h>
+
+#include "features/device.h"
+#include "learner/netconf.h"
+
+typedef struct {
+    const cd_boost_run *run;
+    size_t n_sample;
+} ticking;
+
+/* cd_fit calls after every step; the trainer wants to hear of evaluations. */
+static bool on_step(void *ctx, const cd_fit_progress *p) {
+    const ticking *t = ctx;
+    if (!t->run->tick) return true;
+    const cd_tick k = {.member = t->run->name, .unit = "step", .step = p->step, .n_step = p->steps, .n_sample = t->n_sample,
+                       .train = p->evaluated ? p->train_loss : (double)NAN, .valid = p->evaluated ? p->valid : (double)NAN,
+                       .end = p->step == p->steps};
+    return t->run->tick(t->run->ctx, &k);
+}
+
+/* Programs whose inputs may be used, for CMD and MMD: of a held-out device those not
+ * chosen; else the validation part. Never the test part. */
+static cdmpp_status unlabelled(const cd_trainset *t, const cd_boost_set *valid, uint32_t **own, size_t *n, const uint32_t **list,
+                               cdmpp_err *err) {
+    *own = NULL;
+    *list = valid->program;
+    *n = valid->n;
+    if (!t->split->unlabelled || !t->split->n_unlabelled) return CDMPP_OK;
+    *own = cd_calloc(t->split->n_unlabelled + 1, sizeof **own);
+    if (!*own) return CD_FAIL(err, ENOMEM, "unlabelled programs");
+    *n = 0;
+    for (size_t i = 0; i < t->d->n; i++)
+        if (t->split->unlabelled[i]) (*own)[(*n)++] = (uint32_t)i;
+    *list = *own;
+    return CDMPP_OK;
+}
+
+/* The member to go on from: same kind, same fold if there is one. */
+static cdmpp_status find_start(const cd_model *m, const cd_member *e, cd_fit_start *out, cdmpp_err *err) {
+    const cd_member *best = NULL;
+    for (size_t i = 0; i < m->n_member; i++)
+        if (m->member[i].kind == e->kind && (!best || m->member[i].fold == e->fold)) best = &m->member[i];
+    if (!best) return CD_FAIL(err, EMODEL, "the model to fine-tune has no %s", cd_member_name(e->kind));
+    *out = (cd_fit_start){best->net, &best->scalers, &best->label};
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_trainnet(const cd_trainset *t, const cd_boost_set *train, const cd_boost_set *valid, const cd_ensemble_run *er,
+                         const cd_boost_run *run, cd_member *e, cdmpp_err *err) {
+    const cd_fit_spec spec = cd_netconf_fit(t->c, e->kind, CD_N_DEVICE_COL);
+    ticking tick = {run, (size_t)spec.batch};
+    cd_fit_run fr = {.pool = er->alone ? er->pool : NULL, .tick = on_step, .ctx = &tick};
+    cd_fit_start start;
+    cd_fitted f;
+    uint32_t *own;
+    cd_fit_data data = {.view = &t->view, .latency_s = t->d->latency_s, .train = train->program, .n_train = train->n,
+                        .valid = valid->program, .n_valid = valid->n, .device = t->device_vector, .n_device = t->n_device,
+                        .w_dev = CD_N_DEVICE_COL, .group = t->group, .weight = t->weight};
+    CD_TRY(unlabelled(t, valid, &own, &data.n_target, &data.target, err));
+    cdmpp_status st = er->start ? find_start(er->start, e, &start, err) : CDMPP_OK;
+    if (!st) st = cd_fit(&spec, &data, er->start ? &start : NULL, &fr, &f, err);
+    cd_free(own);
+    if (st) return st;
+    e->net = f.net;
+    e->scalers = f.scalers;
+    e->label = f.transform;
+    f.net = NULL;
+    f.scalers = (cd_scalers){0};
+    cd_fitted_free(&f);
+    return CDMPP_OK;
+}

@@ -1,0 +1,196 @@
+#include "learner/trainset.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "dataset/key.h"
+#include "features/device.h"
+#include "learner/choose.h"
+#include "learner/plan.h"
+#include "learner/view_of.h"
+
+/* ---- lists ---- */
+static cdmpp_status list_parts(cd_trainset *t, cdmpp_err *err) {
+    size_t n[CD_N_PART] = {0};
+    for (int p = 0; p < CD_N_PART; p++) {
+        t->program[p] = cd_calloc(t->split->n_program[p], sizeof *t->program[p]);
+        if (!t->program[p]) return CD_FAIL(err, ENOMEM, "%zu programs", t->split->n_program[p]);
+    }
+    for (size_t i = 0; i < t->d->n; i++) {
+        const unsigned p = t->split->part[i];
+        if (p >= CD_N_PART) continue;
+        t->program[p][n[p]++] = (uint32_t)i;
+        t->log_s[i] = log(t->d->latency_s[i]);
+    }
+    return CDMPP_OK;
+}
+
+/* ---- folds ---- */
+static const uint64_t fold_stream = 0x666f6c64; /* apart from the draws of the split */
+
+typedef struct {
+    uint64_t rank;
+    uint32_t id; /* task or program */
+} drawn;
+
+static int by_rank(const void *a, const void *b) {
+    const drawn *x = a, *y = b;
+    if (x->rank != y->rank) return x->rank < y->rank ? -1 : 1;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+static bool pooled(const cd_trainset *t, size_t i) {
+    return t->split->part[i] == CD_PART_TRAIN || t->split->part[i] == CD_PART_VALID;
+}
+
+static bool by_program(const cd_trainset *t) {
+    return t->split->kind == CD_SPLIT_RECORD || t->split->kind == CD_SPLIT_INTERLEAVED;
+}
+
+/* Units in the order of their numbers take folds in turn, so that folds are even. */
+static cdmpp_status draw_folds(cd_trainset *t, cdmpp_err *err) {
+    const bool prog = by_program(t);
+    const size_t n_unit = prog ? t->d->n : t->d->n_task;
+    const uint64_t seed = (uint64_t)t->c->split_seed ^ fold_stream;
+    drawn *u = cd_calloc(n_unit + 1, sizeof *u);
+    uint8_t *fold = cd_calloc(n_unit + 1, 1), *used = cd_calloc(n_unit + 1, 1);
+    size_t n = 0;
+    const cdmpp_status st = u && fold && used ? CDMPP_OK : CD_FAIL(err, ENOMEM, "folds of %zu", n_unit);
+    for (size_t i = 0; !st && i < t->d->n; i++)
+        if (pooled(t, i)) used[prog ? i : t->d->task[i]] = 1;
+    for (size_t k = 0; !st && k < n_unit; k++)
+        if (used[k]) u[n++] = (drawn){cd_rng_at(seed, prog ? cd_key_program(t->d, k) : cd_key_name(t->d->task_name[k])), (uint32_t)k};
+    if (!st) qsort(u, n, sizeof *u, by_rank);
+    for (size_t k = 0; k < n; k++) fold[u[k].id] = (uint8_t)(k % (size_t)t->n_fold);
+    for (size_t i = 0; !st && i < t->d->n; i++) t->fold[i] = pooled(t, i) ? fold[prog ? i : t->d->task[i]] : CD_FOLD_NEVER;
+    cd_free(u);
+    cd_free(fold);
+    cd_free(used);
+    if (!st && n < (size_t)t->n_fold)
+        return cd_err_key(err, CD_FAIL(err, ERANGE, "%d folds of %zu units", t->n_fold, n), "model.folds");
+    return st;
+}
+
+static void one_fold(cd_trainset *t) {
+    for (size_t i = 0; i < t->d->n; i++)
+        t->fold[i] = t->split->part[i] == CD_PART_VALID ? 0 : t->split->part[i] == CD_PART_TRAIN ? CD_FOLD_ALWAYS : CD_FOLD_NEVER;
+}
+
+static cdmpp_status list_oof(cd_trainset *t, cdmpp_err *err) {
+    t->oof = cd_calloc(t->d->n, sizeof *t->oof);
+    if (!t->oof) return CD_FAIL(err, ENOMEM, "%zu programs", t->d->n);
+    for (int f = 0; f < t->n_fold; f++)
+        for (size_t i = 0; i < t->d->n; i++)
+            if (t->fold[i] == f) t->oof[t->n_oof++] = (uint32_t)i;
+    return CDMPP_OK;
+}
+
+/* A few tasks of a new device beside many of others: theirs count more. */
+static cdmpp_status weigh(cd_trainset *t, cdmpp_err *err) {
+    if (!t->split->target || t->c->fit_target_weight == 1) return CDMPP_OK;
+    t->weight = cd_calloc(t->d->n + 1, sizeof *t->weight);
+    if (!t->weight) return CD_FAIL(err, ENOMEM, "%zu weights", t->d->n);
+    for (size_t i = 0; i < t->d->n; i++) t->weight[i] = t->split->target[i] ? (float)t->c->fit_target_weight : 1;
+    return CDMPP_OK;
+}
+
+/* ---- devices ---- */
+static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+
+static bool chosen(const cd_trainset *t, size_t i) {
+    return t->split->part[i] < CD_N_PART || (t->split->unlabelled && t->split->unlabelled[i]);
+}
+
+/* Devices of chosen programs, by name, so that the order of files does not matter. */
+static cdmpp_status number_devices(cd_trainset *t, cdmpp_err *err) {
+    const cd_dataset *d = t->d;
+    uint32_t *number = cd_arena_alloc(&t->arena, d->n_device + 1, sizeof *number);
+    t->device_name = CD_NEWN(&t->arena, const char *, d->n_device + 1);
+    t->device_is_gpu = CD_NEWN(&t->arena, uint8_t, d->n_device + 1);
+    if (!number || !t->device_name || !t->device_is_gpu) return CD_FAIL(err, ENOMEM, "%zu devices", d->n_device);
+    for (uint32_t v = 0; v < d->n_device; v++) {
+        size_t i = 0;
+        while (i < d->n && !(chosen(t, i) && d->device[i] == v)) i++;
+        if (i < d->n) t->device_name[t->n_device++] = d->device_name[v];
+    }
+    qsort(t->device_name, t->n_device, sizeof *t->device_name, by_text);
+    for (uint32_t v = 0; v < d->n_device; v++)
+        for (uint32_t k = 0; k < t->n_device; k++)
+            if (!strcmp(t->device_name[k], d->device_name[v])) number[v] = k;
+    for (size_t i = 0; i < d->n; i++) {
+        if (!chosen(t, i)) continue;
+        t->device[i] = number[d->device[i]];
+        t->device_is_gpu[t->device[i]] = d->is_gpu[i] != 0;
+    }
+    return CDMPP_OK;
+}
+
+/* A network with a device branch needs to know what it runs on; trees go by number. */
+static cdmpp_status describe_devices(cd_trainset *t, bool needed, cdmpp_err *err) {
+    cd_devices *l = NULL;
+    cd_diag diag = {0};
+    const char *path;
+    t->device_vector = CD_NEWN(&t->arena, float, t->n_device * CD_N_DEVICE_COL + 1);
+    if (!t->device_vector) return CD_FAIL(err, ENOMEM, "devices");
+    memset(t->device_vector, 0, t->n_device * CD_N_DEVICE_COL * sizeof *t->device_vector);
+    if (!needed) return CDMPP_OK;
+    cdmpp_status st = cd_devices_path(&t->arena, t->c->device_file, t->c->path, &path, err);
+    if (!st) st = cd_devices_load(path, &diag, &l, err);
+    for (size_t k = 0; !st && k < t->n_device; k++)
+        st = cd_devices_vector(l, t->device_name[k], t->device_vector + k * CD_N_DEVICE_COL, err);
+    cd_devices_free(l);
+    cd_diag_free(&diag);
+    return st ? cd_err_key(err, st, "device.file") : CDMPP_OK;
+}
+
+/* ---- all ---- */
+static cdmpp_status load(cd_trainset *t, bool leaves, cdmpp_err *err) {
+    const cd_texts *f = &t->c->data_files;
+    if (!t->d) {
+        CD_TRY((leaves ? cd_dataset_load_ast : cd_dataset_load)(f->v, f->n, &t->own, err));
+        t->d = t->own;
+    }
+    if (t->d->n > UINT32_MAX) return CD_FAIL(err, ERANGE, "%zu programs", t->d->n);
+    if (leaves && !t->d->leaf_x) return CD_FAIL(err, EMODEL, "the data set was loaded without leaves");
+    t->keep = cd_calloc(t->d->n + 1, 1);
+    t->fold = cd_calloc(t->d->n + 1, 1);
+    t->log_s = cd_calloc(t->d->n + 1, sizeof *t->log_s);
+    t->device = cd_calloc(t->d->n + 1, sizeof *t->device);
+    t->group = cd_calloc(t->d->n + 1, sizeof *t->group);
+    for (size_t i = 0; t->group && i < t->d->n; i++) t->group[i] = t->d->task[i] * (uint32_t)t->d->n_device + t->d->device[i];
+    return t->keep && t->fold && t->log_s && t->device && t->group ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", t->d->n);
+}
+
+cdmpp_status cd_trainset_make(cd_trainset *t, const cd_config *c, const cd_dataset *d, cd_threads *pool, cdmpp_err *err) {
+    cd_plan plan;
+    *t = (cd_trainset){.c = c, .d = d, .n_fold = (int)c->model_folds};
+    CD_TRY(cd_plan_of(c, &plan, err));
+    CD_TRY(load(t, plan.leaves, err));
+    CD_TRY(cd_choose(c, t->d, pool, t->keep, &t->filter, &t->split, err));
+    CD_TRY(list_parts(t, err));
+    if (t->n_fold > 1) CD_TRY(draw_folds(t, err));
+    else one_fold(t);
+    CD_TRY(list_oof(t, err));
+    CD_TRY(weigh(t, err));
+    CD_TRY(number_devices(t, err));
+    CD_TRY(describe_devices(t, plan.devices, err));
+    t->view = cd_view_of(t->d, t->device);
+    return CDMPP_OK;
+}
+
+void cd_trainset_free(cd_trainset *t) {
+    cd_dataset_free(t->own);
+    cd_split_free(t->split);
+    cd_free(t->keep);
+    cd_free(t->fold);
+    cd_free(t->log_s);
+    cd_free(t->device);
+    cd_free(t->group);
+    cd_free(t->weight);
+    cd_free(t->oof);
+    for (int p = 0; p < CD_N_PART; p++) cd_free(t->program[p]);
+    cd_arena_free(&t->arena);
+    *t = (cd_trainset){0};
+}

@@ -1,0 +1,53 @@
+/* trainset -- the data of one training, chosen and cut.
+ *
+ *   data set -> choose -> part of each program
+ *   train + validation -> F folds         a member of fold f is trained without fold f
+ *
+ *   folds   fold of a train program    fold of a validation program
+ *     1     ALWAYS                     0
+ *     F     0 .. F-1, drawn            0 .. F-1, drawn
+ *
+ * With F > 1 train and validation programs are one pool, cut by task (splits that hold
+ * out tasks, networks or devices) or by program (record, interleaved). "Out of fold" are
+ * the programs with a fold, judged by members that never saw theirs. The test part is
+ * only listed. */
+#ifndef CD_TRAINSET_H
+#define CD_TRAINSET_H
+#include "base/threads.h"
+#include "dataset/filter.h"
+#include "learner/config.h"
+#include "learner/view.h"
+
+#define CD_FOLD_ALWAYS 255
+#define CD_FOLD_NEVER 254
+
+typedef struct cd_trainset {
+    const cd_config *c;      /* borrowed */
+    const cd_dataset *d;     /* borrowed, or own */
+    cd_dataset *own;
+    cd_split *split;
+    cd_filter_count filter;
+    uint8_t *keep;           /* (d->n) */
+    uint8_t *fold;           /* (d->n) */
+    double *log_s;           /* (d->n) ln of the label; 0 for programs in no part */
+    uint32_t *group;         /* (d->n) its task on its device */
+    float *weight;           /* (d->n) of its label in training; NULL: all 1 */
+    uint32_t *device;        /* (d->n) number of its device in the model */
+    uint32_t *program[CD_N_PART]; /* (split->n_program[p]) in the order of the data set */
+    uint32_t *oof;           /* (n_oof) out-of-fold programs, by fold */
+    size_t n_oof;
+    int n_fold;
+    size_t n_device;         /* devices of the chosen programs, by name */
+    const char **device_name;
+    uint8_t *device_is_gpu;
+    float *device_vector;    /* (n_device, CD_N_DEVICE_COL) */
+    cd_view view;            /* of all programs of d */
+    cd_arena arena;
+} cd_trainset;
+
+/* d NULL: loads data.files. Leaves are loaded when a member wants them. Free t after an
+ * error too. Errors: those of loading, choosing and splitting; ESCHEMA (a device without
+ * description where networks need it), ENOMEM. */
+cdmpp_status cd_trainset_make(cd_trainset *t, const cd_config *c, const cd_dataset *d, cd_threads *pool, cdmpp_err *err);
+void cd_trainset_free(cd_trainset *t);
+#endif

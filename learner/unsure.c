@@ -1,0 +1,80 @@
+#include "learner/unsure.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/mem.h"
+
+typedef struct {
+    double std, error;
+    size_t at;
+} item;
+
+static int by_certainty(const void *a, const void *b) {
+    const item *x = a, *y = b;
+    if (x->std != y->std) return x->std > y->std ? -1 : 1;
+    return (x->at > y->at) - (x->at < y->at);
+}
+
+static int by_value(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void tenths(item *v, size_t n, cd_unsure *u) {
+    size_t k = (n + 5) / 10;
+    if (!k) k = 1;
+    double least = 0, rest = 0;
+    qsort(v, n, sizeof *v, by_certainty);
+    for (size_t i = 0; i < n; i++) *(i < k ? &least : &rest) += v[i].error;
+    u->least_certain = least / (double)k;
+    u->rest = n > k ? rest / (double)(n - k) : (double)NAN;
+}
+
+cdmpp_status cd_unsure_compute(const double *measured_s, const cd_trainscore *s, size_t n, cd_unsure *out, cdmpp_err *err) {
+    const double none = (double)NAN;
+    *out = (cd_unsure){n, none, none, none, none, none};
+    if (!n || !s->low_s || isnan(s->low_s[0])) return CDMPP_OK;
+    item *v = cd_calloc(n, sizeof *v);
+    double *ratio = cd_calloc(n, sizeof *ratio);
+    size_t inside = 0, flagged = 0;
+    for (size_t i = 0; v && ratio && i < n; i++) {
+        v[i] = (item){s->rel_std[i], fabs(s->predicted_s[i] / measured_s[i] - 1), i};
+        ratio[i] = s->high_s[i] / s->low_s[i];
+        inside += s->low_s[i] <= measured_s[i] && measured_s[i] <= s->high_s[i];
+        flagged += s->out_of_range && s->out_of_range[i];
+    }
+    if (v && ratio) {
+        tenths(v, n, out);
+        qsort(ratio, n, sizeof *ratio, by_value);
+        out->width = ratio[n / 2];
+        out->coverage = (double)inside / (double)n;
+        out->out_of_range = (double)flagged / (double)n;
+    }
+    const cdmpp_status st = v && ratio ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", n);
+    cd_free(v);
+    cd_free(ratio);
+    return st;
+}
+
+static void number(cd_buf *b, const char *name, double x) {
+    if (isfinite(x)) cd_buf_putf(b, ",\"%s\":%.17g", name, x);
+    else cd_buf_putf(b, ",\"%s\":null", name);
+}
+
+void cd_unsure_json(cd_buf *b, const cd_unsure *u) {
+    cd_buf_puts(b, "{\"measured_inside\":");
+    if (isfinite(u->coverage)) cd_buf_putf(b, "%.17g", u->coverage);
+    else cd_buf_puts(b, "null");
+    number(b, "width", u->width);
+    number(b, "least_certain_mape", u->least_certain);
+    number(b, "rest_mape", u->rest);
+    number(b, "out_of_range", u->out_of_range);
+    cd_buf_putf(b, ",\"n\":%zu}", u->n);
+}
+
+void cd_unsure_text(cd_buf *b, const char *part, double level, const cd_unsure *u) {
+    if (!isfinite(u->coverage)) return;
+    cd_buf_putf(b, "    %s, n=%zu, %.0f %% interval holds %.1f %% (median high/low %.2f); MAPE %.1f %% in the least certain tenth, %.1f %% in the rest; %.1f %% out of range\n",
+                part, u->n, 100 * level, 100 * u->coverage, u->width, 100 * u->least_certain, 100 * u->rest, 100 * u->out_of_range);
+}

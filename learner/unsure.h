@@ -1,0 +1,28 @@
+/* unsure -- does a model know when it is wrong?
+ *
+ *   |-----low======median======high-----|   covered: low <= measured <= high
+ *
+ * e = |predicted/measured - 1|. Programs are ordered by rel_std; the least certain
+ * tenth is the round(n/10), at least one, with the largest, ties by position. */
+#ifndef CD_UNSURE_H
+#define CD_UNSURE_H
+#include "base/buf.h"
+#include "learner/trainkeep.h"
+
+typedef struct cd_unsure {
+    size_t n;
+    double coverage;      /* share of programs inside their interval */
+    double width;         /* median of high/low */
+    double least_certain; /* mean e of the least certain tenth */
+    double rest;          /* mean e of the others; NaN when there are none */
+    double out_of_range;  /* share of programs flagged */
+} cd_unsure;
+
+/* measured_s (n) and what the model says of the same programs. Without intervals every
+ * figure is NaN. Errors: ENOMEM. */
+cdmpp_status cd_unsure_compute(const double *measured_s, const cd_trainscore *s, size_t n, cd_unsure *out, cdmpp_err *err);
+/* One JSON object; NaN becomes null. */
+void cd_unsure_json(cd_buf *out, const cd_unsure *u);
+/* A line "    test, n=12, 90 % interval holds ..." for people; nothing when there are no intervals. */
+void cd_unsure_text(cd_buf *out, const char *part, double level, const cd_unsure *u);
+#endif

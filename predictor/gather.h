@@ -1,0 +1,23 @@
+/* gather -- programs one after another, as the view that a model reads.
+ *
+ *   add, add, add ... -> view -> clear -> add ...
+ *
+ * Copies what cd_program_build returns, for that lives until the next build only. Memory is kept
+ * between rounds. One thread. */
+#ifndef CD_GATHER_H
+#define CD_GATHER_H
+#include "features/program.h"
+#include "learner/view.h"
+
+typedef struct cd_gather cd_gather;
+
+/* `leaves`: the model reads the compact AST, not rows alone. */
+cdmpp_status cd_gather_new(bool leaves, CD_GIVE cd_gather **out, cdmpp_err *err);
+void cd_gather_free(CD_TAKE cd_gather *g); /* NULL is fine */
+void cd_gather_clear(cd_gather *g);
+/* flop: operations of the task, -1 unknown. Errors: ENOMEM, ENUMERIC (a feature that is
+ * not a finite number: trees would send it left or right); nothing is added then. */
+cdmpp_status cd_gather_add(cd_gather *g, const cd_rows *r, uint32_t device, double flop, cdmpp_err *err);
+/* All programs since the last clear; borrows from g until the next add. */
+cd_view cd_gather_view(cd_gather *g);
+#endif
