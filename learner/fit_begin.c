@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "learner/batch_int.h"
 #include "learner/fit_int.h"
 
 cd_fit_spec cd_fit_spec_published(void) {
@@ -74,6 +75,19 @@ static cdmpp_status check_data(const cd_fitting *f, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* What batches would refuse later, perhaps hours later: a program without leaves, a
+ * device outside the table. */
+static cdmpp_status check_batches(const cd_fitting *f, cdmpp_err *err) {
+    const cd_fit_data *d = f->data;
+    const uint32_t *const list[] = {d->train, d->valid, d->target};
+    const size_t n[] = {d->n_train, d->n_valid, d->n_target};
+    static const char *const key[] = {"train", "valid", "target"};
+    for (int k = 0; k < 3; k++)
+        for (size_t i = 0; i < n[k]; i++)
+            CD_TRY(cd_err_key(err, cd_batch_check(&f->batch_spec, d->view, list[k][i], err), key[k]));
+    return CDMPP_OK;
+}
+
 static cdmpp_status check_ranks(const cd_fitting *f, const cd_net_spec *net, cdmpp_err *err) {
     if (f->rank >= f->n_rank) return CD_FAIL(err, ERANGE, "expected a rank below %zu, found %zu", f->n_rank, f->rank);
     if (f->n_rank == 1) return CDMPP_OK;
@@ -104,6 +118,7 @@ static cdmpp_status fresh(cd_fitting *f, uint64_t seed, cdmpp_err *err) {
         s.temperature = f->transform.std;
     }
     f->batch_spec = cd_net_batch_spec(&s, f->data->device, f->data->n_device);
+    CD_TRY(check_batches(f, err));
     CD_TRY(cd_err_key(err, cd_net_new(&s, seed, &f->net, err), "net"));
     CD_TRY(cd_scalers_init(&f->scalers, &f->batch_spec, err));
     return cd_scalers_fit(&f->scalers, f->spec->scale, &f->batch_spec, f->data->view, f->data->train, f->data->n_train, err);
@@ -124,6 +139,7 @@ static cdmpp_status continued(cd_fitting *f, const cd_fit_start *start, cdmpp_er
     if (s->device && (size_t)s->w_dev != f->data->w_dev)
         return CD_FAIL(err, EMODEL, "the network to start from reads %d numbers of a device, found %zu", (int)s->w_dev, f->data->w_dev);
     f->batch_spec = cd_net_batch_spec(s, f->data->device, f->data->n_device);
+    CD_TRY(check_batches(f, err));
     CD_TRY(cd_net_new(s, 0, &f->net, err));
     memcpy(cd_net_params(f->net)->value, from->value, from->n_float * sizeof *from->value);
     CD_TRY(cd_scalers_init(&f->scalers, &f->batch_spec, err));

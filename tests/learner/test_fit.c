@@ -487,6 +487,27 @@ static void refused(void **s) {
     }
 }
 
+/* Programs that batches cannot show are found before the first step. */
+static void not_to_be_shown(void **s) {
+    (void)s;
+    cdmpp_err err = {0}, err2 = {0};
+    cd_fitted f;
+    const cd_fit_run run = {0};
+    const cd_fit_spec spec = made_spec(CD_NET_TSF);
+    cd_view bare = made.view;
+    cd_fit_data d = parts;
+    const uint32_t far = made.device[parts.valid[5]];
+    bare.leaf_ptr = NULL;
+    d.view = &bare;
+    assert_status(cd_fit(&spec, &d, NULL, &run, &f, &err), CDMPP_EMODEL);
+    assert_string_equal(err.key, "train");
+    made.device[parts.valid[5]] = 2;
+    const cdmpp_status st = cd_fit(&spec, &parts, NULL, &run, &f, &err2);
+    made.device[parts.valid[5]] = far;
+    assert_int_equal(st, CDMPP_EMODEL);
+    assert_string_equal(err2.key, "valid");
+}
+
 static void refused_with_ranks(void **s) {
     (void)s;
     cdmpp_err err = {0};
@@ -546,7 +567,7 @@ int main(void) {
         cmocka_unit_test(domains),         cmocka_unit_test(ranks_add_up),
         cmocka_unit_test(not_finite),      cmocka_unit_test(ranks_stop_together),
         cmocka_unit_test(refused),         cmocka_unit_test(refused_with_ranks),
-        cmocka_unit_test(out_of_memory),
+        cmocka_unit_test(not_to_be_shown), cmocka_unit_test(out_of_memory),
     };
     return cmocka_run_group_tests(t, made_fit, NULL);
 }
