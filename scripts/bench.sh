@@ -1,16 +1,18 @@
 #!/bin/sh
-# bench.sh [SET...] -- speed and memory on sample, cpu, gpu (default: sample, and the
-# others where CDMPP_DATA has them). Compare figures of one machine in one run only.
+# bench.sh [SET...] -- speed and memory on sample, cpu, gpu (default: sample, train, and
+# the others where CDMPP_DATA has them). Compare figures of one machine in one run only.
+# train: a training step of the published network, in turn with PyTorch where there is
+# python3-torch; the ratio is of CPU seconds, one thread each, and of wall-clock seconds.
 set -eu
 cd "$(dirname "$0")/.."
 B=${B:-build/release} D=${CDMPP_DATA:-} W=build/bench
 unset MAKEFLAGS MFLAGS
 if [ $# -eq 0 ]; then
-    set -- sample
+    set -- sample train
     [ ! -d "$D/tenset-cpu" ] || set -- "$@" cpu
     [ ! -d "$D/gpu-ansor" ] || set -- "$@" gpu
 fi
-make --no-print-directory -s -j"$(nproc)" B="$B" all "$B/tests/bench/bench_features" >&2
+make --no-print-directory -s -j"$(nproc)" B="$B" all "$B/tests/bench/bench_features" "$B/tests/bench/bench_train" >&2
 bench=$B/tests/bench/bench_features
 mkdir -p "$W"
 
@@ -28,7 +30,34 @@ extract() { # tasks, logs
     rm -rf "$W"/j?.h5*
 }
 
+# Value of KEY= in a line.
+value() { printf '%s' "$2" | sed -n "s/.*$1=\([0-9.]*\).*/\1/p" | head -n 1; }
+
+train() { # both for one and two threads, one after the other, three times; the least counts
+    py=/usr/bin/python3
+    "$py" -c 'import torch' 2>/dev/null || py=
+    for j in 1 2; do
+        for round in 1 2 3; do
+            ours=$("$B/tests/bench/bench_train" 2 $j)
+            echo "$round $(value step_s "$ours") $(value cpu_s "$ours") ours"
+            [ -n "$py" ] || continue
+            torch=$(OPENBLAS_NUM_THREADS=$j "$py" scripts/bench_torch.py 2 $j)
+            echo "$round $(value step_s "$torch") $(value cpu_s "$torch") torch"
+        done | awk -v j=$j '
+            { if (!($4 in wall) || $2 < wall[$4]) wall[$4] = $2; if (!($4 in cpu) || $3 < cpu[$4]) cpu[$4] = $3 }
+            END { for (w in wall) printf "  %-5s %d thread%s %7.3f s a step, %6.3f CPU s, %5.0f samples/s\n", w, j,
+                      (j > 1 ? "s" : " "), wall[w], cpu[w], 600 / wall[w]
+                  if ("torch" in wall) printf "        ratio %.2f (CPU %.2f)\n", wall["torch"] / wall["ours"], cpu["torch"] / cpu["ours"] }'
+    done
+    for n in small mlp; do "$B/tests/bench/bench_train" 30 1 $n; done
+}
+
 for s; do
+    if [ "$s" = train ]; then
+        echo "train: $(grep -m1 'model name' /proc/cpuinfo | sed 's/.*: //'), $(nproc) cores, load $(cut -d' ' -f1 /proc/loadavg)"
+        train
+        continue
+    fi
     case $s in
     sample) tasks=examples/zen5/zen5.tasks.json.xz logs=examples/zen5/measure_records ;;
     cpu) tasks=$D/tenset-cpu/network_info/all_tasks.pkl archives=$D/tenset-cpu/records.tar.xz logs=$W/cpu ;;

@@ -20,8 +20,8 @@ stage() { # title, settings and stages of check.sh
 stage "ASan and UBSan" MODE=san scripts/check.sh unit regress cli
 stage "allocation after allocation refused" MODE=fault scripts/check.sh unit
 # The threads of our own. Training is left out: OpenMP is not built for TSan.
-stage "TSan" MODE=tsan UNITS="base/test_log base/test_threads dataset/test_extract learner/test_autotune learner/test_domain learner/test_fit learner/test_optim \
-        learner/test_trainkeep predictor/test_predict" \
+stage "TSan" MODE=tsan UNITS="base/test_log base/test_threads dataset/test_extract learner/test_autotune learner/test_domain learner/test_fit learner/test_net_laws \
+        learner/test_optim learner/test_trainkeep predictor/test_predict" \
     TSAN_OPTIONS="suppressions=$PWD/tests/support/tsan.supp" scripts/check.sh unit
 stage "reports in a browser" MODE=release scripts/check.sh report
 if [ -n "$data" ] && [ -d "$data" ]; then

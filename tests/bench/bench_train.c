@@ -1,12 +1,14 @@
-/* bench_train [STEPS [THREADS]] -- training steps of the published network on random
- * data: 600 programs of 5 leaves, Adam, 1000*MSE + MAPE, gradients clipped. The
- * counterpart of scripts/bench_torch.py, which runs the same step in PyTorch.
+/* bench_train [STEPS [THREADS [published|small|mlp]]] -- training and predicting with a
+ * network on random data: 600 programs of 5 leaves, Adam, 1000*MSE + MAPE, gradients
+ * clipped. "published" is the counterpart of scripts/bench_torch.py, which runs the
+ * same training step in PyTorch; the others are the defaults.
  *
  * One step to warm up; medians of the others. Wall-clock time counts on an idle
  * machine; on a shared one compare CPU time, with one thread. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/rng.h"
@@ -35,12 +37,14 @@ static void fill(cd_batch *b) {
     b->n_tok = (size_t)BATCH * LEAVES;
     b->max_leaf = LEAVES;
     for (size_t i = 0; i < b->n_tok * b->w_tok; i++) b->tok[i] = (float)cd_rng_unit(1, i);
+    for (size_t i = 0; i < b->n * b->w_prog; i++) b->prog[i] = (float)cd_rng_unit(3, i);
     for (size_t i = 0; i <= BATCH; i++) b->tok_ptr[i] = (uint32_t)(i * LEAVES);
     for (size_t i = 0; i < b->n_tok; i++) b->pos[i] = (int32_t)(i % LEAVES);
 }
 
-/* No positions and no device, as on the other side; slots for five leaves. */
-static cd_net_spec spec(void) {
+/* Published: no positions and no device, as on the other side; slots for five leaves. */
+static cd_net_spec spec(const char *name) {
+    if (strcmp(name, "published") != 0) return cd_net_spec_small(strcmp(name, "mlp") == 0 ? CD_NET_MLP : CD_NET_TSF);
     cd_net_spec s = cd_net_spec_published();
     s.slots = LEAVES;
     s.position = CD_POS_NONE;
@@ -48,8 +52,8 @@ static cd_net_spec spec(void) {
     return s;
 }
 
-static cdmpp_status set_up(rig *r, int threads, cdmpp_err *err) {
-    const cd_net_spec s = spec();
+static cdmpp_status set_up(rig *r, const char *name, int threads, cdmpp_err *err) {
+    const cd_net_spec s = spec(name);
     const cd_batch_spec b = cd_net_batch_spec(&s, NULL, 0);
     const cd_batch_dims dims = {BATCH, (size_t)BATCH * LEAVES, LEAVES};
     cd_optim_spec o = cd_optim_spec_of(CD_OPTIM_ADAM);
@@ -90,9 +94,9 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static cdmpp_status run(rig *r, int steps, int threads, cdmpp_err *err) {
+static cdmpp_status run(rig *r, const char *name, int steps, int threads, cdmpp_err *err) {
     double t[MAX_STEPS + 1], cpu[MAX_STEPS + 1], value = 0;
-    CD_TRY(set_up(r, threads, err));
+    CD_TRY(set_up(r, name, threads, err));
     for (int k = 0; k <= steps; k++) {
         const double beg = now(CLOCK_MONOTONIC), used = now(CLOCK_PROCESS_CPUTIME_ID);
         CD_TRY(step(r, (uint64_t)k, &value, err));
@@ -102,8 +106,12 @@ static cdmpp_status run(rig *r, int steps, int threads, cdmpp_err *err) {
     qsort(t + 1, (size_t)steps, sizeof *t, ascending);
     qsort(cpu + 1, (size_t)steps, sizeof *cpu, ascending);
     const double m = t[1 + steps / 2];
-    printf("cdmpp threads=%d parameters=%zu step_s=%.4f cpu_s=%.4f samples_per_s=%.1f loss=%.6g state_MB=%.0f\n", threads,
+    printf("cdmpp %s threads=%d parameters=%zu step_s=%.4f cpu_s=%.4f samples_per_s=%.1f loss=%.6g state_MB=%.0f\n", name, threads,
            cd_params_count(cd_net_params(r->net)), m, cpu[1 + steps / 2], BATCH / m, value, (double)cd_net_state_bytes(r->state) / 1e6);
+    const double beg = now(CLOCK_MONOTONIC), used = now(CLOCK_PROCESS_CPUTIME_ID);
+    for (int k = 0; k < steps; k++) CD_TRY(cd_net_predict(r->net, &r->batch, r->state, r->pool, r->out, NULL, err));
+    printf("  predict samples_per_s=%.0f cpu_us=%.2f\n", steps * BATCH / (now(CLOCK_MONOTONIC) - beg),
+           1e6 * (now(CLOCK_PROCESS_CPUTIME_ID) - used) / (steps * BATCH));
     return CDMPP_OK;
 }
 
@@ -112,7 +120,7 @@ int main(int argc, char **argv) {
     cdmpp_err err = {0};
     char text[512];
     const int steps = argc > 1 ? atoi(argv[1]) : 4, threads = argc > 2 ? atoi(argv[2]) : 2;
-    const cdmpp_status st = run(&r, steps < 1 ? 1 : steps > MAX_STEPS ? MAX_STEPS : steps, threads, &err);
+    const cdmpp_status st = run(&r, argc > 3 ? argv[3] : "published", steps < 1 ? 1 : steps > MAX_STEPS ? MAX_STEPS : steps, threads, &err);
     if (st) fprintf(stderr, "bench_train: %s\n", cdmpp_err_format(&err, text, sizeof text));
     cd_optim_free(&r.optim);
     cd_net_state_free(r.state);

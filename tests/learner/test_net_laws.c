@@ -74,7 +74,7 @@ static void stir(cd_net *net) {
 static void company(void **state) {
     (void)state;
     for (int k = 0; k < N_CASE; k++) {
-        enum { N = 40 };
+        enum { N = 15 };
         const cd_net_spec s = spec_of(k);
         rig all, one;
         open_rig(&all, &s, 0, N, 1, false);
@@ -96,7 +96,7 @@ static void company(void **state) {
 
 /* Forward and backward with a pool of 1, 2 and 3, and eval: the same bits. */
 static void pools(void **state) {
-    enum { N = 300 };
+    enum { N = 180 };
     static float d_out[N * 3], d_eval[N * 3], d_latent[N * 128];
     cdmpp_err err = {0};
     (void)state;
@@ -250,9 +250,9 @@ static void misfits(void **state) {
     assert_status(cd_net_spec_check(&other, &err), CDMPP_ERANGE);
 }
 
-/* A function of the leaves that adds up is learnt: plain gradient descent, 150 steps. */
+/* A function of the leaves that adds up is learnt: plain gradient descent, 100 steps. */
 static void learns(void **state) {
-    enum { N = 64, STEPS = 150 };
+    enum { N = 24, STEPS = 100 };
     cdmpp_err err = {0};
     (void)state;
     for (int head = 0; head < 3; head++) {
@@ -278,7 +278,7 @@ static void learns(void **state) {
             first = k ? first : loss;
             cd_params_zero_grad(p);
             cd_net_backward(r.net, &r.b, r.st, NULL, d, NULL);
-            for (size_t i = 0; i < p->n_train; i++) p->value[i] -= 0.01f * p->grad[i];
+            for (size_t i = 0; i < p->n_train; i++) p->value[i] -= 0.015f * p->grad[i];
         }
         if (!(loss < 0.2 * first)) print_error("head %d: loss %g -> %g\n", head, first, loss);
         assert_true(loss < 0.2 * first);
