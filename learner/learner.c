@@ -78,7 +78,6 @@ static double *task_weights(const cd_dataset *d) {
 }
 
 typedef struct {
-    size_t n;
     cd_pred *pred;
     double *v;               /* (6, n) one block: measured, predicted, low, high, relative, weight */
     uint32_t *group;
@@ -93,33 +92,32 @@ static void figures_free(figures *f) {
 }
 
 static cdmpp_status figures_new(figures *f, size_t n, cdmpp_err *err) {
-    *f = (figures){n, cd_calloc(n + 1, sizeof *f->pred), cd_calloc(n + 1, 6 * sizeof *f->v), cd_calloc(n + 1, sizeof *f->group),
+    *f = (figures){cd_calloc(n + 1, sizeof *f->pred), cd_calloc(n + 1, 6 * sizeof *f->v), cd_calloc(n + 1, sizeof *f->group),
                    cd_calloc(n + 1, 1)};
     return f->pred && f->v && f->group && f->out_of_range ? CDMPP_OK : CD_FAIL(err, ENOMEM, "figures of %zu programs", n);
 }
 
-/* Validation programs as members judged them that never saw them; the others by the
- * whole model. In the order of program[part]. */
+/* The programs behind the figures of a part. Validation: those out of fold, which with
+ * several folds are all of train and validation part. */
+static const uint32_t *programs(const trainer *t, cd_part part, size_t *n) {
+    *n = part == CD_PART_VALID ? t->set.n_oof : t->set.split->n_program[part];
+    return part == CD_PART_VALID ? t->set.oof : t->set.program[part];
+}
+
+/* Out-of-fold programs as members judged them that never saw them; others by the whole model. */
 static cdmpp_status answers(const trainer *t, cd_part part, cd_pred *out, cdmpp_err *err) {
-    const cd_trainset *set = &t->set;
-    const size_t n = set->split->n_program[part];
-    if (part != CD_PART_VALID) return cd_judge(set, t->out->model, t->pool, set->program[part], n, out, err);
-    cd_pred *all = cd_calloc(set->n_oof + 1, sizeof *all);
-    uint32_t *at = cd_calloc(set->d->n + 1, sizeof *at);
-    cdmpp_status st = all && at ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", set->n_oof);
-    if (!st) st = cd_judge_answers(set, t->out->model, t->pool, t->kind_log_s, all, err);
-    for (size_t i = 0; !st && i < set->n_oof; i++) at[set->oof[i]] = (uint32_t)i;
-    for (size_t i = 0; !st && i < n; i++) out[i] = all[at[set->program[part][i]]];
-    cd_free(all);
-    cd_free(at);
-    return st;
+    size_t n;
+    const uint32_t *program = programs(t, part, &n);
+    if (part == CD_PART_VALID) return cd_judge_answers(&t->set, t->out->model, t->pool, t->kind_log_s, out, err);
+    return cd_judge(&t->set, t->out->model, t->pool, program, n, out, err);
 }
 
 static void spread_out(const trainer *t, cd_part part, const double *task_weight, figures *f) {
     const cd_dataset *d = t->set.d;
-    const size_t n = f->n;
+    size_t n;
+    const uint32_t *program = programs(t, part, &n);
     for (size_t i = 0; i < n; i++) {
-        const size_t q = t->set.program[part][i];
+        const size_t q = program[i];
         const cd_pred *p = &f->pred[i];
         const double v[6] = {d->latency_s[q], p->latency_s, p->low_s, p->high_s, p->rel_std, task_weight[d->task[q]]};
         for (size_t k = 0; k < 6; k++) f->v[k * n + i] = v[k];
@@ -129,7 +127,8 @@ static void spread_out(const trainer *t, cd_part part, const double *task_weight
 }
 
 static cdmpp_status evaluate(trainer *t, cd_part part, cdmpp_err *err) {
-    const size_t n = t->set.split->n_program[part];
+    size_t n;
+    const uint32_t *program = programs(t, part, &n);
     double *task_weight = task_weights(t->set.d);
     figures f;
     cdmpp_status st = figures_new(&f, n, err);
@@ -140,7 +139,7 @@ static cdmpp_status evaluate(trainer *t, cd_part part, cdmpp_err *err) {
     const cd_trainscore s = {v + n, v + 2 * n, v + 3 * n, v + 4 * n, f.out_of_range};
     if (!st) st = cd_metrics_compute(v, v + n, f.group, v + 5 * n, n, &t->out->metrics[part], err);
     if (!st) st = cd_unsure_compute(v, &s, n, &t->out->unsure[part], err);
-    if (!st) st = cd_trainkeep_part(t->out->keep, part, t->set.d, t->set.program[part], n, &s, &t->out->metrics[part], err);
+    if (!st) st = cd_trainkeep_part(t->out->keep, part, t->set.d, program, n, &s, &t->out->metrics[part], err);
     figures_free(&f);
     cd_free(task_weight);
     return st;

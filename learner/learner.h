@@ -22,7 +22,7 @@ typedef struct cd_learned {
     size_t n_program[CD_N_PART], n_task[CD_N_PART];
     cd_split_kind kind;
     char split_digest[65];
-    cd_metrics metrics[CD_N_PART]; /* validation: of answers by members that never saw the program */
+    cd_metrics metrics[CD_N_PART]; /* validation: of out-of-fold answers (trainset.h) */
     cd_unsure unsure[CD_N_PART];
     cd_buf notes;                /* lines on the split, for people; may be empty */
     cd_trainkeep *keep;          /* owned; NULL unless output.report names a page */
