@@ -11,8 +11,8 @@ grep -Hn '^#include "' cdmpp.h $(find base features dataset learner predictor pr
 awk -F'[:"]' '
 BEGIN { n = split("features/program.h features/record.h features/task.h features/expr.h features/cols.h features/device.h " \
                   "dataset/dataset.h dataset/oprecord.h dataset/split.h dataset/filter.h dataset/select.h dataset/sample.h " \
-                  "dataset/convert.h dataset/inputs.h " \
-                  "learner/model.h learner/metric.h learner/learner.h", d, " "); while (n) door[d[n--]] = 1; bad = 0 }
+                  "dataset/convert.h dataset/inputs.h dataset/key.h " \
+                  "learner/model.h learner/view.h learner/metric.h learner/learner.h", d, " "); while (n) door[d[n--]] = 1; bad = 0 }
 function rank(p) {
     if (p == "cdmpp.h")          return 0
     if (p ~ /^base\//)           return 1
