@@ -7,7 +7,7 @@
 # main_*.c may include any door below or beside its folder.
 set -eu
 cd "$(dirname "$0")/.."
-grep -Hn '^#include "' cdmpp.h $(find base features dataset learner predictor profiler -name '*.[ch]') |
+grep -Hn '^#include "' cdmpp.h $(find base features dataset learner predictor profiler -name '*.[ch]' 2>/dev/null) |
 awk -F'[:"]' '
 BEGIN { n = split("features/program.h features/record.h features/task.h features/expr.h features/cols.h features/device.h " \
                   "dataset/dataset.h dataset/oprecord.h dataset/split.h dataset/filter.h dataset/select.h dataset/sample.h " \
