@@ -2,8 +2,9 @@
  *
  *   program i: tokens tok_ptr[i] .. tok_ptr[i+1], one per leaf, no padding
  *
- *   tok  (n_tok, w_tok)   | 164 leaf columns | 97 columns of context, if wanted |
+ *   tok  (n_tok, w_tok)   | 164 leaf columns | 82 of context, if wanted | 15 derived, if wanted |
  *   trips (n_tok)         ln of the iterations around the leaf, less a constant (scalers)
+ *                         derived: sums and ratios of the columns (input.h)
  *   pos  (n_tok)          place of the leaf in the program's tree list
  *   prog (n, w_prog)      PROGRAM form of input.h without the device, log2 operations
  *   dev  (n, w_dev)       row of the device table
@@ -15,7 +16,6 @@
  *   5      log2 of the product of extents, per kind
  *   5      log2(1 + pos), number of the leaf, leaves of the program, depth in the
  *          tree, depth of the deepest node shared with the leaf before
- *   15     sums and ratios of its columns (input.h)
  *
  * (1) A batch has room for dims.n programs and dims.n_tok tokens; filling touches
  *     no heap. (2) What the spec does not ask for has width 0 and is not computed.
@@ -28,17 +28,17 @@
 #include "learner/view.h"
 
 enum { CD_BATCH_INNER = 8, CD_BATCH_OUTER = 4, CD_BATCH_KINDS = 5 };
-#define CD_BATCH_CONTEXT ((CD_BATCH_INNER + CD_BATCH_OUTER) * (1 + CD_BATCH_KINDS) + CD_BATCH_KINDS + 5 + CD_N_DERIVED)
+#define CD_BATCH_CONTEXT ((CD_BATCH_INNER + CD_BATCH_OUTER) * (1 + CD_BATCH_KINDS) + CD_BATCH_KINDS + 5)
 
 /* What to compute. `device` (n_device, w_dev): the vectors of the model's devices,
  * borrowed; w_dev 0: none. */
 typedef struct cd_batch_spec {
-    bool tokens, context, program;
+    bool tokens, context, derived, program;
     size_t n_device, w_dev;
     const float *device;
 } cd_batch_spec;
 
-size_t cd_batch_token_width(const cd_batch_spec *s);   /* 0, 164 or 261 */
+size_t cd_batch_token_width(const cd_batch_spec *s);   /* 0, 164 .. 261 */
 size_t cd_batch_program_width(const cd_batch_spec *s); /* 0 or that of the program vector */
 
 /* How large a batch can get. */

@@ -9,7 +9,7 @@
 enum { PER_LOOP = 1 + CD_BATCH_KINDS };
 
 size_t cd_batch_token_width(const cd_batch_spec *s) {
-    return !s->tokens ? 0 : s->context ? CD_N_COL + (size_t)CD_BATCH_CONTEXT : CD_N_COL;
+    return !s->tokens ? 0 : CD_N_COL + (s->context ? (size_t)CD_BATCH_CONTEXT : 0) + (s->derived ? (size_t)CD_N_DERIVED : 0);
 }
 
 /* The program vector loses its last column, the number of the device, and gains
@@ -71,7 +71,6 @@ static void put_context(const cd_view *v, size_t program, size_t leaf, float *x)
     for (size_t i = 0; i < n; i++)
         if (kind[i] < CD_BATCH_KINDS) x[kind[i]] += log2_extent(extent[i]);
     put_tree(v, program, leaf, x + CD_BATCH_KINDS);
-    cd_input_derived(v->leaf_x[leaf], x + CD_BATCH_KINDS + 5);
 }
 
 /* ---- rows ---- */
@@ -80,6 +79,7 @@ void cd_batch_raw_tokens(const cd_batch_spec *s, const cd_view *v, size_t progra
     for (size_t l = (size_t)v->leaf_ptr[program]; l < (size_t)v->leaf_ptr[program + 1]; l++, x += w) {
         memcpy(x, v->leaf_x[l], CD_N_COL * sizeof *x);
         if (s->context) put_context(v, program, l, x + CD_N_COL);
+        if (s->derived) cd_input_derived(v->leaf_x[l], x + w - CD_N_DERIVED);
     }
 }
 

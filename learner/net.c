@@ -9,6 +9,7 @@ static const cd_net_type *const types[] = {[CD_NET_MLP] = &cd_net_mlp, [CD_NET_T
 cd_batch_spec cd_net_batch_spec(const cd_net_spec *s, const float *device, size_t n_device) {
     const bool dev = s->device && s->w_dev > 0;
     return (cd_batch_spec){.tokens = s->kind == CD_NET_TSF, .context = s->kind == CD_NET_TSF && s->context,
+                           .derived = s->kind == CD_NET_TSF && s->derived,
                            .program = s->kind == CD_NET_MLP || s->program, .n_device = dev ? n_device : 0,
                            .w_dev = dev ? (size_t)s->w_dev : 0, .device = dev ? device : NULL};
 }

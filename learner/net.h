@@ -65,7 +65,7 @@ typedef struct cd_net_spec {
     double dropout;           /* encoder, as in PyTorch's TransformerEncoderLayer */
     double dropout_mlp;       /* head, decoder, side MLPs */
     cd_net_position position;
-    bool context;             /* loop context columns in the tokens */
+    bool context, derived;    /* loop context, sums and ratios as further columns of the tokens */
     bool device, program;     /* branches; mlp reads the program vector in any case */
     int64_t n_out;            /* 1..3 */
     int64_t w_dev;            /* width of a device vector; 0 with device: no branch */

@@ -18,7 +18,7 @@ static const field fields[] = {
     F(pre_norm, FLAG, 0), F(head, WORD, CD_NET_HEADS), F(slots, INT, 0), F(temperature, REAL, 0), F(trips, FLAG, 0), F(head_first, INT, 0),
     F(head_width, INT, 0), F(head_depth, INT, 0), F(embed, INT, 0), F(decoder_width, INT, 0), F(decoder_depth, INT, 0),
     F(side_width, INT, 0), F(side_depth, INT, 0), F(norm, WORD, CD_NET_NORMS), F(act, WORD, CD_NET_ACTS),
-    F(dropout, REAL, 0), F(dropout_mlp, REAL, 0), F(position, WORD, CD_NET_POSITIONS), F(context, FLAG, 0),
+    F(dropout, REAL, 0), F(dropout_mlp, REAL, 0), F(position, WORD, CD_NET_POSITIONS), F(context, FLAG, 0), F(derived, FLAG, 0),
     F(device, FLAG, 0), F(program, FLAG, 0), F(n_out, INT, 0), F(w_dev, INT, 0)};
 enum { N_FIELD = sizeof fields / sizeof *fields };
 

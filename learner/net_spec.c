@@ -7,7 +7,7 @@ cd_net_spec cd_net_spec_small(cd_net_kind kind) {
     return (cd_net_spec){.kind = kind, .layers = 2, .width = 96, .heads = 4, .ff = 192, .pre_norm = true,
                          .head = CD_HEAD_POOL, .slots = 16, .temperature = 1, .trips = true, .head_width = kind == CD_NET_MLP ? 256 : 128,
                          .head_depth = 1, .embed = 64, .decoder_width = 128, .decoder_depth = 2, .side_width = 64,
-                         .side_depth = 1, .norm = CD_NORM_LAYER, .position = CD_POS_SINUSOID, .context = true,
+                         .side_depth = 1, .norm = CD_NORM_LAYER, .position = CD_POS_SINUSOID, .context = true, .derived = true,
                          .device = true, .n_out = 1};
 }
 

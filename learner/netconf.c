@@ -30,6 +30,7 @@ static cd_net_spec net(const cd_config *c, cd_member_kind kind, size_t w_dev) {
                          .dropout_mlp = c->net_dropout_mlp,
                          .position = (cd_net_position)c->net_position,
                          .context = c->net_context,
+                         .derived = c->net_derived,
                          .device = c->net_device,
                          .program = c->net_program,
                          .n_out = 1,

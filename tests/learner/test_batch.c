@@ -30,7 +30,7 @@ static cd_view view(void) {
                      .tree_ptr = tree_ptr, .tree = tree, .device = device, .flop = flop};
 }
 
-static const cd_batch_spec full = {true, true, true, 2, W_DEV, vectors};
+static const cd_batch_spec full = {true, true, true, true, 2, W_DEV, vectors};
 
 typedef struct {
     cd_batch b;
@@ -56,8 +56,8 @@ static void columns(void **state) {
     rig r;
     (void)state;
     open_rig(&r, &full, 2, 3, 2);
-    assert_int_equal(r.b.w_tok, 164 + CD_BATCH_CONTEXT);
-    assert_int_equal(CD_BATCH_CONTEXT, 97);
+    assert_int_equal(r.b.w_tok, 164 + CD_BATCH_CONTEXT + CD_N_DERIVED);
+    assert_int_equal(CD_BATCH_CONTEXT, 82);
     assert_ok(cd_batch_fill(&r.b, &full, &r.s, &v, index, 2, &err));
     assert_true(r.b.n == 2 && r.b.n_tok == 3 && r.b.max_leaf == 2);
     assert_true(r.b.tok_ptr[0] == 0 && r.b.tok_ptr[1] == 1 && r.b.tok_ptr[2] == 3);
@@ -78,9 +78,10 @@ static void columns(void **state) {
     want[79] = 2;
     want[80] = 3;
     want[81] = 2;
-    cd_input_derived(x - 164, want + 82);
-    for (size_t c = 82; c < CD_BATCH_CONTEXT; c++) want[c] = fmaxf(fminf(want[c], CD_SCALER_CLIP), -CD_SCALER_CLIP);
     for (size_t c = 0; c < CD_BATCH_CONTEXT; c++) assert_close((double)x[c], (double)want[c], 1e-6, 1e-6);
+    float sums[CD_N_DERIVED];
+    cd_input_derived(row + 164, sums);
+    for (size_t c = 0; c < CD_N_DERIVED; c++) assert_true(x[82 + c] == fmaxf(fminf(sums[c], CD_SCALER_CLIP), -CD_SCALER_CLIP));
     x = r.b.tok + 164; /* ten loops: 11 is innermost, then vectors; 2 is outermost */
     assert_close((double)x[0], log2(11), 1e-6, 0);
     assert_true(x[3] == 1 && x[6 + 4] == 1);

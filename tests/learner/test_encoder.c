@@ -31,7 +31,7 @@ static void open_rig(rig *r, bool pre, cd_net_act act, cd_net_position pos, int6
     r->s.pre_norm = pre;
     r->s.act = act;
     r->s.position = pos;
-    r->s.context = false;
+    r->s.context = r->s.derived = false;
     assert_ok(made_batch(&r->b, &r->s, 0, 8, 6, 3, &err));
     cd_encoder_build(&r->e, &r->p, &r->s, r->b.w_tok);
     assert_ok(cd_params_layout(&r->p, 1, &err));
