@@ -228,12 +228,13 @@ cdmpp_status cd_devices_find(const cd_devices *l, const char *name, const cd_dev
     const char *near = "";
     size_t least = (size_t)-1;
     bare(name, b);
-    for (size_t i = 0; i < l->n_name; i++) {
-        const size_t far = cd_spell_distance(b, l->name[i].bare);
-        if (!far) {
+    for (size_t i = 0; i < l->n_name; i++)
+        if (!strcmp(b, l->name[i].bare)) {
             *out = &l->device[l->name[i].device];
             return CDMPP_OK;
         }
+    for (size_t i = 0; i < l->n_name; i++) {
+        const size_t far = cd_spell_distance(b, l->name[i].bare);
         if (far < least) least = far, near = l->name[i].text;
     }
     return CD_FAIL(err, ESCHEMA, "no device '%.60s'; the nearest of %zu is '%s'", name, l->n, near);

@@ -186,7 +186,8 @@ static cdmpp_status with_config(const char *path, cd_main_options *o, cd_config 
     if (b.p) fputs(b.p, stdout);
     cd_buf_free(&b);
     if (st || o->doc || o->print) return st;
-    st = o->trial ? cd_main_try(c, o, err) : cd_main_fit(c, o, err);
+    if (c->data_kind) st = cd_main_operators(c, path, o, err);
+    else st = o->trial ? cd_main_try(c, o, err) : cd_main_fit(c, o, err);
     if (st) cd_log_err(&o->log, CD_LOG_ERROR, err);
     return st;
 }
@@ -233,5 +234,5 @@ int main(int argc, char **argv) {
     free(o.set);
     cd_log_done(&o.log);
     cd_free(o.command);
-    return cdmpp_exit_code(st);
+    return !st && o.skipped ? 3 : cdmpp_exit_code(st);
 }

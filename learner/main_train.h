@@ -12,6 +12,7 @@ typedef struct cd_main_options {
     char *command;               /* shell line of this call, for the report */
     int jobs;
     bool json, print, doc, trial, done;
+    bool skipped;                /* set: done, but some lines of the input were not used */
     cd_log log;
 } cd_main_options;
 
@@ -27,4 +28,9 @@ cdmpp_status cd_main_fit(const cd_config *c, cd_main_options *o, cdmpp_err *err)
 cdmpp_status cd_main_try(const cd_config *c, cd_main_options *o, cdmpp_err *err);
 /* --autotune over `config` (NULL: the base that the search file names); prints its errors. */
 cdmpp_status cd_main_search(const char *config, cd_main_options *o, cdmpp_err *err);
+
+/* ---- main_train_operators.c ---- */
+/* data.kind: operators; `config` is the path of the configuration. Sets o->skipped when
+ * bad lines were left out. */
+cdmpp_status cd_main_operators(const cd_config *c, const char *config, cd_main_options *o, cdmpp_err *err);
 #endif

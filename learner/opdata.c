@@ -1,0 +1,180 @@
+#include "learner/opdata.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "base/file.h"
+
+typedef struct {
+    cd_opdata *d;
+    const cd_devices *devices;
+    const cd_opfilter *f;
+    cd_opdata_bad *bad;
+    void *ctx;
+} loading;
+
+const char *cd_opdrop_text(cd_opdrop d) {
+    static const char *const text[CD_N_OPDROP] = {"no record, or of an unknown device", "without a latency",
+                                                  "of other devices, or excluded", "repeated"};
+    return text[d];
+}
+
+void cd_opdata_free(cd_opdata *d) {
+    cd_free(d->r);
+    cd_free(d->device);
+    cd_free(d->known);
+    cd_free(d->slot);
+    memset(d, 0, sizeof *d);
+}
+
+/* ---- growing ---- */
+static cdmpp_status grow_rows(cd_opdata *d, cdmpp_err *err) {
+    if (d->n < d->cap) return CDMPP_OK;
+    const size_t cap = d->cap ? 2 * d->cap : 1024;
+    cd_oprecord *r = cd_realloc(d->r, d->n * sizeof *r, cap * sizeof *r);
+    if (r) d->r = r;
+    uint32_t *device = r ? cd_realloc(d->device, d->n * sizeof *device, cap * sizeof *device) : NULL;
+    if (!device) return CD_FAIL(err, ENOMEM, "%zu rows", cap);
+    d->device = device;
+    d->cap = cap;
+    return CDMPP_OK;
+}
+
+/* Slot of the row, or the free one where it would be. */
+static uint32_t *find(const cd_opdata *d, const cd_oprecord *r, uint32_t device) {
+    size_t i = (size_t)cd_oprecord_key(r, device) & (d->n_slot - 1);
+    while (d->slot[i]) {
+        const size_t k = d->slot[i] - 1;
+        if (d->device[k] == device && cd_oprecord_same(&d->r[k], r)) break;
+        i = (i + 1) & (d->n_slot - 1);
+    }
+    return &d->slot[i];
+}
+
+static cdmpp_status grow_slots(cd_opdata *d, cdmpp_err *err) {
+    if (2 * (d->n + 1) <= d->n_slot) return CDMPP_OK;
+    cd_free(d->slot);
+    d->n_slot = d->n_slot ? 2 * d->n_slot : 4096;
+    d->slot = cd_calloc(d->n_slot, sizeof *d->slot);
+    if (!d->slot) {
+        const size_t want = d->n_slot;
+        d->n_slot = 0;
+        return CD_FAIL(err, ENOMEM, "table of %zu rows", want);
+    }
+    for (size_t k = 0; k < d->n; k++) *find(d, &d->r[k], d->device[k]) = (uint32_t)k + 1;
+    return CDMPP_OK;
+}
+
+static cdmpp_status number_of(cd_opdata *d, const cd_device *v, uint32_t *out, cdmpp_err *err) {
+    for (size_t i = 0; i < d->n_known; i++)
+        if (d->known[i] == v) return *out = (uint32_t)i, CDMPP_OK;
+    if (d->n_known == d->cap_known) {
+        const size_t cap = d->cap_known ? 2 * d->cap_known : 16;
+        const cd_device **p = cd_realloc(d->known, d->n_known * sizeof *p, cap * sizeof *p);
+        if (!p) return CD_FAIL(err, ENOMEM, "%zu devices", cap);
+        d->known = p;
+        d->cap_known = cap;
+    }
+    *out = (uint32_t)d->n_known;
+    d->known[d->n_known++] = v;
+    return CDMPP_OK;
+}
+
+/* ---- what is wanted ---- */
+static cdmpp_status wanted(const loading *l, const cd_oprecord *r, const cd_device *v, bool *out, cdmpp_err *err) {
+    const cd_device *named;
+    *out = l->f->devices.n == 0;
+    for (size_t i = 0; i < l->f->devices.n; i++) {
+        CD_TRY(cd_err_key(err, cd_devices_find(l->devices, l->f->devices.v[i], &named, err), "data.devices"));
+        *out |= named == v;
+    }
+    for (size_t i = 0; i < l->f->exclude.n; i++) {
+        const char *text = l->f->exclude.v[i], *slash = strrchr(text, '/');
+        char name[64];
+        if (!slash || (size_t)(slash - text) >= sizeof name)
+            return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected device/operator, found '%.60s'", text), "operators.exclude");
+        memcpy(name, text, (size_t)(slash - text));
+        name[slash - text] = 0;
+        CD_TRY(cd_err_key(err, cd_devices_find(l->devices, name, &named, err), "operators.exclude"));
+        if (named == v && (!strcasecmp(slash + 1, cd_opkind_name(r->kind)) || !strcasecmp(slash + 1, cd_opclass_name(cd_opkind_class(r->kind)))))
+            *out = false;
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status keep(loading *l, const cd_oprecord *r, const cd_device *v, cdmpp_err *err) {
+    cd_opdata *d = l->d;
+    uint32_t device;
+    bool want;
+    CD_TRY(wanted(l, r, v, &want, err));
+    if (!(r->latency_s > 0) || !want) {
+        d->drop[want ? CD_OPDROP_QUESTION : CD_OPDROP_UNWANTED]++;
+        return CDMPP_OK;
+    }
+    CD_TRY(number_of(d, v, &device, err));
+    CD_TRY(grow_rows(d, err));
+    CD_TRY(grow_slots(d, err));
+    uint32_t *slot = find(d, r, device);
+    if (*slot) {
+        d->drop[CD_OPDROP_REPEATED]++;
+        return CDMPP_OK;
+    }
+    d->r[d->n] = *r;
+    d->device[d->n] = device;
+    *slot = (uint32_t)++d->n;
+    return CDMPP_OK;
+}
+
+/* ---- files ---- */
+static bool line_is_bad(cdmpp_status st) {
+    return st == CDMPP_EPARSE || st == CDMPP_ESCHEMA || st == CDMPP_ERANGE || st == CDMPP_EUNSUPPORTED;
+}
+
+static cdmpp_status table(loading *l, const char *path, cdmpp_err *err) {
+    cd_opreader *in;
+    bool more = true;
+    CD_TRY(cd_opreader_open(path, &in, err));
+    cdmpp_status st = CDMPP_OK;
+    while (!st && more) {
+        cd_oprecord r;
+        cdmpp_err why = {0};
+        const char *name;
+        const cd_device *v;
+        st = cd_opreader_next(in, &r, &name, &more, &why);
+        if (!st && more) st = cd_err_at(&why, cd_err_key(&why, cd_devices_find(l->devices, name, &v, &why), "Device"), path, cd_opreader_line(in));
+        l->d->n_line += more;
+        if (line_is_bad(st) && more) {
+            l->d->drop[CD_OPDROP_BAD]++;
+            if (l->bad) l->bad(l->ctx, &why);
+            st = CDMPP_OK;
+        } else if (st) {
+            if (err) *err = why;
+        } else if (more) {
+            st = keep(l, &r, v, err);
+        }
+    }
+    cd_opreader_close(in);
+    return st;
+}
+
+static bool is_table(const char *path, void *ctx) {
+    const size_t n = strlen(path);
+    (void)ctx;
+    return n > 4 && !strcasecmp(path + n - 4, ".csv");
+}
+
+cdmpp_status cd_opdata_add(cd_opdata *d, const char *path, const cd_devices *devices, const cd_opfilter *f, cd_opdata_bad *bad,
+                           void *ctx, cdmpp_err *err) {
+    loading l = {d, devices, f, bad, ctx};
+    const char *const *file;
+    size_t n;
+    cd_arena a = {0};
+    cdmpp_status st = cd_file_list(&a, path, is_table, NULL, &file, &n, err);
+    if (!st && !n) { /* one file of another name */
+        st = cd_file_list(&a, path, NULL, NULL, &file, &n, err);
+        if (!st && (n != 1 || strcmp(file[0], path) != 0)) st = cd_err_at(err, CD_FAIL(err, ESCHEMA, "expected tables (*.csv) in this folder"), path, 0);
+    }
+    for (size_t i = 0; !st && i < n; i++) st = table(&l, file[i], err);
+    cd_arena_free(&a);
+    return st;
+}

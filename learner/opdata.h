@@ -1,0 +1,49 @@
+/* opdata -- the rows of operator tables that a training uses.
+ *
+ *   files, folders of *.csv -> rows -> device known? -> measured? -> wanted? -> seen before? -> opdata
+ *
+ * (1) rows keep the order of the files; of rows that ask the same of the same device the
+ *     first stays;
+ * (2) `device` numbers the devices in order of their first row;
+ * (3) what is left out is counted by reason, and bad lines are told one by one. */
+#ifndef CD_OPDATA_H
+#define CD_OPDATA_H
+#include "base/arena.h"
+#include "base/conf.h"
+#include "dataset/oprecord.h"
+#include "features/device.h"
+
+typedef enum {
+    CD_OPDROP_BAD,       /* lines that are no record, or of an unknown device */
+    CD_OPDROP_QUESTION,  /* no latency */
+    CD_OPDROP_UNWANTED,  /* another device than asked for, or excluded */
+    CD_OPDROP_REPEATED,
+    CD_N_OPDROP
+} cd_opdrop;
+const char *cd_opdrop_text(cd_opdrop d);
+
+typedef struct cd_opdata {
+    size_t n, cap;
+    cd_oprecord *r;             /* (n) */
+    uint32_t *device;           /* (n) into `known` */
+    const cd_device **known;    /* (n_known) borrowed from the list of devices */
+    size_t n_known, cap_known;
+    size_t n_line, drop[CD_N_OPDROP];
+    uint32_t *slot;             /* (n_slot) hash table: row + 1, 0 is free */
+    size_t n_slot;
+} cd_opdata;
+
+typedef struct cd_opfilter {
+    cd_texts devices; /* only these; none: all */
+    cd_texts exclude; /* "device/operator" or "device/class" */
+} cd_opfilter;
+
+/* Told of every bad line; err has file and line. */
+typedef void cd_opdata_bad(void *ctx, const cdmpp_err *err);
+
+/* Append what `path` (a table, or a folder) holds. Start from {0}. Errors: EIO and those
+ * of cd_opreader_open; ESCHEMA (a filter that names an unknown device); ENOMEM. */
+cdmpp_status cd_opdata_add(cd_opdata *d, const char *path, const cd_devices *devices, const cd_opfilter *f, cd_opdata_bad *bad,
+                           void *ctx, cdmpp_err *err);
+void cd_opdata_free(cd_opdata *d);
+#endif

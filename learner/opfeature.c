@@ -1,0 +1,185 @@
+#include "learner/opfeature.h"
+
+#include <math.h>
+
+#define ENERGY_PJ 23.0   /* of an fp32 operation at 12 nm, board and memory included */
+#define ENERGY_NM 12.0
+#define ENERGY_SLOPE 1.4 /* energy grows with the process to this power */
+#define REACHED 0.75     /* of the peak, by kernels that no limit holds back */
+#define LIMIT_ACTS_S 1e-4
+#define LAUNCH_S 2e-5
+#define LONG_ROW 1024    /* PyTorch keeps shorter rows in the registers of one warp */
+
+typedef enum { SHAPE, GENERATION, DEVICE } group;
+enum { ELEMENTWISE = 1 << CD_OPFAMILY_ELEMENTWISE, CONV = 1 << CD_OPFAMILY_CONV, PRODUCT = CONV | 1 << CD_OPFAMILY_GEMM,
+       STREAM = ELEMENTWISE | 1 << CD_OPFAMILY_SOFTMAX | 1 << CD_OPFAMILY_LAYERNORM, ALL = PRODUCT | STREAM };
+static const struct {
+    const char *name;
+    int families;
+    group of;
+} cols[CD_N_OPFEATURE] = {
+#define X(name, families, group, meaning) {#name, families, group},
+#include "learner/opfeature_cols.def"
+};
+
+const char *cd_opfeature_name(size_t i) { return cols[i].name; }
+
+cd_opfamily cd_opfamily_of(cd_opkind k) {
+    switch (cd_opkind_class(k)) {
+    case CD_OPCLASS_BMM:
+    case CD_OPCLASS_LINEAR: return CD_OPFAMILY_GEMM;
+    case CD_OPCLASS_SOFTMAX: return CD_OPFAMILY_SOFTMAX;
+    case CD_OPCLASS_LAYERNORM: return CD_OPFAMILY_LAYERNORM;
+    case CD_OPCLASS_CONV: return CD_OPFAMILY_CONV;
+    case CD_OPCLASS_ELEMENTWISE:
+    case CD_N_OPCLASS: break;
+    }
+    return CD_OPFAMILY_ELEMENTWISE;
+}
+
+const char *cd_opfamily_name(cd_opfamily f) {
+    static const char *const name[CD_N_OPFAMILY] = {"gemm", "elementwise", "softmax", "layernorm", "conv"};
+    return name[f];
+}
+
+static bool is_product(cd_opfamily f) { return (PRODUCT >> f & 1) != 0; }
+
+size_t cd_opfeature_columns(cd_opfamily f, bool seen, uint8_t column[CD_N_OPFEATURE]) {
+    size_t n = 0;
+    for (size_t i = 0; i < CD_N_OPFEATURE; i++) {
+        const group g = cols[i].of;
+        if ((cols[i].families >> f & 1) && (seen || g == SHAPE || (g == GENERATION && is_product(f)))) column[n++] = (uint8_t)i;
+    }
+    return n;
+}
+
+/* ---- the device ---- */
+static cdmpp_status check_device(const cd_device *d, cdmpp_err *err) {
+    const struct {
+        const char *key;
+        double value;
+    } need[] = {{"cores", d->cores}, {"bandwidth_gb_s", d->bandwidth_gb_s}, {"fp32_gflops", d->fp32_gflops}, {"l1_kb", d->l1_kb}};
+    if (d->kind != CD_DEVICE_GPU)
+        return CD_FAIL(err, EMODEL, "operator models are of GPUs, %s is a %s", d->name, cd_device_kind_name(d->kind));
+    for (size_t i = 0; i < sizeof need / sizeof *need; i++)
+        if (!(need[i].value > 0))
+            return cd_err_key(err, CD_FAIL(err, EMODEL, "device %s: the description lacks this number", d->name), need[i].key);
+    return CDMPP_OK;
+}
+
+/* Operations a second that the type and the units allow. */
+static double peak_of(const cd_device *d, cd_opdtype t, bool product) {
+    const double fp32 = product ? fmax(d->fp32_gflops, d->fp32_matrix_gflops) : d->fp32_gflops;
+    const double half = fmax(d->fp16_tflops, product ? d->tensor_tflops : 0) * 1e3;
+    return 1e9 * (t == CD_OPDTYPE_F32 ? fp32 : fmax(half, d->fp32_gflops));
+}
+
+/* Share of the fp32 peak that the power limit allows for long. */
+static double limit_of(const cd_device *d) {
+    if (!(d->tdp_w > 0) || !(d->process_nm > 0)) return 1;
+    const double energy_pj = ENERGY_PJ * pow(d->process_nm / ENERGY_NM, ENERGY_SLOPE);
+    return fmin(1, d->tdp_w * 1e3 / (REACHED * d->fp32_gflops * energy_pj));
+}
+
+/* ---- base times ---- */
+
+/* Elements that a convolution reads besides its weights. */
+static double conv_input(const cd_oprecord *r) {
+    const double side = floor((r->size + 2 * r->pad - r->ksize) / r->stride) + 1;
+    return r->m / (side * side) * r->cin * r->size * r->size;
+}
+
+static void product_base(const cd_oprecord *r, const cd_device *d, cd_opbase *b) {
+    const double size = cd_opdtype_bytes(r->dtype), input = r->kind == CD_OP_CONV ? conv_input(r) : r->b * r->m * r->k;
+    const double peak = peak_of(d, r->dtype, true), p = r->dtype == CD_OPDTYPE_F32 ? limit_of(d) : 1;
+    b->flops = 2 * r->b * r->m * r->n * r->k;
+    b->bytes = size * (input + r->b * r->k * r->n + r->b * r->m * r->n);
+    b->compute_s = b->flops / peak;
+    b->memory_s = b->bytes / (d->bandwidth_gb_s * 1e9);
+    const double g = 1 - (1 - p) * b->compute_s / (b->compute_s + LIMIT_ACTS_S);
+    b->base_s = hypot(b->compute_s / g, b->memory_s);
+    b->floor_s = r->kind == CD_OP_CONV ? 0 : b->compute_s; /* fast algorithms do fewer operations */
+}
+
+static void stream_base(const cd_oprecord *r, const cd_device *d, cd_opfamily f, cd_opbase *b) {
+    const double n = r->m * r->n, size = cd_opdtype_bytes(r->dtype), peak = peak_of(d, CD_OPDTYPE_F32, false);
+    const double tensors = cd_opkind_inputs(r->kind) + 1;
+    double passes = tensors;
+    if (f == CD_OPFAMILY_LAYERNORM) passes = 3;
+    if (f == CD_OPFAMILY_SOFTMAX) passes = r->n > LONG_ROW ? 4 : 2; /* maximum, sum, result: each reads the row again */
+    b->flops = n;
+    b->bytes = size * n * tensors;
+    b->compute_s = n / peak;
+    b->memory_s = b->bytes / (d->bandwidth_gb_s * 1e9);
+    b->base_s = b->memory_s + passes * 4 * n / peak + LAUNCH_S;
+    b->floor_s = 0;
+}
+
+/* ---- ratios ---- */
+static float lg(double x) { return (float)log2(x); }
+static double blocks(double n, double tile) { return ceil(n / tile); }
+static float fill(double n, double tile) { return (float)(n / (blocks(n, tile) * tile)); }
+
+static void tile(const cd_oprecord *r, const cd_device *d, double a, double b, float x[2]) {
+    const double rounds = r->b * blocks(r->m, a) * blocks(r->n, b) / d->cores;
+    x[0] = lg(rounds);
+    x[1] = (float)(rounds / ceil(rounds));
+}
+
+static void product_ratios(const cd_oprecord *r, const cd_device *d, float *x) {
+    static const double size[6][2] = {{128, 128}, {128, 64}, {64, 64}, {32, 32}, {128, 32}, {32, 128}};
+    static const double side[3] = {32, 64, 128};
+    for (size_t i = 0; i < 6; i++) tile(r, d, size[i][0], size[i][1], x + CD_OPFEATURE_waves_128x128 + 2 * i);
+    for (size_t i = 0; i < 3; i++) {
+        x[CD_OPFEATURE_fill_m32 + 2 * i] = fill(r->m, side[i]);
+        x[CD_OPFEATURE_fill_n32 + 2 * i] = fill(r->n, side[i]);
+    }
+    x[CD_OPFEATURE_k] = lg(r->k);
+    x[CD_OPFEATURE_m] = lg(r->m);
+    x[CD_OPFEATURE_n] = lg(r->n);
+    x[CD_OPFEATURE_b] = lg(r->b);
+    x[CD_OPFEATURE_batched] = r->kind == CD_OP_BMM;
+    if (r->kind != CD_OP_CONV) return;
+    x[CD_OPFEATURE_kernel] = (float)r->ksize;
+    x[CD_OPFEATURE_stride] = (float)r->stride;
+    x[CD_OPFEATURE_channels] = lg(r->cin);
+}
+
+static void stream_ratios(const cd_oprecord *r, const cd_device *d, float *x) {
+    x[CD_OPFEATURE_n] = lg(r->n);
+    x[CD_OPFEATURE_op] = (float)r->kind;
+    x[CD_OPFEATURE_inputs] = (float)cd_opkind_inputs(r->kind);
+    x[CD_OPFEATURE_aligned] = fmod(r->n, 4) < 0.5;
+    x[CD_OPFEATURE_long_row] = r->n > LONG_ROW;
+    x[CD_OPFEATURE_row_cache] = lg(r->n * cd_opdtype_bytes(r->dtype) / (d->l1_kb * 128));
+}
+
+static void device_ratios(const cd_device *d, double peak, float *x) {
+    x[CD_OPFEATURE_process] = d->process_nm > 0 ? (float)d->process_nm : NAN;
+    x[CD_OPFEATURE_balance] = lg(peak / (d->bandwidth_gb_s * 1e9));
+    x[CD_OPFEATURE_cores] = lg(d->cores);
+    x[CD_OPFEATURE_lanes] = d->lanes > 0 ? (float)d->lanes : NAN;
+    x[CD_OPFEATURE_power] = d->tdp_w > 0 ? (float)(d->tdp_w / d->fp32_gflops) : NAN;
+    x[CD_OPFEATURE_throttle] = (float)limit_of(d);
+    x[CD_OPFEATURE_clock] = d->clock_mhz > 0 ? (float)d->clock_mhz : NAN;
+}
+
+cdmpp_status cd_opfeature(const cd_oprecord *r, const cd_device *d, bool seen, float x[CD_N_OPFEATURE], cd_opbase *base, cdmpp_err *err) {
+    const cd_opfamily f = cd_opfamily_of(r->kind);
+    float all[CD_N_OPFEATURE];
+    uint8_t column[CD_N_OPFEATURE];
+    CD_TRY(check_device(d, err));
+    for (size_t i = 0; i < CD_N_OPFEATURE; i++) all[i] = NAN;
+    device_ratios(d, peak_of(d, r->dtype, is_product(f)), all);
+    if (is_product(f)) {
+        product_base(r, d, base);
+        product_ratios(r, d, all);
+    } else {
+        stream_base(r, d, f, base);
+        stream_ratios(r, d, all);
+    }
+    all[CD_OPFEATURE_intensity] = lg(base->compute_s / base->memory_s);
+    all[CD_OPFEATURE_base] = lg(base->base_s * 1e6);
+    for (size_t i = 0, n = cd_opfeature_columns(f, seen, column); i < n; i++) x[i] = all[column[i]];
+    return CDMPP_OK;
+}

@@ -1,0 +1,33 @@
+/* oplearner -- the training door of operator models: tables -> model, file, figures.
+ *
+ *   rows (opdata.h) -> at most operators.max_rows of each operator and device, drawn by a
+ *   number of the row itself -> for each family two sets of trees: with and without what
+ *   tells devices apart -> model file
+ *
+ * Before that, operators.check trains on a part and predicts the rest:
+ *   large    the tenth of the rows of each operator and device with the most work
+ *   device   one device after another, by a model that never saw it
+ * Nothing is chosen by these figures; they say what to expect beyond the tables.
+ *
+ * The same tables and configuration give the same file for any number of threads. */
+#ifndef CD_OPLEARNER_H
+#define CD_OPLEARNER_H
+#include "base/threads.h"
+#include "learner/config.h"
+#include "learner/opdata.h"
+#include "learner/opscore.h"
+#include "learner/tick.h"
+
+typedef struct cd_oplearned {
+    cd_opmodel *model; /* owned */
+    cd_buf file;       /* the model file */
+    cd_opscore check;  /* of operators.check; rows point into the list of devices */
+    size_t n_row;      /* trained on */
+} cd_oplearned;
+
+/* `pool` NULL: one thread. Errors: ERANGE (no rows), EMODEL (a device that lacks a
+ * number), EBACKEND, ENOMEM, EINTERRUPTED. */
+cdmpp_status cd_oplearner_train(const cd_config *c, const cd_opdata *d, cd_threads *pool, cd_tick_call *tick, void *ctx,
+                                cd_oplearned *out, cdmpp_err *err);
+void cd_oplearned_free(cd_oplearned *l);
+#endif

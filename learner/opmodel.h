@@ -1,0 +1,44 @@
+/* opmodel -- latencies of library operators: a trained model and its file.
+ *
+ *   record + device -> opfeature.h -> base time, ratios
+ *                   -> trees of the operator's family: those that know the device when it
+ *                      was trained on, else those that never saw what tells devices apart
+ *   latency = max(floor, base time * exp(bias + score))
+ *
+ * File: a frame (frame.h) with the header
+ *   {"schema":"cdmpp.model","schema_version":2,
+ *    "model":{"kind":"operators","feature_version","feature_digest",
+ *             "devices":[{"name","families":[names],"kind", numbers of device_keys.def}],
+ *             "largest":[work of the largest training row of each class],
+ *             "parts":[{"family","seen":bool,"bias","rounds","bytes"}]}, provenance}
+ * and the parts' boosters (XGBoost's UBJ) as weights, in that order.
+ *
+ * Devices that were trained on are described by the model, not by a file that may have
+ * changed since. Immutable after loading: any thread. */
+#ifndef CD_OPMODEL_H
+#define CD_OPMODEL_H
+#include "base/buf.h"
+#include "learner/opfeature.h"
+
+typedef struct cd_opmodel cd_opmodel;
+
+/* Errors: EIO, EPARSE ESCHEMA ERANGE (damaged, or another kind of model: EMODEL),
+ * EUNSUPPORTED, EMODEL (other features: train again), ENOMEM, EBACKEND. */
+cdmpp_status cd_opmodel_load(const char *path, CD_GIVE cd_opmodel **out, cdmpp_err *err);
+cdmpp_status cd_opmodel_from_bytes(const void *p, size_t n, CD_GIVE cd_opmodel **out, cdmpp_err *err);
+void cd_opmodel_free(CD_TAKE cd_opmodel *m); /* NULL is fine */
+CD_KEEP const char *cd_opmodel_header(const cd_opmodel *m);
+
+/* Was the operator's family trained on this device? */
+bool cd_opmodel_seen(const cd_opmodel *m, cd_opkind k, const cd_device *d);
+/* Does the record ask for more work than any training row of its class? */
+bool cd_opmodel_beyond(const cd_opmodel *m, const cd_oprecord *r);
+/* Operations of a product, elements of a stream: what cd_opmodel_beyond compares. */
+double cd_oprecord_work(const cd_oprecord *r);
+
+/* Seconds, finite and > 0, of n records on their devices. Errors: EMODEL (a family that
+ * was not trained, a device that lacks a number) with the index of the record as key,
+ * EBACKEND, ENOMEM, ENUMERIC. */
+cdmpp_status cd_opmodel_predict(const cd_opmodel *m, const cd_oprecord *r, const cd_device *const *device, size_t n,
+                                double *latency_s, cdmpp_err *err);
+#endif

@@ -1,0 +1,228 @@
+/* opmodel_file -- the file of opmodel.h: writing and reading. */
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/sha256.h"
+#include "learner/frame.h"
+#include "learner/opmodel_int.h"
+
+enum { MAX_DEVICE = 4096 };
+
+static const struct {
+    const char *name;
+    size_t offset;
+} numbers[] = {
+#define X(key, low, high, unit, meaning) {#key, offsetof(cd_device, key)},
+#include "features/device_keys.def"
+};
+enum { N_NUMBER = sizeof numbers / sizeof *numbers };
+
+void cd_opfeature_digest(char out[65]) {
+    cd_sha256 h;
+    const char version[] = {'0' + CD_OPFEATURE_VERSION, '\n'};
+    cd_sha256_init(&h);
+    cd_sha256_add(&h, version, sizeof version);
+    for (size_t i = 0; i < CD_N_OPFEATURE; i++) {
+        cd_sha256_add(&h, cd_opfeature_name(i), strlen(cd_opfeature_name(i)));
+        cd_sha256_add(&h, "\n", 1);
+    }
+    cd_sha256_hex(&h, out);
+}
+
+/* ---- writing ---- */
+static void put_device(cd_buf *b, const cd_opmodel_device *d) {
+    cd_buf_puts(b, "{\"name\":");
+    cd_buf_put_json_str(b, d->is.name, strlen(d->is.name));
+    cd_buf_puts(b, ",\"families\":[");
+    for (size_t f = 0, n = 0; f < CD_N_OPFAMILY; f++)
+        if (d->family[f]) cd_buf_putf(b, "%s\"%s\"", n++ ? "," : "", cd_opfamily_name((cd_opfamily)f));
+    cd_buf_putf(b, "],\"kind\":\"%s\"", cd_device_kind_name(d->is.kind));
+    for (size_t i = 0; i < N_NUMBER; i++)
+        cd_buf_putf(b, ",\"%s\":%.17g", numbers[i].name, *(const double *)((const char *)&d->is + numbers[i].offset));
+    cd_buf_puts(b, "}");
+}
+
+static void put_header(cd_buf *b, const cd_opmodel *m, const size_t bytes[CD_N_OPFAMILY][2], const char *provenance) {
+    char digest[65];
+    cd_opfeature_digest(digest);
+    cd_buf_putf(b, "{\"schema\":\"cdmpp.model\",\"schema_version\":%d,\"model\":{\"kind\":\"operators\",\"feature_version\":%d,"
+                   "\"feature_digest\":\"%s\",\"devices\":[", CD_FRAME_VERSION, CD_OPFEATURE_VERSION, digest);
+    for (size_t i = 0; i < m->n_device; i++) {
+        if (i) cd_buf_puts(b, ",");
+        put_device(b, &m->device[i]);
+    }
+    cd_buf_puts(b, "],\"largest\":[");
+    for (size_t i = 0; i < CD_N_OPCLASS; i++) cd_buf_putf(b, "%s%.17g", i ? "," : "", m->largest[i]);
+    cd_buf_puts(b, "],\"parts\":[");
+    for (size_t f = 0, n = 0; f < CD_N_OPFAMILY; f++)
+        for (size_t s = 0; s < 2; s++)
+            if (m->part[f][s].gbt)
+                cd_buf_putf(b, "%s{\"family\":\"%s\",\"seen\":%s,\"bias\":%.17g,\"rounds\":%d,\"bytes\":%zu}", n++ ? "," : "",
+                            cd_opfamily_name((cd_opfamily)f), s ? "true" : "false", m->part[f][s].bias,
+                            cd_gbt_rounds(m->part[f][s].gbt), bytes[f][s]);
+    cd_buf_putf(b, "]}%s}", provenance);
+}
+
+cdmpp_status cd_opmodel_encode(const cd_opmodel *m, const char *provenance, cd_buf *out, cdmpp_err *err) {
+    cd_buf trees = {0}, header = {0};
+    size_t bytes[CD_N_OPFAMILY][2] = {{0}};
+    cdmpp_status st = CDMPP_OK;
+    for (size_t f = 0; f < CD_N_OPFAMILY; f++)
+        for (size_t s = 0; s < 2; s++) {
+            const size_t before = trees.n;
+            if (!st && m->part[f][s].gbt) st = cd_gbt_save(m->part[f][s].gbt, &trees, err);
+            bytes[f][s] = trees.n - before;
+        }
+    if (!st) put_header(&header, m, (const size_t(*)[2])bytes, provenance);
+    if (!st) st = cd_frame_put(out, &header, &trees, err);
+    cd_buf_free(&trees);
+    cd_buf_free(&header);
+    return st;
+}
+
+/* ---- reading ---- */
+static cdmpp_status need(const cd_json *obj, const char *key, const cd_json **out, cdmpp_err *err) {
+    *out = cd_json_get(obj, key);
+    return *out ? CDMPP_OK : cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected this key"), key);
+}
+
+static cdmpp_status real(const cd_json *obj, const char *key, double low, double high, double *out, cdmpp_err *err) {
+    const cd_json *v;
+    CD_TRY(need(obj, key, &v, err));
+    CD_TRY(cd_err_key(err, cd_json_real(v, out, err), key));
+    if (*out >= low && *out <= high) return CDMPP_OK;
+    return cd_err_key(err, CD_FAIL(err, ERANGE, "expected a number in %g..%g, found %g", low, high, *out), key);
+}
+
+static cdmpp_status text(const cd_json *obj, const char *key, cd_str *out, cdmpp_err *err) {
+    const cd_json *v;
+    CD_TRY(need(obj, key, &v, err));
+    return cd_err_key(err, cd_json_str(v, out, err), key);
+}
+
+static cdmpp_status family(cd_str s, size_t *out, cdmpp_err *err) {
+    for (*out = 0; *out < CD_N_OPFAMILY; ++*out)
+        if (cd_str_is(s, cd_opfamily_name((cd_opfamily)*out))) return CDMPP_OK;
+    return CD_FAIL(err, ESCHEMA, "unknown family '%.*s'", (int)(s.n < 40 ? s.n : 40), s.p);
+}
+
+static cdmpp_status read_device(cd_opmodel *m, const cd_json *v, cd_opmodel_device *d, cdmpp_err *err) {
+    cd_str name, kind;
+    const cd_json *families, *f = NULL;
+    CD_TRY(text(v, "name", &name, err));
+    CD_TRY(text(v, "kind", &kind, err));
+    if (!cd_str_is(kind, "gpu")) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected \"gpu\""), "kind");
+    d->is.kind = CD_DEVICE_GPU;
+    d->is.name = cd_str_dup(&m->arena, name);
+    if (!d->is.name) return CD_FAIL(err, ENOMEM, "device name");
+    CD_TRY(need(v, "families", &families, err));
+    CD_TRY(cd_err_key(err, cd_json_arr(families, 0, &f, err), "families"));
+    for (; f; f = f->next) {
+        cd_str s;
+        size_t k;
+        CD_TRY(cd_err_key(err, cd_json_str(f, &s, err), "families"));
+        CD_TRY(cd_err_key(err, family(s, &k, err), "families"));
+        d->family[k] = true;
+    }
+    for (size_t i = 0; i < N_NUMBER; i++)
+        CD_TRY(real(v, numbers[i].name, CD_DEVICE_UNKNOWN, 1e12, (double *)((char *)&d->is + numbers[i].offset), err));
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_devices(cd_opmodel *m, const cd_json *model, cdmpp_err *err) {
+    const cd_json *list, *v;
+    CD_TRY(need(model, "devices", &list, err));
+    CD_TRY(cd_json_arr(list, 1, &v, err));
+    if (list->n > MAX_DEVICE) return CD_FAIL(err, ERANGE, "expected at most %d devices, found %u", MAX_DEVICE, list->n);
+    m->device = CD_NEWN(&m->arena, cd_opmodel_device, list->n);
+    if (!m->device) return CD_FAIL(err, ENOMEM, "%u devices", list->n);
+    for (; v; v = v->next, m->n_device++) {
+        const cdmpp_status st = read_device(m, v, &m->device[m->n_device], err);
+        if (st) return cd_err_key(err, cd_err_index(err, st, m->n_device), "devices");
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_part(cd_opmodel *m, const cd_json *v, cd_str *weights, cdmpp_err *err) {
+    cd_str name;
+    const cd_json *seen, *size;
+    uint8_t column[CD_N_OPFEATURE];
+    int64_t bytes;
+    size_t f;
+    CD_TRY(text(v, "family", &name, err));
+    CD_TRY(cd_err_key(err, family(name, &f, err), "family"));
+    CD_TRY(need(v, "seen", &seen, err));
+    if (seen->kind != CD_JSON_BOOL) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected true or false"), "seen");
+    cd_oppart *p = &m->part[f][seen->u.i != 0];
+    if (p->gbt) return CD_FAIL(err, ESCHEMA, "a second part of this family");
+    CD_TRY(real(v, "bias", -100, 100, &p->bias, err));
+    CD_TRY(need(v, "bytes", &size, err));
+    CD_TRY(cd_err_key(err, cd_json_int(size, 1, (int64_t)weights->n, &bytes, err), "bytes"));
+    const size_t width = cd_opfeature_columns((cd_opfamily)f, seen->u.i != 0, column);
+    CD_TRY(cd_gbt_load(weights->p, (size_t)bytes, width, &p->gbt, err));
+    weights->p += bytes;
+    weights->n -= (size_t)bytes;
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_parts(cd_opmodel *m, const cd_json *model, cd_str weights, cdmpp_err *err) {
+    const cd_json *list, *v;
+    CD_TRY(need(model, "parts", &list, err));
+    CD_TRY(cd_json_arr(list, 1, &v, err));
+    for (size_t i = 0; v; v = v->next, i++) {
+        const cdmpp_status st = read_part(m, v, &weights, err);
+        if (st) return cd_err_key(err, cd_err_index(err, st, i), "parts");
+    }
+    return weights.n ? CD_FAIL(err, ESCHEMA, "%zu bytes behind the last part", weights.n) : CDMPP_OK;
+}
+
+static cdmpp_status check_kind(const cd_json *model, cdmpp_err *err) {
+    cd_str kind, have;
+    char want[65];
+    CD_TRY(text(model, "kind", &kind, err));
+    if (!cd_str_is(kind, "operators"))
+        return CD_FAIL(err, EMODEL, "expected a model of operators, found one of kind '%.*s'", (int)(kind.n < 40 ? kind.n : 40), kind.p);
+    CD_TRY(text(model, "feature_digest", &have, err));
+    cd_opfeature_digest(want);
+    if (cd_str_is(have, want)) return CDMPP_OK;
+    return CD_FAIL(err, EMODEL, "operator features: this program makes %.12s..., the model was trained on %.*s...: train it again", want,
+                   (int)(have.n < 12 ? have.n : 12), have.p);
+}
+
+static cdmpp_status read_model(cd_opmodel *m, const cd_json *root, cd_str weights, cdmpp_err *err) {
+    const cd_json *model, *list, *v;
+    CD_TRY(need(root, "model", &model, err));
+    CD_TRY(check_kind(model, err));
+    CD_TRY(read_devices(m, model, err));
+    CD_TRY(need(model, "largest", &list, err));
+    CD_TRY(cd_json_arr(list, CD_N_OPCLASS, &v, err));
+    for (size_t i = 0; i < CD_N_OPCLASS; i++, v = v->next) CD_TRY(cd_json_real(v, &m->largest[i], err));
+    return read_parts(m, model, weights, err);
+}
+
+cdmpp_status cd_opmodel_from_bytes(const void *p, size_t n, cd_opmodel **out, cdmpp_err *err) {
+    cd_str header, weights;
+    const cd_json *root;
+    CD_TRY(cd_frame_get(p, n, &header, &weights, err));
+    cd_opmodel *m = cd_calloc(1, sizeof *m);
+    if (!m) return CD_FAIL(err, ENOMEM, "model");
+    m->header = cd_str_dup(&m->arena, header);
+    cdmpp_status st = m->header ? CDMPP_OK : CD_FAIL(err, ENOMEM, "model header");
+    if (!st && strlen(m->header) != header.n) st = CD_FAIL(err, EPARSE, "header: NUL byte");
+    if (!st) st = cd_err_key(err, cd_json_parse(&m->arena, m->header, header.n, &root, err), "header");
+    if (!st) st = cd_err_key(err, read_model(m, root, weights, err), "model");
+    if (st) cd_opmodel_free(m);
+    else *out = m;
+    return st;
+}
+
+cdmpp_status cd_opmodel_load(const char *path, cd_opmodel **out, cdmpp_err *err) {
+    char *data;
+    size_t n;
+    CD_TRY(cd_file_read(path, 0, &data, &n, err));
+    const cdmpp_status st = cd_opmodel_from_bytes(data, n, out, err);
+    cd_free(data);
+    return cd_err_at(err, st, path, 0);
+}

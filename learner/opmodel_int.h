@@ -1,0 +1,32 @@
+/* opmodel_int -- inside of an operator model, for its trainer and its file. */
+#ifndef CD_OPMODEL_INT_H
+#define CD_OPMODEL_INT_H
+#include "base/arena.h"
+#include "learner/gbt.h"
+#include "learner/opmodel.h"
+
+typedef struct cd_oppart {
+    cd_gbt *gbt;   /* owned; NULL: the family was not trained */
+    double bias;
+} cd_oppart;
+
+typedef struct cd_opmodel_device {
+    cd_device is;               /* name in the model's arena */
+    bool family[CD_N_OPFAMILY]; /* trained on */
+} cd_opmodel_device;
+
+struct cd_opmodel {
+    cd_oppart part[CD_N_OPFAMILY][2]; /* [family][seen] */
+    cd_opmodel_device *device;        /* (n_device), in the arena */
+    size_t n_device;
+    double largest[CD_N_OPCLASS];     /* 0: no row of this class */
+    const char *header;
+    cd_arena arena;
+};
+
+/* Hex digest of version, names and order of the features. */
+void cd_opfeature_digest(char out[65]);
+/* Append the file; `provenance`: more members of the header, "" or starting with a comma.
+ * Errors: ENOMEM, EBACKEND. */
+cdmpp_status cd_opmodel_encode(const cd_opmodel *m, const char *provenance, cd_buf *out, cdmpp_err *err);
+#endif

@@ -1,0 +1,115 @@
+#include "learner/opscore.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+void cd_opscore_free(cd_opscore *s) {
+    cd_free(s->row);
+    *s = (cd_opscore){0};
+}
+
+cdmpp_status cd_opscore_add(cd_opscore *s, const cd_opscore_row *row, cdmpp_err *err) {
+    if (s->n == s->cap) {
+        const size_t cap = s->cap ? 2 * s->cap : 1024;
+        cd_opscore_row *p = cd_realloc(s->row, s->cap * sizeof *p, cap * sizeof *p);
+        if (!p) return CD_FAIL(err, ENOMEM, "%zu predictions", cap);
+        s->row = p;
+        s->cap = cap;
+    }
+    s->row[s->n++] = *row;
+    return CDMPP_OK;
+}
+
+static int by_value(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double middle(const double *sorted, size_t n) {
+    return n ? (sorted[(n - 1) / 2] + sorted[n / 2]) / 2 : (double)NAN;
+}
+
+static void summarize(double *e, size_t n, cd_opscore_sum *out) {
+    double sum = 0, close = 0;
+    qsort(e, n, sizeof *e, by_value); /* before adding: the sum then depends on no order */
+    out->n = n;
+    out->bias = middle(e, n);
+    for (size_t i = 0; i < n; i++) {
+        e[i] = fabs(e[i]);
+        sum += e[i];
+        close += e[i] <= 0.2;
+    }
+    qsort(e, n, sizeof *e, by_value);
+    out->mape = sum / (double)n;
+    out->median = middle(e, n);
+    out->within20 = close / (double)n;
+}
+
+cdmpp_status cd_opscore_sum_of(const cd_opscore *s, cd_opscore_want *want, const void *ctx, cd_opscore_sum *out, cdmpp_err *err) {
+    double *e = cd_calloc(s->n + 1, sizeof *e);
+    size_t n = 0;
+    if (!e) return CD_FAIL(err, ENOMEM, "%zu errors", s->n);
+    for (size_t i = 0; i < s->n; i++)
+        if (!want || want(&s->row[i], ctx)) e[n++] = s->row[i].error;
+    summarize(e, n, out);
+    cd_free(e);
+    return CDMPP_OK;
+}
+
+/* ---- the table ---- */
+typedef struct {
+    cd_opclass class;
+    const char *device; /* NULL: any */
+    int seen, beyond;   /* -1: either */
+} group;
+
+static bool belongs(const cd_opscore_row *r, const void *ctx) {
+    const group *g = ctx;
+    return r->class == g->class && (!g->device || !strcmp(r->device, g->device)) && (g->seen < 0 || g->seen == r->seen) &&
+           (g->beyond < 0 || g->beyond == r->beyond);
+}
+
+static cdmpp_status line(const cd_opscore *s, const group *g, const char *device, const char *sizes, cd_buf *out, cdmpp_err *err) {
+    cd_opscore_sum v;
+    CD_TRY(cd_opscore_sum_of(s, belongs, g, &v, err));
+    if (v.n)
+        cd_buf_putf(out, "| %s | %s | %s | %zu | %.1f | %.1f | %+.1f | %.1f |\n", cd_opclass_name(g->class), device, sizes, v.n,
+                    100 * v.mape, 100 * v.median, 100 * v.bias, 100 * v.within20);
+    return CDMPP_OK;
+}
+
+static int by_group(const void *a, const void *b) {
+    const cd_opscore_row *x = a, *y = b;
+    if (x->class != y->class) return (int)x->class - (int)y->class;
+    if (x->seen != y->seen) return (int)y->seen - (int)x->seen;
+    return strcmp(x->device, y->device);
+}
+
+static cdmpp_status totals(const cd_opscore *s, cd_opclass c, cd_buf *out, cdmpp_err *err) {
+    for (int seen = 1; seen >= 0; seen--) {
+        const char *name = seen ? "**trained on**" : "**unseen**";
+        CD_TRY(line(s, &(group){c, NULL, seen, 0}, name, "trained on", out, err));
+        CD_TRY(line(s, &(group){c, NULL, seen, 1}, name, "larger", out, err));
+        CD_TRY(line(s, &(group){c, NULL, seen, -1}, name, "all", out, err));
+    }
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_opscore_text(cd_opscore *s, cd_buf *out, cdmpp_err *err) {
+    if (s->n) qsort(s->row, s->n, sizeof *s->row, by_group);
+    cd_buf_puts(out, "| class | device | sizes | n | MAPE % | median % | bias % | within 20 % |\n"
+                     "| --- | --- | --- | --: | --: | --: | --: | --: |\n");
+    for (size_t i = 0; i < s->n; i++) {
+        const cd_opscore_row *r = &s->row[i];
+        const bool first = !i || by_group(r, r - 1), last = i + 1 == s->n || r[1].class != r->class;
+        cd_buf name = {0};
+        cd_buf_putf(&name, "%s%s", r->device, r->seen ? "" : " (unseen)");
+        if (name.oom) return CD_FAIL(err, ENOMEM, "table");
+        cdmpp_status st = first ? line(s, &(group){r->class, r->device, r->seen, -1}, name.p, "all", out, err) : CDMPP_OK;
+        if (!st && last) st = totals(s, r->class, out, err);
+        cd_buf_free(&name);
+        if (st) return st;
+    }
+    return out->oom ? CD_FAIL(err, ENOMEM, "table") : CDMPP_OK;
+}

@@ -1,0 +1,37 @@
+/* opscore -- how wrong predictions of operators are, by class, device and distance
+ * from what was trained on.
+ *
+ *   predicted, measured of rows -> groups (class, device) -> table
+ *                               -> totals (class, seen device?, within sizes?)
+ *
+ * One owner, one thread. */
+#ifndef CD_OPSCORE_H
+#define CD_OPSCORE_H
+#include "base/buf.h"
+#include "learner/opmodel.h"
+
+typedef struct cd_opscore_row {
+    cd_opclass class;
+    const char *device; /* borrowed: outlives the score */
+    bool seen, beyond;  /* device trained on; larger than any training row */
+    double error;       /* predicted / measured - 1 */
+} cd_opscore_row;
+
+typedef struct cd_opscore {
+    cd_opscore_row *row; /* owned */
+    size_t n, cap;
+} cd_opscore;
+
+typedef struct cd_opscore_sum {
+    size_t n;
+    double mape, median, bias, within20; /* mean and median |error|, median error, share with |error| <= 0.2 */
+} cd_opscore_sum;
+
+cdmpp_status cd_opscore_add(cd_opscore *s, const cd_opscore_row *row, cdmpp_err *err);
+/* Of rows that `want` says yes to (NULL: all); n 0: the rest is NaN. Errors: ENOMEM. */
+typedef bool cd_opscore_want(const cd_opscore_row *r, const void *ctx);
+cdmpp_status cd_opscore_sum_of(const cd_opscore *s, cd_opscore_want *want, const void *ctx, cd_opscore_sum *out, cdmpp_err *err);
+/* A Markdown table, one row for each class and device, then totals. Errors: ENOMEM. */
+cdmpp_status cd_opscore_text(cd_opscore *s, cd_buf *out, cdmpp_err *err);
+void cd_opscore_free(cd_opscore *s);
+#endif

@@ -1,0 +1,58 @@
+/* opscore: figures against ones worked out by hand; order does not count. */
+#include "learner/opscore.h"
+#include "check.h"
+
+#include <string.h>
+
+static bool only_add(const cd_opscore_row *r, const void *ctx) {
+    (void)ctx;
+    return r->class == CD_OPCLASS_ELEMENTWISE;
+}
+
+static void figures(void **s) {
+    static const double e[] = {0.1, -0.3, 0.2, -0.1};
+    cd_opscore v = {0};
+    cd_opscore_sum sum;
+    cdmpp_err err = {0};
+    (void)s;
+    for (size_t i = 0; i < 4; i++)
+        assert_ok(cd_opscore_add(&v, &(cd_opscore_row){CD_OPCLASS_ELEMENTWISE, "t4", true, i > 1, e[i]}, &err));
+    assert_ok(cd_opscore_add(&v, &(cd_opscore_row){CD_OPCLASS_BMM, "l4", false, false, 1}, &err));
+    assert_ok(cd_opscore_sum_of(&v, only_add, NULL, &sum, &err));
+    assert_int_equal(sum.n, 4);
+    assert_close(sum.mape, 0.175, 1e-12, 0);
+    assert_close(sum.median, 0.15, 1e-12, 0);
+    assert_close(sum.bias, 0, 0, 1e-12);
+    assert_close(sum.within20, 0.75, 1e-12, 0);
+    cd_buf b = {0};
+    assert_ok(cd_opscore_text(&v, &b, &err));
+    assert_string_equal(b.p,
+        "| class | device | sizes | n | MAPE % | median % | bias % | within 20 % |\n"
+        "| --- | --- | --- | --: | --: | --: | --: | --: |\n"
+        "| bmm | l4 (unseen) | all | 1 | 100.0 | 100.0 | +100.0 | 0.0 |\n"
+        "| bmm | **unseen** | trained on | 1 | 100.0 | 100.0 | +100.0 | 0.0 |\n"
+        "| bmm | **unseen** | all | 1 | 100.0 | 100.0 | +100.0 | 0.0 |\n"
+        "| elementwise | t4 | all | 4 | 17.5 | 15.0 | +0.0 | 75.0 |\n"
+        "| elementwise | **trained on** | trained on | 2 | 20.0 | 20.0 | -10.0 | 50.0 |\n"
+        "| elementwise | **trained on** | larger | 2 | 15.0 | 15.0 | +5.0 | 100.0 |\n"
+        "| elementwise | **trained on** | all | 4 | 17.5 | 15.0 | +0.0 | 75.0 |\n");
+    cd_buf_free(&b);
+    cd_opscore_free(&v);
+}
+
+static void nothing(void **s) {
+    cd_opscore v = {0};
+    cd_opscore_sum sum;
+    cd_buf b = {0};
+    cdmpp_err err = {0};
+    (void)s;
+    assert_ok(cd_opscore_sum_of(&v, NULL, NULL, &sum, &err));
+    assert_true(sum.n == 0 && isnan(sum.mape));
+    assert_ok(cd_opscore_text(&v, &b, &err));
+    cd_buf_free(&b);
+}
+
+int main(void) {
+    const struct CMUnitTest t[] = {cmocka_unit_test(figures), cmocka_unit_test(nothing)};
+    return cmocka_run_group_tests_name("opscore", t, NULL, NULL);
+}
