@@ -6,22 +6,25 @@
 #include "base/file.h"
 #include "base/log.h"
 #include "dataset/inputs.h"
+#include "predictor/main_predict.h"
 #include "predictor/stream.h"
 
 typedef struct {
-    const char *model, *device;
+    const char *model, *device, *devices;
     const char **task, **input; /* (n) */
     size_t n_task, n_input;
     int jobs;
-    bool eval, info, strict, quiet;
+    bool eval, info, operators, strict, quiet;
     cd_log log;
 } options;
 
-enum { OPT_MODEL = 256, OPT_TASKS, OPT_DEVICE, OPT_EVAL, OPT_INFO, OPT_STRICT };
+enum { OPT_MODEL = 256, OPT_TASKS, OPT_DEVICE, OPT_EVAL, OPT_INFO, OPT_STRICT, OPT_OPERATORS, OPT_DEVICES };
 static const struct argp_option table[] = {
     {"model", OPT_MODEL, "FILE", 0, "Model file of cdmpp-train", 0},
     {"tasks", OPT_TASKS, "FILE", 0, "Task definitions: all_tasks.pkl, *.task.pkl, our text form, or a folder of these (repeatable)", 0},
     {"device", OPT_DEVICE, "NAME", 0, "Device of all records (default: -model= of the target, else the folder of the file)", 0},
+    {"operators", OPT_OPERATORS, NULL, 0, "The files are tables of library operators (docs/operators.md), the model is one of operators", 0},
+    {"devices", OPT_DEVICES, "FILE", 0, "With --operators: descriptions of devices (default: beside the installed configurations)", 0},
     {"eval", OPT_EVAL, NULL, 0, "Also the measured median and the relative error; a summary on standard error", 0},
     {"jobs", 'j', "N", 0, "Threads (default: one per CPU); output and order do not depend on it", 0},
     {"strict", OPT_STRICT, NULL, 0, "Stop at the first line that cannot be scored", 0},
@@ -39,6 +42,8 @@ static error_t parse_one(int key, char *arg, struct argp_state *state) {
     case OPT_DEVICE: o->device = arg; break;
     case OPT_EVAL: o->eval = true; break;
     case OPT_INFO: o->info = true; break;
+    case OPT_OPERATORS: o->operators = true; break;
+    case OPT_DEVICES: o->devices = arg; break;
     case OPT_STRICT: o->strict = true; break;
     case 'q': o->quiet = true; break;
     case 'j':
@@ -48,7 +53,7 @@ static error_t parse_one(int key, char *arg, struct argp_state *state) {
     case ARGP_KEY_ARG: o->input[o->n_input++] = arg; break;
     case ARGP_KEY_END:
         if (!o->model) argp_error(state, "--model is missing");
-        if (!o->info && !o->n_task) argp_error(state, "--tasks is missing");
+        if (!o->info && !o->operators && !o->n_task) argp_error(state, "--tasks is missing");
         if (!o->info && !o->n_input) argp_error(state, "no records to read");
         break;
     default: return ARGP_ERR_UNKNOWN;
@@ -107,6 +112,8 @@ static cdmpp_status score(options *o, const cd_model *m, const cd_tasks *tasks, 
 static cdmpp_status run(options *o, size_t *bad, cdmpp_err *err) {
     cd_model *m = NULL;
     cd_tasks *tasks = NULL;
+    const cd_main_operators op = {o->model, o->devices, o->input, o->n_input, o->info, {o->device, o->eval, o->strict}, &o->log};
+    if (o->operators) return cd_main_predict_operators(&op, bad, err);
     cdmpp_status st = cd_model_load(o->model, &m, err);
     if (!st && o->info) {
         puts(cd_model_header(m));

@@ -1,0 +1,19 @@
+/* main_predict -- what the parts of cdmpp-predict share. Not in the library. */
+#ifndef CD_MAIN_PREDICT_H
+#define CD_MAIN_PREDICT_H
+#include "base/log.h"
+#include "predictor/opstream.h"
+
+/* ---- main_predict_operators.c ---- */
+typedef struct cd_main_operators {
+    const char *model, *devices; /* model file; descriptions of devices, NULL: the installed ones */
+    const char **input;          /* (n_input) tables */
+    size_t n_input;
+    bool info;                   /* print the header and stop */
+    cd_opstream_options stream;
+    cd_log *log;
+} cd_main_operators;
+
+/* Predict tables; *bad: rows that could not be scored. */
+cdmpp_status cd_main_predict_operators(const cd_main_operators *o, size_t *bad, cdmpp_err *err);
+#endif

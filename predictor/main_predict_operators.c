@@ -1,0 +1,46 @@
+/* main_predict_operators -- cdmpp-predict --operators. */
+#include "predictor/main_predict.h"
+
+static cdmpp_status devices_of(const char *file, cd_devices **out, cdmpp_err *err) {
+    cd_arena a = {0};
+    cd_diag diag = {0};
+    const char *path;
+    cdmpp_status st = cd_devices_path(&a, file, NULL, &path, err);
+    if (!st) st = cd_devices_load(path, &diag, out, err);
+    if (st && diag.n) fprintf(stderr, "%s", diag.text.p);
+    cd_diag_free(&diag);
+    cd_arena_free(&a);
+    return st;
+}
+
+/* The table of errors, line by line, on standard error. */
+static cdmpp_status summary(cd_opstream *s, cd_log *log, cdmpp_err *err) {
+    cd_buf b = {0};
+    const cdmpp_status st = cd_opscore_text(cd_opstream_score(s), &b, err);
+    if (!st && log->level >= CD_LOG_INFO) fputs(b.p, stderr);
+    cd_buf_free(&b);
+    return st;
+}
+
+static cdmpp_status score(const cd_main_operators *o, const cd_opmodel *m, size_t *bad, cdmpp_err *err) {
+    cd_devices *devices = NULL;
+    cd_opstream *s = NULL;
+    cdmpp_status st = devices_of(o->devices, &devices, err);
+    if (!st) st = cd_opstream_new(m, devices, &o->stream, stdout, &s, err);
+    for (size_t i = 0; !st && i < o->n_input; i++) st = cd_opstream_file(s, o->input[i], err);
+    if (!st && o->stream.eval) st = summary(s, o->log, err);
+    if (!st) *bad = cd_opstream_bad(s);
+    if (!st && *bad) cd_log_put(o->log, CD_LOG_WARNING, "%zu of %zu rows could not be scored", *bad, cd_opstream_rows(s));
+    cd_opstream_free(s);
+    cd_devices_free(devices);
+    return st;
+}
+
+cdmpp_status cd_main_predict_operators(const cd_main_operators *o, size_t *bad, cdmpp_err *err) {
+    cd_opmodel *m = NULL;
+    cdmpp_status st = cd_opmodel_load(o->model, &m, err);
+    if (!st && o->info) puts(cd_opmodel_header(m));
+    else if (!st) st = score(o, m, bad, err);
+    cd_opmodel_free(m);
+    return st;
+}

@@ -1,0 +1,179 @@
+#include "predictor/opstream.h"
+
+#include <string.h>
+
+enum { BATCH = 2048 };
+
+typedef struct {
+    long line;
+    cdmpp_err why; /* why.code: could not be read */
+} place;
+
+struct cd_opstream {
+    const cd_opmodel *m;
+    const cd_devices *devices;
+    cd_opstream_options o;
+    const cd_device *fallback;
+    FILE *out;
+    cd_oprecord *r;            /* (BATCH) rows to be scored */
+    const cd_device **device;  /* (BATCH) */
+    double *latency_s;         /* (BATCH) */
+    place *place;              /* (BATCH) all rows, bad ones too */
+    size_t *at;                /* (BATCH) number of a row in r */
+    size_t n, n_good, rows, bad;
+    cd_buf json;
+    cd_opscore score;
+};
+
+void cd_opstream_free(cd_opstream *s) {
+    if (!s) return;
+    cd_free(s->r);
+    cd_free(s->device);
+    cd_free(s->latency_s);
+    cd_free(s->place);
+    cd_free(s->at);
+    cd_buf_free(&s->json);
+    cd_opscore_free(&s->score);
+    cd_free(s);
+}
+
+cdmpp_status cd_opstream_new(const cd_opmodel *m, const cd_devices *devices, const cd_opstream_options *o, FILE *out, cd_opstream **res,
+                             cdmpp_err *err) {
+    cd_opstream *s = cd_calloc(1, sizeof *s);
+    if (!s) return CD_FAIL(err, ENOMEM, "stream");
+    s->m = m;
+    s->devices = devices;
+    s->o = *o;
+    s->out = out;
+    s->r = cd_calloc(BATCH, sizeof *s->r);
+    s->device = cd_calloc(BATCH, sizeof *s->device);
+    s->latency_s = cd_calloc(BATCH, sizeof *s->latency_s);
+    s->place = cd_calloc(BATCH, sizeof *s->place);
+    s->at = cd_calloc(BATCH, sizeof *s->at);
+    cdmpp_status st = CDMPP_OK;
+    if (!s->r || !s->device || !s->latency_s || !s->place || !s->at) st = CD_FAIL(err, ENOMEM, "batch of %d rows", BATCH);
+    if (!st && o->device) st = cd_err_key(err, cd_devices_find(devices, o->device, &s->fallback, err), "--device");
+    if (st) cd_opstream_free(s);
+    else *res = s;
+    return st;
+}
+
+/* ---- printing ---- */
+static void put_error(cd_buf *b, const cdmpp_err *e) {
+    cd_buf_putf(b, ",\"error\":{\"code\":\"%s\"", cdmpp_status_name(e->code));
+    if (e->key[0]) {
+        cd_buf_puts(b, ",\"key\":");
+        cd_buf_put_json_str(b, e->key, strlen(e->key));
+    }
+    cd_buf_puts(b, ",\"message\":");
+    cd_buf_put_json_str(b, e->msg, strlen(e->msg));
+    cd_buf_puts(b, "}");
+}
+
+static cdmpp_status put_row(cd_opstream *s, size_t k, cdmpp_err *err) {
+    const cd_oprecord *r = &s->r[k];
+    const cd_device *d = s->device[k];
+    const bool seen = cd_opmodel_seen(s->m, r->kind, d), beyond = cd_opmodel_beyond(s->m, r);
+    cd_buf *b = &s->json;
+    cd_buf_putf(b, ",\"operator\":\"%s\",\"device\":", cd_opkind_name(r->kind));
+    cd_buf_put_json_str(b, d->name, strlen(d->name));
+    cd_buf_putf(b, ",\"seen\":%s,\"beyond\":%s,\"latency_s\":%.9g", seen ? "true" : "false", beyond ? "true" : "false", s->latency_s[k]);
+    if (!s->o.eval) return CDMPP_OK;
+    if (!(r->latency_s > 0)) {
+        cd_buf_puts(b, ",\"measured_s\":null,\"error\":null");
+        return CDMPP_OK;
+    }
+    const cd_opscore_row row = {cd_opkind_class(r->kind), d->name, seen, beyond, s->latency_s[k] / r->latency_s - 1};
+    cd_buf_putf(b, ",\"measured_s\":%.9g,\"error\":%.6g", r->latency_s, row.error);
+    return cd_opscore_add(&s->score, &row, err);
+}
+
+/* Rows that the model refuses become bad rows: the others are scored again without them. */
+static cdmpp_status predict(cd_opstream *s, cdmpp_err *err) {
+    cdmpp_err why = {0};
+    const cdmpp_status st = cd_opmodel_predict(s->m, s->r, s->device, s->n_good, s->latency_s, &why);
+    if (!st) return CDMPP_OK;
+    if (st != CDMPP_EMODEL || s->o.strict) {
+        if (err) *err = why;
+        return st;
+    }
+    for (size_t i = 0; i < s->n; i++) {
+        place *p = &s->place[i];
+        if (p->why.code) continue;
+        const size_t k = s->at[i];
+        p->why = (cdmpp_err){0};
+        if (cd_opmodel_predict(s->m, &s->r[k], &s->device[k], 1, &s->latency_s[k], &p->why)) {
+            char *key = p->why.key; /* "[0].bandwidth_gb_s": the only record */
+            const size_t skip = strncmp(key, "[0]", 3) ? 0 : key[3] == '.' ? 4 : 3;
+            memmove(key, key + skip, strlen(key + skip) + 1);
+        }
+        s->bad += p->why.code != CDMPP_OK;
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status flush(cd_opstream *s, const char *path, cdmpp_err *err) {
+    CD_TRY(predict(s, err));
+    cd_buf_clear(&s->json);
+    for (size_t i = 0; i < s->n; i++) {
+        const place *p = &s->place[i];
+        cd_buf_puts(&s->json, "{\"file\":");
+        cd_buf_put_json_str(&s->json, path, strlen(path));
+        cd_buf_putf(&s->json, ",\"line\":%ld", p->line);
+        if (p->why.code) put_error(&s->json, &p->why);
+        else CD_TRY(put_row(s, s->at[i], err));
+        cd_buf_puts(&s->json, "}\n");
+    }
+    if (s->json.oom) return CD_FAIL(err, ENOMEM, "output");
+    if (s->json.n && fwrite(s->json.p, 1, s->json.n, s->out) != s->json.n) return CD_FAIL(err, EIO, "cannot write the output");
+    s->n = s->n_good = 0;
+    return CDMPP_OK;
+}
+
+/* ---- reading ---- */
+static bool line_is_bad(cdmpp_status st) {
+    return st == CDMPP_EPARSE || st == CDMPP_ESCHEMA || st == CDMPP_ERANGE || st == CDMPP_EUNSUPPORTED;
+}
+
+static cdmpp_status device_of(const cd_opstream *s, const char *name, const cd_device **out, cdmpp_err *err) {
+    if (name[0]) return cd_err_key(err, cd_devices_find(s->devices, name, out, err), "Device");
+    *out = s->fallback;
+    return s->fallback ? CDMPP_OK : cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected a device here or with --device"), "Device");
+}
+
+/* One row into the batch; *more is false at the end. */
+static cdmpp_status take(cd_opstream *s, cd_opreader *in, const char *path, bool *more, cdmpp_err *err) {
+    place *p = &s->place[s->n];
+    const char *name;
+    p->why = (cdmpp_err){0};
+    cdmpp_status st = cd_opreader_next(in, &s->r[s->n_good], &name, more, &p->why);
+    if (!st && !*more) return CDMPP_OK;
+    if (!st) st = cd_err_at(&p->why, device_of(s, name, &s->device[s->n_good], &p->why), path, cd_opreader_line(in));
+    if (st && (!*more || !line_is_bad(st) || s->o.strict)) {
+        if (err) *err = p->why;
+        return st;
+    }
+    p->line = cd_opreader_line(in);
+    s->at[s->n++] = s->n_good;
+    s->n_good += !st;
+    s->bad += st != CDMPP_OK;
+    s->rows++;
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_opstream_file(cd_opstream *s, const char *path, cdmpp_err *err) {
+    cd_opreader *in;
+    bool more = true;
+    CD_TRY(cd_opreader_open(path, &in, err));
+    cdmpp_status st = CDMPP_OK;
+    while (!st && more) {
+        st = take(s, in, path, &more, err);
+        if (!st && (s->n == BATCH || !more)) st = flush(s, path, err);
+    }
+    cd_opreader_close(in);
+    return st;
+}
+
+size_t cd_opstream_rows(const cd_opstream *s) { return s->rows; }
+size_t cd_opstream_bad(const cd_opstream *s) { return s->bad; }
+cd_opscore *cd_opstream_score(cd_opstream *s) { return &s->score; }

@@ -1,0 +1,37 @@
+/* opstream -- tables of library operators in, lines of JSON out, in order.
+ *
+ *   rows -> batch of 2048 -> operator model -> printed -> ...
+ *
+ * {"file":"a.csv","line":2,"operator":"bmm","device":"t4","seen":true,"beyond":false,
+ *  "latency_s":1.2e-3}
+ *   seen: the operator's family was trained on the device; beyond: more work than any
+ *   training row. With evaluation also "measured_s" and "error" = latency_s/measured_s - 1,
+ *   both null when the row has no latency
+ * {"file":"a.csv","line":3,"error":{"code":"EUNSUPPORTED","key":"OPName","message":"..."}}
+ * One thread. */
+#ifndef CD_OPSTREAM_H
+#define CD_OPSTREAM_H
+#include <stdio.h>
+
+#include "learner/opmodel.h"
+#include "learner/opscore.h"
+
+typedef struct cd_opstream cd_opstream;
+
+typedef struct cd_opstream_options {
+    const char *device; /* of rows that name none; NULL: then an error */
+    bool eval, strict;  /* strict: the first bad row ends the run with its error */
+} cd_opstream_options;
+
+/* Errors: ENOMEM; ESCHEMA: no such device. */
+cdmpp_status cd_opstream_new(CD_KEEP const cd_opmodel *m, CD_KEEP const cd_devices *devices, const cd_opstream_options *o,
+                             CD_KEEP FILE *out, CD_GIVE cd_opstream **s, cdmpp_err *err);
+void cd_opstream_free(CD_TAKE cd_opstream *s); /* NULL is fine */
+/* All rows of a table. Errors: those of cd_opreader_open, EIO, ENOMEM. */
+cdmpp_status cd_opstream_file(cd_opstream *s, const char *path, cdmpp_err *err);
+/* Rows read and rows that could not be scored. */
+size_t cd_opstream_rows(const cd_opstream *s);
+size_t cd_opstream_bad(const cd_opstream *s);
+/* Errors of everything scored and measured, with evaluation on. */
+CD_KEEP cd_opscore *cd_opstream_score(cd_opstream *s);
+#endif

@@ -1,0 +1,134 @@
+/* opstream: rows in, JSON lines out in the same order, bad rows in their place. */
+#include "predictor/opstream.h"
+#include "check.h"
+#include "made_ops.h"
+#include "tmp.h"
+
+#include <string.h>
+
+#include "base/file.h"
+#include "learner/oplearner.h"
+
+typedef struct {
+    cd_devices *devices;
+    cd_diag diag;
+    tmp_dir dir;
+    cd_oplearned l;
+} fixture;
+
+static int up(void **state) {
+    static fixture f;
+    const cd_device *d;
+    cd_config c;
+    cd_opdata data = {0};
+    cd_buf b = {0};
+    cdmpp_err err = {0};
+    f = (fixture){.dir = tmp_make()};
+    assert_ok(cd_devices_load("configs/devices.yaml", &f.diag, &f.devices, &err));
+    assert_ok(cd_devices_find(f.devices, "v100", &d, &err));
+    cd_buf_puts(&b, MADE_OP_HEADER);
+    made_op_rows(&b, d, 100, 8, 1);
+    assert_ok(cd_config_init(&c, &err));
+    assert_ok(cd_config_set(&c, "operators.rounds=5", &err));
+    assert_ok(cd_config_set(&c, "operators.check=none", &err));
+    assert_ok(cd_opdata_add(&data, tmp_put(&f.dir, "ops.csv", b.p, b.n), f.devices, &(cd_opfilter){{0}, {0}}, NULL, NULL, &err));
+    assert_ok(cd_oplearner_train(&c, &data, NULL, NULL, NULL, &f.l, &err));
+    cd_buf_free(&b);
+    cd_opdata_free(&data);
+    cd_config_free(&c);
+    *state = &f;
+    return 0;
+}
+
+static int down(void **state) {
+    fixture *f = *state;
+    cd_oplearned_free(&f->l);
+    cd_devices_free(f->devices);
+    cd_diag_free(&f->diag);
+    tmp_remove(&f->dir);
+    return 0;
+}
+
+/* Output of a table; the caller frees it. */
+static char *run(fixture *f, const char *text, const cd_opstream_options *o, size_t *bad, cdmpp_status want, cdmpp_err *err) {
+    const char *in = tmp_put(&f->dir, "in.csv", text, strlen(text)), *path = tmp_path(&f->dir, "out.jsonl");
+    cd_opstream *s;
+    char *out;
+    size_t n;
+    FILE *to = fopen(path, "w");
+    assert_int_equal(cd_opstream_new(f->l.model, f->devices, o, to, &s, err), CDMPP_OK);
+    check_status(cd_opstream_file(s, in, err), want, err, "cd_opstream_file", __FILE__, __LINE__);
+    *bad = cd_opstream_bad(s);
+    if (o->eval) assert_int_equal(cd_opstream_score(s)->n, 1);
+    cd_opstream_free(s);
+    fclose(to);
+    assert_int_equal(cd_file_read(path, 0, &out, &n, err), CDMPP_OK);
+    return out;
+}
+
+static const char table[] = "op,latency_ms,Device,B,H,M,N,K\n"
+                            "add,1,v100,4,8,,,\n"
+                            "fly,1,v100,4,8,,,\n"
+                            "add,,h100,99999999,8,,,\n"
+                            "softmax,1,v100,4,8,,,\n"
+                            "add,1,zen5,4,8,,,\n"
+                            "bmm,,,4,,8,8,8\n";
+
+static void rows_in_order(void **state) {
+    fixture *f = *state;
+    cdmpp_err err = {0};
+    size_t bad;
+    char *out = run(f, table, &(cd_opstream_options){.device = "t4", .eval = true}, &bad, CDMPP_OK, &err);
+    static const char *const want[] = {
+        "\"line\":2,\"operator\":\"add\",\"device\":\"v100\",\"seen\":true,\"beyond\":false,\"latency_s\":",
+        "\"line\":3,\"error\":{\"code\":\"EUNSUPPORTED\",\"key\":\"OPName\",\"message\":\"unknown operator 'fly'\"}}",
+        "\"line\":4,\"operator\":\"add\",\"device\":\"h100\",\"seen\":false,\"beyond\":true,\"latency_s\":",
+        "\"line\":5,\"error\":{\"code\":\"EMODEL\"", "\"line\":6,\"error\":{\"code\":\"EMODEL\"",
+        "\"line\":7,\"operator\":\"bmm\",\"device\":\"t4\",\"seen\":false"};
+    const char *at = out;
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++) {
+        const char *hit = strstr(at, want[i]);
+        if (!hit) fail_msg("expected %s after %s", want[i], at);
+        at = hit;
+    }
+    assert_int_equal(bad, 3);
+    assert_non_null(strstr(out, "\"measured_s\":null,\"error\":null}\n"));
+    assert_non_null(strstr(out, "\"measured_s\":0.001,\"error\":-0."));
+    cd_free(out);
+    out = run(f, table, &(cd_opstream_options){.device = NULL}, &bad, CDMPP_OK, &err); /* the last row then names no device */
+    assert_int_equal(bad, 4);
+    assert_null(strstr(out, "measured_s"));
+    cd_free(out);
+}
+
+static void strict_stops(void **state) {
+    fixture *f = *state;
+    cdmpp_err err = {0};
+    size_t bad;
+    char *out = run(f, table, &(cd_opstream_options){.strict = true}, &bad, CDMPP_EUNSUPPORTED, &err);
+    assert_int_equal(err.line, 3);
+    cd_free(out);
+}
+
+/* More rows than a batch: the same as one at a time. */
+static void batches(void **state) {
+    fixture *f = *state;
+    cdmpp_err err = {0};
+    cd_buf b = {0};
+    size_t bad, n = 0;
+    cd_buf_puts(&b, "op,Device,B,H\n");
+    for (int i = 0; i < 5000; i++) cd_buf_putf(&b, "add,v100,%d,8\n", i % 50 + 1);
+    char *out = run(f, b.p, &(cd_opstream_options){0}, &bad, CDMPP_OK, &err);
+    const char *first = strstr(out, "latency_s"), *again = NULL;
+    for (const char *p = out; (p = strchr(p, '\n')); p++)
+        if (++n == 2050) again = strstr(p, "latency_s"); /* row 2051 asks what row 1 asks */
+    assert_int_equal(n, 5000);
+    assert_memory_equal(first, again, strcspn(first, "}"));
+    cd_free(out);
+    cd_buf_free(&b);
+}
+
+int main(void) {
+    const struct CMUnitTest t[] = {cmocka_unit_test(rows_in_order), cmocka_unit_test(strict_stops), cmocka_unit_test(batches)};
+    return cmocka_run_group_tests_name("opstream", t, up, down);
+}
