@@ -1,108 +1,127 @@
 #!/bin/sh
-# results.sh -- write docs/results.md: XGBoost on every data set x split.
+# results.sh -- write docs/results.md: every model on every data set and split.
 #
-#   CDMPP_DATA=../shared/data scripts/results.sh [SET...]    (default: cpu v100 k80 mi50)
+#   CDMPP_DATA=../shared/data scripts/results.sh [SECTION...]   (default: all of them)
 #
-# Unpacks and extracts each set once into build/results, trains there, and puts
-# the figures of validation and test, each with its n, into one table. SEED=2
-# draws other parts; JOBS and OUT as the names say.
+# Sections: protocol task network transfer ablation. Sets are unpacked and extracted
+# once into build/results; a training whose figures are there already is not repeated,
+# so a stopped run goes on (remove build/results for a fresh one). SEED, JOBS, OUT as
+# the names say. About two hours on two cores.
 set -eu
 cd "$(dirname "$0")/.."
 D=${CDMPP_DATA:?set CDMPP_DATA to the folder with tenset-cpu and gpu-ansor}
 B=${B:-build/release}; W=${W:-build/results}; JOBS=${JOBS:-$(nproc)}; SEED=${SEED:-1}; OUT=${OUT:-docs/results.md}
 mkdir -p "$W" "$(dirname "$OUT")"
-[ $# -gt 0 ] || set -- cpu v100 k80 mi50
+[ $# -gt 0 ] || set -- protocol task network transfer ablation
 
-# archive and tasks of a set
-place() {
-    case $1 in
-    cpu) echo "$D/tenset-cpu/records.tar.xz $D/tenset-cpu/network_info" ;;
-    v100 | k80 | mi50) echo "$D/gpu-ansor/$1.tar.xz $D/gpu-ansor/network_info" ;;
-    *) echo "results: unknown set $1" >&2; exit 2 ;;
-    esac
-}
-
-extract() {
+# ---- data ----
+extract() { # set
     [ -f "$W/$1.h5" ] && return
-    read -r tar tasks <<EOF
-$(place "$1")
-EOF
     mkdir -p "$W/x_$1"
-    tar -xJf "$tar" -C "$W/x_$1"
+    case $1 in
+    zen5) tar=tenset-cpu/records.tar.xz tasks=tenset-cpu/network_info ;;
+    *) tar=gpu-ansor/$1.tar.xz tasks=gpu-ansor/network_info ;;
+    esac
+    tar -xJf "$D/$tar" -C "$W/x_$1"
     # 3: some records were rejected, as TVM rejects them; they are listed beside the file
-    "$B/cdmpp-extract" -q -j "$JOBS" --tasks "$tasks" --out "$W/$1.h5" "$W/x_$1/measure_records" || [ $? -eq 3 ]
+    "$B/cdmpp-extract" -q -j "$JOBS" --tasks "$D/$tasks" --out "$W/$1.h5" "$W/x_$1/measure_records" || [ $? -eq 3 ]
     rm -rf "$W/x_$1"
 }
+for s in zen5 v100 k80 mi50; do extract "$s"; done
 
-# number KEY of the figures in $json, times FACTOR with DIGITS digits; - where null
+# ---- one row ----
+# number KEY of the object $json, times FACTOR with DIGITS digits; - where null
 get() {
     printf '%s' "$json" | tr ',{}' '\n\n\n' | awk -F: -v k="\"$1\"" -v f="$2" -v d="$3" \
         '$1 == k { if ($2 == "null") print "-"; else printf "%.*f\n", d, f * $2; exit }'
 }
+object() { grep -o "\"$1\":{\"$2\":[^}]*}" "$3" | head -1; } # part, first key, file
 
-row() { # set, label of the split, part, file with the training's JSON
-    json=$(grep -o "\"$3\":{\"n\":[^}]*}" "$4" | sed 's/^"[a-z]*"://')
-    echo "| $1 | $2 | $3 | $(get n 1 0) | $(get mape 100 1) | $(get median_ape 100 1) | $(get rmse_s 1000 2) | $(get rmse_log 1 3) |" \
-        "$(get within_5 100 1) / $(get within_10 100 1) / $(get within_20 100 1) | $(get spearman 1 3) | $(get pairwise 100 1) |" \
-        "$(get top1 1 3) / $(get top5 1 3) |"
+# section, set, split, model, configuration, further options
+run() {
+    section=$1; set_=$2; split=$3; model=$4; config=$5; shift 5
+    f="$W/$(echo "$section $set_ $split $model $SEED" | tr -c 'a-zA-Z0-9_.\n' -)"
+    if [ ! -s "$f.json" ]; then
+        "$B/cdmpp-train" "configs/$config.yaml" --quiet --json -j "$JOBS" --out "$f.cdmpp" "$@" >"$f.tmp" || { rm -f "$f.tmp"; return 1; }
+        mv "$f.tmp" "$f.json"
+        echo "results: $section, $set_, $split, $model done" >&2
+    fi
+    json=$(object validation n "$f.json"); valid="$(get mape 100 1) ($(get n 1 0))"
+    json=$(object test n "$f.json")
+    line="| $set_ | $split | $model | $(get n 1 0) | $(get mape 100 1) | $(get median_ape 100 1) | $(get rmse_log 1 3) | $(get within_20 100 1) | $(get spearman 1 3) |"
+    json=$(object test measured_inside "$f.json")
+    echo "$line $(get measured_inside 100 1) | $(get least_certain_mape 100 1) / $(get rest_mape 100 1) | $valid |" >>"$W/$section.table"
+    printf '    cdmpp-train configs/%s.yaml' "$config" >>"$W/$section.commands"
+    printf ' --set %s' "$@" | sed "s|--set --set|--set|g; s|$W/|data/|g" >>"$W/$section.commands"
+    echo >>"$W/$section.commands"
 }
 
-train() { # set, label, further options
-    set_=$1; label=$2; shift 2
-    f="$W/$set_.$(echo "$label" | tr -c 'a-z0-9_\n' -)"
-    "$B/cdmpp-train" configs/results.yaml --quiet --json -j "$JOBS" --out "$f.cdmpp" --set data.files="$W/$set_.h5" \
-        --set split.seed="$SEED" "$@" >"$f.json"
-    echo "results: $set_, $label done" >&2
-    for p in train validation test; do row "$set_" "$label" $p "$f.json"; done >>"$W/table"
+with() { # "key=value key=value" -> --set options, one a line
+    for o in $1; do echo "--set"; echo "$o"; done
 }
+# shellcheck disable=SC2046  # options hold no blanks
+row() { section=$1 set_=$2 split=$3 model=$4 config=$5; run "$section" "$set_" "$split" "$model" "$config" $(with "$6"); }
 
-: >"$W/table"
-for s in "$@"; do
-    extract "$s"
-    train "$s" record --set split.kind=record
-    case $s in
-    cpu)
-        train "$s" task --set split.kind=task
-        train "$s" network --set split.kind=network ;;
-    *)  # hundreds of records a task: leaves of fewer would know tasks by heart (learner/README.md)
-        leaf=train.min_child_weight=300
-        train "$s" task --set split.kind=task --set $leaf
-        # four networks only: name the one held out
-        for n in resnet_50 bert_large; do
-            train "$s" "network $n" --set split.kind=network --set split.test_names="$n" --set $leaf
-        done ;;
+# a set, ours and plain XGBoost on the same programs
+pair() { # section, set, label, options
+    case $2 in
+    zen5) more="data.files=$W/zen5.h5 data.devices=[zen5-avx512] filter.max_per_task=0 split.test=0.2" ;;
+    *) more="data.files=$W/$2.h5" ;;
     esac
+    row "$1" "$2" "$3" XGBoost baseline-xgb "$more split.seed=$SEED $4"
+    row "$1" "$2" "$3" cdmpp "$2" "$more split.seed=$SEED $4"
+}
+
+protocol() { # the original's: test programs have neighbours of their own task in training
+    for s in v100 k80; do
+        pair protocol $s interleaved "split.kind=interleaved split.valid=0.1 filter.max_per_task=0 model.folds=1"
+    done
+}
+task() { for s in v100 k80 mi50 zen5; do pair task $s task split.kind=task; done; }
+network() {
+    for n in nasnet_large resnet_50; do pair network v100 "without $n" "split.kind=network split.test_names=$n"; done
+    for n in mobilenet_v3 resnet_18 inception_v3 bert_medium; do
+        pair network zen5 "without $n" "split.kind=network split.test_names=$n"
+    done
+}
+transfer() { # two GPUs to the third, K of whose tasks were measured
+    for t in mi50 v100; do
+        for seed in 1 2 3 4 5; do
+            files="data.files=[$W/k80.h5,$W/mi50.h5,$W/v100.h5]"
+            row transfer "$t, seed $seed" "K = 0" cdmpp "cross-device-$t" "$files split.target_tasks=0 split.test=0.2 split.seed=$seed"
+            for k in 10 20 all; do
+                case $t$k in mi50all) n=40 ;; v100all) n=97 ;; *) n=$k ;; esac
+                for how in kmeans random; do
+                    [ "$k$how" = allrandom ] && continue
+                    row transfer "$t, seed $seed" "K = $n, $how" cdmpp "cross-device-$t" \
+                        "$files split.target_tasks=$n split.target_select=$how split.test=0.2 split.seed=$seed"
+                done
+            done
+        done
+    done
+}
+ablation() {
+    z="data.files=$W/zen5.h5 split.seed=$SEED"
+    for n in mobilenet_v3 resnet_18; do
+        o="$z split.test_names=$n"
+        row ablation zen5 "without $n" "two layers, loop context, CDMPP's positions" ablation-pe "$o"
+        row ablation zen5 "without $n" "- positions" ablation-pe "$o net.position=none"
+        row ablation zen5 "without $n" "- loop context" ablation-pe "$o net.context=false"
+        row ablation zen5 "without $n" "leaves alone, no attention (default)" ablation-cmd "$o fit.loss=1mape_s"
+        row ablation zen5 "without $n" "+ CMD" ablation-cmd "$o"
+        row ablation zen5 "without $n" "loss 1000mse+1mape of Box-Cox labels" ablation-loss "$o"
+        row ablation zen5 "without $n" "loss 1huber_log" ablation-loss "$o fit.loss=1huber_log fit.label=log"
+        row ablation zen5 "without $n" "multilayer perceptron" baseline-mlp "$o data.devices=[zen5-avx512] split.kind=network model.folds=1 filter.max_per_task=0"
+        for l in log box_cox yeo_johnson quantile_normal standard; do
+            row ablation zen5 "without $n" "label $l, loss 1mse, head pool" ablation-label "$o fit.label=$l"
+        done
+    done
+}
+
+for s in "$@"; do
+    : >"$W/$s.table"; : >"$W/$s.commands"
+    "$s"
 done
-
-{
-    cat <<EOF
-# XGBoost on the reference data sets
-
-Written by \`make results\` (scripts/results.sh, seed $SEED) with $("$B/cdmpp-train" --version),
-XGBoost $(grep -ho '"xgboost":"[^"]*"' "$W"/*.json | head -1 | cut -d'"' -f4), configuration \`configs/results.yaml\`. Sets: cpu = zen5-avx512 and zen5-avx2
-(\`tenset-cpu\`), v100, k80, mi50 (\`gpu-ansor\`), all records, extracted by \`cdmpp-extract\`; failed
-measurements and rejected programs are left out. The same row again:
-
-    cdmpp-train configs/results.yaml --set data.files=SET.h5 --set split.kind=KIND --out SET.cdmpp
-
-(GPU sets by task and network: also \`--set train.min_child_weight=300\`; network: \`--set split.test_names=NAME\`.)
-
-Split: *record* holds out schedules of known tasks, *task* whole tasks, *network* all tasks of a network
-(cpu: three networks drawn by the seed; GPUs: the one named), also where another network has them.
-Within a training, rounds and the mix of the two forms of trees are decided on the validation part and the
-test part is read once, for these figures. The input forms, the loss and the leaf size were chosen before, on
-validation parts of other draws of the same sets (learner/README.md); those draws trained and validated on programs
-that are in the test parts here, so the figures are somewhat optimistic as an estimate for new data. MAPE, median and shares in %, RMSE in ms, RMSE(log) natural; Spearman,
-pairwise (%) and top-1 / top-5 are per task and device (learner/metric.h). "-": no task has enough programs.
-
-One draw of each split; held-out tasks differ much between draws. The cpu set has 912 programs on both targets, so
-its record split can put a program in one part and its twin in another. On the GPUs bert_large has matmul and
-reduction layers only and the other three networks have neither: that split asks for operators never seen.
-
-| set | split | part | n | MAPE | median | RMSE ms | RMSE(log) | within 5 / 10 / 20 % | Spearman | pairwise | top-1 / top-5 |
-| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | --- | ---: | ---: | --- |
-EOF
-    cat "$W/table"
-} >"$OUT.tmp"
+B=$B W=$W SEED=$SEED scripts/results_page.sh >"$OUT.tmp"
 mv "$OUT.tmp" "$OUT"
 echo "results: $OUT" >&2

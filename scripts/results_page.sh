@@ -1,0 +1,29 @@
+#!/bin/sh
+# results_page.sh -- docs/results.md from the tables that results.sh left in $W.
+set -eu
+head='| set | split | model | n | MAPE | median | RMSE(log) | within 20 % | Spearman | 90 % interval holds | MAPE least certain tenth / rest | out-of-fold MAPE (n) |
+| --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- | --- |'
+table() { # section, title, text
+    [ -s "$W/$1.table" ] || return 0
+    printf '\n## %s\n\n%s\n\n%s\n' "$2" "$3" "$head"
+    cat "$W/$1.table"
+    printf '\nCommands, in this order:\n\n'
+    cat "$W/$1.commands"
+}
+cat <<END
+# Results
+
+Written by \`make results\` (scripts/results.sh, seed $SEED) with $("$B/cdmpp-train" --version) from the sets tenset-cpu and
+gpu-ansor (docs/data.md); failed measurements and rejected programs are left out. n, MAPE and all that follows are of the
+test part, in %, but for RMSE(log) (natural) and Spearman (within a task, mean); the last column is of programs judged by
+members that never saw them. *XGBoost* is \`configs/baseline-xgb.yaml\`: sums and maxima of the same rows, squared error of
+log(latency), the median as the answer. *cdmpp* is the set's own configuration: its answer is the point of least MAPE
+(docs/model.md), which lies below the median. The test part is read once, after everything is decided; which inputs, sizes
+and losses to use was decided on out-of-fold programs of the zen5 and v100 task splits with seed 1.
+END
+table protocol "CDMPP's protocol" "Interleaved by latency, all leaf counts, all records. Test programs have neighbours of their own task in training.
+CDMPP's own figures are 16.93 % on V100 and 10.26 % on K80, of other programs, with five leaves only. Filter std/mean <= 1 %: these records hold one time each, so nothing is dropped."
+table task "Operators never seen" "Whole tasks held out; on the GPUs 100 programs of a task are drawn before the split."
+table network "Networks never seen" "All tasks of a network held out, also those that other networks share."
+table transfer "A device of which little is known" "Two GPUs to the third. Tasks of the target are cut into test, validation and candidates; K candidates are chosen from features alone (kmeans) or at random, and are trained on beside the other GPUs, which may have measured the test tasks too. The last K is all candidates."
+table ablation "What the parts are worth" "One network (a single training, no folds), held-out networks of zen5."
