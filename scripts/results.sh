@@ -88,13 +88,13 @@ transfer() { # two GPUs to the third, K of whose tasks were measured
     for t in mi50 v100; do
         for seed in 1 2 3 4 5; do
             files="data.files=[$W/k80.h5,$W/mi50.h5,$W/v100.h5]"
-            row transfer "$t, seed $seed" "K = 0" cdmpp "cross-device-$t" "$files split.target_tasks=0 split.test=0.2 split.seed=$seed"
+            row transfer "$t, seed $seed" "K = 0" cdmpp "cross-device-$t" "$files filter.max_per_task=30 split.target_tasks=0 split.test=0.2 split.seed=$seed"
             for k in 10 20 all; do
                 case $t$k in mi50all) n=40 ;; v100all) n=97 ;; *) n=$k ;; esac
                 for how in kmeans random; do
                     [ "$k$how" = allrandom ] && continue
                     row transfer "$t, seed $seed" "K = $n, $how" cdmpp "cross-device-$t" \
-                        "$files split.target_tasks=$n split.target_select=$how split.test=0.2 split.seed=$seed"
+                        "$files filter.max_per_task=30 split.target_tasks=$n split.target_select=$how split.test=0.2 split.seed=$seed"
                 done
             done
         done

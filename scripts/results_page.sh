@@ -25,5 +25,5 @@ table protocol "CDMPP's protocol" "Interleaved by latency, all leaf counts, all 
 CDMPP's own figures are 16.93 % on V100 and 10.26 % on K80, of other programs, with five leaves only. Filter std/mean <= 1 %: these records hold one time each, so nothing is dropped."
 table task "Operators never seen" "Whole tasks held out; on the GPUs 100 programs of a task are drawn before the split."
 table network "Networks never seen" "All tasks of a network held out, also those that other networks share."
-table transfer "A device of which little is known" "Two GPUs to the third. Tasks of the target are cut into test, validation and candidates; K candidates are chosen from features alone (kmeans) or at random, and are trained on beside the other GPUs, which may have measured the test tasks too. The last K is all candidates."
+table transfer "A device of which little is known" "Two GPUs to the third. Tasks of the target are cut into test, validation and candidates; K candidates are chosen from features alone (kmeans) or at random, and are trained on beside the other GPUs (30 programs a task), which may have measured the test tasks too. The last K is all candidates."
 table ablation "What the parts are worth" "One network (a single training, no folds), held-out networks of zen5."
