@@ -24,6 +24,9 @@ static cdmpp_status check_digest(const cd_json *model, cdmpp_err *err) {
     int64_t version;
     cd_str have;
     char want[65];
+    const cd_json *kind = cd_json_get(model, "kind");
+    if (kind && kind->kind == CD_JSON_STR && cd_str_is(kind->u.s, "operators"))
+        return CD_FAIL(err, EMODEL, "a model of library operators: cdmpp-predict --operators reads it");
     CD_TRY(cd_json_need(model, "input_version", &v, err));
     CD_TRY(cd_json_int(v, 0, INT32_MAX, &version, err));
     if (version != CD_INPUT_VERSION)

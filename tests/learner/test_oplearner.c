@@ -209,10 +209,43 @@ static void damaged_files(void **state) {
     assert_status(cd_oplearner_train(&f->c, &(cd_opdata){0}, NULL, NULL, NULL, &l, &err), CDMPP_ERANGE);
 }
 
+#ifdef CD_FAULT
+/* Every allocation of reading tables and model files refused in turn. */
+static void any_allocation_may_fail(void **state) {
+    fixture *f = *state;
+    cdmpp_err err = {0};
+    cd_oplearned l = {0};
+    cd_opdata d = load(f, f->table, &(cd_opfilter){{0}, {0}});
+    assert_ok(cd_config_set(&f->c, "operators.rounds=2", &err));
+    assert_ok(cd_oplearner_train(&f->c, &d, NULL, NULL, NULL, &l, &err));
+    cd_opdata_free(&d);
+    const long before = cd_mem_live();
+    for (long k = 0;; k++) {
+        cd_opmodel *m = NULL;
+        cd_mem_fail_at(k);
+        cdmpp_status st = cd_opdata_add(&d, f->table, f->devices, &(cd_opfilter){{0}, {0}}, NULL, NULL, &err);
+        if (!st) st = cd_opmodel_from_bytes(l.file.p, l.file.n, &m, &err);
+        cd_mem_fail_at(-1);
+        if (st) assert_int_equal(st, CDMPP_ENOMEM);
+        cd_opdata_free(&d);
+        cd_opmodel_free(m);
+        assert_int_equal(cd_mem_live(), before);
+        if (!st) break;
+    }
+    cd_oplearned_free(&l);
+}
+#else
+static void any_allocation_may_fail(void **state) {
+    (void)state;
+    skip();
+}
+#endif
+
 int main(void) {
     const struct CMUnitTest t[] = {
         cmocka_unit_test(rows_are_told_apart), cmocka_unit_test(learns_and_carries_over),
         cmocka_unit_test(same_file_for_any_threads), cmocka_unit_test(many_at_once_are_as_one_by_one),
-        cmocka_unit_test(checks_hold_out_what_they_say), cmocka_unit_test(damaged_files)};
+        cmocka_unit_test(checks_hold_out_what_they_say), cmocka_unit_test(damaged_files),
+        cmocka_unit_test(any_allocation_may_fail)};
     return cmocka_run_group_tests_name("oplearner", t, up, down);
 }

@@ -23,5 +23,6 @@ echo "status $?"
 # configurations whose data are not here say where they are from; status 4
 cdmpp-train "$ROOT/configs/operators-all.yaml" 2>&1 | sed "s|$ROOT/||" | tail -n 3
 cdmpp-train "$ROOT/configs/t4-operators.yaml" >/dev/null 2>&1; echo "status $?"
-# a model of another kind
+# models of another kind
+cdmpp-predict --model a.cdmpp --tasks "$K" "$HELD"; echo "status $?"
 cdmpp-predict --operators --model "$ROOT/tests/golden/model_v1.cdmpp" q.csv 2>&1 | sed "s|$ROOT/||"
