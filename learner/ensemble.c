@@ -34,18 +34,29 @@ static void list_free(cd_boost_set *s) {
     cd_free((void *)(uintptr_t)s->log_s);
 }
 
-static cdmpp_status train_member(const job *b, cd_member *e, cdmpp_err *err) {
-    char name[48];
+static cdmpp_status train_anew(const job *b, const cd_boost_run *run, cd_member *e, cdmpp_err *err) {
     cd_boost_set train = {0}, valid = {0};
-    if (b->t->n_fold > 1) snprintf(name, sizeof name, "%s %d/%d", cd_member_name(e->kind), e->fold + 1, b->t->n_fold);
-    else snprintf(name, sizeof name, "%s", cd_member_name(e->kind));
     cdmpp_status st = list(b->t, e->fold, false, &train, err);
     if (!st) st = list(b->t, e->fold, true, &valid, err);
-    const cd_boost_run run = {name, b->nthread, b->run.tick, b->run.ctx};
-    if (!st && cd_member_is_net(e->kind)) st = cd_trainnet(b->t, &train, &valid, &b->run, &run, e, err);
-    else if (!st) st = cd_boost(&b->t->view, &train, &valid, b->t->c, &run, e, err);
+    if (!st && cd_member_is_net(e->kind)) st = cd_trainnet(b->t, &train, &valid, &b->run, run, e, err);
+    else if (!st) st = cd_boost(&b->t->view, &train, &valid, b->t->c, run, e, err);
     list_free(&train);
     list_free(&valid);
+    return st;
+}
+
+static cdmpp_status train_member(const job *b, cd_member *e, cdmpp_err *err) {
+    char name[48];
+    bool found = false;
+    const bool kept = b->run.keep && b->run.keep->dir;
+    cd_keepmember_told told = {.tick = b->run.tick, .ctx = b->run.ctx};
+    const cd_boost_run run = {name, b->nthread, cd_keepmember_tick, &told};
+    if (b->t->n_fold > 1) snprintf(name, sizeof name, "%s %d/%d", cd_member_name(e->kind), e->fold + 1, b->t->n_fold);
+    else snprintf(name, sizeof name, "%s", cd_member_name(e->kind));
+    cdmpp_status st = kept ? cd_keepmember_read(b->run.keep, name, &told, e, &found, err) : CDMPP_OK;
+    if (!st && !found) st = train_anew(b, &run, e, err);
+    if (!st && !found && kept) st = cd_keepmember_write(b->run.keep, e, &told, err);
+    cd_buf_free(&told.curve);
     return st;
 }
 
@@ -109,9 +120,19 @@ static cdmpp_status calibrate(const cd_trainset *t, cd_model *m, const double *k
     return st;
 }
 
+static cdmpp_status train_or_read(const cd_trainset *t, const cd_ensemble_run *run, cd_model *m, cdmpp_err *err) {
+    cd_ensemble_run with = *run;
+    cd_keep keep;
+    cdmpp_status st = cd_keep_open(&keep, run->folder, t, run->start, err);
+    with.keep = &keep;
+    if (!st) st = train_all(t, &with, m, err);
+    cd_keep_free(&keep);
+    return st;
+}
+
 cdmpp_status cd_ensemble_train(const cd_trainset *t, const cd_ensemble_run *run, cd_model *m, double **kind_log_s,
                                cdmpp_err *err) {
-    CD_TRY(train_all(t, run, m, err));
+    CD_TRY(train_or_read(t, run, m, err));
     double *k = cd_calloc(m->n_kind * t->n_oof + 1, sizeof *k);
     cdmpp_status st = k ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", t->n_oof);
     if (!st) st = cd_judge_oof(t, m, run->pool, k, err);

@@ -6,6 +6,7 @@
 #ifndef CD_ENSEMBLE_H
 #define CD_ENSEMBLE_H
 #include "base/threads.h"
+#include "learner/keepmember.h"
 #include "learner/model_int.h"
 #include "learner/tick.h"
 #include "learner/trainset.h"
@@ -16,6 +17,8 @@ typedef struct cd_ensemble_run {
     void *ctx;
     bool alone;              /* set by the callee: one member has the pool to itself */
     const cd_model *start;   /* fine-tuning: networks go on from its members; NULL: from scratch */
+    const char *folder;      /* members are kept there (learner/keepmember.h); NULL: nowhere */
+    const cd_keep *keep;     /* set by the callee */
 } cd_ensemble_run;
 
 /* Fills kinds, members and calib of m, whose devices are set. *kind_log_s (n_kind, n_oof)

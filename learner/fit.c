@@ -136,6 +136,17 @@ static bool ask_tick(const cd_fitting *f, cd_fit_progress *p) {
     return f->run->tick(f->run->ctx, p);
 }
 
+/* Of a training that goes on: the evaluations before. */
+static bool tell_again(const cd_fitting *f) {
+    for (size_t i = 0; f->run->tick && i < f->n_point; i++) {
+        const cd_fit_point *e = &f->point[i];
+        const cd_fit_progress p = {.epoch = ((uint64_t)e->step - 1) / f->per_epoch, .step = (uint64_t)e->step, .steps = f->steps,
+                                   .train_loss = e->train, .valid = e->valid, .best = f->best_figure, .evaluated = true};
+        if (!f->run->tick(f->run->ctx, &p)) return false;
+    }
+    return true;
+}
+
 static cdmpp_status checkpoint(const cd_fitting *f, cdmpp_err *err) {
     return f->run->checkpoint && f->rank == 0 ? cd_fit_checkpoint_write(f, err) : CDMPP_OK;
 }
@@ -196,6 +207,7 @@ cdmpp_status cd_fit(const cd_fit_spec *spec, const cd_fit_data *data, const cd_f
     *out = (cd_fitted){0};
     cdmpp_status st = cd_fit_begin(&f, start, cd_rng_at(spec->seed, INIT), err);
     if (!st && run->checkpoint && run->resume) st = cd_fit_checkpoint_read(&f, &found, err);
+    if (!st && found && !tell_again(&f)) st = CD_FAIL(err, EINTERRUPTED, "stopped after step %llu", (unsigned long long)f.step);
     if (!st) st = loop(&f, err);
     if (!st) st = publish(&f, out, err);
     cd_fit_end(&f);

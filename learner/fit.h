@@ -104,7 +104,8 @@ typedef struct cd_fit_progress {
     double rate, norm;           /* learning rate and gradient of this step */
     double programs_per_s;       /* since the call began */
 } cd_fit_progress;
-/* After every step; false stops with EINTERRUPTED, after writing the checkpoint. */
+/* After every step; false stops with EINTERRUPTED, after writing the checkpoint. A training
+ * that goes on from a checkpoint begins with the evaluations before it. */
 typedef bool cd_fit_tick(void *ctx, const cd_fit_progress *p);
 /* Adds v (n) up over all ranks, in place. */
 typedef cdmpp_status cd_fit_allreduce(void *ctx, float *v, size_t n, cdmpp_err *err);

@@ -12,10 +12,7 @@
 typedef struct {
     const cd_config *c;
     const cd_dataset *d;
-    const cd_model *start;
-    cd_threads *pool;
-    cd_tick_call *tick;
-    void *ctx;
+    cd_learner_how how;
     cd_trainset set;
     double *kind_log_s;      /* (n_kind, n_oof) out-of-fold answers */
     cd_learned *out;
@@ -64,7 +61,7 @@ static bool on_step(void *ctx, const cd_tick *k) {
     cd_tick all = *k;
     all.n_member = t->out->model->n_member;
     cd_trainkeep_loss(t->out->keep, &all);
-    return !t->tick || t->tick(t->ctx, &all);
+    return !t->how.tick || t->how.tick(t->how.ctx, &all);
 }
 
 /* ---- figures ---- */
@@ -108,8 +105,8 @@ static const uint32_t *programs(const trainer *t, cd_part part, size_t *n) {
 static cdmpp_status answers(const trainer *t, cd_part part, cd_pred *out, cdmpp_err *err) {
     size_t n;
     const uint32_t *program = programs(t, part, &n);
-    if (part == CD_PART_VALID) return cd_judge_answers(&t->set, t->out->model, t->pool, t->kind_log_s, out, err);
-    return cd_judge(&t->set, t->out->model, t->pool, program, n, out, err);
+    if (part == CD_PART_VALID) return cd_judge_answers(&t->set, t->out->model, t->how.pool, t->kind_log_s, out, err);
+    return cd_judge(&t->set, t->out->model, t->how.pool, program, n, out, err);
 }
 
 static void spread_out(const trainer *t, cd_part part, const double *task_weight, figures *f) {
@@ -149,7 +146,7 @@ static cdmpp_status evaluate(trainer *t, cd_part part, cdmpp_err *err) {
 static cdmpp_status fit(trainer *t, cdmpp_err *err) {
     cd_learned *out = t->out;
     cd_trainset *set = &t->set;
-    CD_TRY(cd_trainset_make(set, t->c, t->d, t->pool, err));
+    CD_TRY(cd_trainset_make(set, t->c, t->d, t->how.pool, err));
     out->filter = set->filter;
     CD_TRY(cd_trainkeep_data(out->keep, set->c, set->d, set->split, &out->filter, err));
     memcpy(out->n_program, set->split->n_program, sizeof out->n_program);
@@ -159,7 +156,8 @@ static cdmpp_status fit(trainer *t, cdmpp_err *err) {
     cd_split_notes(&out->notes, set->split);
     CD_TRY(new_model(t, err));
     log_range(t, out->model);
-    const cd_ensemble_run run = {.pool = t->pool, .tick = on_step, .ctx = t, .start = t->start};
+    const cd_ensemble_run run = {.pool = t->how.pool, .tick = on_step, .ctx = t, .start = t->how.start,
+                                 .folder = t->how.folder};
     return cd_ensemble_train(set, &run, out->model, &t->kind_log_s, err);
 }
 
@@ -176,9 +174,8 @@ static cdmpp_status run(trainer *t, cdmpp_err *err) {
     return st;
 }
 
-cdmpp_status cd_learner_finetune(const cd_config *c, const cd_dataset *d, const cd_model *start, cd_threads *pool,
-                                 cd_tick_call *tick, void *ctx, cd_learned *out, cdmpp_err *err) {
-    trainer t = {.c = c, .d = d, .start = start, .pool = pool, .tick = tick, .ctx = ctx, .out = out};
+cdmpp_status cd_learner_run(const cd_config *c, const cd_dataset *d, const cd_learner_how *how, cd_learned *out, cdmpp_err *err) {
+    trainer t = {.c = c, .d = d, .how = *how, .out = out};
     *out = (cd_learned){0};
     cdmpp_status st = c->output_report[0] ? cd_trainkeep_new(&out->keep, err) : CDMPP_OK;
     if (!st) st = run(&t, err);
@@ -190,13 +187,13 @@ cdmpp_status cd_learner_finetune(const cd_config *c, const cd_dataset *d, const 
 
 cdmpp_status cd_learner_train(const cd_config *c, const cd_dataset *d, cd_threads *pool, cd_tick_call *tick, void *ctx,
                               cd_learned *out, cdmpp_err *err) {
-    return cd_learner_finetune(c, d, NULL, pool, tick, ctx, out, err);
+    return cd_learner_run(c, d, &(cd_learner_how){.pool = pool, .tick = tick, .ctx = ctx}, out, err);
 }
 
 cdmpp_status cd_learner_try(const cd_config *c, const cd_dataset *d, cd_threads *pool, cd_tick_call *tick, void *ctx,
                             cd_metrics *valid, cdmpp_err *err) {
     cd_learned l = {0};
-    trainer t = {.c = c, .d = d, .pool = pool, .tick = tick, .ctx = ctx, .out = &l};
+    trainer t = {.c = c, .d = d, .how = {.pool = pool, .tick = tick, .ctx = ctx}, .out = &l};
     cdmpp_status st = fit(&t, err);
     if (!st) st = evaluate(&t, CD_PART_VALID, err);
     if (!st) *valid = l.metrics[CD_PART_VALID];

@@ -30,14 +30,22 @@ typedef struct cd_learned {
 
 /* What data.files hold, all that the model of `c` needs. Errors: those of loading. */
 cdmpp_status cd_learner_load(const cd_config *c, CD_GIVE cd_dataset **out, cdmpp_err *err);
+/* How to train; all may be zero. */
+typedef struct cd_learner_how {
+    cd_threads *pool;            /* NULL: one thread */
+    cd_tick_call *tick;          /* NULL: none */
+    void *ctx;
+    const cd_model *start;       /* fine-tuning: networks go on from its members (EMODEL: it has none of their
+                                  * kind); trees are trained anew. NULL: from scratch */
+    const char *folder;          /* trained members and checkpoints are kept there, and taken from there
+                                  * (learner/keepmember.h); NULL: none */
+} cd_learner_how;
+
 /* `d`: what cd_learner_load gives, loaded by the caller; NULL: loaded here. `pool` NULL: one
  * thread. Errors: those of loading, splitting and boosting. */
 cdmpp_status cd_learner_train(const cd_config *c, const cd_dataset *d, cd_threads *pool, cd_tick_call *tick, void *ctx,
                               cd_learned *out, cdmpp_err *err);
-/* The same, but networks go on from the members of `start` (EMODEL: it has none of their
- * kind); trees are trained anew. NULL: cd_learner_train. */
-cdmpp_status cd_learner_finetune(const cd_config *c, const cd_dataset *d, const cd_model *start, cd_threads *pool,
-                                 cd_tick_call *tick, void *ctx, cd_learned *out, cdmpp_err *err);
+cdmpp_status cd_learner_run(const cd_config *c, const cd_dataset *d, const cd_learner_how *how, cd_learned *out, cdmpp_err *err);
 /* One trial of a search: the same training, then only the figures of the validation
  * part. Nothing reads the latencies of the test part, no file is made. */
 cdmpp_status cd_learner_try(const cd_config *c, const cd_dataset *d, cd_threads *pool, cd_tick_call *tick, void *ctx,

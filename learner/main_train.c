@@ -20,6 +20,8 @@ static const char usage[] =
     "  --finetune MODEL  networks go on from those of that model file; trees are trained anew\n"
     "  --autotune FILE   search that space over the configuration, write the best one to --out\n"
     "                    (default: best.yaml), then train it; docs/autotune.md\n"
+    "  --checkpoint DIR  keep trained members and networks under way there; the same command goes on from\n"
+    "                    them after a kill, to the same bytes\n"
     "  --journal FILE    of the search, so that it can go on (default: OUT.journal.jsonl)\n"
     "  --trial           train, print the validation figures, write nothing; the test part is not read\n"
     "  --set KEY=VALUE   override a key; may be given many times\n"
@@ -50,13 +52,13 @@ cdmpp_status cd_main_config_failed(const cd_config *c, cd_main_options *o, cdmpp
     return st;
 }
 
-enum { OPT_OUT = 256, OPT_FINETUNE, OPT_REPORT, OPT_SET, OPT_PRINT, OPT_DOC, OPT_JSON, OPT_SPACE, OPT_JOURNAL, OPT_TRIAL, OPT_HELP, OPT_VERSION };
+enum { OPT_OUT = 256, OPT_FINETUNE, OPT_FOLDER, OPT_REPORT, OPT_SET, OPT_PRINT, OPT_DOC, OPT_JSON, OPT_SPACE, OPT_JOURNAL, OPT_TRIAL, OPT_HELP, OPT_VERSION };
 static const char short_options[] = "j:qv";
 static const struct option long_options[] = {
     {"out", 1, 0, OPT_OUT},     {"set", 1, 0, OPT_SET},   {"print-config", 0, 0, OPT_PRINT}, {"doc-config", 0, 0, OPT_DOC},
     {"jobs", 1, 0, 'j'},        {"json", 0, 0, OPT_JSON}, {"quiet", 0, 0, 'q'},              {"verbose", 0, 0, 'v'},
     {"help", 0, 0, OPT_HELP},   {"version", 0, 0, OPT_VERSION}, {"report", 1, 0, OPT_REPORT},
-    {"finetune", 1, 0, OPT_FINETUNE},
+    {"finetune", 1, 0, OPT_FINETUNE}, {"checkpoint", 1, 0, OPT_FOLDER},
     {"autotune", 1, 0, OPT_SPACE}, {"journal", 1, 0, OPT_JOURNAL}, {"trial", 0, 0, OPT_TRIAL},
     {0, 0, 0, 0}};
 
@@ -78,6 +80,7 @@ static cdmpp_status read_options(int argc, char **argv, cd_main_options *o) {
         case OPT_DOC: o->doc = true; break;
         case OPT_JSON: o->json = true; break;
         case OPT_REPORT: o->report = optarg; break;
+        case OPT_FOLDER: o->folder = optarg; break;
         case OPT_FINETUNE: o->finetune = optarg; break;
         case 'q': o->log.level = CD_LOG_ERROR; break;
         case 'v': o->log.level = CD_LOG_DEBUG; break;
@@ -158,7 +161,8 @@ cdmpp_status cd_main_fit(const cd_config *c, cd_main_options *o, cdmpp_err *err)
     cdmpp_status st = cd_threads_new(o->jobs, &pool, err);
     cd_trainprogress_begin(&progress, &o->log);
     if (!st && o->finetune) st = cd_model_load(o->finetune, &start, err);
-    if (!st) st = cd_learner_finetune(c, NULL, start, pool, tick, &progress, &l, err);
+    const cd_learner_how how = {.pool = pool, .tick = tick, .ctx = &progress, .start = start, .folder = o->folder};
+    if (!st) st = cd_learner_run(c, NULL, &how, &l, err);
     cd_model_free(start);
     cd_trainprogress_end(&progress);
     if (!st) st = reload(&l, err);

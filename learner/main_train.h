@@ -5,7 +5,7 @@
 #include "learner/learner.h"
 
 typedef struct cd_main_options {
-    const char *out, *report, *finetune;
+    const char *out, *report, *finetune, *folder;
     const char *space, *journal; /* --autotune, --journal */
     const char **set;            /* (n_set) --set */
     size_t n_set;

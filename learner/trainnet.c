@@ -5,6 +5,9 @@
 #include "features/device.h"
 #include "learner/netconf.h"
 
+/* Of the small networks some 5 to 20 s on one core; a checkpoint takes about 10 ms. */
+enum { CHECKPOINT_STEPS = 200 };
+
 typedef struct {
     const cd_boost_run *run;
     size_t n_sample;
@@ -52,6 +55,7 @@ cdmpp_status cd_trainnet(const cd_trainset *t, const cd_boost_set *train, const 
     const cd_fit_spec spec = cd_netconf_fit(t->c, e->kind, CD_N_DEVICE_COL);
     ticking tick = {run, (size_t)spec.batch};
     cd_fit_run fr = {.pool = er->alone ? er->pool : NULL, .tick = on_step, .ctx = &tick};
+    char *path = NULL;
     cd_fit_start start;
     cd_fitted f;
     uint32_t *own;
@@ -60,7 +64,12 @@ cdmpp_status cd_trainnet(const cd_trainset *t, const cd_boost_set *train, const 
                         .w_dev = CD_N_DEVICE_COL, .group = t->group, .weight = t->weight};
     CD_TRY(unlabelled(t, valid, &own, &data.n_target, &data.target, err));
     cdmpp_status st = er->start ? find_start(er->start, e, &start, err) : CDMPP_OK;
+    if (!st && er->keep && er->keep->dir) st = cd_keepmember_fit_path(er->keep, e, &path, err);
+    fr.checkpoint = path;
+    fr.checkpoint_every = CHECKPOINT_STEPS;
+    fr.resume = true;
     if (!st) st = cd_fit(&spec, &data, er->start ? &start : NULL, &fr, &f, err);
+    cd_free(path);
     cd_free(own);
     if (st) return st;
     e->net = f.net;

@@ -1,0 +1,260 @@
+#include "learner/keepmember.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "features/device.h"
+#include "learner/frame.h"
+
+/* ---- what a training is ---- */
+/* The configuration without what members do not depend on: names of files (their contents
+ * are in the digest) and what happens after the members are trained. */
+static cdmpp_status add_config(cd_sha256 *h, const cd_config *c, cdmpp_err *err) {
+    char xgboost[32];
+    cd_buf b = {0};
+    cd_config plain = *c; /* borrows */
+    plain.output_model = plain.output_report = plain.data_source = plain.device_file = "";
+    plain.data_files.n = 0;
+    plain.predict_point = 0;
+    plain.predict_level = 0.9;
+    cd_gbt_version(xgboost);
+    cd_buf_putf(&b, "cdmpp %s xgboost %s\n", cdmpp_version(), xgboost);
+    cd_config_print(&b, &plain);
+    if (!b.oom) cd_sha256_add(h, b.p, b.n);
+    const cdmpp_status st = b.oom ? CD_FAIL(err, ENOMEM, "text of the configuration") : CDMPP_OK;
+    cd_buf_free(&b);
+    return st;
+}
+
+static void add_data(cd_sha256 *h, const cd_trainset *t) {
+    const size_t n = t->d->n;
+    cd_sha256_add(h, t->d->content_digest, 64);
+    cd_sha256_add(h, t->split->digest, 64);
+    cd_sha256_add(h, &n, sizeof n);
+    cd_sha256_add(h, t->fold, n * sizeof *t->fold);
+    cd_sha256_add(h, t->log_s, n * sizeof *t->log_s);
+    cd_sha256_add(h, t->group, n * sizeof *t->group);
+    cd_sha256_add(h, t->device, n * sizeof *t->device);
+    if (t->weight) cd_sha256_add(h, t->weight, n * sizeof *t->weight);
+    if (t->split->unlabelled) cd_sha256_add(h, t->split->unlabelled, n);
+    cd_sha256_add(h, t->device_vector, t->n_device * CD_N_DEVICE_COL * sizeof *t->device_vector);
+}
+
+static cdmpp_status add_start(cd_sha256 *h, const cd_model *start, cdmpp_err *err) {
+    cdmpp_status st = CDMPP_OK;
+    for (size_t i = 0; start && !st && i < start->n_member; i++) {
+        cd_buf json = {0}, blob = {0};
+        if (cd_member_is_net(start->member[i].kind)) st = cd_member_save(&start->member[i], &json, &blob, err);
+        if (!st) cd_sha256_add(h, json.p, json.n);
+        if (!st) cd_sha256_add(h, blob.p, blob.n);
+        cd_buf_free(&json);
+        cd_buf_free(&blob);
+    }
+    return st;
+}
+
+static cdmpp_status make_folder(const char *dir, cdmpp_err *err) {
+    struct stat s;
+    if (mkdir(dir, 0777) == 0 || (errno == EEXIST && stat(dir, &s) == 0 && S_ISDIR(s.st_mode))) return CDMPP_OK;
+    return cd_err_at(err, CD_FAIL(err, EIO, "cannot make the folder: %s", strerror(errno)), dir, 0);
+}
+
+cdmpp_status cd_keep_open(cd_keep *k, const char *dir, const cd_trainset *t, const cd_model *start, cdmpp_err *err) {
+    *k = (cd_keep){0};
+    cd_sha256_init(&k->base);
+    CD_TRY(add_config(&k->base, t->c, err));
+    add_data(&k->base, t);
+    CD_TRY(add_start(&k->base, start, err));
+    if (!dir) return CDMPP_OK;
+    k->dir = cd_calloc(strlen(dir) + 1, 1);
+    if (!k->dir) return CD_FAIL(err, ENOMEM, "name of a folder");
+    memcpy(k->dir, dir, strlen(dir));
+    return make_folder(dir, err);
+}
+
+void cd_keep_free(cd_keep *k) {
+    cd_free(k->dir);
+    *k = (cd_keep){0};
+}
+
+static void digest_of(const cd_keep *k, const cd_member *e, char hex[65]) {
+    char text[48];
+    cd_sha256 h = k->base;
+    const int n = snprintf(text, sizeof text, "\n%s %d\n", cd_member_name(e->kind), e->fold);
+    cd_sha256_add(&h, text, (size_t)n);
+    cd_sha256_hex(&h, hex);
+}
+
+static cdmpp_status path_of(const cd_keep *k, const cd_member *e, const char *end, char **path, cdmpp_err *err) {
+    const size_t n = strlen(k->dir) + 64;
+    *path = cd_calloc(n, 1);
+    if (!*path) return CD_FAIL(err, ENOMEM, "name of a file");
+    snprintf(*path, n, "%s/%s-%d%s", k->dir, cd_member_name(e->kind), e->fold, end);
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_keepmember_fit_path(const cd_keep *k, const cd_member *e, char **path, cdmpp_err *err) {
+    return path_of(k, e, ".fit", path, err);
+}
+
+/* ---- what it told ---- */
+static void put_real(cd_buf *b, double v) {
+    if (isfinite(v)) cd_buf_putf(b, "%.17g", v);
+    else cd_buf_puts(b, "null");
+}
+
+bool cd_keepmember_tick(void *told, const cd_tick *t) {
+    cd_keepmember_told *w = told;
+    snprintf(w->unit, sizeof w->unit, "%s", t->unit);
+    w->n_step = t->n_step;
+    w->n_sample = t->n_sample;
+    if (isfinite(t->train) || isfinite(t->valid) || t->end) {
+        cd_buf_putf(&w->curve, "%s[%" PRIu64 ",", w->curve.n ? "," : "", t->step);
+        put_real(&w->curve, t->train);
+        cd_buf_puts(&w->curve, ",");
+        put_real(&w->curve, t->valid);
+        cd_buf_puts(&w->curve, "]");
+    }
+    return !w->tick || w->tick(w->ctx, t);
+}
+
+static cdmpp_status number(const cd_json *v, const char *key, uint64_t *out, cdmpp_err *err) {
+    const cd_json *x;
+    int64_t i;
+    CD_TRY(cd_json_need(v, key, &x, err));
+    CD_TRY(cd_err_key(err, cd_json_int(x, 0, INT64_MAX, &i, err), key));
+    *out = (uint64_t)i;
+    return CDMPP_OK;
+}
+
+static cdmpp_status real(const cd_json *x, double *out, cdmpp_err *err) {
+    *out = (double)NAN;
+    return x->kind == CD_JSON_NULL ? CDMPP_OK : cd_json_real(x, out, err);
+}
+
+static cdmpp_status tell_again(const cd_json *v, const char *name, cd_keepmember_told *told, cdmpp_err *err) {
+    const cd_json *list, *unit, *x, *e;
+    cd_str text;
+    char word[16];
+    cd_tick t = {.member = name, .unit = word};
+    CD_TRY(cd_json_need(v, "unit", &unit, err));
+    CD_TRY(cd_err_key(err, cd_json_str(unit, &text, err), "unit"));
+    snprintf(word, sizeof word, "%.*s", (int)(text.n < sizeof word ? text.n : 0), text.p);
+    CD_TRY(number(v, "n_step", &t.n_step, err));
+    CD_TRY(number(v, "n_sample", &t.n_sample, err));
+    CD_TRY(cd_json_need(v, "curve", &list, err));
+    if (list->kind == CD_JSON_ARR && !list->n) return CDMPP_OK;
+    CD_TRY(cd_err_key(err, cd_json_arr(list, 0, &x, err), "curve"));
+    for (; x; x = x->next) {
+        int64_t step;
+        CD_TRY(cd_err_key(err, cd_json_arr(x, 3, &e, err), "curve"));
+        CD_TRY(cd_err_key(err, cd_json_int(e, 0, INT64_MAX, &step, err), "curve"));
+        CD_TRY(cd_err_key(err, real(e->next, &t.train, err), "curve"));
+        CD_TRY(cd_err_key(err, real(e->next->next, &t.valid, err), "curve"));
+        t.step = (uint64_t)step;
+        t.end = !x->next;
+        if (!cd_keepmember_tick(told, &t)) return CD_FAIL(err, EINTERRUPTED, "%s", name);
+    }
+    return CDMPP_OK;
+}
+
+/* ---- bytes ---- */
+cdmpp_status cd_keepmember_encode(const cd_keep *k, const cd_member *e, const cd_keepmember_told *told, cd_buf *out,
+                                  cdmpp_err *err) {
+    cd_buf json = {0}, blob = {0};
+    char digest[65];
+    digest_of(k, e, digest);
+    cd_buf_putf(&json, "{\"schema\":\"cdmpp.member\",\"digest\":\"%s\",\"unit\":\"%s\",\"n_step\":%" PRIu64 ",\"n_sample\":%" PRIu64 ",\"curve\":[%s],\"member\":", digest,
+                told->unit, told->n_step, told->n_sample, told->curve.p ? told->curve.p : "");
+    cdmpp_status st = cd_member_save(e, &json, &blob, err);
+    cd_buf_puts(&json, "}");
+    if (!st && told->curve.oom) st = CD_FAIL(err, ENOMEM, "curve of a member");
+    if (!st) st = cd_frame_put(out, &json, &blob, err);
+    cd_buf_free(&json);
+    cd_buf_free(&blob);
+    return st;
+}
+
+static cdmpp_status check_digest(const cd_keep *k, const cd_json *v, const cd_member *e, cdmpp_err *err) {
+    const cd_json *x;
+    cd_str found;
+    char digest[65];
+    digest_of(k, e, digest);
+    CD_TRY(cd_json_need(v, "digest", &x, err));
+    CD_TRY(cd_err_key(err, cd_json_str(x, &found, err), "digest"));
+    if (cd_str_is(found, digest)) return CDMPP_OK;
+    return CD_FAIL(err, EMODEL, "of another training (configuration, data or version): expected digest %.16s..., found %.*s...; "
+                                "name another folder or remove this one", digest, (int)(found.n < 16 ? found.n : 16), found.p);
+}
+
+static cdmpp_status decode(const cd_keep *k, cd_arena *a, cd_str json, cd_str blob, const char *name, cd_keepmember_told *told,
+                           cd_member *e, cdmpp_err *err) {
+    const cd_json *v, *m;
+    const cd_member want = *e;
+    CD_TRY(cd_json_parse(a, json.p, json.n, &v, err));
+    CD_TRY(check_digest(k, v, e, err));
+    CD_TRY(cd_json_need(v, "member", &m, err));
+    CD_TRY(cd_err_key(err, cd_member_load(e, m, blob.p, blob.n, err), "member"));
+    if (e->kind != want.kind || e->fold != want.fold) return CD_FAIL(err, EPARSE, "expected member %s, found another", name);
+    return tell_again(v, name, told, err);
+}
+
+cdmpp_status cd_keepmember_decode(const cd_keep *k, const void *p, size_t n, const char *name, cd_keepmember_told *told,
+                                  cd_member *e, cdmpp_err *err) {
+    cd_str json, blob;
+    cd_arena a = {0};
+    CD_TRY(cd_frame_get(p, n, &json, &blob, err));
+    const cdmpp_status st = decode(k, &a, json, blob, name, told, e, err);
+    cd_arena_free(&a);
+    return st;
+}
+
+/* ---- the folder ---- */
+cdmpp_status cd_keepmember_read(const cd_keep *k, const char *name, cd_keepmember_told *told, cd_member *e, bool *found,
+                                cdmpp_err *err) {
+    struct stat info;
+    char *path, *bytes = NULL;
+    size_t n;
+    *found = false;
+    CD_TRY(path_of(k, e, ".member", &path, err));
+    cdmpp_status st = CDMPP_OK;
+    if (stat(path, &info) == 0 || errno != ENOENT) {
+        st = cd_file_read(path, 0, &bytes, &n, err);
+        if (!st) st = cd_keepmember_decode(k, bytes, n, name, told, e, err);
+        *found = !st;
+    }
+    st = cd_err_at(err, st, path, 0);
+    cd_free(bytes);
+    cd_free(path);
+    return st;
+}
+
+/* The checkpoint of a network that is trained now, and what kills left of its writing. */
+static void sweep(const cd_keep *k, const cd_member *e) {
+    char begin[48];
+    DIR *d = opendir(k->dir);
+    const int n = snprintf(begin, sizeof begin, "%s-%d.", cd_member_name(e->kind), e->fold);
+    for (const struct dirent *f; d && (f = readdir(d)) != NULL;) {
+        if (strncmp(f->d_name, begin, (size_t)n) != 0) continue;
+        if (strcmp(f->d_name + n, "fit") == 0 || strstr(f->d_name + n, ".tmp")) (void)unlinkat(dirfd(d), f->d_name, 0);
+    }
+    if (d) closedir(d);
+}
+
+cdmpp_status cd_keepmember_write(const cd_keep *k, const cd_member *e, const cd_keepmember_told *told, cdmpp_err *err) {
+    cd_buf b = {0};
+    char *path;
+    CD_TRY(path_of(k, e, ".member", &path, err));
+    cdmpp_status st = cd_keepmember_encode(k, e, told, &b, err);
+    if (!st) st = cd_file_write(path, b.p, b.n, err);
+    if (!st) sweep(k, e);
+    cd_free(path);
+    cd_buf_free(&b);
+    return st;
+}

@@ -1,0 +1,61 @@
+/* keepmember -- trained members as files in a folder, so that a stopped training goes on.
+ *
+ *   DIR/rows-0.member         a trained member (fold 0)
+ *   DIR/transformer-0.fit     a network under way (learner/fit.h); gone when it is trained
+ *
+ * (1) A file names all that its member depends on by a digest: configuration, data, part
+ *     and label of each program, devices, the member to go on from, our version and
+ *     XGBoost's. One of another training is EMODEL, a damaged one EPARSE; nothing is
+ *     overwritten then.
+ * (2) It takes its name in one step when it is on the disk: a kill at any moment leaves
+ *     whole files (and perhaps a temporary one, removed with the next of its member).
+ * (3) A member read back gives the bytes of one just trained.
+ * (4) A file also holds what the training told (learner/tick.h) at evaluations, and tells
+ *     it again when it is read: a report shows all curves.
+ *
+ * Member file: a frame (learner/frame.h) around {"schema": "cdmpp.member", "digest", "unit",
+ * "n_step", "n_sample", "curve": [[step, train, valid], ..], "member"} and the weights.
+ *
+ * Calls for different members may come from several threads. */
+#ifndef CD_KEEPMEMBER_H
+#define CD_KEEPMEMBER_H
+#include "base/buf.h"
+#include "base/sha256.h"
+#include "learner/model_int.h"
+#include "learner/tick.h"
+#include "learner/trainset.h"
+
+typedef struct cd_keep {
+    char *dir;               /* owned; NULL: no folder, for encoding only */
+    cd_sha256 base;          /* of all that members share */
+} cd_keep;
+
+/* What a member told while it was trained. */
+typedef struct cd_keepmember_told {
+    cd_tick_call *tick;      /* passed on to; NULL: nobody */
+    void *ctx;
+    cd_buf curve;            /* "[step,train,valid],.." */
+    char unit[16];
+    uint64_t n_step, n_sample;
+} cd_keepmember_told;
+/* A cd_tick_call whose ctx is a cd_keepmember_told: notes it and passes it on. */
+bool cd_keepmember_tick(void *told, const cd_tick *t);
+
+/* `dir` NULL: none; else it is made when missing, its parent is not. `start` NULL: from
+ * scratch. Free k after an error too. Errors: EIO, ENOMEM. */
+cdmpp_status cd_keep_open(cd_keep *k, const char *dir, const cd_trainset *t, const cd_model *start, cdmpp_err *err);
+void cd_keep_free(cd_keep *k);
+/* Path of e's network under way. ENOMEM. */
+cdmpp_status cd_keepmember_fit_path(const cd_keep *k, const cd_member *e, CD_GIVE char **path, cdmpp_err *err);
+
+/* The file's bytes, appended, and back. `e` has kind and fold; `name` is told to `tick`.
+ * Errors of decoding: EPARSE, EUNSUPPORTED, EMODEL, EINTERRUPTED (tick), those of loading. */
+cdmpp_status cd_keepmember_encode(const cd_keep *k, const cd_member *e, const cd_keepmember_told *told, cd_buf *out,
+                                  cdmpp_err *err);
+cdmpp_status cd_keepmember_decode(const cd_keep *k, const void *p, size_t n, const char *name, cd_keepmember_told *told,
+                                  cd_member *e, cdmpp_err *err);
+/* The same from and to the folder; *found false: no such file. */
+cdmpp_status cd_keepmember_read(const cd_keep *k, const char *name, cd_keepmember_told *told, cd_member *e, bool *found,
+                                cdmpp_err *err);
+cdmpp_status cd_keepmember_write(const cd_keep *k, const cd_member *e, const cd_keepmember_told *told, cdmpp_err *err);
+#endif
