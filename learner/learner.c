@@ -34,6 +34,7 @@ static cdmpp_status new_model(trainer *t, cdmpp_err *err) {
     m->device_vector = CD_NEWN(&m->arena, float, set->n_device * CD_N_DEVICE_COL);
     if (!m->device || !m->device_is_gpu || !m->device_vector) return CD_FAIL(err, ENOMEM, "%zu devices", set->n_device);
     memcpy(m->device_is_gpu, set->device_is_gpu, set->n_device);
+    m->w_device = CD_N_DEVICE_COL;
     memcpy(m->device_vector, set->device_vector, set->n_device * CD_N_DEVICE_COL * sizeof *m->device_vector);
     for (size_t k = 0; k < set->n_device; k++) {
         m->device[k] = cd_str_dup(&m->arena, (cd_str){set->device_name[k], strlen(set->device_name[k])});

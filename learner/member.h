@@ -49,7 +49,7 @@ cdmpp_status cd_member_scratch_new(CD_GIVE cd_member_scratch **out, cdmpp_err *e
 void cd_member_scratch_free(CD_TAKE cd_member_scratch *s); /* NULL is fine */
 
 /* log_s (n) of programs index[0 .. n) of the view (index NULL: 0 .. n). `device`
- * (n_device, CD_N_DEVICE_COL): vectors of the model's devices, for networks.
+ * (n_device, the width of its network): vectors of the model's devices, for networks.
  * Errors: EMODEL, EBACKEND, ENOMEM, ENUMERIC. */
 cdmpp_status cd_member_predict(const cd_member *m, cd_member_scratch *s, const cd_view *v, const uint32_t *index, size_t n,
                                const float *device, size_t n_device, double *log_s, cdmpp_err *err);

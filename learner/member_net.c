@@ -1,5 +1,4 @@
 /* member_net -- networks as members: batches of a view through cd_net_predict. */
-#include "features/device.h"
 #include "learner/member_int.h"
 #include "learner/view_of.h"
 
@@ -57,11 +56,11 @@ cdmpp_status cd_member_predict_net(const cd_member *m, cd_member_scratch *s, con
 }
 
 /* A file must not promise one network and hold another, nor other inputs. */
-cdmpp_status cd_member_check_net(const cd_member *m, cdmpp_err *err) {
+cdmpp_status cd_member_check_net(const cd_member *m, size_t w_device, cdmpp_err *err) {
     const cd_net_spec *s = cd_net_spec_of(m->net);
     if ((cd_net_kind)(m->kind - CD_MEMBER_MLP) != s->kind)
         return CD_FAIL(err, EMODEL, "expected a network of kind %s, found another", cd_member_name(m->kind));
-    if (s->device && s->w_dev && s->w_dev != CD_N_DEVICE_COL)
-        return CD_FAIL(err, EMODEL, "expected device vectors of %d numbers, found %lld", CD_N_DEVICE_COL, (long long)s->w_dev);
+    if (s->device && s->w_dev && (size_t)s->w_dev != w_device)
+        return CD_FAIL(err, EMODEL, "expected device vectors of %lld numbers, found %zu", (long long)s->w_dev, w_device);
     return CDMPP_OK;
 }

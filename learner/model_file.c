@@ -6,7 +6,6 @@
 #include "base/json.h"
 #include "base/sha256.h"
 #include "features/cols.h"
-#include "features/device.h"
 #include "learner/model_int.h"
 
 enum { FIXED = 32, SUM = 64 };
@@ -26,8 +25,8 @@ static void put_devices(cd_buf *b, const cd_model *m) {
         cd_buf_puts(b, i ? ",{\"name\":" : "{\"name\":");
         cd_buf_put_json_str(b, m->device[i], strlen(m->device[i]));
         cd_buf_putf(b, ",\"is_gpu\":%s,\"vector\":[", m->device_is_gpu[i] ? "true" : "false");
-        for (size_t c = 0; c < CD_N_DEVICE_COL; c++)
-            cd_buf_putf(b, "%s%.9g", c ? "," : "", (double)m->device_vector[i * CD_N_DEVICE_COL + c]);
+        for (size_t c = 0; c < m->w_device; c++)
+            cd_buf_putf(b, "%s%.9g", c ? "," : "", (double)m->device_vector[i * m->w_device + c]);
         cd_buf_puts(b, "]}");
     }
     cd_buf_puts(b, "],");

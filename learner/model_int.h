@@ -20,7 +20,8 @@ struct cd_model {
     size_t n_device;
     const char **device;
     uint8_t *device_is_gpu;
-    float *device_vector;    /* (n_device, CD_N_DEVICE_COL); zeros when the device is not described */
+    size_t w_device;         /* numbers that describe a device, as they were when it was trained */
+    float *device_vector;    /* (n_device, w_device); zeros when the device is not described */
     const char *header;
     cd_arena arena;          /* names, vectors, header */
 };

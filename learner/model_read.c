@@ -7,11 +7,10 @@
 #include <string.h>
 
 #include "features/cols.h"
-#include "features/device.h"
 #include "learner/member_int.h"
 #include "learner/model_int.h"
 
-enum { MAX_DEVICE = 4096, MAX_MEMBER = CD_N_MEMBER_KIND * CD_MEMBER_MAX_FOLD };
+enum { MAX_DEVICE = 4096, MAX_VECTOR = 1024, MAX_MEMBER = CD_N_MEMBER_KIND * CD_MEMBER_MAX_FOLD };
 
 /* The weights that are left to read. */
 typedef struct {
@@ -40,18 +39,24 @@ static cdmpp_status check_digest(const cd_json *model, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status read_vector(const cd_json *d, float *out, cdmpp_err *err) {
+static cdmpp_status read_vector(const cd_json *d, size_t width, float *out, cdmpp_err *err) {
     const cd_json *v, *x;
     double f = 0;
     CD_TRY(cd_json_need(d, "vector", &v, err));
-    CD_TRY(cd_json_arr(v, CD_N_DEVICE_COL, &x, err));
-    if (v->n != CD_N_DEVICE_COL) return CD_FAIL(err, EMODEL, "device vector: expected %d numbers, found %u", CD_N_DEVICE_COL, v->n);
+    CD_TRY(cd_json_arr(v, width, &x, err));
+    if (v->n != width) return CD_FAIL(err, ESCHEMA, "device vector: expected %zu numbers, found %u", width, v->n);
     for (size_t c = 0; x; x = x->next, c++) {
         CD_TRY(cd_json_real(x, &f, err));
         if (!(fabs(f) <= 1e6)) return CD_FAIL(err, ERANGE, "device vector: %g", f);
         out[c] = (float)f;
     }
     return CDMPP_OK;
+}
+
+/* Devices may be described by other numbers some day; a model keeps those of its own. */
+static size_t vector_width(const cd_json *device) {
+    const cd_json *v = cd_json_get(device, "vector");
+    return v && v->kind == CD_JSON_ARR && v->n <= MAX_VECTOR ? v->n : 0;
 }
 
 static cdmpp_status read_device(cd_model *m, const cd_json *d, bool vector, cdmpp_err *err) {
@@ -61,7 +66,7 @@ static cdmpp_status read_device(cd_model *m, const cd_json *d, bool vector, cdmp
     CD_TRY(cd_json_need(d, "is_gpu", &gpu, err));
     CD_TRY(cd_json_str(name, &s, err));
     if (gpu->kind != CD_JSON_BOOL) return CD_FAIL(err, ESCHEMA, "is_gpu: expected true or false");
-    if (vector) CD_TRY(read_vector(d, m->device_vector + m->n_device * CD_N_DEVICE_COL, err));
+    if (vector) CD_TRY(read_vector(d, m->w_device, m->device_vector + m->n_device * m->w_device, err));
     m->device_is_gpu[m->n_device] = gpu->u.i != 0;
     m->device[m->n_device] = cd_str_dup(&m->arena, s);
     if (!m->device[m->n_device++]) return CD_FAIL(err, ENOMEM, "devices");
@@ -75,9 +80,10 @@ static cdmpp_status read_devices(cd_model *m, const cd_json *model, bool vector,
     if (v->n > MAX_DEVICE) return CD_FAIL(err, ERANGE, "expected at most %d devices, found %u", MAX_DEVICE, v->n);
     m->device = CD_NEWN(&m->arena, const char *, v->n);
     m->device_is_gpu = CD_NEWN(&m->arena, uint8_t, v->n);
-    m->device_vector = CD_NEWN(&m->arena, float, v->n * CD_N_DEVICE_COL);
+    m->w_device = vector ? vector_width(d) : 0;
+    m->device_vector = CD_NEWN(&m->arena, float, v->n * m->w_device + 1);
     if (!m->device || !m->device_is_gpu || !m->device_vector) return CD_FAIL(err, ENOMEM, "devices");
-    memset(m->device_vector, 0, v->n * CD_N_DEVICE_COL * sizeof *m->device_vector);
+    memset(m->device_vector, 0, (v->n * m->w_device + 1) * sizeof *m->device_vector);
     for (; d; d = d->next) CD_TRY(read_device(m, d, vector, err));
     return CDMPP_OK;
 }
@@ -193,7 +199,7 @@ static cdmpp_status check_members(const cd_model *m, cdmpp_err *err) {
     }
     if (found != m->n_member) return CD_FAIL(err, ESCHEMA, "a member of a kind that \"kinds\" does not have");
     for (size_t i = 0; i < m->n_member; i++)
-        if (m->member[i].net) CD_TRY(cd_member_check_net(&m->member[i], err));
+        if (m->member[i].net) CD_TRY(cd_member_check_net(&m->member[i], m->w_device, err));
     return CDMPP_OK;
 }
 

@@ -14,11 +14,11 @@ typedef struct {
     const char **task, **input; /* (n) */
     size_t n_task, n_input;
     int jobs;
-    bool eval, info, operators, strict, quiet;
+    bool eval, json, info, operators, strict, quiet;
     cd_log log;
 } options;
 
-enum { OPT_MODEL = 256, OPT_TASKS, OPT_DEVICE, OPT_EVAL, OPT_INFO, OPT_STRICT, OPT_OPERATORS, OPT_DEVICES };
+enum { OPT_MODEL = 256, OPT_TASKS, OPT_DEVICE, OPT_EVAL, OPT_INFO, OPT_STRICT, OPT_OPERATORS, OPT_DEVICES, OPT_JSON };
 static const struct argp_option table[] = {
     {"model", OPT_MODEL, "FILE", 0, "Model file of cdmpp-train", 0},
     {"tasks", OPT_TASKS, "FILE", 0, "Task definitions: all_tasks.pkl, *.task.pkl, our text form, or a folder of these (repeatable)", 0},
@@ -26,6 +26,7 @@ static const struct argp_option table[] = {
     {"operators", OPT_OPERATORS, NULL, 0, "The files are tables of library operators (docs/operators.md), the model is one of operators", 0},
     {"devices", OPT_DEVICES, "FILE", 0, "With --operators: descriptions of devices (default: beside the installed configurations)", 0},
     {"eval", OPT_EVAL, NULL, 0, "Also the measured median and the relative error; a summary on standard error", 0},
+    {"json", OPT_JSON, NULL, 0, "With --eval: not a line for each record but one JSON object with the figures", 0},
     {"jobs", 'j', "N", 0, "Threads (default: one per CPU); output and order do not depend on it", 0},
     {"strict", OPT_STRICT, NULL, 0, "Stop at the first line that cannot be scored", 0},
     {"info", OPT_INFO, NULL, 0, "Print the model's header, one JSON object, and stop", 1},
@@ -42,6 +43,7 @@ static error_t parse_one(int key, char *arg, struct argp_state *state) {
     case OPT_DEVICE: o->device = arg; break;
     case OPT_EVAL: o->eval = true; break;
     case OPT_INFO: o->info = true; break;
+    case OPT_JSON: o->json = true; break;
     case OPT_OPERATORS: o->operators = true; break;
     case OPT_DEVICES: o->devices = arg; break;
     case OPT_STRICT: o->strict = true; break;
@@ -54,6 +56,7 @@ static error_t parse_one(int key, char *arg, struct argp_state *state) {
     case ARGP_KEY_END:
         if (!o->model) argp_error(state, "--model is missing");
         if (!o->info && !o->operators && !o->n_task) argp_error(state, "--tasks is missing");
+        if (o->json && (!o->eval || o->operators)) argp_error(state, "--json goes with --eval of records");
         if (!o->info && !o->n_input) argp_error(state, "no records to read");
         break;
     default: return ARGP_ERR_UNKNOWN;
@@ -91,6 +94,21 @@ static void summary(options *o, const cd_stream_stats *n, const cd_metrics *m) {
         if (n->reason[k]) cd_log_put(&o->log, CD_LOG_WARNING, "%10zu  %s", n->reason[k], cdmpp_status_name((cdmpp_status)k));
 }
 
+/* {"schema":"cdmpp.evaluation","lines":9,...,"evaluation":{"n":8,"mape":...}} */
+static void put_json(const cd_stream_stats *n, const cd_metrics *m) {
+    cd_buf b = {0};
+    cd_buf_putf(&b, "{\"schema\":\"cdmpp.evaluation\",\"lines\":%zu,\"scored\":%zu,\"unmeasured\":%zu,\"out_of_range\":%zu,\"inside_interval\":%zu,",
+                n->lines, n->scored, n->unmeasured, n->out_of_range, n->inside);
+    cd_buf_putf(&b, "\"bad\":%zu,\"reasons\":{", n->bad);
+    for (int k = 1, any = 0; k < CDMPP_STATUS_COUNT; k++)
+        if (n->reason[k]) cd_buf_putf(&b, "%s\"%s\":%zu", any++ ? "," : "", cdmpp_status_name((cdmpp_status)k), n->reason[k]);
+    cd_buf_puts(&b, "},\"evaluation\":");
+    cd_metrics_json(&b, m);
+    cd_buf_puts(&b, "}");
+    if (!b.oom) puts(b.p);
+    cd_buf_free(&b);
+}
+
 static cdmpp_status score(options *o, const cd_model *m, const cd_tasks *tasks, size_t *bad, cdmpp_err *err) {
     cd_threads *pool = NULL;
     cd_stream *s = NULL;
@@ -99,9 +117,11 @@ static cdmpp_status score(options *o, const cd_model *m, const cd_tasks *tasks, 
     if (!st) st = cd_stream_new(m, tasks, o->device, pool, stdout, &s, err);
     if (!st) {
         cd_stream_options(s, o->eval, o->strict);
+        if (o->json) cd_stream_silence(s);
         st = each_input(o, s, err);
         if (!st && o->eval) st = cd_stream_metrics(s, &metrics, err);
         if (!st) summary(o, cd_stream_counts(s), &metrics);
+        if (!st && o->json) put_json(cd_stream_counts(s), &metrics);
         *bad = cd_stream_counts(s)->bad;
     }
     cd_stream_free(s);

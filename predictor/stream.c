@@ -18,7 +18,7 @@ struct cd_stream {
     const cd_tasks *tasks;
     cd_threads *pool;
     FILE *out;
-    bool eval, strict;
+    bool eval, strict, silent;
     cd_scorer **scorer;   /* (threads) */
     cd_arena text;        /* of the batch */
     cd_line *line;        /* (BATCH) */
@@ -84,6 +84,8 @@ void cd_stream_options(cd_stream *s, bool eval, bool strict) {
     s->strict = strict;
 }
 
+void cd_stream_silence(cd_stream *s) { s->silent = true; }
+
 /* ---- printing ---- */
 static void put_scored(cd_stream *s, const cd_scored *o) {
     cd_buf *b = &s->json;
@@ -118,6 +120,7 @@ static cdmpp_status remember(cd_stream *s, const cd_scored *o, cdmpp_err *err) {
         s->cap_pair = cap;
     }
     const size_t task = cd_tasks_index(s->tasks, o->task);
+    s->stats.inside += o->pred.low_s <= o->measured_s && o->measured_s <= o->pred.high_s;
     s->pair[s->n_pair++] = (pair){o->measured_s, o->pred.latency_s, s->weight[task],
                                   (uint32_t)(task * cd_model_n_device(s->m) + o->device)};
     return CDMPP_OK;
@@ -134,6 +137,7 @@ static cdmpp_status print_one(cd_stream *s, const cd_line *l, const cd_scored *o
         put_error(s, &o->err);
     } else {
         s->stats.scored++;
+        s->stats.out_of_range += (o->pred.flags & CD_PRED_OUT_OF_RANGE) != 0;
         put_scored(s, o);
     }
     cd_buf_puts(&s->json, "}\n");
@@ -152,6 +156,7 @@ static cdmpp_status print_batch(cd_stream *s, cdmpp_err *err) {
     cd_buf_clear(&s->json);
     for (size_t i = 0; !st && i < s->n; i++) st = print_one(s, &s->line[i], &s->scored[i], err);
     if (s->json.oom) return CD_FAIL(err, ENOMEM, "output");
+    if (s->silent) return st;
     if (s->json.n && fwrite(s->json.p, 1, s->json.n, s->out) != s->json.n) return CD_FAIL(err, EIO, "cannot write the output");
     return st;
 }

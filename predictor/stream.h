@@ -23,6 +23,7 @@ typedef struct cd_stream cd_stream;
 
 typedef struct cd_stream_stats {
     size_t lines, scored, bad, unmeasured;
+    size_t inside, out_of_range; /* of scored and measured ones: inside their interval; of scored ones */
     size_t reason[CDMPP_STATUS_COUNT]; /* of the bad ones */
 } cd_stream_stats;
 
@@ -32,6 +33,8 @@ cdmpp_status cd_stream_new(CD_KEEP const cd_model *m, CD_KEEP const cd_tasks *ta
 void cd_stream_free(CD_TAKE cd_stream *s); /* NULL is fine */
 /* Before the first file. strict: the first bad line ends the run with its error. */
 void cd_stream_options(cd_stream *s, bool eval, bool strict);
+/* Nothing is printed for the lines: only the counts and figures are wanted. */
+void cd_stream_silence(cd_stream *s);
 /* All lines of a file ("-": standard input); the last ones may stay in the batch. */
 cdmpp_status cd_stream_file(cd_stream *s, const char *path, cdmpp_err *err);
 /* Print what is left. */

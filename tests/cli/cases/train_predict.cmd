@@ -8,3 +8,5 @@ cdmpp-predict --quiet --model a.cdmpp --tasks "$K" "$HELD" >p1.jsonl; echo "stat
 cdmpp-predict --quiet -j2 --model b.cdmpp --tasks "$K" - <"$HELD" | sed "s|\"file\":\"-\"|\"file\":\"$HELD\"|" | cmp - p1.jsonl && echo same predictions
 wc -l <p1.jsonl
 head -n 1 p1.jsonl | sed "s|$ROOT/||; s/\"\(latency_s\|low_s\|high_s\|rel_std\)\":[0-9.e-]*/\"\1\":L/g"
+# figures alone, as one object
+cdmpp-predict --model a.cdmpp --tasks "$K" --eval --json -q "$HELD" | sed 's/"evaluation":{"n":\([0-9]*\),.*/"evaluation":{"n":\1 .../; s/"\(out_of_range\|inside_interval\)":[0-9]*/"\1":N/g'
