@@ -17,8 +17,8 @@ static double now_s(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static uint64_t drop_key(const cd_fitting *f, uint64_t stream) {
-    return cd_rng_at(cd_rng_at(f->spec->seed, stream), f->step * f->n_rank + f->rank);
+static uint64_t drop_key(const cd_fitting *f, size_t slice, uint64_t stream) {
+    return cd_rng_at(cd_rng_at(f->spec->seed, stream), f->step * f->n_slice + slice);
 }
 
 /* Latents of the target domain beside those of the source; adds to the loss. */
@@ -27,7 +27,7 @@ static cdmpp_status domain_terms(cd_fitting *f, double *loss, cdmpp_err *err) {
     const size_t n = f->own.n, m = f->n_own_target;
     cd_threads *pool = f->run->pool;
     CD_TRY(cd_batch_fill(&f->batch[1], &f->batch_spec, &f->scalers, f->data->view, f->own_target, m, err));
-    CD_TRY(cd_net_forward(f->net, &f->batch[1], f->state[1], pool, drop_key(f, DROPOUT_TARGET), f->zero, f->latent[1], err));
+    CD_TRY(cd_net_forward(f->net, &f->batch[1], f->state[1], pool, drop_key(f, 0, DROPOUT_TARGET), f->zero, f->latent[1], err));
     memset(f->d_latent[0], 0, n * f->n_latent * sizeof(float));
     memset(f->d_latent[1], 0, m * f->n_latent * sizeof(float));
     if (cmd > 0)
@@ -37,19 +37,20 @@ static cdmpp_status domain_terms(cd_fitting *f, double *loss, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* Gradients of this rank's share. A share may be empty. */
-static cdmpp_status gradients(cd_fitting *f, double *loss, cdmpp_err *err) {
+/* Gradient of one slice, which may be empty. */
+static cdmpp_status slice_gradient(cd_fitting *f, size_t slice, double *loss, cdmpp_err *err) {
     const cd_fit_pick *w = &f->whole, *o = &f->own;
     const bool domains = cd_penalty_domains(&f->penalty);
     cd_threads *pool = f->run->pool;
     *loss = 0;
+    cd_fit_cut(f, slice);
     cd_params_zero_grad(cd_net_params(f->net));
     if (!o->n) return CDMPP_OK;
     const cd_penalty_batch whole = {w->n, w->z, w->log_s, w->weight, w->group, &f->transform};
     const cd_penalty_batch own = {o->n, o->z, o->log_s, o->weight, o->group, &f->transform};
     const cd_penalty_norm norm = cd_penalty_count(&f->penalty, &whole, f->scratch);
     CD_TRY(cd_batch_fill(&f->batch[0], &f->batch_spec, &f->scalers, f->data->view, o->program, o->n, err));
-    CD_TRY(cd_net_forward(f->net, &f->batch[0], f->state[0], pool, drop_key(f, DROPOUT), f->out, domains ? f->latent[0] : NULL, err));
+    CD_TRY(cd_net_forward(f->net, &f->batch[0], f->state[0], pool, drop_key(f, slice, DROPOUT), f->out, domains ? f->latent[0] : NULL, err));
     *loss = cd_penalty_eval(&f->penalty, &own, &norm, f->out, f->d_out, NULL, f->scratch);
     if (domains) CD_TRY(domain_terms(f, loss, err));
     cd_net_backward(f->net, &f->batch[0], f->state[0], pool, f->d_out, domains ? f->d_latent[0] : NULL);
@@ -57,15 +58,29 @@ static cdmpp_status gradients(cd_fitting *f, double *loss, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* Sums over ranks: gradient, loss, and whether anybody wants to stop. */
-static cdmpp_status sum_ranks(cd_fitting *f, double *loss, bool *stop, cdmpp_err *err) {
-    if (f->n_rank == 1) return CDMPP_OK;
-    cd_params *p = cd_net_params(f->net);
-    float side[2] = {(float)*loss, *stop ? 1.0f : 0.0f};
-    CD_TRY(f->run->allreduce(f->run->allreduce_ctx, p->grad, p->n_train, err));
-    CD_TRY(f->run->allreduce(f->run->allreduce_ctx, side, 2, err));
-    *loss = (double)side[0];
-    *stop = side[1] > 0;
+/* The first row becomes the sum of all rows of all ranks, in order. */
+static cdmpp_status sum_rows(const cd_fitting *f, float *v, size_t n, cdmpp_err *err) {
+    if (f->n_rank > 1) return f->run->allreduce(f->run->allreduce_ctx, v, f->n_own, n, err);
+    for (size_t k = 1; k < f->n_own; k++)
+        for (size_t i = 0; i < n; i++) v[i] += v[k * n + i];
+    return CDMPP_OK;
+}
+
+/* Gradient and loss of the batch; *stop: does a rank want to? */
+static cdmpp_status gradient(cd_fitting *f, double *loss, bool *stop, cdmpp_err *err) {
+    const cd_params *p = cd_net_params(f->net);
+    if (f->n_slice == 1) return slice_gradient(f, 0, loss, err);
+    for (size_t k = 0; k < f->n_own; k++) {
+        CD_TRY(slice_gradient(f, f->first + k, loss, err));
+        memcpy(f->part + k * p->n_train, p->grad, p->n_train * sizeof *p->grad);
+        f->side[2 * k] = (float)*loss;
+        f->side[2 * k + 1] = *stop ? 1 : 0;
+    }
+    CD_TRY(sum_rows(f, f->part, p->n_train, err));
+    CD_TRY(sum_rows(f, f->side, 2, err));
+    memcpy(p->grad, f->part, p->n_train * sizeof *p->grad);
+    *loss = (double)f->side[0];
+    *stop = f->side[1] > 0;
     return CDMPP_OK;
 }
 
@@ -86,8 +101,7 @@ static cdmpp_status one_step(cd_fitting *f, cd_fit_progress *p, bool *stop, cdmp
     cd_params *params = cd_net_params(f->net);
     double loss;
     cd_fit_draw(f);
-    CD_TRY(gradients(f, &loss, err));
-    CD_TRY(sum_ranks(f, &loss, stop, err));
+    CD_TRY(gradient(f, &loss, stop, err));
     if (!isfinite(loss)) return wrap_numeric(f, CDMPP_ENUMERIC, "loss", loss, err);
     p->rate = cd_lrate_at(&f->lrate, f->step);
     const cdmpp_status st = cd_optim_step(&f->optim, f->run->pool, p->rate, params->value, params->grad, &p->norm, err);
@@ -200,6 +214,17 @@ void cd_fitted_free(cd_fitted *f) {
     *f = (cd_fitted){0};
 }
 
+/* Ranks that do not see the same checkpoint would add up gradients of different steps. */
+static cdmpp_status same_step(const cd_fitting *f, cdmpp_err *err) {
+    const uint64_t mine[2] = {f->step & 0xffff, f->step >> 16 & 0xffff};
+    float v[2] = {(float)mine[0], (float)mine[1]};
+    if (f->n_rank == 1) return CDMPP_OK;
+    CD_TRY(f->run->allreduce(f->run->allreduce_ctx, v, 1, 2, err));
+    if (v[0] == (float)(mine[0] * f->n_rank) && v[1] == (float)(mine[1] * f->n_rank)) return CDMPP_OK;
+    return CD_FAIL(err, EMODEL, "rank %zu would go on from step %llu, another from elsewhere: do all see the same checkpoints?", f->rank,
+                   (unsigned long long)f->step);
+}
+
 cdmpp_status cd_fit(const cd_fit_spec *spec, const cd_fit_data *data, const cd_fit_start *start, const cd_fit_run *run,
                     cd_fitted *out, cdmpp_err *err) {
     cd_fitting f = {.spec = spec, .data = data, .run = run};
@@ -207,6 +232,7 @@ cdmpp_status cd_fit(const cd_fit_spec *spec, const cd_fit_data *data, const cd_f
     *out = (cd_fitted){0};
     cdmpp_status st = cd_fit_begin(&f, start, cd_rng_at(spec->seed, INIT), err);
     if (!st && run->checkpoint && run->resume) st = cd_fit_checkpoint_read(&f, &found, err);
+    if (!st) st = same_step(&f, err);
     if (!st && found && !tell_again(&f)) st = CD_FAIL(err, EINTERRUPTED, "stopped after step %llu", (unsigned long long)f.step);
     if (!st) st = loop(&f, err);
     if (!st) st = publish(&f, out, err);

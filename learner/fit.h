@@ -21,11 +21,13 @@
  *     the disk: a kill, a full disk (EIO) or a crash leave the one before (a kill may
  *     also leave its temporary file). One that belongs to another training (data,
  *     options, start) is EMODEL. A file size limit is EIO too where SIGXFSZ is ignored.
- * (6) Data-parallel: every rank is given the same arguments but `rank`, works on its
- *     share of each batch and adds gradients up through `allreduce`. Losses are divided
- *     by the whole batch, and groups are not cut by rank losses, so the sum is the
- *     gradient of one rank up to rounding (dropout draws other elements). What mixes
- *     the programs of a batch otherwise (batch norm, cmd, mmd) is EUNSUPPORTED there.
+ * (6) Data-parallel: the gradient of a step is the sum over `slices` of its batch, slice
+ *     after slice, and ranks work on runs of slices. So `slices` decides the bits and the
+ *     number of ranks does not, nor which of them read a checkpoint. Losses are divided by
+ *     the whole batch and groups are not cut by rank losses, so the sum is the gradient of
+ *     one slice up to rounding (dropout draws other elements). What mixes the programs of
+ *     a batch otherwise (batch norm, cmd, mmd) is EUNSUPPORTED with more than one slice.
+ *     Every rank is given the same arguments but `rank`, and sees the same checkpoint.
  *
  * Calls share nothing: members of an ensemble may be trained side by side, each with
  * a pool of its own or none.
@@ -57,6 +59,7 @@ typedef struct cd_fit_spec {
     cd_lrate lrate;        /* total is set by cd_fit, per (of exponential) where 0: an epoch */
     double ema;            /* 0..1: evaluate and keep the moving average of parameters; 0: none */
     int64_t batch, slice;  /* programs of a step; of one group in a row (rank losses) */
+    int64_t slices;        /* of a batch, whose gradients are summed in order; 0, 1: the whole, or one a rank */
     int64_t target_batch;  /* programs of the target domain in a step (cmd, mmd) */
     int64_t max_epochs, max_steps; /* whichever is less; 0: no limit, not both */
     int64_t eval_every;    /* steps; 0: an epoch */
@@ -107,8 +110,10 @@ typedef struct cd_fit_progress {
 /* After every step; false stops with EINTERRUPTED, after writing the checkpoint. A training
  * that goes on from a checkpoint begins with the evaluations before it. */
 typedef bool cd_fit_tick(void *ctx, const cd_fit_progress *p);
-/* Adds v (n) up over all ranks, in place. */
-typedef cdmpp_status cd_fit_allreduce(void *ctx, float *v, size_t n, cdmpp_err *err);
+/* v: n_row >= 1 rows of n floats, n_row as the rank likes. The first row becomes the sum
+ * over all rows of rank 0, one after another, then those of rank 1 and so on, on every
+ * rank; the others are scratch. */
+typedef cdmpp_status cd_fit_allreduce(void *ctx, float *v, size_t n_row, size_t n, cdmpp_err *err);
 
 typedef struct cd_fit_run {
     cd_threads *pool;          /* NULL: this thread */

@@ -4,6 +4,7 @@
 
 #include "learner/batch_int.h"
 #include "learner/fit_int.h"
+#include "learner/ops.h"
 
 cd_fit_spec cd_fit_spec_published(void) {
     cd_fit_spec s = {.net = cd_net_spec_published(), .transform = CD_TRANSFORM_BOX_COX, .scale = CD_SCALE_MINMAX,
@@ -38,6 +39,7 @@ static cdmpp_status check_spec(const cd_fitting *f, cdmpp_err *err) {
     const cd_fit_spec *s = f->spec;
     CD_TRY(at_least(s->batch, 1, "batch", err));
     CD_TRY(at_least(s->slice, 1, "slice", err));
+    CD_TRY(at_least(s->slices, 0, "slices", err));
     CD_TRY(at_least(s->target_batch, 1, "target_batch", err));
     CD_TRY(at_least(s->max_epochs, 0, "max_epochs", err));
     CD_TRY(at_least(s->max_steps, s->max_epochs ? 0 : 1, "max_steps", err));
@@ -90,10 +92,12 @@ static cdmpp_status check_batches(const cd_fitting *f, cdmpp_err *err) {
 
 static cdmpp_status check_ranks(const cd_fitting *f, const cd_net_spec *net, cdmpp_err *err) {
     if (f->rank >= f->n_rank) return CD_FAIL(err, ERANGE, "expected a rank below %zu, found %zu", f->n_rank, f->rank);
-    if (f->n_rank == 1) return CDMPP_OK;
-    if (!f->run->allreduce) return CD_FAIL(err, ESCHEMA, "%zu ranks and no way to add up their gradients", f->n_rank);
-    if (cd_penalty_domains(&f->penalty)) return CD_FAIL(err, EUNSUPPORTED, "cmd and mmd with more than one rank");
-    if (net->norm == CD_NORM_BATCH) return CD_FAIL(err, EUNSUPPORTED, "batch norm with more than one rank");
+    if (f->n_rank > f->n_slice)
+        return cd_err_key(err, CD_FAIL(err, ERANGE, "expected a slice for each of %zu ranks, found %zu", f->n_rank, f->n_slice), "slices");
+    if (f->n_slice == 1) return CDMPP_OK;
+    if (f->n_rank > 1 && !f->run->allreduce) return CD_FAIL(err, ESCHEMA, "%zu ranks and no way to add up their gradients", f->n_rank);
+    if (cd_penalty_domains(&f->penalty)) return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "cmd and mmd with more than one slice of a batch"), "slices");
+    if (net->norm == CD_NORM_BATCH) return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "batch norm with more than one slice of a batch"), "slices");
     return CDMPP_OK;
 }
 
@@ -237,6 +241,11 @@ static bool new_step_arrays(cd_fitting *f) {
     f->d_out = cd_calloc(n, f->n_out * sizeof *f->d_out);
     f->valid_out = cd_calloc(d->n_valid, f->n_out * sizeof *f->valid_out);
     if (!new_pick(&f->whole, n) || !new_pick(&f->own, n) || !f->order || !f->tmp || !f->out || !f->d_out || !f->valid_out) return false;
+    if (f->n_slice > 1) {
+        f->part = cd_calloc(f->n_own, cd_net_params_of(f->net)->n_train * sizeof *f->part);
+        f->side = cd_calloc(f->n_own, 2 * sizeof *f->side);
+        if (!f->part || !f->side) return false;
+    }
     if (cd_penalty_ranks(&f->penalty) && !(f->sort = cd_calloc(d->n_train, 3 * sizeof *f->sort))) return false;
     if (!cd_penalty_domains(&f->penalty)) return true;
     f->target = cd_calloc(d->n_target, sizeof *f->target);
@@ -292,6 +301,9 @@ static cdmpp_status take_digest(cd_fitting *f, cdmpp_err *err) {
 cdmpp_status cd_fit_begin(cd_fitting *f, const cd_fit_start *start, uint64_t seed, cdmpp_err *err) {
     f->n_rank = f->run->n_rank ? f->run->n_rank : 1;
     f->rank = f->run->rank;
+    f->n_slice = f->spec->slices > 1 ? (size_t)f->spec->slices : f->n_rank;
+    f->first = cd_ops_tile_at(f->n_slice, f->n_rank, f->rank);
+    f->n_own = cd_ops_tile_at(f->n_slice, f->n_rank, f->rank + 1) - f->first;
     f->best_figure = (double)NAN;
     CD_TRY(check_spec(f, err));
     CD_TRY(cd_err_key(err, cd_penalty_parse(f->spec->loss, f->spec->quantile, f->spec->n_quantile, &f->penalty, err), "loss"));
@@ -314,7 +326,7 @@ cdmpp_status cd_fit_begin(cd_fitting *f, const cd_fit_start *start, uint64_t see
 
 void cd_fit_end(cd_fitting *f) {
     void *own[] = {f->z, f->log_s, f->order, f->tmp, f->sort, f->target, f->own_target, f->out, f->d_out, f->latent[0], f->latent[1],
-                   f->d_latent[0], f->d_latent[1], f->zero, f->valid_out, f->best, f->point};
+                   f->d_latent[0], f->d_latent[1], f->part, f->side, f->zero, f->valid_out, f->best, f->point};
     for (size_t k = 0; k < sizeof own / sizeof own[0]; k++) cd_free(own[k]);
     free_pick(&f->whole);
     free_pick(&f->own);

@@ -32,7 +32,7 @@ static void add_text(cd_sha256 *h, const cd_fitting *f) {
     cd_buf_putf(&b, " %d %.17g %.17g %.17g %.17g %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64, (int)r->kind, r->lr, r->low,
                 r->high, r->gamma, r->up, r->down, r->per, r->warmup, bounded ? r->total : 0);
     cd_buf_putf(&b, " %.17g %" PRId64 " %" PRId64 " %" PRId64 " %" PRIu64 " %d %d %" PRIu64 " %zu", s->ema, s->batch, s->slice,
-                s->target_batch, f->eval_every, (int)s->figure, s->freeze_encoder, s->seed, f->n_rank);
+                s->target_batch, f->eval_every, (int)s->figure, s->freeze_encoder, s->seed, f->n_slice);
     cd_sha256_add(h, b.p, b.n);
     cd_buf_free(&b);
 }

@@ -61,25 +61,26 @@ static void put(const cd_fitting *f, cd_fit_pick *p, uint32_t program) {
     p->group[i] = f->data->group ? f->data->group[program] : 0;
 }
 
-/* Whole groups to ranks in turn. */
-static void share_by_group(cd_fitting *f) {
+/* Whole groups to slices in turn. */
+static void cut_by_group(cd_fitting *f, size_t slice) {
     const cd_fit_pick *w = &f->whole;
     size_t *order = f->sort, group = 0;
     cd_penalty_by_group(w->group, w->n, order, f->sort + w->n);
     for (size_t i = 0; i < w->n; i++) {
         if (i && w->group[order[i]] != w->group[order[i - 1]]) group++;
-        if (group % f->n_rank == f->rank) put(f, &f->own, w->program[order[i]]);
+        if (group % f->n_slice == slice) put(f, &f->own, w->program[order[i]]);
     }
 }
 
-static void share(cd_fitting *f) {
+void cd_fit_cut(cd_fitting *f, size_t slice) {
+    const size_t n = f->whole.n;
     f->own.n = 0;
-    if (f->n_rank > 1 && cd_penalty_ranks(&f->penalty)) {
-        share_by_group(f);
+    if (f->n_slice > 1 && cd_penalty_ranks(&f->penalty)) {
+        cut_by_group(f, slice);
         return;
     }
-    const size_t beg = cd_ops_tile_at(f->whole.n, f->n_rank, f->rank), end = cd_ops_tile_at(f->whole.n, f->n_rank, f->rank + 1);
-    for (size_t i = beg; i < end; i++) put(f, &f->own, f->whole.program[i]);
+    for (size_t i = cd_ops_tile_at(n, f->n_slice, slice); i < cd_ops_tile_at(n, f->n_slice, slice + 1); i++)
+        put(f, &f->own, f->whole.program[i]);
 }
 
 /* The target part is gone through in passes, each in an order of its own. */
@@ -100,6 +101,5 @@ void cd_fit_draw(cd_fitting *f) {
     order_epoch(f, f->step / f->per_epoch);
     f->whole.n = 0;
     for (size_t i = cd_ops_tile_at(n, tiles, b); i < cd_ops_tile_at(n, tiles, b + 1); i++) put(f, &f->whole, f->order[i]);
-    share(f);
     if (cd_penalty_domains(&f->penalty)) draw_target(f);
 }

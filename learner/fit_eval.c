@@ -42,15 +42,18 @@ cdmpp_status cd_fit_outputs(const cd_net *net, const cd_scalers *s, const cd_vie
 }
 
 /* ---- the validation part ---- */
-/* Every rank computes its share of the outputs; the others' are zeros, so the sum is exact. */
+/* Every rank computes the outputs of its share of the batches, which are those of one
+ * rank; the others' are zeros, so the sum is exact. */
 static cdmpp_status valid_outputs(cd_fitting *f, cdmpp_err *err) {
     const cd_fit_data *d = f->data;
-    const size_t beg = cd_ops_tile_at(d->n_valid, f->n_rank, f->rank), end = cd_ops_tile_at(d->n_valid, f->n_rank, f->rank + 1);
+    const size_t n = d->n_valid, most = f->batch[0].dims.n, n_batch = (n + most - 1) / most;
+    const size_t beg = cd_ops_tile_at(n_batch, f->n_rank, f->rank) * most, to = cd_ops_tile_at(n_batch, f->n_rank, f->rank + 1) * most;
+    const size_t end = to < n ? to : n;
     const predictor p = {f->net, &f->scalers, &f->batch_spec, &f->batch[0], f->state[0], f->run->pool};
-    if (f->n_rank > 1) memset(f->valid_out, 0, d->n_valid * f->n_out * sizeof *f->valid_out);
-    CD_TRY(outputs(&p, d->view, d->valid + beg, end - beg, f->valid_out + beg * f->n_out, err));
+    if (f->n_rank > 1) memset(f->valid_out, 0, n * f->n_out * sizeof *f->valid_out);
+    if (beg < end) CD_TRY(outputs(&p, d->view, d->valid + beg, end - beg, f->valid_out + beg * f->n_out, err));
     if (f->n_rank == 1) return CDMPP_OK;
-    return f->run->allreduce(f->run->allreduce_ctx, f->valid_out, d->n_valid * f->n_out, err);
+    return f->run->allreduce(f->run->allreduce_ctx, f->valid_out, 1, n * f->n_out, err);
 }
 
 static cdmpp_status in_seconds(const cd_fitting *f, double *figure, cdmpp_err *err) {

@@ -29,6 +29,7 @@ typedef struct cd_fitting {
     const cd_fit_data *data;
     const cd_fit_run *run;
     size_t rank, n_rank, n_out, n_latent;
+    size_t n_slice, first, n_own; /* of a batch; [first, first + n_own) are this rank's */
     cd_penalty penalty;
     cd_lrate lrate;
     cd_batch_spec batch_spec;
@@ -41,7 +42,7 @@ typedef struct cd_fitting {
     size_t *sort;          /* (3 * n_train) scratch, rank losses only */
     uint32_t *target;      /* (n_target): the pass */
     uint64_t epoch, pass;  /* that order and target hold, +1; 0: none */
-    cd_fit_pick whole, own; /* of all ranks; of this one */
+    cd_fit_pick whole, own; /* the batch; one slice of it */
     uint32_t *own_target;   /* (target_batch) */
     size_t n_own_target;
 
@@ -50,6 +51,8 @@ typedef struct cd_fitting {
     cd_penalty_scratch *scratch;
     cd_domain *domain;
     float *out, *d_out, *latent[2], *d_latent[2];
+    float *part;             /* (n_own, n_train) gradients of slices; NULL when there is one */
+    float *side;             /* (n_own, 2) loss; does anybody want to stop? */
     float *zero;             /* (target_batch, n_out) */
     float *valid_out;        /* (n_valid, n_out) */
     cd_slab average_slab;
@@ -75,8 +78,10 @@ void cd_fit_end(cd_fitting *f);
 
 /* A permutation of v, a function of the key. */
 void cd_fit_shuffle(uint32_t *v, size_t n, uint64_t key);
-/* f->whole, f->own and the target programs of step f->step. */
+/* f->whole and the target programs of step f->step. */
 void cd_fit_draw(cd_fitting *f);
+/* f->own: a slice of f->whole. */
+void cd_fit_cut(cd_fitting *f, size_t slice);
 
 /* Figure of the validation part under the (averaged) parameters. Errors: ENUMERIC,
  * those of prediction and of allreduce. */

@@ -59,6 +59,7 @@ cd_fit_spec cd_netconf_fit(const cd_config *c, cd_member_kind kind, size_t w_dev
     s.lrate = rate(c);
     s.ema = c->fit_ema;
     s.batch = c->fit_batch;
+    s.slices = c->fit_slices;
     s.target_batch = c->fit_target_batch;
     s.max_epochs = c->fit_epochs;
     s.max_steps = c->fit_steps;

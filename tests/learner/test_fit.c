@@ -198,7 +198,7 @@ static void every_program_once(void **s) {
         cd_fit_spec spec = made_spec(CD_NET_MLP);
         spec.batch = 50; /* 240 programs: 5 batches of 48 */
         spec.slice = 7;
-        cd_fitting f = {.spec = &spec, .data = &parts, .run = &run, .n_rank = 1, .per_epoch = 5, .order = order, .tmp = tmp, .sort = sort,
+        cd_fitting f = {.spec = &spec, .data = &parts, .run = &run, .n_rank = 1, .n_slice = 1, .per_epoch = 5, .order = order, .tmp = tmp, .sort = sort,
                         .z = z, .log_s = ls, .whole = {0, p[0], pz[0], pl[0], w[0], g[0]}, .own = {0, p[1], pz[1], pl[1], w[1], g[1]}};
         assert_ok(cd_penalty_parse(ranks ? "1rank" : "1mse", NULL, 0, &f.penalty, &err));
         size_t same_group = 0, moved = 0;
@@ -207,6 +207,7 @@ static void every_program_once(void **s) {
             size_t at = 0;
             for (int b = 0; b < 5; b++, f.step++) {
                 cd_fit_draw(&f);
+                cd_fit_cut(&f, 0);
                 assert_int_equal(f.own.n, 48);
                 for (size_t i = 0; i < f.own.n; i++, at++) {
                     seen[f.own.program[i]]++;
@@ -337,7 +338,7 @@ enum { RANKS = 3 };
 typedef struct {
     pthread_barrier_t barrier;
     float *v[RANKS], *sum;
-    size_t cap;
+    size_t n_row[RANKS];
 } meeting;
 
 typedef struct {
@@ -350,14 +351,19 @@ typedef struct {
     uint64_t stop_at;
 } member;
 
-static cdmpp_status all_add(void *ctx, float *v, size_t n, cdmpp_err *err) {
+static cdmpp_status all_add(void *ctx, float *v, size_t n_row, size_t n, cdmpp_err *err) {
     member *me = ctx;
     meeting *m = me->m;
     (void)err;
     m->v[me->rank] = v;
+    m->n_row[me->rank] = n_row;
     pthread_barrier_wait(&m->barrier);
     if (me->rank == 0)
-        for (size_t i = 0; i < n; i++) m->sum[i] = m->v[0][i] + m->v[1][i] + m->v[2][i];
+        for (size_t i = 0; i < n; i++) {
+            m->sum[i] = m->v[0][i];
+            for (size_t r = 0; r < RANKS; r++)
+                for (size_t k = r == 0; k < m->n_row[r]; k++) m->sum[i] += m->v[r][k * n + i];
+        }
     pthread_barrier_wait(&m->barrier);
     memcpy(v, m->sum, n * sizeof *v);
     pthread_barrier_wait(&m->barrier);
@@ -417,6 +423,31 @@ static void ranks_add_up(void **s) {
             assert_close(one.eval_valid[i], me[0].f.eval_valid[i], 1e-4, 0);
         }
         for (size_t r = 0; r < RANKS; r++) cd_fitted_free(&me[r].f);
+        cd_fitted_free(&one);
+    }
+}
+
+/* The number of slices decides the bits, the number of ranks does not: dropout, AdamW,
+ * moving average and all. */
+static void slices_decide(void **s) {
+    (void)s;
+    static const char *const loss[] = {"1huber_log", "1mse+1rank"};
+    for (int k = 0; k < 2; k++) {
+        member me[RANKS];
+        cd_fit_spec spec = made_spec(k ? CD_NET_MLP : CD_NET_TSF);
+        spec.loss = loss[k];
+        spec.net.dropout = spec.net.dropout_mlp = 0.1;
+        spec.slices = 8;
+        spec.max_epochs = 0;
+        spec.max_steps = 12;
+        spec.eval_every = 4;
+        run_ranks(&spec, me, 0);
+        cd_fitted one = made_run(&spec, &parts, NULL, NULL);
+        for (size_t r = 0; r < RANKS; r++) {
+            assert_int_equal(me[r].st, CDMPP_OK);
+            assert_same_fit(&me[r].f, &one);
+            cd_fitted_free(&me[r].f);
+        }
         cd_fitted_free(&one);
     }
 }
@@ -565,7 +596,7 @@ int main(void) {
         cmocka_unit_test(weights_matter),  cmocka_unit_test(every_program_once),
         cmocka_unit_test(shuffles_evenly), cmocka_unit_test(fine_tuning),
         cmocka_unit_test(domains),         cmocka_unit_test(ranks_add_up),
-        cmocka_unit_test(not_finite),      cmocka_unit_test(ranks_stop_together),
+        cmocka_unit_test(not_finite),      cmocka_unit_test(slices_decide), cmocka_unit_test(ranks_stop_together),
         cmocka_unit_test(refused),         cmocka_unit_test(refused_with_ranks),
         cmocka_unit_test(not_to_be_shown), cmocka_unit_test(out_of_memory),
     };
