@@ -94,6 +94,7 @@ static cdmpp_status read_options(int argc, char **argv, cd_main_options *o) {
         }
     }
     if (o->space && o->trial) return bad_usage("expected --autotune or --trial, not both");
+    if ((o->space || o->trial) && o->finetune) return bad_usage("--finetune goes with neither --autotune nor --trial");
     if (o->space && optind == argc) return CDMPP_OK;
     if (!o->doc && optind != argc - 1) return bad_usage(optind < argc ? "expected one configuration" : "expected a configuration");
     return CDMPP_OK;
@@ -190,8 +191,8 @@ static cdmpp_status with_config(const char *path, cd_main_options *o, cd_config 
     if (b.p) fputs(b.p, stdout);
     cd_buf_free(&b);
     if (st || o->doc || o->print) return st;
-    if (c->data_kind) st = cd_main_operators(c, path, o, err);
-    else st = o->trial ? cd_main_try(c, o, err) : cd_main_fit(c, o, err);
+    if (o->trial) st = cd_main_try(c, o, err);
+    else st = c->data_kind ? cd_main_operators(c, path, o, err) : cd_main_fit(c, o, err);
     if (st) cd_log_err(&o->log, CD_LOG_ERROR, err);
     return st;
 }

@@ -23,6 +23,7 @@ cdmpp_status cd_main_try(const cd_config *c, cd_main_options *o, cdmpp_err *err)
     cd_trainprogress progress;
     cd_metrics valid;
     cd_buf b = {0};
+    if (c->data_kind) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected programs, a trial trains on nothing else"), "data.kind");
     cdmpp_status st = cd_threads_new(o->jobs, &pool, err);
     cd_trainprogress_begin(&progress, &o->log);
     if (!st) st = cd_learner_try(c, NULL, pool, show_step, &progress, &valid, err);

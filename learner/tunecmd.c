@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "learner/plan.h"
 
 static bool is_tune(const char *set) { return !strncmp(set, "tune.", 5); }
 
@@ -26,6 +27,8 @@ static cdmpp_status read_base(const cd_tunecmd *cmd, bool data, cd_tunecmd_state
         const cdmpp_status one = cd_config_set(&s->base, cmd->set[i], err);
         if (!st) st = one;
     }
+    if (!st && s->base.data_kind)
+        cd_diag_add(&s->base.diag, err, st = CDMPP_ESCHEMA, path, NULL, false, "data.kind", "expected programs: a search varies what is trained on programs");
     if (!st && data) st = cd_config_check(&s->base, path[0] ? path : cmd->space, err);
     return st;
 }
@@ -51,9 +54,29 @@ static cdmpp_status write_best(const cd_tunecmd *cmd, const cd_tunecmd_state *s,
     return st;
 }
 
+/* The data for all trials: with leaves when the members of any trial read them. */
+static cdmpp_status load(const cd_tunecmd_state *s, cd_dataset **out, cdmpp_err *err) {
+    cd_arena a = {0};
+    cd_trial *trial;
+    size_t n;
+    bool leaves = false;
+    cdmpp_status st = cd_space_draw(&s->space, &s->base, &a, &trial, &n, err);
+    for (size_t i = 0; !st && !leaves && i < n; i++) {
+        cd_config c;
+        cd_plan plan;
+        st = cd_space_config(&s->space, &s->base, &trial[i], s->space.tune.max_budget, &c, err);
+        leaves = !st && cd_plan_of(&c, &plan, NULL) == CDMPP_OK && plan.leaves;
+        if (leaves) st = cd_learner_load(&c, out, err);
+        cd_config_free(&c);
+    }
+    if (!st && !leaves) st = cd_learner_load(&s->base, out, err);
+    cd_arena_free(&a);
+    return st;
+}
+
 cdmpp_status cd_tunecmd_search(const cd_tunecmd *cmd, cd_tunecmd_state *s, cdmpp_err *err) {
     cd_dataset *d = NULL;
-    CD_TRY(cd_learner_load(&s->base, &d, err));
+    CD_TRY(load(s, &d, err));
     const cd_tunetrain t = {&s->space, &s->base, d, s->journal, cmd->jobs, cmd->tell, cmd->tick, cmd->ctx};
     cdmpp_status st = cd_tunetrain_run(&t, &s->found, err);
     cd_dataset_free(d);

@@ -1,5 +1,7 @@
 #include "learner/tunetrain.h"
 
+#include "learner/netconf.h"
+
 typedef struct {
     const cd_tunetrain *t;
     cd_threads *outer, **inner;  /* inner[w]: of the training that worker w runs */
@@ -23,6 +25,11 @@ static cdmpp_status objective(void *ctx, const cd_config *c, double budget, int 
     cd_metrics m;
     (void)budget;
     plain.output_report = "";
+    plain.diag = (cd_diag){0};
+    cd_netconf_check(&plain, "", err); /* keys that are fine alone and not together */
+    const bool contradicts = plain.diag.n > 0;
+    cd_diag_free(&plain.diag);
+    if (contradicts) return CDMPP_ESCHEMA;
     CD_TRY(cd_learner_try(&plain, t->data, r->inner ? r->inner[worker] : NULL, t->tick, t->ctx, &m, err));
     *valid_error = cd_tune_figure((cd_tune_error)t->space->tune.error, &m);
     return CDMPP_OK;
