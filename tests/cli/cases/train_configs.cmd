@@ -1,9 +1,9 @@
 # every configuration can be read; without its data it says what to fetch and exits with 4
+checked=0
 for f in "$ROOT"/configs/*.yaml; do
     n=$(basename "$f")
     if grep -q '^space:' "$f"; then
         cdmpp-train --autotune "$f" --print-config >c.yaml || echo "$n: --print-config failed"
-        echo "$n"
     fi
     grep -q '^data:' "$f" || continue
     cdmpp-train --print-config "$f" >c.yaml || echo "$n: --print-config failed"
@@ -16,5 +16,7 @@ for f in "$ROOT"/configs/*.yaml; do
     for h in $(sed -n '/^data:/,/^[a-z]*:$/s/^  files: //p' c.yaml | tr -d '[],"'); do
         grep -q -e "--out $h" -e "ln -s .* $(expr "$h/" : '\(data/[a-z]*\)/')\$" -e '--out data/\$D.h5' -e 'build/results' err || echo "$n: does not say how to make $h"
     done
-    echo "$n $st"
+    [ $st -eq 4 ] || echo "$n: exit status $st"
+    checked=$((checked + 1))
 done
+[ $checked -gt 20 ] && echo "all checked"
