@@ -43,10 +43,20 @@ LDFLAGS := $(filter -fsanitize% --coverage,$(OPT_$(MODE)))
 DIRS := base features dataset learner predictor profiler
 SRC  := $(wildcard $(DIRS:=/*.c))
 MAIN := $(filter %/main_extract.c %/main_train.c %/main_predict.c,$(SRC))
-PART := $(wildcard $(DIRS:=/main_*_*.c))
+PART := $(wildcard $(DIRS:=/main_*_*.c)) learner/main_mpi.c
 LIBO := $(patsubst %.c,$(B)/%.o,$(filter-out $(MAIN) $(PART),$(SRC)))
 BIN  := $(foreach m,$(MAIN),$(B)/cdmpp-$(patsubst main_%.c,%,$(notdir $(m))))
 TEST := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard $(DIRS:%=tests/%/test_*.c)))
+
+# cdmpp-mpi where Open MPI is; everything else does without. It has the parts of cdmpp-train.
+OMPI := $(shell pkg-config --exists ompi-c 2>/dev/null && echo ompi-c)
+ifneq ($(OMPI),)
+BIN += $(B)/cdmpp-mpi
+$(B)/learner/main_mpi.o $(B)/learner/main_mpi_%.o: CFLAGS += $(shell pkg-config --cflags-only-I ompi-c | sed 's/-I/-isystem /g')
+$(B)/cdmpp-mpi: $(patsubst %.c,$(B)/%.o,$(filter learner/main_mpi%.c learner/main_train_%.c,$(PART))) $(B)/libcdmpp.a
+	@echo "  LD    $@"
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(shell pkg-config --libs ompi-c)
+endif
 
 .PHONY: all tests deps quickstart check check-long unit cli layers symbols regress replayers fuzz bench results \
         install uninstall clean help

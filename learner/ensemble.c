@@ -12,6 +12,8 @@ typedef struct {
     const cd_trainset *t;
     cd_ensemble_run run;
     cd_model *m;
+    size_t *todo, n_todo;    /* members of this rank; room for all */
+    cd_buf *bytes;           /* (n_member) of trained members for rank 0 of a crew, else empty */
     int nthread;             /* of XGBoost */
 } job;
 
@@ -45,17 +47,26 @@ static cdmpp_status train_anew(const job *b, const cd_boost_run *run, cd_member 
     return st;
 }
 
-static cdmpp_status train_member(const job *b, cd_member *e, cdmpp_err *err) {
+static void name_of(const job *b, const cd_member *e, char out[48]) {
+    if (b->t->n_fold > 1) snprintf(out, 48, "%s %d/%d", cd_member_name(e->kind), e->fold + 1, b->t->n_fold);
+    else snprintf(out, 48, "%s", cd_member_name(e->kind));
+}
+
+/* From the folder, or trained and put there. */
+static cdmpp_status train_member(const job *b, size_t k, cdmpp_err *err) {
     char name[48];
     bool found = false;
-    const bool kept = b->run.keep && b->run.keep->dir;
+    cd_member *e = &b->m->member[k];
+    const cd_crew *crew = b->run.crew;
+    const bool kept = b->run.keep->dir != NULL, first = !b->run.together || crew->rank == 0;
     cd_keepmember_told told = {.tick = b->run.tick, .ctx = b->run.ctx};
     const cd_boost_run run = {name, b->nthread, cd_keepmember_tick, &told};
-    if (b->t->n_fold > 1) snprintf(name, sizeof name, "%s %d/%d", cd_member_name(e->kind), e->fold + 1, b->t->n_fold);
-    else snprintf(name, sizeof name, "%s", cd_member_name(e->kind));
+    name_of(b, e, name);
     cdmpp_status st = kept ? cd_keepmember_read(b->run.keep, name, &told, e, &found, err) : CDMPP_OK;
+    if (!st && kept && b->run.together) st = cd_crew_found(crew, found, err);
     if (!st && !found) st = train_anew(b, &run, e, err);
-    if (!st && !found && kept) st = cd_keepmember_write(b->run.keep, e, &told, err);
+    if (!st && !found && kept && first) st = cd_keepmember_write(b->run.keep, e, &told, err);
+    if (!st && crew && crew->rank && first) st = cd_keepmember_encode(b->run.keep, e, &told, &b->bytes[k], err);
     cd_buf_free(&told.curve);
     return st;
 }
@@ -63,16 +74,13 @@ static cdmpp_status train_member(const job *b, cd_member *e, cdmpp_err *err) {
 static cdmpp_status train_chunk(void *ctx, size_t beg, size_t end, int w, cdmpp_err *err) {
     const job *b = ctx;
     (void)w;
-    for (size_t k = beg; k < end; k++) CD_TRY(train_member(b, &b->m->member[k], err));
+    for (size_t k = beg; k < end; k++) CD_TRY(train_member(b, b->todo[k], err));
     return CDMPP_OK;
 }
 
-/* Members side by side, each with its share of the threads: XGBoost with one thread
- * never waits for another, and two idle OpenMP threads on a busy machine were measured
- * 6 times slower than one. The slow kinds, last in the table, begin first. */
-static cdmpp_status train_all(const cd_trainset *t, const cd_ensemble_run *run, cd_model *m, cdmpp_err *err) {
+/* The slow kinds, last in the table, first. */
+static cdmpp_status list_members(const cd_trainset *t, cd_model *m, cdmpp_err *err) {
     cd_plan plan;
-    job b = {t, *run, m, 1};
     CD_TRY(cd_plan_of(t->c, &plan, err));
     m->n_kind = plan.n_kind;
     memcpy(m->kind, plan.kind, sizeof plan.kind);
@@ -82,11 +90,77 @@ static cdmpp_status train_all(const cd_trainset *t, const cd_ensemble_run *run, 
         for (size_t k = 0; k < plan.n_kind; k++)
             for (int f = 0; plan.kind[k] == (cd_member_kind)kind && f < t->n_fold; f++)
                 m->member[m->n_member++] = (cd_member){.kind = plan.kind[k], .fold = f};
-    b.nthread = cd_threads_count(run->pool) / (int)m->n_member;
-    if (b.nthread < 1) b.nthread = 1;
-    b.run.alone = m->n_member == 1;
-    if (b.run.alone) return train_chunk(&b, 0, 1, 0, err);
-    return cd_threads_run(run->pool, m->n_member, 1, train_chunk, &b, err);
+    return CDMPP_OK;
+}
+
+/* Members side by side, each with its share of the threads: XGBoost with one thread
+ * never waits for another, and two idle OpenMP threads on a busy machine were measured
+ * 6 times slower than one. */
+static cdmpp_status train_own(job *b, cdmpp_err *err) {
+    if (!b->n_todo) return CDMPP_OK;
+    b->nthread = cd_threads_count(b->run.pool) / (int)b->n_todo;
+    if (b->nthread < 1) b->nthread = 1;
+    b->run.alone = b->n_todo == 1;
+    if (b->run.alone) return train_chunk(b, 0, 1, 0, err);
+    return cd_threads_run(b->run.pool, b->n_todo, 1, train_chunk, b, err);
+}
+
+/* Networks that all ranks train, one after another. */
+static cdmpp_status train_together(job *b, const size_t *owner, cdmpp_err *err) {
+    b->run.alone = b->run.together = true;
+    cdmpp_status st = CDMPP_OK;
+    for (size_t k = 0; !st && k < b->m->n_member; k++)
+        if (owner[k] == CD_CREW_ALL) st = train_member(b, k, err);
+    b->run.together = false;
+    return st;
+}
+
+/* Rank 0 gets all members; what they told is told there. */
+static cdmpp_status gather(const job *b, cdmpp_err *err) {
+    CD_TRY(cd_crew_gather(b->run.crew, b->bytes, b->m->n_member, err));
+    for (size_t k = 0; k < b->m->n_member && b->run.crew->rank == 0; k++) {
+        char name[48];
+        cd_keepmember_told told = {.tick = b->run.tick, .ctx = b->run.ctx};
+        if (!b->bytes[k].n) continue;
+        name_of(b, &b->m->member[k], name);
+        const cdmpp_status st = cd_keepmember_decode(b->run.keep, b->bytes[k].p, b->bytes[k].n, name, &told, &b->m->member[k], err);
+        cd_buf_free(&told.curve);
+        CD_TRY(st);
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status train_by_crew(job *b, cdmpp_err *err) {
+    const cd_crew *crew = b->run.crew;
+    const size_t n = b->m->n_member;
+    size_t *owner = cd_calloc(n, sizeof *owner);
+    if (!owner) return CD_FAIL(err, ENOMEM, "%zu members", n);
+    cd_crew_deal(b->m->member, n, crew->n_rank, b->t->c->fit_slices, owner);
+    for (size_t k = 0; k < n; k++)
+        if (owner[k] == crew->rank) b->todo[b->n_todo++] = k;
+    cdmpp_status st = train_together(b, owner, err);
+    cd_free(owner);
+    if (!st) st = train_own(b, err);
+    if (!st || st == CDMPP_EINTERRUPTED) st = crew->agree(crew->ctx, st, err);
+    return st ? st : gather(b, err);
+}
+
+static cdmpp_status train_all(const cd_trainset *t, const cd_ensemble_run *run, cd_model *m, cdmpp_err *err) {
+    job b = {.t = t, .run = *run, .m = m, .nthread = 1};
+    CD_TRY(list_members(t, m, err));
+    b.todo = cd_calloc(m->n_member, sizeof *b.todo);
+    b.bytes = cd_calloc(m->n_member, sizeof *b.bytes);
+    cdmpp_status st = b.todo && b.bytes ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu members", m->n_member);
+    if (!st && run->crew) {
+        st = train_by_crew(&b, err);
+    } else if (!st) {
+        for (; b.n_todo < m->n_member; b.n_todo++) b.todo[b.n_todo] = b.n_todo;
+        st = train_own(&b, err);
+    }
+    for (size_t k = 0; b.bytes && k < m->n_member; k++) cd_buf_free(&b.bytes[k]);
+    cd_free(b.bytes);
+    cd_free(b.todo);
+    return st;
 }
 
 /* ---- uncertainty ---- */
@@ -132,7 +206,9 @@ static cdmpp_status train_or_read(const cd_trainset *t, const cd_ensemble_run *r
 
 cdmpp_status cd_ensemble_train(const cd_trainset *t, const cd_ensemble_run *run, cd_model *m, double **kind_log_s,
                                cdmpp_err *err) {
+    *kind_log_s = NULL;
     CD_TRY(train_or_read(t, run, m, err));
+    if (run->crew && run->crew->rank) return CDMPP_OK;
     double *k = cd_calloc(m->n_kind * t->n_oof + 1, sizeof *k);
     cdmpp_status st = k ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", t->n_oof);
     if (!st) st = cd_judge_oof(t, m, run->pool, k, err);

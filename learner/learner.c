@@ -147,7 +147,9 @@ static cdmpp_status evaluate(trainer *t, cd_part part, cdmpp_err *err) {
 static cdmpp_status fit(trainer *t, cdmpp_err *err) {
     cd_learned *out = t->out;
     cd_trainset *set = &t->set;
-    CD_TRY(cd_trainset_make(set, t->c, t->d, t->how.pool, err));
+    const cd_crew *crew = t->how.crew;
+    const cdmpp_status st = cd_trainset_make(set, t->c, t->d, t->how.pool, err);
+    CD_TRY(crew ? crew->agree(crew->ctx, st, err) : st);
     out->filter = set->filter;
     CD_TRY(cd_trainkeep_data(out->keep, set->c, set->d, set->split, &out->filter, err));
     memcpy(out->n_program, set->split->n_program, sizeof out->n_program);
@@ -158,13 +160,14 @@ static cdmpp_status fit(trainer *t, cdmpp_err *err) {
     CD_TRY(new_model(t, err));
     log_range(t, out->model);
     const cd_ensemble_run run = {.pool = t->how.pool, .tick = on_step, .ctx = t, .start = t->how.start,
-                                 .folder = t->how.folder};
+                                 .folder = t->how.folder, .crew = crew};
     return cd_ensemble_train(set, &run, out->model, &t->kind_log_s, err);
 }
 
 static cdmpp_status run(trainer *t, cdmpp_err *err) {
     cd_learned *out = t->out;
     CD_TRY(fit(t, err));
+    if (t->how.crew && t->how.crew->rank) return CDMPP_OK;
     for (int p = 0; p < CD_N_PART; p++) CD_TRY(evaluate(t, (cd_part)p, err));
     cd_buf provenance = {0};
     cd_provenance(&provenance, t->set.c, t->set.d, t->set.split, out);
@@ -182,7 +185,7 @@ cdmpp_status cd_learner_run(const cd_config *c, const cd_dataset *d, const cd_le
     if (!st) st = run(&t, err);
     cd_trainset_free(&t.set);
     cd_free(t.kind_log_s);
-    if (st) cd_learned_free(out);
+    if (st || (how->crew && how->crew->rank)) cd_learned_free(out);
     return st;
 }
 

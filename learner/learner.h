@@ -39,6 +39,7 @@ typedef struct cd_learner_how {
                                   * kind); trees are trained anew. NULL: from scratch */
     const char *folder;          /* trained members and checkpoints are kept there, and taken from there
                                   * (learner/keepmember.h); NULL: none */
+    const struct cd_crew *crew;  /* learner/crew.h; NULL: this process alone. *out stays empty on ranks but 0 */
 } cd_learner_how;
 
 /* `d`: what cd_learner_load gives, loaded by the caller; NULL: loaded here. `pool` NULL: one

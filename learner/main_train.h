@@ -2,6 +2,7 @@
 #ifndef CD_MAIN_TRAIN_H
 #define CD_MAIN_TRAIN_H
 #include "base/log.h"
+#include "learner/crew.h"
 #include "learner/learner.h"
 
 typedef struct cd_main_options {
@@ -11,11 +12,15 @@ typedef struct cd_main_options {
     size_t n_set;
     char *command;               /* shell line of this call, for the report */
     int jobs;
+    const char *name;            /* of the command, for its messages */
+    const cd_crew *crew;         /* NULL: this process alone */
     bool json, print, doc, trial, done;
     bool skipped;                /* set: done, but some lines of the input were not used */
     cd_log log;
 } cd_main_options;
 
+/* The whole command; the exit code. `crew`: of cdmpp-mpi, or NULL. */
+int cd_main_train(int argc, char **argv, const char *name, const cd_crew *crew);
 /* False once a signal asked to stop. */
 bool cd_main_go_on(void);
 /* Print the list of a configuration's errors; `err` alone when it is about no key. */

@@ -68,6 +68,12 @@ cdmpp_status cd_trainnet(const cd_trainset *t, const cd_boost_set *train, const 
     fr.checkpoint = path;
     fr.checkpoint_every = CHECKPOINT_STEPS;
     fr.resume = true;
+    if (er->together) {
+        fr.allreduce = er->crew->allreduce;
+        fr.allreduce_ctx = er->crew->ctx;
+        fr.rank = er->crew->rank;
+        fr.n_rank = er->crew->n_rank;
+    }
     if (!st) st = cd_fit(&spec, &data, er->start ? &start : NULL, &fr, &f, err);
     cd_free(path);
     cd_free(own);

@@ -4,7 +4,8 @@
 # Runs everything even when something fails; the last line is the sum. MODE, B
 # and JOBS as in the makefile. TALLY: append the counts to that file instead of
 # printing the sum (check-long adds up several runs). UNITS: only these programs.
-# Further stages: tvm (the reference sets of CDMPP_DATA), report (pages in a browser).
+# Further stages: tvm (the reference sets of CDMPP_DATA), report (pages in a browser),
+# mpi (several ranks on this machine, where Open MPI is).
 set -u
 cd "$(dirname "$0")/.."
 MODE=${MODE:-release} B=${B:-build/${MODE:-release}} JOBS=${JOBS:-$(nproc)} LIMIT_S=${LIMIT_S:-900}
@@ -86,6 +87,14 @@ for stage; do
             step "build $MODE" mk all "$B/tests/learner/test_trainreport" && told report sh scripts/check_report.sh
         else
             echo "  skip report: no Chromium to open pages in"
+            add 0 0 1
+        fi ;;
+    mpi)
+        step "build $MODE" mk all
+        if [ -x "$B/cdmpp-mpi" ] && command -v mpirun >/dev/null; then
+            told mpi sh scripts/check_mpi.sh
+        else
+            echo "  skip mpi: no Open MPI here (libopenmpi-dev, openmpi-bin)"
             add 0 0 1
         fi ;;
     cli) step "build $MODE" mk all && told cli sh tests/cli/run.sh ;;

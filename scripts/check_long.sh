@@ -23,6 +23,7 @@ stage "allocation after allocation refused" MODE=fault scripts/check.sh unit
 stage "TSan" MODE=tsan UNITS="base/test_log base/test_threads dataset/test_extract learner/test_autotune learner/test_domain learner/test_fit learner/test_net_laws \
         learner/test_optim learner/test_trainkeep predictor/test_predict" \
     TSAN_OPTIONS="suppressions=$PWD/tests/support/tsan.supp" scripts/check.sh unit
+stage "ranks of cdmpp-mpi" MODE=release scripts/check.sh mpi
 stage "reports in a browser" MODE=release scripts/check.sh report
 if [ -n "$data" ] && [ -d "$data" ]; then
     stage "reference sets: reading" MODE=release CDMPP_DATA="$data" \

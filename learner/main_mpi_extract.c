@@ -1,0 +1,261 @@
+/* main_mpi_extract -- cdmpp-mpi extract: input files dealt out by size, one data set.
+ *
+ *   rank r: files of shard r+1 of N -> OUT.rank<r>of<N>     finished ones are kept by a rerun
+ *   rank 0: all of them, in order   -> OUT                  contents as of one process */
+#include <argp.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "base/progress.h"
+#include "dataset/inputs.h"
+#include "dataset/report.h"
+#include "learner/main_mpi.h"
+
+typedef struct {
+    cd_extract x;            /* with input and task_file, both owned */
+    const char **input, **task;
+    bool quiet, json;
+    const cd_crew *crew;
+    char *path;              /* of this rank's part */
+    cd_buf command;
+    cd_log log;
+    cd_progress bar;
+} work;
+
+/* Beside a finished part: of which inputs it is, and its counts. */
+typedef struct {
+    char print[65];
+    cd_extract_stats stats;
+} done;
+
+enum { OPT_TASKS = 256, OPT_STRICT, OPT_RESTART, OPT_JSON };
+static const struct argp_option table[] = {
+    {"tasks", OPT_TASKS, "FILE", 0, "Task definitions, as for cdmpp-extract (repeatable)", 0},
+    {"out", 'o', "FILE", 0, "Data set to write (HDF5); parts are FILE.rank<r>of<N> beside it, in a folder that all ranks see", 0},
+    {"jobs", 'j', "N", 0, "Threads of each rank (default: 1)", 0},
+    {"restart", OPT_RESTART, NULL, 0, "Do not go on from what a run left that was stopped", 0},
+    {"strict", OPT_STRICT, NULL, 0, "Stop at the first line that cannot be used", 0},
+    {"quiet", 'q', NULL, 0, "Only errors on standard error", 1},
+    {"json", OPT_JSON, NULL, 0, "Summary as one JSON object on standard output", 1},
+    {0},
+};
+
+static atomic_bool stop;
+static void on_signal(int sig) {
+    (void)sig;
+    stop = true;
+}
+
+static error_t parse_one(int key, char *arg, struct argp_state *state) {
+    work *w = state->input;
+    char rest;
+    switch (key) {
+    case OPT_TASKS: w->task[w->x.n_task_file++] = arg; break;
+    case 'o': w->x.out = arg; break;
+    case 'j':
+        if (sscanf(arg, "%d%c", &w->x.jobs, &rest) != 1 || w->x.jobs < 1 || w->x.jobs > 1024)
+            argp_error(state, "-j: expected 1..1024, found %s", arg);
+        break;
+    case OPT_STRICT: w->x.strict = true; break;
+    case OPT_RESTART: w->x.restart = true; break;
+    case OPT_JSON: w->json = true; break;
+    case 'q': w->quiet = true; break;
+    case ARGP_KEY_ARG: w->input[w->x.n_input++] = arg; break;
+    case ARGP_KEY_END:
+        if (!w->x.n_task_file) argp_error(state, "--tasks is missing");
+        else if (!w->x.n_input) argp_error(state, "nothing to read");
+        else if (!w->x.out) argp_error(state, "--out is missing");
+        break;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+    return 0;
+}
+
+static void on_progress(void *ctx, const cd_extract_stats *s) {
+    cd_progress *p = ctx;
+    if (s->bytes) p->total = (uint64_t)((double)s->records * (double)s->bytes_total / (double)s->bytes);
+    cd_progress_step(p, s->records);
+}
+
+/* "OUT.rank1of4" + end; NULL: no memory. */
+static char *part_path(const work *w, size_t rank, const char *end) {
+    const size_t n = strlen(w->x.out) + strlen(end) + 64;
+    char *p = cd_calloc(n, 1);
+    if (p) snprintf(p, n, "%s.rank%zuof%zu%s", w->x.out, rank, w->crew->n_rank, end);
+    return p;
+}
+
+/* ---- the part of this rank ---- */
+static bool is_done(const char *mark, const char *part, const char *print, cd_extract_stats *s) {
+    char *b;
+    size_t n;
+    if (access(part, R_OK) != 0 || cd_file_read(mark, 0, &b, &n, NULL)) return false;
+    const bool same = n == sizeof(done) && memcmp(b, print, 65) == 0;
+    if (same) memcpy(s, b + offsetof(done, stats), sizeof *s);
+    cd_free(b);
+    return same;
+}
+
+static cdmpp_status extract_part(work *w, const char *mark, cd_extract_stats *s, cdmpp_err *err) {
+    cd_inputs in;
+    done d = {0};
+    cd_extract x = w->x;
+    x.out = w->path;
+    x.shard = (unsigned)w->crew->rank + 1;
+    x.n_shard = (unsigned)w->crew->n_rank;
+    CD_TRY(cd_inputs_list(&x, &in, err));
+    cdmpp_status st = cd_inputs_fingerprint(&x, &in, d.print, err);
+    cd_inputs_free(&in);
+    CD_TRY(st);
+    if (!x.restart && is_done(mark, x.out, d.print, s)) return CDMPP_OK;
+    cd_progress_begin(&w->bar, &w->log, "extract", "records", 0);
+    x.progress = on_progress;
+    x.progress_ctx = &w->bar;
+    CD_TRY(cd_extract_logs(&x, s, err));
+    cd_progress_end(&w->bar);
+    d.stats = *s;
+    return cd_file_write(mark, &d, sizeof d, err);
+}
+
+/* ---- together ---- */
+static void add_stats(cd_extract_stats *to, const cd_extract_stats *s) {
+    to->records += s->records;
+    to->programs += s->programs;
+    to->rows += s->rows;
+    to->skipped += s->skipped;
+    to->failed += s->failed;
+    to->resumed += s->resumed;
+    for (int k = 0; k < CDMPP_STATUS_COUNT; k++) to->reason[k] += s->reason[k];
+}
+
+static cdmpp_status gather_stats(const work *w, cd_extract_stats *s, cdmpp_err *err) {
+    cd_buf own = {0};
+    cd_buf *all = w->crew->rank ? NULL : cd_calloc(w->crew->n_rank, sizeof *all);
+    cd_buf_put(&own, (const char *)s, sizeof *s);
+    cdmpp_status st = own.oom || (!all && !w->crew->rank) ? CD_FAIL(err, ENOMEM, "counts of %zu ranks", w->crew->n_rank) : CDMPP_OK;
+    if (!st) st = w->crew->gather(w->crew->ctx, &own, all, err);
+    for (size_t r = 0; all && r < w->crew->n_rank; r++) {
+        cd_extract_stats one;
+        if (r && !st && all[r].n == sizeof one) memcpy(&one, all[r].p, sizeof one), add_stats(s, &one);
+        cd_buf_free(&all[r]);
+    }
+    cd_free(all);
+    cd_buf_free(&own);
+    return st;
+}
+
+/* The lists of skipped lines, one after another. */
+static cdmpp_status join_skips(const work *w, cdmpp_err *err) {
+    cd_buf b = {0};
+    cdmpp_status st = CDMPP_OK;
+    for (size_t r = 0; !st && r < w->crew->n_rank; r++) {
+        char *p = part_path(w, r, ".skipped.tsv"), *text;
+        size_t n;
+        if (!p) st = CD_FAIL(err, ENOMEM, "name of a file");
+        else if (access(p, F_OK) == 0 && !(st = cd_file_read(p, 0, &text, &n, err))) cd_buf_put(&b, text, n), cd_free(text);
+        cd_free(p);
+    }
+    char *out = cd_calloc(strlen(w->x.out) + 16, 1);
+    if (!st && (!out || b.oom)) st = CD_FAIL(err, ENOMEM, "list of skipped lines");
+    if (out) sprintf(out, "%s.skipped.tsv", w->x.out);
+    if (!st && b.n) st = cd_file_write(out, b.p, b.n, err);
+    else if (!st) (void)unlink(out);
+    cd_free(out);
+    cd_buf_free(&b);
+    return st;
+}
+
+static void remove_parts(const work *w) {
+    static const char *const end[] = {".done", ".skipped.tsv", ""};
+    for (size_t r = 0; r < w->crew->n_rank; r++)
+        for (int k = 0; k < 3; k++) {
+            char *p = part_path(w, r, end[k]);
+            if (p) (void)unlink(p);
+            cd_free(p);
+        }
+}
+
+static cdmpp_status merge(const work *w, cdmpp_err *err) {
+    const size_t n = w->crew->n_rank;
+    cd_extract_stats s; /* of the merge, which knows less than the ranks do */
+    char **path = cd_calloc(n, sizeof *path);
+    cdmpp_status st = path ? CDMPP_OK : CD_FAIL(err, ENOMEM, "names of %zu parts", n);
+    for (size_t r = 0; !st && r < n; r++)
+        if (!(path[r] = part_path(w, r, ""))) st = CD_FAIL(err, ENOMEM, "name of a part");
+    if (!st) st = cd_merge(w->x.out, (const char *const *)path, n, w->command.p, &s, err);
+    if (!st) st = join_skips(w, err);
+    if (!st) remove_parts(w);
+    for (size_t r = 0; path && r < n; r++) cd_free(path[r]);
+    cd_free(path);
+    return st;
+}
+
+static cdmpp_status run(work *w, cd_extract_stats *s, cdmpp_err *err) {
+    const cd_crew *c = w->crew;
+    char *mark = part_path(w, c->rank, ".done");
+    w->path = part_path(w, c->rank, "");
+    cdmpp_status st = mark && w->path ? CDMPP_OK : CD_FAIL(err, ENOMEM, "name of a part");
+    if (!st) st = extract_part(w, mark, s, err);
+    cd_free(mark);
+    CD_TRY(c->agree(c->ctx, st, err));
+    CD_TRY(gather_stats(w, s, err));
+    return c->rank ? CDMPP_OK : merge(w, err);
+}
+
+/* The command that gives the same contents. */
+static void put_command(cd_buf *b, const work *w) {
+    cd_buf_puts(b, "cdmpp-extract");
+    for (size_t i = 0; i < w->x.n_task_file; i++) cd_buf_putf(b, " --tasks '%s'", w->task[i]);
+    for (size_t i = 0; i < w->x.n_input; i++) cd_buf_putf(b, " '%s'", w->input[i]);
+}
+
+static int report(work *w, cdmpp_status st, const cdmpp_err *err, const cd_extract_stats *s, double seconds) {
+    cd_buf b = {0};
+    if (st) {
+        cd_log_err(&w->log, CD_LOG_ERROR, err);
+        return cdmpp_exit_code(st);
+    }
+    if (w->crew->rank) return 0;
+    cd_report_text(&w->log, w->x.out, s);
+    if (w->json) cd_report_json(&b, w->x.out, s, seconds);
+    const bool ok = !b.oom && (!b.p || fwrite(b.p, 1, b.n, stdout) == b.n) && fflush(stdout) == 0;
+    cd_buf_free(&b);
+    return !ok ? 1 : s->skipped ? 3 : 0;
+}
+
+int cd_main_mpi_extract(int argc, char **argv, const cd_crew *crew) {
+    static const struct argp argp = {table, parse_one, "--tasks FILE --out OUT LOG|FOLDER...",
+                                     "Turn measure logs into a data set, each rank its share of the files.", NULL, NULL, NULL};
+    work w = {.x = {.jobs = 1, .stop = &stop}, .crew = crew};
+    const struct sigaction act = {.sa_handler = on_signal};
+    cd_extract_stats s = {0};
+    cdmpp_err err = {0};
+    w.x.task_file = w.task = cd_calloc((size_t)argc + 1, sizeof *w.task);
+    w.x.input = w.input = cd_calloc((size_t)argc + 1, sizeof *w.input);
+    cd_log_init(&w.log, "cdmpp-mpi extract", stderr);
+    if (!w.task || !w.input) return 1;
+    /* without an exit: the ranks end together */
+    if (argp_parse(&argp, argc, argv, ARGP_NO_EXIT, NULL, &w) != 0 || !w.x.out || !w.x.n_input || !w.x.n_task_file) return 2;
+    if (w.quiet) w.log.level = CD_LOG_ERROR;
+    sigaction(SIGINT, &act, NULL);
+    sigaction(SIGTERM, &act, NULL);
+    signal(SIGXFSZ, SIG_IGN);
+    put_command(&w.command, &w);
+    w.x.command_line = w.command.p;
+    const double begin = MPI_Wtime();
+    cdmpp_status st;
+    if (w.command.oom) st = CD_FAIL(&err, ENOMEM, "command line");
+    else st = run(&w, &s, &err);
+    const int code = report(&w, st, &err, &s, MPI_Wtime() - begin);
+    cd_log_done(&w.log);
+    cd_buf_free(&w.command);
+    cd_free(w.path);
+    cd_free(w.task);
+    cd_free(w.input);
+    return code;
+}

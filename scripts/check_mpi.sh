@@ -1,0 +1,104 @@
+#!/bin/sh
+# check_mpi.sh -- cdmpp-mpi with 1, 2 and 4 ranks on this machine; part of check-long.
+#
+# The data set's digest and the model's bytes must be those of one process: members dealt
+# out, one network trained by all, and after kill -9 of a rank and the same command again.
+# Prints "mpi: N passed, M failed".
+set -u
+cd "$(dirname "$0")/.."
+root=$PWD B=${B:-build/${MODE:-release}}
+case $B in /*) ;; *) B=$root/$B ;; esac
+work=$(mktemp -d) pass=0 fail=0
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 1
+export OMPI_MCA_btl_vader_single_copy_mechanism=none OMP_NUM_THREADS=1
+ok() { # what, command...
+    what=$1; shift
+    if "$@"; then pass=$((pass + 1)); else fail=$((fail + 1)); echo "FAIL: $what"; fi
+}
+ranks() { # n, command...
+    n=$1; shift
+    root_ok=
+    [ "$(id -u)" != 0 ] || root_ok=--allow-run-as-root
+    # shellcheck disable=SC2086
+    exec mpirun $root_ok --oversubscribe -n "$n" "$B/cdmpp-mpi" "$@"
+}
+mpi() { (ranks "$@") >out.txt 2>err.txt; }
+same() { cmp -s "$1" "$2"; }
+
+# ---- extraction
+tasks=$root/examples/zen5/zen5.tasks.json.xz
+xz -dc "$root"/examples/zen5/measure_records/zen5-avx512/records.json.xz >all.json
+split -n l/7 all.json part_ && for f in part_*; do mv "$f" "$f.json"; done
+echo '{"not": "a record"}' >>part_ad.json
+"$B/cdmpp-extract" -q --tasks "$tasks" --out d.h5 part_*.json 2>/dev/null
+info() { # the digest as a model trained on the file names it
+    "$B/cdmpp-train" "$root/configs/quickstart.yaml" -q --set data.files="$1" --set train.rounds=1 --out i.cdmpp >/dev/null &&
+        "$B/cdmpp-predict" --model i.cdmpp --info | tr ',{' '\n\n' | sed -n 's/.*"content_digest": *"\([0-9a-f]*\)".*/\1/p'
+}
+want=$(info d.h5)
+ok "a digest" test ${#want} -eq 64
+for n in 1 2 4; do
+    mpi $n extract -q --tasks "$tasks" --out e$n.h5 part_*.json
+    ok "extract, $n ranks: exit status 3 for a bad line" test $? -eq 3
+    ok "extract, $n ranks: digest" test "$(info e$n.h5)" = "$want"
+    ok "extract, $n ranks: skipped lines" same d.h5.skipped.tsv e$n.h5.skipped.tsv
+    ok "extract, $n ranks: nothing is left" test -z "$(ls -d e$n.h5.rank* 2>/dev/null)"
+done
+mpi 2 extract -q --tasks "$tasks" --out f.h5 nosuch.json
+ok "extract: a missing file ends all ranks" test $? -ne 0
+ok "extract: and is named once" test "$(grep -c nosuch.json err.txt)" -eq 1
+
+# ---- training: members dealt out, one network by all
+config() { # members, further keys
+    cat <<END
+data: {files: [d.h5]}
+device: {file: $root/configs/devices.yaml}
+filter: {max_per_task: 6}
+split: {kind: record, seed: 1}
+$1
+END
+}
+config 'model: {members: [rows, program, mlp, transformer], folds: 2}
+train: {rounds: 20}
+fit: {epochs: 12, batch: 32}' >dealt.yaml
+config 'model: {members: [program, transformer]}
+train: {rounds: 20}
+net: {dropout: 0.1}
+fit: {epochs: 12, batch: 32, slices: 4}' >shared.yaml
+for c in dealt shared; do
+    "$B/cdmpp-train" -q -j1 $c.yaml --out $c.cdmpp >$c.txt
+    for n in 1 2 4; do
+        mpi $n train -q -j1 $c.yaml --out $c$n.cdmpp
+        ok "$c, $n ranks: model" same $c.cdmpp $c$n.cdmpp
+        sed "s/$c$n/$c/" out.txt >got.txt
+        ok "$c, $n ranks: figures" same $c.txt got.txt
+    done
+done
+mpi 2 train -q -j1 dealt.yaml --set data.files=nosuch.h5 --out x.cdmpp
+ok "train: missing data ends all ranks" test $? -ne 0
+mpi 2 train -q -j1 shared.yaml --set fit.loss=1mse+1cmd --out x.cdmpp
+ok "train: what slices cannot do" grep -q 'fit.*\|slices' err.txt
+
+# ---- a rank is killed
+children() { ps -o pid= --ppid "$1" | awk '{ print $1 }'; }
+state() { ls -l --time-style=full-iso "$1" 2>/dev/null | grep -v tmp | cksum; }
+for c in dealt shared; do
+    for victim in 1 2; do
+        before=$(state k$c)
+        (ranks 2 train -q -j1 $c.yaml --checkpoint k$c --out k$c.cdmpp) >out.txt 2>err.txt &
+        p=$!
+        while [ "$(state k$c)" = "$before" ] && kill -0 $p 2>/dev/null; do sleep 0.02; done
+        rank=$(children $p | sed -n "${victim}p")
+        [ -z "$rank" ] || kill -9 "$rank" 2>/dev/null
+        wait $p
+        ok "$c: a killed rank ends the run" test $? -ne 0
+        ok "$c: no model" test ! -e k$c.cdmpp
+    done
+    ok "$c: something was kept" test -n "$(ls k$c)"
+    mpi 4 train -q -j1 $c.yaml --checkpoint k$c --out k$c.cdmpp
+    ok "$c: the same command goes on" test $? -eq 0
+    ok "$c: to the same bytes" same $c.cdmpp k$c.cdmpp
+done
+echo "mpi: $pass passed, $fail failed"
+[ $fail -eq 0 ] && [ $pass -gt 0 ]
