@@ -1,6 +1,6 @@
-# make install: files, names, and a program built against the shared and the static library
+# make install: files, names, and a program built against the shared and the static library (cdmpp-mpi only where Open MPI is)
 PREFIX=/opt/cd DESTDIR=$PWD/root "$ROOT/scripts/install.sh" | sed "s|$PWD/||"
-(cd root && find . -type f -o -type l | grep -v '/share/cdmpp/' | LC_ALL=C sort)
+(cd root && find . -type f -o -type l | grep -v '/share/cdmpp/\|/cdmpp-mpi$' | LC_ALL=C sort)
 readelf -d root/opt/cd/lib/libcdmpp.so | sed -n 's/.*SONAME.*\[/soname [/p'
 cat >p.c <<'C'
 #include <cdmpp.h>
