@@ -1,0 +1,228 @@
+/* calib_file -- a calibration as JSON and the boosters' bytes, there and back bit for bit.
+ *
+ *   {"level","point","weight":[..],"shift","tilt","q":[low, mid, high],
+ *    "sigma":{"base":[..],"bytes":[..],"slope","scale","shrink","raw":[min, max]},
+ *    "range":{"low":[..],"high":[..],"limit"},
+ *    "fit":{"n","n_group","n_independent","mape_median","mape_point","decile_ratio",
+ *           "decile_ratio_log","flagged"}} */
+#include <math.h>
+#include <string.h>
+
+#include "learner/calib_int.h"
+
+enum { MAX_WIDTH = 1 << 16 };
+
+/* The k-th word of a list "a|b|c". */
+static cd_str word(const char *list, int k) {
+    while (k--) list = strchr(list, '|') + 1;
+    return (cd_str){list, strcspn(list, "|")};
+}
+
+/* ---- writing ---- */
+static void put_reals(cd_buf *b, const char *key, const double *v, size_t n) {
+    cd_buf_putf(b, "\"%s\":[", key);
+    for (size_t i = 0; i < n; i++) cd_buf_putf(b, "%s%.17g", i ? "," : "", v[i]);
+    cd_buf_puts(b, "]");
+}
+
+static void put_floats(cd_buf *b, const char *key, const float *v, size_t n) {
+    cd_buf_putf(b, "\"%s\":[", key);
+    for (size_t i = 0; i < n; i++) cd_buf_putf(b, "%s%.9g", i ? "," : "", (double)v[i]);
+    cd_buf_puts(b, "]");
+}
+
+static void put_sigma(cd_buf *b, const cd_calib *c, const size_t *bytes) {
+    const double raw[2] = {c->raw_min, c->raw_max};
+    cd_buf_puts(b, ",\"sigma\":{");
+    put_reals(b, "base", c->base, c->n_sigma);
+    cd_buf_puts(b, ",\"bytes\":[");
+    for (size_t f = 0; f < c->n_sigma; f++) cd_buf_putf(b, "%s%zu", f ? "," : "", bytes[f]);
+    cd_buf_putf(b, "],\"slope\":%.17g,\"scale\":%.17g,\"shrink\":%.17g,", c->slope, c->scale, c->shrink);
+    put_reals(b, "raw", raw, 2);
+    cd_buf_puts(b, "}");
+}
+
+static void put_fit(cd_buf *b, const cd_calib_info *i) {
+    cd_buf_putf(b, ",\"fit\":{\"n\":%zu,\"n_group\":%zu,\"n_independent\":%.17g,\"mape_median\":%.17g,\"mape_point\":%.17g,", i->n,
+                i->n_group, i->n_independent, i->mape_median, i->mape_point);
+    cd_buf_putf(b, "\"decile_ratio\":%.17g,\"decile_ratio_log\":%.17g,\"flagged\":%.17g}}", i->decile_ratio, i->decile_ratio_log,
+                i->flagged);
+}
+
+cdmpp_status cd_calib_write(const cd_calib *c, cd_buf *json, cd_buf *blob, cdmpp_err *err) {
+    const double q[3] = {c->q_low, c->q_mid, c->q_high};
+    const cd_str point = word(CD_CALIB_POINTS, (int)c->point);
+    size_t bytes[CD_CALIB_MAX_SIGMA];
+    for (size_t f = 0; f < c->n_sigma; f++) {
+        const size_t before = blob->n;
+        CD_TRY(cd_gbt_save(c->sigma[f], blob, err));
+        bytes[f] = blob->n - before;
+    }
+    cd_buf_putf(json, "{\"level\":%.17g,\"point\":\"%.*s\",", c->level, (int)point.n, point.p);
+    put_reals(json, "weight", c->weight, c->n_kind);
+    cd_buf_putf(json, ",\"shift\":%.17g,\"tilt\":%.17g,", c->shift, c->tilt);
+    put_reals(json, "q", q, 3);
+    put_sigma(json, c, bytes);
+    cd_buf_puts(json, ",\"range\":{");
+    put_floats(json, "low", c->range, c->width);
+    cd_buf_puts(json, ",");
+    put_floats(json, "high", c->range + c->width, c->width);
+    cd_buf_putf(json, ",\"limit\":%.17g}", c->outside_limit);
+    put_fit(json, &c->info);
+    return json->oom || blob->oom ? CD_FAIL(err, ENOMEM, "calibration") : CDMPP_OK;
+}
+
+/* ---- reading ---- */
+/* Number of a member, lo..hi. */
+static cdmpp_status real(const cd_json *v, const char *key, double lo, double hi, double *out, cdmpp_err *err) {
+    CD_TRY(cd_json_need_real(v, key, fmax(fabs(lo), fabs(hi)), out, err));
+    if (*out >= lo && *out <= hi) return CDMPP_OK;
+    return cd_err_key(err, CD_FAIL(err, ERANGE, "expected %g to %g, found %g", lo, hi, *out), key);
+}
+
+static cdmpp_status count(const cd_json *v, const char *key, size_t *out, cdmpp_err *err) {
+    const cd_json *x;
+    int64_t n;
+    CD_TRY(cd_json_need(v, key, &x, err));
+    CD_TRY(cd_err_key(err, cd_json_int(x, 0, INT64_MAX, &n, err), key));
+    *out = (size_t)n;
+    return CDMPP_OK;
+}
+
+/* Between min and max numbers within -limit..limit. */
+static cdmpp_status reals(const cd_json *v, const char *key, size_t min, size_t max, double limit, double *out, size_t *n, cdmpp_err *err) {
+    const cd_json *x, *item;
+    CD_TRY(cd_json_need(v, key, &x, err));
+    CD_TRY(cd_err_key(err, cd_json_arr(x, min, &item, err), key));
+    if (x->n > max) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected at most %zu numbers, found %u", max, x->n), key);
+    for (*n = 0; item; item = item->next, ++*n) {
+        CD_TRY(cd_err_key(err, cd_json_real(item, &out[*n], err), key));
+        if (!(fabs(out[*n]) <= limit))
+            return cd_err_key(err, CD_FAIL(err, ERANGE, "expected -%g to %g, found %g", limit, limit, out[*n]), key);
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_point(cd_calib *c, const cd_json *v, cdmpp_err *err) {
+    const cd_json *x;
+    CD_TRY(cd_json_need(v, "point", &x, err));
+    for (int k = 0; k <= CD_CALIB_MEDIAN; k++) {
+        const cd_str name = word(CD_CALIB_POINTS, k);
+        if (x->kind != CD_JSON_STR || !cd_str_eq(x->u.s, name)) continue;
+        c->point = (cd_calib_point)k;
+        return CDMPP_OK;
+    }
+    return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected one of %s", CD_CALIB_POINTS), "point");
+}
+
+static cdmpp_status read_numbers(cd_calib *c, const cd_json *v, cdmpp_err *err) {
+    double q[3], sum = 0;
+    size_t n = 0;
+    CD_TRY(real(v, "level", 0.5, 0.99, &c->level, err));
+    CD_TRY(read_point(c, v, err));
+    CD_TRY(reals(v, "weight", 1, CD_CALIB_MAX_KIND, 1, c->weight, &c->n_kind, err));
+    for (size_t k = 0; k < c->n_kind; k++) sum += c->weight[k] >= 0 ? c->weight[k] : (double)NAN;
+    if (!(fabs(sum - 1) < 1e-9))
+        return cd_err_key(err, CD_FAIL(err, ERANGE, "expected weights that add up to 1, found %g", sum), "weight");
+    CD_TRY(real(v, "shift", -10, 10, &c->shift, err));
+    CD_TRY(real(v, "tilt", 0, 10, &c->tilt, err));
+    CD_TRY(reals(v, "q", 3, 3, 1e4, q, &n, err));
+    if (!(q[0] <= q[1] && q[1] <= q[2])) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected rising numbers"), "q");
+    c->q_low = q[0];
+    c->q_mid = q[1];
+    c->q_high = q[2];
+    return CDMPP_OK;
+}
+
+/* raw and scale are such that sigma is a finite number above 0. */
+static cdmpp_status read_form(cd_calib *c, const cd_json *v, cdmpp_err *err) {
+    double raw[2];
+    size_t n = 0;
+    CD_TRY(reals(v, "base", 0, CD_CALIB_MAX_SIGMA, 100, c->base, &n, err));
+    CD_TRY(real(v, "slope", 0, 1e6, &c->slope, err));
+    CD_TRY(real(v, "scale", 1e-12, 1e12, &c->scale, err));
+    CD_TRY(real(v, "shrink", 0.1, 1, &c->shrink, err));
+    CD_TRY(reals(v, "raw", 2, 2, 1e30, raw, &n, err));
+    if (!(raw[0] > 1e-30 && raw[0] <= raw[1])) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected two rising numbers above 0"), "raw");
+    c->raw_min = raw[0];
+    c->raw_max = raw[1];
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_trees(cd_calib *c, const cd_json *v, const char *p, size_t n, cdmpp_err *err) {
+    const cd_json *base, *bytes, *x;
+    CD_TRY(cd_json_need(v, "base", &base, err));
+    CD_TRY(cd_json_need(v, "bytes", &bytes, err));
+    CD_TRY(cd_err_key(err, cd_json_arr(bytes, 0, &x, err), "bytes"));
+    if (bytes->n != base->n) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected %u counts, found %u", base->n, bytes->n), "bytes");
+    for (; x; x = x->next, c->n_sigma++) {
+        int64_t k;
+        CD_TRY(cd_err_key(err, cd_json_int(x, 1, INT64_MAX, &k, err), "bytes"));
+        if ((uint64_t)k > n) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected at most %zu bytes, found %lld", n, (long long)k), "bytes");
+        CD_TRY(cd_gbt_load(p, (size_t)k, cd_calib_seen(c->width, c->n_kind), &c->sigma[c->n_sigma], err));
+        p += k;
+        n -= (size_t)k;
+    }
+    return n ? CD_FAIL(err, ESCHEMA, "%zu bytes behind the last booster", n) : CDMPP_OK;
+}
+
+static cdmpp_status read_side(const cd_json *v, const char *key, size_t width, float *out, cdmpp_err *err) {
+    const cd_json *x, *item;
+    double d;
+    CD_TRY(cd_json_need(v, key, &x, err));
+    CD_TRY(cd_err_key(err, cd_json_arr(x, 1, &item, err), key));
+    if (x->n != width) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected %zu numbers, found %u", width, x->n), key);
+    for (; item; item = item->next) {
+        CD_TRY(cd_err_key(err, cd_json_real(item, &d, err), key));
+        if (!(fabs(d) <= 3e38)) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected a finite number, found %g", d), key);
+        *out++ = (float)d;
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_range(cd_calib *c, const cd_json *v, cdmpp_err *err) {
+    const cd_json *low;
+    CD_TRY(cd_json_need(v, "low", &low, err));
+    if (low->kind != CD_JSON_ARR || !low->n || low->n > MAX_WIDTH)
+        return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected 1 to %d numbers", MAX_WIDTH), "low");
+    c->width = low->n;
+    c->range = cd_calloc(2 * c->width, sizeof *c->range);
+    if (!c->range) return CD_FAIL(err, ENOMEM, "%zu columns", c->width);
+    CD_TRY(read_side(v, "low", c->width, c->range, err));
+    CD_TRY(read_side(v, "high", c->width, c->range + c->width, err));
+    for (size_t k = 0; k < c->width; k++)
+        if (c->range[k] > c->range[c->width + k]) return CD_FAIL(err, ERANGE, "column %zu: the range is empty", k);
+    return real(v, "limit", 0, 1e9, &c->outside_limit, err);
+}
+
+static cdmpp_status read_fit(cd_calib_info *i, const cd_json *v, cdmpp_err *err) {
+    CD_TRY(count(v, "n", &i->n, err));
+    CD_TRY(count(v, "n_group", &i->n_group, err));
+    CD_TRY(real(v, "n_independent", 0, 1e300, &i->n_independent, err));
+    CD_TRY(real(v, "mape_median", 0, 1e300, &i->mape_median, err));
+    CD_TRY(real(v, "mape_point", 0, 1e300, &i->mape_point, err));
+    CD_TRY(real(v, "decile_ratio", 0, 1e300, &i->decile_ratio, err));
+    CD_TRY(real(v, "decile_ratio_log", 0, 1e300, &i->decile_ratio_log, err));
+    return real(v, "flagged", 0, 1 + 1e-9, &i->flagged, err);
+}
+
+static cdmpp_status read_all(cd_calib *c, const cd_json *v, const void *blob, size_t n, cdmpp_err *err) {
+    const cd_json *sigma, *range, *how;
+    CD_TRY(read_numbers(c, v, err));
+    CD_TRY(cd_json_need(v, "range", &range, err));
+    CD_TRY(cd_err_key(err, read_range(c, range, err), "range"));
+    CD_TRY(cd_json_need(v, "fit", &how, err));
+    CD_TRY(cd_err_key(err, read_fit(&c->info, how, err), "fit"));
+    CD_TRY(cd_json_need(v, "sigma", &sigma, err));
+    CD_TRY(cd_err_key(err, read_form(c, sigma, err), "sigma"));
+    return cd_err_key(err, read_trees(c, sigma, blob, n, err), "sigma");
+}
+
+cdmpp_status cd_calib_read(const cd_json *v, const void *blob, size_t n, cd_calib **out, cdmpp_err *err) {
+    cd_calib *c = cd_calloc(1, sizeof *c);
+    cdmpp_status st = c ? CDMPP_OK : CD_FAIL(err, ENOMEM, "calibration");
+    if (!st) st = read_all(c, v, blob, n, err);
+    if (st) cd_calib_free(c);
+    else *out = c;
+    return st;
+}

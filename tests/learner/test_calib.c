@@ -1,0 +1,530 @@
+/* Programs whose error is known by construction: ln y normal around each kind's answer with a
+ * deviation that depends on two columns. */
+#include "learner/calib.h"
+#include "check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/rng.h"
+#include "learner/calib_int.h"
+#include "learner/normal.h"
+
+enum { W = 8, FOLDS = 5, PER_TASK = 25, N = 2000, N_NEW = 3000, MAX = 3000, KINDS = 2 };
+
+/* Arrays of one set of programs. */
+typedef struct {
+    size_t n, n_kind;
+    double *kind, *y, *sigma;
+    float *x;
+    uint32_t *fold, *group;
+} made;
+
+static double normal(uint64_t seed, uint64_t i) { return cd_normal_quantile(fmax(cd_rng_unit(seed, i), 1e-12)); }
+
+/* Kind k errs (1 + 2k) times sigma(x); errors of a task share a quarter of their variance. */
+static made make(size_t n, size_t n_kind, uint64_t seed) {
+    made d = {n, n_kind, NULL, NULL, NULL, NULL, NULL, NULL};
+    d.kind = cd_calloc(n * n_kind, sizeof *d.kind);
+    d.y = cd_calloc(n, sizeof *d.y);
+    d.sigma = cd_calloc(n, sizeof *d.sigma);
+    d.x = cd_calloc(n, W * sizeof *d.x);
+    d.fold = cd_calloc(n, sizeof *d.fold);
+    d.group = cd_calloc(n, sizeof *d.group);
+    for (size_t i = 0; i < n; i++) {
+        float *x = d.x + i * W;
+        d.group[i] = (uint32_t)(i / PER_TASK * 977 + 13);
+        d.fold[i] = (uint32_t)(i / PER_TASK % FOLDS);
+        for (size_t c = 0; c < W - 1; c++) x[c] = (float)cd_rng_unit(seed + c, i); /* the last stays 0 */
+        d.sigma[i] = 0.12 * exp(1.6 * (double)x[0]) * (x[1] > 0.7F ? 2.2 : 1);
+        d.y[i] = -8 + 3 * (double)x[2];
+        for (size_t k = 0; k < n_kind; k++) {
+            const double e = 0.5 * normal(seed + 50 + k, i / PER_TASK) + sqrt(0.75) * normal(seed + 60 + k, i);
+            d.kind[k * n + i] = d.y[i] + (double)(1 + 2 * k) * d.sigma[i] * e;
+        }
+    }
+    return d;
+}
+
+static void made_free(made *d) {
+    cd_free(d->kind);
+    cd_free(d->y);
+    cd_free(d->sigma);
+    cd_free(d->x);
+    cd_free(d->fold);
+    cd_free(d->group);
+}
+
+static cd_calib_in in_of(const made *d) {
+    return (cd_calib_in){.n = d->n, .n_kind = d->n_kind, .width = W, .n_fold = FOLDS, .kind_log_s = d->kind, .log_y = d->y, .x = d->x,
+                         .fold = d->fold, .group = d->group};
+}
+
+static cd_calib *fit_opt(const cd_calib_in *in, cd_calib_opt opt) {
+    cdmpp_err err = {0};
+    cd_calib *c = NULL;
+    assert_ok(cd_calib_fit(in, &opt, &c, &err));
+    return c;
+}
+
+/* Answers to all programs of d. */
+typedef struct {
+    double point[MAX], median[MAX], sigma[MAX], low[MAX], high[MAX];
+    uint32_t flags[MAX];
+} answer;
+
+static void apply(const cd_calib *c, const made *d, answer *a) {
+    cdmpp_err err = {0};
+    const cd_calib_out out = {a->point, a->median, a->sigma, a->low, a->high, a->flags};
+    void *scratch = cd_malloc(cd_calib_scratch_bytes(c));
+    memset(a, 0, sizeof *a);
+    assert_ok(cd_calib_apply(c, d->kind, d->x, d->n, scratch, &out, &err));
+    cd_free(scratch);
+}
+
+static made old, fresh;
+static cd_calib *fitted;
+static answer first, second;
+
+static int setup(void **s) {
+    (void)s;
+    old = make(N, KINDS, 1);
+    fresh = make(N_NEW, KINDS, 1001);
+    const cd_calib_in in = in_of(&old);
+    fitted = fit_opt(&in, cd_calib_opt_default());
+    apply(fitted, &fresh, &first);
+    return 0;
+}
+
+static int teardown(void **s) {
+    (void)s;
+    made_free(&old);
+    made_free(&fresh);
+    cd_calib_free(fitted);
+    return 0;
+}
+
+/* ---- what it is for ---- */
+static void interval_holds(void **s) {
+    (void)s;
+    size_t inside = 0;
+    for (size_t i = 0; i < N_NEW; i++) {
+        inside += first.low[i] <= fresh.y[i] && fresh.y[i] <= first.high[i];
+        assert_true(first.low[i] <= first.median[i] && first.median[i] <= first.high[i]);
+        assert_true(first.low[i] <= first.point[i] && first.point[i] <= first.high[i]);
+    }
+    assert_in_range(inside, N_NEW * 88 / 100, N_NEW * 92 / 100);
+}
+
+static void sigma_is_the_deviation(void **s) {
+    (void)s;
+    double off = 0, mean = 0, wide = 0, bias = 0;
+    for (size_t i = 0; i < N_NEW; i++) mean += log(fresh.sigma[i]) / N_NEW;
+    for (size_t i = 0; i < N_NEW; i++) {
+        const double d = log(first.sigma[i] / fresh.sigma[i]);
+        off += d * d / N_NEW;
+        bias += d / N_NEW;
+        wide += pow(log(fresh.sigma[i]) - mean, 2) / N_NEW;
+    }
+    assert_true(off < 0.35 * wide); /* two thirds of the variance of ln sigma explained */
+    assert_true(fabs(bias) < 0.1);
+}
+
+static void knows_the_least_certain(void **s) {
+    (void)s;
+    static double order[N_NEW];
+    double tenth = 0, rest = 0;
+    memcpy(order, first.sigma, sizeof order);
+    const double limit = cd_calib_quantile(order, N_NEW, 0.9);
+    for (size_t i = 0; i < N_NEW; i++) *(first.sigma[i] > limit ? &tenth : &rest) += fabs(expm1(first.point[i] - fresh.y[i]));
+    assert_true(tenth / (N_NEW / 10.0) > 2 * rest / (N_NEW * 0.9));
+    assert_true(cd_calib_info_of(fitted).decile_ratio > 2);
+}
+
+static void point_has_the_least_mape(void **s) {
+    (void)s;
+    double point = 0, median = 0;
+    size_t above = 0;
+    for (size_t i = 0; i < N_NEW; i++) {
+        point += fabs(expm1(first.point[i] - fresh.y[i])) / N_NEW;
+        median += fabs(expm1(first.median[i] - fresh.y[i])) / N_NEW;
+        above += first.median[i] > fresh.y[i];
+    }
+    assert_true(point < 0.95 * median);
+    assert_in_range(above, N_NEW * 43 / 100, N_NEW * 57 / 100);
+    const cd_calib_info info = cd_calib_info_of(fitted);
+    assert_true(info.tilt > 0.7 && info.tilt < 1.3); /* normal: 1 */
+    assert_true(info.mape_point <= info.mape_median);
+}
+
+static void better_kind_weighs_more(void **s) {
+    (void)s;
+    const cd_calib_info info = cd_calib_info_of(fitted);
+    assert_true(info.weight[0] >= 0.8 && info.weight[0] <= 1); /* 0.9 */
+    assert_close(info.weight[0] + info.weight[1], 1, 1e-15, 0);
+    made four = make(500, 6, 7); /* too many kinds for a grid: 0.83 0.09 0.03 .. */
+    const cd_calib_in in = in_of(&four);
+    cd_calib *c = fit_opt(&in, cd_calib_opt_default());
+    assert_true(cd_calib_info_of(c).weight[0] >= 0.6);
+    cd_calib_free(c);
+    made_free(&four);
+}
+
+/* ---- the same bits ---- */
+static void same_answers(const cd_calib *c, const cd_calib_in *in, cd_calib_opt opt) {
+    cd_calib *other = c ? NULL : fit_opt(in, opt);
+    apply(c ? c : other, &fresh, &second);
+    assert_memory_equal(&first, &second, sizeof first);
+    cd_calib_free(other);
+}
+
+static void any_number_of_threads(void **s) {
+    (void)s;
+    const cd_calib_in in = in_of(&old);
+    cd_calib_opt opt = cd_calib_opt_default();
+    cdmpp_err err = {0};
+    assert_ok(cd_threads_new(3, &opt.pool, &err));
+    same_answers(NULL, &in, opt);
+    cd_threads_free(opt.pool);
+}
+
+static void any_order_of_programs(void **s) {
+    (void)s;
+    made d = make(N, KINDS, 1);
+    for (size_t i = 0; i < N; i++) {
+        const size_t j = (i * 1237 + 11) % N; /* 1237 has no factor of 2000 */
+        memcpy(d.x + i * W, old.x + j * W, W * sizeof *d.x);
+        d.y[i] = old.y[j];
+        d.fold[i] = old.fold[j];
+        d.group[i] = old.group[j];
+        for (size_t k = 0; k < KINDS; k++) d.kind[k * N + i] = old.kind[k * N + j];
+    }
+    const cd_calib_in in = in_of(&d);
+    same_answers(NULL, &in, cd_calib_opt_default());
+    made_free(&d);
+}
+
+static void any_cut_of_apply(void **s) {
+    (void)s;
+    made one = make(1, KINDS, 3);
+    for (size_t i = 0; i < 300; i += 37) {
+        memcpy(one.x, fresh.x + i * W, W * sizeof *one.x);
+        for (size_t k = 0; k < KINDS; k++) one.kind[k] = fresh.kind[k * N_NEW + i];
+        apply(fitted, &one, &second);
+        assert_memory_equal(&second.point[0], &first.point[i], sizeof(double));
+        assert_memory_equal(&second.high[0], &first.high[i], sizeof(double));
+    }
+    made_free(&one);
+}
+
+/* ---- the file ---- */
+static cdmpp_status read_text(const char *text, size_t n_text, const cd_buf *blob, size_t n, cd_calib **out, cdmpp_err *err) {
+    cd_arena a = {0};
+    const cd_json *v;
+    cdmpp_status st = cd_json_parse(&a, text, n_text, &v, err);
+    if (!st) st = cd_calib_read(v, blob->p, n, out, err);
+    cd_arena_free(&a);
+    return st;
+}
+
+static void there_and_back(void **s) {
+    (void)s;
+    cdmpp_err err = {0};
+    cd_buf json = {0}, blob = {0}, again = {0}, blob2 = {0};
+    cd_calib *c = NULL;
+    assert_ok(cd_calib_write(fitted, &json, &blob, &err));
+    assert_ok(read_text(json.p, json.n, &blob, blob.n, &c, &err));
+    same_answers(c, NULL, cd_calib_opt_default());
+    assert_int_equal(cd_calib_n_kind(c), KINDS);
+    assert_int_equal(cd_calib_width(c), W);
+    const cd_calib_info a = cd_calib_info_of(fitted), b = cd_calib_info_of(c);
+    assert_memory_equal(&a, &b, sizeof a);
+    assert_ok(cd_calib_write(c, &again, &blob2, &err));
+    assert_string_equal(json.p, again.p);
+    cd_calib_free(c);
+    cd_buf_free(&json);
+    cd_buf_free(&again);
+    cd_buf_free(&blob);
+    cd_buf_free(&blob2);
+}
+
+/* The text with what stands between `key` and the next `end` replaced. */
+static void replace(const char *text, const char *key, char end, const char *by, cd_buf *out) {
+    const char *at = strstr(text, key);
+    assert_non_null(at);
+    at += strlen(key);
+    cd_buf_clear(out);
+    cd_buf_put(out, text, (size_t)(at - text));
+    cd_buf_puts(out, by);
+    cd_buf_puts(out, strchr(at, end));
+}
+
+static void hostile_text(void **s) {
+    (void)s;
+    static const struct {
+        const char *key, *by, *where;
+        char end;
+        cdmpp_status st;
+    } bad[] = {
+        {"\"level\":", "2", "level", ',', CDMPP_ERANGE},
+        {"\"level\":", "1e999", "level", ',', CDMPP_ERANGE},
+        {"\"point\":", "\"mean\"", "point", ',', CDMPP_ESCHEMA},
+        {"\"weight\":[", "0.5,0.6", "weight", ']', CDMPP_ERANGE},
+        {"\"weight\":[", "2,-1", "weight", ']', CDMPP_ERANGE},
+        {"\"weight\":[", "", "weight", ']', CDMPP_ESCHEMA},
+        {"\"weight\":[", "0,0,0,0,0,0,0,0,1", "weight", ']', CDMPP_ERANGE},
+        {"\"weight\":[", "1", "sigma", ']', CDMPP_EMODEL}, /* trees over another width */
+        {"\"q\":[", "1,0,2", "q", ']', CDMPP_ERANGE},
+        {"\"q\":[", "0,1", "q", ']', CDMPP_ESCHEMA},
+        {"\"q\":[", "-1,null,1", "q", ']', CDMPP_ESCHEMA},
+        {"\"raw\":[", "0,1", "sigma.raw", ']', CDMPP_ERANGE},
+        {"\"scale\":", "0", "sigma.scale", ',', CDMPP_ERANGE},
+        {"\"bytes\":[", "1", "sigma.bytes", ']', CDMPP_ESCHEMA},
+        {"\"bytes\":[", "1000000000,1,1,1,1", "sigma.bytes", ']', CDMPP_ESCHEMA},
+        {"\"low\":[", "0", "range.high", ']', CDMPP_ESCHEMA},
+        {"\"low\":[", "", "range.low", ']', CDMPP_ESCHEMA},
+        {"\"low\":[", "9,9,9,9,9,9,9,9", "range", ']', CDMPP_ERANGE},
+        {"\"limit\":", "-1", "range.limit", '}', CDMPP_ERANGE},
+        {"\"flagged\":", "true", "fit.flagged", '}', CDMPP_ESCHEMA},
+    };
+    cdmpp_err err = {0};
+    cd_buf json = {0}, blob = {0}, text = {0};
+    cd_calib *c = NULL;
+    assert_ok(cd_calib_write(fitted, &json, &blob, &err));
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
+        replace(json.p, bad[k].key, bad[k].end, bad[k].by, &text);
+        err = (cdmpp_err){0};
+        assert_status(read_text(text.p, text.n, &blob, blob.n, &c, &err), bad[k].st);
+        assert_string_equal(err.key, bad[k].where);
+    }
+    assert_status(read_text(json.p, json.n, &blob, blob.n - 1, &c, &err), CDMPP_ESCHEMA);
+    assert_status(read_text("[]", 2, &blob, blob.n, &c, &err), CDMPP_ESCHEMA);
+    cd_buf_put(&blob, "x", 1);
+    assert_status(read_text(json.p, json.n, &blob, blob.n, &c, &err), CDMPP_ESCHEMA);
+    cd_buf_free(&json);
+    cd_buf_free(&blob);
+    cd_buf_free(&text);
+}
+
+/* ---- parts ---- */
+/* z of a task all the same: as many independent errors as tasks; all different: as programs. */
+static void quantiles_count_tasks(void **s) {
+    (void)s;
+    enum { T = 50, K = 20 };
+    static double z[T * K], work[T * K];
+    static uint32_t group[T * K];
+    cdmpp_err err = {0};
+    double q[3], e;
+    cd_calib_set set = {.n = T * K, .n_group = T, .group = group, .work = work};
+    for (size_t i = 0; i < T * K; i++) {
+        group[i] = (uint32_t)(i / K);
+        z[i] = (double)(i / K) - 24.5;
+    }
+    assert_ok(cd_calib_quantiles(&set, z, 0.9, q, &e, &err));
+    assert_close(e, T, 1e-9, 0);
+    assert_close(q[0], -23.5, 0, 0); /* 0.95 * 51/50 of 50 tasks: the 49th */
+    assert_close(q[2], 23.5, 0, 0);
+    for (size_t i = 0; i < T * K; i++) z[i] = normal(9, i);
+    assert_ok(cd_calib_quantiles(&set, z, 0.9, q, &e, &err));
+    assert_true(e > 0.6 * T * K);
+    assert_close(q[2], 1.645, 0.15, 0);
+    assert_ok(cd_calib_quantiles(&set, z, 0.99, q, &e, &err));
+    assert_true(q[2] > 2.2);
+    /* one task with half of the programs and the largest errors counts as one in 26 */
+    for (size_t i = 0; i < T * K / 2; i++) {
+        group[i] = 25;
+        z[i] = 9;
+    }
+    for (size_t i = T * K / 2; i < T * K; i++) group[i] = (uint32_t)(i / K - 25);
+    set.n_group = 26;
+    for (size_t i = T * K / 2; i < T * K; i++) z[i] *= 0.1;
+    assert_ok(cd_calib_quantiles(&set, z, 0.8, q, &e, &err));
+    assert_true(q[2] < 1);
+}
+
+static void outside_of_a_range(void **s) {
+    (void)s;
+    const float x[] = {0, 5, 1, 10, 5, 3};
+    const float far[] = {12, 5, 2}, odd[] = {5, 6, 2}, in[] = {5, 5, 2};
+    float range[6];
+    size_t n, worst = 99;
+    cd_calib_range_add(range, x, 1, 3, true);
+    cd_calib_range_add(range, x + 3, 1, 3, false);
+    assert_close(cd_calib_outside_of(range, far, 3, &n, &worst), 0.2, 1e-12, 0);
+    assert_int_equal(worst, 0);
+    assert_close(cd_calib_outside_of(range, odd, 3, &n, &worst), 1, 0, 0); /* never moved in training */
+    assert_int_equal(worst, 1);
+    assert_close(cd_calib_outside_of(range, in, 3, &n, NULL), 0, 0, 0);
+    assert_int_equal(n, 0);
+}
+
+static void flags_the_foreign(void **s) {
+    (void)s;
+    size_t known = 0, worst;
+    made far = make(100, KINDS, 77);
+    for (size_t i = 0; i < N_NEW; i++) known += first.flags[i] & CD_FLAG_OUT_OF_RANGE;
+    assert_true(known < N_NEW / 20);
+    for (size_t i = 0; i < 100; i++) far.x[i * W + W - 1] = 1;
+    apply(fitted, &far, &second);
+    for (size_t i = 0; i < 100; i++) assert_int_equal(second.flags[i], CD_FLAG_OUT_OF_RANGE);
+    assert_true(cd_calib_outside(fitted, far.x, &worst) >= 1);
+    assert_int_equal(worst, W - 1);
+    made_free(&far);
+}
+
+/* Averaging halves the mean square: sigma shrinks by sqrt(1/2), and nothing else moves. */
+static void averages_err_less(void **s) {
+    (void)s;
+    made d = make(200, 1, 5);
+    double sq = 0;
+    for (size_t i = 0; i < d.n; i++) sq += pow(d.y[i] - d.kind[i], 2) / (double)d.n;
+    const double none = 0, half = 0.5 * sq;
+    cd_calib_in in = in_of(&d);
+    in.spread2 = &none;
+    cd_calib *a = fit_opt(&in, cd_calib_opt_default());
+    in.spread2 = &half;
+    cd_calib *b = fit_opt(&in, cd_calib_opt_default());
+    apply(a, &d, &first);
+    apply(b, &d, &second);
+    for (size_t i = 0; i < d.n; i++) assert_close(second.sigma[i], first.sigma[i] * sqrt(0.5), 1e-9, 0);
+    assert_close(cd_calib_info_of(a).shrink, 1, 0, 0);
+    assert_close(cd_calib_info_of(fitted).shrink, sqrt(1 - 0.083 * 0.8), 1e-12, 0);
+    cd_calib_free(a);
+    cd_calib_free(b);
+    made_free(&d);
+    apply(fitted, &fresh, &first);
+}
+
+/* ---- odd inputs ---- */
+static void few_programs(void **s) {
+    (void)s;
+    for (size_t n = 2; n <= 60; n += 29) {
+        made d = make(n, 3, 9);
+        cd_calib_in in = in_of(&d);
+        cd_calib_opt opt = cd_calib_opt_default();
+        opt.point = CD_CALIB_MEDIAN;
+        in.n_fold = 1;
+        in.fold = NULL;
+        cd_calib *c = fit_opt(&in, opt);
+        assert_int_equal(cd_calib_info_of(c).n_sigma, 0);
+        apply(c, &d, &second);
+        for (size_t i = 0; i < n; i++) {
+            assert_true(isfinite(second.low[i]) && second.low[i] <= second.high[i] && second.sigma[i] > 0);
+            assert_memory_equal(&second.point[i], &second.median[i], sizeof(double));
+            /* fewer than 19 errors: up to the farthest */
+            assert_true(n > 19 || (d.y[i] >= second.low[i] - 1e-9 && d.y[i] <= second.high[i] + 1e-9));
+        }
+        cd_calib_free(c);
+        made_free(&d);
+    }
+}
+
+static void perfect_kinds(void **s) {
+    (void)s;
+    made d = make(400, 1, 9);
+    memcpy(d.kind, d.y, d.n * sizeof *d.y);
+    const cd_calib_in in = in_of(&d);
+    cd_calib *c = fit_opt(&in, cd_calib_opt_default());
+    apply(c, &d, &second);
+    for (size_t i = 0; i < d.n; i++) {
+        assert_close(second.point[i], d.y[i], 0, 1e-4);
+        assert_true(second.sigma[i] > 0 && second.sigma[i] < 1e-3);
+    }
+    cd_calib_free(c);
+    made_free(&d);
+}
+
+/* One estimator a kind: folds are cut inside, by task. */
+static void without_folds(void **s) {
+    (void)s;
+    made d = make(600, KINDS, 21);
+    cd_calib_in in = in_of(&d);
+    float range[2 * W];
+    for (size_t c = 0; c < W; c++) {
+        range[c] = -1;
+        range[W + c] = 2;
+    }
+    in.n_fold = 1;
+    in.fold = NULL;
+    in.range = range;
+    cd_calib *c = fit_opt(&in, cd_calib_opt_default());
+    const cd_calib_info info = cd_calib_info_of(c);
+    assert_int_equal(info.n_sigma, 5);
+    assert_true(info.decile_ratio_log > 2);
+    assert_close(info.flagged, 0, 0, 0);
+    cd_calib_free(c);
+    made_free(&d);
+}
+
+static void bad_input(void **s) {
+    (void)s;
+    cdmpp_err err = {0};
+    cd_calib *c;
+    cd_calib_opt opt = cd_calib_opt_default();
+    made d = make(50, KINDS, 9);
+    cd_calib_in in = in_of(&d);
+    in.n_kind = 9;
+    assert_status(cd_calib_fit(&in, &opt, &c, &err), CDMPP_ESCHEMA);
+    in = in_of(&d);
+    in.n = 1;
+    assert_status(cd_calib_fit(&in, &opt, &c, &err), CDMPP_ESCHEMA);
+    in = in_of(&d);
+    d.fold[7] = FOLDS;
+    assert_status(cd_calib_fit(&in, &opt, &c, &err), CDMPP_ESCHEMA);
+    d.fold[7] = 0;
+    d.x[3] = (float)NAN;
+    assert_status(cd_calib_fit(&in, &opt, &c, &err), CDMPP_ENUMERIC);
+    d.x[3] = 0;
+    d.kind[3] = (double)INFINITY;
+    assert_status(cd_calib_fit(&in, &opt, &c, &err), CDMPP_ENUMERIC);
+    assert_non_null(strstr(err.msg, "program 3"));
+    void *scratch = cd_malloc(cd_calib_scratch_bytes(fitted));
+    const cd_calib_out none = {0};
+    assert_status(cd_calib_apply(fitted, d.kind, d.x, d.n, scratch, &none, &err), CDMPP_ENUMERIC);
+    cd_free(scratch);
+    opt.level = 1;
+    assert_status(cd_calib_fit(&in, &opt, &c, &err), CDMPP_ERANGE);
+    made_free(&d);
+}
+
+static void out_of_memory(void **s) {
+    (void)s;
+#ifdef CD_FAULT
+    made few = make(60, 3, 9), many = make(600, 1, 9);
+    const made *of[] = {&few, &many};
+    for (int w = 0; w < 2; w++) {
+        const cd_calib_in in = in_of(of[w]);
+        const cd_calib_opt opt = cd_calib_opt_default();
+        const long live = cd_mem_live();
+        cdmpp_status st = CDMPP_ENOMEM;
+        for (long k = 0; st; k++) {
+            cdmpp_err err = {0};
+            cd_calib *c = NULL;
+            cd_mem_fail_at(k);
+            st = cd_calib_fit(&in, &opt, &c, &err);
+            cd_mem_fail_at(-1);
+            if (st) assert_status(st, CDMPP_ENOMEM);
+            cd_calib_free(c);
+            assert_int_equal(cd_mem_live(), live);
+        }
+    }
+    made_free(&few);
+    made_free(&many);
+#else
+    skip();
+#endif
+}
+
+int main(void) {
+    const struct CMUnitTest t[] = {
+        cmocka_unit_test(interval_holds),         cmocka_unit_test(sigma_is_the_deviation),   cmocka_unit_test(knows_the_least_certain),
+        cmocka_unit_test(point_has_the_least_mape), cmocka_unit_test(better_kind_weighs_more), cmocka_unit_test(any_number_of_threads),
+        cmocka_unit_test(any_order_of_programs),  cmocka_unit_test(any_cut_of_apply),         cmocka_unit_test(there_and_back),
+        cmocka_unit_test(hostile_text),           cmocka_unit_test(quantiles_count_tasks),    cmocka_unit_test(outside_of_a_range),
+        cmocka_unit_test(flags_the_foreign),      cmocka_unit_test(averages_err_less),        cmocka_unit_test(few_programs),
+        cmocka_unit_test(perfect_kinds),          cmocka_unit_test(without_folds),            cmocka_unit_test(bad_input),
+        cmocka_unit_test(out_of_memory),
+    };
+    return cmocka_run_group_tests(t, setup, teardown);
+}
