@@ -1,0 +1,242 @@
+/* Ranks that are threads: laws of dealing, bytes that arrive, one model for any number. */
+#include "learner/crew.h"
+#include "check.h"
+#include "made_set.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "learner/learner.h"
+
+enum { MOST = 4 };
+
+/* ---- a crew of threads ---- */
+typedef struct {
+    pthread_barrier_t barrier;
+    size_t n, n_row[MOST];
+    float *v[MOST], *sum;
+    const cd_buf *own[MOST];
+    cdmpp_status st[MOST];
+    cdmpp_err err[MOST];
+} room;
+
+typedef struct {
+    room *room;
+    size_t rank;
+    const char *folder;
+    const cd_config *c;
+    int stop_at;             /* ticks of this rank; 0: never */
+    int ticks;
+    cd_learned l;
+    cdmpp_status st;
+    cdmpp_err err;
+} seat;
+
+static cdmpp_status all_add(void *ctx, float *v, size_t n_row, size_t n, cdmpp_err *err) {
+    const seat *me = ctx;
+    room *m = me->room;
+    (void)err;
+    m->v[me->rank] = v;
+    m->n_row[me->rank] = n_row;
+    pthread_barrier_wait(&m->barrier);
+    if (me->rank == 0) {
+        m->sum = calloc(n, sizeof *m->sum);
+        for (size_t i = 0; i < n; i++) {
+            m->sum[i] = m->v[0][i];
+            for (size_t r = 0; r < m->n; r++)
+                for (size_t k = r == 0; k < m->n_row[r]; k++) m->sum[i] += m->v[r][k * n + i];
+        }
+    }
+    pthread_barrier_wait(&m->barrier);
+    memcpy(v, m->sum, n * sizeof *v);
+    pthread_barrier_wait(&m->barrier);
+    if (me->rank == 0) free(m->sum);
+    return CDMPP_OK;
+}
+
+static cdmpp_status to_first(void *ctx, const cd_buf *own, cd_buf *all, cdmpp_err *err) {
+    const seat *me = ctx;
+    room *m = me->room;
+    (void)err;
+    m->own[me->rank] = own;
+    pthread_barrier_wait(&m->barrier);
+    for (size_t r = 0; all && r < m->n; r++)
+        if (m->own[r]->n) cd_buf_put(&all[r], m->own[r]->p, m->own[r]->n);
+    pthread_barrier_wait(&m->barrier);
+    return CDMPP_OK;
+}
+
+static cdmpp_status first_failure(void *ctx, cdmpp_status st, cdmpp_err *err) {
+    const seat *me = ctx;
+    room *m = me->room;
+    m->st[me->rank] = st;
+    if (st) m->err[me->rank] = *err;
+    pthread_barrier_wait(&m->barrier);
+    size_t r = 0;
+    while (r < m->n && !m->st[r]) r++;
+    if (r < m->n) *err = m->err[r], st = m->st[r];
+    pthread_barrier_wait(&m->barrier);
+    return st;
+}
+
+static bool on_tick(void *ctx, const cd_tick *t) {
+    seat *me = ctx;
+    (void)t;
+    return !me->stop_at || ++me->ticks < me->stop_at;
+}
+
+static void *work(void *arg) {
+    seat *me = arg;
+    const cd_crew crew = {me->rank, me->room->n, me, all_add, to_first, first_failure};
+    const cd_learner_how how = {.tick = on_tick, .ctx = me, .folder = me->folder, .crew = &crew};
+    me->st = cd_learner_run(me->c, NULL, &how, &me->l, &me->err);
+    return NULL;
+}
+
+static void run_crew(size_t n, const cd_config *c, const char *folder, int stop_at, seat *s) {
+    static room m;
+    pthread_t t[MOST];
+    m = (room){.n = n};
+    pthread_barrier_init(&m.barrier, NULL, (unsigned)n);
+    for (size_t r = 0; r < n; r++) {
+        s[r] = (seat){.room = &m, .rank = r, .c = c, .folder = folder, .stop_at = r + 1 == n ? stop_at : 0};
+        assert_int_equal(pthread_create(&t[r], NULL, work, &s[r]), 0);
+    }
+    for (size_t r = 0; r < n; r++) pthread_join(t[r], NULL);
+    pthread_barrier_destroy(&m.barrier);
+}
+
+/* ---- dealing ---- */
+static void dealing(void **s) {
+    (void)s;
+    cd_member m[CD_N_MEMBER_KIND * 20];
+    size_t owner[CD_N_MEMBER_KIND * 20], load[32];
+    for (size_t n = 1; n <= CD_N_MEMBER_KIND * 20; n += 7)
+        for (size_t ranks = 1; ranks <= 32; ranks++) {
+            size_t nets = 0, all = 0;
+            for (size_t i = 0; i < n; i++) m[i] = (cd_member){.kind = (cd_member_kind)(i % CD_N_MEMBER_KIND)};
+            for (size_t i = 0; i < n; i++) nets += cd_member_is_net(m[i].kind);
+            memset(load, 0, sizeof load);
+            cd_crew_deal(m, n, ranks, 16, owner);
+            for (size_t i = 0; i < n; i++) {
+                if (owner[i] == CD_CREW_ALL) all++;
+                else assert_true(owner[i] < ranks), load[owner[i]]++;
+                if (owner[i] == CD_CREW_ALL) assert_true(cd_member_is_net(m[i].kind));
+            }
+            assert_int_equal(all, nets && nets < ranks && ranks <= 16 ? nets : 0);
+            for (size_t r = 0; !all && r < ranks; r++) assert_true(load[r] > 0 || ranks > n); /* nobody idle */
+            cd_crew_deal(m, n, ranks, 1, owner); /* without slices: all dealt */
+            for (size_t i = 0; i < n; i++) assert_true(owner[i] < ranks);
+        }
+}
+
+/* ---- training ---- */
+static char dir[] = "/tmp/cdmpp-crew-XXXXXX", h5[64];
+
+static void config(cd_config *c, const char *const *set) {
+    cdmpp_err err = {0};
+    char files[96];
+    assert_ok(cd_config_init(c, &err));
+    snprintf(files, sizeof files, "data.files=%s", h5);
+    assert_ok(cd_config_set(c, files, &err));
+    for (; *set; set++) assert_ok(cd_config_set(c, *set, &err));
+}
+
+static const char *const dealt[] = {"model.members=[rows, mlp, program]", "model.folds=2", "net.device=false", "train.rounds=4", "fit.epochs=2", NULL};
+static const char *const shared[] = {"model.members=[mlp, program]", "net.device=false", "train.rounds=4", "fit.epochs=4", "fit.slices=4",
+                                     "net.dropout_mlp=0.1", NULL};
+
+static void assert_same_file(const cd_learned *a, const cd_learned *b) {
+    assert_int_equal(a->file.n, b->file.n);
+    assert_memory_equal(a->file.p, b->file.p, a->file.n);
+}
+
+static void one_model_for_any_ranks(void **s) {
+    (void)s;
+    for (int k = 0; k < 2; k++) {
+        cdmpp_err err = {0};
+        cd_config c;
+        cd_learned one;
+        config(&c, k ? shared : dealt);
+        assert_ok(cd_learner_train(&c, NULL, NULL, NULL, NULL, &one, &err));
+        for (size_t n = 2; n <= MOST; n += 2) {
+            seat me[MOST];
+            run_crew(n, &c, NULL, 0, me);
+            for (size_t r = 0; r < n; r++) {
+                assert_ok(me[r].st);
+                if (r) assert_null(me[r].l.model);
+            }
+            assert_same_file(&one, &me[0].l);
+            cd_learned_free(&me[0].l);
+        }
+        cd_learned_free(&one);
+        cd_config_free(&c);
+    }
+}
+
+static void clear(const char *folder) {
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    assert_int_equal(system(command), 0);
+}
+
+/* One rank is stopped: all tell so; three others go on where two were, to the same bytes. */
+static void stopped_and_on(void **s) {
+    (void)s;
+    for (int k = 0; k < 2; k++) {
+        cdmpp_err err = {0};
+        cd_config c;
+        cd_learned one;
+        seat me[MOST];
+        char folder[80];
+        snprintf(folder, sizeof folder, "%s/k%d", dir, k);
+        config(&c, k ? shared : dealt);
+        assert_ok(cd_learner_train(&c, NULL, NULL, NULL, NULL, &one, &err));
+        run_crew(2, &c, folder, 5, me);
+        for (size_t r = 0; r < 2; r++) {
+            assert_status(me[r].st, CDMPP_EINTERRUPTED);
+            assert_null(me[r].l.model);
+        }
+        run_crew(3, &c, folder, 0, me);
+        for (size_t r = 0; r < 3; r++) assert_ok(me[r].st);
+        assert_same_file(&one, &me[0].l);
+        cd_learned_free(&me[0].l);
+        cd_learned_free(&one);
+        cd_config_free(&c);
+        clear(folder);
+    }
+}
+
+static void missing_data(void **s) {
+    (void)s;
+    cd_config c;
+    seat me[MOST];
+    cdmpp_err err = {0};
+    config(&c, dealt);
+    assert_ok(cd_config_set(&c, "data.files=nosuch.h5", &err));
+    run_crew(2, &c, NULL, 0, me);
+    for (size_t r = 0; r < 2; r++) assert_true(me[r].st != CDMPP_OK);
+    cd_config_free(&c);
+}
+
+static int begin(void **s) {
+    (void)s;
+    if (!mkdtemp(dir)) return 1;
+    snprintf(h5, sizeof h5, "%s/d.h5", dir);
+    made_set_write(h5);
+    return 0;
+}
+
+static int end(void **s) {
+    (void)s;
+    (void)unlink(h5);
+    return rmdir(dir);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(dealing), cmocka_unit_test(one_model_for_any_ranks),
+                                       cmocka_unit_test(stopped_and_on), cmocka_unit_test(missing_data)};
+    return cmocka_run_group_tests(tests, begin, end);
+}
