@@ -3,11 +3,12 @@
  * The trees give ln of the mean |r| near a program: boosted on the Laplace likelihood,
  * s + |r| e^-s, whose gradient 1 - |r| e^-s (at most 4 e^-s counted, so that a freak does
  * not move a leaf alone) is rounded as in loss.h and whose expected Hessian is 1. Fitting
- * ln |r| instead, as one may, says more about the small errors than about the large
- * ones; on held-out tasks of the CPU set the least certain tenth then erred 1.96 times
- * as much as the rest in |r|, against 2.09 (2 kinds, 4 draws).
+ * ln |r| instead, as one may, says more about the small errors than about the large ones:
+ * on held-out tasks of the CPU set (2 kinds, 4 draws, depth 4) the least certain tenth then
+ * erred 1.96 times as much as the rest in |r|, this way 2.08 times. Depth 6 to 10, 120 to
+ * 250 rounds, 10 to 30 % of the columns all give that within the noise of the draws.
  *
- * One matrix holds all programs; the trees of fold f give no weight to its programs. */
+ * One matrix holds all programs; those of fold f weigh nothing for its trees. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
