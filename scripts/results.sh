@@ -52,7 +52,7 @@ run() {
     json=$(object test measured_inside "$f.json")
     echo "$line $(get measured_inside 100 1) | $(get least_certain_mape 100 1) / $(get rest_mape 100 1) | $valid |" >>"$W/$section.table"
     printf '    cdmpp-train configs/%s.yaml' "$config" >>"$W/$section.commands"
-    printf ' --set %s' "$@" | sed "s|--set --set|--set|g; s|$W/|data/|g" >>"$W/$section.commands"
+    printf ' %s' "$@" | sed "s|$W/|data/|g" >>"$W/$section.commands"
     echo >>"$W/$section.commands"
 }
 
