@@ -6,23 +6,41 @@
 
 static size_t at(const uint32_t *index, size_t i) { return index ? index[i] : i; }
 
+/* Inner nodes, from the length of the list; one that is no tree is refused later. */
+static size_t nodes(const cd_view *v, size_t program) {
+    const size_t n = v->tree_ptr ? (size_t)(v->tree_ptr[program + 1] - v->tree_ptr[program]) / 2 : 0;
+    const size_t leaves = cd_batch_leaves(v, program);
+    return n > leaves ? n - leaves : 0;
+}
+
+typedef size_t count_fn(const cd_view *v, size_t program);
+
+/* Largest count of a program, and the sum of the n largest. */
+static cdmpp_status largest(const cd_view *v, const uint32_t *index, size_t n_index, size_t n, count_fn *count, size_t *most,
+                            size_t *sum, cdmpp_err *err) {
+    *most = *sum = 0;
+    for (size_t i = 0; i < n_index; i++) {
+        const size_t c = count(v, at(index, i));
+        if (c > *most) *most = c;
+    }
+    size_t *having = cd_calloc(*most + 1, sizeof *having);
+    if (!having) return CD_FAIL(err, ENOMEM, "histogram of %zu leaves or nodes", *most);
+    for (size_t i = 0; i < n_index; i++) having[count(v, at(index, i))]++;
+    for (size_t c = *most; n > 0; c--) {
+        const size_t k = having[c] < n ? having[c] : n;
+        *sum += k * c;
+        n -= k;
+    }
+    cd_free(having);
+    return CDMPP_OK;
+}
+
 cdmpp_status cd_batch_bound(const cd_view *v, const uint32_t *index, size_t n_index, size_t batch, cd_batch_dims *out,
                             cdmpp_err *err) {
+    size_t most;
     *out = (cd_batch_dims){.n = batch < n_index ? batch : n_index};
-    for (size_t i = 0; i < n_index; i++) {
-        const size_t leaves = cd_batch_leaves(v, at(index, i));
-        if (leaves > out->max_leaf) out->max_leaf = leaves;
-    }
-    size_t *count = cd_calloc(out->max_leaf + 1, sizeof *count);
-    if (!count) return CD_FAIL(err, ENOMEM, "histogram of %zu leaves", out->max_leaf);
-    for (size_t i = 0; i < n_index; i++) count[cd_batch_leaves(v, at(index, i))]++;
-    for (size_t leaves = out->max_leaf, left = out->n; left > 0; leaves--) {
-        const size_t k = count[leaves] < left ? count[leaves] : left;
-        out->n_tok += k * leaves;
-        left -= k;
-    }
-    cd_free(count);
-    return CDMPP_OK;
+    CD_TRY(largest(v, index, n_index, out->n, cd_batch_leaves, &out->max_leaf, &out->n_tok, err));
+    return largest(v, index, n_index, out->n, nodes, &most, &out->n_node, err);
 }
 
 static void carve(cd_batch *b) {
@@ -34,10 +52,12 @@ static void carve(cd_batch *b) {
     b->prog = cd_slab_floats(&b->slab, d->n * b->w_prog);
     b->dev = cd_slab_floats(&b->slab, d->n * b->w_dev);
     b->flop = cd_slab_take(&b->slab, d->n, sizeof *b->flop);
+    if (b->has_tree) cd_tree_plan(&b->tree, &b->slab, d->n, d->n_tok, d->n_node);
 }
 
 cdmpp_status cd_batch_init(cd_batch *b, const cd_batch_spec *spec, const cd_batch_dims *dims, cdmpp_err *err) {
-    *b = (cd_batch){.dims = *dims, .w_tok = cd_batch_token_width(spec), .w_prog = cd_batch_program_width(spec), .w_dev = spec->w_dev};
+    *b = (cd_batch){.dims = *dims, .w_tok = cd_batch_token_width(spec), .w_prog = cd_batch_program_width(spec), .w_dev = spec->w_dev,
+                    .has_tree = spec->tree};
     carve(b);
     CD_TRY(cd_slab_alloc(&b->slab, err));
     carve(b);
@@ -65,11 +85,17 @@ static void put_program(cd_batch *b, const cd_batch_spec *spec, const cd_view *v
     if (leaves > b->max_leaf) b->max_leaf = leaves;
 }
 
+static cdmpp_status put_tree(cd_batch *b, const cd_view *v, size_t program, cdmpp_err *err) {
+    const size_t beg = (size_t)v->tree_ptr[program], n = (size_t)v->tree_ptr[program + 1] - beg;
+    return cd_tree_add(&b->tree, v->tree + beg, n, v->leaf_pos + v->leaf_ptr[program], cd_batch_leaves(v, program), err);
+}
+
 cdmpp_status cd_batch_fill(cd_batch *b, const cd_batch_spec *spec, const cd_scalers *s, const cd_view *v,
                            const uint32_t *index, size_t n, cdmpp_err *err) {
     b->n = b->n_tok = b->max_leaf = 0;
     if (n > b->dims.n) return CD_FAIL(err, ERANGE, "%zu programs in a batch for %zu", n, b->dims.n);
     b->tok_ptr[0] = 0;
+    cd_tree_clear(&b->tree);
     for (size_t i = 0; i < n; i++) {
         const size_t p = at(index, i), leaves = b->w_tok ? cd_batch_leaves(v, p) : 0;
         CD_TRY(cd_batch_check(spec, v, p, err));
@@ -77,8 +103,10 @@ cdmpp_status cd_batch_fill(cd_batch *b, const cd_batch_spec *spec, const cd_scal
             return CD_FAIL(err, ERANGE, "%zu leaves in a batch for %zu, at most %zu a program", b->n_tok + leaves,
                            b->dims.n_tok, b->dims.max_leaf);
         put_program(b, spec, v, p, i);
+        if (b->has_tree) CD_TRY(put_tree(b, v, p, err));
     }
     b->n = n;
+    if (b->has_tree) cd_tree_close(&b->tree);
     cd_scaler_apply(&s->tok, b->tok, b->w_tok ? b->n_tok : 0);
     cd_scaler_apply(&s->trips, b->trips, b->w_tok ? b->n_tok : 0);
     cd_scaler_apply(&s->prog, b->prog, b->w_prog ? n : 0);

@@ -9,6 +9,7 @@
  *   prog (n, w_prog)      PROGRAM form of input.h without the device, log2 operations
  *   dev  (n, w_dev)       row of the device table
  *   flop (n)              as in the view, not scaled
+ *   tree                  of all programs, tree.h
  *
  * Context of a leaf, from its loops and the tree:
  *   8 x 6  the loops from the innermost outwards: log2(extent), kind one-hot (5)
@@ -25,6 +26,7 @@
 #include "learner/input.h"
 #include "learner/scaler.h"
 #include "learner/slab.h"
+#include "learner/tree.h"
 #include "learner/view.h"
 
 enum { CD_BATCH_INNER = 8, CD_BATCH_OUTER = 4, CD_BATCH_KINDS = 5 };
@@ -33,7 +35,7 @@ enum { CD_BATCH_INNER = 8, CD_BATCH_OUTER = 4, CD_BATCH_KINDS = 5 };
 /* What to compute. `device` (n_device, w_dev): the vectors of the model's devices,
  * borrowed; w_dev 0: none. */
 typedef struct cd_batch_spec {
-    bool tokens, context, derived, program;
+    bool tokens, context, derived, program, tree; /* tree: with tokens */
     size_t n_device, w_dev;
     const float *device;
 } cd_batch_spec;
@@ -44,6 +46,7 @@ size_t cd_batch_program_width(const cd_batch_spec *s); /* 0 or that of the progr
 /* How large a batch can get. */
 typedef struct cd_batch_dims {
     size_t n, n_tok, max_leaf; /* programs, tokens, leaves of one program */
+    size_t n_node;             /* inner nodes of their trees */
 } cd_batch_dims;
 /* The largest batch of `batch` programs that can be drawn from index[0 .. n_index)
  * of the view (index NULL: programs 0 .. n_index). Errors: ENOMEM. */
@@ -76,6 +79,8 @@ typedef struct cd_batch {
     float *tok, *prog, *dev, *trips;
     int32_t *pos;
     double *flop;
+    bool has_tree;
+    cd_tree tree;
     cd_batch_dims dims; /* room */
     cd_slab slab;
 } cd_batch;
@@ -84,8 +89,8 @@ typedef struct cd_batch {
 cdmpp_status cd_batch_init(cd_batch *b, const cd_batch_spec *spec, const cd_batch_dims *dims, cdmpp_err *err);
 void cd_batch_free(cd_batch *b);
 /* Programs index[0 .. n) of the view (index NULL: 0 .. n). `spec` is that of
- * cd_batch_init. Errors: EMODEL (a program without leaves where tokens are wanted,
- * a device outside the table), ERANGE (more than there is room for). */
+ * cd_batch_init. Errors: EMODEL (a program without leaves where tokens are wanted, a
+ * tree that is none, a device outside the table), ERANGE (more than there is room for). */
 cdmpp_status cd_batch_fill(cd_batch *b, const cd_batch_spec *spec, const cd_scalers *s, const cd_view *v,
                            const uint32_t *index, size_t n, cdmpp_err *err);
 #endif

@@ -20,9 +20,16 @@ size_t cd_batch_leaves(const cd_view *v, size_t program) {
     return v->leaf_ptr ? (size_t)(v->leaf_ptr[program + 1] - v->leaf_ptr[program]) : 0;
 }
 
+static cdmpp_status check_tree(const cd_view *v, size_t program, cdmpp_err *err) {
+    if (!v->tree_ptr) return CD_FAIL(err, EMODEL, "program %zu has no tree, which this network reads", program);
+    const size_t beg = (size_t)v->tree_ptr[program], n = (size_t)v->tree_ptr[program + 1] - beg;
+    return cd_tree_check(v->tree + beg, n, v->leaf_pos + v->leaf_ptr[program], cd_batch_leaves(v, program), err);
+}
+
 cdmpp_status cd_batch_check(const cd_batch_spec *s, const cd_view *v, size_t program, cdmpp_err *err) {
     if (s->tokens && !cd_batch_leaves(v, program))
         return CD_FAIL(err, EMODEL, "program %zu has no leaves, which this network reads", program);
+    if (s->tree) CD_TRY(check_tree(v, program, err));
     if (s->w_dev && v->device[program] >= s->n_device)
         return CD_FAIL(err, EMODEL, "program %zu ran on device %u of %zu", program, (unsigned)v->device[program], s->n_device);
     return CDMPP_OK;

@@ -194,6 +194,7 @@ static void feed_forward(const pass *a, const cd_encoder_tile *t, size_t k, floa
         cd_ops_gemm(&(cd_gemm){.tb = true, .m = t->n, .n = n, .k = e->d, .a = q->n2 + at, .lda = e->d,
                                .b = value(a, l->w1) + c * e->d, .ldb = e->d, .c = q->h + hat, .ldc = e->ff});
         if (e->act == CD_ACT_RELU) cd_ops_relu(q->h + hat, t->n, n, e->ff, value(a, l->b1) + c, t->row, c, &dh);
+        else if (e->act == CD_ACT_ELU) cd_ops_elu(q->h + hat, t->n, n, e->ff, value(a, l->b1) + c, t->row, c, &dh);
         else cd_ops_gelu(q->h + hat, q->arg ? q->arg + hat : NULL, t->n, n, e->ff, value(a, l->b1) + c, t->row, c, &dh);
     }
     cd_ops_linear(q->h + t->row * e->ff, t->n, e->ff, value(a, l->w2), e->d, y + at);

@@ -51,6 +51,7 @@ static void feed_forward_back(const pass *a, const cd_encoder_tile *t, const sum
         cd_ops_gemm(&(cd_gemm){.m = t->n, .n = n, .k = e->d, .a = a->r->df + at, .lda = e->d, .b = value(a, l->w2) + c,
                                .ldb = e->ff, .c = dh, .ldc = e->ff});
         if (e->act == CD_ACT_RELU) cd_ops_relu_back(dh, q->h + hat, t->n, n, e->ff, drop, s->b1 + c);
+        else if (e->act == CD_ACT_ELU) cd_ops_elu_back(dh, q->h + hat, t->n, n, e->ff, drop, s->b1 + c);
         else cd_ops_gelu_back(dh, q->arg + hat, t->n, n, e->ff, t->row, c, drop, s->b1 + c);
     }
     cd_ops_linear_dx(a->r->dh + t->row * e->ff, t->n, e->d, value(a, l->w1), e->ff, beta, dn + at);

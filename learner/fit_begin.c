@@ -116,9 +116,9 @@ static cdmpp_status fresh(cd_fitting *f, uint64_t seed, cdmpp_err *err) {
     cd_net_spec s = f->spec->net;
     s.n_out = (int64_t)f->n_out;
     s.w_dev = (int64_t)f->data->w_dev;
-    if (s.kind == CD_NET_TSF && s.head == CD_HEAD_SUM) {
+    if ((s.kind == CD_NET_TSF && s.head == CD_HEAD_SUM) || (s.kind == CD_NET_LSTM && s.trips)) {
         if (f->spec->transform != CD_TRANSFORM_LOG)
-            return cd_err_key(err, CD_FAIL(err, ERANGE, "head sum adds seconds up and needs the transform 'log'"), "transform");
+            return cd_err_key(err, CD_FAIL(err, ERANGE, "head sum and trips are about seconds and need the transform 'log'"), "transform");
         s.temperature = f->transform.std;
     }
     f->batch_spec = cd_net_batch_spec(&s, f->data->device, f->data->n_device);
@@ -153,6 +153,7 @@ static cdmpp_status continued(cd_fitting *f, const cd_fit_start *start, cdmpp_er
     copy_scaler(&f->scalers.tok, &c->tok);
     copy_scaler(&f->scalers.prog, &c->prog);
     copy_scaler(&f->scalers.dev, &c->dev);
+    copy_scaler(&f->scalers.trips, &c->trips);
     return CDMPP_OK;
 }
 
@@ -194,6 +195,7 @@ static void widest(cd_batch_dims *a, const cd_batch_dims *b) {
     if (b->n > a->n) a->n = b->n;
     if (b->n_tok > a->n_tok) a->n_tok = b->n_tok;
     if (b->max_leaf > a->max_leaf) a->max_leaf = b->max_leaf;
+    if (b->n_node > a->n_node) a->n_node = b->n_node;
 }
 
 static cdmpp_status new_states(cd_fitting *f, cdmpp_err *err) {

@@ -19,6 +19,7 @@ static const kind_row table[CD_N_MEMBER_KIND] = {
     [CD_MEMBER_SUMS] = {"sums", false, false, CD_FORM_SUMS},
     [CD_MEMBER_MLP] = {"mlp", true, false, 0},
     [CD_MEMBER_TSF] = {"transformer", true, true, 0},
+    [CD_MEMBER_LSTM] = {"lstm", true, true, 0},
 };
 
 const char *cd_member_name(cd_member_kind k) { return table[k].name; }

@@ -6,6 +6,7 @@
  *   sums         sums and maxima of its rows    trees, to compare with
  *   mlp          the summary                    network
  *   transformer  the leaves of the compact AST  network
+ *   lstm         leaves and tree                network
  *
  * (1) A member is immutable after training: any number of threads, one scratch each.
  * (2) Its answer for a program depends on that program only.
@@ -18,9 +19,9 @@
 #include "learner/transform.h"
 #include "learner/view.h"
 
-#define CD_MEMBER_KINDS "rows|program|sums|mlp|transformer"
+#define CD_MEMBER_KINDS "rows|program|sums|mlp|transformer|lstm"
 typedef enum {
-    CD_MEMBER_ROWS, CD_MEMBER_PROGRAM, CD_MEMBER_SUMS, CD_MEMBER_MLP, CD_MEMBER_TSF, CD_N_MEMBER_KIND
+    CD_MEMBER_ROWS, CD_MEMBER_PROGRAM, CD_MEMBER_SUMS, CD_MEMBER_MLP, CD_MEMBER_TSF, CD_MEMBER_LSTM, CD_N_MEMBER_KIND
 } cd_member_kind;
 
 typedef struct cd_member {

@@ -15,7 +15,7 @@ static void forget(cd_member_scratch *s) {
 
 static bool fits(const cd_member_scratch *s, const cd_net *net, const cd_batch_dims *d) {
     const cd_batch_dims *have = &s->batch.dims;
-    return s->net == net && d->n <= have->n && d->n_tok <= have->n_tok && d->max_leaf <= have->max_leaf;
+    return s->net == net && d->n <= have->n && d->n_tok <= have->n_tok && d->max_leaf <= have->max_leaf && d->n_node <= have->n_node;
 }
 
 /* Room for batches of `dims` under this net; kept while it is enough. */

@@ -63,6 +63,7 @@ static void activate(const pass *a, size_t row, size_t n, size_t col, size_t w, 
     float *y = a->r->y[a->k] + at, *arg = a->r->arg[a->k];
     if (!l->act && b) cd_ops_bias(y, n, w, b);
     else if (l->act && a->m->act == CD_ACT_GELU) cd_ops_gelu(y, arg ? arg + at : NULL, n, w, l->out, b, row, col, &a->drop);
+    else if (l->act && a->m->act == CD_ACT_ELU) cd_ops_elu(y, n, w, l->out, b, row, col, &a->drop);
     else if (l->act) cd_ops_relu(y, n, w, l->out, b, row, col, &a->drop);
 }
 
@@ -132,22 +133,28 @@ static void deactivate(const pass *a, size_t row, size_t n, float *sum) {
     if (!l->act && sum) cd_ops_colsum(dy, n, l->out, sum);
     else if (l->act && a->m->act == CD_ACT_GELU)
         cd_ops_gelu_back(dy, a->r->arg[a->k] + at, n, l->out, l->out, row, 0, &a->drop, sum);
+    else if (l->act && a->m->act == CD_ACT_ELU) cd_ops_elu_back(dy, a->r->y[a->k] + at, n, l->out, l->out, &a->drop, sum);
     else if (l->act) cd_ops_relu_back(dy, a->r->y[a->k] + at, n, l->out, l->out, &a->drop, sum);
+}
+
+/* n rows; sums (3w) of bias, gain, shift +=. */
+static void rows_back(const pass *a, size_t beg, size_t n, float *sums) {
+    const cd_mlp_layer *l = &a->m->layer[a->k];
+    const size_t w = l->out;
+    deactivate(a, beg, n, a->m->norm == CD_NORM_NONE ? sums : NULL);
+    if (a->m->norm != CD_NORM_LAYER) return;
+    cd_ops_layernorm_back(a->dy + beg * w, a->r->hat[a->k] + beg * w, n, w, cd_params_value(a->p, l->gain),
+                          a->r->rstd[a->k] + beg, sums + w, sums + 2 * w);
+    cd_ops_colsum(a->dy + beg * w, n, w, sums);
 }
 
 static void rows_backward(void *ctx, size_t t, int worker) {
     const pass *a = ctx;
-    cd_mlp_run *r = a->r;
-    const cd_mlp_layer *l = &a->m->layer[a->k];
-    const size_t beg = cd_ops_tile_at(r->n, a->tiles, t), n = cd_ops_tile_at(r->n, a->tiles, t + 1) - beg, w = l->out;
-    float *part = r->part + t * 3 * w; /* bias, gain, shift */
+    const size_t w = a->m->layer[a->k].out, beg = cd_ops_tile_at(a->r->n, a->tiles, t);
+    float *part = a->r->part + t * 3 * w;
     (void)worker;
     memset(part, 0, 3 * w * sizeof *part);
-    deactivate(a, beg, n, a->m->norm == CD_NORM_NONE ? part : NULL);
-    if (a->m->norm != CD_NORM_LAYER) return;
-    cd_ops_layernorm_back(a->dy + beg * w, r->hat[a->k] + beg * w, n, w, cd_params_value(a->p, l->gain),
-                          r->rstd[a->k] + beg, part + w, part + 2 * w);
-    cd_ops_colsum(a->dy + beg * w, n, w, part);
+    rows_back(a, beg, cd_ops_tile_at(a->r->n, a->tiles, t + 1) - beg, part);
 }
 
 static void columns_backward(void *ctx, size_t t, int worker) {
@@ -159,17 +166,16 @@ static void columns_backward(void *ctx, size_t t, int worker) {
                           a->r->rstd[a->k], cd_params_grad(a->p, l->gain), cd_params_grad(a->p, l->shift));
 }
 
-/* Tiles in order: the same sums for any pool. A bias in front of batch norm has no
- * gradient, for the norm takes the mean away again. */
-static void reduce(const pass *a) {
-    const cd_mlp_layer *l = &a->m->layer[a->k];
-    if (a->m->norm == CD_NORM_BATCH) return;
-    for (size_t t = 0; t < a->tiles; t++) {
-        const float *part = a->r->part + t * 3 * l->out;
-        cd_ops_colsum(part, 1, l->out, cd_params_grad(a->p, l->b));
-        if (a->m->norm == CD_NORM_NONE) continue;
-        cd_ops_colsum(part + l->out, 1, l->out, cd_params_grad(a->p, l->gain));
-        cd_ops_colsum(part + 2 * l->out, 1, l->out, cd_params_grad(a->p, l->shift));
+/* Tiles in order, `step` floats apart: the same sums for any pool. A bias in front of
+ * batch norm has no gradient, for the norm takes the mean away again. */
+static void reduce(const cd_mlp *m, size_t k, cd_params *p, const float *part, size_t step, size_t tiles) {
+    const cd_mlp_layer *l = &m->layer[k];
+    if (m->norm == CD_NORM_BATCH) return;
+    for (size_t t = 0; t < tiles; t++, part += step) {
+        cd_ops_colsum(part, 1, l->out, cd_params_grad(p, l->b));
+        if (m->norm == CD_NORM_NONE) continue;
+        cd_ops_colsum(part + l->out, 1, l->out, cd_params_grad(p, l->gain));
+        cd_ops_colsum(part + 2 * l->out, 1, l->out, cd_params_grad(p, l->shift));
     }
 }
 
@@ -190,8 +196,59 @@ void cd_mlp_backward(const cd_mlp *m, cd_params *p, cd_mlp_run *r, cd_threads *p
                   .drop = dropout(m, r, k)};
         cd_ops_each(pool, tiles, rows_backward, &a);
         if (by_columns(m, r)) cd_ops_each(pool, (out + CD_OPS_COLS - 1) / CD_OPS_COLS, columns_backward, &a);
-        reduce(&a);
+        reduce(m, k, p, r->part, 3 * out, tiles);
         products(&a, pool, k ? r->d[k % 2] : dx);
         dy = r->d[k % 2];
     }
+}
+
+/* ---- in parts ---- */
+void cd_mlp_plan_parts(const cd_mlp *m, cd_slab *s, size_t n, cd_mlp_run *r) {
+    for (size_t k = 0; k < m->n; k++) r->dz[k] = cd_slab_floats(s, n * m->layer[k].out);
+}
+
+cd_mlp_run cd_mlp_part(const cd_mlp *m, const cd_mlp_run *r, const float *x, size_t row, size_t n) {
+    const size_t wide = widest(m);
+    cd_mlp_run q = *r;
+    q.x = x;
+    q.n = n;
+    q.in = m->layer[0].in;
+    for (size_t k = 0; k < m->n; k++) {
+        const size_t out = m->layer[k].out;
+        q.y[k] += row * (q.y[k] == r->d[k % 2] ? wide : out); /* scratch that layers share is as wide as the widest */
+        if (q.hat[k]) q.hat[k] += row * out;
+        if (q.arg[k]) q.arg[k] += row * out;
+        if (q.dz[k]) q.dz[k] += row * out;
+        q.rstd[k] += row;
+    }
+    return q;
+}
+
+size_t cd_mlp_n_sums(const cd_mlp *m) {
+    size_t n = 0;
+    for (size_t k = 0; k < m->n; k++) n += 3 * m->layer[k].out;
+    return n;
+}
+
+void cd_mlp_part_backward(const cd_mlp *m, const cd_params *p, cd_mlp_run *part, float *sums, float *dx) {
+    sums += cd_mlp_n_sums(m);
+    for (size_t k = m->n; k-- > 0;) {
+        const cd_mlp_layer *l = &m->layer[k];
+        const pass a = {.m = m, .p = p, .r = part, .k = k, .dy = part->dz[k], .drop = dropout(m, part, k)};
+        rows_back(&a, 0, part->n, sums -= 3 * l->out);
+        cd_ops_linear_dx(part->dz[k], part->n, l->in, cd_params_value(p, l->w), l->out, 0, k ? part->dz[k - 1] : dx);
+    }
+}
+
+void cd_mlp_part_weights(const cd_mlp *m, cd_params *p, const cd_mlp_run *r, cd_threads *pool, const float *x, size_t n,
+                         const float *sums, size_t n_part) {
+    const size_t step = cd_mlp_n_sums(m);
+    cd_gemm g[CD_MLP_MAX];
+    for (size_t k = 0; k < m->n; k++) {
+        const cd_mlp_layer *l = &m->layer[k];
+        g[k] = cd_ops_linear_dw(r->dz[k], k ? r->y[k - 1] : x, n, l->in, l->out, cd_params_grad(p, l->w));
+        reduce(m, k, p, sums, step, n_part);
+        sums += 3 * l->out;
+    }
+    cd_ops_gemm_run(pool, g, m->n);
 }

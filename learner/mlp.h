@@ -35,6 +35,7 @@ typedef struct cd_mlp_run {
     float *rstd[CD_MLP_MAX]; /* (n) or (out) */
     float *d[2];             /* (n, widest) gradients, in turn */
     float *part;             /* (tiles, 3 * widest) sums of bias, gain, shift */
+    float *dz[CD_MLP_MAX];   /* (n, out): in parts, gradients before the norm */
     const float *x;          /* input of the last forward, borrowed */
     size_t n, in;            /* its rows and columns */
     uint64_t key;
@@ -52,4 +53,16 @@ float *cd_mlp_forward(const cd_mlp *m, const cd_params *p, cd_mlp_run *r, cd_thr
                       size_t in);
 /* dy (n, out) is overwritten; dx (n, in) NULL: not wanted. */
 void cd_mlp_backward(const cd_mlp *m, cd_params *p, cd_mlp_run *r, cd_threads *pool, float *dy, float *dx);
+
+/* ---- in parts: rows of one run, by several threads and one after another ----
+ * Forward with a part and no pool; backward of the parts; then the weights. Not for batch norm. */
+void cd_mlp_plan_parts(const cd_mlp *m, cd_slab *s, size_t n, cd_mlp_run *r); /* dz, besides cd_mlp_plan */
+/* Rows row .. row+n of the run, with the input x (n, in) of their own. */
+cd_mlp_run cd_mlp_part(const cd_mlp *m, const cd_mlp_run *r, const float *x, size_t row, size_t n);
+size_t cd_mlp_n_sums(const cd_mlp *m);
+/* dy is in part->dz of the last layer; sums (n_sums) +=; dx (n, in). */
+void cd_mlp_part_backward(const cd_mlp *m, const cd_params *p, cd_mlp_run *part, float *sums, float *dx);
+/* Of n rows with the input x (n, in); sums (n_part, n_sums) are added up in order. */
+void cd_mlp_part_weights(const cd_mlp *m, cd_params *p, const cd_mlp_run *r, cd_threads *pool, const float *x, size_t n,
+                         const float *sums, size_t n_part);
 #endif

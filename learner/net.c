@@ -4,12 +4,12 @@
 
 #include "learner/net_int.h"
 
-static const cd_net_type *const types[] = {[CD_NET_MLP] = &cd_net_mlp, [CD_NET_TSF] = &cd_net_tsf};
+static const cd_net_type *const types[] = {[CD_NET_MLP] = &cd_net_mlp, [CD_NET_TSF] = &cd_net_tsf, [CD_NET_LSTM] = &cd_net_lstm};
 
 cd_batch_spec cd_net_batch_spec(const cd_net_spec *s, const float *device, size_t n_device) {
-    const bool dev = s->device && s->w_dev > 0;
-    return (cd_batch_spec){.tokens = s->kind == CD_NET_TSF, .context = s->kind == CD_NET_TSF && s->context,
-                           .derived = s->kind == CD_NET_TSF && s->derived,
+    const bool dev = s->device && s->w_dev > 0, leaves = s->kind != CD_NET_MLP;
+    return (cd_batch_spec){.tokens = leaves, .context = leaves && s->context, .derived = leaves && s->derived,
+                           .tree = s->kind == CD_NET_LSTM,
                            .program = s->kind == CD_NET_MLP || s->program, .n_device = dev ? n_device : 0,
                            .w_dev = dev ? (size_t)s->w_dev : 0, .device = dev ? device : NULL};
 }
@@ -80,16 +80,17 @@ static cdmpp_status check(const cd_net *net, const cd_batch *b, const cd_net_sta
     if (b->w_tok != net->w_tok || b->w_prog != net->w_prog || b->w_dev != want.w_dev)
         return CD_FAIL(err, EMODEL, "network reads widths %zu, %zu, %zu, the batch has %zu, %zu, %zu", net->w_tok, net->w_prog,
                        want.w_dev, b->w_tok, b->w_prog, b->w_dev);
-    if (b->n > st->dims.n || b->n_tok > st->dims.n_tok || b->max_leaf > st->dims.max_leaf)
-        return CD_FAIL(err, ERANGE, "batch of %zu programs, %zu leaves; room for %zu, %zu", b->n, b->n_tok, st->dims.n,
-                       st->dims.n_tok);
+    if (want.tree && !b->has_tree) return CD_FAIL(err, EMODEL, "network reads trees, the batch has none");
+    if (b->n > st->dims.n || b->n_tok > st->dims.n_tok || b->max_leaf > st->dims.max_leaf || b->tree.n_node > st->dims.n_node)
+        return CD_FAIL(err, ERANGE, "batch of %zu programs, %zu leaves, %zu nodes; room for %zu, %zu, %zu", b->n, b->n_tok,
+                       b->tree.n_node, st->dims.n, st->dims.n_tok, st->dims.n_node);
     if (cd_threads_count(pool) > st->n_worker)
         return CD_FAIL(err, ERANGE, "%d threads, room for %d", cd_threads_count(pool), st->n_worker);
     return CDMPP_OK;
 }
 
 static void set_mode(cd_net_state *st, bool train, uint64_t key) {
-    cd_mlp_run *m[] = {&st->tail.head, &st->tail.dev, &st->tail.prog, &st->tail.decoder};
+    cd_mlp_run *m[] = {&st->tail.head, &st->tail.dev, &st->tail.prog, &st->tail.decoder, &st->lstm.leaf, &st->lstm.merge};
     st->enc.train = train;
     st->enc.key = key;
     for (size_t i = 0; i < sizeof m / sizeof *m; i++) {

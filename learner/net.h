@@ -1,11 +1,12 @@
 /* net -- neural cost models: a batch in, numbers per program out, and back.
  *
- *   mlp          prog -------------------------> head --+
- *   transformer  tok -> projection (+ position)         |
- *                 -> layers of attention -> pool/      -> head --+--> embed
- *                    flatten (or each token by itself)           |
- *   both         dev  -> device MLP ----------------------- + ---+
- *                prog -> program MLP (transformer, if wanted) + -+
+ *   mlp          prog ----------------------------> head --+
+ *   transformer  tok -> projection (+ position)            |
+ *                 -> layers of attention -> pool/         -> head --+--> embed
+ *                    flatten (or each token by itself)              |
+ *   lstm         tok -> leaf MLP -> up the tree -> root -> linear --+
+ *   all          dev  -> device MLP --------------------------------+
+ *                prog -> program MLP (not mlp; if wanted) ----------+
  *                embed -> decoder = latent -> linear = out (n, n_out)
  *
  *   head flatten   one set of weights per slot, slots leaves; further leaves add to
@@ -14,6 +15,9 @@
  *        sum       head, embed and decoder for every leaf by itself; out is
  *                  log(sum over leaves of exp(T * score)) / T: seconds that add up
  *                  when labels are log seconds divided by T; latent is the mean
+ *   lstm: lstm.h draws the way up; of the fields below it reads width (of a leaf's and
+ *   a node's vector), head_first, head_depth x head_width, ff, width: the leaf MLP;
+ *   ff, width: the merge MLP; embed, decoder_depth x decoder_width: the regression.
  *
  * (1) A net is parameters and a description; what a run needs lives in a state,
  *     one a thread. Predicting does not write to the net: any number of threads.
@@ -30,14 +34,14 @@
 #include "learner/batch.h"
 #include "learner/params.h"
 
-#define CD_NET_KINDS "mlp|transformer"
-typedef enum { CD_NET_MLP, CD_NET_TSF } cd_net_kind;
+#define CD_NET_KINDS "mlp|transformer|lstm"
+typedef enum { CD_NET_MLP, CD_NET_TSF, CD_NET_LSTM } cd_net_kind;
 #define CD_NET_HEADS "pool|flatten|sum"
 typedef enum { CD_HEAD_POOL, CD_HEAD_FLATTEN, CD_HEAD_SUM } cd_net_head;
 #define CD_NET_NORMS "layer|batch|none"
 typedef enum { CD_NORM_LAYER, CD_NORM_BATCH, CD_NORM_NONE } cd_net_norm;
-#define CD_NET_ACTS "relu|gelu"
-typedef enum { CD_ACT_RELU, CD_ACT_GELU } cd_net_act;
+#define CD_NET_ACTS "relu|gelu|elu"
+typedef enum { CD_ACT_RELU, CD_ACT_GELU, CD_ACT_ELU } cd_net_act;
 /* Position p of a leaf, dimension i of d, added to the (projected) token:
  *   cdmpp     sin(p / 10000^(2i/d)) for even i, cos of the same for odd i, as published
  *   sinusoid  the textbook's: exponent 2*floor(i/2)/d */
@@ -46,9 +50,10 @@ typedef enum { CD_POS_CDMPP, CD_POS_SINUSOID, CD_POS_NONE } cd_net_position;
 
 typedef struct cd_net_spec {
     cd_net_kind kind;
-    /* transformer: tokens are projected to `width` unless they have it already */
+    /* transformer: tokens are projected to `width` unless they have it already; lstm: above */
     int64_t layers, width, heads, ff;
     bool pre_norm;            /* else post-norm, as published */
+    bool skip;                /* lstm: nodes add the mean of their children's vectors */
     cd_net_head head;
     int64_t slots;            /* flatten */
     double temperature;       /* sum: T, the standard deviation of the log labels */
@@ -62,7 +67,7 @@ typedef struct cd_net_spec {
      * device counts only in batches of several. */
     cd_net_norm norm;
     cd_net_act act;           /* everywhere */
-    double dropout;           /* encoder, as in PyTorch's TransformerEncoderLayer */
+    double dropout;           /* encoder, as in PyTorch's TransformerEncoderLayer; lstm: leaf MLP */
     double dropout_mlp;       /* head, decoder, side MLPs */
     cd_net_position position;
     bool context, derived;    /* loop context, sums and ratios as further columns of the tokens */
@@ -73,6 +78,9 @@ typedef struct cd_net_spec {
 
 /* Small: trains in minutes on two cores. w_dev and n_out = 1 stay for the caller. */
 cd_net_spec cd_net_spec_small(cd_net_kind kind);
+/* Tiramisu's network in the widths that CDMPP compares with. (Merge layers are drawn
+ * like all others, there they begin at zero.) */
+cd_net_spec cd_net_spec_tiramisu(void);
 /* The published network (11 layers, 164, 4 heads, 2048; 716, 3 x 985, 69; 3 x 930). */
 cd_net_spec cd_net_spec_published(void);
 /* Errors: ERANGE, with the field as key. */

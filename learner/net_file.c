@@ -15,7 +15,7 @@ typedef struct {
 #define F(name, type, words) {#name, type, offsetof(cd_net_spec, name), words}
 static const field fields[] = {
     F(kind, WORD, CD_NET_KINDS), F(layers, INT, 0), F(width, INT, 0), F(heads, INT, 0), F(ff, INT, 0),
-    F(pre_norm, FLAG, 0), F(head, WORD, CD_NET_HEADS), F(slots, INT, 0), F(temperature, REAL, 0), F(trips, FLAG, 0), F(head_first, INT, 0),
+    F(pre_norm, FLAG, 0), F(skip, FLAG, 0), F(head, WORD, CD_NET_HEADS), F(slots, INT, 0), F(temperature, REAL, 0), F(trips, FLAG, 0), F(head_first, INT, 0),
     F(head_width, INT, 0), F(head_depth, INT, 0), F(embed, INT, 0), F(decoder_width, INT, 0), F(decoder_depth, INT, 0),
     F(side_width, INT, 0), F(side_depth, INT, 0), F(norm, WORD, CD_NET_NORMS), F(act, WORD, CD_NET_ACTS),
     F(dropout, REAL, 0), F(dropout_mlp, REAL, 0), F(position, WORD, CD_NET_POSITIONS), F(context, FLAG, 0), F(derived, FLAG, 0),

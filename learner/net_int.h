@@ -2,7 +2,7 @@
 #ifndef CD_NET_INT_H
 #define CD_NET_INT_H
 #include "learner/encoder.h"
-#include "learner/mlp.h"
+#include "learner/lstm.h"
 
 /* head, side branches, decoder and output: rows (programs, or leaves for head sum)
  * -> out. */
@@ -35,6 +35,7 @@ struct cd_net {
     const struct cd_net_type *type;
     cd_params params;
     cd_encoder enc;
+    cd_lstm lstm;
     cd_tail tail;
     size_t w_tok, w_prog; /* what a batch must have */
 };
@@ -45,8 +46,9 @@ struct cd_net_state {
     bool train;
     cd_slab slab;
     cd_encoder_run enc;
+    cd_lstm_run lstm;
     cd_tail_run tail;
-    float *in, *din;      /* (n, head input): pooled or flattened leaves */
+    float *in, *din;      /* (n, head input): pooled or flattened leaves, roots */
     uint32_t *arg;        /* (n, width) rows of the maxima */
     float *score, *y, *dscore; /* head sum: (n_tok, n_out), (n, n_out), (n_tok, n_out) */
 };
@@ -61,5 +63,5 @@ typedef struct cd_net_type {
                      const float *d_latent);
 } cd_net_type;
 
-extern const cd_net_type cd_net_mlp, cd_net_tsf;
+extern const cd_net_type cd_net_mlp, cd_net_tsf, cd_net_lstm;
 #endif

@@ -4,11 +4,20 @@
 #include "learner/net.h"
 
 cd_net_spec cd_net_spec_small(cd_net_kind kind) {
-    return (cd_net_spec){.kind = kind, .layers = 2, .width = 96, .heads = 4, .ff = 192, .pre_norm = true,
+    const bool lstm = kind == CD_NET_LSTM;
+    return (cd_net_spec){.kind = kind, .layers = 2, .width = 96, .heads = 4, .ff = lstm ? 96 : 192, .pre_norm = true, .skip = lstm,
+                         .act = lstm ? CD_ACT_ELU : CD_ACT_RELU,
                          .head = CD_HEAD_POOL, .slots = 16, .temperature = 1, .trips = true, .head_width = kind == CD_NET_MLP ? 256 : 128,
                          .head_depth = 1, .embed = 64, .decoder_width = 128, .decoder_depth = 2, .side_width = 64,
                          .side_depth = 1, .norm = CD_NORM_LAYER, .position = CD_POS_SINUSOID, .context = true, .derived = true,
                          .device = true, .n_out = 1};
+}
+
+/* leaf 600, 350, 200, 180; state 180; merge 200, 180; regression 200, 180. */
+cd_net_spec cd_net_spec_tiramisu(void) {
+    return (cd_net_spec){.kind = CD_NET_LSTM, .width = 180, .ff = 200, .temperature = 1, .head_first = 600, .head_width = 350,
+                         .head_depth = 1, .embed = 200, .decoder_width = 180, .decoder_depth = 1, .side_width = 128,
+                         .side_depth = 1, .norm = CD_NORM_NONE, .act = CD_ACT_ELU, .dropout = 0.112, .device = true, .n_out = 1};
 }
 
 cd_net_spec cd_net_spec_published(void) {
@@ -43,8 +52,15 @@ static cdmpp_status check_encoder(const cd_net_spec *s, cdmpp_err *err) {
     return fraction("dropout", s->dropout, err);
 }
 
+static cdmpp_status check_lstm(const cd_net_spec *s, cdmpp_err *err) {
+    CD_TRY(within("width", s->width, 2, 4096, err));
+    CD_TRY(within("ff", s->ff, 1, 16384, err));
+    return fraction("dropout", s->dropout, err);
+}
+
 cdmpp_status cd_net_spec_check(const cd_net_spec *s, cdmpp_err *err) {
     if (s->kind == CD_NET_TSF) CD_TRY(check_encoder(s, err));
+    if (s->kind == CD_NET_LSTM) CD_TRY(check_lstm(s, err));
     CD_TRY(within("head_first", s->head_first, 0, 8192, err));
     CD_TRY(within("head_depth", s->head_depth, 0, 8, err));
     CD_TRY(within("head_width", s->head_width, 1, 8192, err));

@@ -12,6 +12,7 @@ static cd_net_spec net(const cd_config *c, cd_member_kind kind, size_t w_dev) {
                          .heads = c->net_heads,
                          .ff = c->net_ff,
                          .pre_norm = c->net_pre_norm,
+                         .skip = c->net_skip,
                          .head = (cd_net_head)c->net_head,
                          .slots = c->net_slots,
                          .temperature = 1,

@@ -73,6 +73,8 @@ void cd_ops_dropout(float *x, size_t n, size_t w, size_t row0, const cd_drop *d)
 
 /* ---- elementwise, all in place ---- */
 void cd_ops_bias(float *x, size_t n, size_t w, const float *b);
+/* y (n) += f x. */
+void cd_ops_axpy(float *y, float f, const float *x, size_t n);
 /* sum (w) += column sums of x. */
 void cd_ops_colsum(const float *x, size_t n, size_t w, float *sum);
 /* ld: floats from row to row; b NULL: no bias. col0: number of the first column. */
@@ -86,6 +88,9 @@ void cd_ops_gelu(float *x, float *pre, size_t n, size_t w, size_t ld, const floa
                  const cd_drop *d);
 void cd_ops_gelu_back(float *dy, const float *pre, size_t n, size_t w, size_t ld, size_t row0, size_t col0,
                       const cd_drop *d, float *db);
+/* ELU: x above 0, e^x - 1 below; y = 0 counts as dropped when anything is. */
+void cd_ops_elu(float *x, size_t n, size_t w, size_t ld, const float *b, size_t row0, size_t col0, const cd_drop *d);
+void cd_ops_elu_back(float *dy, const float *y, size_t n, size_t w, size_t ld, const cd_drop *d, float *db);
 /* x = drop(x + b) + r */
 void cd_ops_residual(float *x, size_t n, size_t w, const float *b, const float *r, size_t row0, const cd_drop *d);
 /* e^x, about 2 ulp, 0 below -87; x (n) in place. */
@@ -121,6 +126,13 @@ void cd_ops_attention(const float *qkv, const uint32_t *ptr, size_t p0, size_t p
 /* dqkv from dout; recomputes the weights. */
 void cd_ops_attention_back(const float *dout, const float *qkv, const uint32_t *ptr, size_t p0, size_t p1, size_t width,
                            size_t heads, const cd_drop *d, float *scratch, float *dqkv);
+
+/* ---- one step of an LSTM, PyTorch's order of gates: input, forget, cell, output ---- */
+/* z (n, 4w): arguments of the gates without the bias b (4w), becomes their values.
+ * c = forget * c0 + input * cell, h = output * tanh(c); c0 NULL: zeros. */
+void cd_ops_lstm(float *z, size_t n, size_t w, const float *b, const float *c0, float *c, float *h);
+/* z becomes the gradient of the arguments, dc (of c) that of c0. dh: of h. */
+void cd_ops_lstm_back(float *z, size_t n, size_t w, const float *c0, const float *c, const float *dh, float *dc);
 
 /* ---- programs from rows; programs p0 .. p1, each with at least one row ---- */
 /* y (n, 3w): mean, maximum, sum over the rows of a program; arg (n, w): row of the

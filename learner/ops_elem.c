@@ -21,6 +21,10 @@ CD_SIMD void cd_ops_bias(float *x, size_t n, size_t w, const float *b) {
         for (size_t c = 0; c < w; c++) x[c] += b[c];
 }
 
+CD_SIMD void cd_ops_axpy(float *y, float f, const float *x, size_t n) {
+    for (size_t i = 0; i < n; i++) y[i] += f * x[i];
+}
+
 CD_SIMD void cd_ops_colsum(const float *x, size_t n, size_t w, float *sum) {
     for (size_t i = 0; i < n; i++, x += w)
         for (size_t c = 0; c < w; c++) sum[c] += x[c];
@@ -101,6 +105,34 @@ CD_SIMD void cd_ops_gelu_back(float *dy, const float *pre, size_t n, size_t w, s
             const float x = pre[c], s = sigmoid2u(x);
             dy[c] *= s + x * s * (1.0f - s) * (GELU_A + 3.0f * GELU_B * x * x);
         }
+        if (db)
+            for (size_t c = 0; c < w; c++) db[c] += dy[c];
+    }
+}
+
+/* ---- ELU ---- */
+CD_SIMD void cd_ops_elu(float *x, size_t n, size_t w, size_t ld, const float *b, size_t row0, size_t col0,
+                        const cd_drop *d) {
+    const uint32_t below = d->below;
+    const float scale = d->scale;
+    for (size_t i = 0; i < n; i++, x += ld) {
+        const uint32_t row = below ? cd_drop_row(d, row0 + i) : 0;
+        if (b)
+            for (size_t c = 0; c < w; c++) x[c] += b[c];
+        for (size_t c = 0; c < w; c++) {
+            const float e = cd_expf(x[c]) - 1.0f;
+            x[c] = x[c] > 0 ? x[c] : e;
+        }
+        if (below)
+            for (size_t c = 0; c < w; c++) x[c] = cd_drop_keep(row, col0 + c, below) ? x[c] * scale : 0;
+    }
+}
+
+/* Its slope below 0 is y + 1, of the y before dropout. */
+CD_SIMD void cd_ops_elu_back(float *dy, const float *y, size_t n, size_t w, size_t ld, const cd_drop *d, float *db) {
+    const float scale = d->scale, zero = d->below ? 0 : scale;
+    for (size_t i = 0; i < n; i++, dy += ld, y += ld) {
+        for (size_t c = 0; c < w; c++) dy[c] *= y[c] > 0 ? scale : y[c] < 0 ? y[c] + scale : zero;
         if (db)
             for (size_t c = 0; c < w; c++) db[c] += dy[c];
     }

@@ -49,4 +49,17 @@ CD_INLINE float cd_expf(float x) {
     memcpy(&scale, &bits, sizeof scale);
     return x < -87.0f ? 0.0f : p * scale;
 }
+
+/* tanh: near 0 a polynomial, for 1 - 2/(1 + e^2x) has no digits left there. */
+CD_INLINE float cd_tanhf(float x) {
+    const float z = x * x, far = 1.0f - 2.0f / (1.0f + cd_expf(2.0f * x));
+    float p = -5.70498872745e-3f;
+    p = p * z + 2.06390887954e-2f;
+    p = p * z - 5.37397155531e-2f;
+    p = p * z + 1.33314422036e-1f;
+    p = p * z - 3.33332819422e-1f;
+    return z < 0.390625f ? x + x * (z * p) : far;
+}
+
+CD_INLINE float cd_sigmoidf(float x) { return 1.0f / (1.0f + cd_expf(-x)); }
 #endif

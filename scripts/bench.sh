@@ -49,7 +49,7 @@ train() { # both for one and two threads, one after the other, three times; the 
                       (j > 1 ? "s" : " "), wall[w], cpu[w], 600 / wall[w]
                   if ("torch" in wall) printf "        ratio %.2f (CPU %.2f)\n", wall["torch"] / wall["ours"], cpu["torch"] / cpu["ours"] }'
     done
-    for n in small mlp; do "$B/tests/bench/bench_train" 30 1 $n; done
+    for n in small mlp lstm; do "$B/tests/bench/bench_train" 30 1 $n; done
 }
 
 for s; do

@@ -1,7 +1,8 @@
-/* bench_train [STEPS [THREADS [published|small|mlp]]] -- training and predicting with a
+/* bench_train [STEPS [THREADS [published|small|mlp|lstm|tiramisu]]] -- training and predicting with a
  * network on random data: 600 programs of 5 leaves, Adam, 1000*MSE + MAPE, gradients
  * clipped. "published" is the counterpart of scripts/bench_torch.py, which runs the
- * same training step in PyTorch; the others are the defaults.
+ * same training step in PyTorch; tiramisu the widths CDMPP compares with; the others are
+ * the defaults. Trees have 20 inner nodes, as those of GPU programs.
  *
  * One step to warm up; medians of the others. Wall-clock time counts on an idle
  * machine; on a shared one compare CPU time, with one thread. */
@@ -15,7 +16,7 @@
 #include "learner/net.h"
 #include "learner/optim.h"
 
-enum { BATCH = 600, LEAVES = 5, MAX_STEPS = 100 };
+enum { BATCH = 600, LEAVES = 5, MAX_STEPS = 100, TRUNK = 10, NODES = TRUNK + 2 * LEAVES };
 
 typedef struct {
     cd_net *net;
@@ -32,7 +33,24 @@ static double now(clockid_t c) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void fill(cd_batch *b) {
+/* Ten loops around all leaves, then two around each. */
+static cdmpp_status plant(cd_tree *t, cdmpp_err *err) {
+    int32_t list[2 * (NODES + LEAVES)], leaf_pos[LEAVES];
+    size_t n = 0;
+    for (int k = 0; k < TRUNK; k++) list[n++] = k;
+    for (int l = 0; l < LEAVES; l++) {
+        leaf_pos[l] = (int32_t)n + 2;
+        for (int k = 0; k < 3; k++) list[n++] = TRUNK + 3 * l + k;
+        for (int k = 0; k < 3; k++) list[n++] = -1;
+    }
+    for (int k = 0; k < TRUNK; k++) list[n++] = -1;
+    cd_tree_clear(t);
+    for (int i = 0; i < BATCH; i++) CD_TRY(cd_tree_add(t, list, n, leaf_pos, LEAVES, err));
+    cd_tree_close(t);
+    return CDMPP_OK;
+}
+
+static cdmpp_status fill(cd_batch *b, cdmpp_err *err) {
     b->n = BATCH;
     b->n_tok = (size_t)BATCH * LEAVES;
     b->max_leaf = LEAVES;
@@ -40,12 +58,16 @@ static void fill(cd_batch *b) {
     for (size_t i = 0; i < b->n * b->w_prog; i++) b->prog[i] = (float)cd_rng_unit(3, i);
     for (size_t i = 0; i <= BATCH; i++) b->tok_ptr[i] = (uint32_t)(i * LEAVES);
     for (size_t i = 0; i < b->n_tok; i++) b->pos[i] = (int32_t)(i % LEAVES);
+    return b->has_tree ? plant(&b->tree, err) : CDMPP_OK;
 }
 
 /* Published: no positions and no device, as on the other side; slots for five leaves. */
 static cd_net_spec spec(const char *name) {
-    if (strcmp(name, "published") != 0) return cd_net_spec_small(strcmp(name, "mlp") == 0 ? CD_NET_MLP : CD_NET_TSF);
     cd_net_spec s = cd_net_spec_published();
+    if (strcmp(name, "mlp") == 0) return cd_net_spec_small(CD_NET_MLP);
+    if (strcmp(name, "lstm") == 0) return cd_net_spec_small(CD_NET_LSTM);
+    if (strcmp(name, "tiramisu") == 0) return cd_net_spec_tiramisu();
+    if (strcmp(name, "published") != 0) return cd_net_spec_small(CD_NET_TSF);
     s.slots = LEAVES;
     s.position = CD_POS_NONE;
     s.device = false;
@@ -55,7 +77,7 @@ static cd_net_spec spec(const char *name) {
 static cdmpp_status set_up(rig *r, const char *name, int threads, cdmpp_err *err) {
     const cd_net_spec s = spec(name);
     const cd_batch_spec b = cd_net_batch_spec(&s, NULL, 0);
-    const cd_batch_dims dims = {BATCH, (size_t)BATCH * LEAVES, LEAVES};
+    const cd_batch_dims dims = {BATCH, (size_t)BATCH * LEAVES, LEAVES, (size_t)BATCH * NODES};
     cd_optim_spec o = cd_optim_spec_of(CD_OPTIM_ADAM);
     o.decay = 1.30707e-3;
     o.clip = 2;
@@ -65,7 +87,7 @@ static cdmpp_status set_up(rig *r, const char *name, int threads, cdmpp_err *err
     CD_TRY(cd_net_state_new(r->net, &dims, threads, true, &r->state, err));
     const cd_optim_span all = {0, cd_net_params(r->net)->n_train, true};
     CD_TRY(cd_optim_init(&r->optim, &o, all.end, &all, 1, err));
-    fill(&r->batch);
+    CD_TRY(fill(&r->batch, err));
     for (size_t i = 0; i < BATCH; i++) r->y[i] = (float)(3 * cd_rng_unit(2, i) - 1.5);
     return CDMPP_OK;
 }

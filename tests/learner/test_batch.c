@@ -30,7 +30,7 @@ static cd_view view(void) {
                      .tree_ptr = tree_ptr, .tree = tree, .device = device, .flop = flop};
 }
 
-static const cd_batch_spec full = {true, true, true, true, 2, W_DEV, vectors};
+static const cd_batch_spec full = {true, true, true, true, false, 2, W_DEV, vectors};
 
 typedef struct {
     cd_batch b;
@@ -39,7 +39,7 @@ typedef struct {
 
 static void open_rig(rig *r, const cd_batch_spec *spec, size_t n, size_t tok, size_t leaf) {
     cdmpp_err err = {0};
-    const cd_batch_dims dims = {n, tok, leaf};
+    const cd_batch_dims dims = {.n = n, .n_tok = tok, .max_leaf = leaf};
     assert_ok(cd_batch_init(&r->b, spec, &dims, &err));
     assert_ok(cd_scalers_init(&r->s, spec, &err));
 }
@@ -117,6 +117,43 @@ static void refusals(void **state) {
     close_rig(&r);
 }
 
+/* Trees go where the programs go; what is none, and where none is, is said. */
+static void trees(void **state) {
+    cd_view v = view();
+    const uint32_t index[] = {2, 0};
+    int32_t bent[18], pos[4];
+    const cd_batch_spec spec = {.tokens = true, .tree = true};
+    cdmpp_err err = {0};
+    rig r;
+    (void)state;
+    const cd_batch_dims dims = {2, 3, 2, 4};
+    assert_ok(cd_batch_init(&r.b, &spec, &dims, &err));
+    assert_ok(cd_scalers_init(&r.s, &spec, &err));
+    assert_ok(cd_batch_fill(&r.b, &spec, &r.s, &v, index, 2, &err));
+    const cd_tree *t = &r.b.tree; /* nodes: 3; 1; roots 0 and, with fewer children, ... */
+    assert_true(r.b.has_tree && t->n == 2 && t->n_tok == 3 && t->n_node == 4 && t->n_level == 3);
+    assert_true(t->level[0] == 0 && t->level[1] == 1 && t->level[2] == 2 && t->level[3] == 4);
+    assert_true(t->child.row[t->child.at[0]] == 2); /* the deepest node shows the last leaf */
+    assert_ok(cd_batch_fill(&r.b, &spec, &r.s, &v, index, 1, &err));
+    assert_true(t->n_node == 1 && t->n_level == 1 && t->child.n_row == 1);
+    const uint32_t both[] = {0, 0};
+    assert_status(cd_batch_fill(&r.b, &spec, &r.s, &v, both, 2, &err), CDMPP_ERANGE);
+    memcpy(bent, tree, sizeof bent);
+    memcpy(pos, leaf_pos, sizeof pos);
+    v.tree = bent;
+    v.leaf_pos = pos;
+    bent[3] = 9; /* a leaf with a child */
+    assert_status(cd_batch_fill(&r.b, &spec, &r.s, &v, index + 1, 1, &err), CDMPP_EMODEL);
+    bent[3] = -1;
+    pos[1] = 4;
+    assert_status(cd_batch_fill(&r.b, &spec, &r.s, &v, index + 1, 1, &err), CDMPP_EMODEL);
+    pos[1] = 5;
+    assert_ok(cd_batch_fill(&r.b, &spec, &r.s, &v, index + 1, 1, &err));
+    v.tree_ptr = NULL;
+    assert_status(cd_batch_fill(&r.b, &spec, &r.s, &v, index, 1, &err), CDMPP_EMODEL);
+    close_rig(&r);
+}
+
 static void bound(void **state) {
     const cd_view v = view();
     const uint32_t small[] = {1, 2};
@@ -124,13 +161,17 @@ static void bound(void **state) {
     cdmpp_err err = {0};
     (void)state;
     assert_ok(cd_batch_bound(&v, NULL, 3, 2, &d, &err));
-    assert_true(d.n == 2 && d.n_tok == 3 && d.max_leaf == 2);
+    assert_true(d.n == 2 && d.n_tok == 3 && d.max_leaf == 2 && d.n_node == 4);
     assert_ok(cd_batch_bound(&v, NULL, 3, 100, &d, &err));
-    assert_true(d.n == 3 && d.n_tok == 4 && d.max_leaf == 2);
+    assert_true(d.n == 3 && d.n_tok == 4 && d.max_leaf == 2 && d.n_node == 5);
     assert_ok(cd_batch_bound(&v, small, 2, 1, &d, &err));
-    assert_true(d.n == 1 && d.n_tok == 1 && d.max_leaf == 1);
+    assert_true(d.n == 1 && d.n_tok == 1 && d.max_leaf == 1 && d.n_node == 1);
     assert_ok(cd_batch_bound(&v, small, 0, 1, &d, &err));
-    assert_true(d.n == 0 && d.n_tok == 0 && d.max_leaf == 0);
+    assert_true(d.n == 0 && d.n_tok == 0 && d.max_leaf == 0 && d.n_node == 0);
+    cd_view none = v;
+    none.tree_ptr = NULL;
+    assert_ok(cd_batch_bound(&none, NULL, 3, 2, &d, &err));
+    assert_true(d.n_tok == 3 && d.n_node == 0);
 }
 
 /* ---- scalers ---- */
@@ -185,7 +226,7 @@ static void corners(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(columns), cmocka_unit_test(refusals), cmocka_unit_test(bound),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(columns), cmocka_unit_test(refusals), cmocka_unit_test(trees), cmocka_unit_test(bound),
                                        cmocka_unit_test(fitted), cmocka_unit_test(corners)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,11 +25,11 @@ static double mape(const cd_fitted *f, const uint32_t *index, size_t n) {
 /* ---- learning ---- */
 static void learns(void **s) {
     (void)s;
-    for (int kind = 0; kind < 2; kind++) {
+    for (int kind = 0; kind < 3; kind++) {
         cd_fit_spec spec = made_spec((cd_net_kind)kind);
         spec.max_epochs = kind == CD_NET_MLP ? 60 : 40;
         cd_fitted f = made_run(&spec, &parts, NULL, NULL);
-        if (kind == CD_NET_TSF) assert_true(f.best < 0.25);
+        if (kind != CD_NET_MLP) assert_true(f.best < 0.25);
         else assert_true(f.best < 0.45); /* sees totals only */
         assert_close(f.best, mape(&f, parts.valid, parts.n_valid), 1e-6, 0); /* it is what the figure says */
         assert_true(f.eval_train[f.n_eval - 1] < 0.3 * f.eval_train[0]);
@@ -53,6 +53,23 @@ static void seconds_add_up(void **s) { /* head sum on labels that are sums */
     spec.transform = CD_TRANSFORM_BOX_COX;
     assert_status(cd_fit(&spec, &parts, NULL, &run, &f, &err), CDMPP_ERANGE);
     assert_string_equal(err.key, "transform");
+}
+
+/* A network that is given iterations is about seconds, whatever its head. */
+static void iterations(void **s) {
+    (void)s;
+    cd_fit_spec spec = made_spec(CD_NET_LSTM);
+    cdmpp_err err = {0};
+    cd_fitted f = made_run(&spec, &parts, NULL, NULL);
+    assert_true(cd_net_spec_of(f.net)->trips);
+    assert_close(cd_net_spec_of(f.net)->temperature, f.transform.std, 0, 0);
+    cd_fitted_free(&f);
+    spec.transform = CD_TRANSFORM_BOX_COX;
+    assert_status(cd_fit(&spec, &parts, NULL, &(cd_fit_run){0}, &f, &err), CDMPP_ERANGE);
+    assert_string_equal(err.key, "transform");
+    spec.net.trips = false;
+    f = made_run(&spec, &parts, NULL, NULL);
+    cd_fitted_free(&f);
 }
 
 /* Every loss and transform runs and makes its own loss smaller. */
@@ -254,6 +271,7 @@ static void fine_tuning(void **s) {
     cd_fitted f = made_run(&spec, &d, &start, NULL);
     assert_memory_equal(base.scalers.tok.shift, f.scalers.tok.shift, f.scalers.tok.n * sizeof(float));
     assert_memory_equal(base.scalers.prog.scale, f.scalers.prog.scale, f.scalers.prog.n * sizeof(float));
+    assert_true(base.scalers.trips.shift[0] != 0 && base.scalers.trips.shift[0] == f.scalers.trips.shift[0]);
     assert_memory_equal(&base.transform, &f.transform, sizeof f.transform);
     const cd_params *a = cd_net_params_of(base.net), *b = cd_net_params_of(f.net);
     size_t moved = 0;
@@ -589,7 +607,7 @@ static void out_of_memory(void **s) {
 
 int main(void) {
     const struct CMUnitTest t[] = {
-        cmocka_unit_test(learns),          cmocka_unit_test(seconds_add_up),
+        cmocka_unit_test(learns),          cmocka_unit_test(seconds_add_up), cmocka_unit_test(iterations),
         cmocka_unit_test(every_loss),      cmocka_unit_test(any_pool),
         cmocka_unit_test(seed_matters),    cmocka_unit_test(only_the_train_part_teaches),
         cmocka_unit_test(early_stop),      cmocka_unit_test(without_validation),

@@ -128,6 +128,17 @@ static void gradients_tsf(void **state) {
         }
 }
 
+static void gradients_lstm(void **state) {
+    (void)state;
+    for (int norm = 0; norm < 3; norm++)
+        for (int skip = 0; skip < 2; skip++) {
+            cd_net_spec s = tiny(CD_NET_LSTM, CD_HEAD_POOL, (cd_net_norm)norm, false);
+            s.skip = skip == 1;
+            if (norm) s.act = CD_ACT_ELU;
+            differences(&s);
+        }
+}
+
 /* A hidden layer of more than one block of columns, ReLU. */
 static void gradients_wide(void **state) {
     cd_net_spec s = tiny(CD_NET_TSF, CD_HEAD_FLATTEN, CD_NORM_NONE, false);
@@ -143,6 +154,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gradients_mlp),
         cmocka_unit_test(gradients_tsf),
+        cmocka_unit_test(gradients_lstm),
         cmocka_unit_test(gradients_wide),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

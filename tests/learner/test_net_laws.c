@@ -7,17 +7,18 @@
 #include "check.h"
 #include "made_batch.h"
 
-enum { N_CASE = 7 };
+enum { N_CASE = 9 };
 
 static cd_net_spec spec_of(int k) {
-    cd_net_spec s = cd_net_spec_small(k < 2 ? CD_NET_MLP : CD_NET_TSF);
+    cd_net_spec s = cd_net_spec_small(k < 2 ? CD_NET_MLP : k < 7 ? CD_NET_TSF : CD_NET_LSTM);
     s.width = 24;
     s.ff = 48;
     s.slots = 4;
     s.head = k < 2 ? CD_HEAD_POOL : (cd_net_head)(k % 3);
     s.norm = k % 2 ? CD_NORM_BATCH : CD_NORM_LAYER;
     s.pre_norm = k > 3;
-    s.act = k == 4 ? CD_ACT_GELU : CD_ACT_RELU;
+    s.act = k == 4 ? CD_ACT_GELU : k == 6 || k == 8 ? CD_ACT_ELU : CD_ACT_RELU;
+    s.skip = k == 7;
     s.program = k == 5;
     s.head_first = k == 2 ? 20 : 0;
     s.dropout = 0.1;
@@ -304,11 +305,10 @@ static void no_heap(void **state) {
     }
 }
 
-static void every_refusal(void **state) {
-    const cd_net_spec s = spec_of(3);
-    const cd_batch_dims dims = {10, 50, 7};
+static void refuse(int k_spec) {
+    const cd_net_spec s = spec_of(k_spec);
+    const cd_batch_dims dims = {10, 50, 7, 100};
     const long live = cd_mem_live();
-    (void)state;
     for (long k = 0, done = 0; !done; k++) {
         cd_net *net = NULL;
         cd_net_state *st = NULL;
@@ -322,6 +322,12 @@ static void every_refusal(void **state) {
         cd_net_free(net);
         assert_int_equal(cd_mem_live(), live);
     }
+}
+
+static void every_refusal(void **state) {
+    (void)state;
+    refuse(3);
+    refuse(7);
 }
 #else
 static void no_heap(void **state) { (void)state; skip(); }

@@ -28,13 +28,19 @@ static void exponential(void **state) {
 /* ---- activations: y = act(x + b), by rows with room between them ---- */
 static double relu(double x) { return x > 0 ? x : 0; }
 static double gelu(double x) { return 0.5 * x * (1 + tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))); }
+static double elu(double x) { return x > 0 ? x : expm1(x); }
 static double relu_slope(double x) { return x > 0; }
 static double gelu_slope(double x) {
     const double h = 1e-5;
     return (gelu(x + h) - gelu(x - h)) / (2 * h);
 }
 
-static void activation(bool smooth, const cd_drop *drop) {
+static double elu_slope(double x) { return x > 0 ? 1 : exp(x); }
+
+enum { RELU, GELU, ELU };
+static double (*const value[])(double) = {relu, gelu, elu}, (*const slope_of[])(double) = {relu_slope, gelu_slope, elu_slope};
+
+static void activation(int act, const cd_drop *drop) {
     static float x[ALL], y[ALL], pre[ALL], dy[ALL], got[ALL], b[W], db[W];
     double sum[W] = {0};
     finite_values(x, NULL, ALL, 1);
@@ -43,10 +49,10 @@ static void activation(bool smooth, const cd_drop *drop) {
     memcpy(y, x, sizeof y);
     memcpy(got, dy, sizeof got);
     memset(db, 0, sizeof db);
-    if (smooth) cd_ops_gelu(y, pre, N, W, LD, b, 7, 5, drop);
-    else cd_ops_relu(y, N, W, LD, b, 7, 5, drop);
-    if (smooth) cd_ops_gelu_back(got, pre, N, W, LD, 7, 5, drop, db);
-    else cd_ops_relu_back(got, y, N, W, LD, drop, db);
+    if (act == GELU) cd_ops_gelu(y, pre, N, W, LD, b, 7, 5, drop);
+    else (act == ELU ? cd_ops_elu : cd_ops_relu)(y, N, W, LD, b, 7, 5, drop);
+    if (act == GELU) cd_ops_gelu_back(got, pre, N, W, LD, 7, 5, drop, db);
+    else (act == ELU ? cd_ops_elu_back : cd_ops_relu_back)(got, y, N, W, LD, drop, db);
     for (size_t i = 0; i < N; i++)
         for (size_t c = 0; c < LD; c++) {
             const size_t k = i * LD + c;
@@ -54,9 +60,9 @@ static void activation(bool smooth, const cd_drop *drop) {
                 assert_true(y[k] == x[k] && got[k] == dy[k]);
                 continue;
             }
-            const double v = (double)x[k] + (double)b[c], f = smooth ? gelu(v) : relu(v);
+            const double v = (double)x[k] + (double)b[c], f = value[act](v);
             const double keep = !drop->below ? 1 : y[k] != 0 || f == 0 ? (double)drop->scale : 0;
-            const double slope = (smooth ? gelu_slope(v) : relu_slope(v)) * keep;
+            const double slope = slope_of[act](v) * keep;
             assert_close((double)y[k], f * keep, 1e-5, 1e-6);
             assert_close((double)got[k], slope * (double)dy[k], 1e-4, 1e-6);
             sum[c] += slope * (double)dy[k];
@@ -67,10 +73,10 @@ static void activation(bool smooth, const cd_drop *drop) {
 static void activations(void **state) {
     const cd_drop half = cd_ops_drop(0.5, 99, 1);
     (void)state;
-    activation(false, &none);
-    activation(false, &half);
-    activation(true, &none);
-    activation(true, &half);
+    for (int act = RELU; act <= ELU; act++) {
+        activation(act, &none);
+        activation(act, &half);
+    }
 }
 
 /* ---- dropout ---- */

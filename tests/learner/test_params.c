@@ -122,8 +122,8 @@ static void made_scalers(cd_scalers *s, const cd_net_spec *spec) {
 static void network(void **state) {
     cdmpp_err err = {0};
     (void)state;
-    for (int k = 0; k < 3; k++) {
-        cd_net_spec s = cd_net_spec_small(k ? CD_NET_TSF : CD_NET_MLP);
+    for (int k = 0; k < 4; k++) {
+        cd_net_spec s = cd_net_spec_small(k == 3 ? CD_NET_LSTM : k ? CD_NET_TSF : CD_NET_MLP);
         cd_net *net = NULL, *back = NULL;
         cd_scalers sc, got;
         cd_buf file = {0}, again = {0};
@@ -131,6 +131,8 @@ static void network(void **state) {
         s.head = k == 2 ? CD_HEAD_FLATTEN : CD_HEAD_SUM;
         s.temperature = 0.1 + 0.2;
         s.program = k == 1;
+        s.act = k == 3 ? CD_ACT_ELU : CD_ACT_RELU;
+        s.skip = k == 3;
         s.n_out = 3;
         s.w_dev = 5;
         made_scalers(&sc, &s);
@@ -139,6 +141,7 @@ static void network(void **state) {
         assert_ok(cd_net_load(file.p, file.n, &back, &got, &err));
         assert_memory_equal(cd_net_params(net)->value, cd_net_params(back)->value, cd_net_params(net)->n_float * sizeof(float));
         assert_true(cd_net_spec_of(back)->temperature == s.temperature && cd_net_spec_of(back)->head == s.head);
+        assert_true(cd_net_spec_of(back)->kind == s.kind && cd_net_spec_of(back)->act == s.act && cd_net_spec_of(back)->skip == s.skip);
         assert_ok(cd_net_save(back, &got, &again, &err));
         assert_int_equal(file.n, again.n);
         assert_memory_equal(file.p, again.p, file.n);
@@ -182,7 +185,7 @@ static void spoilt(void **state) {
     cd_buf_free(&file);
 }
 
-/* The published network has as many numbers as its PyTorch counterpart. */
+/* The published networks have as many numbers as their PyTorch counterparts. */
 static void published(void **state) {
     cd_net_spec s = cd_net_spec_published();
     cd_net *net = NULL;
@@ -192,6 +195,12 @@ static void published(void **state) {
     s.device = false;
     assert_ok(cd_net_new(&s, 1, &net, &err));
     assert_int_equal(cd_params_count(cd_net_params(net)), 13726658);
+    cd_net_free(net);
+    s = cd_net_spec_tiramisu();
+    s.device = false;
+    assert_ok(cd_net_new(&s, 1, &net, &err));
+    /* leaf MLP, two LSTMs with one bias each, merge MLP, regression */
+    assert_int_equal(cd_params_count(cd_net_params(net)), 415730 + 2 * 259920 + 108380 + 36200 + 36180 + 181);
     cd_net_free(net);
 }
 
