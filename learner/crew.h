@@ -1,6 +1,6 @@
 /* crew -- several processes that train one model.
  *
- *   members      transformer 0  program 0  program 1  rows 0 ..
+ *   members      lstm 0  transformer 0  program 0  program 1  rows 0 ..
  *   dealt to     rank 0  rank 1         rank 2     rank 1     rank 2 ..   each trains its own
  *   gathered     ------------------> rank 0: weights, figures, model file
  *
