@@ -338,97 +338,6 @@ static void digest_of_file(void **state) {
     tmp_remove(&d);
 }
 
-static size_t n_files(const char *folder) {
-    cd_arena a = {0};
-    cdmpp_err err = {0};
-    const char *const *list = NULL;
-    size_t n = 0;
-    assert_ok(cd_file_list(&a, folder, NULL, NULL, &list, &n, &err));
-    cd_arena_free(&a);
-    return n;
-}
-
-static void write_replaces(void **state) {
-    (void)state;
-    tmp_dir d = tmp_make();
-    cdmpp_err err = {0};
-    char *data = NULL;
-    size_t n;
-    struct stat st;
-    const char *path = tmp_path(&d, "f"), *link = tmp_path(&d, "link");
-    assert_ok(cd_file_write(path, "one", 3, &err));
-    assert_int_equal(chmod(path, 0640), 0);
-    assert_int_equal(symlink("f", link), 0);
-    assert_ok(cd_file_write(link, "second", 6, &err));
-    assert_int_equal(lstat(link, &st), 0);
-    assert_true(S_ISLNK(st.st_mode));
-    assert_int_equal(stat(path, &st), 0);
-    assert_int_equal(st.st_mode & 07777, 0640);
-    assert_ok(cd_file_read(path, 0, &data, &n, &err));
-    assert_string_equal(data, "second");
-    cd_free(data);
-    assert_ok(cd_file_write(path, NULL, 0, &err));
-    assert_int_equal(n_files(d.path), 2); /* no temporary left: f, and f by its link */
-    tmp_remove(&d);
-}
-
-static void write_fails(void **state) {
-    (void)state;
-    tmp_dir d = tmp_make();
-    cdmpp_err err = {0};
-    char *temp = NULL;
-    assert_status(cd_file_write("/dev/full", "x", 1, &err), CDMPP_EIO);
-    assert_string_equal(err.path, "/dev/full");
-    assert_non_null(strstr(err.msg, "No space left"));
-    assert_ok(cd_file_write("/dev/null", "x", 1, &err));
-    const char *path = tmp_path(&d, "no/such");
-    assert_status(cd_file_write(path, "x", 1, &err), CDMPP_EIO);
-    assert_string_equal(err.path, path);
-    /* the name is taken by a folder meanwhile */
-    path = tmp_path(&d, "folder");
-    assert_ok(cd_file_temp(path, &temp, &err));
-    assert_int_equal(n_files(d.path), 1);
-    assert_int_equal(mkdir(path, 0700), 0);
-    assert_status(cd_file_publish(temp, path, &err), CDMPP_EIO);
-    assert_int_equal(n_files(d.path), 0);
-    assert_ok(cd_file_temp(tmp_path(&d, "x"), &temp, &err));
-    cd_file_discard(temp);
-    assert_int_equal(n_files(d.path), 0);
-    tmp_remove(&d);
-}
-
-static bool ends_in_json(const char *path, void *ctx) {
-    ++*(int *)ctx;
-    const char *dot = strrchr(path, '.');
-    return dot && strcmp(dot, ".json") == 0;
-}
-
-static void list_is_sorted(void **state) {
-    (void)state;
-    static const char *const name[] = {"b.json", "a/z.json", "a.json", "a/b/c.json", "a/b/d.txt", "a-.json", "Z.json"};
-    static const char *const want[] = {"Z.json", "a-.json", "a.json", "a/b/c.json", "a/z.json", "b.json"};
-    tmp_dir d = tmp_make();
-    cd_arena a = {0};
-    cdmpp_err err = {0};
-    const char *const *list = NULL;
-    size_t n = 0;
-    int asked = 0;
-    mkdir(tmp_path(&d, "a"), 0700);
-    mkdir(tmp_path(&d, "a/b"), 0700);
-    for (size_t i = 0; i < sizeof name / sizeof *name; i++) tmp_put(&d, name[i], "", 0);
-    assert_int_equal(symlink("..", tmp_path(&d, "a/loop")), 0);
-    assert_int_equal(symlink("nowhere", tmp_path(&d, "a/dangling")), 0);
-    assert_ok(cd_file_list(&a, d.path, ends_in_json, &asked, &list, &n, &err));
-    assert_int_equal(asked, 7);
-    assert_int_equal(n, 6);
-    for (size_t i = 0; i < n; i++) assert_string_equal(list[i], tmp_path(&d, want[i]));
-    assert_ok(cd_file_list(&a, tmp_path(&d, "a/b/d.txt"), NULL, NULL, &list, &n, &err));
-    assert_int_equal(n, 1);
-    assert_status(cd_file_list(&a, tmp_path(&d, "none"), NULL, NULL, &list, &n, &err), CDMPP_EIO);
-    cd_arena_free(&a);
-    tmp_remove(&d);
-}
-
 /* Reading lines, listing and writing, with every allocation failing in turn. */
 static cdmpp_status all_of_it(tmp_dir *d, const char *path, cdmpp_err *err) {
     cd_arena a = {0};
@@ -475,14 +384,10 @@ static void failing_at_every_allocation(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(lines_of_every_packing), cmocka_unit_test(cut_off),
-        cmocka_unit_test(flipped_bit),
-        cmocka_unit_test(line_ends),              cmocka_unit_test(long_lines),
-        cmocka_unit_test(progress_counts_packed_bytes), cmocka_unit_test(standard_input),
-        cmocka_unit_test(unreadable),             cmocka_unit_test(read_whole),
-        cmocka_unit_test(digest_of_file),         cmocka_unit_test(write_replaces),
-        cmocka_unit_test(write_fails),            cmocka_unit_test(list_is_sorted),
-        cmocka_unit_test(failing_at_every_allocation),
+        cmocka_unit_test(lines_of_every_packing), cmocka_unit_test(cut_off), cmocka_unit_test(flipped_bit),
+        cmocka_unit_test(line_ends), cmocka_unit_test(long_lines), cmocka_unit_test(progress_counts_packed_bytes),
+        cmocka_unit_test(standard_input), cmocka_unit_test(unreadable), cmocka_unit_test(read_whole),
+        cmocka_unit_test(digest_of_file), cmocka_unit_test(failing_at_every_allocation),
     };
     return cmocka_run_group_tests_name("file", tests, NULL, NULL);
 }

@@ -1,44 +1,9 @@
 /* The worked examples of our notes on TVM (spec 5.10, 6.9): loop nests as text,
  * feature columns by name. Their numbers were printed by TVM v0.9 itself. */
 #include "check.h"
-#include "prog.h"
 
 #include "features/cols.h"
-
-#define MATMUL(m, k, n)                                                                                       \
-    "\"ops\": [{\"name\": \"A\", \"shape\": [" #m ", " #k "], \"dtype\": \"float32\"},"                       \
-    "{\"name\": \"B\", \"shape\": [" #k ", " #n "], \"dtype\": \"float32\"},"                                 \
-    "{\"name\": \"matmul\", \"axis\": [[\"i\", 0, " #m "], [\"j\", 0, " #n "]], \"reduce_axis\": [[\"k\", 0, " #k "]]," \
-    "\"reduce\": \"sum\", \"body\": \"A[i, k]*B[k, j]\"},"                                                    \
-    "{\"name\": \"C\", \"shape\": [" #m ", " #n "], \"dtype\": \"float32\"},"                                 \
-    "{\"name\": \"out\", \"axis\": [[\"i\", 0, " #m "], [\"j\", 0, " #n "]], \"body\": \"matmul[i, j] + C[i, j]\"}]," \
-    "\"args\": [\"A\", \"B\", \"C\", \"out\"]"
-
-static const char *const task[] = {MATMUL(1024, 1024, 1024), MATMUL(100, 60, 70), MATMUL(512, 512, 512)};
-
-typedef struct {
-    cd_tasks *tasks;
-    cd_program *p;
-    cd_arena a;
-} fixture;
-
-static int up(void **state) {
-    static fixture f;
-    cdmpp_err err = {0};
-    f = (fixture){0};
-    assert_ok(prog_tasks(task, sizeof task / sizeof *task, &f.tasks, &err));
-    assert_ok(cd_program_new(&f.p, &err));
-    *state = &f;
-    return 0;
-}
-
-static int down(void **state) {
-    fixture *f = *state;
-    cd_program_free(f->p);
-    cd_tasks_free(f->tasks);
-    cd_arena_free(&f->a);
-    return 0;
-}
+#include "prog_matmul.h"
 
 /* Longer texts first: what stands in a nest for what. */
 typedef struct {
@@ -328,57 +293,6 @@ static void nests(void **state) {
     build(*state, &rfactor);
 }
 
-/* ---- laws ---- */
-
-static cd_rows plain(fixture *f, const char *steps) {
-    cd_record r;
-    cd_rows rows;
-    cdmpp_err err = {0};
-    assert_ok(prog_record(&f->a, "1", PROG_CPU, steps, &r, &err));
-    assert_ok(cd_program_build(f->p, cd_tasks_at(f->tasks, 1), &r, &rows, &err));
-    assert_int_equal(rows.n_leaf, 3); /* clear, add up, out */
-    return rows;
-}
-
-static int64_t turns(const cd_rows *r, uint32_t leaf) {
-    int64_t n = 1;
-    for (int32_t i = r->path_ptr[leaf]; i < r->path_ptr[leaf + 1]; i++) n *= r->path_extent[i];
-    return n;
-}
-
-/* What a split by a divisor leaves alone: iterations, operations, allocations. One
- * loop more around the stores that have the axis. */
-static void splitting_keeps_the_work(void **state) {
-    static const struct {
-        int stage, axis, extent;
-        bool leaf[3];
-    } tab[] = {{2, 0, 100, {true, true, false}}, {2, 1, 70, {true, true, false}}, {2, 2, 60, {false, true, false}},
-               {4, 0, 100, {false, false, true}}, {4, 1, 70, {false, false, true}}};
-    static const int same[] = {CD_COL_FLOAT_ADDSUB, CD_COL_FLOAT_MUL, CD_COL_ALLOC_SIZE, CD_COL_ALLOC_PROD, CD_COL_OUTER_PROD,
-                               CD_COL_B0_BYTES, CD_COL_B0_UNIQUE_BYTES, CD_COL_B1_BYTES, CD_COL_B2_BYTES};
-    fixture *f = *state;
-    for (size_t k = 0; k < sizeof tab / sizeof *tab; k++)
-        for (int d = 2; d < 2 * tab[k].extent; d++) {
-            const int len = d / 2; /* as a factor, then as a number of parts */
-            char steps[64];
-            float before[2][CD_N_COL];
-            int64_t n[3];
-            int32_t loops[3];
-            if (len < 2 || tab[k].extent % len) continue;
-            cd_rows r = plain(f, "[]");
-            memcpy(before, r.row, sizeof before);
-            for (uint32_t l = 0; l < 3; l++) n[l] = turns(&r, l), loops[l] = r.path_ptr[l + 1] - r.path_ptr[l];
-            snprintf(steps, sizeof steps, "[[\"SP\", %d, %d, 0, [%d], %d]]", tab[k].stage, tab[k].axis, len, d % 2);
-            r = plain(f, steps);
-            for (uint32_t l = 0; l < 3; l++) {
-                assert_int_equal(turns(&r, l), n[l]);
-                assert_int_equal(r.path_ptr[l + 1] - r.path_ptr[l], loops[l] + tab[k].leaf[l]);
-            }
-            for (size_t c = 0; c < 2 * sizeof same / sizeof *same; c++)
-                assert_memory_equal(&r.row[c % 2 * CD_N_COL + (size_t)same[c / 2]], &before[c % 2][same[c / 2]], sizeof(float));
-        }
-}
-
 /* A record's own limits decide. 128*2 + 2*256 floats are 3 KiB of shared memory; 32 threads. */
 static void gpu_limits(void **state) {
     static const struct {
@@ -419,9 +333,8 @@ static void builds_are_independent(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tutorial_rows), cmocka_unit_test(tutorial_tree), cmocka_unit_test(nests), cmocka_unit_test(gpu_rows),
-        cmocka_unit_test(splitting_keeps_the_work),
-        cmocka_unit_test(gpu_limits), cmocka_unit_test(builds_are_independent),
+        cmocka_unit_test(tutorial_rows), cmocka_unit_test(tutorial_tree), cmocka_unit_test(nests),
+        cmocka_unit_test(gpu_rows), cmocka_unit_test(gpu_limits), cmocka_unit_test(builds_are_independent),
     };
     return cmocka_run_group_tests_name("program", tests, up, down);
 }

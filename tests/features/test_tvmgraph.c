@@ -102,47 +102,49 @@ static void attributes(void **state) {
     cd_free(text);
 }
 
+/* What a damaged file is told. */
+static const struct {
+    const char *from, *to;
+    cdmpp_status want;
+    const char *key, *msg;
+} bad[] = {
+    {"{\"root\":1", "[{\"root\":1", CDMPP_EPARSE, "", ""},
+    {"\"root\":1", "\"root\":100000", CDMPP_ERANGE, "root", ""},
+    {"\"root\":1", "\"root\":2", CDMPP_ESCHEMA, "nodes[2]", "expected a node of type Array"},
+    {"\"nodes\":[", "\"knots\":[", CDMPP_ESCHEMA, "nodes", "array"},
+    {"\"type_key\":\"Map\"", "\"type\":\"Map\"", CDMPP_ESCHEMA, "nodes[9].type_key", ""},
+    {"\"op\":\"8\"", "\"op\":\"9999\"", CDMPP_ESCHEMA, "nodes[2].attrs.op", "refers to node 9999"},
+    {"\"op\":\"8\"", "\"op\":\"x\"", CDMPP_ESCHEMA, "nodes[2].attrs.op", "expected an integer"},
+    {"\"op\":\"8\"", "\"op\":8", CDMPP_ESCHEMA, "nodes[2].attrs.op", "expected a string"},
+    {"\"op\":\"8\"", "\"opp\":\"8\"", CDMPP_ESCHEMA, "nodes[2].attrs.op", "found nothing"},
+    {"\"op\":\"8\"", "\"op\":\"3\"", CDMPP_EUNSUPPORTED, "nodes[3]", "\"Array\" is not an operator"},
+    {"\"op\":\"85\"", "\"op\":\"14\"", CDMPP_ESCHEMA, "", "cycle"},
+    {"\"a\":\"122\"", "\"a\":\"121\"", CDMPP_ESCHEMA, "nodes[121]", "cycle"},
+    {"\"a\":\"98\"", "\"a\":\"50\"", CDMPP_ESCHEMA, "nodes[50]", "no axis of its operator"},
+    {"\"a\":\"27\"", "\"a\":\"98\"", CDMPP_ESCHEMA, "tensor", "none of its axes"},
+    {"\"a\":\"98\"", "\"a\":\"119\"", CDMPP_EUNSUPPORTED, "nodes[119]", "\"Op\""},
+    {"\"a\":\"98\"", "\"a\":\"76\"", CDMPP_ESCHEMA, "pad_temp", "differ in type"},
+    {"\"a\":\"98\"", "\"a\":\"63\"", CDMPP_ESCHEMA, "", ""},
+    {"\"tir.LT\"", "\"tir.Ramp\"", CDMPP_EUNSUPPORTED, "nodes[122]", "tir.Ramp"},
+    {"\"tir.LT\"", "\"tir.Let\"", CDMPP_EUNSUPPORTED, "nodes[122]", "tir.Let"},
+    {"\"indices\":\"129\"", "\"indices\":\"11\"", CDMPP_OK, "", ""},
+    {"\"indices\":\"129\"", "\"indices\":\"45\"", CDMPP_EUNSUPPORTED, "nodes[46]", "tir.IterVar"},
+    {"\"indices\":\"129\"", "\"indices\":\"62\"", CDMPP_ESCHEMA, "", "cycle"},
+    {"\"indices\":\"129\"", "\"indices\":\"75\"", CDMPP_ESCHEMA, "tensor", "1 indices for"},
+    {"\"result\":\"73\"", "\"result\":\"116\"", CDMPP_ESCHEMA, "nodes[64].attrs.result", "expected 1 items, found 0"},
+    {"\"rhs\":\"69\"", "\"rhs\":\"75\"", CDMPP_ESCHEMA, "nodes[76]", "tir.Var"},
+    {"\"reduce_axis\":\"45\"", "\"reduce_axis\":\"116\"", CDMPP_ESCHEMA, "nodes[14].attrs.reduce_axis", "differs"},
+    {"\"body\":\"62\"", "\"body\":\"116\"", CDMPP_EUNSUPPORTED, "nodes[14].attrs.body", "0 outputs"},
+    {"\"value_index\":\"0\"", "\"value_index\":\"1\"", CDMPP_ESCHEMA, "nodes[2].attrs.value_index", "output 1"},
+    {"\"dtype\":\"float32\"", "\"dtype\":\"float32x4\"", CDMPP_EUNSUPPORTED, "attrs.dtype", "float32x4"},
+    {"\"value\":\"13\"", "\"value\":\"-13\"", CDMPP_ERANGE, "tensor", "-13"},
+    {"\"value\":\"13\"", "\"value\":\"99999999999999999999\"", CDMPP_ESCHEMA, "attrs.value", "integer"},
+    {"\"data\":[2,10]", "\"data\":[2,\"10\"]", CDMPP_ESCHEMA, "nodes[1].data", ""},
+    {"\"data\":[2,10]", "\"data\":[]", CDMPP_ESCHEMA, "nodes[1]", "without tensors"},
+};
+
 static void damage_has_a_place(void **state) {
     (void)state;
-    static const struct {
-        const char *from, *to;
-        cdmpp_status want;
-        const char *key, *msg;
-    } bad[] = {
-        {"{\"root\":1", "[{\"root\":1", CDMPP_EPARSE, "", ""},
-        {"\"root\":1", "\"root\":100000", CDMPP_ERANGE, "root", ""},
-        {"\"root\":1", "\"root\":2", CDMPP_ESCHEMA, "nodes[2]", "expected a node of type Array"},
-        {"\"nodes\":[", "\"knots\":[", CDMPP_ESCHEMA, "nodes", "array"},
-        {"\"type_key\":\"Map\"", "\"type\":\"Map\"", CDMPP_ESCHEMA, "nodes[9].type_key", ""},
-        {"\"op\":\"8\"", "\"op\":\"9999\"", CDMPP_ESCHEMA, "nodes[2].attrs.op", "refers to node 9999"},
-        {"\"op\":\"8\"", "\"op\":\"x\"", CDMPP_ESCHEMA, "nodes[2].attrs.op", "expected an integer"},
-        {"\"op\":\"8\"", "\"op\":8", CDMPP_ESCHEMA, "nodes[2].attrs.op", "expected a string"},
-        {"\"op\":\"8\"", "\"opp\":\"8\"", CDMPP_ESCHEMA, "nodes[2].attrs.op", "found nothing"},
-        {"\"op\":\"8\"", "\"op\":\"3\"", CDMPP_EUNSUPPORTED, "nodes[3]", "\"Array\" is not an operator"},
-        {"\"op\":\"85\"", "\"op\":\"14\"", CDMPP_ESCHEMA, "", "cycle"},
-        {"\"a\":\"122\"", "\"a\":\"121\"", CDMPP_ESCHEMA, "nodes[121]", "cycle"},
-        {"\"a\":\"98\"", "\"a\":\"50\"", CDMPP_ESCHEMA, "nodes[50]", "no axis of its operator"},
-        {"\"a\":\"27\"", "\"a\":\"98\"", CDMPP_ESCHEMA, "tensor", "none of its axes"},
-        {"\"a\":\"98\"", "\"a\":\"119\"", CDMPP_EUNSUPPORTED, "nodes[119]", "\"Op\""},
-        {"\"a\":\"98\"", "\"a\":\"76\"", CDMPP_ESCHEMA, "pad_temp", "differ in type"},
-        {"\"a\":\"98\"", "\"a\":\"63\"", CDMPP_ESCHEMA, "", ""},
-        {"\"tir.LT\"", "\"tir.Ramp\"", CDMPP_EUNSUPPORTED, "nodes[122]", "tir.Ramp"},
-        {"\"tir.LT\"", "\"tir.Let\"", CDMPP_EUNSUPPORTED, "nodes[122]", "tir.Let"},
-        {"\"indices\":\"129\"", "\"indices\":\"11\"", CDMPP_OK, "", ""},
-        {"\"indices\":\"129\"", "\"indices\":\"45\"", CDMPP_EUNSUPPORTED, "nodes[46]", "tir.IterVar"},
-        {"\"indices\":\"129\"", "\"indices\":\"62\"", CDMPP_ESCHEMA, "", "cycle"},
-        {"\"indices\":\"129\"", "\"indices\":\"75\"", CDMPP_ESCHEMA, "tensor", "1 indices for"},
-        {"\"result\":\"73\"", "\"result\":\"116\"", CDMPP_ESCHEMA, "nodes[64].attrs.result", "expected 1 items, found 0"},
-        {"\"rhs\":\"69\"", "\"rhs\":\"75\"", CDMPP_ESCHEMA, "nodes[76]", "tir.Var"},
-        {"\"reduce_axis\":\"45\"", "\"reduce_axis\":\"116\"", CDMPP_ESCHEMA, "nodes[14].attrs.reduce_axis", "differs"},
-        {"\"body\":\"62\"", "\"body\":\"116\"", CDMPP_EUNSUPPORTED, "nodes[14].attrs.body", "0 outputs"},
-        {"\"value_index\":\"0\"", "\"value_index\":\"1\"", CDMPP_ESCHEMA, "nodes[2].attrs.value_index", "output 1"},
-        {"\"dtype\":\"float32\"", "\"dtype\":\"float32x4\"", CDMPP_EUNSUPPORTED, "attrs.dtype", "float32x4"},
-        {"\"value\":\"13\"", "\"value\":\"-13\"", CDMPP_ERANGE, "tensor", "-13"},
-        {"\"value\":\"13\"", "\"value\":\"99999999999999999999\"", CDMPP_ESCHEMA, "attrs.value", "integer"},
-        {"\"data\":[2,10]", "\"data\":[2,\"10\"]", CDMPP_ESCHEMA, "nodes[1].data", ""},
-        {"\"data\":[2,10]", "\"data\":[]", CDMPP_ESCHEMA, "nodes[1]", "without tensors"},
-    };
     char *text = slurp(SEEDS "pad_reduce.json");
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
         cd_buf t = replaced(text, bad[k].from, bad[k].to);

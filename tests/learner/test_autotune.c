@@ -233,6 +233,22 @@ static void failed_trials_are_the_worst(void **s) {
     stop(&f);
 }
 
+/* Three lives of a search, each stopped in a training; returns the trainings that were not in vain. */
+static uint32_t stopped_three_times(fixture *f, const char *journal) {
+    uint32_t done = 0;
+    for (uint32_t k = 0; k < 3; k++) {
+        cdmpp_err err = {0};
+        cd_found r;
+        counts c = {0};
+        plan p = {.count = &c, .stop_at = 8 + k};
+        assert_status(tune(f, &p, 1, journal, &r, &err), CDMPP_EINTERRUPTED);
+        assert_int_equal(r.n_known, done);
+        done += c.n_call - 1; /* the last one was interrupted */
+        cd_found_free(&r);
+    }
+    return done;
+}
+
 /* Interrupted, continued, made longer: nothing twice, nothing lost. */
 static void goes_on(void **s) {
     (void)s;
@@ -244,18 +260,8 @@ static void goes_on(void **s) {
     const char *journal = fresh("goes_on.jsonl"), *const more = "tune.trials=60";
     start(&f, space_yaml, NULL, 0);
     assert_ok(tune(&f, &p, 1, "/dev/null", &whole, &err));
-    const uint32_t all = c.n_call;
-    uint32_t done = 0;
-    for (uint32_t k = 0; k < 3; k++) {
-        c = (counts){0};
-        p = (plan){.count = &c, .stop_at = 8 + k};
-        assert_status(tune(&f, &p, 1, journal, &r, &err), CDMPP_EINTERRUPTED);
-        assert_int_equal(r.n_known, done);
-        done += c.n_call - 1; /* the last one was interrupted */
-        cd_found_free(&r);
-    }
+    const uint32_t all = c.n_call, done = stopped_three_times(&f, journal);
     c = (counts){0};
-    p = (plan){.count = &c};
     assert_ok(tune(&f, &p, 2, journal, &r, &err));
     same_outcome(&f, &whole, &r);
     assert_int_equal(c.n_call, all - done);
@@ -264,7 +270,6 @@ static void goes_on(void **s) {
     stop(&f);
     start(&f, space_yaml, &more, 1); /* a longer search keeps what the shorter one knows */
     c = (counts){0};
-    p = (plan){.count = &c};
     assert_ok(tune(&f, &p, 2, journal, &r, &err));
     assert_int_equal(r.n_trial, 60);
     assert_true(r.n_known >= 45 && c.n_call < all);
@@ -278,12 +283,25 @@ static void goes_on(void **s) {
     stop(&f);
 }
 
-static size_t lines_of(const char *path) {
-    size_t n = 0, lines = 0;
-    unsigned char *p = scratch_read(path, &n);
-    for (size_t i = 0; i < n; i++) lines += p[i] == '\n';
-    free(p);
-    return lines;
+/* A process that searches, killed after `wait_ns` (< 0: left alone). Was it through? */
+static bool one_life(fixture *f, const char *journal, counts *c, long wait_ns) {
+    int status = 0;
+    const pid_t child = fork();
+    if (child == 0) {
+        plan q = {.jitter = true, .count = c};
+        cdmpp_err e = {0};
+        cd_found g;
+        _exit(tune(f, &q, 2, journal, &g, &e) == CDMPP_OK ? 0 : 1);
+    }
+    assert_true(child > 0);
+    if (wait_ns >= 0) {
+        nanosleep(&(struct timespec){0, wait_ns}, NULL);
+        kill(child, SIGKILL);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    if (WIFSIGNALED(status)) return false;
+    assert_int_equal(WEXITSTATUS(status), 0);
+    return true;
 }
 
 /* kill -9 at random moments until it is through: nothing that was in the journal is
@@ -302,28 +320,13 @@ static void survives_kills(void **s) {
     uint32_t kills = 0;
     for (bool through = false; !through;) {
         const uint32_t before = c->n_call;
-        const size_t known = lines_of(journal);
-        const pid_t child = fork();
-        if (child == 0) {
-            plan q = {.jitter = true, .count = c};
-            cdmpp_err e = {0};
-            cd_found g;
-            _exit(tune(&f, &q, 2, journal, &g, &e) == CDMPP_OK ? 0 : 1);
-        }
-        assert_true(child > 0);
-        int status = 0;
-        if (kills < 12) {
-            nanosleep(&(struct timespec){0, (long)(cd_rng_at(17, kills) % 6000000)}, NULL);
-            kill(child, SIGKILL);
-        }
-        assert_int_equal(waitpid(child, &status, 0), child);
-        if (WIFSIGNALED(status)) kills++;
-        else through = true, assert_int_equal(WEXITSTATUS(status), 0);
+        const size_t known = scratch_lines(journal);
+        through = one_life(&f, journal, c, kills < 12 ? (long)(cd_rng_at(17, kills) % 6000000) : -1);
+        kills += !through;
         /* what one life started is in the journal but for the two under way */
-        const size_t now = lines_of(journal);
+        const size_t now = scratch_lines(journal);
         assert_true(now >= known && c->n_call - before <= now - known + 2 + (known == 0));
     }
-    p = (plan){0};
     assert_ok(tune(&f, &p, 1, journal, &r, &err));
     same_outcome(&f, &whole, &r);
     assert_int_equal(r.n_new, 0);

@@ -49,23 +49,9 @@ static void close_rig(rig *r) {
     cd_scalers_free(&r->s);
 }
 
-static void columns(void **state) {
-    const cd_view v = view();
-    const uint32_t index[] = {2, 0};
-    cdmpp_err err = {0};
-    rig r;
-    (void)state;
-    open_rig(&r, &full, 2, 3, 2);
-    assert_int_equal(r.b.w_tok, 164 + CD_BATCH_CONTEXT + CD_N_DERIVED);
-    assert_int_equal(CD_BATCH_CONTEXT, 82);
-    assert_ok(cd_batch_fill(&r.b, &full, &r.s, &v, index, 2, &err));
-    assert_true(r.b.n == 2 && r.b.n_tok == 3 && r.b.max_leaf == 2);
-    assert_true(r.b.tok_ptr[0] == 0 && r.b.tok_ptr[1] == 1 && r.b.tok_ptr[2] == 3);
-    assert_true(r.b.pos[0] == 1 && r.b.pos[1] == 2 && r.b.pos[2] == 5);
-    assert_true(r.b.dev[0] == 3 && r.b.dev[1] == 4 && r.b.dev[2] == 1 && r.b.dev[3] == 2);
-    assert_true(r.b.flop[0] == 0 && r.b.flop[1] == 1023);
-    for (size_t c = 0; c < 164; c++) assert_true(r.b.tok[2 * r.b.w_tok + c] == fminf(row[164 + c], CD_SCALER_CLIP));
-    const float *x = r.b.tok + 2 * r.b.w_tok + 164; /* loops 8 (parallel), 32 (serial) */
+/* What follows the columns of token 2 and 1: loops around the leaf, place in the tree, sums and ratios. */
+static void check_context(const cd_batch *b) {
+    const float *x = b->tok + 2 * b->w_tok + 164; /* loops 8 (parallel), 32 (serial) */
     float want[CD_BATCH_CONTEXT] = {0};
     want[0] = want[54] = 5; /* innermost; second from outside */
     want[1] = want[55] = 1;
@@ -82,11 +68,30 @@ static void columns(void **state) {
     float sums[CD_N_DERIVED];
     cd_input_derived(row + 164, sums);
     for (size_t c = 0; c < CD_N_DERIVED; c++) assert_true(x[82 + c] == fmaxf(fminf(sums[c], CD_SCALER_CLIP), -CD_SCALER_CLIP));
-    x = r.b.tok + 164; /* ten loops: 11 is innermost, then vectors; 2 is outermost */
+    x = b->tok + 164; /* ten loops: 11 is innermost, then vectors; 2 is outermost */
     assert_close((double)x[0], log2(11), 1e-6, 0);
     assert_true(x[3] == 1 && x[6 + 4] == 1);
     assert_true(x[48] == 1 && x[48 + 5] == 1);
     assert_close((double)x[72 + 4], log2(6), 1e-6, 0);
+}
+
+static void columns(void **state) {
+    const cd_view v = view();
+    const uint32_t index[] = {2, 0};
+    cdmpp_err err = {0};
+    rig r;
+    (void)state;
+    open_rig(&r, &full, 2, 3, 2);
+    assert_int_equal(r.b.w_tok, 164 + CD_BATCH_CONTEXT + CD_N_DERIVED);
+    assert_int_equal(CD_BATCH_CONTEXT, 82);
+    assert_ok(cd_batch_fill(&r.b, &full, &r.s, &v, index, 2, &err));
+    assert_true(r.b.n == 2 && r.b.n_tok == 3 && r.b.max_leaf == 2);
+    assert_true(r.b.tok_ptr[0] == 0 && r.b.tok_ptr[1] == 1 && r.b.tok_ptr[2] == 3);
+    assert_true(r.b.pos[0] == 1 && r.b.pos[1] == 2 && r.b.pos[2] == 5);
+    assert_true(r.b.dev[0] == 3 && r.b.dev[1] == 4 && r.b.dev[2] == 1 && r.b.dev[3] == 2);
+    assert_true(r.b.flop[0] == 0 && r.b.flop[1] == 1023);
+    for (size_t c = 0; c < 164; c++) assert_true(r.b.tok[2 * r.b.w_tok + c] == fminf(row[164 + c], CD_SCALER_CLIP));
+    check_context(&r.b);
     const float *p = r.b.prog; /* operations: known 0, known 1023 */
     assert_true(p[r.b.w_prog - 2] == 0 && p[r.b.w_prog - 1] == 0);
     assert_true(p[2 * r.b.w_prog - 2] == 10 && p[2 * r.b.w_prog - 1] == 1);

@@ -1,109 +1,11 @@
-/* Programs whose error is known by construction: ln y normal around each kind's answer with a
- * deviation that depends on two columns. */
+/* The answer and how sure it is, where the errors are known by construction. */
 #include "learner/calib.h"
 #include "check.h"
 
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/rng.h"
 #include "learner/calib_int.h"
-#include "learner/normal.h"
-
-enum { W = 8, FOLDS = 5, PER_TASK = 25, N = 2000, N_NEW = 3000, MAX = 3000, KINDS = 2 };
-
-/* Arrays of one set of programs. */
-typedef struct {
-    size_t n, n_kind;
-    double *kind, *y, *sigma;
-    float *x;
-    uint32_t *fold, *group;
-} made;
-
-static double normal(uint64_t seed, uint64_t i) { return cd_normal_quantile(fmax(cd_rng_unit(seed, i), 1e-12)); }
-
-/* Kind k errs (1 + 2k) times sigma(x); errors of a task share a quarter of their variance. */
-static made make(size_t n, size_t n_kind, uint64_t seed) {
-    made d = {n, n_kind, NULL, NULL, NULL, NULL, NULL, NULL};
-    d.kind = cd_calloc(n * n_kind, sizeof *d.kind);
-    d.y = cd_calloc(n, sizeof *d.y);
-    d.sigma = cd_calloc(n, sizeof *d.sigma);
-    d.x = cd_calloc(n, W * sizeof *d.x);
-    d.fold = cd_calloc(n, sizeof *d.fold);
-    d.group = cd_calloc(n, sizeof *d.group);
-    for (size_t i = 0; i < n; i++) {
-        float *x = d.x + i * W;
-        d.group[i] = (uint32_t)(i / PER_TASK * 977 + 13);
-        d.fold[i] = (uint32_t)(i / PER_TASK % FOLDS);
-        for (size_t c = 0; c < W - 1; c++) x[c] = (float)cd_rng_unit(seed + c, i); /* the last stays 0 */
-        d.sigma[i] = 0.12 * exp(1.6 * (double)x[0]) * (x[1] > 0.7F ? 2.2 : 1);
-        d.y[i] = -8 + 3 * (double)x[2];
-        for (size_t k = 0; k < n_kind; k++) {
-            const double e = 0.5 * normal(seed + 50 + k, i / PER_TASK) + sqrt(0.75) * normal(seed + 60 + k, i);
-            d.kind[k * n + i] = d.y[i] + (double)(1 + 2 * k) * d.sigma[i] * e;
-        }
-    }
-    return d;
-}
-
-static void made_free(made *d) {
-    cd_free(d->kind);
-    cd_free(d->y);
-    cd_free(d->sigma);
-    cd_free(d->x);
-    cd_free(d->fold);
-    cd_free(d->group);
-}
-
-static cd_calib_in in_of(const made *d) {
-    return (cd_calib_in){.n = d->n, .n_kind = d->n_kind, .width = W, .n_fold = FOLDS, .kind_log_s = d->kind, .log_y = d->y, .x = d->x,
-                         .fold = d->fold, .group = d->group};
-}
-
-static cd_calib *fit_opt(const cd_calib_in *in, cd_calib_opt opt) {
-    cdmpp_err err = {0};
-    cd_calib *c = NULL;
-    assert_ok(cd_calib_fit(in, &opt, &c, &err));
-    return c;
-}
-
-/* Answers to all programs of d. */
-typedef struct {
-    double point[MAX], median[MAX], sigma[MAX], low[MAX], high[MAX];
-    uint32_t flags[MAX];
-} answer;
-
-static void apply(const cd_calib *c, const made *d, answer *a) {
-    cdmpp_err err = {0};
-    const cd_calib_out out = {a->point, a->median, a->sigma, a->low, a->high, a->flags};
-    void *scratch = cd_malloc(cd_calib_scratch_bytes(c));
-    memset(a, 0, sizeof *a);
-    assert_ok(cd_calib_apply(c, d->kind, d->x, d->n, scratch, &out, &err));
-    cd_free(scratch);
-}
-
-static made old, fresh;
-static cd_calib *fitted;
-static answer first, second;
-
-static int setup(void **s) {
-    (void)s;
-    old = make(N, KINDS, 1);
-    fresh = make(N_NEW, KINDS, 1001);
-    const cd_calib_in in = in_of(&old);
-    fitted = fit_opt(&in, cd_calib_opt_default());
-    apply(fitted, &fresh, &first);
-    return 0;
-}
-
-static int teardown(void **s) {
-    (void)s;
-    made_free(&old);
-    made_free(&fresh);
-    cd_calib_free(fitted);
-    return 0;
-}
+#include "made_calib.h"
 
 /* ---- what it is for ---- */
 static void interval_holds(void **s) {
@@ -172,13 +74,6 @@ static void better_kind_weighs_more(void **s) {
 }
 
 /* ---- the same bits ---- */
-static void same_answers(const cd_calib *c, const cd_calib_in *in, cd_calib_opt opt) {
-    cd_calib *other = c ? NULL : fit_opt(in, opt);
-    apply(c ? c : other, &fresh, &second);
-    assert_memory_equal(&first, &second, sizeof first);
-    cd_calib_free(other);
-}
-
 static void any_number_of_threads(void **s) {
     (void)s;
     const cd_calib_in in = in_of(&old);
@@ -216,95 +111,6 @@ static void any_cut_of_apply(void **s) {
         assert_memory_equal(&second.high[0], &first.high[i], sizeof(double));
     }
     made_free(&one);
-}
-
-/* ---- the file ---- */
-static cdmpp_status read_text(const char *text, size_t n_text, const cd_buf *blob, size_t n, cd_calib **out, cdmpp_err *err) {
-    cd_arena a = {0};
-    const cd_json *v;
-    cdmpp_status st = cd_json_parse(&a, text, n_text, &v, err);
-    if (!st) st = cd_calib_read(v, blob->p, n, out, err);
-    cd_arena_free(&a);
-    return st;
-}
-
-static void there_and_back(void **s) {
-    (void)s;
-    cdmpp_err err = {0};
-    cd_buf json = {0}, blob = {0}, again = {0}, blob2 = {0};
-    cd_calib *c = NULL;
-    assert_ok(cd_calib_write(fitted, &json, &blob, &err));
-    assert_ok(read_text(json.p, json.n, &blob, blob.n, &c, &err));
-    same_answers(c, NULL, cd_calib_opt_default());
-    assert_int_equal(cd_calib_n_kind(c), KINDS);
-    assert_int_equal(cd_calib_width(c), W);
-    const cd_calib_info a = cd_calib_info_of(fitted), b = cd_calib_info_of(c);
-    assert_memory_equal(&a, &b, sizeof a);
-    assert_ok(cd_calib_write(c, &again, &blob2, &err));
-    assert_string_equal(json.p, again.p);
-    cd_calib_free(c);
-    cd_buf_free(&json);
-    cd_buf_free(&again);
-    cd_buf_free(&blob);
-    cd_buf_free(&blob2);
-}
-
-/* The text with what stands between `key` and the next `end` replaced. */
-static void replace(const char *text, const char *key, char end, const char *by, cd_buf *out) {
-    const char *at = strstr(text, key);
-    assert_non_null(at);
-    at += strlen(key);
-    cd_buf_clear(out);
-    cd_buf_put(out, text, (size_t)(at - text));
-    cd_buf_puts(out, by);
-    cd_buf_puts(out, strchr(at, end));
-}
-
-static void hostile_text(void **s) {
-    (void)s;
-    static const struct {
-        const char *key, *by, *where;
-        char end;
-        cdmpp_status st;
-    } bad[] = {
-        {"\"level\":", "2", "level", ',', CDMPP_ERANGE},
-        {"\"level\":", "1e999", "level", ',', CDMPP_ERANGE},
-        {"\"point\":", "\"mean\"", "point", ',', CDMPP_ESCHEMA},
-        {"\"weight\":[", "0.5,0.6", "weight", ']', CDMPP_ERANGE},
-        {"\"weight\":[", "2,-1", "weight", ']', CDMPP_ERANGE},
-        {"\"weight\":[", "", "weight", ']', CDMPP_ESCHEMA},
-        {"\"weight\":[", "0,0,0,0,0,0,0,0,1", "weight", ']', CDMPP_ERANGE},
-        {"\"weight\":[", "1", "sigma", ']', CDMPP_EMODEL}, /* trees over another width */
-        {"\"q\":[", "1,0,2", "q", ']', CDMPP_ERANGE},
-        {"\"q\":[", "0,1", "q", ']', CDMPP_ESCHEMA},
-        {"\"q\":[", "-1,null,1", "q", ']', CDMPP_ESCHEMA},
-        {"\"raw\":[", "0,1", "sigma.raw", ']', CDMPP_ERANGE},
-        {"\"scale\":", "0", "sigma.scale", ',', CDMPP_ERANGE},
-        {"\"bytes\":[", "1", "sigma.bytes", ']', CDMPP_ESCHEMA},
-        {"\"bytes\":[", "1000000000,1,1,1,1", "sigma.bytes", ']', CDMPP_ESCHEMA},
-        {"\"low\":[", "0", "range.high", ']', CDMPP_ESCHEMA},
-        {"\"low\":[", "", "range.low", ']', CDMPP_ESCHEMA},
-        {"\"low\":[", "9,9,9,9,9,9,9,9", "range", ']', CDMPP_ERANGE},
-        {"\"limit\":", "-1", "range.limit", '}', CDMPP_ERANGE},
-        {"\"flagged\":", "true", "fit.flagged", '}', CDMPP_ESCHEMA},
-    };
-    cdmpp_err err = {0};
-    cd_buf json = {0}, blob = {0}, text = {0};
-    cd_calib *c = NULL;
-    assert_ok(cd_calib_write(fitted, &json, &blob, &err));
-    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
-        replace(json.p, bad[k].key, bad[k].end, bad[k].by, &text);
-        err = (cdmpp_err){0};
-        assert_status(read_text(text.p, text.n, &blob, blob.n, &c, &err), bad[k].st);
-        assert_string_equal(err.key, bad[k].where);
-    }
-    assert_status(read_text(json.p, json.n, &blob, blob.n - 1, &c, &err), CDMPP_ESCHEMA);
-    assert_status(read_text("[]", 2, &blob, blob.n, &c, &err), CDMPP_ESCHEMA);
-    cd_buf_put(&blob, "x", 1);
-    assert_status(read_text(json.p, json.n, &blob, blob.n, &c, &err), CDMPP_ESCHEMA);
-    cd_buf_free(&json);
-    cd_buf_free(&blob);
-    cd_buf_free(&text);
 }
 
 /* ---- parts ---- */
@@ -518,13 +324,13 @@ static void out_of_memory(void **s) {
 
 int main(void) {
     const struct CMUnitTest t[] = {
-        cmocka_unit_test(interval_holds),         cmocka_unit_test(sigma_is_the_deviation),   cmocka_unit_test(knows_the_least_certain),
-        cmocka_unit_test(point_has_the_least_mape), cmocka_unit_test(better_kind_weighs_more), cmocka_unit_test(any_number_of_threads),
-        cmocka_unit_test(any_order_of_programs),  cmocka_unit_test(any_cut_of_apply),         cmocka_unit_test(there_and_back),
-        cmocka_unit_test(hostile_text),           cmocka_unit_test(quantiles_count_tasks),    cmocka_unit_test(outside_of_a_range),
-        cmocka_unit_test(flags_the_foreign),      cmocka_unit_test(averages_err_less),        cmocka_unit_test(few_programs),
-        cmocka_unit_test(perfect_kinds),          cmocka_unit_test(without_folds),            cmocka_unit_test(bad_input),
-        cmocka_unit_test(out_of_memory),
+        cmocka_unit_test(interval_holds), cmocka_unit_test(sigma_is_the_deviation),
+        cmocka_unit_test(knows_the_least_certain), cmocka_unit_test(point_has_the_least_mape),
+        cmocka_unit_test(better_kind_weighs_more), cmocka_unit_test(any_number_of_threads),
+        cmocka_unit_test(any_order_of_programs), cmocka_unit_test(any_cut_of_apply),
+        cmocka_unit_test(quantiles_count_tasks), cmocka_unit_test(outside_of_a_range), cmocka_unit_test(flags_the_foreign),
+        cmocka_unit_test(averages_err_less), cmocka_unit_test(few_programs), cmocka_unit_test(perfect_kinds),
+        cmocka_unit_test(without_folds), cmocka_unit_test(bad_input), cmocka_unit_test(out_of_memory),
     };
     return cmocka_run_group_tests(t, setup, teardown);
 }

@@ -38,51 +38,53 @@ static void done(drawn *d) {
     cd_space_free(&d->s);
 }
 
+static const char mistakes[] =
+    "tune:\n  smapler: sobol\n  trials: 0\n  budget: train.ronds\nextra: 1\n"
+    "space:\n"
+    "  train.etaa: {real: [0.1, 1]}\n"
+    "  train.eta: {reel: [0.1, 1]}\n"
+    "  train.loss: {choice: [squared, hubert]}\n"
+    "  train.max_depth: {log_int: [0, 40]}\n"
+    "  train.lambda: {log_real: [0, 1]}\n"
+    "  train.subsample: {real: [0.9, 0.5]}\n"
+    "  train.colsample: 0.5\n"
+    "  train.seed: {real: [1, 2]}\n"
+    "  train.max_bin: {int: [16, 64], choice: [1, 2]}\n"
+    "  split.seed: {choice: [1, 2]}\n"
+    "  train.early_stop: {int: [1, 5], when: {train.min_child_weight: 1}}\n"
+    "  train.min_child_weight: {when: {train.lost: mape}}\n"
+    "  output.model: {fixed: x}\n"
+    "  data.devices: {fixed: {a: b}}\n"
+    "  train.rounds: {choice: 1}\n";
+static const char *const told[] = {
+    "2:3: error: unknown key 'tune.smapler', did you mean 'tune.sampler'?",
+    "3:11: error: tune.trials: expected integer in 1..100000, found '0'",
+    "5:1: error: unknown key 'extra'",
+    "7:3: error: unknown key 'train.etaa', did you mean 'train.eta'?",
+    "8:15: error: train.eta: expected one of fixed|choice|int|log_int|real|log_real and perhaps when, found 'reel'",
+    "9:34: error: train.loss: expected one of squared|huber|absolute|mape, found 'hubert'",
+    "10:31: error: train.max_depth: expected integer in 1..30, found '0'",
+    "11:29: error: train.lambda: expected a lowest value above 0, for a logarithm, found '0'",
+    "12:33: error: train.subsample: expected a highest value above the lowest, found '0.5'",
+    "13:20: error: train.colsample: expected a mapping like {choice: [1, 2]}, found '0.5'",
+    "14:16: error: train.seed: expected a kind for an integer, found 'real'",
+    "15:34: error: train.max_bin: expected one of fixed|choice|int|log_int|real|log_real and perhaps when, found 'choice' after int",
+    "16:16: error: split.seed: expected 'fixed': it decides on the programs that are compared, found 'choice'",
+    "17:42: error: train.early_stop: expected a condition on a key above, found 'train.min_child_weight'",
+    "18:35: error: unknown key 'train.lost', did you mean 'train.loss'?",
+    "18:27: error: train.min_child_weight: expected one of fixed|choice|int|log_int|real|log_real and perhaps when, found a mapping",
+    "19:18: error: output.model: expected this key to be left to the command line, found 'fixed'",
+    "20:25: error: data.devices: expected a list of texts, found a mapping",
+    "21:26: error: train.rounds: expected a list of values, found '1'"};
+
 static void every_mistake_in_one_run(void **state) {
     (void)state;
     cdmpp_err err = {0};
     cd_space s;
-    assert_status(load(&s,
-        "tune:\n  smapler: sobol\n  trials: 0\n  budget: train.ronds\nextra: 1\n"
-        "space:\n"
-        "  train.etaa: {real: [0.1, 1]}\n"
-        "  train.eta: {reel: [0.1, 1]}\n"
-        "  train.loss: {choice: [squared, hubert]}\n"
-        "  train.max_depth: {log_int: [0, 40]}\n"
-        "  train.lambda: {log_real: [0, 1]}\n"
-        "  train.subsample: {real: [0.9, 0.5]}\n"
-        "  train.colsample: 0.5\n"
-        "  train.seed: {real: [1, 2]}\n"
-        "  train.max_bin: {int: [16, 64], choice: [1, 2]}\n"
-        "  split.seed: {choice: [1, 2]}\n"
-        "  train.early_stop: {int: [1, 5], when: {train.min_child_weight: 1}}\n"
-        "  train.min_child_weight: {when: {train.lost: mape}}\n"
-        "  output.model: {fixed: x}\n"
-        "  data.devices: {fixed: {a: b}}\n"
-        "  train.rounds: {choice: 1}\n", &err), CDMPP_ESCHEMA);
+    assert_status(load(&s, mistakes, &err), CDMPP_ESCHEMA);
     char want[4096], *at = want, *end = want + sizeof want;
-    static const char *const line[] = {
-        "2:3: error: unknown key 'tune.smapler', did you mean 'tune.sampler'?",
-        "3:11: error: tune.trials: expected integer in 1..100000, found '0'",
-        "5:1: error: unknown key 'extra'",
-        "7:3: error: unknown key 'train.etaa', did you mean 'train.eta'?",
-        "8:15: error: train.eta: expected one of fixed|choice|int|log_int|real|log_real and perhaps when, found 'reel'",
-        "9:34: error: train.loss: expected one of squared|huber|absolute|mape, found 'hubert'",
-        "10:31: error: train.max_depth: expected integer in 1..30, found '0'",
-        "11:29: error: train.lambda: expected a lowest value above 0, for a logarithm, found '0'",
-        "12:33: error: train.subsample: expected a highest value above the lowest, found '0.5'",
-        "13:20: error: train.colsample: expected a mapping like {choice: [1, 2]}, found '0.5'",
-        "14:16: error: train.seed: expected a kind for an integer, found 'real'",
-        "15:34: error: train.max_bin: expected one of fixed|choice|int|log_int|real|log_real and perhaps when, found 'choice' after int",
-        "16:16: error: split.seed: expected 'fixed': it decides on the programs that are compared, found 'choice'",
-        "17:42: error: train.early_stop: expected a condition on a key above, found 'train.min_child_weight'",
-        "18:35: error: unknown key 'train.lost', did you mean 'train.loss'?",
-        "18:27: error: train.min_child_weight: expected one of fixed|choice|int|log_int|real|log_real and perhaps when, found a mapping",
-        "19:18: error: output.model: expected this key to be left to the command line, found 'fixed'",
-        "20:25: error: data.devices: expected a list of texts, found a mapping",
-        "21:26: error: train.rounds: expected a list of values, found '1'"};
-    for (size_t i = 0; i < sizeof line / sizeof *line; i++)
-        at += snprintf(at, (size_t)(end - at), "%s:%s\n", s.path, line[i]);
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++)
+        at += snprintf(at, (size_t)(end - at), "%s:%s\n", s.path, told[i]);
     assert_string_equal(s.diag.text.p, want);
     cd_space_free(&s);
 }

@@ -43,40 +43,53 @@ static void reads_back(void **s) {
     }
 }
 
-/* Cut behind each byte: whole lines stay, the rest goes, and writing goes on. */
-static void cut_anywhere(void **s) {
-    (void)s;
+/* Four entries; the caller frees the text. */
+static unsigned char *four_entries(size_t *n) {
+    char path[256];
     cdmpp_err err = {0};
     cd_triallog l;
-    char whole[256], part[256];
-    size_t n = 0;
-    snprintf(whole, sizeof whole, "%s", scratch("b.jsonl"));
-    snprintf(part, sizeof part, "%s", scratch("c.jsonl"));
-    assert_ok(cd_triallog_open(&l, whole, digest, &err));
+    snprintf(path, sizeof path, "%s", scratch("b.jsonl"));
+    assert_ok(cd_triallog_open(&l, path, digest, &err));
     for (size_t k = 0; k < 4; k++) {
         const cd_triallog_entry e = made(k);
         assert_ok(cd_triallog_append(&l, &e, &err));
     }
     cd_triallog_close(&l);
-    unsigned char *text = scratch_read(whole, &n);
-    for (size_t cut = 0; cut <= n; cut += cut < 100 ? 25 : 1) { /* a new first line waits for the disk */
-        size_t lines = 0, good = 0;
-        for (size_t i = 0; i < cut; i++)
-            if (text[i] == '\n') lines++, good = i + 1;
-        scratch_write(part, text, cut);
-        assert_ok(cd_triallog_open(&l, part, digest, &err));
-        assert_int_equal(l.torn, cut - good);
-        assert_int_equal(l.n, lines ? lines - 1 : 0);
-        for (size_t k = 0; k + 1 < lines; k++) check_entry(&l, k);
-        const cd_triallog_entry e = made(9);
-        if (cut % 50 == 0) assert_ok(cd_triallog_append(&l, &e, &err)); /* so does this */
-        cd_triallog_close(&l);
-        if (cut % 50) continue;
-        assert_ok(cd_triallog_open(&l, part, digest, &err));
-        assert_int_equal(l.torn, 0);
-        check_entry(&l, 9);
-        cd_triallog_close(&l);
-    }
+    return scratch_read(path, n);
+}
+
+/* Whole lines of the first `cut` bytes stay; `more`: and writing goes on. */
+static void open_cut(const char *path, const unsigned char *text, size_t cut, bool more) {
+    cdmpp_err err = {0};
+    cd_triallog l;
+    size_t lines = 0, good = 0;
+    for (size_t i = 0; i < cut; i++)
+        if (text[i] == '\n') lines++, good = i + 1;
+    scratch_write(path, text, cut);
+    assert_ok(cd_triallog_open(&l, path, digest, &err));
+    assert_int_equal(l.torn, cut - good);
+    assert_int_equal(l.n, lines ? lines - 1 : 0);
+    for (size_t k = 0; k + 1 < lines; k++) check_entry(&l, k);
+    const cd_triallog_entry e = made(9);
+    if (more) assert_ok(cd_triallog_append(&l, &e, &err));
+    cd_triallog_close(&l);
+    if (!more) return;
+    assert_ok(cd_triallog_open(&l, path, digest, &err));
+    assert_int_equal(l.torn, 0);
+    check_entry(&l, 9);
+    cd_triallog_close(&l);
+}
+
+static void cut_anywhere(void **s) {
+    (void)s;
+    cdmpp_err err = {0};
+    cd_triallog l;
+    char part[256];
+    size_t n = 0;
+    unsigned char *text = four_entries(&n);
+    snprintf(part, sizeof part, "%s", scratch("c.jsonl"));
+    /* a new first line waits for the disk, and so does an entry: not behind every byte */
+    for (size_t cut = 0; cut <= n; cut += cut < 100 ? 25 : 1) open_cut(part, text, cut, cut % 50 == 0);
     /* a last line that never reached the disk, but its end did */
     memset(text + n - 30, 0, 29);
     scratch_write(part, text, n);

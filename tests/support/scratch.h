@@ -56,4 +56,12 @@ static inline int scratch_same(const char *a, const char *b) {
     free(y);
     return same;
 }
+
+static inline size_t scratch_lines(const char *path) {
+    size_t n = 0, lines = 0;
+    unsigned char *p = scratch_read(path, &n);
+    for (size_t i = 0; i < n; i++) lines += p[i] == '\n';
+    free(p);
+    return lines;
+}
 #endif
