@@ -336,11 +336,8 @@ static cdmpp_status step(machine *m, unsigned char op) {
     case '}': return push_new(m, CD_PY_DICT, &v);
     case ')': return push_new(m, CD_PY_TUPLE, &v);
     case 'N': return push_new(m, CD_PY_NONE, &v);
-    case 0x88: return op_bool(m, true);
-    case 0x89: return op_bool(m, false);
-    case 0x85: return op_tuple(m, 1);
-    case 0x86: return op_tuple(m, 2);
-    case 0x87: return op_tuple(m, 3);
+    case 0x88: case 0x89: return op_bool(m, op == 0x88);
+    case 0x85: case 0x86: case 0x87: return op_tuple(m, op - 0x84u);
     case 't': case 'e': case 'u': return op_marked(m, op);
     case 'a': return op_fill(m, 1, CD_PY_LIST);
     case 's': return op_fill(m, 2, CD_PY_DICT);
