@@ -1,17 +1,31 @@
 #include "base/log.h"
 
 #include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/buf.h"
 
 static const char *const level_name[] = {"error", "warning", "info", "debug"};
+static const char *const level_colour[] = {"\033[1;31m", "\033[1;33m", "", ""};
+
+bool cd_log_redraws(FILE *out) {
+    const char *term = getenv("TERM");
+    return term && *term && strcmp(term, "dumb") != 0 && isatty(fileno(out));
+}
+
+bool cd_log_colours(FILE *out) {
+    const char *no = getenv("NO_COLOR");
+    return !(no && *no) && cd_log_redraws(out);
+}
 
 void cd_log_init(cd_log *log, const char *command, FILE *out) {
     memset(log, 0, sizeof *log);
     log->command = command;
     log->out = out;
     log->level = CD_LOG_INFO;
+    log->colour = cd_log_colours(out);
     pthread_mutex_init(&log->lock, NULL);
 }
 
@@ -19,7 +33,8 @@ void cd_log_done(cd_log *log) { pthread_mutex_destroy(&log->lock); }
 
 static void plain(cd_log *log, cd_buf *b, cd_log_level level, const char *text) {
     if (*log->command) cd_buf_putf(b, "%s: ", log->command);
-    if (level != CD_LOG_INFO) cd_buf_putf(b, "%s: ", level_name[level]);
+    const char *colour = log->colour ? level_colour[level] : "";
+    if (level != CD_LOG_INFO) cd_buf_putf(b, "%s%s:%s ", colour, level_name[level], *colour ? "\033[0m" : "");
     cd_buf_puts(b, text);
 }
 
@@ -42,20 +57,39 @@ static void json(cd_log *log, cd_buf *b, cd_log_level level, const char *text, c
     cd_buf_puts(b, "}");
 }
 
-static void line(cd_log *log, cd_log_level level, const char *text, const cdmpp_err *err) {
-    cd_buf b = {0};
-    if (log->json) json(log, &b, level, text, err);
-    else plain(log, &b, level, text);
-    cd_buf_puts(&b, "\n");
+/* One call, so that lines of several threads do not mix. */
+static void put(cd_log *log, cd_buf *b, const char *text) {
+    cd_buf_puts(b, "\n");
     pthread_mutex_lock(&log->lock);
     if (log->partial) fputs("\r\033[K", log->out); /* the bar comes back with its next step */
     log->partial = false;
     /* Out of memory: the bare text is better than silence. */
-    if (b.oom) fprintf(log->out, "%s\n", text);
-    else fwrite(b.p, 1, b.n, log->out);
+    if (b->oom) fprintf(log->out, "%s\n", text);
+    else fwrite(b->p, 1, b->n, log->out);
     fflush(log->out);
     pthread_mutex_unlock(&log->lock);
-    cd_buf_free(&b);
+    cd_buf_free(b);
+}
+
+static void line(cd_log *log, cd_log_level level, const char *text, const cdmpp_err *err) {
+    cd_buf b = {0};
+    if (log->json) json(log, &b, level, text, err);
+    else plain(log, &b, level, text);
+    put(log, &b, text);
+}
+
+void cd_log_lines(cd_log *log, cd_log_level level, const char *text) {
+    if (level > log->level) return;
+    while (*text) {
+        char one[2048];
+        cd_buf b = {0};
+        const size_t n = strcspn(text, "\n");
+        snprintf(one, sizeof one, "%.*s", (int)n, text);
+        if (log->json) json(log, &b, level, one, NULL);
+        else cd_buf_put(&b, text, n);
+        put(log, &b, one);
+        text += n + (text[n] == '\n');
+    }
 }
 
 void cd_log_put(cd_log *log, cd_log_level level, const char *fmt, ...) {

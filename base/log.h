@@ -23,13 +23,21 @@ typedef struct cd_log {
     bool json;           /* one JSON object a line */
     pthread_mutex_t lock;
     bool partial;        /* the cursor stands behind a progress bar */
+    bool colour;         /* "error:" and "warning:" stand out */
 } cd_log;
 
-/* Plain lines up to INFO. */
+/* May `out` carry a line that redraws itself: a terminal that is not dumb? And colours:
+ * the same without NO_COLOR (no-color.org)? */
+bool cd_log_redraws(FILE *out);
+bool cd_log_colours(FILE *out);
+
+/* Plain lines up to INFO, in colour where cd_log_colours. */
 void cd_log_init(cd_log *log, const char *command, FILE *out);
 void cd_log_done(cd_log *log);
 /* A text that does not fit 2 kB is cut and ends in "...". */
 void cd_log_put(cd_log *log, cd_log_level level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 /* The error in cdmpp_err_format's form; in JSON also its parts. */
 void cd_log_err(cd_log *log, cd_log_level level, const cdmpp_err *err);
+/* Lines that are whole already: as they are, in JSON one object each. */
+void cd_log_lines(cd_log *log, cd_log_level level, const char *text);
 #endif

@@ -2,7 +2,6 @@
 
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #define BAR 30
 
@@ -19,7 +18,7 @@ void cd_progress_begin(cd_progress *p, cd_log *log, const char *what, const char
     p->unit = unit;
     p->total = total;
     p->begin_s = p->shown_s = now_s();
-    p->tty = !log->json && isatty(fileno(log->out));
+    p->tty = !log->json && cd_log_redraws(log->out);
     p->every_s = p->tty ? 0.2 : 10;
     pthread_mutex_init(&p->lock, NULL);
 }

@@ -2,7 +2,7 @@
  *
  *   [############..................]  41 %  1234/3000 files  88.1 files/s  ETA 0:20
  *
- * On a terminal one line is redrawn; elsewhere (and with JSON logging) a log
+ * On a terminal (not a dumb one) one line is redrawn; elsewhere (and with JSON logging) a log
  * line comes every 10 s. Nothing below the INFO level. Any thread may step. */
 #ifndef CD_PROGRESS_H
 #define CD_PROGRESS_H
