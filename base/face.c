@@ -1,0 +1,84 @@
+#include "base/face.h"
+
+#include "base/err.h"
+#include "base/linked.h"
+
+cdmpp_status cd_face_print(cd_buf *b, cdmpp_err *err) {
+    cdmpp_status st = b->oom ? CD_FAIL(err, ENOMEM, "text of %zu bytes", b->n) : CDMPP_OK;
+    if (!st && ((b->n && fwrite(b->p, 1, b->n, stdout) != b->n) || fflush(stdout) != 0))
+        st = CD_FAIL(err, EIO, "cannot write to standard output");
+    cd_buf_free(b);
+    return st;
+}
+
+static void version_json(cd_buf *b, const char *name) {
+    cd_linked l;
+    const char *sep = "";
+    cd_buf_putf(b, "{\"schema\":\"cdmpp.version\",\"command\":\"%s\",\"version\":\"%s\",\"libraries\":{", name, cdmpp_version());
+    for (size_t k = 0; cd_linked_at(k, &l); k++) {
+        if (!l.version[0]) continue;
+        cd_buf_putf(b, "%s\"%s\":", sep, l.name);
+        cd_buf_put_json_str(b, l.version, strlen(l.version));
+        sep = ",";
+    }
+    cd_buf_puts(b, "}}\n");
+}
+
+void cd_face_version(cd_buf *b, const char *name, bool json) {
+    cd_linked l;
+    if (json) {
+        version_json(b, name);
+        return;
+    }
+    cd_buf_putf(b, "%s (cdmpp) %s\n", name, cdmpp_version());
+    for (size_t k = 0; cd_linked_at(k, &l); k++)
+        if (l.version[0]) cd_buf_putf(b, "%s %s\n", l.name, l.version);
+}
+
+/* --help, --usage, --version: false when none was asked for. */
+static bool answer(const cd_face *f, cd_buf *b) {
+    static void (*const form[])(cd_buf *, const cd_command *) = {cd_option_help, cd_option_man, cd_option_bash, cd_option_zsh};
+    const cd_said *s = &f->said;
+    if (s->help_asked) form[s->help](b, f->command);
+    else if (s->usage) cd_option_usage(b, f->command);
+    else if (s->version) cd_face_version(b, f->command->name, s->json);
+    else return false;
+    return true;
+}
+
+int cd_face_usage(cd_face *f, const cdmpp_err *err) {
+    if (f->log.json) {
+        cd_log_err(&f->log, CD_LOG_ERROR, err);
+    } else {
+        fprintf(stderr, "%s: %s\nTry '%s --help'.\n", f->command->name, err->msg, f->command->name);
+    }
+    return cdmpp_exit_code(err->code);
+}
+
+bool cd_face_begin(cd_face *f, const cd_command *c, int argc, char **argv, void *to, int *code) {
+    cdmpp_err err = {0};
+    cd_buf b = {0};
+    memset(f, 0, sizeof *f);
+    f->command = c;
+    cd_log_init(&f->log, c->name, stderr);
+    cdmpp_status st = cd_option_read(c, argc, argv, to, &f->said, &err);
+    f->log.json = f->said.log_format == 1;
+    if (f->said.quiet) f->log.level = CD_LOG_ERROR;
+    *code = 0;
+    if (st) {
+        *code = cd_face_usage(f, &err);
+    } else if (answer(f, &b)) {
+        st = cd_face_print(&b, &err);
+        if (st) cd_log_err(&f->log, CD_LOG_ERROR, &err);
+        *code = cdmpp_exit_code(st);
+    } else {
+        return true;
+    }
+    cd_face_end(f);
+    return false;
+}
+
+void cd_face_end(cd_face *f) {
+    cd_said_free(&f->said);
+    cd_log_done(&f->log);
+}

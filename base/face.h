@@ -1,0 +1,29 @@
+/* face -- what every command does with its first words: read them, answer --help and
+ * --version, complain in one form, set up its log.
+ *
+ *   int main(..) { if (!cd_face_begin(&f, &command, argc, argv, &options, &code)) return code; ...
+ *                  cd_face_end(&f); }
+ *
+ * For commands only: it prints. */
+#ifndef CD_FACE_H
+#define CD_FACE_H
+#include "base/log.h"
+#include "base/option.h"
+
+typedef struct cd_face {
+    const cd_command *command;
+    cd_said said;
+    cd_log log;
+} cd_face;
+
+/* False: nothing is left to do, *code is the exit code (0 or 1: help, 2: usage) and
+ * there is nothing to end. */
+bool cd_face_begin(cd_face *f, const cd_command *c, int argc, char **argv, void *to, int *code);
+void cd_face_end(cd_face *f);
+/* "cdmpp-train: <message>", then where help is; the exit code. */
+int cd_face_usage(cd_face *f, const cdmpp_err *err);
+/* The version and the libraries in use, as lines or as one JSON object. */
+void cd_face_version(cd_buf *b, const char *name, bool json);
+/* All of the text to standard output, and freed. Errors: EIO, ENOMEM. */
+cdmpp_status cd_face_print(cd_buf *b, cdmpp_err *err);
+#endif

@@ -1,0 +1,19 @@
+/* linked -- which libraries this program runs with, and their versions.
+ *
+ *   "HDF5 1.10.8"  "XGBoost 1.7.4" ...   those that the program was linked with
+ *
+ * Asked of the running process by name, not by calls: a call from here would make
+ * every command load every library. No state, any thread. */
+#ifndef CD_LINKED_H
+#define CD_LINKED_H
+#include <stdbool.h>
+#include <stddef.h>
+
+typedef struct cd_linked {
+    const char *name;
+    char version[32];
+} cd_linked;
+
+/* Library k of all we know, 0, 1, ...; false after the last. version "": not in this program. */
+bool cd_linked_at(size_t k, cd_linked *out);
+#endif

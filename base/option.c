@@ -1,0 +1,172 @@
+#include "base/option.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/err.h"
+#include "base/spell.h"
+
+enum { MAX_ROWS = 64 };
+
+/* What every command has. */
+static const cd_option common[] = {
+    {"json", 0, NULL, CD_OPT_FLAG, offsetof(cd_said, json), NULL, 0, "Print the summary as one JSON object on standard output"},
+    {"quiet", 'q', NULL, CD_OPT_FLAG, offsetof(cd_said, quiet), NULL, 0, "Nothing but errors on standard error"},
+    {"log-format", 0, "FORM", CD_OPT_WORD, offsetof(cd_said, log_format), "text|json", 0, "Messages on standard error as text or as one JSON object a line"},
+    {"help", 'h', "[FORM]", CD_OPT_WORD, offsetof(cd_said, help), "text|man|bash|zsh", 0,
+     "Print this text and stop; man: the manual page, bash and zsh: a completion script"},
+    {"usage", 0, NULL, CD_OPT_FLAG, offsetof(cd_said, usage), NULL, 0, "Print the synopsis and stop"},
+    {"version", 'V', NULL, CD_OPT_FLAG, offsetof(cd_said, version), NULL, 0, "Print the version, also of the libraries in use, and stop"},
+};
+enum { N_COMMON = sizeof common / sizeof *common };
+
+const cd_option *cd_option_row(const cd_command *c, size_t i, bool *is_common) {
+    const bool own = i < c->n_row;
+    if (is_common) *is_common = !own;
+    if (own) return &c->row[i];
+    return i - c->n_row < N_COMMON ? &common[i - c->n_row] : NULL;
+}
+
+const char *cd_option_group(const cd_command *c, size_t i) {
+    if (i >= c->n_row) return "Output and help";
+    return c->group ? c->group[c->row[i].group] : NULL;
+}
+
+void cd_said_free(cd_said *said) {
+    cd_arena_free(&said->arena);
+    memset(said, 0, sizeof *said);
+}
+
+typedef struct {
+    const cd_command *c;
+    char **argv;
+    int argc, at; /* the word to read next */
+    char *to;
+    cd_said *said;
+    cdmpp_err *err;
+} reader;
+
+typedef struct {
+    const cd_option *row;
+    char *to; /* the struct that its offset is into */
+} found;
+
+static found find(const reader *r, const char *name, size_t n, char letter) {
+    const cd_option *o;
+    bool own;
+    for (size_t i = 0; (o = cd_option_row(r->c, i, &own)); i++)
+        if (name ? strlen(o->name) == n && !memcmp(o->name, name, n) : o->letter && o->letter == letter)
+            return (found){o, own ? (char *)r->said : r->to};
+    return (found){0};
+}
+
+/* An option that begins so, else the nearest one. */
+static const char *probably(const cd_command *c, const char *name) {
+    const char *names[MAX_ROWS];
+    const cd_option *o;
+    size_t n = 0;
+    for (size_t i = 0; n < MAX_ROWS && (o = cd_option_row(c, i, NULL)); i++) {
+        if (*name && !strncmp(o->name, name, strlen(name))) return o->name;
+        names[n++] = o->name;
+    }
+    return cd_spell_nearest(name, names, n);
+}
+
+static cdmpp_status unknown(const reader *r, const char *word, size_t n) {
+    char name[80];
+    snprintf(name, sizeof name, "%.*s", (int)n, word);
+    const char *near = probably(r->c, name);
+    if (near) return CD_FAIL(r->err, EUSAGE, "unknown option '--%s', did you mean '--%s'?", name, near);
+    return CD_FAIL(r->err, EUSAGE, "unknown option '--%s'", name);
+}
+
+/* ---- values ---- */
+static cdmpp_status read_int(const reader *r, const cd_option *o, const char *text, int *to) {
+    char *end, *dots;
+    const long lo = strtol(o->values, &dots, 10), hi = strtol(dots + 2, NULL, 10), v = strtol(text, &end, 10);
+    if (end == text || *end || v < lo || v > hi || text[0] == ' ')
+        return CD_FAIL(r->err, EUSAGE, "--%s: expected an integer in %s, found '%.60s'", o->name, o->values, text);
+    *to = (int)v;
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_word(const reader *r, const cd_option *o, const char *text, int *to) {
+    const size_t n = strlen(text);
+    int k = 0;
+    for (const char *w = o->values; w; w = strchr(w, '|'), w = w ? w + 1 : NULL, k++)
+        if (strcspn(w, "|") == n && !strncmp(w, text, n)) {
+            *to = k;
+            return CDMPP_OK;
+        }
+    return CD_FAIL(r->err, EUSAGE, "--%s: expected one of %s, found '%.60s'", o->name, o->values, text);
+}
+
+static cdmpp_status append(const reader *r, cd_texts *l, const char *text) {
+    if (!l->v && !(l->v = cd_arena_alloc(&r->said->arena, (size_t)r->argc + 1, sizeof *l->v)))
+        return CD_FAIL(r->err, ENOMEM, "list of %d words", r->argc);
+    l->v[l->n++] = text;
+    return CDMPP_OK;
+}
+
+static cdmpp_status store(const reader *r, found f, const char *text) {
+    void *to = f.to + f.row->offset;
+    if (f.to == (char *)r->said && f.row->offset == offsetof(cd_said, help)) r->said->help_asked = true;
+    switch (f.row->kind) {
+    case CD_OPT_FLAG: *(bool *)to = true; return CDMPP_OK;
+    case CD_OPT_INT: return read_int(r, f.row, text, to);
+    case CD_OPT_WORD: return text ? read_word(r, f.row, text, to) : CDMPP_OK;
+    case CD_OPT_TEXTS:
+    case CD_OPT_FILES: return append(r, to, text);
+    case CD_OPT_TEXT:
+    case CD_OPT_FILE:
+    case CD_OPT_FOLDER: break;
+    }
+    *(const char **)to = text;
+    return CDMPP_OK;
+}
+
+/* ---- words ---- */
+
+/* `text`: what follows in the same word; NULL: nothing. */
+static cdmpp_status with_value(reader *r, found f, const char *text) {
+    if (!text && f.row->arg[0] != '[') {
+        if (r->at >= r->argc) return CD_FAIL(r->err, EUSAGE, "--%s: expected a value, %s, found none", f.row->name, f.row->arg);
+        text = r->argv[r->at++];
+    }
+    return store(r, f, text);
+}
+
+static cdmpp_status read_long(reader *r, const char *word) {
+    const size_t n = strcspn(word, "=");
+    const found f = find(r, word, n, 0);
+    if (!f.row) return unknown(r, word, n);
+    if (f.row->arg) return with_value(r, f, word[n] ? word + n + 1 : NULL);
+    if (word[n]) return CD_FAIL(r->err, EUSAGE, "--%s: takes no value, found '%.60s'", f.row->name, word + n + 1);
+    return store(r, f, NULL);
+}
+
+static cdmpp_status read_cluster(reader *r, const char *word) {
+    for (; *word; word++) {
+        const found f = find(r, NULL, 0, *word == '?' ? 'h' : *word);
+        if (!f.row) return CD_FAIL(r->err, EUSAGE, "unknown option '-%c'", *word);
+        if (f.row->arg && f.row->arg[0] != '[') return with_value(r, f, word[1] ? word + 1 : NULL);
+        CD_TRY(store(r, f, NULL));
+    }
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_option_read(const cd_command *c, int argc, char **argv, void *to, cd_said *said, cdmpp_err *err) {
+    reader r = {c, argv, argc, 1, to, said, err};
+    bool only_operands = false;
+    while (r.at < argc) {
+        const char *word = argv[r.at++];
+        cdmpp_status st;
+        if (only_operands || word[0] != '-' || !word[1]) st = append(&r, &said->operand, word);
+        else if (word[1] != '-') st = read_cluster(&r, word + 1);
+        else if (word[2]) st = read_long(&r, word + 2);
+        else only_operands = true, st = CDMPP_OK;
+        if (st) return st;
+        if (said->help_asked || said->usage) return CDMPP_OK;
+    }
+    return said->version || !c->check ? CDMPP_OK : c->check(to, said, err);
+}

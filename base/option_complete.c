@@ -1,0 +1,181 @@
+/* option_complete -- completion scripts for bash and zsh, from a command's table. */
+#include "base/option.h"
+
+/* "cdmpp-mpi train" as a name in a shell: "_cdmpp_mpi_train". */
+static void function(cd_buf *b, const char *name) {
+    cd_buf_puts(b, "_");
+    for (; *name; name++) cd_buf_put(b, *name == '-' || *name == ' ' ? "_" : name, 1);
+}
+
+static const char *verb_name(const cd_command *c) { return strrchr(c->name, ' ') + 1; }
+
+/* Every part of "a|b" in quotes, `sep` between. */
+static void parts(cd_buf *b, const char *values, const char *quote, const char *sep) {
+    for (const char *v = values; v; v = strchr(v, '|'), v = v ? v + 1 : NULL)
+        cd_buf_putf(b, "%s%s%.*s%s", v == values ? "" : sep, quote, (int)strcspn(v, "|"), v, quote);
+}
+
+/* ---- bash ---- */
+static void bash_files(cd_buf *b, const char *patterns) {
+    cd_buf_puts(b, "_cdmpp_files \"$cur\" ");
+    parts(b, patterns && *patterns ? patterns : "*", "'", " ");
+}
+
+static void bash_words(cd_buf *b, const char *values) {
+    cd_buf_puts(b, "mapfile -t COMPREPLY < <(compgen -W '");
+    parts(b, values, "", " ");
+    cd_buf_puts(b, "' -- \"$cur\")");
+}
+
+/* What follows an option that takes a value. */
+static void bash_value(cd_buf *b, const cd_option *o) {
+    const bool may = o->arg[0] == '[';
+    cd_buf_putf(b, "    --%s%s", o->name, may ? "=" : "|--");
+    if (!may) cd_buf_putf(b, "%s=", o->name);
+    if (o->letter && !may) cd_buf_putf(b, "|-%c", o->letter);
+    cd_buf_puts(b, ") ");
+    if (cd_option_is_file(o)) bash_files(b, o->values);
+    else if (o->kind == CD_OPT_FOLDER) cd_buf_puts(b, "_cdmpp_files \"$cur\"");
+    else if (o->kind == CD_OPT_WORD) bash_words(b, o->values);
+    else cd_buf_puts(b, ":"); /* a number or a text: nothing to offer */
+    cd_buf_puts(b, "; return ;;\n");
+}
+
+static void bash_names(cd_buf *b, const cd_command *c) {
+    const cd_option *o;
+    cd_buf_puts(b, "        mapfile -t COMPREPLY < <(compgen -W '");
+    for (size_t i = 0; (o = cd_option_row(c, i, NULL)); i++) cd_buf_putf(b, "%s--%s", i ? " " : "", o->name);
+    cd_buf_puts(b, "' -- \"$cur\")\n");
+}
+
+static void bash_operands(cd_buf *b, const cd_command *c) {
+    cd_buf_puts(b, "        ");
+    if (c->verb) {
+        cd_buf_puts(b, "mapfile -t COMPREPLY < <(compgen -W '");
+        for (size_t i = 0; c->verb[i]; i++) cd_buf_putf(b, "%s%s", i ? " " : "", verb_name(c->verb[i]));
+        cd_buf_puts(b, "' -- \"$cur\")");
+    } else if (c->operand) {
+        bash_files(b, c->operand);
+    } else {
+        cd_buf_puts(b, ":");
+    }
+    cd_buf_puts(b, "\n");
+}
+
+static void bash_function(cd_buf *b, const cd_command *c) {
+    const cd_option *o;
+    function(b, c->name);
+    cd_buf_puts(b, "() {\n"
+                   "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
+                   "    COMPREPLY=()\n");
+    for (size_t i = 0; c->verb && c->verb[i]; i++) {
+        cd_buf_putf(b, "    if [[ $COMP_CWORD -gt 1 && ${COMP_WORDS[1]} == %s ]]; then ", verb_name(c->verb[i]));
+        function(b, c->verb[i]->name);
+        cd_buf_puts(b, "; return; fi\n");
+    }
+    cd_buf_puts(b, "    # bash cuts --name=value at the =\n"
+                   "    if [[ $cur == = ]]; then cur='' prev+==\n"
+                   "    elif [[ $prev == = && $COMP_CWORD -gt 2 ]]; then prev=${COMP_WORDS[COMP_CWORD-2]}=\n"
+                   "    fi\n"
+                   "    case $prev in\n");
+    for (size_t i = 0; (o = cd_option_row(c, i, NULL)); i++)
+        if (o->arg) bash_value(b, o);
+    cd_buf_puts(b, "    --*=) return ;;\n    esac\n    if [[ $cur == -* ]]; then\n");
+    bash_names(b, c);
+    cd_buf_puts(b, "    else\n");
+    bash_operands(b, c);
+    cd_buf_puts(b, "    fi\n}\n");
+}
+
+void cd_option_bash(cd_buf *b, const cd_command *c) {
+    cd_buf_putf(b, "# bash completion of %s, made from its table of options: --help=bash\n", c->name);
+    cd_buf_puts(b, "# CUR PATTERN...: folders, and files that fit\n"
+                   "_cdmpp_files() {\n"
+                   "    local cur=$1 p; shift\n"
+                   "    mapfile -t COMPREPLY < <(compgen -d -- \"$cur\"; for p; do compgen -f -X \"!$p\" -- \"$cur\"; done)\n"
+                   "    compopt -o filenames 2>/dev/null || :\n"
+                   "}\n");
+    for (size_t i = 0; c->verb && c->verb[i]; i++) bash_function(b, c->verb[i]);
+    bash_function(b, c);
+    cd_buf_puts(b, "complete -F ");
+    function(b, c->name);
+    cd_buf_putf(b, " %s\n", c->name);
+}
+
+/* ---- zsh ---- */
+
+/* Inside '...[here]': quotes and brackets kept apart. */
+static void zsh_text(cd_buf *b, const char *s) {
+    for (; *s; s++) {
+        if (*s == '\'') cd_buf_puts(b, "'\\''");
+        else if (strchr("[]:\\", *s)) cd_buf_putf(b, "\\%c", *s);
+        else cd_buf_put(b, s, 1);
+    }
+}
+
+static void zsh_files(cd_buf *b, const char *patterns) {
+    cd_buf_puts(b, "_files");
+    if (!patterns || !*patterns) return;
+    cd_buf_puts(b, " -g \"(");
+    cd_buf_puts(b, patterns);
+    cd_buf_puts(b, ")\"");
+}
+
+static void zsh_value(cd_buf *b, const cd_option *o) {
+    const bool may = o->arg[0] == '[';
+    cd_buf_putf(b, "%s%.*s:", may ? "::" : ":", (int)strcspn(o->arg + may, "]"), o->arg + may);
+    if (cd_option_is_file(o)) zsh_files(b, o->values);
+    else if (o->kind == CD_OPT_FOLDER) cd_buf_puts(b, "_files -/");
+    else if (o->kind == CD_OPT_WORD) cd_buf_puts(b, "("), parts(b, o->values, "", " "), cd_buf_puts(b, ")");
+    else cd_buf_puts(b, " ");
+}
+
+/* '*--tasks=[help]:FILE:_files' */
+static void zsh_row(cd_buf *b, const cd_option *o, bool with_letter) {
+    cd_buf_putf(b, " \\\n        '%s-", cd_option_is_list(o) ? "*" : "");
+    if (with_letter) cd_buf_putf(b, "%c", o->letter);
+    else cd_buf_putf(b, "-%s%s", o->name, !o->arg ? "" : o->arg[0] == '[' ? "=-" : "=");
+    if (with_letter && o->arg && o->arg[0] != '[') cd_buf_puts(b, "+");
+    cd_buf_puts(b, "[");
+    zsh_text(b, o->help);
+    cd_buf_puts(b, "]");
+    if (o->arg && !(with_letter && o->arg[0] == '[')) zsh_value(b, o);
+    cd_buf_puts(b, "'");
+}
+
+static void zsh_function(cd_buf *b, const cd_command *c) {
+    const cd_option *o;
+    function(b, c->name);
+    cd_buf_puts(b, "() {\n    local curcontext=$curcontext state line\n    _arguments -s -C");
+    for (size_t i = 0; (o = cd_option_row(c, i, NULL)); i++) {
+        zsh_row(b, o, false);
+        if (o->letter) zsh_row(b, o, true);
+    }
+    if (c->verb) {
+        cd_buf_puts(b, " \\\n        '1:command:(");
+        for (size_t i = 0; c->verb[i]; i++) cd_buf_putf(b, "%s%s", i ? " " : "", verb_name(c->verb[i]));
+        cd_buf_puts(b, ")' \\\n        '*::: :->rest'\n    [[ $state == rest ]] && case $line[1] in\n");
+        for (size_t i = 0; c->verb[i]; i++) {
+            cd_buf_putf(b, "    %s) ", verb_name(c->verb[i]));
+            function(b, c->verb[i]->name);
+            cd_buf_puts(b, " ;;\n");
+        }
+        cd_buf_puts(b, "    esac");
+    } else if (c->operand) {
+        cd_buf_puts(b, " \\\n        '*:file:");
+        zsh_files(b, c->operand);
+        cd_buf_puts(b, "'");
+    }
+    cd_buf_puts(b, "\n}\n");
+}
+
+void cd_option_zsh(cd_buf *b, const cd_command *c) {
+    cd_buf_putf(b, "#compdef %s\n# zsh completion of %s, made from its table of options: --help=zsh\n", c->name, c->name);
+    for (size_t i = 0; c->verb && c->verb[i]; i++) zsh_function(b, c->verb[i]);
+    zsh_function(b, c);
+    cd_buf_putf(b, "if [[ $funcstack[1] == _%s ]]; then ", c->name);
+    function(b, c->name);
+    cd_buf_puts(b, " \"$@\"; else compdef ");
+    function(b, c->name);
+    cd_buf_putf(b, " %s; fi\n", c->name);
+}

@@ -1,0 +1,288 @@
+/* option: spellings that mean the same, mistakes that are told; every row of a table is
+ * in the help, in the manual page and in both completions. */
+#include "base/option.h"
+#include "check.h"
+#include "tmp.h"
+
+typedef struct {
+    const char *out, *model, *dir, *words_text;
+    cd_texts set, tasks;
+    int jobs, form;
+    bool verbose, strict;
+} opts;
+
+#define AT(m) offsetof(opts, m)
+static const cd_option rows[] = {
+    {"out", 'o', "FILE", CD_OPT_FILE, AT(out), NULL, 0, "The file to write, which is a sentence of a length that needs more than one line of eighty"},
+    {"model", 0, "FILE", CD_OPT_FILE, AT(model), "*.cdmpp|*.mod", 0, "It's the \"model\" [really]: a\\b"},
+    {"dir", 0, "DIR", CD_OPT_FOLDER, AT(dir), NULL, 0, ".starts with a dot"},
+    {"jobs", 'j', "N", CD_OPT_INT, AT(jobs), "1..1024", 1, "Threads"},
+    {"form", 0, "FORM", CD_OPT_WORD, AT(form), "plain|rich|richer", 1, "Form"},
+    {"set", 0, "KEY=VALUE", CD_OPT_TEXTS, AT(set), NULL, 1, "Override"},
+    {"tasks", 't', "FILE", CD_OPT_FILES, AT(tasks), NULL, 1, "Tasks"},
+    {"verbose", 'v', NULL, CD_OPT_FLAG, AT(verbose), NULL, 1, "More"},
+    {"strict", 's', NULL, CD_OPT_FLAG, AT(strict), NULL, 1, "Stop"},
+    {"an-option-with-a-very-long-name", 0, "ARGUMENT", CD_OPT_TEXT, AT(words_text), NULL, 1, "Long"},
+};
+static cdmpp_status no_strict_form(void *to, const cd_said *said, cdmpp_err *err) {
+    const opts *o = to;
+    (void)said;
+    return o->strict && o->form ? CD_FAIL(err, EUSAGE, "not both") : CDMPP_OK;
+}
+static const char *const use[] = {"[OPTION...] FILE...", "--dir DIR", NULL};
+static const char *const titles[] = {"First", "Second"};
+static const char *const example[] = {"One", "x --out a\n.b 'c' \\d", NULL};
+static const char *const see[] = {"y(1)", "z(5)", NULL};
+static const cd_command demo = {"de-mo", "do nothing", use, "First paragraph.\n\n'Second' paragraph.", rows,
+                                sizeof rows / sizeof *rows, titles, "*.json", example, example, see, NULL, no_strict_form};
+static const cd_command sub = {"up do", "a verb", use, "Text.", rows, 3, NULL, "", NULL, NULL, NULL, NULL, NULL};
+static const cd_command *const verbs[] = {&sub, NULL};
+static const cd_command up = {"up", "has verbs", use, "Text.", NULL, 0, NULL, NULL, NULL, NULL, see, verbs, NULL};
+
+/* ---- parsing ---- */
+typedef struct {
+    opts o;
+    cd_said said;
+    cdmpp_err err;
+    cdmpp_status st;
+} result;
+
+/* `line` is cut at spaces. */
+static char *word[32];
+static char text_[512];
+static result parse(const char *line) {
+    result r = {0};
+    int n = 0;
+    snprintf(text_, sizeof text_, "%s", line);
+    word[n++] = text_;
+    for (char *p = strchr(text_, ' '); p; p = strchr(p, ' ')) {
+        *p++ = 0;
+        word[n++] = p;
+    }
+    r.st = cd_option_read(&demo, n, word, &r.o, &r.said, &r.err);
+    return r;
+}
+
+static void spellings(void **s) {
+    static const char *const same[] = {"x -v -j 4 -o f a b", "x -vj4 -of a b", "x --verbose --jobs=4 --out=f a b",
+                                       "x --jobs 4 --out f --verbose a b", "x a -vj 4 b --out f", "x -j3 -j4 -o g a -o f -v -- b"};
+    (void)s;
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) {
+        result r = parse(same[i]);
+        check_status(r.st, CDMPP_OK, &r.err, same[i], __FILE__, __LINE__);
+        assert_true(r.o.verbose && !r.o.strict);
+        assert_int_equal(r.o.jobs, 4);
+        assert_string_equal(r.o.out, "f");
+        assert_int_equal(r.said.operand.n, 2);
+        assert_string_equal(r.said.operand.v[0], "a");
+        assert_string_equal(r.said.operand.v[1], "b");
+        cd_said_free(&r.said);
+    }
+}
+
+static void operands_and_lists(void **s) {
+    (void)s;
+    result r = parse("x - --set a=b --set=c=d --set= --tasks - -t-v -- --out -v --");
+    check_status(r.st, CDMPP_OK, &r.err, "lists", __FILE__, __LINE__);
+    assert_int_equal(r.said.operand.n, 4);
+    assert_string_equal(r.said.operand.v[0], "-");
+    assert_string_equal(r.said.operand.v[1], "--out");
+    assert_string_equal(r.said.operand.v[3], "--");
+    assert_int_equal(r.o.set.n, 3);
+    assert_string_equal(r.o.set.v[1], "c=d");
+    assert_string_equal(r.o.set.v[2], "");
+    assert_int_equal(r.o.tasks.n, 2);
+    assert_string_equal(r.o.tasks.v[0], "-");
+    assert_string_equal(r.o.tasks.v[1], "-v");
+    assert_false(r.o.verbose);
+    cd_said_free(&r.said);
+}
+
+static void common_rows(void **s) {
+    (void)s;
+    result r = parse("x --json -q --log-format json --form richer");
+    assert_true(r.st == CDMPP_OK && r.said.json && r.said.quiet && r.said.log_format == 1 && r.o.form == 2);
+    assert_false(r.said.help_asked || r.said.version || r.said.usage);
+    static const char *const help[] = {"x -h", "x -?", "x --help", "x --help=text", "x -vh --frobnicate", "x --strict --form=rich --help"};
+    for (size_t i = 0; i < sizeof help / sizeof *help; i++) {
+        r = parse(help[i]);
+        assert_true(r.st == CDMPP_OK && r.said.help_asked && r.said.help == CD_HELP_TEXT);
+    }
+    r = parse("x --help=zsh");
+    assert_true(r.st == CDMPP_OK && r.said.help_asked && r.said.help == CD_HELP_ZSH);
+    r = parse("x --version --json");
+    assert_true(r.st == CDMPP_OK && r.said.version && r.said.json);
+}
+
+static void mistakes(void **s) {
+    static const char *const bad[][2] = {
+        {"x --mod f", "unknown option '--mod', did you mean '--model'?"}, /* no abbreviations */
+        {"x --quite", "unknown option '--quite', did you mean '--quiet'?"},
+        {"x --jbos=3", "unknown option '--jbos', did you mean '--jobs'?"},
+        {"x --xyzzy-plugh", "unknown option '--xyzzy-plugh'"},
+        {"x -vy", "unknown option '-y'"},
+        {"x --out", "--out: expected a value, FILE, found none"},
+        {"x -vj", "--jobs: expected a value, N, found none"},
+        {"x --verbose=1", "--verbose: takes no value, found '1'"},
+        {"x -j 0", "--jobs: expected an integer in 1..1024, found '0'"},
+        {"x -j 1025", "--jobs: expected an integer in 1..1024, found '1025'"},
+        {"x -j4x", "--jobs: expected an integer in 1..1024, found '4x'"},
+        {"x --jobs=", "--jobs: expected an integer in 1..1024, found ''"},
+        {"x --jobs=99999999999999999999", "--jobs: expected an integer in 1..1024, found '99999999999999999999'"},
+        {"x --form=ric", "--form: expected one of plain|rich|richer, found 'ric'"},
+        {"x --help=pdf", "--help: expected one of text|man|bash|zsh, found 'pdf'"},
+        {"x --strict --form=rich", "not both"},
+    };
+    (void)s;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        result r = parse(bad[i][0]);
+        check_status(r.st, CDMPP_EUSAGE, &r.err, bad[i][0], __FILE__, __LINE__);
+        assert_string_equal(r.err.msg, bad[i][1]);
+        cd_said_free(&r.said);
+    }
+}
+
+/* ---- texts ---- */
+static bool holds(const cd_buf *b, const char *before, const char *name, const char *after) {
+    char want[200];
+    snprintf(want, sizeof want, "%s%s%s", before, name, after);
+    return strstr(b->p, want) != NULL;
+}
+
+static void help_has_all_and_fits(void **s) {
+    cd_buf b = {0};
+    (void)s;
+    cd_option_help(&b, &demo);
+    for (size_t i = 0; cd_option_row(&demo, i, NULL); i++) assert_true(holds(&b, " --", cd_option_row(&demo, i, NULL)->name, ""));
+    for (const char *p = b.p; *p; p += strcspn(p, "\n") + 1) {
+        const size_t n = strcspn(p, "\n");
+        if (n >= 80) fail_msg("a line of %zu columns: %.*s", n, (int)n, p);
+        if (n) assert_true(p[n - 1] != ' ');
+    }
+    assert_non_null(strstr(b.p, "First:\n"));
+    assert_non_null(strstr(b.p, "Override (repeatable)\n"));
+    assert_non_null(strstr(b.p, "-h, --help[=FORM]"));
+    cd_buf_free(&b);
+    cd_option_help(&b, &up);
+    assert_non_null(strstr(b.p, "  do  "));
+    cd_buf_free(&b);
+}
+
+/* Status of a shell command over a file with that text; what it printed in `out`. */
+static int shell(const cd_buf *b, const char *command, char *out, size_t n) {
+    tmp_dir t = tmp_make();
+    char line[1500];
+    tmp_put(&t, "f", b->p, b->n);
+    snprintf(line, sizeof line, "cd %s && { %s; } 2>&1", t.path, command);
+    FILE *f = popen(line, "r");
+    assert_non_null(f);
+    out[fread(out, 1, n - 1, f)] = 0;
+    const int st = pclose(f);
+    tmp_remove(&t);
+    return st;
+}
+
+static bool has(const char *program) {
+    char line[100], out[10];
+    const cd_buf none = {0};
+    snprintf(line, sizeof line, "command -v %s >/dev/null", program);
+    return shell(&none, line, out, sizeof out) == 0;
+}
+
+static void man_has_all_and_is_roff(void **s) {
+    const cd_command *const all[] = {&demo, &up};
+    char out[8000];
+    (void)s;
+    for (size_t k = 0; k < 2; k++) {
+        cd_buf b = {0};
+        cd_option_man(&b, all[k]);
+        if (has("groff")) {
+            assert_int_equal(shell(&b, "groff -ww -man -Tutf8 f >/dev/null", out, sizeof out), 0);
+            assert_string_equal(out, "");
+            assert_int_equal(shell(&b, "groff -ww -man -P-c -P-b -P-u -Tascii f | tr -d '\\n '", out, sizeof out), 0);
+            for (size_t i = 0; cd_option_row(&demo, i, NULL) && k == 0; i++) {
+                const cd_buf page = {.p = out};
+                assert_true(holds(&page, "--", cd_option_row(&demo, i, NULL)->name, ""));
+            }
+            if (k == 0) assert_non_null(strstr(out, "It'sthe\"model\"[really]:a\\b"));
+            if (k == 0) assert_non_null(strstr(out, ".b'c'\\d"));
+        }
+        assert_non_null(strstr(b.p, "\n\\fB130\\fR\n"));
+        cd_buf_free(&b);
+    }
+}
+
+/* What bash offers when TAB is pressed after `words` ("de-mo" "--mo"), sorted, on one line. */
+static void offers(const cd_command *c, const char *function, const char *words, const char *want) {
+    char line[1000], out[4000];
+    cd_buf b = {0};
+    cd_option_bash(&b, c);
+    snprintf(line, sizeof line,
+             "mkdir -p sub; touch a.json b.txt m.cdmpp 'with space.json'; bash --norc -c '. ./f; COMP_WORDS=(%s); COMP_CWORD=$((${#COMP_WORDS[@]}-1));"
+             "%s; printf \"%%s\\n\" \"${COMPREPLY[@]}\"' | LC_ALL=C sort -u | tr '\\n' ' '", words, function);
+    assert_int_equal(shell(&b, line, out, sizeof out), 0);
+    if (strcmp(out, want)) fail_msg("%s: offered '%s', expected '%s'", words, out, want);
+    cd_buf_free(&b);
+}
+
+static void bash_completes(void **s) {
+    (void)s;
+    if (!has("bash")) skip();
+    for (size_t i = 0; cd_option_row(&demo, i, NULL); i++) {
+        char words[100], want[100];
+        snprintf(words, sizeof words, "de-mo a --%s", cd_option_row(&demo, i, NULL)->name);
+        snprintf(want, sizeof want, "--%s ", cd_option_row(&demo, i, NULL)->name);
+        offers(&demo, "_de_mo", words, want);
+    }
+    offers(&demo, "_de_mo", "de-mo --mo", "--model ");
+    offers(&demo, "_de_mo", "de-mo --s", "--set --strict ");
+    offers(&demo, "_de_mo", "de-mo --form r", "rich richer ");
+    offers(&demo, "_de_mo", "de-mo --form = p", "plain ");
+    offers(&demo, "_de_mo", "de-mo --help =", "bash man text zsh ");
+    offers(&demo, "_de_mo", "de-mo --jobs \"\"", " ");
+    offers(&demo, "_de_mo", "de-mo --verbose =", " ");
+    offers(&demo, "_de_mo", "de-mo --model \"\"", "m.cdmpp sub ");
+    offers(&demo, "_de_mo", "de-mo --dir \"\"", "sub ");
+    offers(&demo, "_de_mo", "de-mo -o b", "b.txt ");
+    offers(&demo, "_de_mo", "de-mo \"\"", "a.json sub with space.json ");
+    offers(&up, "_up", "up \"\"", "do ");
+    offers(&up, "_up", "up do --mo", "--model ");
+    offers(&up, "_up", "up do x --dir \"\"", "sub ");
+}
+
+static void zsh_reads_it(void **s) {
+    const cd_command *const all[] = {&demo, &up};
+    char out[4000];
+    (void)s;
+    for (size_t k = 0; k < 2; k++) {
+        cd_buf b = {0};
+        cd_option_zsh(&b, all[k]);
+        for (size_t i = 0; cd_option_row(&demo, i, NULL) && k == 0; i++) assert_true(holds(&b, "--", cd_option_row(&demo, i, NULL)->name, ""));
+        if (has("zsh")) {
+            assert_int_equal(shell(&b, "zsh -n f", out, sizeof out), 0);
+            assert_string_equal(out, "");
+        }
+        cd_buf_free(&b);
+    }
+}
+
+static void exits_are_all_told(void **s) {
+    size_t n;
+    const cd_exit_row *e = cd_exit_rows(&n);
+    (void)s;
+    for (int st = 0; st < CDMPP_STATUS_COUNT; st++) {
+        bool found = false;
+        for (size_t i = 0; i < n; i++) found = found || e[i].code == cdmpp_exit_code((cdmpp_status)st);
+        assert_true(found);
+    }
+    assert_int_equal(cdmpp_exit_code(CDMPP_EBACKEND), 6);
+    for (size_t i = 1; i < n; i++) assert_true(e[i - 1].code < e[i].code);
+}
+
+int main(void) {
+    const struct CMUnitTest t[] = {
+        cmocka_unit_test(spellings), cmocka_unit_test(operands_and_lists), cmocka_unit_test(common_rows), cmocka_unit_test(mistakes),
+        cmocka_unit_test(help_has_all_and_fits), cmocka_unit_test(man_has_all_and_is_roff), cmocka_unit_test(bash_completes),
+        cmocka_unit_test(zsh_reads_it), cmocka_unit_test(exits_are_all_told)};
+    return cmocka_run_group_tests(t, NULL, NULL);
+}
