@@ -7,10 +7,17 @@
 #include "learner/main_mpi.h"
 #include "learner/main_train.h"
 
-static const char usage[] =
-    "usage: mpirun -n N cdmpp-mpi train [options of cdmpp-train] CONFIG.yaml\n"
-    "       mpirun -n N cdmpp-mpi extract --tasks FILE --out OUT [options] LOG|FOLDER...\n"
-    "The result has the same contents for any N; docs/mpi.md.\n";
+static const char *const use[] = {"train [OPTION...] CONFIG.yaml", "extract --tasks FILE --out OUT [OPTION...] LOG|FOLDER...", NULL};
+static const char *const example[] = {
+    "Four ranks on this machine", "mpirun -n 4 cdmpp-mpi extract --tasks tasks/ --out d.h5 measure_records/\n"
+    "mpirun -n 4 cdmpp-mpi train v100.yaml --set data.files=d.h5 --checkpoint ck --out m.cdmpp", NULL};
+static const char *const file[] = {"OUT.rank<r>of<N>", "A finished part of an extraction. The same command with as many ranks keeps it.", NULL};
+static const char *const see[] = {"cdmpp-train(1)", "cdmpp-extract(1)", "mpirun(1)", NULL};
+static const cd_command *const verb[] = {&cd_main_train_options_mpi, &cd_main_mpi_extract_options, NULL};
+static const cd_command mpi = {
+    "cdmpp-mpi", "extraction and training by several processes", use,
+    "Runs under mpirun. The result has the same contents for any number of ranks (docs/mpi.md); rank 0 prints and writes.",
+    NULL, 0, NULL, NULL, example, file, see, verb, NULL};
 
 /* Ranks but 0 print to a file without a name. The real standard error, or -1. */
 static int be_quiet(FILE **kept) {
@@ -33,19 +40,30 @@ static void speak(int real, FILE *kept, int rank) {
         if (write(real, b, n) < 0) return;
 }
 
+/* Nothing but options before a verb, and those end it. */
+static int no_verb(int argc, char **argv) {
+    cd_face f;
+    int code;
+    cdmpp_err err = {0};
+    if (!cd_face_begin(&f, &mpi, argc, argv, NULL, &code)) return code;
+    (void)CD_FAIL(&err, EUSAGE, "expected train or extract first, found '%.60s'", argc > 1 ? argv[1] : "");
+    code = cd_face_usage(&f, &err);
+    cd_face_end(&f);
+    return code;
+}
+
 static int command(int argc, char **argv, const cd_crew *crew) {
-    if (argc > 1 && strcmp(argv[1], "train") == 0) return cd_main_train(argc - 1, argv + 1, "cdmpp-mpi train", crew);
+    if (argc > 1 && strcmp(argv[1], "train") == 0) return cd_main_train(argc - 1, argv + 1, verb[0], crew);
     if (argc > 1 && strcmp(argv[1], "extract") == 0) return cd_main_mpi_extract(argc - 1, argv + 1, crew);
-    const bool help = argc > 1 && strcmp(argv[1], "--help") == 0;
-    if (argc > 1 && strcmp(argv[1], "--version") == 0) printf("cdmpp-mpi (cdmpp) %s\n", cdmpp_version());
-    else fputs(usage, help ? stdout : stderr);
-    return argc > 1 && argv[1][0] == '-' && argv[1][1] == '-' ? 0 : 2;
+    return no_verb(argc, argv);
 }
 
 int main(int argc, char **argv) {
     cd_mpi m = {0};
     FILE *kept = NULL;
     int rank, got, real = -1;
+    /* The page and the scripts are made where no rank can start. */
+    if (argc == 2 && strncmp(argv[1], "--help=", 7) == 0) return no_verb(argc, argv);
     if (MPI_Init_thread(&argc, &argv, MPI_THREAD_FUNNELED, &got) != MPI_SUCCESS) return 6;
     MPI_Comm_dup(MPI_COMM_WORLD, &m.comm);
     MPI_Comm_dup(MPI_COMM_WORLD, &m.end);

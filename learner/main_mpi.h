@@ -10,6 +10,7 @@
 #define CD_MAIN_MPI_H
 #include <mpi.h>
 
+#include "base/option.h"
 #include "learner/crew.h"
 
 typedef struct cd_mpi {
@@ -23,5 +24,6 @@ void cd_mpi_free(cd_mpi *m);
 /* Until all ranks are here, asleep; at most limit_s (0: for ever). False: not all came. */
 bool cd_mpi_meet(MPI_Comm comm, double limit_s);
 /* `cdmpp-mpi extract`; the exit code. */
+extern const cd_command cd_main_mpi_extract_options;
 int cd_main_mpi_extract(int argc, char **argv, const cd_crew *crew);
 #endif

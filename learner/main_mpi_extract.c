@@ -2,7 +2,6 @@
  *
  *   rank r: files of shard r+1 of N -> OUT.rank<r>of<N>     finished ones are kept by a rerun
  *   rank 0: all of them, in order   -> OUT                  contents as of one process */
-#include <argp.h>
 #include <errno.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -10,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/face.h"
 #include "base/file.h"
 #include "base/progress.h"
 #include "dataset/inputs.h"
@@ -18,12 +18,12 @@
 
 typedef struct {
     cd_extract x;            /* with input and task_file, both owned */
-    const char **input, **task;
-    bool quiet, json;
+    cd_texts input, task;
+    bool json;
     const cd_crew *crew;
     char *path;              /* of this rank's part */
     cd_buf command;
-    cd_log log;
+    cd_log *log;
     cd_progress bar;
 } work;
 
@@ -33,47 +33,33 @@ typedef struct {
     cd_extract_stats stats;
 } done;
 
-enum { OPT_TASKS = 256, OPT_STRICT, OPT_RESTART, OPT_JSON };
-static const struct argp_option table[] = {
-    {"tasks", OPT_TASKS, "FILE", 0, "Task definitions, as for cdmpp-extract (repeatable)", 0},
-    {"out", 'o', "FILE", 0, "Data set to write (HDF5); parts are FILE.rank<r>of<N> beside it, in a folder that all ranks see", 0},
-    {"jobs", 'j', "N", 0, "Threads of each rank (default: 1)", 0},
-    {"restart", OPT_RESTART, NULL, 0, "Do not go on from what a run left that was stopped", 0},
-    {"strict", OPT_STRICT, NULL, 0, "Stop at the first line that cannot be used", 0},
-    {"quiet", 'q', NULL, 0, "Only errors on standard error", 1},
-    {"json", OPT_JSON, NULL, 0, "Summary as one JSON object on standard output", 1},
-    {0},
+#define AT(member) offsetof(work, member)
+static const cd_option table[] = {
+    {"tasks", 0, "FILE", CD_OPT_FILES, AT(task), NULL, 0, "Task definitions, as for cdmpp-extract"},
+    {"out", 'o', "FILE", CD_OPT_FILE, AT(x.out), "*.h5", 0, "Data set to write (HDF5); parts are FILE.rank<r>of<N> beside it, in a folder that all ranks see"},
+    {"jobs", 'j', "N", CD_OPT_INT, AT(x.jobs), "1..1024", 0, "Threads of each rank (default: 1)"},
+    {"restart", 0, NULL, CD_OPT_FLAG, AT(x.restart), NULL, 0, "Do not go on from what a run left that was stopped"},
+    {"strict", 0, NULL, CD_OPT_FLAG, AT(x.strict), NULL, 0, "Stop at the first line that cannot be used"},
 };
+
+static cdmpp_status check(void *to, const cd_said *said, cdmpp_err *err) {
+    const work *w = to;
+    if (!w->task.n) return CD_FAIL(err, EUSAGE, "--tasks is missing");
+    if (!said->operand.n) return CD_FAIL(err, EUSAGE, "nothing to read");
+    if (!w->x.out) return CD_FAIL(err, EUSAGE, "--out is missing");
+    return CDMPP_OK;
+}
+
+static const char *const use[] = {"--tasks FILE --out OUT [OPTION...] LOG|FOLDER...", NULL};
+const cd_command cd_main_mpi_extract_options = {
+    "cdmpp-mpi extract", "turn measure logs into a data set, each rank its share of the files", use,
+    "As cdmpp-extract, with the same contents for any number of ranks: files are dealt out by size, cut between files.",
+    table, sizeof table / sizeof *table, NULL, "", NULL, NULL, NULL, NULL, check};
 
 static atomic_bool stop;
 static void on_signal(int sig) {
     (void)sig;
     stop = true;
-}
-
-static error_t parse_one(int key, char *arg, struct argp_state *state) {
-    work *w = state->input;
-    char rest;
-    switch (key) {
-    case OPT_TASKS: w->task[w->x.n_task_file++] = arg; break;
-    case 'o': w->x.out = arg; break;
-    case 'j':
-        if (sscanf(arg, "%d%c", &w->x.jobs, &rest) != 1 || w->x.jobs < 1 || w->x.jobs > 1024)
-            argp_error(state, "-j: expected 1..1024, found %s", arg);
-        break;
-    case OPT_STRICT: w->x.strict = true; break;
-    case OPT_RESTART: w->x.restart = true; break;
-    case OPT_JSON: w->json = true; break;
-    case 'q': w->quiet = true; break;
-    case ARGP_KEY_ARG: w->input[w->x.n_input++] = arg; break;
-    case ARGP_KEY_END:
-        if (!w->x.n_task_file) argp_error(state, "--tasks is missing");
-        else if (!w->x.n_input) argp_error(state, "nothing to read");
-        else if (!w->x.out) argp_error(state, "--out is missing");
-        break;
-    default: return ARGP_ERR_UNKNOWN;
-    }
-    return 0;
 }
 
 static void on_progress(void *ctx, const cd_extract_stats *s) {
@@ -113,7 +99,7 @@ static cdmpp_status extract_part(work *w, const char *mark, cd_extract_stats *s,
     cd_inputs_free(&in);
     CD_TRY(st);
     if (!x.restart && is_done(mark, x.out, d.print, s)) return CDMPP_OK;
-    cd_progress_begin(&w->bar, &w->log, "extract", "records", 0);
+    cd_progress_begin(&w->bar, w->log, "extract", "records", 0);
     x.progress = on_progress;
     x.progress_ctx = &w->bar;
     CD_TRY(cd_extract_logs(&x, s, err));
@@ -210,38 +196,38 @@ static cdmpp_status run(work *w, cd_extract_stats *s, cdmpp_err *err) {
 /* The command that gives the same contents. */
 static void put_command(cd_buf *b, const work *w) {
     cd_buf_puts(b, "cdmpp-extract");
-    for (size_t i = 0; i < w->x.n_task_file; i++) cd_buf_putf(b, " --tasks '%s'", w->task[i]);
-    for (size_t i = 0; i < w->x.n_input; i++) cd_buf_putf(b, " '%s'", w->input[i]);
+    for (size_t i = 0; i < w->task.n; i++) cd_buf_putf(b, " --tasks '%s'", w->task.v[i]);
+    for (size_t i = 0; i < w->input.n; i++) cd_buf_putf(b, " '%s'", w->input.v[i]);
 }
 
 static int report(work *w, cdmpp_status st, const cdmpp_err *err, const cd_extract_stats *s, double seconds) {
     cd_buf b = {0};
     if (st) {
-        cd_log_err(&w->log, CD_LOG_ERROR, err);
+        cd_log_err(w->log, CD_LOG_ERROR, err);
         return cdmpp_exit_code(st);
     }
     if (w->crew->rank) return 0;
-    cd_report_text(&w->log, w->x.out, s);
+    cd_report_text(w->log, w->x.out, s);
     if (w->json) cd_report_json(&b, w->x.out, s, seconds);
-    const bool ok = !b.oom && (!b.p || fwrite(b.p, 1, b.n, stdout) == b.n) && fflush(stdout) == 0;
-    cd_buf_free(&b);
-    return !ok ? 1 : s->skipped ? 3 : 0;
+    cdmpp_err lost = {0};
+    st = cd_face_print(&b, &lost);
+    if (st) cd_log_err(w->log, CD_LOG_ERROR, &lost);
+    return st ? cdmpp_exit_code(st) : s->skipped ? 3 : 0;
 }
 
 int cd_main_mpi_extract(int argc, char **argv, const cd_crew *crew) {
-    static const struct argp argp = {table, parse_one, "--tasks FILE --out OUT LOG|FOLDER...",
-                                     "Turn measure logs into a data set, each rank its share of the files.", NULL, NULL, NULL};
     work w = {.x = {.jobs = 1, .stop = &stop}, .crew = crew};
     const struct sigaction act = {.sa_handler = on_signal};
     cd_extract_stats s = {0};
     cdmpp_err err = {0};
-    w.x.task_file = w.task = cd_calloc((size_t)argc + 1, sizeof *w.task);
-    w.x.input = w.input = cd_calloc((size_t)argc + 1, sizeof *w.input);
-    cd_log_init(&w.log, "cdmpp-mpi extract", stderr);
-    if (!w.task || !w.input) return 1;
-    /* without an exit: the ranks end together */
-    if (argp_parse(&argp, argc, argv, ARGP_NO_EXIT, NULL, &w) != 0 || !w.x.out || !w.x.n_input || !w.x.n_task_file) return 2;
-    if (w.quiet) w.log.level = CD_LOG_ERROR;
+    cd_face f;
+    int code;
+    if (!cd_face_begin(&f, &cd_main_mpi_extract_options, argc, argv, &w, &code)) return code;
+    w.log = &f.log;
+    w.json = f.said.json;
+    w.input = f.said.operand;
+    w.x.input = w.input.v, w.x.n_input = w.input.n;
+    w.x.task_file = w.task.v, w.x.n_task_file = w.task.n;
     sigaction(SIGINT, &act, NULL);
     sigaction(SIGTERM, &act, NULL);
     signal(SIGXFSZ, SIG_IGN);
@@ -251,11 +237,9 @@ int cd_main_mpi_extract(int argc, char **argv, const cd_crew *crew) {
     cdmpp_status st;
     if (w.command.oom) st = CD_FAIL(&err, ENOMEM, "command line");
     else st = run(&w, &s, &err);
-    const int code = report(&w, st, &err, &s, MPI_Wtime() - begin);
-    cd_log_done(&w.log);
+    code = report(&w, st, &err, &s, MPI_Wtime() - begin);
+    cd_face_end(&f);
     cd_buf_free(&w.command);
     cd_free(w.path);
-    cd_free(w.task);
-    cd_free(w.input);
     return code;
 }

@@ -1,26 +1,29 @@
 /* main_train -- what the parts of cdmpp-train share. Not in the library. */
 #ifndef CD_MAIN_TRAIN_H
 #define CD_MAIN_TRAIN_H
-#include "base/log.h"
+#include "base/face.h"
 #include "learner/crew.h"
 #include "learner/learner.h"
 
 typedef struct cd_main_options {
     const char *out, *report, *finetune, *folder;
     const char *space, *journal; /* --autotune, --journal */
-    const char **set;            /* (n_set) --set */
-    size_t n_set;
+    cd_texts set;                /* --set */
     char *command;               /* shell line of this call, for the report */
     int jobs;
     const char *name;            /* of the command, for its messages */
     const cd_crew *crew;         /* NULL: this process alone */
-    bool json, print, doc, trial, done;
+    bool print, doc, trial, verbose;
+    bool json;                   /* copied from what every command has */
     bool skipped;                /* set: done, but some lines of the input were not used */
-    cd_log log;
+    cd_log *log;
 } cd_main_options;
 
+/* ---- main_train_options.c: their tables ---- */
+extern const cd_command cd_main_train_options, cd_main_train_options_mpi;
+
 /* The whole command; the exit code. `crew`: of cdmpp-mpi, or NULL. */
-int cd_main_train(int argc, char **argv, const char *name, const cd_crew *crew);
+int cd_main_train(int argc, char **argv, const cd_command *command, const cd_crew *crew);
 /* False once a signal asked to stop. */
 bool cd_main_go_on(void);
 /* Print the list of a configuration's errors; `err` alone when it is about no key. */

@@ -26,13 +26,13 @@ static bool tick(void *ctx, const cd_tick *t) {
 
 static cdmpp_status load(const cd_config *c, const char *config, cd_main_options *o, cd_devices **devices, cd_opdata *d, cdmpp_err *err) {
     const cd_opfilter f = {c->data_devices, c->operators_exclude};
-    telling bad = {.log = &o->log};
+    telling bad = {.log = o->log};
     cd_arena a = {0};
     cd_diag diag = {0};
     const char *path;
     cdmpp_status st = cd_devices_path(&a, c->device_file, config, &path, err);
     if (!st) st = cd_devices_load(path, &diag, devices, err);
-    if (st && diag.n) fprintf(stderr, "%s", diag.text.p);
+    if (st && diag.n) cd_log_lines(o->log, CD_LOG_ERROR, diag.text.p);
     for (size_t i = 0; !st && i < c->data_files.n; i++) st = cd_opdata_add(d, c->data_files.v[i], *devices, &f, tell_bad, &bad, err);
     cd_diag_free(&diag);
     cd_arena_free(&a);
@@ -83,7 +83,7 @@ cdmpp_status cd_main_operators(const cd_config *c, const char *config, cd_main_o
     cd_trainprogress progress;
     cdmpp_status st = load(c, config, o, &devices, &d, err);
     if (!st) st = cd_threads_new(o->jobs, &pool, err);
-    cd_trainprogress_begin(&progress, &o->log);
+    cd_trainprogress_begin(&progress, o->log);
     if (!st) st = cd_oplearner_train(c, &d, pool, tick, &progress, &l, err);
     cd_trainprogress_end(&progress);
     if (!st) st = cd_file_write(path, l.file.p, l.file.n, err);

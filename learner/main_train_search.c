@@ -25,7 +25,7 @@ cdmpp_status cd_main_try(const cd_config *c, cd_main_options *o, cdmpp_err *err)
     cd_buf b = {0};
     if (c->data_kind) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected programs, a trial trains on nothing else"), "data.kind");
     cdmpp_status st = cd_threads_new(o->jobs, &pool, err);
-    cd_trainprogress_begin(&progress, &o->log);
+    cd_trainprogress_begin(&progress, o->log);
     if (!st) st = cd_learner_try(c, NULL, pool, show_step, &progress, &valid, err);
     cd_trainprogress_end(&progress);
     if (!st && o->json) {
@@ -53,7 +53,7 @@ static void on_trial(void *ctx, const cd_tune_event *e) {
     else cd_buf_putf(&b, "error %.5g", e->error);
     if (e->known) cd_buf_puts(&b, ", from the journal");
     else cd_buf_putf(&b, ", %.1f s", e->seconds);
-    cd_log_put(&o->log, CD_LOG_INFO, "trial %zu, budget %g: %s", e->trial, e->budget, b.p ? b.p : "");
+    cd_log_put(o->log, CD_LOG_INFO, "trial %zu, budget %g: %s", e->trial, e->budget, b.p ? b.p : "");
     cd_buf_free(&b);
 }
 
@@ -87,25 +87,25 @@ static void print_space(const cd_tunecmd_state *s) {
 
 static cdmpp_status search(const cd_tunecmd *cmd, cd_main_options *o, cd_tunecmd_state *s, cdmpp_err *err) {
     cdmpp_status st = cd_tunecmd_read(cmd, !o->print, s, err);
-    if (st && s->space.diag.n) fprintf(stderr, "%s", s->space.diag.text.p);
+    if (st && s->space.diag.n) cd_log_lines(o->log, CD_LOG_ERROR, s->space.diag.text.p);
     if (st && s->space.diag.n) return st;
     if (st) return cd_main_config_failed(&s->base, o, st, err);
     if (o->print) return print_space(s), CDMPP_OK;
     st = cd_tunecmd_search(cmd, s, err);
     if (s->found.torn)
-        cd_log_put(&o->log, CD_LOG_WARNING, "%s: the last line was cut short, %zu bytes: that training was repeated", s->journal,
+        cd_log_put(o->log, CD_LOG_WARNING, "%s: the last line was cut short, %zu bytes: that training was repeated", s->journal,
                    s->found.torn);
     if (!st) print_found(s, o, cmd->out);
     o->out = NULL; /* the model goes where the configuration says */
     if (!st && o->report) s->best.output_report = o->report;
     if (!st) st = cd_main_fit(&s->best, o, err);
-    if (st) cd_log_err(&o->log, CD_LOG_ERROR, err);
-    if (st == CDMPP_EINTERRUPTED) cd_log_put(&o->log, CD_LOG_ERROR, "the same command goes on from %s", s->journal);
+    if (st) cd_log_err(o->log, CD_LOG_ERROR, err);
+    if (st == CDMPP_EINTERRUPTED) cd_log_put(o->log, CD_LOG_ERROR, "the same command goes on from %s", s->journal);
     return st;
 }
 
 cdmpp_status cd_main_search(const char *config, cd_main_options *o, cdmpp_err *err) {
-    const cd_tunecmd cmd = {o->space, config, o->set, o->n_set, o->out ? o->out : "best.yaml", o->journal, o->jobs,
+    const cd_tunecmd cmd = {o->space, config, o->set.v, o->set.n, o->out ? o->out : "best.yaml", o->journal, o->jobs,
                             on_trial, silent_step, o};
     cd_tunecmd_state s;
     const cdmpp_status st = search(&cmd, o, &s, err);

@@ -113,3 +113,20 @@ cdmpp_status cd_opscore_text(cd_opscore *s, cd_buf *out, cdmpp_err *err) {
     }
     return out->oom ? CD_FAIL(err, ENOMEM, "table") : CDMPP_OK;
 }
+
+cdmpp_status cd_opscore_json(cd_opscore *s, cd_buf *out, cdmpp_err *err) {
+    if (s->n) qsort(s->row, s->n, sizeof *s->row, by_group);
+    cd_buf_puts(out, "[");
+    for (size_t i = 0; i < s->n; i++) {
+        const cd_opscore_row *r = &s->row[i];
+        cd_opscore_sum v;
+        if (i && !by_group(r, r - 1)) continue;
+        CD_TRY(cd_opscore_sum_of(s, belongs, &(group){r->class, r->device, r->seen, -1}, &v, err));
+        cd_buf_putf(out, "%s{\"class\":\"%s\",\"device\":", i ? "," : "", cd_opclass_name(r->class));
+        cd_buf_put_json_str(out, r->device, strlen(r->device));
+        cd_buf_putf(out, ",\"seen\":%s,\"n\":%zu,\"mape\":%.6g,\"median\":%.6g,\"bias\":%.6g,\"within20\":%.6g}",
+                    r->seen ? "true" : "false", v.n, v.mape, v.median, v.bias, v.within20);
+    }
+    cd_buf_puts(out, "]");
+    return out->oom ? CD_FAIL(err, ENOMEM, "figures") : CDMPP_OK;
+}

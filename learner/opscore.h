@@ -33,5 +33,8 @@ typedef bool cd_opscore_want(const cd_opscore_row *r, const void *ctx);
 cdmpp_status cd_opscore_sum_of(const cd_opscore *s, cd_opscore_want *want, const void *ctx, cd_opscore_sum *out, cdmpp_err *err);
 /* A Markdown table, one row for each class and device, then totals. Errors: ENOMEM. */
 cdmpp_status cd_opscore_text(cd_opscore *s, cd_buf *out, cdmpp_err *err);
+/* A list of objects, one for each class and device: {"class":"..","device":"..","seen":true,"n":9,
+ * "mape":..,"median":..,"bias":..,"within20":..}. Errors: ENOMEM. */
+cdmpp_status cd_opscore_json(cd_opscore *s, cd_buf *out, cdmpp_err *err);
 void cd_opscore_free(cd_opscore *s);
 #endif

@@ -1,7 +1,7 @@
 /* main_predict -- what the parts of cdmpp-predict share. Not in the library. */
 #ifndef CD_MAIN_PREDICT_H
 #define CD_MAIN_PREDICT_H
-#include "base/log.h"
+#include "base/face.h"
 #include "predictor/opstream.h"
 
 /* ---- main_predict_operators.c ---- */
@@ -10,6 +10,7 @@ typedef struct cd_main_operators {
     const char **input;          /* (n_input) tables */
     size_t n_input;
     bool info;                   /* print the header and stop */
+    bool json;                   /* no lines but one object with the counts and figures */
     cd_opstream_options stream;
     cd_log *log;
 } cd_main_operators;

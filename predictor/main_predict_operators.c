@@ -1,13 +1,13 @@
 /* main_predict_operators -- cdmpp-predict --operators. */
 #include "predictor/main_predict.h"
 
-static cdmpp_status devices_of(const char *file, cd_devices **out, cdmpp_err *err) {
+static cdmpp_status devices_of(const char *file, cd_log *log, cd_devices **out, cdmpp_err *err) {
     cd_arena a = {0};
     cd_diag diag = {0};
     const char *path;
     cdmpp_status st = cd_devices_path(&a, file, NULL, &path, err);
     if (!st) st = cd_devices_load(path, &diag, out, err);
-    if (st && diag.n) fprintf(stderr, "%s", diag.text.p);
+    if (st && diag.n) cd_log_lines(log, CD_LOG_ERROR, diag.text.p);
     cd_diag_free(&diag);
     cd_arena_free(&a);
     return st;
@@ -17,7 +17,19 @@ static cdmpp_status devices_of(const char *file, cd_devices **out, cdmpp_err *er
 static cdmpp_status summary(cd_opstream *s, cd_log *log, cdmpp_err *err) {
     cd_buf b = {0};
     const cdmpp_status st = cd_opscore_text(cd_opstream_score(s), &b, err);
-    if (!st && log->level >= CD_LOG_INFO) fputs(b.p, stderr);
+    if (!st) cd_log_lines(log, CD_LOG_INFO, b.p);
+    cd_buf_free(&b);
+    return st;
+}
+
+/* {"schema":"cdmpp.evaluation","command":"cdmpp-predict","lines":9,"bad":1,"evaluation":[...]} */
+static cdmpp_status put_json(cd_opstream *s, bool eval, cdmpp_err *err) {
+    cd_buf b = {0};
+    cd_buf_putf(&b, "{\"schema\":\"cdmpp.evaluation\",\"command\":\"cdmpp-predict\",\"lines\":%zu,\"bad\":%zu,\"evaluation\":",
+                cd_opstream_rows(s), cd_opstream_bad(s));
+    const cdmpp_status st = eval ? cd_opscore_json(cd_opstream_score(s), &b, err) : CDMPP_OK;
+    cd_buf_puts(&b, eval ? "}\n" : "null}\n");
+    if (!st) return cd_face_print(&b, err);
     cd_buf_free(&b);
     return st;
 }
@@ -25,10 +37,11 @@ static cdmpp_status summary(cd_opstream *s, cd_log *log, cdmpp_err *err) {
 static cdmpp_status score(const cd_main_operators *o, const cd_opmodel *m, size_t *bad, cdmpp_err *err) {
     cd_devices *devices = NULL;
     cd_opstream *s = NULL;
-    cdmpp_status st = devices_of(o->devices, &devices, err);
+    cdmpp_status st = devices_of(o->devices, o->log, &devices, err);
     if (!st) st = cd_opstream_new(m, devices, &o->stream, stdout, &s, err);
     for (size_t i = 0; !st && i < o->n_input; i++) st = cd_opstream_file(s, o->input[i], err);
     if (!st && o->stream.eval) st = summary(s, o->log, err);
+    if (!st && o->json) st = put_json(s, o->stream.eval, err);
     if (!st) *bad = cd_opstream_bad(s);
     if (!st && *bad) cd_log_put(o->log, CD_LOG_WARNING, "%zu of %zu rows could not be scored", *bad, cd_opstream_rows(s));
     cd_opstream_free(s);

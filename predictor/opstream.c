@@ -125,7 +125,7 @@ static cdmpp_status flush(cd_opstream *s, const char *path, cdmpp_err *err) {
         cd_buf_puts(&s->json, "}\n");
     }
     if (s->json.oom) return CD_FAIL(err, ENOMEM, "output");
-    if (s->json.n && fwrite(s->json.p, 1, s->json.n, s->out) != s->json.n) return CD_FAIL(err, EIO, "cannot write the output");
+    if (!s->o.silent && s->json.n && fwrite(s->json.p, 1, s->json.n, s->out) != s->json.n) return CD_FAIL(err, EIO, "cannot write the output");
     s->n = s->n_good = 0;
     return CDMPP_OK;
 }

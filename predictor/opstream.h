@@ -21,6 +21,7 @@ typedef struct cd_opstream cd_opstream;
 typedef struct cd_opstream_options {
     const char *device; /* of rows that name none; NULL: then an error */
     bool eval, strict;  /* strict: the first bad row ends the run with its error */
+    bool silent;        /* nothing is printed: only the counts and errors are wanted */
 } cd_opstream_options;
 
 /* Errors: ENOMEM; ESCHEMA: no such device. */
