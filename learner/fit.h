@@ -32,9 +32,8 @@
  * Calls share nothing: members of an ensemble may be trained side by side, each with
  * a pool of its own or none.
  *
- * Checkpoint file, version 1, numbers little-endian: "CDMPPCKP", u32 version, u32 zero,
- * u64 H, u64 B, H bytes of JSON (docs in fit_checkpoint.c), B bytes of safetensors,
- * SHA-256 of all before as 64 hex digits. */
+ * Checkpoint file, version 1: a frame (learner/frame.h) around JSON (docs in fit_checkpoint.c)
+ * and safetensors. */
 #ifndef CD_FIT_H
 #define CD_FIT_H
 #include "learner/lrate.h"

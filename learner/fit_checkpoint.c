@@ -13,9 +13,9 @@
 #include "base/file.h"
 #include "base/sha256.h"
 #include "learner/fit_int.h"
+#include "learner/frame.h"
 
-enum { FIXED = 32, SUM = 64, VERSION = 1, TENSORS = 5 + CD_SCALERS_TENSORS };
-static const char magic[] = "CDMPPCKP";
+enum { TENSORS = 5 + CD_SCALERS_TENSORS };
 
 /* ---- what a training is ---- */
 static void add_text(cd_sha256 *h, const cd_fitting *f) {
@@ -62,13 +62,6 @@ void cd_fit_digest(cd_fitting *f, const cd_buf *net) {
 }
 
 /* ---- writing ---- */
-static void put_le(cd_buf *b, uint64_t v, size_t n) {
-    for (size_t i = 0; i < n; i++) {
-        const char c = (char)(v >> (8 * i));
-        cd_buf_put(b, &c, 1);
-    }
-}
-
 static void put_real(cd_buf *b, double v) {
     if (isnan(v)) cd_buf_puts(b, "null");
     else cd_buf_putf(b, "%.17g", v);
@@ -104,69 +97,28 @@ static size_t blocks(const cd_fitting *f, cd_tensor *t) {
     return n;
 }
 
-static void encode(const cd_fitting *f, cd_buf *out) {
+static cdmpp_status encode(const cd_fitting *f, cd_buf *out, cdmpp_err *err) {
     cd_buf json = {0}, data = {0};
     cd_tensor t[TENSORS];
-    cd_sha256 sum;
-    char hex[SUM + 1];
     size_t n = blocks(f, t);
     n += cd_scalers_tensors(&f->scalers, t + n);
     put_json(&json, f);
     cd_safetensors_write(&data, t, n, NULL);
-    cd_buf_put(out, magic, 8);
-    put_le(out, VERSION, 4);
-    put_le(out, 0, 4);
-    put_le(out, json.n, 8);
-    put_le(out, data.n, 8);
-    cd_buf_put(out, json.p, json.n);
-    cd_buf_put(out, data.p, data.n);
-    out->oom |= json.oom || data.oom;
+    const cdmpp_status st = cd_frame_put(CD_FRAME_CHECKPOINT, out, &json, &data, err);
     cd_buf_free(&json);
     cd_buf_free(&data);
-    if (out->oom) return;
-    cd_sha256_init(&sum);
-    cd_sha256_add(&sum, out->p, out->n);
-    cd_sha256_hex(&sum, hex);
-    cd_buf_put(out, hex, SUM);
+    return st;
 }
 
 cdmpp_status cd_fit_checkpoint_write(const cd_fitting *f, cdmpp_err *err) {
     cd_buf b = {0};
-    encode(f, &b);
-    cdmpp_status st;
-    if (b.oom) st = CD_FAIL(err, ENOMEM, "checkpoint");
-    else st = cd_file_write(f->run->checkpoint, b.p, b.n, err);
+    cdmpp_status st = encode(f, &b, err);
+    if (!st) st = cd_file_write(f->run->checkpoint, b.p, b.n, err);
     cd_buf_free(&b);
     return st;
 }
 
 /* ---- reading ---- */
-static uint64_t get_le(const char *p, size_t n) {
-    uint64_t v = 0;
-    for (size_t i = n; i--;) v = v << 8 | (uint8_t)p[i];
-    return v;
-}
-
-typedef struct {
-    const char *json, *data;
-    size_t n_json, n_data;
-} frame;
-
-static cdmpp_status read_frame(const char *p, size_t n, frame *f, cdmpp_err *err) {
-    cd_sha256 sum;
-    char hex[SUM + 1];
-    if (n < FIXED + SUM || memcmp(p, magic, 8) != 0) return CD_FAIL(err, EPARSE, "expected a checkpoint, found something else or a piece of one");
-    const uint64_t version = get_le(p + 8, 4), h = get_le(p + 16, 8), b = get_le(p + 24, 8), room = n - FIXED - SUM;
-    if (version != VERSION) return CD_FAIL(err, EUNSUPPORTED, "expected version %d, found %" PRIu64, VERSION, version);
-    if (h > room || b != room - h) return CD_FAIL(err, EPARSE, "expected %" PRIu64 " + %" PRIu64 " bytes, found %" PRIu64, h, b, room);
-    cd_sha256_init(&sum);
-    cd_sha256_add(&sum, p, n - SUM);
-    cd_sha256_hex(&sum, hex);
-    if (memcmp(hex, p + n - SUM, SUM) != 0) return CD_FAIL(err, EPARSE, "checksum: the file is damaged");
-    *f = (frame){p + FIXED, p + FIXED + h, (size_t)h, (size_t)b};
-    return CDMPP_OK;
-}
-
 static cdmpp_status need(const cd_json *v, const char *key, const cd_json **out, cdmpp_err *err) {
     *out = cd_json_get(v, key);
     return *out ? CDMPP_OK : cd_err_key(err, CD_FAIL(err, EPARSE, "missing"), key);
@@ -231,14 +183,14 @@ static cdmpp_status read_json(cd_fitting *f, const cd_json *v, cdmpp_err *err) {
 }
 
 static cdmpp_status decode(cd_fitting *f, cd_arena *a, const char *bytes, size_t n, cdmpp_err *err) {
-    frame fr;
+    cd_frame fr;
     const cd_json *v;
     cd_safetensors s;
     cd_tensor t[TENSORS];
-    CD_TRY(read_frame(bytes, n, &fr, err));
-    CD_TRY(cd_json_parse(a, fr.json, fr.n_json, &v, err));
+    CD_TRY(cd_frame_get(CD_FRAME_CHECKPOINT, bytes, n, &fr, err));
+    CD_TRY(cd_json_parse(a, fr.header.p, fr.header.n, &v, err));
     CD_TRY(read_json(f, v, err));
-    CD_TRY(cd_safetensors_open(a, fr.data, fr.n_data, &s, err));
+    CD_TRY(cd_safetensors_open(a, fr.weights.p, fr.weights.n, &s, err));
     const size_t n_block = blocks(f, t);
     for (size_t k = 0; k < n_block; k++) { /* the blocks are our own */
         float *to = (float *)(uintptr_t)t[k].value;

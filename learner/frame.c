@@ -6,7 +6,13 @@
 #include "base/sha256.h"
 
 enum { FIXED = 32, SUM = 64 };
-static const char magic[] = "CDMPPMDL";
+static const struct {
+    const char *magic, *name;
+    uint32_t version;
+} table[] = {
+    [CD_FRAME_MODEL] = {"CDMPPMDL", "model", CD_FRAME_MODEL_VERSION},
+    [CD_FRAME_CHECKPOINT] = {"CDMPPCKP", "checkpoint", CD_FRAME_CHECKPOINT_VERSION},
+};
 
 static void put_le(cd_buf *b, uint64_t v, size_t n) {
     for (size_t i = 0; i < n; i++) {
@@ -28,36 +34,42 @@ static void sum_of(const char *p, size_t n, char hex[SUM + 1]) {
     cd_sha256_hex(&h, hex);
 }
 
-cdmpp_status cd_frame_put(cd_buf *out, const cd_buf *header, const cd_buf *weights, cdmpp_err *err) {
+cdmpp_status cd_frame_put(cd_frame_kind kind, cd_buf *out, const cd_buf *header, const cd_buf *weights, cdmpp_err *err) {
     const size_t start = out->n;
     char hex[SUM + 1];
-    cd_buf_put(out, magic, 8);
-    put_le(out, CD_FRAME_VERSION, 4);
+    cd_buf_put(out, table[kind].magic, 8);
+    put_le(out, table[kind].version, 4);
     put_le(out, 0, 4);
     put_le(out, header->n, 8);
     put_le(out, weights->n, 8);
     cd_buf_put(out, header->p ? header->p : "", header->n);
     cd_buf_put(out, weights->p ? weights->p : "", weights->n);
-    if (out->oom || header->oom || weights->oom) return CD_FAIL(err, ENOMEM, "model file of %zu bytes", weights->n);
+    if (out->oom || header->oom || weights->oom) return CD_FAIL(err, ENOMEM, "%s file of %zu bytes", table[kind].name, weights->n);
     sum_of(out->p + start, out->n - start, hex);
     cd_buf_put(out, hex, SUM);
-    return out->oom ? CD_FAIL(err, ENOMEM, "model file") : CDMPP_OK;
+    return out->oom ? CD_FAIL(err, ENOMEM, "%s file", table[kind].name) : CDMPP_OK;
 }
 
-cdmpp_status cd_frame_get(const void *data, size_t n, cd_str *header, cd_str *weights, cdmpp_err *err) {
-    const char *p = data;
+cdmpp_status cd_frame_get(cd_frame_kind kind, const void *data, size_t n, cd_frame *out, cdmpp_err *err) {
+    const char *p = data, *name = table[kind].name;
     char hex[SUM + 1];
-    if (n < FIXED || memcmp(p, magic, 8) != 0) return CD_FAIL(err, EPARSE, "not a cdmpp model file");
+    if (n < FIXED || memcmp(p, table[kind].magic, 8) != 0) return CD_FAIL(err, EPARSE, "not a cdmpp %s file", name);
     const uint64_t version = get_le(p + 8, 4), zero = get_le(p + 12, 4), h = get_le(p + 16, 8), b = get_le(p + 24, 8);
-    if (!version || version > CD_FRAME_VERSION)
-        return CD_FAIL(err, EUNSUPPORTED, "expected model file version 1 to %d, found %" PRIu64, CD_FRAME_VERSION, version);
+    if (!version || version > table[kind].version)
+        return CD_FAIL(err, EUNSUPPORTED, "expected a %s file of version 1 to %u, found %" PRIu64, name, table[kind].version, version);
     if (n < FIXED + SUM || zero || h > n - FIXED - SUM || b != n - FIXED - SUM - h)
         return CD_FAIL(err, EPARSE, "expected %" PRIu64 " + %" PRIu64 " + %d bytes, found %zu: cut short or damaged", h, b,
                        FIXED + SUM, n);
     sum_of(p, n - SUM, hex);
     if (memcmp(hex, p + n - SUM, SUM) != 0)
         return CD_FAIL(err, EPARSE, "checksum: expected %.12s..., found %.12s...: the file is damaged", p + n - SUM, hex);
-    *header = (cd_str){p + FIXED, (size_t)h};
-    *weights = (cd_str){p + FIXED + h, (size_t)b};
+    *out = (cd_frame){(uint32_t)version, {p + FIXED, (size_t)h}, {p + FIXED + h, (size_t)b}};
     return CDMPP_OK;
+}
+
+cdmpp_status cd_frame_header(const cd_frame *f, cd_arena *a, const char **text, const cd_json **root, cdmpp_err *err) {
+    *text = cd_str_dup(a, f->header);
+    if (!*text) return CD_FAIL(err, ENOMEM, "header of %zu bytes", f->header.n);
+    if (strlen(*text) != f->header.n) return CD_FAIL(err, EPARSE, "header: NUL byte");
+    return cd_err_key(err, cd_json_parse(a, *text, f->header.n, root, err), "header");
 }

@@ -1,21 +1,36 @@
-/* frame -- the outside of a model file: header and weights that arrived unharmed.
+/* frame -- the outside of the files that a training writes: a header and weights that
+ * arrived unharmed.
  *
- *   "CDMPPMDL" | u32 version | u32 0 | u64 H | u64 B | header (H) | weights (B) | SHA-256, 64 hex digits
+ *   magic (8) | u32 version | u32 0 | u64 H | u64 B | header (H) | weights (B) | SHA-256, 64 hex digits
  *
- * All numbers little-endian; the layout of model.h, versions 1 and 2. Lengths are
- * checked against the file before they are used, and nothing is read before the sum
- * agreed. No state, any thread. */
+ *   kind         magic      versions   what is inside
+ *   model        CDMPPMDL   1, 2       model.h, opmodel.h, keepmember.h
+ *   checkpoint   CDMPPCKP   1          fit.h
+ *
+ * All numbers little-endian; the header is one JSON object. A file is written in the last
+ * of its versions. Lengths are checked against the file before they are used, and nothing
+ * is read before the sum agreed. No state, any thread. */
 #ifndef CD_FRAME_H
 #define CD_FRAME_H
+#include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/json.h"
 
-#define CD_FRAME_VERSION 2
+#define CD_FRAME_MODEL_VERSION 2
+#define CD_FRAME_CHECKPOINT_VERSION 1
+typedef enum { CD_FRAME_MODEL, CD_FRAME_CHECKPOINT } cd_frame_kind;
 
-/* Append a file. Errors: ENOMEM. */
-cdmpp_status cd_frame_put(cd_buf *out, const cd_buf *header, const cd_buf *weights, cdmpp_err *err);
-/* Slices of the `n` bytes at `p`. Errors: EPARSE (no model file, cut short, damaged),
- * EUNSUPPORTED (a version above CD_FRAME_VERSION). */
-cdmpp_status cd_frame_get(const void *p, size_t n, cd_str *header, cd_str *weights, cdmpp_err *err);
+typedef struct cd_frame {
+    uint32_t version;
+    cd_str header, weights; /* slices of the file */
+} cd_frame;
+
+/* Append a file. Errors: ENOMEM, also when header or weights ran out of memory. */
+cdmpp_status cd_frame_put(cd_frame_kind kind, cd_buf *out, const cd_buf *header, const cd_buf *weights, cdmpp_err *err);
+/* Errors: EPARSE (no such file, cut short, damaged), EUNSUPPORTED (a newer version). */
+cdmpp_status cd_frame_get(cd_frame_kind kind, const void *p, size_t n, cd_frame *out, cdmpp_err *err);
+/* The header, copied: NUL-terminated (*text) and as a tree, which live in `a`. Errors: EPARSE, ENOMEM. */
+cdmpp_status cd_frame_header(const cd_frame *f, cd_arena *a, CD_KEEP const char **text, CD_KEEP const cd_json **root,
+                             cdmpp_err *err);
 #endif

@@ -175,7 +175,7 @@ cdmpp_status cd_keepmember_encode(const cd_keep *k, const cd_member *e, const cd
     cdmpp_status st = cd_member_save(e, &json, &blob, err);
     cd_buf_puts(&json, "}");
     if (!st && told->curve.oom) st = CD_FAIL(err, ENOMEM, "curve of a member");
-    if (!st) st = cd_frame_put(out, &json, &blob, err);
+    if (!st) st = cd_frame_put(CD_FRAME_MODEL, out, &json, &blob, err);
     cd_buf_free(&json);
     cd_buf_free(&blob);
     return st;
@@ -193,24 +193,24 @@ static cdmpp_status check_digest(const cd_keep *k, const cd_json *v, const cd_me
                                 "name another folder or remove this one", digest, (int)(found.n < 16 ? found.n : 16), found.p);
 }
 
-static cdmpp_status decode(const cd_keep *k, cd_arena *a, cd_str json, cd_str blob, const char *name, cd_keepmember_told *told,
+static cdmpp_status decode(const cd_keep *k, cd_arena *a, const cd_frame *f, const char *name, cd_keepmember_told *told,
                            cd_member *e, cdmpp_err *err) {
     const cd_json *v, *m;
     const cd_member want = *e;
-    CD_TRY(cd_json_parse(a, json.p, json.n, &v, err));
+    CD_TRY(cd_json_parse(a, f->header.p, f->header.n, &v, err));
     CD_TRY(check_digest(k, v, e, err));
     CD_TRY(cd_json_need(v, "member", &m, err));
-    CD_TRY(cd_err_key(err, cd_member_load(e, m, blob.p, blob.n, err), "member"));
+    CD_TRY(cd_err_key(err, cd_member_load(e, m, f->weights.p, f->weights.n, err), "member"));
     if (e->kind != want.kind || e->fold != want.fold) return CD_FAIL(err, EPARSE, "expected member %s, found another", name);
     return tell_again(v, name, told, err);
 }
 
 cdmpp_status cd_keepmember_decode(const cd_keep *k, const void *p, size_t n, const char *name, cd_keepmember_told *told,
                                   cd_member *e, cdmpp_err *err) {
-    cd_str json, blob;
+    cd_frame f;
     cd_arena a = {0};
-    CD_TRY(cd_frame_get(p, n, &json, &blob, err));
-    const cdmpp_status st = decode(k, &a, json, blob, name, told, e, err);
+    CD_TRY(cd_frame_get(CD_FRAME_MODEL, p, n, &f, err));
+    const cdmpp_status st = decode(k, &a, &f, name, told, e, err);
     cd_arena_free(&a);
     return st;
 }

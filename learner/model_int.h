@@ -3,11 +3,10 @@
 #define CD_MODEL_INT_H
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/json.h"
 #include "learner/calib.h"
 #include "learner/member.h"
 #include "learner/model.h"
-
-#define CD_MODEL_VERSION 2
 
 struct cd_model {
     size_t n_kind;
@@ -37,7 +36,7 @@ cdmpp_status cd_model_answer(const cd_model *m, cd_model_scratch *s, const cd_vi
 /* Write file and header; `provenance` is the inside of a JSON object (without
  * braces). Errors: EIO, ENOMEM, EBACKEND. */
 cdmpp_status cd_model_encode(const cd_model *m, const char *provenance, cd_buf *out, cdmpp_err *err);
-/* Header key "model" into m (empty but for its header); weights from `blob`. */
-cdmpp_status cd_model_read_v1(cd_model *m, const cd_json *model, const char *blob, size_t n, cdmpp_err *err);
-cdmpp_status cd_model_read_v2(cd_model *m, const cd_json *model, const char *blob, size_t n, cdmpp_err *err);
+/* Header key "model" into m (empty but for its header). */
+cdmpp_status cd_model_read_v1(cd_model *m, const cd_json *model, cd_str weights, cdmpp_err *err);
+cdmpp_status cd_model_read_v2(cd_model *m, const cd_json *model, cd_str weights, cdmpp_err *err);
 #endif

@@ -12,12 +12,6 @@
 
 enum { MAX_DEVICE = 4096, MAX_VECTOR = 1024, MAX_MEMBER = CD_N_MEMBER_KIND * CD_MEMBER_MAX_FOLD };
 
-/* The weights that are left to read. */
-typedef struct {
-    const char *p;
-    size_t n;
-} rest;
-
 static cdmpp_status check_digest(const cd_json *model, cdmpp_err *err) {
     const cd_json *v;
     int64_t version;
@@ -101,14 +95,14 @@ static cdmpp_status read_common(cd_model *m, const cd_json *model, bool vector, 
     return read_devices(m, model, vector, err);
 }
 
-static cdmpp_status take(rest *r, const cd_json *v, const char **p, size_t *n, cdmpp_err *err) {
+/* The next weights of the rest; the size is in `v`. */
+static cdmpp_status take(cd_str *r, const cd_json *v, cd_str *out, cdmpp_err *err) {
     const cd_json *bytes;
     int64_t b;
     CD_TRY(cd_json_need(v, "bytes", &bytes, err));
     CD_TRY(cd_err_key(err, cd_json_int(bytes, 1, INT64_MAX, &b, err), "bytes"));
     if ((uint64_t)b > r->n) return CD_FAIL(err, ESCHEMA, "expected at most %zu bytes of weights, found %" PRId64, r->n, b);
-    *p = r->p;
-    *n = (size_t)b;
+    *out = (cd_str){r->p, (size_t)b};
     r->p += b;
     r->n -= (size_t)b;
     return CDMPP_OK;
@@ -121,10 +115,9 @@ static cdmpp_status new_members(cd_model *m, const cd_json *list, size_t limit, 
 }
 
 /* ---- version 1: "parts" of one form each ---- */
-static cdmpp_status read_part(cd_model *m, const cd_json *v, rest *r, cdmpp_err *err) {
+static cdmpp_status read_part(cd_model *m, const cd_json *v, cd_str *r, cdmpp_err *err) {
     const cd_json *form;
-    const char *p;
-    size_t n;
+    cd_str w;
     cd_member *e = &m->member[m->n_member++];
     CD_TRY(cd_json_need(v, "form", &form, err));
     if (form->kind != CD_JSON_STR || !(cd_str_is(form->u.s, "rows") || cd_str_is(form->u.s, "program")))
@@ -137,22 +130,21 @@ static cdmpp_status read_part(cd_model *m, const cd_json *v, rest *r, cdmpp_err 
     CD_TRY(cd_json_need_real(v, "weight", 1, &m->weight[m->n_kind++], err));
     CD_TRY(cd_json_need_real(v, "slope", 10, &e->slope, err));
     CD_TRY(cd_json_need_real(v, "bias", 1e4, &e->bias, err));
-    CD_TRY(take(r, v, &p, &n, err));
-    return cd_gbt_load(p, n, cd_input_width(cd_member_form(e->kind)), &e->gbt, err);
+    CD_TRY(take(r, v, &w, err));
+    return cd_gbt_load(w.p, w.n, cd_input_width(cd_member_form(e->kind)), &e->gbt, err);
 }
 
-cdmpp_status cd_model_read_v1(cd_model *m, const cd_json *model, const char *blob, size_t n, cdmpp_err *err) {
+cdmpp_status cd_model_read_v1(cd_model *m, const cd_json *model, cd_str weights, cdmpp_err *err) {
     const cd_json *v, *p;
-    rest r = {blob, n};
     CD_TRY(read_common(m, model, false, err));
     CD_TRY(cd_json_need(model, "parts", &v, err));
     CD_TRY(cd_json_arr(v, 1, &p, err));
     CD_TRY(cd_err_key(err, new_members(m, v, 2, err), "parts"));
     for (size_t i = 0; p; p = p->next, i++) {
-        const cdmpp_status st = read_part(m, p, &r, err);
+        const cdmpp_status st = read_part(m, p, &weights, err);
         if (st) return cd_err_key(err, cd_err_index(err, st, i), "parts");
     }
-    return r.n ? CD_FAIL(err, ESCHEMA, "%zu bytes behind the last part", r.n) : CDMPP_OK;
+    return weights.n ? CD_FAIL(err, ESCHEMA, "%zu bytes behind the last part", weights.n) : CDMPP_OK;
 }
 
 /* ---- version 2 ---- */
@@ -173,16 +165,15 @@ static cdmpp_status read_kinds(cd_model *m, const cd_json *model, cdmpp_err *err
     return CDMPP_OK;
 }
 
-static cdmpp_status read_members(cd_model *m, const cd_json *model, rest *r, cdmpp_err *err) {
+static cdmpp_status read_members(cd_model *m, const cd_json *model, cd_str *r, cdmpp_err *err) {
     const cd_json *v, *x;
-    const char *p;
-    size_t n;
+    cd_str w;
     CD_TRY(cd_json_need(model, "members", &v, err));
     CD_TRY(cd_json_arr(v, 1, &x, err));
     CD_TRY(new_members(m, v, MAX_MEMBER, err));
     for (size_t i = 0; x; x = x->next, i++) {
-        cdmpp_status st = take(r, x, &p, &n, err);
-        if (!st) st = cd_member_load(&m->member[m->n_member++], x, p, n, err);
+        cdmpp_status st = take(r, x, &w, err);
+        if (!st) st = cd_member_load(&m->member[m->n_member++], x, w.p, w.n, err);
         if (st) return cd_err_index(err, st, i);
     }
     return CDMPP_OK;
@@ -203,21 +194,20 @@ static cdmpp_status check_members(const cd_model *m, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status read_calib(cd_model *m, const cd_json *model, const rest *r, cdmpp_err *err) {
+static cdmpp_status read_calib(cd_model *m, const cd_json *model, cd_str weights, cdmpp_err *err) {
     const cd_json *v;
     CD_TRY(cd_json_need(model, "calib", &v, err));
-    CD_TRY(cd_calib_read(v, r->p, r->n, &m->calib, err));
+    CD_TRY(cd_calib_read(v, weights.p, weights.n, &m->calib, err));
     if (cd_calib_n_kind(m->calib) != m->n_kind || cd_calib_width(m->calib) != cd_input_width(CD_FORM_PROGRAM))
         return CD_FAIL(err, EMODEL, "expected %zu kinds and %zu columns, found %zu and %zu", m->n_kind, cd_input_width(CD_FORM_PROGRAM),
                        cd_calib_n_kind(m->calib), cd_calib_width(m->calib));
     return CDMPP_OK;
 }
 
-cdmpp_status cd_model_read_v2(cd_model *m, const cd_json *model, const char *blob, size_t n, cdmpp_err *err) {
-    rest r = {blob, n};
+cdmpp_status cd_model_read_v2(cd_model *m, const cd_json *model, cd_str weights, cdmpp_err *err) {
     CD_TRY(read_common(m, model, true, err));
     CD_TRY(cd_err_key(err, read_kinds(m, model, err), "kinds"));
-    CD_TRY(cd_err_key(err, read_members(m, model, &r, err), "members"));
+    CD_TRY(cd_err_key(err, read_members(m, model, &weights, err), "members"));
     CD_TRY(cd_err_key(err, check_members(m, err), "members"));
-    return cd_err_key(err, read_calib(m, model, &r, err), "calib");
+    return cd_err_key(err, read_calib(m, model, weights, err), "calib");
 }

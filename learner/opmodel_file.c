@@ -48,7 +48,7 @@ static void put_header(cd_buf *b, const cd_opmodel *m, const size_t bytes[CD_N_O
     char digest[65];
     cd_opfeature_digest(digest);
     cd_buf_putf(b, "{\"schema\":\"cdmpp.model\",\"schema_version\":%d,\"model\":{\"kind\":\"operators\",\"feature_version\":%d,"
-                   "\"feature_digest\":\"%s\",\"devices\":[", CD_FRAME_VERSION, CD_OPFEATURE_VERSION, digest);
+                   "\"feature_digest\":\"%s\",\"devices\":[", CD_FRAME_MODEL_VERSION, CD_OPFEATURE_VERSION, digest);
     for (size_t i = 0; i < m->n_device; i++) {
         if (i) cd_buf_puts(b, ",");
         put_device(b, &m->device[i]);
@@ -76,7 +76,7 @@ cdmpp_status cd_opmodel_encode(const cd_opmodel *m, const char *provenance, cd_b
             bytes[f][s] = trees.n - before;
         }
     if (!st) put_header(&header, m, (const size_t(*)[2])bytes, provenance);
-    if (!st) st = cd_frame_put(out, &header, &trees, err);
+    if (!st) st = cd_frame_put(CD_FRAME_MODEL, out, &header, &trees, err);
     cd_buf_free(&trees);
     cd_buf_free(&header);
     return st;
@@ -191,9 +191,8 @@ static cdmpp_status check_kind(const cd_json *model, cdmpp_err *err) {
                    (int)(have.n < 12 ? have.n : 12), have.p);
 }
 
-static cdmpp_status read_model(cd_opmodel *m, const cd_json *root, cd_str weights, cdmpp_err *err) {
-    const cd_json *model, *list, *v;
-    CD_TRY(need(root, "model", &model, err));
+static cdmpp_status read_body(cd_opmodel *m, const cd_json *model, cd_str weights, cdmpp_err *err) {
+    const cd_json *list, *v;
     CD_TRY(check_kind(model, err));
     CD_TRY(read_devices(m, model, err));
     CD_TRY(need(model, "largest", &list, err));
@@ -202,17 +201,19 @@ static cdmpp_status read_model(cd_opmodel *m, const cd_json *root, cd_str weight
     return read_parts(m, model, weights, err);
 }
 
+static cdmpp_status read_model(cd_opmodel *m, const cd_frame *f, cdmpp_err *err) {
+    const cd_json *root, *model;
+    CD_TRY(cd_frame_header(f, &m->arena, &m->header, &root, err));
+    CD_TRY(need(root, "model", &model, err));
+    return cd_err_key(err, read_body(m, model, f->weights, err), "model");
+}
+
 cdmpp_status cd_opmodel_from_bytes(const void *p, size_t n, cd_opmodel **out, cdmpp_err *err) {
-    cd_str header, weights;
-    const cd_json *root;
-    CD_TRY(cd_frame_get(p, n, &header, &weights, err));
+    cd_frame f;
+    CD_TRY(cd_frame_get(CD_FRAME_MODEL, p, n, &f, err));
     cd_opmodel *m = cd_calloc(1, sizeof *m);
     if (!m) return CD_FAIL(err, ENOMEM, "model");
-    m->header = cd_str_dup(&m->arena, header);
-    cdmpp_status st = m->header ? CDMPP_OK : CD_FAIL(err, ENOMEM, "model header");
-    if (!st && strlen(m->header) != header.n) st = CD_FAIL(err, EPARSE, "header: NUL byte");
-    if (!st) st = cd_err_key(err, cd_json_parse(&m->arena, m->header, header.n, &root, err), "header");
-    if (!st) st = cd_err_key(err, read_model(m, root, weights, err), "model");
+    const cdmpp_status st = read_model(m, &f, err);
     if (st) cd_opmodel_free(m);
     else *out = m;
     return st;

@@ -4,46 +4,76 @@
 
 #include <string.h>
 
-static void made(cd_buf *file) {
+static const char *const magic[] = {"CDMPPMDL", "CDMPPCKP"};
+
+static void made(cd_frame_kind kind, const char *head, size_t n, cd_buf *file) {
     cd_buf header = {0}, weights = {0};
     cdmpp_err err = {0};
-    cd_buf_puts(&header, "{\"a\":1}");
+    cd_buf_put(&header, head, n);
     cd_buf_put(&weights, "\0\1\2\3", 4);
-    assert_ok(cd_frame_put(file, &header, &weights, &err));
+    assert_ok(cd_frame_put(kind, file, &header, &weights, &err));
     cd_buf_free(&header);
     cd_buf_free(&weights);
 }
 
 static void round_trip(void **s) {
-    cd_buf f = {0};
-    cd_str h, w;
-    cdmpp_err err = {0};
     (void)s;
-    made(&f);
-    assert_int_equal(f.n, 32 + 7 + 4 + 64);
-    assert_ok(cd_frame_get(f.p, f.n, &h, &w, &err));
-    assert_true(cd_str_is(h, "{\"a\":1}") && w.n == 4 && !memcmp(w.p, "\0\1\2\3", 4));
-    cd_buf_free(&f);
+    for (int kind = CD_FRAME_MODEL; kind <= CD_FRAME_CHECKPOINT; kind++) {
+        cd_buf f = {0};
+        cd_frame g;
+        cdmpp_err err = {0};
+        made((cd_frame_kind)kind, "{\"a\":1}", 7, &f);
+        assert_int_equal(f.n, 32 + 7 + 4 + 64);
+        assert_memory_equal(f.p, magic[kind], 8);
+        assert_ok(cd_frame_get((cd_frame_kind)kind, f.p, f.n, &g, &err));
+        assert_true(cd_str_is(g.header, "{\"a\":1}") && g.weights.n == 4 && !memcmp(g.weights.p, "\0\1\2\3", 4));
+        assert_int_equal(g.version, kind == CD_FRAME_MODEL ? 2 : 1);
+        assert_status(cd_frame_get((cd_frame_kind)!kind, f.p, f.n, &g, &err), CDMPP_EPARSE); /* of the other kind */
+        cd_buf_free(&f);
+    }
 }
 
 static void every_byte_counts(void **s) {
     cd_buf f = {0};
-    cd_str h, w;
+    cd_frame g;
     cdmpp_err err = {0};
     (void)s;
-    made(&f);
+    made(CD_FRAME_MODEL, "{\"a\":1}", 7, &f);
     for (size_t i = 0; i < f.n; i++) {
         f.p[i] = (char)(f.p[i] ^ 1);
-        assert_true(cd_frame_get(f.p, f.n, &h, &w, &err) != CDMPP_OK);
+        assert_true(cd_frame_get(CD_FRAME_MODEL, f.p, f.n, &g, &err) != CDMPP_OK);
         f.p[i] = (char)(f.p[i] ^ 1);
-        assert_status(cd_frame_get(f.p, i, &h, &w, &err), CDMPP_EPARSE);
+        assert_status(cd_frame_get(CD_FRAME_MODEL, f.p, i, &g, &err), CDMPP_EPARSE);
     }
     f.p[8] = 9;
-    assert_status(cd_frame_get(f.p, f.n, &h, &w, &err), CDMPP_EUNSUPPORTED);
+    assert_status(cd_frame_get(CD_FRAME_MODEL, f.p, f.n, &g, &err), CDMPP_EUNSUPPORTED);
     cd_buf_free(&f);
 }
 
+static void header_is_json(void **s) {
+    static const struct {
+        const char *text;
+        size_t n;
+        cdmpp_status want;
+    } tab[] = {{"{\"a\":1}", 7, CDMPP_OK}, {"{\"a\":1\0}", 8, CDMPP_EPARSE}, {"{\"a\":", 5, CDMPP_EPARSE}, {"", 0, CDMPP_EPARSE}};
+    (void)s;
+    for (size_t k = 0; k < sizeof tab / sizeof *tab; k++) {
+        cd_buf f = {0};
+        cd_arena a = {0};
+        cd_frame g;
+        cdmpp_err err = {0};
+        const char *text;
+        const cd_json *root;
+        made(CD_FRAME_MODEL, tab[k].text, tab[k].n, &f);
+        assert_ok(cd_frame_get(CD_FRAME_MODEL, f.p, f.n, &g, &err));
+        assert_status(cd_frame_header(&g, &a, &text, &root, &err), tab[k].want);
+        if (!tab[k].want) assert_non_null(cd_json_get(root, "a"));
+        cd_arena_free(&a);
+        cd_buf_free(&f);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(round_trip), cmocka_unit_test(every_byte_counts)};
+    const struct CMUnitTest t[] = {cmocka_unit_test(round_trip), cmocka_unit_test(every_byte_counts), cmocka_unit_test(header_is_json)};
     return cmocka_run_group_tests_name("frame", t, NULL, NULL);
 }
