@@ -1,6 +1,7 @@
 #include "base/buf.h"
 
 #include <locale.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -60,6 +61,11 @@ void cd_buf_put_real6(cd_buf *b, double v) {
     cd_buf_put(b, text, (size_t)(at - text));
     cd_buf_puts(b, ".");
     cd_buf_puts(b, at + strlen(point));
+}
+
+void cd_buf_put_json_real(cd_buf *b, double v) {
+    if (isfinite(v)) cd_buf_putf(b, "%.17g", v);
+    else cd_buf_puts(b, "null");
 }
 
 void cd_buf_put_json_str(cd_buf *b, const char *p, size_t n) {

@@ -23,6 +23,8 @@ void cd_buf_putf(cd_buf *b, const char *fmt, ...) __attribute__((format(printf, 
 void cd_buf_put_int(cd_buf *b, int64_t v);
 /* 6 significant digits and a '.', in any locale: what a default C++ stream prints. */
 void cd_buf_put_real6(cd_buf *b, double v);
+/* The number that reads back as the same double; null where it is not finite. */
+void cd_buf_put_json_real(cd_buf *b, double v);
 /* "..." with JSON escapes. */
 void cd_buf_put_json_str(cd_buf *b, const char *p, size_t n);
 void cd_buf_clear(cd_buf *b); /* keeps the memory */

@@ -333,6 +333,11 @@ cdmpp_status cd_json_real(const cd_json *v, double *out, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+cdmpp_status cd_json_real_or_nan(const cd_json *v, double *out, cdmpp_err *err) {
+    *out = (double)NAN;
+    return v && v->kind == CD_JSON_NULL ? CDMPP_OK : cd_json_real(v, out, err);
+}
+
 cdmpp_status cd_json_str(const cd_json *v, cd_str *out, cdmpp_err *err) {
     if (!v || v->kind != CD_JSON_STR) return wrong(v, "a string", err);
     *out = v->u.s;
@@ -352,12 +357,27 @@ cdmpp_status cd_json_need(const cd_json *obj, const char *key, const cd_json **o
     return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected this key"), key);
 }
 
-cdmpp_status cd_json_need_real(const cd_json *obj, const char *key, double limit, double *out, cdmpp_err *err) {
+cdmpp_status cd_json_need_real(const cd_json *obj, const char *key, double lo, double hi, double *out, cdmpp_err *err) {
     const cd_json *v;
     CD_TRY(cd_json_need(obj, key, &v, err));
     CD_TRY(cd_err_key(err, cd_json_real(v, out, err), key));
-    if (fabs(*out) <= limit) return CDMPP_OK;
-    return cd_err_key(err, CD_FAIL(err, ERANGE, "expected a number in -%g..%g, found %g", limit, limit, *out), key);
+    if (*out >= lo && *out <= hi) return CDMPP_OK;
+    return cd_err_key(err, CD_FAIL(err, ERANGE, "expected a number in %g..%g, found %g", lo, hi, *out), key);
+}
+
+cdmpp_status cd_json_need_count(const cd_json *obj, const char *key, uint64_t *out, cdmpp_err *err) {
+    const cd_json *v;
+    int64_t n = 0;
+    CD_TRY(cd_json_need(obj, key, &v, err));
+    CD_TRY(cd_err_key(err, cd_json_int(v, 0, INT64_MAX, &n, err), key));
+    *out = (uint64_t)n;
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_json_need_str(const cd_json *obj, const char *key, cd_str *out, cdmpp_err *err) {
+    const cd_json *v;
+    CD_TRY(cd_json_need(obj, key, &v, err));
+    return cd_err_key(err, cd_json_str(v, out, err), key);
 }
 
 bool cd_str_is(cd_str s, const char *z) {

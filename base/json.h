@@ -54,10 +54,14 @@ const char *cd_json_kind_name(cd_json_kind k);
 cdmpp_status cd_json_int(const cd_json *v, int64_t lo, int64_t hi, int64_t *out, cdmpp_err *err);
 cdmpp_status cd_json_real(const cd_json *v, double *out, cdmpp_err *err);
 cdmpp_status cd_json_str(const cd_json *v, cd_str *out, cdmpp_err *err);
-/* Member of an object that must be there; the key is in the error. */
+/* A number, or null for NaN. */
+cdmpp_status cd_json_real_or_nan(const cd_json *v, double *out, cdmpp_err *err);
+/* Member of an object that must be there, and the same as a number within lo .. hi, a
+ * number of things, a text; the key is in the error. */
 cdmpp_status cd_json_need(const cd_json *obj, const char *key, CD_KEEP const cd_json **out, cdmpp_err *err);
-/* Number of a member that must be there, within -limit .. limit. */
-cdmpp_status cd_json_need_real(const cd_json *obj, const char *key, double limit, double *out, cdmpp_err *err);
+cdmpp_status cd_json_need_real(const cd_json *obj, const char *key, double lo, double hi, double *out, cdmpp_err *err);
+cdmpp_status cd_json_need_count(const cd_json *obj, const char *key, uint64_t *out, cdmpp_err *err);
+cdmpp_status cd_json_need_str(const cd_json *obj, const char *key, cd_str *out, cdmpp_err *err);
 /* Array with at least `min` items. */
 cdmpp_status cd_json_arr(const cd_json *v, size_t min, const cd_json **first, cdmpp_err *err);
 

@@ -73,22 +73,6 @@ cdmpp_status cd_calib_write(const cd_calib *c, cd_buf *json, cd_buf *blob, cdmpp
 }
 
 /* ---- reading ---- */
-/* Number of a member, lo..hi. */
-static cdmpp_status real(const cd_json *v, const char *key, double lo, double hi, double *out, cdmpp_err *err) {
-    CD_TRY(cd_json_need_real(v, key, fmax(fabs(lo), fabs(hi)), out, err));
-    if (*out >= lo && *out <= hi) return CDMPP_OK;
-    return cd_err_key(err, CD_FAIL(err, ERANGE, "expected %g to %g, found %g", lo, hi, *out), key);
-}
-
-static cdmpp_status count(const cd_json *v, const char *key, size_t *out, cdmpp_err *err) {
-    const cd_json *x;
-    int64_t n;
-    CD_TRY(cd_json_need(v, key, &x, err));
-    CD_TRY(cd_err_key(err, cd_json_int(x, 0, INT64_MAX, &n, err), key));
-    *out = (size_t)n;
-    return CDMPP_OK;
-}
-
 /* Between min and max numbers within -limit..limit. */
 static cdmpp_status reals(const cd_json *v, const char *key, size_t min, size_t max, double limit, double *out, size_t *n, cdmpp_err *err) {
     const cd_json *x, *item;
@@ -118,14 +102,14 @@ static cdmpp_status read_point(cd_calib *c, const cd_json *v, cdmpp_err *err) {
 static cdmpp_status read_numbers(cd_calib *c, const cd_json *v, cdmpp_err *err) {
     double q[3], sum = 0;
     size_t n = 0;
-    CD_TRY(real(v, "level", 0.5, 0.99, &c->level, err));
+    CD_TRY(cd_json_need_real(v, "level", 0.5, 0.99, &c->level, err));
     CD_TRY(read_point(c, v, err));
     CD_TRY(reals(v, "weight", 1, CD_CALIB_MAX_KIND, 1, c->weight, &c->n_kind, err));
     for (size_t k = 0; k < c->n_kind; k++) sum += c->weight[k] >= 0 ? c->weight[k] : (double)NAN;
     if (!(fabs(sum - 1) < 1e-9))
         return cd_err_key(err, CD_FAIL(err, ERANGE, "expected weights that add up to 1, found %g", sum), "weight");
-    CD_TRY(real(v, "shift", -10, 10, &c->shift, err));
-    CD_TRY(real(v, "tilt", 0, 10, &c->tilt, err));
+    CD_TRY(cd_json_need_real(v, "shift", -10, 10, &c->shift, err));
+    CD_TRY(cd_json_need_real(v, "tilt", 0, 10, &c->tilt, err));
     CD_TRY(reals(v, "q", 3, 3, 1e4, q, &n, err));
     if (!(q[0] <= q[1] && q[1] <= q[2])) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected rising numbers"), "q");
     c->q_low = q[0];
@@ -139,9 +123,9 @@ static cdmpp_status read_form(cd_calib *c, const cd_json *v, cdmpp_err *err) {
     double raw[2];
     size_t n = 0;
     CD_TRY(reals(v, "base", 0, CD_CALIB_MAX_SIGMA, 100, c->base, &n, err));
-    CD_TRY(real(v, "slope", 0, 1e6, &c->slope, err));
-    CD_TRY(real(v, "scale", 1e-12, 1e12, &c->scale, err));
-    CD_TRY(real(v, "shrink", 0.1, 1, &c->shrink, err));
+    CD_TRY(cd_json_need_real(v, "slope", 0, 1e6, &c->slope, err));
+    CD_TRY(cd_json_need_real(v, "scale", 1e-12, 1e12, &c->scale, err));
+    CD_TRY(cd_json_need_real(v, "shrink", 0.1, 1, &c->shrink, err));
     CD_TRY(reals(v, "raw", 2, 2, 1e30, raw, &n, err));
     if (!(raw[0] > 1e-30 && raw[0] <= raw[1])) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected two rising numbers above 0"), "raw");
     c->raw_min = raw[0];
@@ -192,18 +176,21 @@ static cdmpp_status read_range(cd_calib *c, const cd_json *v, cdmpp_err *err) {
     CD_TRY(read_side(v, "high", c->width, c->range + c->width, err));
     for (size_t k = 0; k < c->width; k++)
         if (c->range[k] > c->range[c->width + k]) return CD_FAIL(err, ERANGE, "column %zu: the range is empty", k);
-    return real(v, "limit", 0, 1e9, &c->outside_limit, err);
+    return cd_json_need_real(v, "limit", 0, 1e9, &c->outside_limit, err);
 }
 
 static cdmpp_status read_fit(cd_calib_info *i, const cd_json *v, cdmpp_err *err) {
-    CD_TRY(count(v, "n", &i->n, err));
-    CD_TRY(count(v, "n_group", &i->n_group, err));
-    CD_TRY(real(v, "n_independent", 0, 1e300, &i->n_independent, err));
-    CD_TRY(real(v, "mape_median", 0, 1e300, &i->mape_median, err));
-    CD_TRY(real(v, "mape_point", 0, 1e300, &i->mape_point, err));
-    CD_TRY(real(v, "decile_ratio", 0, 1e300, &i->decile_ratio, err));
-    CD_TRY(real(v, "decile_ratio_log", 0, 1e300, &i->decile_ratio_log, err));
-    return real(v, "flagged", 0, 1 + 1e-9, &i->flagged, err);
+    uint64_t n, n_group;
+    CD_TRY(cd_json_need_count(v, "n", &n, err));
+    CD_TRY(cd_json_need_count(v, "n_group", &n_group, err));
+    i->n = (size_t)n;
+    i->n_group = (size_t)n_group;
+    CD_TRY(cd_json_need_real(v, "n_independent", 0, 1e300, &i->n_independent, err));
+    CD_TRY(cd_json_need_real(v, "mape_median", 0, 1e300, &i->mape_median, err));
+    CD_TRY(cd_json_need_real(v, "mape_point", 0, 1e300, &i->mape_point, err));
+    CD_TRY(cd_json_need_real(v, "decile_ratio", 0, 1e300, &i->decile_ratio, err));
+    CD_TRY(cd_json_need_real(v, "decile_ratio_log", 0, 1e300, &i->decile_ratio_log, err));
+    return cd_json_need_real(v, "flagged", 0, 1 + 1e-9, &i->flagged, err);
 }
 
 static cdmpp_status read_all(cd_calib *c, const cd_json *v, const void *blob, size_t n, cdmpp_err *err) {

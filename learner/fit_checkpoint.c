@@ -62,24 +62,19 @@ void cd_fit_digest(cd_fitting *f, const cd_buf *net) {
 }
 
 /* ---- writing ---- */
-static void put_real(cd_buf *b, double v) {
-    if (isnan(v)) cd_buf_puts(b, "null");
-    else cd_buf_putf(b, "%.17g", v);
-}
-
 static void put_json(cd_buf *b, const cd_fitting *f) {
     cd_buf_putf(b, "{\"digest\":\"%s\",\"step\":%" PRIu64 ",\"best_step\":%" PRIu64 ",\"since_best\":%" PRIu64 ",\"best\":", f->digest,
                 f->step, f->best_step, f->since_best);
-    put_real(b, f->best_figure);
+    cd_buf_put_json_real(b, f->best_figure);
     cd_buf_putf(b, ",\"loss_sum\":%.17g,\"loss_n\":%" PRIu64 ",\"optim_step\":%" PRIu64 ",\"transform\":", f->loss_sum, f->loss_n,
                 f->optim.step);
     cd_transform_write(b, &f->transform);
     cd_buf_puts(b, ",\"history\":[");
     for (size_t i = 0; i < f->n_point; i++) {
         cd_buf_putf(b, "%s[%.17g,", i ? "," : "", f->point[i].step);
-        put_real(b, f->point[i].train);
+        cd_buf_put_json_real(b, f->point[i].train);
         cd_buf_puts(b, ",");
-        put_real(b, f->point[i].valid);
+        cd_buf_put_json_real(b, f->point[i].valid);
         cd_buf_puts(b, "]");
     }
     cd_buf_puts(b, "]}");
@@ -119,34 +114,15 @@ cdmpp_status cd_fit_checkpoint_write(const cd_fitting *f, cdmpp_err *err) {
 }
 
 /* ---- reading ---- */
-static cdmpp_status need(const cd_json *v, const char *key, const cd_json **out, cdmpp_err *err) {
-    *out = cd_json_get(v, key);
-    return *out ? CDMPP_OK : cd_err_key(err, CD_FAIL(err, EPARSE, "missing"), key);
-}
-
-static cdmpp_status count(const cd_json *v, const char *key, uint64_t *out, cdmpp_err *err) {
-    const cd_json *x;
-    int64_t i;
-    CD_TRY(need(v, key, &x, err));
-    CD_TRY(cd_err_key(err, cd_json_int(x, 0, INT64_MAX, &i, err), key));
-    *out = (uint64_t)i;
-    return CDMPP_OK;
-}
-
-static cdmpp_status real(const cd_json *x, double *out, cdmpp_err *err) {
-    *out = (double)NAN;
-    return x->kind == CD_JSON_NULL ? CDMPP_OK : cd_json_real(x, out, err);
-}
-
 static cdmpp_status real_of(const cd_json *v, const char *key, double *out, cdmpp_err *err) {
     const cd_json *x;
-    CD_TRY(need(v, key, &x, err));
-    return cd_err_key(err, real(x, out, err), key);
+    CD_TRY(cd_json_need(v, key, &x, err));
+    return cd_err_key(err, cd_json_real_or_nan(x, out, err), key);
 }
 
 static cdmpp_status read_history(cd_fitting *f, const cd_json *v, cdmpp_err *err) {
     const cd_json *list, *x;
-    CD_TRY(need(v, "history", &list, err));
+    CD_TRY(cd_json_need(v, "history", &list, err));
     f->n_point = 0;
     if (!list->n) return CDMPP_OK;
     CD_TRY(cd_json_arr(list, 0, &x, err));
@@ -154,9 +130,9 @@ static cdmpp_status read_history(cd_fitting *f, const cd_json *v, cdmpp_err *err
         const cd_json *e;
         cd_fit_point p;
         CD_TRY(cd_json_arr(x, 3, &e, err));
-        CD_TRY(real(e, &p.step, err));
-        CD_TRY(real(e->next, &p.train, err));
-        CD_TRY(real(e->next->next, &p.valid, err));
+        CD_TRY(cd_json_real_or_nan(e, &p.step, err));
+        CD_TRY(cd_json_real_or_nan(e->next, &p.train, err));
+        CD_TRY(cd_json_real_or_nan(e->next->next, &p.valid, err));
         CD_TRY(cd_fit_add_point(f, &p, err));
     }
     return CDMPP_OK;
@@ -165,19 +141,18 @@ static cdmpp_status read_history(cd_fitting *f, const cd_json *v, cdmpp_err *err
 static cdmpp_status read_json(cd_fitting *f, const cd_json *v, cdmpp_err *err) {
     const cd_json *x;
     cd_str digest;
-    CD_TRY(need(v, "digest", &x, err));
-    CD_TRY(cd_err_key(err, cd_json_str(x, &digest, err), "digest"));
+    CD_TRY(cd_json_need_str(v, "digest", &digest, err));
     if (!cd_str_is(digest, f->digest))
         return CD_FAIL(err, EMODEL, "checkpoint of another training: expected digest %.16s..., found %.*s...", f->digest,
                        (int)(digest.n < 16 ? digest.n : 16), digest.p);
-    CD_TRY(count(v, "step", &f->step, err));
-    CD_TRY(count(v, "best_step", &f->best_step, err));
-    CD_TRY(count(v, "since_best", &f->since_best, err));
-    CD_TRY(count(v, "loss_n", &f->loss_n, err));
-    CD_TRY(count(v, "optim_step", &f->optim.step, err));
+    CD_TRY(cd_json_need_count(v, "step", &f->step, err));
+    CD_TRY(cd_json_need_count(v, "best_step", &f->best_step, err));
+    CD_TRY(cd_json_need_count(v, "since_best", &f->since_best, err));
+    CD_TRY(cd_json_need_count(v, "loss_n", &f->loss_n, err));
+    CD_TRY(cd_json_need_count(v, "optim_step", &f->optim.step, err));
     CD_TRY(real_of(v, "best", &f->best_figure, err));
     CD_TRY(real_of(v, "loss_sum", &f->loss_sum, err));
-    CD_TRY(need(v, "transform", &x, err));
+    CD_TRY(cd_json_need(v, "transform", &x, err));
     CD_TRY(cd_err_key(err, cd_transform_read(x, &f->transform, err), "transform"));
     return cd_err_key(err, read_history(f, v, err), "history");
 }

@@ -104,11 +104,6 @@ cdmpp_status cd_keepmember_fit_path(const cd_keep *k, const cd_member *e, char *
 }
 
 /* ---- what it told ---- */
-static void put_real(cd_buf *b, double v) {
-    if (isfinite(v)) cd_buf_putf(b, "%.17g", v);
-    else cd_buf_puts(b, "null");
-}
-
 bool cd_keepmember_tick(void *told, const cd_tick *t) {
     cd_keepmember_told *w = told;
     snprintf(w->unit, sizeof w->unit, "%s", t->unit);
@@ -116,38 +111,23 @@ bool cd_keepmember_tick(void *told, const cd_tick *t) {
     w->n_sample = t->n_sample;
     if (isfinite(t->train) || isfinite(t->valid) || t->end) {
         cd_buf_putf(&w->curve, "%s[%" PRIu64 ",", w->curve.n ? "," : "", t->step);
-        put_real(&w->curve, t->train);
+        cd_buf_put_json_real(&w->curve, t->train);
         cd_buf_puts(&w->curve, ",");
-        put_real(&w->curve, t->valid);
+        cd_buf_put_json_real(&w->curve, t->valid);
         cd_buf_puts(&w->curve, "]");
     }
     return !w->tick || w->tick(w->ctx, t);
 }
 
-static cdmpp_status number(const cd_json *v, const char *key, uint64_t *out, cdmpp_err *err) {
-    const cd_json *x;
-    int64_t i;
-    CD_TRY(cd_json_need(v, key, &x, err));
-    CD_TRY(cd_err_key(err, cd_json_int(x, 0, INT64_MAX, &i, err), key));
-    *out = (uint64_t)i;
-    return CDMPP_OK;
-}
-
-static cdmpp_status real(const cd_json *x, double *out, cdmpp_err *err) {
-    *out = (double)NAN;
-    return x->kind == CD_JSON_NULL ? CDMPP_OK : cd_json_real(x, out, err);
-}
-
 static cdmpp_status tell_again(const cd_json *v, const char *name, cd_keepmember_told *told, cdmpp_err *err) {
-    const cd_json *list, *unit, *x, *e;
+    const cd_json *list, *x, *e;
     cd_str text;
     char word[16];
     cd_tick t = {.member = name, .unit = word};
-    CD_TRY(cd_json_need(v, "unit", &unit, err));
-    CD_TRY(cd_err_key(err, cd_json_str(unit, &text, err), "unit"));
+    CD_TRY(cd_json_need_str(v, "unit", &text, err));
     snprintf(word, sizeof word, "%.*s", (int)(text.n < sizeof word ? text.n : 0), text.p);
-    CD_TRY(number(v, "n_step", &t.n_step, err));
-    CD_TRY(number(v, "n_sample", &t.n_sample, err));
+    CD_TRY(cd_json_need_count(v, "n_step", &t.n_step, err));
+    CD_TRY(cd_json_need_count(v, "n_sample", &t.n_sample, err));
     CD_TRY(cd_json_need(v, "curve", &list, err));
     if (list->kind == CD_JSON_ARR && !list->n) return CDMPP_OK;
     CD_TRY(cd_err_key(err, cd_json_arr(list, 0, &x, err), "curve"));
@@ -155,8 +135,8 @@ static cdmpp_status tell_again(const cd_json *v, const char *name, cd_keepmember
         int64_t step;
         CD_TRY(cd_err_key(err, cd_json_arr(x, 3, &e, err), "curve"));
         CD_TRY(cd_err_key(err, cd_json_int(e, 0, INT64_MAX, &step, err), "curve"));
-        CD_TRY(cd_err_key(err, real(e->next, &t.train, err), "curve"));
-        CD_TRY(cd_err_key(err, real(e->next->next, &t.valid, err), "curve"));
+        CD_TRY(cd_err_key(err, cd_json_real_or_nan(e->next, &t.train, err), "curve"));
+        CD_TRY(cd_err_key(err, cd_json_real_or_nan(e->next->next, &t.valid, err), "curve"));
         t.step = (uint64_t)step;
         t.end = !x->next;
         if (!cd_keepmember_tick(told, &t)) return CD_FAIL(err, EINTERRUPTED, "%s", name);
@@ -182,12 +162,10 @@ cdmpp_status cd_keepmember_encode(const cd_keep *k, const cd_member *e, const cd
 }
 
 static cdmpp_status check_digest(const cd_keep *k, const cd_json *v, const cd_member *e, cdmpp_err *err) {
-    const cd_json *x;
     cd_str found;
     char digest[65];
     digest_of(k, e, digest);
-    CD_TRY(cd_json_need(v, "digest", &x, err));
-    CD_TRY(cd_err_key(err, cd_json_str(x, &found, err), "digest"));
+    CD_TRY(cd_json_need_str(v, "digest", &found, err));
     if (cd_str_is(found, digest)) return CDMPP_OK;
     return CD_FAIL(err, EMODEL, "of another training (configuration, data or version): expected digest %.16s..., found %.*s...; "
                                 "name another folder or remove this one", digest, (int)(found.n < 16 ? found.n : 16), found.p);

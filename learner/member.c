@@ -145,17 +145,16 @@ cdmpp_status cd_member_save(const cd_member *m, cd_buf *json, cd_buf *blob, cdmp
 }
 
 static cdmpp_status load_trees(cd_member *m, const cd_json *v, const void *blob, size_t n, cdmpp_err *err) {
-    CD_TRY(cd_json_need_real(v, "slope", 10, &m->slope, err));
-    CD_TRY(cd_json_need_real(v, "bias", 1e4, &m->bias, err));
+    CD_TRY(cd_json_need_real(v, "slope", -10, 10, &m->slope, err));
+    CD_TRY(cd_json_need_real(v, "bias", -1e4, 1e4, &m->bias, err));
     return cd_gbt_load(blob, n, cd_input_width(table[m->kind].form), &m->gbt, err);
 }
 
 cdmpp_status cd_member_load(cd_member *m, const cd_json *v, const void *blob, size_t n, cdmpp_err *err) {
-    const cd_json *kind, *fold, *label;
+    const cd_json *fold, *label;
     int64_t f;
     cd_str name;
-    CD_TRY(cd_json_need(v, "kind", &kind, err));
-    CD_TRY(cd_err_key(err, cd_json_str(kind, &name, err), "kind"));
+    CD_TRY(cd_json_need_str(v, "kind", &name, err));
     m->kind = cd_member_find(name);
     if (m->kind == CD_N_MEMBER_KIND)
         return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected one of " CD_MEMBER_KINDS ", found '%.*s'", (int)(name.n < 40 ? name.n : 40), name.p), "kind");

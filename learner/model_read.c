@@ -24,8 +24,7 @@ static cdmpp_status check_digest(const cd_json *model, cdmpp_err *err) {
     CD_TRY(cd_json_int(v, 0, INT32_MAX, &version, err));
     if (version != CD_INPUT_VERSION)
         return CD_FAIL(err, EMODEL, "expected a model of input version %d, found %" PRId64 ": train it again", CD_INPUT_VERSION, version);
-    CD_TRY(cd_json_need(model, "feature_digest", &v, err));
-    CD_TRY(cd_json_str(v, &have, err));
+    CD_TRY(cd_json_need_str(model, "feature_digest", &have, err));
     cd_cols_digest(want);
     if (!cd_str_is(have, want))
         return CD_FAIL(err, EMODEL, "feature columns: this program makes %.16s..., the model was trained on %.*s...", want,
@@ -54,11 +53,10 @@ static size_t vector_width(const cd_json *device) {
 }
 
 static cdmpp_status read_device(cd_model *m, const cd_json *d, bool vector, cdmpp_err *err) {
-    const cd_json *name, *gpu;
+    const cd_json *gpu;
     cd_str s;
-    CD_TRY(cd_json_need(d, "name", &name, err));
+    CD_TRY(cd_json_need_str(d, "name", &s, err));
     CD_TRY(cd_json_need(d, "is_gpu", &gpu, err));
-    CD_TRY(cd_json_str(name, &s, err));
     if (gpu->kind != CD_JSON_BOOL) return CD_FAIL(err, ESCHEMA, "is_gpu: expected true or false");
     if (vector) CD_TRY(read_vector(d, m->w_device, m->device_vector + m->n_device * m->w_device, err));
     m->device_is_gpu[m->n_device] = gpu->u.i != 0;
@@ -127,9 +125,9 @@ static cdmpp_status read_part(cd_model *m, const cd_json *v, cd_str *r, cdmpp_er
     for (size_t k = 0; k < m->n_kind; k++)
         if (m->kind[k] == e->kind) return CD_FAIL(err, ESCHEMA, "a second part of this form");
     m->kind[m->n_kind] = e->kind;
-    CD_TRY(cd_json_need_real(v, "weight", 1, &m->weight[m->n_kind++], err));
-    CD_TRY(cd_json_need_real(v, "slope", 10, &e->slope, err));
-    CD_TRY(cd_json_need_real(v, "bias", 1e4, &e->bias, err));
+    CD_TRY(cd_json_need_real(v, "weight", -1, 1, &m->weight[m->n_kind++], err));
+    CD_TRY(cd_json_need_real(v, "slope", -10, 10, &e->slope, err));
+    CD_TRY(cd_json_need_real(v, "bias", -1e4, 1e4, &e->bias, err));
     CD_TRY(take(r, v, &w, err));
     return cd_gbt_load(w.p, w.n, cd_input_width(cd_member_form(e->kind)), &e->gbt, err);
 }

@@ -83,25 +83,6 @@ cdmpp_status cd_opmodel_encode(const cd_opmodel *m, const char *provenance, cd_b
 }
 
 /* ---- reading ---- */
-static cdmpp_status need(const cd_json *obj, const char *key, const cd_json **out, cdmpp_err *err) {
-    *out = cd_json_get(obj, key);
-    return *out ? CDMPP_OK : cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected this key"), key);
-}
-
-static cdmpp_status real(const cd_json *obj, const char *key, double low, double high, double *out, cdmpp_err *err) {
-    const cd_json *v;
-    CD_TRY(need(obj, key, &v, err));
-    CD_TRY(cd_err_key(err, cd_json_real(v, out, err), key));
-    if (*out >= low && *out <= high) return CDMPP_OK;
-    return cd_err_key(err, CD_FAIL(err, ERANGE, "expected a number in %g..%g, found %g", low, high, *out), key);
-}
-
-static cdmpp_status text(const cd_json *obj, const char *key, cd_str *out, cdmpp_err *err) {
-    const cd_json *v;
-    CD_TRY(need(obj, key, &v, err));
-    return cd_err_key(err, cd_json_str(v, out, err), key);
-}
-
 static cdmpp_status family(cd_str s, size_t *out, cdmpp_err *err) {
     for (*out = 0; *out < CD_N_OPFAMILY; ++*out)
         if (cd_str_is(s, cd_opfamily_name((cd_opfamily)*out))) return CDMPP_OK;
@@ -111,13 +92,13 @@ static cdmpp_status family(cd_str s, size_t *out, cdmpp_err *err) {
 static cdmpp_status read_device(cd_opmodel *m, const cd_json *v, cd_opmodel_device *d, cdmpp_err *err) {
     cd_str name, kind;
     const cd_json *families, *f = NULL;
-    CD_TRY(text(v, "name", &name, err));
-    CD_TRY(text(v, "kind", &kind, err));
+    CD_TRY(cd_json_need_str(v, "name", &name, err));
+    CD_TRY(cd_json_need_str(v, "kind", &kind, err));
     if (!cd_str_is(kind, "gpu")) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected \"gpu\""), "kind");
     d->is.kind = CD_DEVICE_GPU;
     d->is.name = cd_str_dup(&m->arena, name);
     if (!d->is.name) return CD_FAIL(err, ENOMEM, "device name");
-    CD_TRY(need(v, "families", &families, err));
+    CD_TRY(cd_json_need(v, "families", &families, err));
     CD_TRY(cd_err_key(err, cd_json_arr(families, 0, &f, err), "families"));
     for (; f; f = f->next) {
         cd_str s;
@@ -127,13 +108,13 @@ static cdmpp_status read_device(cd_opmodel *m, const cd_json *v, cd_opmodel_devi
         d->family[k] = true;
     }
     for (size_t i = 0; i < N_NUMBER; i++)
-        CD_TRY(real(v, numbers[i].name, CD_DEVICE_UNKNOWN, 1e12, (double *)((char *)&d->is + numbers[i].offset), err));
+        CD_TRY(cd_json_need_real(v, numbers[i].name, CD_DEVICE_UNKNOWN, 1e12, (double *)((char *)&d->is + numbers[i].offset), err));
     return CDMPP_OK;
 }
 
 static cdmpp_status read_devices(cd_opmodel *m, const cd_json *model, cdmpp_err *err) {
     const cd_json *list, *v;
-    CD_TRY(need(model, "devices", &list, err));
+    CD_TRY(cd_json_need(model, "devices", &list, err));
     CD_TRY(cd_json_arr(list, 1, &v, err));
     if (list->n > MAX_DEVICE) return CD_FAIL(err, ERANGE, "expected at most %d devices, found %u", MAX_DEVICE, list->n);
     m->device = CD_NEWN(&m->arena, cd_opmodel_device, list->n);
@@ -151,14 +132,14 @@ static cdmpp_status read_part(cd_opmodel *m, const cd_json *v, cd_str *weights, 
     uint8_t column[CD_N_OPFEATURE];
     int64_t bytes;
     size_t f;
-    CD_TRY(text(v, "family", &name, err));
+    CD_TRY(cd_json_need_str(v, "family", &name, err));
     CD_TRY(cd_err_key(err, family(name, &f, err), "family"));
-    CD_TRY(need(v, "seen", &seen, err));
+    CD_TRY(cd_json_need(v, "seen", &seen, err));
     if (seen->kind != CD_JSON_BOOL) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected true or false"), "seen");
     cd_oppart *p = &m->part[f][seen->u.i != 0];
     if (p->gbt) return CD_FAIL(err, ESCHEMA, "a second part of this family");
-    CD_TRY(real(v, "bias", -100, 100, &p->bias, err));
-    CD_TRY(need(v, "bytes", &size, err));
+    CD_TRY(cd_json_need_real(v, "bias", -100, 100, &p->bias, err));
+    CD_TRY(cd_json_need(v, "bytes", &size, err));
     CD_TRY(cd_err_key(err, cd_json_int(size, 1, (int64_t)weights->n, &bytes, err), "bytes"));
     const size_t width = cd_opfeature_columns((cd_opfamily)f, seen->u.i != 0, column);
     CD_TRY(cd_gbt_load(weights->p, (size_t)bytes, width, &p->gbt, err));
@@ -169,7 +150,7 @@ static cdmpp_status read_part(cd_opmodel *m, const cd_json *v, cd_str *weights, 
 
 static cdmpp_status read_parts(cd_opmodel *m, const cd_json *model, cd_str weights, cdmpp_err *err) {
     const cd_json *list, *v;
-    CD_TRY(need(model, "parts", &list, err));
+    CD_TRY(cd_json_need(model, "parts", &list, err));
     CD_TRY(cd_json_arr(list, 1, &v, err));
     for (size_t i = 0; v; v = v->next, i++) {
         const cdmpp_status st = read_part(m, v, &weights, err);
@@ -181,10 +162,10 @@ static cdmpp_status read_parts(cd_opmodel *m, const cd_json *model, cd_str weigh
 static cdmpp_status check_kind(const cd_json *model, cdmpp_err *err) {
     cd_str kind, have;
     char want[65];
-    CD_TRY(text(model, "kind", &kind, err));
+    CD_TRY(cd_json_need_str(model, "kind", &kind, err));
     if (!cd_str_is(kind, "operators"))
         return CD_FAIL(err, EMODEL, "expected a model of operators, found one of kind '%.*s'", (int)(kind.n < 40 ? kind.n : 40), kind.p);
-    CD_TRY(text(model, "feature_digest", &have, err));
+    CD_TRY(cd_json_need_str(model, "feature_digest", &have, err));
     cd_opfeature_digest(want);
     if (cd_str_is(have, want)) return CDMPP_OK;
     return CD_FAIL(err, EMODEL, "operator features: this program makes %.12s..., the model was trained on %.*s...: train it again", want,
@@ -195,7 +176,7 @@ static cdmpp_status read_body(cd_opmodel *m, const cd_json *model, cd_str weight
     const cd_json *list, *v;
     CD_TRY(check_kind(model, err));
     CD_TRY(read_devices(m, model, err));
-    CD_TRY(need(model, "largest", &list, err));
+    CD_TRY(cd_json_need(model, "largest", &list, err));
     CD_TRY(cd_json_arr(list, CD_N_OPCLASS, &v, err));
     for (size_t i = 0; i < CD_N_OPCLASS; i++, v = v->next) CD_TRY(cd_json_real(v, &m->largest[i], err));
     return read_parts(m, model, weights, err);
@@ -204,7 +185,7 @@ static cdmpp_status read_body(cd_opmodel *m, const cd_json *model, cd_str weight
 static cdmpp_status read_model(cd_opmodel *m, const cd_frame *f, cdmpp_err *err) {
     const cd_json *root, *model;
     CD_TRY(cd_frame_header(f, &m->arena, &m->header, &root, err));
-    CD_TRY(need(root, "model", &model, err));
+    CD_TRY(cd_json_need(root, "model", &model, err));
     return cd_err_key(err, read_body(m, model, f->weights, err), "model");
 }
 

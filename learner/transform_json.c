@@ -30,24 +30,11 @@ void cd_transform_write(cd_buf *out, const cd_transform *t) {
     cd_buf_puts(out, "}");
 }
 
-static cdmpp_status need(const cd_json *v, const char *key, const cd_json **out, cdmpp_err *err) {
-    *out = cd_json_get(v, key);
-    return *out ? CDMPP_OK : cd_err_key(err, CD_FAIL(err, ESCHEMA, "missing"), key);
-}
-
-static cdmpp_status real(const cd_json *v, const char *key, double lo, double hi, double *out, cdmpp_err *err) {
-    const cd_json *x;
-    CD_TRY(need(v, key, &x, err));
-    CD_TRY(cd_err_key(err, cd_json_real(x, out, err), key));
-    if (*out >= lo && *out <= hi) return CDMPP_OK;
-    return cd_err_key(err, CD_FAIL(err, ERANGE, "expected %g to %g, found %g", lo, hi, *out), key);
-}
-
 /* Numbers within lo..hi, none above the next (strictly: each below the next). */
 static cdmpp_status rising(const cd_json *v, const char *key, double lo, double hi, bool strictly, double *out, size_t max,
                            size_t *n, cdmpp_err *err) {
     const cd_json *x, *item;
-    CD_TRY(need(v, key, &x, err));
+    CD_TRY(cd_json_need(v, key, &x, err));
     CD_TRY(cd_err_key(err, cd_json_arr(x, 1, &item, err), key));
     if (x->n > max) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected at most %zu numbers, found %u", max, x->n), key);
     for (*n = 0; item; item = item->next, ++*n) {
@@ -62,7 +49,7 @@ static cdmpp_status rising(const cd_json *v, const char *key, double lo, double 
 static cdmpp_status read_kind(const cd_json *v, cd_transform_kind *out, cdmpp_err *err) {
     const cd_json *x;
     cd_str s;
-    CD_TRY(need(v, "kind", &x, err));
+    CD_TRY(cd_json_need(v, "kind", &x, err));
     CD_TRY(cd_err_key(err, cd_json_str(x, &s, err), "kind"));
     for (int k = 0; k < N_KIND; k++) {
         *out = (cd_transform_kind)k;
@@ -90,10 +77,10 @@ cdmpp_status cd_transform_read(const cd_json *v, cd_transform *out, cdmpp_err *e
     *out = (cd_transform){0};
     CD_TRY(read_kind(v, &out->kind, err));
     const bool linear = out->kind == CD_TRANSFORM_NONE || out->kind == CD_TRANSFORM_MIN_MAX || out->kind == CD_TRANSFORM_STANDARD;
-    CD_TRY(real(v, "lambda", -2, 2, &out->lambda, err));
-    CD_TRY(real(v, "centre", -40, 40, &out->centre, err));
-    CD_TRY(real(v, "mean", linear ? 0 : -1e100, 1e100, &out->mean, err));
-    CD_TRY(real(v, "std", 1e-100, 1e100, &out->std, err));
+    CD_TRY(cd_json_need_real(v, "lambda", -2, 2, &out->lambda, err));
+    CD_TRY(cd_json_need_real(v, "centre", -40, 40, &out->centre, err));
+    CD_TRY(cd_json_need_real(v, "mean", linear ? 0 : -1e100, 1e100, &out->mean, err));
+    CD_TRY(cd_json_need_real(v, "std", 1e-100, 1e100, &out->std, err));
     CD_TRY(rising(v, "log_range", -40, 40, false, range, 2, &n, err));
     if (n != 2) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected two numbers, found %zu", n), "log_range");
     out->log_min = range[0];

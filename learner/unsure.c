@@ -58,14 +58,13 @@ cdmpp_status cd_unsure_compute(const double *measured_s, const cd_trainscore *s,
 }
 
 static void number(cd_buf *b, const char *name, double x) {
-    if (isfinite(x)) cd_buf_putf(b, ",\"%s\":%.17g", name, x);
-    else cd_buf_putf(b, ",\"%s\":null", name);
+    cd_buf_putf(b, ",\"%s\":", name);
+    cd_buf_put_json_real(b, x);
 }
 
 void cd_unsure_json(cd_buf *b, const cd_unsure *u) {
     cd_buf_puts(b, "{\"measured_inside\":");
-    if (isfinite(u->coverage)) cd_buf_putf(b, "%.17g", u->coverage);
-    else cd_buf_puts(b, "null");
+    cd_buf_put_json_real(b, u->coverage);
     number(b, "width", u->width);
     number(b, "least_certain_mape", u->least_certain);
     number(b, "rest_mape", u->rest);

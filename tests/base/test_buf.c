@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <locale.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -82,6 +83,18 @@ static void reals(void **st) {
     cd_buf_free(&b);
 }
 
+static void json_reals(void **st) {
+    (void)st;
+    cd_buf b = {0};
+    cd_buf_put_json_real(&b, 0.1);
+    cd_buf_puts(&b, ",");
+    cd_buf_put_json_real(&b, (double)NAN);
+    cd_buf_puts(&b, ",");
+    cd_buf_put_json_real(&b, (double)INFINITY);
+    assert_string_equal(b.p, "0.10000000000000001,null,null");
+    cd_buf_free(&b);
+}
+
 static void json_strings(void **st) {
     (void)st;
     cd_buf b = {0};
@@ -94,7 +107,7 @@ static void json_strings(void **st) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(grows), cmocka_unit_test(at_the_edge), cmocka_unit_test(integers),
-        cmocka_unit_test(reals), cmocka_unit_test(json_strings),
+        cmocka_unit_test(reals), cmocka_unit_test(json_reals), cmocka_unit_test(json_strings),
     };
     return cmocka_run_group_tests_name("buf", tests, NULL, NULL);
 }

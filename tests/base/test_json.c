@@ -280,6 +280,40 @@ static void typed_reads(void **st) {
     cd_arena_free(&a);
 }
 
+static void members_that_must_be_there(void **st) {
+    (void)st;
+    static const char text[] = "{\"n\": 7, \"x\": 2.5, \"s\": \"t\", \"z\": null, \"m\": -1}";
+    cd_arena a = {0};
+    cdmpp_err err = {0};
+    const cd_json *v = NULL;
+    uint64_t n = 0;
+    double f = 0;
+    cd_str s = {0};
+    assert_ok(parse(&a, text, sizeof text - 1, &v, &err));
+    assert_ok(cd_json_need_count(v, "n", &n, &err));
+    assert_true(n == 7);
+    assert_status(cd_json_need_count(v, "m", &n, &err), CDMPP_ERANGE);
+    assert_string_equal(err.key, "m");
+    assert_ok(cd_json_need_real(v, "x", 2.5, 2.5, &f, &err));
+    assert_true(f == 2.5);
+    err = (cdmpp_err){0};
+    assert_status(cd_json_need_real(v, "x", 3, 4, &f, &err), CDMPP_ERANGE);
+    assert_string_equal(err.key, "x");
+    assert_string_equal(err.msg, "expected a number in 3..4, found 2.5");
+    assert_ok(cd_json_need_str(v, "s", &s, &err));
+    assert_true(cd_str_is(s, "t"));
+    err = (cdmpp_err){0};
+    assert_status(cd_json_need_str(v, "none", &s, &err), CDMPP_ESCHEMA);
+    assert_string_equal(err.key, "none");
+    assert_ok(cd_json_real_or_nan(cd_json_get(v, "z"), &f, &err));
+    assert_true(isnan(f));
+    assert_ok(cd_json_real_or_nan(cd_json_get(v, "n"), &f, &err));
+    assert_true(f == 7);
+    assert_status(cd_json_real_or_nan(cd_json_get(v, "s"), &f, &err), CDMPP_ESCHEMA);
+    assert_status(cd_json_real_or_nan(NULL, &f, &err), CDMPP_ESCHEMA);
+    cd_arena_free(&a);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_must_parse), cmocka_unit_test(what_must_not),
@@ -287,7 +321,7 @@ int main(void) {
         cmocka_unit_test(tree), cmocka_unit_test(escapes),
         cmocka_unit_test(special_bytes_at_every_place), cmocka_unit_test(reals_are_nearest),
         cmocka_unit_test(numbers), cmocka_unit_test(other_locale),
-        cmocka_unit_test(typed_reads),
+        cmocka_unit_test(typed_reads), cmocka_unit_test(members_that_must_be_there),
     };
     return cmocka_run_group_tests_name("json", tests, NULL, NULL);
 }
