@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/spell.h"
+#include "base/words.h"
 
 /* One file or one --set being read. */
 typedef struct {
@@ -86,20 +87,9 @@ static void read_bool(reading *r, const cd_conf_key *k, const cd_yaml *v) {
     else *(bool *)slot(r->c, k) = yes;
 }
 
-/* Position of `s` among the words of "a|b|c"; -1 when it is none. */
-static int word(const char *words, const char *s) {
-    const size_t n = strlen(s);
-    for (int i = 0;; i++) {
-        const size_t w = strcspn(words, "|");
-        if (w == n && !memcmp(words, s, n)) return i;
-        if (!words[w]) return -1;
-        words += w + 1;
-    }
-}
-
 static void read_enum(reading *r, const cd_conf_key *k, const cd_yaml *v) {
     char want[128];
-    const int i = v->kind == CD_YAML_SCALAR ? word(k->range, v->text) : -1;
+    const int i = v->kind == CD_YAML_SCALAR ? cd_words_find(k->range, (cd_str){v->text, strlen(v->text)}) : -1;
     snprintf(want, sizeof want, "one of %s", k->range);
     if (i < 0) fail(r, CDMPP_ESCHEMA, k, v, want);
     else *(int *)slot(r->c, k) = i;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/conf.h"
+#include "base/words.h"
 
 /* Code point at s (valid UTF-8: libyaml has checked it), its bytes in *n. */
 static uint32_t code_point(const char *s, size_t *n) {
@@ -60,9 +61,8 @@ void cd_conf_print_value(cd_buf *out, const cd_conf *c, const cd_conf_key *k) {
     case CD_CONF_TEXT: print_text(out, *(const char *const *)at); break;
     case CD_CONF_LIST: print_list(out, at); break;
     case CD_CONF_ENUM: {
-        const char *w = k->range;
-        for (int i = *(const int *)at; i > 0; i--) w += strcspn(w, "|") + 1;
-        cd_buf_put(out, w, strcspn(w, "|"));
+        const cd_str w = cd_words_at(k->range, *(const int *)at);
+        cd_buf_put(out, w.p, w.n);
         break;
     }
     }

@@ -8,15 +8,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/words.h"
 #include "learner/calib_int.h"
 
 enum { MAX_WIDTH = 1 << 16 };
-
-/* The k-th word of a list "a|b|c". */
-static cd_str word(const char *list, int k) {
-    while (k--) list = strchr(list, '|') + 1;
-    return (cd_str){list, strcspn(list, "|")};
-}
 
 /* ---- writing ---- */
 static void put_reals(cd_buf *b, const char *key, const double *v, size_t n) {
@@ -51,7 +46,7 @@ static void put_fit(cd_buf *b, const cd_calib_info *i) {
 
 cdmpp_status cd_calib_write(const cd_calib *c, cd_buf *json, cd_buf *blob, cdmpp_err *err) {
     const double q[3] = {c->q_low, c->q_mid, c->q_high};
-    const cd_str point = word(CD_CALIB_POINTS, (int)c->point);
+    const cd_str point = cd_words_at(CD_CALIB_POINTS, (int)c->point);
     size_t bytes[CD_CALIB_MAX_SIGMA];
     for (size_t f = 0; f < c->n_sigma; f++) {
         const size_t before = blob->n;
@@ -88,15 +83,12 @@ static cdmpp_status reals(const cd_json *v, const char *key, size_t min, size_t 
 }
 
 static cdmpp_status read_point(cd_calib *c, const cd_json *v, cdmpp_err *err) {
-    const cd_json *x;
-    CD_TRY(cd_json_need(v, "point", &x, err));
-    for (int k = 0; k <= CD_CALIB_MEDIAN; k++) {
-        const cd_str name = word(CD_CALIB_POINTS, k);
-        if (x->kind != CD_JSON_STR || !cd_str_eq(x->u.s, name)) continue;
-        c->point = (cd_calib_point)k;
-        return CDMPP_OK;
-    }
-    return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected one of %s", CD_CALIB_POINTS), "point");
+    cd_str s;
+    CD_TRY(cd_json_need_str(v, "point", &s, err));
+    const int k = cd_words_find(CD_CALIB_POINTS, s);
+    if (k < 0) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected one of %s", CD_CALIB_POINTS), "point");
+    c->point = (cd_calib_point)k;
+    return CDMPP_OK;
 }
 
 static cdmpp_status read_numbers(cd_calib *c, const cd_json *v, cdmpp_err *err) {

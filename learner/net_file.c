@@ -2,6 +2,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "base/words.h"
 #include "learner/net_int.h"
 
 typedef enum { INT, REAL, FLAG, WORD } field_type;
@@ -23,12 +24,6 @@ static const field fields[] = {
 enum { N_FIELD = sizeof fields / sizeof *fields };
 
 /* ---- writing ---- */
-/* The i-th of "a|b|c". */
-static cd_str word(const char *words, int i) {
-    for (; i > 0 && strchr(words, '|'); i--) words = strchr(words, '|') + 1;
-    return (cd_str){words, strcspn(words, "|")};
-}
-
 static void put_field(cd_buf *b, const field *f, const void *at) {
     cd_str w;
     cd_buf_putf(b, "\"%s\":", f->name);
@@ -37,7 +32,7 @@ static void put_field(cd_buf *b, const field *f, const void *at) {
     case REAL: cd_buf_putf(b, "%.17g", *(const double *)at); break;
     case FLAG: cd_buf_puts(b, *(const bool *)at ? "true" : "false"); break;
     case WORD:
-        w = word(f->words, *(const int *)at);
+        w = cd_words_at(f->words, *(const int *)at);
         cd_buf_put_json_str(b, w.p, w.n);
     }
 }
@@ -74,14 +69,8 @@ cdmpp_status cd_net_save(const cd_net *net, const cd_scalers *s, cd_buf *out, cd
 static cdmpp_status get_word(const cd_json *v, const char *words, int *out, cdmpp_err *err) {
     cd_str s;
     CD_TRY(cd_json_str(v, &s, err));
-    for (int i = 0;; i++) {
-        const cd_str w = word(words, i);
-        if (cd_str_eq(w, s)) {
-            *out = i;
-            return CDMPP_OK;
-        }
-        if (w.p[w.n] != '|') return CD_FAIL(err, ESCHEMA, "expected one of %s", words);
-    }
+    *out = cd_words_find(words, s);
+    return *out >= 0 ? CDMPP_OK : CD_FAIL(err, ESCHEMA, "expected one of %s", words);
 }
 
 static cdmpp_status get_field(const field *f, const cd_json *v, void *at, cdmpp_err *err) {

@@ -25,6 +25,8 @@ void cd_tail_plan(const cd_tail *t, cd_slab *s, size_t rows, size_t n, bool trai
 /* x (rows, in) -> out (rows, n_out); ptr: rows of each program of b, or NULL. */
 void cd_tail_forward(const cd_tail *t, const cd_params *p, cd_tail_run *r, const cd_batch *b, cd_threads *pool,
                      const float *x, size_t rows, size_t in, const uint32_t *ptr, float *out);
+/* r->dh, n numbers, from what backward was given for the latents; NULL: zeros. */
+void cd_tail_begin_back(cd_tail_run *r, size_t n, const float *d_latent);
 /* d_out (rows, n_out) NULL: zeros. r->dh (rows, latent) holds the gradient from the
  * latent. dx (rows, in), NULL: not wanted. */
 void cd_tail_backward(const cd_tail *t, cd_params *p, cd_tail_run *r, const cd_batch *b, cd_threads *pool,

@@ -38,9 +38,7 @@ static void forward(const cd_net *net, const cd_batch *b, cd_net_state *st, cd_t
 
 static void backward(cd_net *net, const cd_batch *b, cd_net_state *st, cd_threads *pool, const float *d_out,
                      const float *d_latent) {
-    const size_t n = b->n * cd_net_n_latent(net);
-    if (d_latent) memcpy(st->tail.dh, d_latent, n * sizeof *d_latent);
-    else memset(st->tail.dh, 0, n * sizeof *st->tail.dh);
+    cd_tail_begin_back(&st->tail, b->n * cd_net_n_latent(net), d_latent);
     cd_tail_backward(&net->tail, &net->params, &st->tail, b, pool, d_out, st->din);
     cd_lstm_backward(&net->lstm, &net->params, &st->lstm, b, pool, st->din);
 }

@@ -96,6 +96,11 @@ static void output_back(const cd_tail *t, cd_params *p, cd_tail_run *r, cd_threa
     cd_ops_colsum(d_out, r->rows, n_out, cd_params_grad(p, t->out_b));
 }
 
+void cd_tail_begin_back(cd_tail_run *r, size_t n, const float *d_latent) {
+    if (d_latent) memcpy(r->dh, d_latent, n * sizeof *r->dh);
+    else memset(r->dh, 0, n * sizeof *r->dh);
+}
+
 void cd_tail_backward(const cd_tail *t, cd_params *p, cd_tail_run *r, const cd_batch *b, cd_threads *pool,
                       const float *d_out, float *dx) {
     const size_t embed = cd_mlp_out(&t->head);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "base/words.h"
 
 /* One curve while it grows: three columns. */
 typedef struct {
@@ -82,13 +83,9 @@ static void copy_notes(cd_trainkeep *k, const cd_split *s) {
     cd_buf_free(&b);
 }
 
-/* "a|b|c": the i-th word. */
 static const char *word_of(cd_trainkeep *k, const char *words, int i) {
-    for (; i > 0 && *words; i--) words += strcspn(words, "|") + (strchr(words, '|') != NULL);
-    const size_t n = strcspn(words, "|");
-    char *s = cd_arena_zalloc(&k->arena, n + 1, 1);
+    const char *s = cd_str_dup(&k->arena, cd_words_at(words, i));
     if (!s) k->oom = true;
-    else memcpy(s, words, n);
     return s;
 }
 

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "predictor/badline.h"
+
 enum { BATCH = 2048 };
 
 typedef struct {
@@ -59,17 +61,6 @@ cdmpp_status cd_opstream_new(const cd_opmodel *m, const cd_devices *devices, con
 }
 
 /* ---- printing ---- */
-static void put_error(cd_buf *b, const cdmpp_err *e) {
-    cd_buf_putf(b, ",\"error\":{\"code\":\"%s\"", cdmpp_status_name(e->code));
-    if (e->key[0]) {
-        cd_buf_puts(b, ",\"key\":");
-        cd_buf_put_json_str(b, e->key, strlen(e->key));
-    }
-    cd_buf_puts(b, ",\"message\":");
-    cd_buf_put_json_str(b, e->msg, strlen(e->msg));
-    cd_buf_puts(b, "}");
-}
-
 static cdmpp_status put_row(cd_opstream *s, size_t k, cdmpp_err *err) {
     const cd_oprecord *r = &s->r[k];
     const cd_device *d = s->device[k];
@@ -120,7 +111,7 @@ static cdmpp_status flush(cd_opstream *s, const char *path, cdmpp_err *err) {
         cd_buf_puts(&s->json, "{\"file\":");
         cd_buf_put_json_str(&s->json, path, strlen(path));
         cd_buf_putf(&s->json, ",\"line\":%ld", p->line);
-        if (p->why.code) put_error(&s->json, &p->why);
+        if (p->why.code) cd_badline_put(&s->json, &p->why);
         else CD_TRY(put_row(s, s->at[i], err));
         cd_buf_puts(&s->json, "}\n");
     }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/file.h"
+#include "predictor/badline.h"
 
 enum { BATCH = 2048, CHUNK = 64 };
 
@@ -99,18 +100,6 @@ static void put_scored(cd_stream *s, const cd_scored *o) {
     else if (s->eval) cd_buf_putf(b, ",\"measured_s\":%.9g,\"error\":%.6g", o->measured_s, o->pred.latency_s / o->measured_s - 1);
 }
 
-static void put_error(cd_stream *s, const cdmpp_err *e) {
-    cd_buf *b = &s->json;
-    cd_buf_putf(b, ",\"error\":{\"code\":\"%s\"", cdmpp_status_name(e->code));
-    if (e->key[0]) {
-        cd_buf_puts(b, ",\"key\":");
-        cd_buf_put_json_str(b, e->key, strlen(e->key));
-    }
-    cd_buf_puts(b, ",\"message\":");
-    cd_buf_put_json_str(b, e->msg, strlen(e->msg));
-    cd_buf_puts(b, "}");
-}
-
 static cdmpp_status remember(cd_stream *s, const cd_scored *o, cdmpp_err *err) {
     if (s->n_pair == s->cap_pair) {
         const size_t cap = s->cap_pair ? 2 * s->cap_pair : 4096;
@@ -134,7 +123,7 @@ static cdmpp_status print_one(cd_stream *s, const cd_line *l, const cd_scored *o
     if (o->st) {
         s->stats.bad++;
         s->stats.reason[o->st]++;
-        put_error(s, &o->err);
+        cd_badline_put(&s->json, &o->err);
     } else {
         s->stats.scored++;
         s->stats.out_of_range += (o->pred.flags & CD_PRED_OUT_OF_RANGE) != 0;

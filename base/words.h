@@ -1,0 +1,13 @@
+/* words -- the list of what an enum may be called, "rows|program|sums": one text for
+ * reading, writing, messages and manuals.
+ *
+ * (1) The k-th word stands for value k. No word is empty. No state, any thread. */
+#ifndef CD_WORDS_H
+#define CD_WORDS_H
+#include "base/json.h"
+
+/* The k-th word; empty when there are not so many. */
+cd_str cd_words_at(const char *words, int k);
+/* Position of `s`; -1 when it is none of them. */
+int cd_words_find(const char *words, cd_str s);
+#endif
