@@ -165,24 +165,38 @@ static cdmpp_status fill_reduction(cd_tvm *t, uint32_t node, uint32_t body, uint
     return CDMPP_OK;
 }
 
-static cdmpp_status fill_attrs(cd_tvm *t, uint32_t node, cd_te_op *op) {
+/* The attributes of an operator, one after another. */
+typedef struct {
     uint32_t map, value;
     cd_graph_map m;
     cd_str key;
-    bool more;
-    CD_TRY(cd_graph_ref(&t->g, node, "attrs", &map));
-    if (map == 0) return CDMPP_OK;
-    CD_TRY(cd_graph_map_open(&t->g, map, &m));
-    for (;;) {
-        CD_TRY(cd_graph_map_next(&t->g, map, &m, &key, &value, &more));
-        if (!more) return CDMPP_OK;
-        if (cd_str_is(key, "const_matrix")) op->const_matrix = true;
-        if (cd_str_is(key, "auto_scheduler_simplify_const_tensor_indices")) op->simplify_const = true;
-        if (cd_str_is(key, "FLOP")) {
-            CD_TRY(cd_graph_real(&t->g, value, "value", &op->flop_attr));
-            if (!(op->flop_attr >= 0)) return cd_graph_at(&t->g, value, "value", CD_FAIL(t->err, ERANGE, "a negative flop count"));
+    bool more; /* key and value are those of one */
+} attrs;
+
+static cdmpp_status attr_next(cd_tvm *t, attrs *a) {
+    return a->map ? cd_graph_map_next(&t->g, a->map, &a->m, &a->key, &a->value, &a->more) : CDMPP_OK;
+}
+
+static cdmpp_status attr_first(cd_tvm *t, uint32_t node, attrs *a) {
+    *a = (attrs){0};
+    CD_TRY(cd_graph_ref(&t->g, node, "attrs", &a->map));
+    if (a->map) CD_TRY(cd_graph_map_open(&t->g, a->map, &a->m));
+    return attr_next(t, a);
+}
+
+static cdmpp_status fill_attrs(cd_tvm *t, uint32_t node, cd_te_op *op) {
+    attrs a;
+    CD_TRY(attr_first(t, node, &a));
+    while (a.more) {
+        if (cd_str_is(a.key, "const_matrix")) op->const_matrix = true;
+        if (cd_str_is(a.key, "auto_scheduler_simplify_const_tensor_indices")) op->simplify_const = true;
+        if (cd_str_is(a.key, "FLOP")) {
+            CD_TRY(cd_graph_real(&t->g, a.value, "value", &op->flop_attr));
+            if (!(op->flop_attr >= 0)) return cd_graph_at(&t->g, a.value, "value", CD_FAIL(t->err, ERANGE, "a negative flop count"));
         }
+        CD_TRY(attr_next(t, &a));
     }
+    return CDMPP_OK;
 }
 
 static cdmpp_status fill_compute(cd_tvm *t, uint32_t node, cd_te_op *op) {
@@ -204,28 +218,30 @@ static cdmpp_status fill_compute(cd_tvm *t, uint32_t node, cd_te_op *op) {
     return fill_attrs(t, node, op);
 }
 
+/* The operators of a list of tensors. */
+static cdmpp_status mark_listed(cd_tvm *t, uint32_t list) {
+    uint32_t n, tensor, op_node;
+    const cd_json *it;
+    CD_TRY(cd_graph_items(&t->g, list, &it, &n));
+    while (it) {
+        CD_TRY(cd_graph_item(&t->g, list, &it, &tensor));
+        CD_TRY(cd_graph_ref(&t->g, tensor, "op", &op_node));
+        const uint32_t op = t->op_of_node[op_node];
+        if (op) t->dag->op[t->op[op - 1].dag_index].layout_free = true;
+    }
+    return CDMPP_OK;
+}
+
 /* attrs["layout_free_placeholders"] of one operator: mark what it lists. */
 static cdmpp_status mark_layout_free(cd_tvm *t, uint32_t node) {
-    uint32_t map, list, n, tensor, op_node;
-    const cd_json *it;
-    cd_graph_map m;
-    cd_str key;
-    bool more;
-    CD_TRY(cd_graph_ref(&t->g, node, "attrs", &map));
-    if (map == 0) return CDMPP_OK;
-    CD_TRY(cd_graph_map_open(&t->g, map, &m));
-    for (;;) {
-        CD_TRY(cd_graph_map_next(&t->g, map, &m, &key, &list, &more));
-        if (!more) return CDMPP_OK;
-        if (!cd_str_is(key, "layout_free_placeholders") || cd_graph_kind(&t->g, list) != CD_NODE_ARRAY) continue;
-        CD_TRY(cd_graph_items(&t->g, list, &it, &n));
-        while (it) {
-            CD_TRY(cd_graph_item(&t->g, list, &it, &tensor));
-            CD_TRY(cd_graph_ref(&t->g, tensor, "op", &op_node));
-            const uint32_t op = t->op_of_node[op_node];
-            if (op) t->dag->op[t->op[op - 1].dag_index].layout_free = true;
-        }
+    attrs a;
+    CD_TRY(attr_first(t, node, &a));
+    while (a.more) {
+        if (cd_str_is(a.key, "layout_free_placeholders") && cd_graph_kind(&t->g, a.value) == CD_NODE_ARRAY)
+            CD_TRY(mark_listed(t, a.value));
+        CD_TRY(attr_next(t, &a));
     }
+    return CDMPP_OK;
 }
 
 /* Stage order and tensor numbers. */

@@ -30,6 +30,16 @@ CD_SIMD void cd_ops_colsum(const float *x, size_t n, size_t w, float *sum) {
         for (size_t c = 0; c < w; c++) sum[c] += x[c];
 }
 
+/* One row: bias, and dropout where there is one. */
+CD_INLINE void add_bias(float *x, const float *b, size_t w) {
+    if (b)
+        for (size_t c = 0; c < w; c++) x[c] += b[c];
+}
+CD_INLINE void drop_row(float *x, size_t w, uint32_t row, size_t col0, uint32_t below, float scale) {
+    if (below)
+        for (size_t c = 0; c < w; c++) x[c] = cd_drop_keep(row, col0 + c, below) ? x[c] * scale : 0;
+}
+
 CD_SIMD void cd_ops_residual(float *x, size_t n, size_t w, const float *b, const float *r, size_t row0, const cd_drop *d) {
     const uint32_t below = d->below;
     const float scale = d->scale;
@@ -49,8 +59,7 @@ CD_SIMD void cd_ops_relu(float *x, size_t n, size_t w, size_t ld, const float *b
     const float scale = d->scale;
     for (size_t i = 0; i < n; i++, x += ld) {
         const uint32_t row = below ? cd_drop_row(d, row0 + i) : 0;
-        if (b)
-            for (size_t c = 0; c < w; c++) x[c] += b[c];
+        add_bias(x, b, w);
         if (!below)
             for (size_t c = 0; c < w; c++) x[c] = x[c] > 0 ? x[c] : 0;
         else
@@ -84,12 +93,10 @@ CD_SIMD void cd_ops_gelu(float *x, float *pre, size_t n, size_t w, size_t ld, co
     const float scale = d->scale;
     for (size_t i = 0; i < n; i++, x += ld) {
         const uint32_t row = below ? cd_drop_row(d, row0 + i) : 0;
-        if (b)
-            for (size_t c = 0; c < w; c++) x[c] += b[c];
+        add_bias(x, b, w);
         if (pre) memcpy(pre + i * ld, x, w * sizeof *x);
         for (size_t c = 0; c < w; c++) x[c] *= sigmoid2u(x[c]);
-        if (below)
-            for (size_t c = 0; c < w; c++) x[c] = cd_drop_keep(row, col0 + c, below) ? x[c] * scale : 0;
+        drop_row(x, w, row, col0, below, scale);
     }
 }
 
@@ -99,14 +106,12 @@ CD_SIMD void cd_ops_gelu_back(float *dy, const float *pre, size_t n, size_t w, s
     const float scale = d->scale;
     for (size_t i = 0; i < n; i++, dy += ld, pre += ld) {
         const uint32_t row = below ? cd_drop_row(d, row0 + i) : 0;
-        if (below)
-            for (size_t c = 0; c < w; c++) dy[c] = cd_drop_keep(row, col0 + c, below) ? dy[c] * scale : 0;
+        drop_row(dy, w, row, col0, below, scale);
         for (size_t c = 0; c < w; c++) {
             const float x = pre[c], s = sigmoid2u(x);
             dy[c] *= s + x * s * (1.0f - s) * (GELU_A + 3.0f * GELU_B * x * x);
         }
-        if (db)
-            for (size_t c = 0; c < w; c++) db[c] += dy[c];
+        if (db) add_bias(db, dy, w);
     }
 }
 
@@ -117,14 +122,12 @@ CD_SIMD void cd_ops_elu(float *x, size_t n, size_t w, size_t ld, const float *b,
     const float scale = d->scale;
     for (size_t i = 0; i < n; i++, x += ld) {
         const uint32_t row = below ? cd_drop_row(d, row0 + i) : 0;
-        if (b)
-            for (size_t c = 0; c < w; c++) x[c] += b[c];
+        add_bias(x, b, w);
         for (size_t c = 0; c < w; c++) {
             const float e = cd_expf(x[c]) - 1.0f;
             x[c] = x[c] > 0 ? x[c] : e;
         }
-        if (below)
-            for (size_t c = 0; c < w; c++) x[c] = cd_drop_keep(row, col0 + c, below) ? x[c] * scale : 0;
+        drop_row(x, w, row, col0, below, scale);
     }
 }
 
@@ -133,8 +136,7 @@ CD_SIMD void cd_ops_elu_back(float *dy, const float *y, size_t n, size_t w, size
     const float scale = d->scale, zero = d->below ? 0 : scale;
     for (size_t i = 0; i < n; i++, dy += ld, y += ld) {
         for (size_t c = 0; c < w; c++) dy[c] *= y[c] > 0 ? scale : y[c] < 0 ? y[c] + scale : zero;
-        if (db)
-            for (size_t c = 0; c < w; c++) db[c] += dy[c];
+        if (db) add_bias(db, dy, w);
     }
 }
 
