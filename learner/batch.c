@@ -22,7 +22,10 @@ static cdmpp_status largest(const cd_view *v, const uint32_t *index, size_t n_in
     for (size_t i = 0; i < n_index; i++) {
         const size_t c = count(v, at(index, i));
         if (c > *most) *most = c;
+        *sum += c;
     }
+    if (n >= n_index) return CDMPP_OK; /* all of them: no heap */
+    *sum = 0;
     size_t *having = cd_calloc(*most + 1, sizeof *having);
     if (!having) return CD_FAIL(err, ENOMEM, "histogram of %zu leaves or nodes", *most);
     for (size_t i = 0; i < n_index; i++) having[count(v, at(index, i))]++;

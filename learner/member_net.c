@@ -18,13 +18,19 @@ static bool fits(const cd_member_scratch *s, const cd_net *net, const cd_batch_d
     return s->net == net && d->n <= have->n && d->n_tok <= have->n_tok && d->max_leaf <= have->max_leaf && d->n_node <= have->n_node;
 }
 
+/* A quarter more than what was wanted or there: rising sizes must not ask the heap each time. */
+static size_t wider(size_t have, size_t want) { return want > have ? want + want / 4 : have; }
+
 /* Room for batches of `dims` under this net; kept while it is enough. */
 static cdmpp_status room(cd_member_scratch *s, const cd_net *net, const cd_batch_spec *spec, const cd_batch_dims *dims,
                          cdmpp_err *err) {
     if (fits(s, net, dims)) return CDMPP_OK;
+    const cd_batch_dims none = {0}, had = s->net == net ? s->batch.dims : none;
+    const cd_batch_dims d = {wider(had.n, dims->n), wider(had.n_tok, dims->n_tok), wider(had.max_leaf, dims->max_leaf),
+                             wider(had.n_node, dims->n_node)};
     forget(s);
-    CD_TRY(cd_batch_init(&s->batch, spec, dims, err));
-    CD_TRY(cd_net_state_new(net, dims, 1, false, &s->state, err));
+    CD_TRY(cd_batch_init(&s->batch, spec, &d, err));
+    CD_TRY(cd_net_state_new(net, &d, 1, false, &s->state, err));
     s->net = net;
     return CDMPP_OK;
 }

@@ -8,7 +8,9 @@
 #include "learner/model_int.h"
 
 struct cd_model_scratch {
-    cd_member_scratch *member;
+    cd_member_scratch *tree;  /* of all trees */
+    cd_member_scratch **net;  /* (n_net) of the member with that number, made when it is first asked */
+    size_t n_net;
     cd_block kinds;  /* double (n_kind, n) */
     cd_block one;    /* double (n): one member */
     cd_block x;      /* float (n, width): program vectors for the uncertainty */
@@ -20,7 +22,7 @@ struct cd_model_scratch {
 cdmpp_status cd_model_scratch_new(cd_model_scratch **out, cdmpp_err *err) {
     cd_model_scratch *s = cd_calloc(1, sizeof *s);
     cdmpp_status st = s ? CDMPP_OK : CD_FAIL(err, ENOMEM, "scratch");
-    if (!st) st = cd_member_scratch_new(&s->member, err);
+    if (!st) st = cd_member_scratch_new(&s->tree, err);
     if (st) cd_model_scratch_free(s);
     else *out = s;
     return st;
@@ -28,7 +30,9 @@ cdmpp_status cd_model_scratch_new(cd_model_scratch **out, cdmpp_err *err) {
 
 void cd_model_scratch_free(cd_model_scratch *s) {
     if (!s) return;
-    cd_member_scratch_free(s->member);
+    cd_member_scratch_free(s->tree);
+    for (size_t j = 0; j < s->n_net; j++) cd_member_scratch_free(s->net[j]);
+    cd_free(s->net);
     cd_free(s->kinds.p);
     cd_free(s->one.p);
     cd_free(s->x.p);
@@ -49,6 +53,25 @@ static cdmpp_status check_input(const cd_model *m, const cd_view *v, const uint3
     return CDMPP_OK;
 }
 
+/* Each network keeps its own room: shared, it would be torn down and built again for every member. */
+static cdmpp_status scratch_of(const cd_model *m, cd_model_scratch *s, size_t j, cd_member_scratch **out, cdmpp_err *err) {
+    if (!cd_member_is_net(m->member[j].kind)) {
+        *out = s->tree;
+        return CDMPP_OK;
+    }
+    if (j >= s->n_net) {
+        cd_member_scratch **net = cd_calloc(m->n_member, sizeof *net);
+        if (!net) return CD_FAIL(err, ENOMEM, "scratch of %zu members", m->n_member);
+        if (s->n_net) memcpy(net, s->net, s->n_net * sizeof *net);
+        cd_free(s->net);
+        s->net = net;
+        s->n_net = m->n_member;
+    }
+    if (!s->net[j]) CD_TRY(cd_member_scratch_new(&s->net[j], err));
+    *out = s->net[j];
+    return CDMPP_OK;
+}
+
 cdmpp_status cd_model_kinds(const cd_model *m, cd_model_scratch *s, const cd_view *v, const uint32_t *index, size_t n, int fold,
                             double *kind_log_s, cdmpp_err *err) {
     if (!cd_block_grow(&s->one, n, sizeof(double))) return CD_FAIL(err, ENOMEM, "%zu programs to score", n);
@@ -60,7 +83,9 @@ cdmpp_status cd_model_kinds(const cd_model *m, cd_model_scratch *s, const cd_vie
         for (size_t j = 0; j < m->n_member; j++) {
             const cd_member *e = &m->member[j];
             if (e->kind != m->kind[k] || (fold >= 0 && e->fold != fold)) continue;
-            CD_TRY(cd_member_predict(e, s->member, v, index, n, m->device_vector, m->n_device, one, err));
+            cd_member_scratch *ms = NULL;
+            CD_TRY(scratch_of(m, s, j, &ms, err));
+            CD_TRY(cd_member_predict(e, ms, v, index, n, m->device_vector, m->n_device, one, err));
             for (size_t i = 0; i < n; i++) sum[i] += one[i];
             n_of++;
         }
@@ -138,10 +163,27 @@ size_t cd_model_n_device(const cd_model *m) { return m->n_device; }
 const char *cd_model_device(const cd_model *m, size_t i) { return m->device[i]; }
 int cd_model_device_is_gpu(const cd_model *m, size_t i) { return m->device_is_gpu[i]; }
 
-bool cd_model_needs_leaves(const cd_model *m) {
-    bool any = false;
-    for (size_t k = 0; k < m->n_kind; k++) any |= cd_member_needs_leaves(m->kind[k]);
-    return any;
+bool cd_model_needs_leaves(const cd_model *m) { return cd_model_leaf_reader(m) != NULL; }
+
+const char *cd_model_leaf_reader(const cd_model *m) {
+    for (size_t k = 0; k < m->n_kind; k++)
+        if (cd_member_needs_leaves(m->kind[k])) return cd_member_name(m->kind[k]);
+    return NULL;
+}
+
+size_t cd_model_slots(const cd_model *m) {
+    size_t least = 0;
+    for (size_t k = 0; k < m->n_member; k++) {
+        const cd_net_spec *n = m->member[k].net ? cd_net_spec_of(m->member[k].net) : NULL;
+        if (!n || n->kind != CD_NET_TSF || n->head != CD_HEAD_FLATTEN) continue;
+        if (!least || (size_t)n->slots < least) least = (size_t)n->slots;
+    }
+    return least;
+}
+
+const float *cd_model_device_vector(const cd_model *m, size_t i, size_t *width) {
+    *width = m->w_device;
+    return m->device_vector + i * m->w_device;
 }
 
 int cd_model_find_device(const cd_model *m, const char *name, size_t n) {

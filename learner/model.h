@@ -49,11 +49,20 @@ int cd_model_find_device(const cd_model *m, const char *name, size_t n);
 /* Whether the programs of device i were GPU programs. */
 int cd_model_device_is_gpu(const cd_model *m, size_t i);
 
+/* The numbers that describe device i, features/device.h; *width 0: the file has none; all
+ * zero: the device was not described. */
+CD_KEEP const float *cd_model_device_vector(const cd_model *m, size_t i, size_t *width);
+
 cdmpp_status cd_model_scratch_new(CD_GIVE cd_model_scratch **out, cdmpp_err *err);
 void cd_model_scratch_free(CD_TAKE cd_model_scratch *s); /* NULL is fine */
 
 /* Do members read the leaves of programs, so that a view must have them? */
 bool cd_model_needs_leaves(const cd_model *m);
+/* The kind of the first member that does, for messages; NULL: rows alone suffice. */
+CD_KEEP const char *cd_model_leaf_reader(const cd_model *m);
+/* Leaves that the network with the fewest slots tells apart (head flatten); further ones
+ * share its last slot. 0: no such limit. */
+size_t cd_model_slots(const cd_model *m);
 
 #define CD_PRED_OUT_OF_RANGE 1u /* unlike what the model was trained on; see calib.h */
 
