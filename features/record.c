@@ -271,6 +271,12 @@ cdmpp_status cd_record_read(cd_arena *a, const char *line, size_t len, cd_record
     return CDMPP_OK;
 }
 
+cdmpp_status cd_record_read_steps(cd_arena *a, const char *text, size_t len, cd_record *out, cdmpp_err *err) {
+    const cd_json *root = NULL;
+    CD_TRY(cd_json_parse(a, text, len, &root, err));
+    return read_steps(a, root, out, err);
+}
+
 /* ---- writing ---- */
 
 static void put_str(cd_buf *b, cd_str s) { cd_buf_put_json_str(b, s.p, s.n); }
