@@ -3,14 +3,22 @@
  * The whole public surface. Everything declared here starts with cdmpp_ or
  * CDMPP_; nothing else in this repository is meant to be linked against.
  *
- *   cdmpp_tasks    the compute definitions that records refer to; read-only
- *                  once loaded, share it between threads.
- *   cdmpp_model    immutable after load; share it between threads.
- *   cdmpp_scratch  one per thread; holds the memory a prediction needs.
+ *   set up once                                     use, a batch at a time
+ *   cdmpp_model    (file) ---------+
+ *   cdmpp_tasks    (definitions) --+-> cdmpp_context -- cdmpp_score --> score, seconds,
+ *   cdmpp_observer (may be NULL) --+        |           cdmpp_observe   interval, flags
+ *   cdmpp_task     (one task, its target) --+-- with each batch
  *
+ * Threads: model, tasks and task are immutable once made: any number of threads. A context is
+ * one thread's at a time; make one for each. An observer changes in cdmpp_observe only: no
+ * other context that has it may score meanwhile.
  * Units: every latency is in seconds, every size in bytes, every work count in
  * operations. A name says otherwise when it is otherwise.
- * The library never prints, never exits and starts no thread by itself.
+ * The library never prints, never exits, has no state of its own that a caller could see, and
+ * starts threads only for a context that asks for more than one. After fork a context may
+ * be used in the child; it then works with one thread.
+ * Structs that the caller fills begin with `size`, their sizeof: fields are only ever added
+ * behind the last one, 0 in a field always means its default. Examples: docs/api.md.
  */
 #ifndef CDMPP_H
 #define CDMPP_H
@@ -80,38 +88,150 @@ CDMPP_API const char *cdmpp_status_name(cdmpp_status st);
 CDMPP_API int cdmpp_exit_code(cdmpp_status st);
 CDMPP_API const char *cdmpp_version(void);
 
-typedef struct cdmpp_tasks cdmpp_tasks;
-typedef struct cdmpp_model cdmpp_model;
-typedef struct cdmpp_scratch cdmpp_scratch;
+/* Of this interface, not of the program: grows when something is added. */
+#define CDMPP_ABI 1
+CDMPP_API int cdmpp_abi_version(void);
 
+typedef struct cdmpp_tasks cdmpp_tasks;
+typedef struct cdmpp_task cdmpp_task;
+typedef struct cdmpp_model cdmpp_model;
+typedef struct cdmpp_observer cdmpp_observer;
+typedef struct cdmpp_context cdmpp_context;
+
+/* ---- tasks: what records and schedules refer to ---- */
 /* An empty registry; fill it, then share it. Errors: ENOMEM. */
 CDMPP_API cdmpp_status cdmpp_tasks_new(cdmpp_tasks **out, cdmpp_err *err);
 /* Add every task of all_tasks.pkl, a *.task.pkl, our own text form, or of all such
  * files in a folder. Errors: EIO, EPARSE, ESCHEMA, EUNSUPPORTED, ENOMEM. */
 CDMPP_API cdmpp_status cdmpp_tasks_load(cdmpp_tasks *t, const char *path, cdmpp_err *err);
+/* The same from `len` bytes in memory; `name` stands for the path in messages. */
+CDMPP_API cdmpp_status cdmpp_tasks_add(cdmpp_tasks *t, const char *name, const void *bytes, size_t len, cdmpp_err *err);
 CDMPP_API size_t cdmpp_tasks_count(const cdmpp_tasks *t);
-CDMPP_API void cdmpp_tasks_free(cdmpp_tasks *t); /* NULL is fine; after its scratches */
+/* i < count. */
+CDMPP_API const char *cdmpp_tasks_key(const cdmpp_tasks *t, size_t i);
+CDMPP_API void cdmpp_tasks_free(cdmpp_tasks *t); /* NULL is fine; after its contexts and tasks */
 
+typedef struct cdmpp_task_info {
+    size_t size;              /* sizeof(cdmpp_task_info) */
+    const char *workload_key; /* as in records */
+    const char *target;       /* "cuda -model=t4", "llvm -mcpu=..."; NULL: the task file's */
+    const int64_t *hardware;  /* (8) TVM's HardwareParams in a record's order; NULL: the task file's */
+    double flop;              /* operations; 0: counted from the definition; unknown where there is none */
+} cdmpp_task_info;
+
+/* One task for batches of rows, packed features or steps; copies what `info` points at.
+ * tasks NULL: no definition, good for rows and packed features only.
+ * Errors: EUSAGE (size, no key), ENOTASK (not in tasks), ENOMEM. */
+CDMPP_API cdmpp_status cdmpp_task_new(const cdmpp_tasks *tasks, const cdmpp_task_info *info, cdmpp_task **out, cdmpp_err *err);
+CDMPP_API double cdmpp_task_flop(const cdmpp_task *t); /* -1: unknown */
+CDMPP_API void cdmpp_task_free(cdmpp_task *t);         /* NULL is fine */
+
+/* ---- model ---- */
 /* Load a model file of cdmpp-train. Errors: EIO, EPARSE (damaged), EUNSUPPORTED
  * (newer), EMODEL (made for other features), ENOMEM, EBACKEND. */
 CDMPP_API cdmpp_status cdmpp_model_load(const char *path, cdmpp_model **out, cdmpp_err *err);
-/* Where the model comes from and how good it is: one JSON object, owned by the model. */
+/* The same from `len` bytes in memory, which may go afterwards. */
+CDMPP_API cdmpp_status cdmpp_model_read(const void *bytes, size_t len, cdmpp_model **out, cdmpp_err *err);
+/* Where the model comes from and how good it is: one JSON object (docs/model.md), owned by the model. */
 CDMPP_API const char *cdmpp_model_info(const cdmpp_model *m);
-CDMPP_API void cdmpp_model_free(cdmpp_model *m); /* NULL is fine; after its scratches */
+CDMPP_API size_t cdmpp_model_n_device(const cdmpp_model *m);
+CDMPP_API const char *cdmpp_model_device(const cdmpp_model *m, size_t i); /* NULL: no such i */
+CDMPP_API size_t cdmpp_model_n_profile(const cdmpp_model *m);
+CDMPP_API const char *cdmpp_model_profile(const cdmpp_model *m, size_t i); /* "full" first; NULL: no such i */
+CDMPP_API size_t cdmpp_model_n_col(const cdmpp_model *m);   /* columns of a feature row: 164 */
+CDMPP_API int cdmpp_model_takes_rows(const cdmpp_model *m); /* 0: it reads loop nests: records or steps only */
+CDMPP_API void cdmpp_model_free(cdmpp_model *m);            /* NULL is fine; after its contexts and observers */
 
-/* Borrows model and tasks. `device`: the name of one of the model's devices, which
- * then stands for all records, or NULL: the record's own (-model= of its target);
- * a model of a single device needs neither. Errors: EMODEL, ENOMEM. */
-CDMPP_API cdmpp_status cdmpp_scratch_new(const cdmpp_model *m, const cdmpp_tasks *t, const char *device,
-                                         cdmpp_scratch **out, cdmpp_err *err);
-CDMPP_API void cdmpp_scratch_free(cdmpp_scratch *s); /* NULL is fine */
+/* ---- context ---- */
+typedef struct cdmpp_options {
+    size_t size;              /* sizeof(cdmpp_options) */
+    const char *device;       /* of every candidate; NULL: its own, -model= of its target; a model
+                                 of a single device needs neither */
+    const char *profile;      /* NULL: "full" */
+    int nearest_device;       /* not 0: a device that the model does not know is taken for the most
+                                 similar one that it does, and flagged; 0: EMODEL */
+    const char *devices_file; /* descriptions for that (docs/devices.md); NULL: the installed ones */
+    int nthreads;             /* 0: 1. The results have the same bits for any number */
+    size_t max_rows;          /* of a candidate; 0: 16384. Longer ones get ERANGE */
+    cdmpp_observer *observer; /* measured results that correct the predictions; NULL: none */
+} cdmpp_options;
 
-/* Predict the program of one measure record: `len` bytes of JSON, no newline
- * needed; its cost is not looked at. Writes seconds, finite and > 0. One scratch
- * a thread. Errors: EPARSE, ESCHEMA, ERANGE, EUNSUPPORTED, ENOTASK, EINVALID,
- * EREJECTED, EMODEL, ENUMERIC, ENOMEM; *latency_s is untouched on error. */
-CDMPP_API cdmpp_status cdmpp_predict_line(cdmpp_scratch *s, const char *line, size_t len, double *latency_s,
-                                          cdmpp_err *err);
+/* Borrows model, tasks (NULL: neither records nor steps) and observer; copies the rest.
+ * options NULL: all defaults. Errors: EUSAGE (size, nthreads), EMODEL (device, profile),
+ * EIO, EPARSE, ESCHEMA, ERANGE (devices_file), EBACKEND (no thread to be had), ENOMEM. */
+CDMPP_API cdmpp_status cdmpp_context_new(const cdmpp_model *m, const cdmpp_tasks *tasks, const cdmpp_options *options,
+                                         cdmpp_context **out, cdmpp_err *err);
+/* The model's device that answers for options.device; NULL when none was given. */
+CDMPP_API const char *cdmpp_context_device(const cdmpp_context *c);
+CDMPP_API void cdmpp_context_free(cdmpp_context *c); /* NULL is fine */
+
+/* ---- candidates ---- */
+typedef struct cdmpp_text {
+    const char *p;
+    size_t n; /* bytes; no NUL needed */
+} cdmpp_text;
+
+typedef enum cdmpp_form {
+    CDMPP_RECORDS = 1, /* text[i]: a line of a measure log; its costs are not looked at */
+    CDMPP_STEPS,       /* text[i]: the steps alone, [["SP",2,0,512,[64],1], ...], of `task` */
+    CDMPP_ROWS_F32,    /* data: float (row_ptr[n], n_col), rows of candidate i: row_ptr[i] .. row_ptr[i+1] */
+    CDMPP_ROWS_F64,    /* the same of double */
+    CDMPP_PACKED       /* data: the bytes of TVM's GetPerStoreFeaturesFromStates, little-endian:
+                          int32 n, int32 size[n+2], then of each candidate size[i] floats:
+                          their number of rows, the rows; size[i] 0: TVM could not lower it */
+} cdmpp_form;
+
+/* n candidates, borrowed for the call. Fields that a form does not name are 0. */
+typedef struct cdmpp_batch {
+    size_t size;            /* sizeof(cdmpp_batch) */
+    cdmpp_form form;
+    size_t n;               /* candidates; 0 is fine */
+    const cdmpp_task *task; /* STEPS: needed. ROWS, PACKED: its operations, target and key; NULL: unknown */
+    const cdmpp_text *text; /* RECORDS, STEPS: (n) */
+    const void *data;       /* ROWS, PACKED; aligned in any way */
+    size_t len;             /* PACKED: bytes of data */
+    size_t n_col;           /* ROWS: 164, TVM's per-store features with max_n_bufs 5 */
+    const int64_t *row_ptr; /* ROWS: (n+1), not falling */
+} cdmpp_batch;
+
+#define CDMPP_FLAG_LOWERING_FAILED 1u /* the schedule makes no program; status EREJECTED or EINVALID */
+#define CDMPP_FLAG_OUT_OF_RANGE 2u    /* unlike what the model was trained on */
+#define CDMPP_FLAG_UNKNOWN_DEVICE 4u  /* another device answered, options.nearest_device */
+#define CDMPP_FLAG_TRUNCATED 8u       /* more leaves than the model tells apart */
+#define CDMPP_FLAG_OBSERVED 16u       /* corrected by measured results */
+
+/* Arrays of the caller, each (n) or NULL: not wanted.
+ *
+ *   of a candidate    scored                                    failed
+ *   status            OK                                        why (no other array says it)
+ *   score, score_f32  1 / seconds                               0
+ *   seconds           finite, > 0, least mean |error|           +infinity
+ *   low, high         interval around it (model: predict.level) +infinity
+ *   rel_std           expected size of ln(measured/predicted)   NaN
+ *
+ * Scores are finite and >= 0, higher is better, and comparable between all calls for one
+ * device and observer state: what both of TVM's tuners ask for. They also want one > 0: where every
+ * candidate of a call failed, all scores are CDMPP_SCORE_NONE. Models of version 1 know no
+ * interval: low, high and rel_std are NaN. */
+#define CDMPP_SCORE_NONE 1e-30
+typedef struct cdmpp_result {
+    size_t size;          /* sizeof(cdmpp_result) */
+    double *score;
+    float *score_f32;
+    double *seconds, *low, *high, *rel_std;
+    uint32_t *flags;      /* CDMPP_FLAG_* */
+    cdmpp_status *status; /* of each candidate */
+    cdmpp_err *error;     /* of each candidate: code, key, message; code OK where it was scored */
+} cdmpp_result;
+
+/* Score a batch. A candidate that cannot be scored costs only itself; its status is one of EPARSE, ESCHEMA,
+ * ERANGE (max_rows, text), EUNSUPPORTED, ENOTASK, EINVALID (steps do not fit; no rows), EREJECTED (limits of
+ * the target; size 0 in a packed batch), EMODEL (device), ENUMERIC (NaN or Inf in its rows). With one thread
+ * and what has been seen in size before, nothing but XGBoost asks the heap.
+ * Errors of the whole call, outputs then undefined: EUSAGE (sizes, form, missing arrays), EMODEL (rows of another
+ * length: says both; a model that reads loop nests was given rows; no device known), EPARSE (a packed batch
+ * that is damaged or of another n; row_ptr falls), ENOMEM, EBACKEND, ENUMERIC. */
+CDMPP_API cdmpp_status cdmpp_score(cdmpp_context *c, const cdmpp_batch *b, const cdmpp_result *out, cdmpp_err *err);
 
 #ifdef __cplusplus
 }

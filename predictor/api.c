@@ -1,18 +1,23 @@
-/* The public calls of cdmpp.h: thin, no logic of their own. */
+/* The public calls of cdmpp.h about models and tasks: thin, no logic of their own. */
 #include <string.h>
 
-#include "predictor/predict.h"
+#include "features/cols.h"
+#include "predictor/handles.h"
 
-struct cdmpp_tasks {
-    cd_tasks *impl;
-};
-struct cdmpp_model {
-    cd_model *impl;
-};
-struct cdmpp_scratch {
-    cd_scorer *impl;
-};
+int cdmpp_abi_version(void) { return CDMPP_ABI; }
 
+cdmpp_status cd_take(void *to, size_t to_size, const void *from, size_t least, const char *name, cdmpp_err *err) {
+    size_t size;
+    memcpy(&size, from, sizeof size);
+    if (size < least || size > 4096) return CD_FAIL(err, EUSAGE, "%s.size: expected %zu, found %zu", name, to_size, size);
+    memset(to, 0, to_size);
+    memcpy(to, from, size < to_size ? size : to_size);
+    for (size_t k = to_size; k < size; k++)
+        if (((const char *)from)[k]) return CD_FAIL(err, EUSAGE, "%s sets a field that this version of the library does not know", name);
+    return CDMPP_OK;
+}
+
+/* ---- tasks ---- */
 cdmpp_status cdmpp_tasks_new(cdmpp_tasks **out, cdmpp_err *err) {
     cdmpp_tasks *t = cd_malloc(sizeof *t);
     if (!t) return CD_FAIL(err, ENOMEM, "tasks handle");
@@ -24,7 +29,12 @@ cdmpp_status cdmpp_tasks_new(cdmpp_tasks **out, cdmpp_err *err) {
 
 cdmpp_status cdmpp_tasks_load(cdmpp_tasks *t, const char *path, cdmpp_err *err) { return cd_tasks_load(t->impl, path, err); }
 
+cdmpp_status cdmpp_tasks_add(cdmpp_tasks *t, const char *name, const void *bytes, size_t len, cdmpp_err *err) {
+    return cd_tasks_load_text(t->impl, name, bytes, len, err);
+}
+
 size_t cdmpp_tasks_count(const cdmpp_tasks *t) { return cd_tasks_count(t->impl); }
+const char *cdmpp_tasks_key(const cdmpp_tasks *t, size_t i) { return cd_tasks_at(t->impl, i)->workload_key; }
 
 void cdmpp_tasks_free(cdmpp_tasks *t) {
     if (!t) return;
@@ -32,47 +42,94 @@ void cdmpp_tasks_free(cdmpp_tasks *t) {
     cd_free(t);
 }
 
-cdmpp_status cdmpp_model_load(const char *path, cdmpp_model **out, cdmpp_err *err) {
-    cdmpp_model *m = cd_malloc(sizeof *m);
-    if (!m) return CD_FAIL(err, ENOMEM, "model handle");
-    const cdmpp_status st = cd_model_load(path, &m->impl, err);
-    if (st) cd_free(m);
-    else *out = m;
+/* ---- one task ---- */
+static cd_hardware hardware_of(const int64_t *v) { return (cd_hardware){v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]}; }
+
+static cdmpp_status fill_task(cdmpp_task *t, const cdmpp_tasks *tasks, const cdmpp_task_info *i, cdmpp_err *err) {
+    const size_t n_key = strlen(i->workload_key);
+    cd_aim *a = &t->aim;
+    if (tasks && !(a->task = cd_tasks_find(tasks->impl, (cd_str){i->workload_key, n_key})))
+        return CD_FAIL(err, ENOTASK, "no task file defines %.150s", i->workload_key);
+    const char *target = i->target ? i->target : a->task ? a->task->target : "";
+    const size_t n_target = strlen(target);
+    if (!(t->text = cd_malloc(n_key + n_target + 2))) return CD_FAIL(err, ENOMEM, "task handle");
+    memcpy(t->text, i->workload_key, n_key + 1);
+    memcpy(t->text + n_key + 1, target, n_target + 1);
+    a->workload_key = t->text;
+    a->target = (cd_str){t->text + n_key + 1, n_target};
+    a->has_hardware = i->hardware != NULL;
+    if (i->hardware) a->hardware = hardware_of(i->hardware);
+    a->flop = i->flop > 0 ? i->flop : a->task ? cd_task_flop(a->task) : -1;
+    return CDMPP_OK;
+}
+
+cdmpp_status cdmpp_task_new(const cdmpp_tasks *tasks, const cdmpp_task_info *info, cdmpp_task **out, cdmpp_err *err) {
+    cdmpp_task_info i;
+    CD_TRY(cd_take(&i, sizeof i, info, sizeof i, "cdmpp_task_info", err));
+    if (!i.workload_key) return CD_FAIL(err, EUSAGE, "cdmpp_task_info.workload_key is missing");
+    cdmpp_task *t = cd_calloc(1, sizeof *t);
+    if (!t) return CD_FAIL(err, ENOMEM, "task handle");
+    const cdmpp_status st = fill_task(t, tasks, &i, err);
+    if (st) cdmpp_task_free(t);
+    else *out = t;
     return st;
 }
 
+double cdmpp_task_flop(const cdmpp_task *t) { return t->aim.flop; }
+
+void cdmpp_task_free(cdmpp_task *t) {
+    if (!t) return;
+    cd_free(t->text);
+    cd_free(t);
+}
+
+/* ---- model ---- */
+static cdmpp_status keep_model(cd_model *impl, cdmpp_model **out, cdmpp_err *err) {
+    cdmpp_model *m = cd_malloc(sizeof *m);
+    if (!m) {
+        cd_model_free(impl);
+        return CD_FAIL(err, ENOMEM, "model handle");
+    }
+    m->impl = impl;
+    *out = m;
+    return CDMPP_OK;
+}
+
+cdmpp_status cdmpp_model_load(const char *path, cdmpp_model **out, cdmpp_err *err) {
+    cd_model *impl = NULL;
+    CD_TRY(cd_model_load(path, &impl, err));
+    return keep_model(impl, out, err);
+}
+
+cdmpp_status cdmpp_model_read(const void *bytes, size_t len, cdmpp_model **out, cdmpp_err *err) {
+    cd_model *impl = NULL;
+    CD_TRY(cd_model_from_bytes(bytes, len, &impl, err));
+    return keep_model(impl, out, err);
+}
+
 const char *cdmpp_model_info(const cdmpp_model *m) { return cd_model_header(m->impl); }
+size_t cdmpp_model_n_device(const cdmpp_model *m) { return cd_model_n_device(m->impl); }
+
+const char *cdmpp_model_device(const cdmpp_model *m, size_t i) {
+    return i < cd_model_n_device(m->impl) ? cd_model_device(m->impl, i) : NULL;
+}
+
+size_t cdmpp_model_n_profile(const cdmpp_model *m) {
+    (void)m;
+    return 1;
+}
+
+const char *cdmpp_model_profile(const cdmpp_model *m, size_t i) { return i < cdmpp_model_n_profile(m) ? "full" : NULL; }
+
+size_t cdmpp_model_n_col(const cdmpp_model *m) {
+    (void)m; /* a model for other columns does not load */
+    return CD_N_COL;
+}
+
+int cdmpp_model_takes_rows(const cdmpp_model *m) { return !cd_model_needs_leaves(m->impl); }
 
 void cdmpp_model_free(cdmpp_model *m) {
     if (!m) return;
     cd_model_free(m->impl);
     cd_free(m);
-}
-
-cdmpp_status cdmpp_scratch_new(const cdmpp_model *m, const cdmpp_tasks *t, const char *device, cdmpp_scratch **out,
-                               cdmpp_err *err) {
-    cdmpp_scratch *s = cd_malloc(sizeof *s);
-    if (!s) return CD_FAIL(err, ENOMEM, "scratch handle");
-    const cdmpp_status st = cd_scorer_new(m->impl, t->impl, device, &s->impl, err);
-    if (st) cd_free(s);
-    else *out = s;
-    return st;
-}
-
-void cdmpp_scratch_free(cdmpp_scratch *s) {
-    if (!s) return;
-    cd_scorer_free(s->impl);
-    cd_free(s);
-}
-
-cdmpp_status cdmpp_predict_line(cdmpp_scratch *s, const char *line, size_t len, double *latency_s, cdmpp_err *err) {
-    const cd_line l = {line, len, "", 0};
-    cd_scored o;
-    CD_TRY(cd_scorer_run(s->impl, &l, 1, &o, err));
-    if (o.st) {
-        if (err) *err = o.err;
-        return o.st;
-    }
-    *latency_s = o.pred.latency_s;
-    return CDMPP_OK;
 }

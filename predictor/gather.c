@@ -95,6 +95,8 @@ cdmpp_status cd_gather_add(cd_gather *g, const cd_rows *r, uint32_t device, doub
     return CDMPP_OK;
 }
 
+size_t cd_gather_rows(const cd_gather *g) { return (size_t)last(&g->row_ptr, g->n); }
+
 cd_view cd_gather_view(cd_gather *g) {
     cd_view v = {.n = g->n, .row = g->row.p, .row_ptr = g->row_ptr.p, .device = g->device.p, .flop = g->flop.p};
     if (!g->leaves || !g->n) return v;

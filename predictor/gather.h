@@ -18,6 +18,8 @@ void cd_gather_clear(cd_gather *g);
 /* flop: operations of the task, -1 unknown. Errors: ENOMEM, ENUMERIC (a feature that is
  * not a finite number: trees would send it left or right); nothing is added then. */
 cdmpp_status cd_gather_add(cd_gather *g, const cd_rows *r, uint32_t device, double flop, cdmpp_err *err);
+/* Rows of all programs since the last clear. */
+size_t cd_gather_rows(const cd_gather *g);
 /* All programs since the last clear; borrows from g until the next add. */
 cd_view cd_gather_view(cd_gather *g);
 #endif

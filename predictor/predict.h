@@ -1,33 +1,47 @@
-/* predict -- records to latencies, the only place that knows the order of stages:
+/* predict -- candidates to latencies, the only place that knows the order of stages:
  *
- *   line -> record -> task -> loop nest -> rows --+
- *   line -> ...                                   +--> one call of the model
- *   line -> ...                                 --+      -> seconds, in order
+ *   line  -> record -> task -> loop nest -> rows --+
+ *   steps ------------> task -> loop nest -> rows -+--> one call of the model
+ *   rows ------------------------------------------+      -> seconds, in order
  *
+ *   start, then line | steps | rows for each candidate, then finish
+ *
+ * (1) A bad candidate costs only itself: its cd_scored says why, the others go on.
+ * (2) The model is called when CD_SCORER_ROWS rows are there and at the end: memory is bounded by that
+ *     and by the longest candidate, and the calls depend on the candidates only.
+ * (3) After the largest batch was seen, nothing but XGBoost asks the heap.
  * A scorer holds what one thread needs; model and tasks are shared. */
 #ifndef CD_PREDICT_H
 #define CD_PREDICT_H
 #include "features/program.h"
 #include "learner/model.h"
+#include "predictor/which.h"
 
 typedef struct cd_scorer cd_scorer;
 
-/* What became of one line. */
+enum { CD_SCORER_ROWS = 16384 };
+
+/* What became of one candidate. */
 typedef struct cd_scored {
     cdmpp_status st;
     cd_pred pred;           /* when st is OK */
-    double measured_s;      /* median of the record's repeats; NaN: the measurement failed */
+    double measured_s;      /* lines: median of the record's repeats; NaN: the measurement failed */
     const cd_task *task;    /* NULL until it is known */
-    uint32_t device;        /* number in the model */
+    cd_device_pick which;   /* when st is OK */
+    bool truncated;         /* more leaves than the model tells apart */
     cdmpp_err err;          /* when st is not OK; place and path filled in */
 } cd_scored;
 
-/* `device`: name that stands for every record, or NULL to take each record's own:
- * -model= of its target, else the folder of its file. A model of a single device
- * also takes records that do not say theirs. Errors: EMODEL (unknown name), ENOMEM. */
-cdmpp_status cd_scorer_new(CD_KEEP const cd_model *m, CD_KEEP const cd_tasks *tasks, const char *device,
+typedef struct cd_scorer_options {
+    cd_which_options which;
+    size_t max_rows;        /* of a candidate; 0: no limit */
+} cd_scorer_options;
+
+/* tasks NULL: neither lines nor steps. Errors: EMODEL (unknown device), ENOMEM. */
+cdmpp_status cd_scorer_new(CD_KEEP const cd_model *m, CD_KEEP const cd_tasks *tasks, const cd_scorer_options *o,
                            CD_GIVE cd_scorer **out, cdmpp_err *err);
 void cd_scorer_free(CD_TAKE cd_scorer *s); /* NULL is fine */
+CD_KEEP const cd_device_pick *cd_scorer_fixed(const cd_scorer *s); /* NULL: each candidate has its own */
 
 /* One line of a file; `len` bytes. */
 typedef struct cd_line {
@@ -37,7 +51,26 @@ typedef struct cd_line {
     long number;            /* 1-based */
 } cd_line;
 
-/* Score n lines with one call of the model; out (n). A bad line costs only
- * itself. Errors (of the whole call): ENOMEM, EBACKEND. */
+/* A task as a tuner has it. */
+typedef struct cd_aim {
+    const char *workload_key;
+    const cd_task *task;    /* NULL: no definition, rows only */
+    cd_str target;          /* n == 0: none */
+    bool has_hardware;
+    cd_hardware hardware;
+    double flop;            /* -1: unknown */
+} cd_aim;
+
+void cd_scorer_start(cd_scorer *s);
+/* *out is written now or by finish and must stay where it is until then. Errors (of the
+ * whole call): ENOMEM; EBACKEND, ENUMERIC (of the model, see (2)). */
+cdmpp_status cd_scorer_line(cd_scorer *s, const cd_line *line, cd_scored *out, cdmpp_err *err);
+cdmpp_status cd_scorer_steps(cd_scorer *s, const cd_aim *aim, const char *text, size_t len, cd_scored *out, cdmpp_err *err);
+/* n_row rows of CD_N_COL floats, or doubles if `wide`, aligned in any way; aim NULL: nothing known. */
+cdmpp_status cd_scorer_rows(cd_scorer *s, const cd_aim *aim, const void *row, size_t n_row, bool wide, cd_scored *out,
+                            cdmpp_err *err);
+cdmpp_status cd_scorer_finish(cd_scorer *s, cdmpp_err *err);
+
+/* All of that for n lines; out (n). */
 cdmpp_status cd_scorer_run(cd_scorer *s, const cd_line *line, size_t n, cd_scored *out, cdmpp_err *err);
 #endif

@@ -62,7 +62,8 @@ static cdmpp_status fill(cd_stream *s, const char *device, cdmpp_err *err) {
     s->weight = cd_calloc(cd_tasks_count(s->tasks) + 1, sizeof *s->weight);
     if (!s->scorer || !s->line || !s->scored || !s->weight) return CD_FAIL(err, ENOMEM, "batch of %d lines", BATCH);
     set_weights(s);
-    for (int w = 0; w < n; w++) CD_TRY(cd_scorer_new(s->m, s->tasks, device, &s->scorer[w], err));
+    const cd_scorer_options o = {.which = {.device = device}};
+    for (int w = 0; w < n; w++) CD_TRY(cd_scorer_new(s->m, s->tasks, &o, &s->scorer[w], err));
     return CDMPP_OK;
 }
 
@@ -111,7 +112,7 @@ static cdmpp_status remember(cd_stream *s, const cd_scored *o, cdmpp_err *err) {
     const size_t task = cd_tasks_index(s->tasks, o->task);
     s->stats.inside += o->pred.low_s <= o->measured_s && o->measured_s <= o->pred.high_s;
     s->pair[s->n_pair++] = (pair){o->measured_s, o->pred.latency_s, s->weight[task],
-                                  (uint32_t)(task * cd_model_n_device(s->m) + o->device)};
+                                  (uint32_t)(task * cd_model_n_device(s->m) + o->which.device)};
     return CDMPP_OK;
 }
 

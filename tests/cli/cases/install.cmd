@@ -2,21 +2,38 @@
 PREFIX=/opt/cd DESTDIR=$PWD/root "$ROOT/scripts/install.sh" | sed "s|$PWD/||"
 (cd root && find . -type f -o -type l | grep -v '/share/cdmpp/\|/cdmpp-mpi$' | LC_ALL=C sort)
 readelf -d root/opt/cd/lib/libcdmpp.so | sed -n 's/.*SONAME.*\[/soname [/p'
+readelf -V root/opt/cd/lib/libcdmpp.so | sed -n 's/.*Name: \(CDMPP_[0-9.]*\)$/version \1/p'
+cp "$ROOT/tests/golden/model_v1.cdmpp" m.cdmpp
 cat >p.c <<'C'
 #include <cdmpp.h>
 #include <stdio.h>
-int main(void) {
+int main(int argc, char **argv) { /* the latency of two programs of one and of no feature row */
+    static float row[164];
+    const int64_t row_ptr[] = {0, 1, 1};
+    double seconds[2];
+    cdmpp_status status[2];
+    char text[512];
     cdmpp_err err = {0};
     cdmpp_model *m = NULL;
-    char text[512];
-    if (cdmpp_model_load("nosuch.cdmpp", &m, &err)) puts(cdmpp_err_format(&err, text, sizeof text));
-    return 0;
+    cdmpp_context *c = NULL;
+    const cdmpp_options o = {.size = sizeof o, .device = "zen5-avx512"};
+    const cdmpp_batch b = {.size = sizeof b, .form = CDMPP_ROWS_F32, .n = 2, .data = row, .n_col = 164, .row_ptr = row_ptr};
+    const cdmpp_result r = {.size = sizeof r, .seconds = seconds, .status = status};
+    cdmpp_status st = cdmpp_model_load(argc > 1 ? argv[1] : "nosuch.cdmpp", &m, &err);
+    if (!st) st = cdmpp_context_new(m, NULL, &o, &c, &err);
+    if (!st) st = cdmpp_score(c, &b, &r, &err);
+    if (st) puts(cdmpp_err_format(&err, text, sizeof text));
+    else for (int i = 0; i < 2; i++) printf("%g %s\n", seconds[i], cdmpp_status_name(status[i]));
+    cdmpp_context_free(c);
+    cdmpp_model_free(m);
+    return cdmpp_exit_code(st);
 }
 C
 export PKG_CONFIG_SYSROOT_DIR= PKG_CONFIG_PATH=$PWD/root/opt/cd/lib/pkgconfig
 at="--define-variable=prefix=$PWD/root/opt/cd"
-cc p.c -o shared $(pkg-config $at --cflags --libs cdmpp) && LD_LIBRARY_PATH=$PWD/root/opt/cd/lib ./shared
+cc p.c -o shared $(pkg-config $at --cflags --libs cdmpp) && export LD_LIBRARY_PATH=$PWD/root/opt/cd/lib
+./shared; ./shared m.cdmpp; ldd shared | sed -n 's| => .*||; s/^[[:space:]]*\(libcdmpp.*\)/links \1/p'
 rm root/opt/cd/lib/libcdmpp.so*
-cc p.c -o static $(pkg-config $at --static --cflags --libs cdmpp) && ./static
+cc p.c -o static $(pkg-config $at --static --cflags --libs cdmpp) && ./static m.cdmpp
 PREFIX=/opt/cd DESTDIR=$PWD/root "$ROOT/scripts/install.sh" -u
 find root -type f -o -type l

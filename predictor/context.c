@@ -1,0 +1,83 @@
+/* context -- setting up: who answers, with how many threads. */
+#include <string.h>
+#include <unistd.h>
+
+#include "predictor/handles.h"
+
+static cdmpp_status load_devices(const char *file, cd_devices **out, cdmpp_err *err) {
+    cd_arena a = {0};
+    cd_diag diag = {0};
+    const char *path;
+    cdmpp_status st = cd_devices_path(&a, file, NULL, &path, err);
+    if (!st) st = cd_devices_load(path, &diag, out, err);
+    cd_diag_free(&diag);
+    cd_arena_free(&a);
+    return st;
+}
+
+/* Descriptions are a help, not a must: a model of one device finds the nearest without. */
+static cdmpp_status find_devices(cdmpp_context *c, const cdmpp_options *o, cdmpp_err *err) {
+    if (!o->nearest_device) return CDMPP_OK;
+    const cdmpp_status st = load_devices(o->devices_file, &c->devices, o->devices_file ? err : NULL);
+    return o->devices_file || st == CDMPP_ENOMEM ? st : CDMPP_OK;
+}
+
+static cdmpp_status check(const cdmpp_model *m, const cdmpp_options *o, cdmpp_err *err) {
+    if (o->nthreads < 0 || o->nthreads > CD_MAX_THREADS)
+        return CD_FAIL(err, EUSAGE, "cdmpp_options.nthreads: expected 0 to %d, found %d", CD_MAX_THREADS, o->nthreads);
+    if (!o->profile) return CDMPP_OK;
+    for (size_t i = 0; i < cdmpp_model_n_profile(m); i++)
+        if (!strcmp(o->profile, cdmpp_model_profile(m, i))) return CDMPP_OK;
+    return CD_FAIL(err, EMODEL, "profile: expected %s, found '%.60s'", cdmpp_model_profile(m, 0), o->profile);
+}
+
+static cdmpp_status add_workers(cdmpp_context *c, const cdmpp_tasks *tasks, const cdmpp_options *o, cdmpp_err *err) {
+    const int n = o->nthreads > 1 ? o->nthreads : 1;
+    const cd_scorer_options so = {.which = {o->device, o->nearest_device != 0, c->devices},
+                                  .max_rows = o->max_rows ? o->max_rows : CD_MAX_ROWS};
+    c->worker = cd_calloc((size_t)n, sizeof *c->worker);
+    if (!c->worker) return CD_FAIL(err, ENOMEM, "%d threads", n);
+    for (; c->n_worker < n; c->n_worker++) {
+        cd_worker *w = &c->worker[c->n_worker];
+        CD_TRY(cd_scorer_new(c->m->impl, tasks ? tasks->impl : NULL, &so, &w->scorer, err));
+        if (!(w->scored = cd_calloc(CD_CHUNK, sizeof *w->scored))) {
+            c->n_worker++; /* so that its scorer is freed */
+            return CD_FAIL(err, ENOMEM, "chunk of %d candidates", CD_CHUNK);
+        }
+    }
+    return n > 1 ? cd_threads_new(n, &c->pool, err) : CDMPP_OK;
+}
+
+cdmpp_status cdmpp_context_new(const cdmpp_model *m, const cdmpp_tasks *tasks, const cdmpp_options *options, cdmpp_context **out,
+                               cdmpp_err *err) {
+    cdmpp_options o = {0};
+    if (options) CD_TRY(cd_take(&o, sizeof o, options, sizeof o, "cdmpp_options", err));
+    CD_TRY(check(m, &o, err));
+    cdmpp_context *c = cd_calloc(1, sizeof *c);
+    if (!c) return CD_FAIL(err, ENOMEM, "context");
+    c->m = m;
+    c->owner = getpid();
+    cdmpp_status st = find_devices(c, &o, err);
+    if (!st) st = add_workers(c, tasks, &o, err);
+    if (st) cdmpp_context_free(c);
+    else *out = c;
+    return st;
+}
+
+const char *cdmpp_context_device(const cdmpp_context *c) {
+    const cd_device_pick *p = cd_scorer_fixed(c->worker[0].scorer);
+    return p ? cd_model_device(c->m->impl, p->device) : NULL;
+}
+
+void cdmpp_context_free(cdmpp_context *c) {
+    if (!c) return;
+    for (int w = 0; w < c->n_worker; w++) {
+        cd_scorer_free(c->worker[w].scorer);
+        cd_free(c->worker[w].scored);
+    }
+    cd_free(c->worker);
+    if (c->owner == getpid()) cd_threads_free(c->pool); /* a child has no such threads to wait for */
+    cd_devices_free(c->devices);
+    cd_free(c->at);
+    cd_free(c);
+}

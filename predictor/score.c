@@ -1,0 +1,140 @@
+/* score -- a batch of candidates, checked, cut into chunks, and written out. */
+#include <math.h>
+#include <unistd.h>
+
+#include "features/cols.h"
+#include "predictor/handles.h"
+#include "predictor/packed.h"
+
+/* ---- what was handed over ---- */
+static cdmpp_status check_text(const cdmpp_batch *b, cdmpp_err *err) {
+    if (!b->text) return CD_FAIL(err, EUSAGE, "cdmpp_batch.text is missing");
+    if (b->form == CDMPP_STEPS && !b->task) return CD_FAIL(err, EUSAGE, "cdmpp_batch.task is missing: steps alone name no task");
+    return CDMPP_OK;
+}
+
+static cdmpp_status check_rows(const cdmpp_batch *b, cdmpp_err *err) {
+    if (b->n_col != CD_N_COL) return CD_FAIL(err, EMODEL, "expected rows of %d numbers, found %zu", CD_N_COL, b->n_col);
+    if (!b->row_ptr) return CD_FAIL(err, EUSAGE, "cdmpp_batch.row_ptr is missing");
+    if (b->row_ptr[0] < 0) return CD_FAIL(err, EPARSE, "row_ptr[0] is negative");
+    for (size_t i = 0; i < b->n; i++)
+        if (b->row_ptr[i + 1] < b->row_ptr[i]) return CD_FAIL(err, EPARSE, "row_ptr[%zu] is below row_ptr[%zu]", i + 1, i);
+    if (!b->data && b->row_ptr[b->n] > b->row_ptr[0]) return CD_FAIL(err, EUSAGE, "cdmpp_batch.data is missing");
+    return CDMPP_OK;
+}
+
+static cdmpp_status check_packed(cdmpp_context *c, const cdmpp_batch *b, cdmpp_err *err) {
+    if (!b->data) return CD_FAIL(err, EUSAGE, "cdmpp_batch.data is missing");
+    if (b->n > INT32_MAX) return CD_FAIL(err, EUSAGE, "cdmpp_batch.n: expected less than 2^31, found %zu", b->n);
+    if (b->n + 1 > c->cap_at) {
+        size_t *at = cd_calloc(2 * (b->n + 1), sizeof *at);
+        if (!at) return CD_FAIL(err, ENOMEM, "%zu candidates", b->n);
+        cd_free(c->at);
+        c->at = at;
+        c->cap_at = 2 * (b->n + 1);
+    }
+    return cd_packed_open(b->data, b->len, b->n, c->at, err);
+}
+
+static cdmpp_status check_batch(cdmpp_context *c, const cdmpp_batch *b, cdmpp_err *err) {
+    if (b->form == CDMPP_RECORDS || b->form == CDMPP_STEPS) return b->n ? check_text(b, err) : CDMPP_OK;
+    if (b->form != CDMPP_ROWS_F32 && b->form != CDMPP_ROWS_F64 && b->form != CDMPP_PACKED)
+        return CD_FAIL(err, EUSAGE, "cdmpp_batch.form: expected %d to %d, found %d", CDMPP_RECORDS, CDMPP_PACKED, (int)b->form);
+    const char *reader = cd_model_leaf_reader(c->m->impl);
+    if (reader)
+        return CD_FAIL(err, EMODEL, "the model's %s reads the loop nests of programs, rows alone do not hold them: score records or steps, "
+                       "or use a model of rows, program, mlp", reader);
+    if (b->form == CDMPP_PACKED) return check_packed(c, b, err);
+    return b->n ? check_rows(b, err) : CDMPP_OK;
+}
+
+/* ---- scoring ---- */
+static cdmpp_status add(const cdmpp_context *c, const cdmpp_batch *b, size_t i, cd_scorer *s, cd_scored *o, cdmpp_err *err) {
+    const cd_aim *aim = b->task ? &b->task->aim : NULL;
+    if (b->form == CDMPP_RECORDS) {
+        const cd_line l = {b->text[i].p, b->text[i].n, "", 0};
+        return cd_scorer_line(s, &l, o, err);
+    }
+    if (b->form == CDMPP_STEPS) return cd_scorer_steps(s, aim, b->text[i].p, b->text[i].n, o, err);
+    if (b->form == CDMPP_PACKED) {
+        size_t n_row;
+        const void *row = cd_packed_rows(b->data, c->at, i, &n_row);
+        CD_TRY(cd_scorer_rows(s, aim, row, n_row, false, o, err));
+        if (c->at[i] == c->at[i + 1]) o->st = CD_FAIL(&o->err, EREJECTED, "not lowered: it has no features");
+        return CDMPP_OK;
+    }
+    const bool wide = b->form == CDMPP_ROWS_F64;
+    const size_t first = (size_t)b->row_ptr[i], n_row = (size_t)b->row_ptr[i + 1] - first;
+    const char *row = n_row ? (const char *)b->data + first * CD_N_COL * (wide ? sizeof(double) : sizeof(float)) : NULL;
+    return cd_scorer_rows(s, aim, row, n_row, wide, o, err);
+}
+
+typedef struct {
+    cdmpp_context *c;
+    const cdmpp_batch *b;
+    cd_chunk_fn *done;
+    void *arg;
+} job;
+
+static cdmpp_status run_chunk(void *ctx, size_t beg, size_t end, int worker, cdmpp_err *err) {
+    const job *j = ctx;
+    cd_worker *w = &j->c->worker[worker];
+    cd_scorer_start(w->scorer);
+    for (size_t i = beg; i < end; i++) CD_TRY(add(j->c, j->b, i, w->scorer, &w->scored[i - beg], err));
+    CD_TRY(cd_scorer_finish(w->scorer, err));
+    return j->done(j->arg, w, beg, end - beg, err);
+}
+
+cdmpp_status cd_batch_run(cdmpp_context *c, const cdmpp_batch *b, cd_chunk_fn *done, void *arg, cdmpp_err *err) {
+    job j = {c, b, done, arg};
+    CD_TRY(check_batch(c, b, err));
+    for (int w = 0; w < c->n_worker; w++) c->worker[w].n_ok = 0;
+    cd_threads *pool = c->owner == getpid() ? c->pool : NULL; /* threads do not survive a fork */
+    return cd_threads_run(pool, b->n, CD_CHUNK, run_chunk, &j, err);
+}
+
+/* ---- results ---- */
+static uint32_t flags_of(const cd_scored *o) {
+    if (o->st) return o->st == CDMPP_EREJECTED || o->st == CDMPP_EINVALID ? CDMPP_FLAG_LOWERING_FAILED : 0;
+    return (o->pred.flags & CD_PRED_OUT_OF_RANGE ? CDMPP_FLAG_OUT_OF_RANGE : 0) | (o->which.unknown ? CDMPP_FLAG_UNKNOWN_DEVICE : 0) |
+           (o->truncated ? CDMPP_FLAG_TRUNCATED : 0);
+}
+
+static void put_score(const cdmpp_result *r, size_t i, double score) {
+    if (r->score) r->score[i] = score;
+    if (r->score_f32) r->score_f32[i] = (float)score;
+}
+
+static void put(const cdmpp_result *r, size_t i, const cd_scored *o) {
+    const bool ok = !o->st;
+    /* within float's range whatever the model says */
+    put_score(r, i, ok ? fmin(fmax(1 / o->pred.latency_s, CDMPP_SCORE_NONE), 1 / CDMPP_SCORE_NONE) : 0);
+    if (r->seconds) r->seconds[i] = ok ? o->pred.latency_s : (double)INFINITY;
+    if (r->low) r->low[i] = ok ? o->pred.low_s : (double)INFINITY;
+    if (r->high) r->high[i] = ok ? o->pred.high_s : (double)INFINITY;
+    if (r->rel_std) r->rel_std[i] = ok ? o->pred.rel_std : (double)NAN;
+    if (r->flags) r->flags[i] = flags_of(o);
+    if (r->status) r->status[i] = o->st;
+    if (r->error) r->error[i] = o->err;
+}
+
+static cdmpp_status put_chunk(void *arg, cd_worker *w, size_t first, size_t n, cdmpp_err *err) {
+    (void)err;
+    for (size_t i = 0; i < n; i++) {
+        put(arg, first + i, &w->scored[i]);
+        w->n_ok += !w->scored[i].st;
+    }
+    return CDMPP_OK;
+}
+
+cdmpp_status cdmpp_score(cdmpp_context *c, const cdmpp_batch *batch, const cdmpp_result *out, cdmpp_err *err) {
+    cdmpp_batch b;
+    cdmpp_result r;
+    size_t n_ok = 0;
+    CD_TRY(cd_take(&b, sizeof b, batch, sizeof b, "cdmpp_batch", err));
+    CD_TRY(cd_take(&r, sizeof r, out, sizeof r, "cdmpp_result", err));
+    CD_TRY(cd_batch_run(c, &b, put_chunk, &r, err));
+    for (int w = 0; w < c->n_worker; w++) n_ok += c->worker[w].n_ok;
+    for (size_t i = 0; !n_ok && i < b.n; i++) put_score(&r, i, CDMPP_SCORE_NONE);
+    return CDMPP_OK;
+}

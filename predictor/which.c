@@ -1,0 +1,175 @@
+#include "predictor/which.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "dataset/convert.h"
+#include "features/program.h"
+
+/* A name that the model does not know, and who answers for it. */
+typedef struct {
+    char *name;
+    uint32_t device;
+} stranger;
+
+struct cd_which {
+    const cd_model *m;
+    cd_which_options o;
+    bool has_fixed;
+    cd_device_pick fixed;
+    stranger *seen; /* (n_seen) */
+    size_t n_seen, cap;
+};
+
+void cd_which_free(cd_which *w) {
+    if (!w) return;
+    for (size_t i = 0; i < w->n_seen; i++) cd_free(w->seen[i].name);
+    cd_free(w->seen);
+    cd_free(w);
+}
+
+/* "v100, k80": the devices of a model, for messages. */
+static char *device_list(const cd_model *m, char *buf, size_t n) {
+    size_t at = 0;
+    buf[0] = '\0';
+    for (size_t i = 0; i < cd_model_n_device(m) && at < n; i++) {
+        const int k = snprintf(buf + at, n - at, "%s%s", i ? ", " : "", cd_model_device(m, i));
+        if (k > 0) at += (size_t)k;
+    }
+    return buf;
+}
+
+/* ---- the most similar device ---- */
+static const int n_ratio = CD_N_DEVICE_RATIO;
+
+/* Mean squared difference; infinite when nothing can be compared. */
+static double distance(const float *a, const float *b) {
+    const int flag = CD_N_DEVICE_KIND + n_ratio;
+    double sum = 0;
+    int n = 0;
+    for (int c = CD_N_DEVICE_KIND; c < flag; c++) {
+        if (a[c + n_ratio] > 0 || b[c + n_ratio] > 0) continue; /* unknown to one of them */
+        sum += ((double)a[c] - (double)b[c]) * ((double)a[c] - (double)b[c]);
+        n++;
+    }
+    return n ? sum / n : (double)INFINITY;
+}
+
+static bool described(const float *v) {
+    bool any = false;
+    for (int c = 0; c < CD_N_DEVICE_COL; c++) any |= v[c] != 0;
+    return any;
+}
+
+/* gpu: kind of the target, -1 when there is none. */
+static cdmpp_status most_similar(const cd_which *w, const char *name, int gpu, uint32_t *out, cdmpp_err *err) {
+    float want[CD_N_DEVICE_COL];
+    double least = (double)INFINITY;
+    size_t width;
+    if (!w->o.devices)
+        return CD_FAIL(err, EMODEL, "device: '%.60s' is not in the model, and there are no descriptions to find the nearest by", name);
+    CD_TRY(cd_devices_vector(w->o.devices, name, want, err));
+    const bool is_gpu = gpu < 0 ? want[0] > 0 : gpu > 0;
+    for (size_t i = 0; i < cd_model_n_device(w->m); i++) {
+        const float *v = cd_model_device_vector(w->m, i, &width);
+        float own[CD_N_DEVICE_COL];
+        if ((cd_model_device_is_gpu(w->m, i) != 0) != is_gpu) continue;
+        if (width != CD_N_DEVICE_COL || !described(v)) { /* the file may know it by now */
+            if (cd_devices_vector(w->o.devices, cd_model_device(w->m, i), own, NULL)) continue;
+            v = own;
+        }
+        const double d = distance(want, v);
+        if (d < least) {
+            least = d;
+            *out = (uint32_t)i;
+        }
+    }
+    return isfinite(least) ? CDMPP_OK
+                           : CD_FAIL(err, EMODEL, "device: the model has no described %s to stand for '%.60s'", is_gpu ? "GPU" : "CPU", name);
+}
+
+static cdmpp_status nearest(const cd_which *w, const char *name, int gpu, uint32_t *out, cdmpp_err *err) {
+    const cdmpp_status st = most_similar(w, name, gpu, out, err);
+    if (!st || st == CDMPP_ENOMEM || cd_model_n_device(w->m) > 1) return st ? cd_err_key(err, st, "device") : st;
+    *out = 0; /* the only one there is */
+    return CDMPP_OK;
+}
+
+/* Who answers for a name that the model does not know; remembered. */
+static cdmpp_status answer_for(cd_which *w, cd_str name, int gpu, cd_device_pick *out, cdmpp_err *err) {
+    for (size_t i = 0; i < w->n_seen; i++)
+        if (cd_str_is(name, w->seen[i].name)) {
+            *out = (cd_device_pick){w->seen[i].device, w->seen[i].name, true};
+            return CDMPP_OK;
+        }
+    if (w->n_seen == w->cap) {
+        const size_t cap = w->cap ? 2 * w->cap : 8;
+        stranger *s = cd_realloc(w->seen, w->n_seen * sizeof *s, cap * sizeof *s);
+        if (!s) return CD_FAIL(err, ENOMEM, "%zu devices", cap);
+        w->seen = s;
+        w->cap = cap;
+    }
+    stranger s = {.name = cd_calloc(name.n + 1, 1)};
+    if (!s.name) return CD_FAIL(err, ENOMEM, "name of a device");
+    memcpy(s.name, name.p, name.n);
+    const cdmpp_status st = nearest(w, s.name, gpu, &s.device, err);
+    if (st) {
+        cd_free(s.name);
+        return st;
+    }
+    w->seen[w->n_seen++] = s;
+    *out = (cd_device_pick){s.device, s.name, true};
+    return CDMPP_OK;
+}
+
+/* ---- picking ---- */
+cdmpp_status cd_which_new(const cd_model *m, const cd_which_options *o, cd_which **out, cdmpp_err *err) {
+    char known[120];
+    cdmpp_status st = CDMPP_OK;
+    cd_which *w = cd_calloc(1, sizeof *w);
+    if (!w) return CD_FAIL(err, ENOMEM, "device of the candidates");
+    *w = (cd_which){.m = m, .o = *o, .has_fixed = o->device != NULL};
+    const int k = o->device ? cd_model_find_device(m, o->device, strlen(o->device)) : 0;
+    if (o->device && k >= 0) w->fixed = (cd_device_pick){(uint32_t)k, cd_model_device(m, (size_t)k), false};
+    else if (o->device && o->nearest) st = answer_for(w, (cd_str){o->device, strlen(o->device)}, -1, &w->fixed, err);
+    else if (o->device)
+        st = CD_FAIL(err, EMODEL, "device: expected one of %s, found '%.60s'", device_list(m, known, sizeof known), o->device);
+    if (st) cd_which_free(w);
+    else *out = w;
+    return st;
+}
+
+const cd_device_pick *cd_which_fixed(const cd_which *w) { return w->has_fixed ? &w->fixed : NULL; }
+
+/* A model of GPU programs says nothing about a CPU program, whatever it is called. */
+static cdmpp_status check_kind(const cd_which *w, cd_str target, uint32_t device, cdmpp_err *err) {
+    const bool gpu = cd_target_is_gpu(target);
+    if (!target.n || gpu == (cd_model_device_is_gpu(w->m, device) != 0)) return CDMPP_OK;
+    const cdmpp_status st = CD_FAIL(err, EMODEL, "the record is for a %s, the model's device %.60s is a %s", gpu ? "GPU" : "CPU",
+                                    cd_model_device(w->m, device), gpu ? "CPU" : "GPU");
+    return cd_err_key(err, st, "i[0][1]");
+}
+
+static cdmpp_status own_device(cd_which *w, cd_str target, const char *source, cd_device_pick *out, cdmpp_err *err) {
+    char known[120];
+    const cd_str name = cd_device_name(target, source);
+    int k = cd_model_find_device(w->m, name.p, name.n);
+    /* A folder's name proves nothing, -model= does. */
+    const bool unnamed = cd_str_is(cd_device_name(target, ""), "unknown");
+    if (k < 0 && cd_model_n_device(w->m) == 1 && unnamed) k = 0;
+    if (k >= 0) {
+        *out = (cd_device_pick){(uint32_t)k, cd_model_device(w->m, (size_t)k), false};
+        return CDMPP_OK;
+    }
+    if (w->o.nearest && !unnamed) return answer_for(w, name, target.n ? cd_target_is_gpu(target) : -1, out, err);
+    const cdmpp_status st = CD_FAIL(err, EMODEL, "device: expected one of %s, found '%.*s'; --device NAME says which to take",
+                                    device_list(w->m, known, sizeof known), (int)(name.n < 60 ? name.n : 60), name.p);
+    return cd_err_key(err, st, "i[0][1]");
+}
+
+cdmpp_status cd_which_pick(cd_which *w, cd_str target, const char *source, cd_device_pick *out, cdmpp_err *err) {
+    if (w->has_fixed) *out = w->fixed;
+    else CD_TRY(own_device(w, target, source, out, err));
+    return check_kind(w, target, out->device, err);
+}

@@ -1,0 +1,40 @@
+/* which -- the device of the model that answers for a candidate.
+ *
+ *   fixed name (--device) --+
+ *   -model= of the target --+--> known to the model? --> its number
+ *   folder of the file -----+         | no
+ *                                     +--> nearest allowed: the most similar of the same kind, marked
+ *                                     +--> else EMODEL, saying which there are
+ *
+ * (1) Never silently another device. (2) A model of a single device takes candidates that do
+ * not say theirs. (3) GPU programs are for GPUs: the kinds of target and device must agree.
+ * (4) Similar: least mean squared difference of the columns of the device vectors
+ * (features/device.h) that both know; ties go to the first device of the model.
+ * One thread; after a name was seen once, asking again touches no heap. */
+#ifndef CD_WHICH_H
+#define CD_WHICH_H
+#include "features/device.h"
+#include "learner/model.h"
+
+typedef struct cd_which cd_which;
+
+typedef struct cd_which_options {
+    const char *device;        /* of every candidate; NULL: each its own */
+    bool nearest;
+    const cd_devices *devices; /* for nearest, borrowed; NULL: only a model of one device finds one */
+} cd_which_options;
+
+typedef struct cd_device_pick {
+    uint32_t device;  /* number in the model */
+    const char *name; /* as it was asked for; lives with the cd_which */
+    bool unknown;     /* the model does not know that name */
+} cd_device_pick;
+
+/* Errors: EMODEL (fixed name), ENOMEM. */
+cdmpp_status cd_which_new(CD_KEEP const cd_model *m, const cd_which_options *o, CD_GIVE cd_which **out, cdmpp_err *err);
+void cd_which_free(CD_TAKE cd_which *w); /* NULL is fine */
+/* `target`: target string, n == 0 when there is none; `source`: file, "" if none. Errors: EMODEL, ENOMEM. */
+cdmpp_status cd_which_pick(cd_which *w, cd_str target, const char *source, cd_device_pick *out, cdmpp_err *err);
+/* The fixed one; NULL: there is none. */
+CD_KEEP const cd_device_pick *cd_which_fixed(const cd_which *w);
+#endif

@@ -1,0 +1,63 @@
+/* made_model.h -- records of one task with made-up latencies, and models that learned them. */
+#ifndef MADE_MODEL_H
+#define MADE_MODEL_H
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "dataset/extract.h"
+#include "learner/learner.h"
+#include "tmp.h"
+
+#define MADE_TASKS "tests/fuzz/seeds/taskfile/matmul.tasks.json"
+#define MADE_HARDWARE "[8, 64, 64, 0, 0, 0, 0, 0]"
+enum { MADE_N = 7 * 7 * 5 };
+
+static inline double made_latency(int i) { return 1e-3 * exp2(i % 7) / (1 + i / 7 % 7); }
+
+/* Split the three loops of C by powers of two. */
+static inline void made_steps(cd_buf *b, int i) {
+    cd_buf_putf(b, "[[\"SP\", 2, 0, 512, [%d], 1], [\"SP\", 2, 2, 512, [%d], 1], [\"SP\", 2, 4, 512, [%d], 1]]", 1 << i % 7,
+                1 << i / 7 % 7, 1 << i / 49);
+}
+
+static inline void made_record(cd_buf *b, const char *key, int i, const char *target, double cost, int error) {
+    cd_buf_puts(b, "{\"i\": [[");
+    cd_buf_put_json_str(b, key, strlen(key));
+    cd_buf_putf(b, ", \"%s\", " MADE_HARDWARE ", \"\", 0, []], [[], ", target);
+    made_steps(b, i);
+    cd_buf_putf(b, "]], \"r\": [[%.9g, %.9g, %.9g], %d, 1, 1600000000], \"v\": \"v0.6\"}\n", cost, cost, error ? cost : 1.01 * cost, error);
+}
+
+/* The first 245 records of a target, as a data set. */
+static inline cdmpp_status made_extract(tmp_dir *dir, const char *key, const char *const *target, int n_target, char h5[256],
+                                        cdmpp_err *err) {
+    cd_buf b = {0};
+    cd_extract_stats s;
+    snprintf(h5, 256, "%s", tmp_path(dir, "made.h5"));
+    for (int t = 0; t < n_target; t++)
+        for (int i = 0; i < MADE_N; i++) made_record(&b, key, i, target[t], made_latency(i) * (1 + t), 0);
+    const char *in[] = {tmp_put(dir, "made.json", b.p, b.n)}, *task[] = {MADE_TASKS};
+    const cd_extract x = {.out = h5, .input = in, .n_input = 1, .task_file = task, .n_task_file = 1, .jobs = 1};
+    cd_buf_free(&b);
+    return cd_extract_logs(&x, &s, err);
+}
+
+/* Train with the settings "key=value" and write the model to `path`. */
+static inline cdmpp_status made_learn(const char *h5, const char *const *set, int n, const char *path, cdmpp_err *err) {
+    char files[300];
+    cd_config c;
+    cd_learned l = {0};
+    cdmpp_status st = cd_config_init(&c, err);
+    snprintf(files, sizeof files, "data.files=\"%s\"", h5);
+    if (!st) st = cd_config_set(&c, files, err);
+    if (!st) st = cd_config_set(&c, "split.kind=record", err);
+    for (int i = 0; !st && i < n; i++) st = cd_config_set(&c, set[i], err);
+    if (!st) st = cd_learner_train(&c, NULL, NULL, NULL, NULL, &l, err);
+    if (!st) st = cd_file_write(path, l.file.p, l.file.n, err);
+    cd_learned_free(&l);
+    cd_config_free(&c);
+    return st;
+}
+#endif
