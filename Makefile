@@ -58,9 +58,16 @@ $(B)/cdmpp-mpi: $(patsubst %.c,$(B)/%.o,$(filter learner/main_mpi%.c learner/mai
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(shell pkg-config --libs ompi-c)
 endif
 
+# What the commands tell about themselves: a manual page and a completion for bash and zsh each.
+FACE := $(foreach c,$(notdir $(BIN)),$(B)/man/$(c).1 $(B)/bash/$(c) $(B)/zsh/_$(c))
+told = @mkdir -p $(@D) && echo "  FACE  $@" && $< --help=$(1) >$@.new && mv $@.new $@
+$(B)/man/%.1: $(B)/% ; $(call told,man)
+$(B)/bash/%:  $(B)/% ; $(call told,bash)
+$(B)/zsh/_%:  $(B)/% ; $(call told,zsh)
+
 .PHONY: all tests deps quickstart check check-long unit cli layers symbols regress replayers fuzz bench results \
         install uninstall clean help
-all: $(B)/libcdmpp.a $(B)/libcdmpp.so $(BIN)
+all: $(B)/libcdmpp.a $(B)/libcdmpp.so $(BIN) $(FACE)
 
 # Rewritten when the compiler or its flags change, so that objects never mix.
 $(B)/flags: FORCE

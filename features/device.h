@@ -54,8 +54,8 @@ cdmpp_status cd_devices_find(const cd_devices *l, const char *name, CD_KEEP cons
 
 /* Where the descriptions are: `wanted` if it is not empty (as it is, else from
  * the folder of `config`); else CD_DEVICE_FILE in the folder of `config` (NULL:
- * none), in configs/ of the working directory, beside or in ../share/cdmpp/configs
- * of the program, in ../../configs of it (a build). Errors: EIO, naming the key
+ * none), in configs/ of the working directory, among the installed files
+ * (base/installed.h). Errors: EIO, naming the key
  * device.file; ENOMEM. */
 cdmpp_status cd_devices_path(cd_arena *a, const char *wanted, const char *config, CD_KEEP const char **out,
                              cdmpp_err *err);

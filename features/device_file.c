@@ -1,7 +1,6 @@
 /* device_file -- reading, finding and searching device descriptions. */
 #include <ctype.h>
 #include <errno.h>
-#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/installed.h"
 #include "base/spell.h"
 #include "features/device.h"
 
@@ -257,11 +257,6 @@ static size_t folder(const char *path) {
 }
 
 cdmpp_status cd_devices_path(cd_arena *a, const char *wanted, const char *config, const char **out, cdmpp_err *err) {
-    static const char *const near_program[] = {CD_DEVICE_FILE, "../share/cdmpp/configs/" CD_DEVICE_FILE,
-                                               "../../configs/" CD_DEVICE_FILE};
-    char self[PATH_MAX];
-    const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    self[n > 0 ? n : 0] = 0;
     if (wanted && wanted[0]) {
         *out = there(a, "", 0, wanted);
         if (!*out && config && wanted[0] != '/') *out = there(a, config, folder(config), wanted);
@@ -269,8 +264,7 @@ cdmpp_status cd_devices_path(cd_arena *a, const char *wanted, const char *config
     }
     *out = config ? there(a, config, folder(config), CD_DEVICE_FILE) : NULL;
     if (!*out) *out = there(a, "", 0, "configs/" CD_DEVICE_FILE);
-    for (size_t i = 0; !*out && i < sizeof near_program / sizeof *near_program; i++)
-        *out = there(a, self, folder(self), near_program[i]);
+    if (!*out) *out = cd_installed_find(a, "configs/" CD_DEVICE_FILE);
     if (*out) return CDMPP_OK;
     return cd_err_key(err, CD_FAIL(err, EIO, "no %s beside the configuration or where cdmpp is installed: name one", CD_DEVICE_FILE),
                       "device.file");

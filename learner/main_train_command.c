@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
+#include "base/installed.h"
 #include "learner/main_train.h"
 #include "learner/space.h"
 #include "learner/trainprogress.h"
@@ -149,6 +150,16 @@ static char *shell_line(const char *name, int argc, char **argv) {
     return b.p;
 }
 
+/* The configuration that is here, else the installed one of that name. */
+static cdmpp_status find_config(cd_arena *a, cd_main_options *o, const char **path, cdmpp_err *err) {
+    const char *asked = *path;
+    if (!asked) return CDMPP_OK;
+    *path = cd_installed_or(a, "configs", asked);
+    if (!*path) return CD_FAIL(err, ENOMEM, "path");
+    if (*path != asked) cd_log_put(o->log, CD_LOG_INFO, "reads %s", *path);
+    return CDMPP_OK;
+}
+
 static cdmpp_status run(const char *path, cd_main_options *o, cdmpp_err *err) {
     cd_config c;
     if (o->space && !o->doc) return cd_main_search(path, o, err);
@@ -170,7 +181,10 @@ int cd_main_train(int argc, char **argv, const cd_command *command, const cd_cre
     o.command = shell_line(command->name, argc, argv);
     sigaction(SIGINT, &sa, NULL);
     sigaction(SIGTERM, &sa, NULL);
-    const cdmpp_status st = run(f.said.operand.n ? f.said.operand.v[0] : NULL, &o, &err);
+    const char *path = f.said.operand.n ? f.said.operand.v[0] : NULL;
+    cdmpp_status st = find_config(&f.said.arena, &o, &path, &err);
+    if (!st) st = find_config(&f.said.arena, &o, &o.space, &err);
+    if (!st) st = run(path, &o, &err);
     cd_face_end(&f);
     cd_free(o.command);
     return !st && o.skipped ? 3 : cdmpp_exit_code(st);

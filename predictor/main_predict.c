@@ -1,5 +1,8 @@
 /* cdmpp-predict -- latencies of measure records, one JSON object a line. */
+#include <fcntl.h>
+#include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/face.h"
 #include "dataset/inputs.h"
@@ -51,6 +54,22 @@ static const cd_command self = {
     "there are no lines, only one object with the counts and, with --eval, the figures.",
     table, sizeof table / sizeof *table, NULL, "", example, NULL, see, NULL, check};
 
+static volatile sig_atomic_t stop;
+/* Files end before their next line. A read of standard input may wait for ever: it ends
+ * there too. The second signal kills. */
+static void on_signal(int sig) {
+    const int null = open("/dev/null", O_RDONLY);
+    if (null >= 0) (void)dup2(null, STDIN_FILENO);
+    stop = sig;
+}
+
+static void take_signals(void) {
+    struct sigaction act = {.sa_handler = on_signal};
+    act.sa_flags = (int)SA_RESETHAND; /* and no SA_RESTART */
+    sigaction(SIGINT, &act, NULL);
+    sigaction(SIGTERM, &act, NULL);
+}
+
 /* Every file of the arguments, in order. "-" is standard input. */
 static cdmpp_status each_input(const options *o, cd_stream *s, cdmpp_err *err) {
     cdmpp_status st = CDMPP_OK;
@@ -65,7 +84,8 @@ static cdmpp_status each_input(const options *o, cd_stream *s, cdmpp_err *err) {
         for (size_t k = 0; !st && k < in.n; k++) st = cd_stream_file(s, in.path[k], err);
         cd_inputs_free(&in);
     }
-    return st ? st : cd_stream_end(s, err);
+    CD_TRY(st ? st : cd_stream_end(s, err));
+    return stop ? CD_FAIL(err, EINTERRUPTED, "after %zu lines", cd_stream_counts(s)->lines) : CDMPP_OK;
 }
 
 static void summary(options *o, const cd_stream_stats *n, const cd_metrics *m) {
@@ -104,6 +124,7 @@ static cdmpp_status score(options *o, const cd_model *m, const cd_tasks *tasks, 
     if (!st) st = cd_stream_new(m, tasks, o->device, pool, stdout, &s, err);
     if (!st) {
         cd_stream_options(s, o->eval, o->strict);
+        cd_stream_stop(s, &stop);
         if (o->json) cd_stream_silence(s);
         st = each_input(o, s, err);
         if (!st && o->eval) st = cd_stream_metrics(s, &metrics, err);
@@ -119,7 +140,7 @@ static cdmpp_status score(options *o, const cd_model *m, const cd_tasks *tasks, 
 static cdmpp_status run(options *o, size_t *bad, cdmpp_err *err) {
     cd_model *m = NULL;
     cd_tasks *tasks = NULL;
-    const cd_main_operators op = {o->model, o->devices, o->input.v, o->input.n, o->info, o->json, {o->device, o->eval, o->strict, o->json}, o->log};
+    const cd_main_operators op = {o->model, o->devices, o->input.v, o->input.n, o->info, o->json, {o->device, o->eval, o->strict, o->json, &stop}, o->log};
     if (o->operators) return cd_main_predict_operators(&op, bad, err);
     cdmpp_status st = cd_model_load(o->model, &m, err);
     if (!st && o->info) {
@@ -131,7 +152,7 @@ static cdmpp_status run(options *o, size_t *bad, cdmpp_err *err) {
     }
     cd_tasks_free(tasks);
     cd_model_free(m);
-    if (!st && (fflush(stdout) != 0 || ferror(stdout))) st = CD_FAIL(err, EIO, "cannot write to standard output");
+    if ((fflush(stdout) != 0 || ferror(stdout)) && !st) st = CD_FAIL(err, EIO, "cannot write to standard output");
     return st;
 }
 
@@ -145,6 +166,7 @@ int main(int argc, char **argv) {
     o.input = f.said.operand;
     o.json = f.said.json;
     o.log = &f.log;
+    take_signals();
     const cdmpp_status st = run(&o, &bad, &err);
     if (st) cd_log_err(&f.log, CD_LOG_ERROR, &err);
     cd_face_end(&f);

@@ -40,6 +40,7 @@ static cdmpp_status score(const cd_main_operators *o, const cd_opmodel *m, size_
     cdmpp_status st = devices_of(o->devices, o->log, &devices, err);
     if (!st) st = cd_opstream_new(m, devices, &o->stream, stdout, &s, err);
     for (size_t i = 0; !st && i < o->n_input; i++) st = cd_opstream_file(s, o->input[i], err);
+    if (!st && *o->stream.stop) st = CD_FAIL(err, EINTERRUPTED, "after %zu rows", cd_opstream_rows(s));
     if (!st && o->stream.eval) st = summary(s, o->log, err);
     if (!st && o->json) st = put_json(s, o->stream.eval, err);
     if (!st) *bad = cd_opstream_bad(s);

@@ -158,7 +158,8 @@ cdmpp_status cd_opstream_file(cd_opstream *s, const char *path, cdmpp_err *err) 
     CD_TRY(cd_opreader_open(path, &in, err));
     cdmpp_status st = CDMPP_OK;
     while (!st && more) {
-        st = take(s, in, path, &more, err);
+        if (s->o.stop && *s->o.stop) more = false;
+        else st = take(s, in, path, &more, err);
         if (!st && (s->n == BATCH || !more)) st = flush(s, path, err);
     }
     cd_opreader_close(in);

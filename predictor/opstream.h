@@ -11,6 +11,7 @@
  * One thread. */
 #ifndef CD_OPSTREAM_H
 #define CD_OPSTREAM_H
+#include <signal.h>
 #include <stdio.h>
 
 #include "learner/opmodel.h"
@@ -22,6 +23,7 @@ typedef struct cd_opstream_options {
     const char *device; /* of rows that name none; NULL: then an error */
     bool eval, strict;  /* strict: the first bad row ends the run with its error */
     bool silent;        /* nothing is printed: only the counts and errors are wanted */
+    const volatile sig_atomic_t *stop; /* set: tables end before their next batch; NULL: never */
 } cd_opstream_options;
 
 /* Errors: ENOMEM; ESCHEMA: no such device. */

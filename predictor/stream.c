@@ -20,6 +20,7 @@ struct cd_stream {
     cd_threads *pool;
     FILE *out;
     bool eval, strict, silent;
+    const volatile sig_atomic_t *stop; /* NULL: nobody stops it */
     cd_scorer **scorer;   /* (threads) */
     cd_arena text;        /* of the batch */
     cd_line *line;        /* (BATCH) */
@@ -85,6 +86,8 @@ void cd_stream_options(cd_stream *s, bool eval, bool strict) {
     s->eval = eval;
     s->strict = strict;
 }
+
+void cd_stream_stop(cd_stream *s, const volatile sig_atomic_t *stop) { s->stop = stop; }
 
 void cd_stream_silence(cd_stream *s) { s->silent = true; }
 
@@ -200,7 +203,7 @@ cdmpp_status cd_stream_file(cd_stream *s, const char *path, cdmpp_err *err) {
     cd_lines *l = NULL;
     CD_TRY(cd_lines_open(path, 0, &l, err));
     cdmpp_status st = CDMPP_OK;
-    while (!st) {
+    while (!st && !(s->stop && *s->stop)) {
         char *p;
         size_t n;
         cdmpp_err why = {0};

@@ -12,6 +12,7 @@
  * the number of threads, so neither does the output. One thread. */
 #ifndef CD_STREAM_H
 #define CD_STREAM_H
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 
@@ -33,6 +34,8 @@ cdmpp_status cd_stream_new(CD_KEEP const cd_model *m, CD_KEEP const cd_tasks *ta
 void cd_stream_free(CD_TAKE cd_stream *s); /* NULL is fine */
 /* Before the first file. strict: the first bad line ends the run with its error. */
 void cd_stream_options(cd_stream *s, bool eval, bool strict);
+/* Files end before their next line once *stop is set, by a signal's handler; what was read is scored. */
+void cd_stream_stop(cd_stream *s, const volatile sig_atomic_t *stop);
 /* Nothing is printed for the lines: only the counts and figures are wanted. */
 void cd_stream_silence(cd_stream *s);
 /* All lines of a file ("-": standard input); the last ones may stay in the batch. */

@@ -2,7 +2,10 @@
 # install.sh [-u] -- put build $B under $DESTDIR$PREFIX, or take it away (-u).
 #
 #   bin/cdmpp-*   lib/libcdmpp.{a,so*}   lib/pkgconfig/cdmpp.pc   include/cdmpp.h
-#   share/cdmpp/{configs,examples,docs}
+#   share/cdmpp/configs             found by cdmpp-train and cdmpp-predict wherever they run
+#   share/man/man1/cdmpp-*.1        share/bash-completion/completions/cdmpp-*
+#   share/zsh/site-functions/_cdmpp-*   (with PREFIX=/usr Debian's vendor-completions)
+#   share/doc/cdmpp/*.md, examples
 #
 # $PREFIX is what the installed files say about themselves, $DESTDIR only where
 # they are put now. Called by `make install` and `make uninstall`.
@@ -14,26 +17,38 @@ to=${DESTDIR:-}$PREFIX
 version=$(sed -n 's/^#define CDMPP_VERSION "\(.*\)"/\1/p' cdmpp.h)
 so=libcdmpp.so.${version%%.*}
 
+case $PREFIX in /usr) zsh=$to/share/zsh/vendor-completions ;; *) zsh=$to/share/zsh/site-functions ;; esac
+man=$to/share/man/man1 bash=$to/share/bash-completion/completions doc=$to/share/doc/cdmpp
+
 if [ "${1:-}" = -u ]; then
-    for f in "$B"/cdmpp-*; do
-        [ -f "$f" ] && [ -x "$f" ] && rm -f "$to/bin/$(basename "$f")"
+    for m in */main_*.c; do # of every command, built or not
+        c=cdmpp-$(basename "${m##*/main_}" .c)
+        rm -f "$to/bin/$c" "$man/$c.1" "$bash/$c" "$zsh/_$c"
     done
+    rm -rf "$doc"
     rm -f "$to/lib/libcdmpp.a" "$to/lib/libcdmpp.so" "$to/lib/$so" "$to/lib/libcdmpp.so.$version" \
         "$to/lib/pkgconfig/cdmpp.pc" "$to/include/cdmpp.h"
     rm -rf "$to/share/cdmpp"
     exit 0
 fi
 
-mkdir -p "$to/bin" "$to/lib/pkgconfig" "$to/include" "$to/share/cdmpp"
+mkdir -p "$to/bin" "$to/lib/pkgconfig" "$to/include" "$to/share/cdmpp" "$man" "$bash" "$zsh" "$doc"
 for f in "$B"/cdmpp-*; do
-    if [ -f "$f" ] && [ -x "$f" ]; then install -m 755 "$f" "$to/bin/"; fi
+    if [ ! -f "$f" ] || [ ! -x "$f" ]; then continue; fi
+    c=$(basename "$f")
+    install -m 755 "$f" "$to/bin/"
+    install -m 644 "$B/man/$c.1" "$man/"
+    install -m 644 "$B/bash/$c" "$bash/"
+    install -m 644 "$B/zsh/_$c" "$zsh/"
 done
 install -m 644 cdmpp.h "$to/include/"
 install -m 644 "$B/libcdmpp.a" "$to/lib/"
 install -m 755 "$B/libcdmpp.so" "$to/lib/libcdmpp.so.$version"
 ln -sf "libcdmpp.so.$version" "$to/lib/$so"
 ln -sf "$so" "$to/lib/libcdmpp.so"
-cp -R configs examples docs "$to/share/cdmpp/"
+cp -R configs "$to/share/cdmpp/"
+cp -R README.md docs/* examples "$doc/"
+install -m 644 LICENSE "$doc/copyright"
 hdf5=hdf5
 if pkg-config --exists hdf5-serial 2>/dev/null; then hdf5=hdf5-serial; fi
 cat >"$to/lib/pkgconfig/cdmpp.pc" <<EOF

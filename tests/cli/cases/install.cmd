@@ -1,6 +1,18 @@
 # make install: files, names, and a program built against the shared and the static library (cdmpp-mpi only where Open MPI is)
 PREFIX=/opt/cd DESTDIR=$PWD/root "$ROOT/scripts/install.sh" | sed "s|$PWD/||"
-(cd root && find . -type f -o -type l | grep -v '/share/cdmpp/\|/cdmpp-mpi$' | LC_ALL=C sort)
+(cd root && find . -type f -o -type l | grep -v '/share/doc/\|/share/cdmpp/configs/[^d]\|cdmpp-mpi' | LC_ALL=C sort)
+(cd root/opt/cd/share/doc/cdmpp && ls README.md copyright config.md examples/zen5/zen5.tasks.json.xz)
+# the installed commands find their configurations and devices from any folder, wherever the tree is
+. "$T/lib.sh"
+mkdir away && cd away && PATH=$OLDPWD/root/opt/cd/bin:$PATH
+cdmpp-extract -q --tasks "$K" --out a.h5 "$HELD"
+printf 'data: {files: a.h5}\nsplit: {kind: record}\ntrain: {rounds: 3}\n' >own.yaml
+cdmpp-train own.yaml -q -j1 --out a.cdmpp | sed -n 's/:.*//p' | grep split
+cdmpp-train configs/quickstart.yaml -j1 --set data.files=a.h5 --set train.rounds=3 --out b.cdmpp 2>&1 >/dev/null | sed -n "s|$(dirname "$PWD")|.|p"
+cdmpp-train -q quickstart.yaml --set data.files=a.h5 --print-config >c.yaml; echo "status $?"
+cdmpp-train nosuch.yaml
+man --warnings -E UTF-8 -l -Tutf8 -Z ../root/opt/cd/share/man/man1/*.1 2>&1 >/dev/null
+cd "$OLDPWD" && rm -r away
 readelf -d root/opt/cd/lib/libcdmpp.so | sed -n 's/.*SONAME.*\[/soname [/p'
 readelf -V root/opt/cd/lib/libcdmpp.so | sed -n 's/.*Name: \(CDMPP_[0-9.]*\)$/version \1/p'
 cp "$ROOT/tests/golden/model_v1.cdmpp" m.cdmpp

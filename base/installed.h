@@ -1,0 +1,17 @@
+/* installed -- files that come with the programs.
+ *
+ *   <prefix>/bin/cdmpp-train      <prefix>/share/cdmpp/configs/v100.yaml     installed
+ *   build/release/cdmpp-train     configs/v100.yaml                          a build in its checkout
+ *
+ * The prefix is where the running program is, so a tree can be moved. No state, any thread. */
+#ifndef CD_INSTALLED_H
+#define CD_INSTALLED_H
+#include "base/arena.h"
+
+/* Path of `name`, "configs/v100.yaml", if it can be read: below share/cdmpp of the prefix, else
+ * below the checkout. NULL: neither, or out of memory. */
+CD_KEEP const char *cd_installed_find(cd_arena *a, const char *name);
+/* `path` where it can be read or is absolute; else, when it is a bare name or begins with `folder`
+ * ("configs"), the installed file of that name; else `path`. NULL: out of memory. */
+CD_KEEP const char *cd_installed_or(cd_arena *a, const char *folder, const char *path);
+#endif

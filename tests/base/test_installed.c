@@ -1,0 +1,38 @@
+/* installed: files of the checkout are found from this test's program, wherever it is run. */
+#include "base/installed.h"
+#include "check.h"
+#include "tmp.h"
+
+static void of_the_checkout(void **s) {
+    cd_arena a = {0};
+    (void)s;
+    /* build/release/tests/base/test_installed: three names up is build/release */
+    assert_null(cd_installed_find(&a, "configs/nosuch.yaml"));
+    const char *p = cd_installed_find(&a, "libcdmpp.a");
+    assert_non_null(p);
+    assert_int_equal(p[0], '/');
+    assert_null(strstr(p, ".."));
+    cd_arena_free(&a);
+}
+
+static void own_files_come_first(void **s) {
+    cd_arena a = {0};
+    tmp_dir t = tmp_make();
+    const char *own = tmp_put(&t, "libcdmpp.a", "", 0);
+    (void)s;
+    assert_ptr_equal(cd_installed_or(&a, "base", own), own);
+    assert_ptr_equal(cd_installed_or(&a, "base", "/nosuch/x"), "/nosuch/x");
+    assert_string_equal(cd_installed_or(&a, "base", "nosuch"), "nosuch");
+    assert_string_equal(cd_installed_or(&a, "base", "deep/option.o"), "deep/option.o");
+    assert_string_equal(cd_installed_or(&a, "base", ""), "");
+    const char *bare = cd_installed_or(&a, "base", "option.o"), *named = cd_installed_or(&a, "base", "base/option.o");
+    assert_string_equal(bare, named);
+    assert_int_equal(access(bare, R_OK), 0);
+    cd_arena_free(&a);
+    tmp_remove(&t);
+}
+
+int main(void) {
+    const struct CMUnitTest t[] = {cmocka_unit_test(of_the_checkout), cmocka_unit_test(own_files_come_first)};
+    return cmocka_run_group_tests(t, NULL, NULL);
+}

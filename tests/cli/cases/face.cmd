@@ -1,0 +1,24 @@
+# every option that --help shows is in the manual page and completes; the page has no warnings
+command -v groff >/dev/null || groff() { :; } # then the page is not checked
+for c in extract train predict; do
+    cdmpp-$c --help=man >page; cdmpp-$c --help=bash >script; cdmpp-$c --help=zsh >zscript
+    cdmpp-$c --help >help; cmp -s help - <<X || echo "$c: -h differs"
+$(cdmpp-$c -h)
+X
+    awk 'length > 79 { print "too wide: " $0 }' help
+    groff -ww -man -Tutf8 page 2>&1 >/dev/null
+    options=$(sed -n 's/^  \(-[a-zA-Z],\|   \) --\([a-z-]*\).*/\2/p' help)
+    for o in $options; do
+        grep -q "^\(.fB.*, \)\?.fB.-.-$(echo "$o" | sed 's/-/.-/g').fR" page || echo "$c --$o: not in the manual page"
+        bash -c ". ./script; COMP_WORDS=(cdmpp-$c --$o); COMP_CWORD=1; _cdmpp_$c; printf '%s\n' \"\${COMPREPLY[@]}\"" | grep -qx -e "--$o" || echo "$c --$o: does not complete"
+        grep -q -e "--$o[=[-]" zscript || echo "$c --$o: not in the completion of zsh"
+    done
+    ! command -v zsh >/dev/null || zsh -n zscript
+    for code in 0 1 2 3 4 5 6 130; do grep -q "^.fB$code.fR" page || echo "$c: exit status $code is not in the page"; done
+    for part in NAME SYNOPSIS DESCRIPTION OPTIONS "EXIT STATUS" ENVIRONMENT EXAMPLES "SEE ALSO"; do grep -q "^.SH $part" page || echo "$c: no $part"; done
+    echo "$c: $(echo "$options" | wc -l) options"
+    cdmpp-$c --version | sed 's/ [0-9][0-9.]*$/ N/' | tr '\n' ';'; echo
+done
+cdmpp-extract --version --json | sed 's/"[0-9][0-9.]*"/N/g'
+bash -c '. ./script; COMP_WORDS=(cdmpp-predict --mo); COMP_CWORD=1; _cdmpp_predict; echo "${COMPREPLY[@]}"'
+cdmpp-train --help >/dev/full; echo "status $?"
