@@ -74,7 +74,7 @@ static void bash_function(cd_buf *b, const cd_command *c) {
         cd_buf_puts(b, "; return; fi\n");
     }
     cd_buf_puts(b, "    # bash cuts --name=value at the =\n"
-                   "    if [[ $cur == = ]]; then cur='' prev+==\n"
+                   "    if [[ $cur == = ]]; then cur='' prev+='='\n"
                    "    elif [[ $prev == = && $COMP_CWORD -gt 2 ]]; then prev=${COMP_WORDS[COMP_CWORD-2]}=\n"
                    "    fi\n"
                    "    case $prev in\n");
@@ -154,7 +154,7 @@ static void zsh_function(cd_buf *b, const cd_command *c) {
     if (c->verb) {
         cd_buf_puts(b, " \\\n        '1:command:(");
         for (size_t i = 0; c->verb[i]; i++) cd_buf_putf(b, "%s%s", i ? " " : "", verb_name(c->verb[i]));
-        cd_buf_puts(b, ")' \\\n        '*::: :->rest'\n    [[ $state == rest ]] && case $line[1] in\n");
+        cd_buf_puts(b, ")' \\\n        '*:: :->rest'\n    [[ $state == rest ]] && case $line[1] in\n");
         for (size_t i = 0; c->verb[i]; i++) {
             cd_buf_putf(b, "    %s) ", verb_name(c->verb[i]));
             function(b, c->verb[i]->name);

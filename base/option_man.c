@@ -30,9 +30,8 @@ static void bold(cd_buf *b, const char *s) {
 static void paragraphs(cd_buf *b, const char *s) {
     for (const char *end; s; s = end ? end + 2 : NULL) {
         end = strstr(s, "\n\n");
-        cd_buf_puts(b, ".PP\n");
         plain(b, s, end ? (size_t)(end - s) : strlen(s));
-        cd_buf_puts(b, "\n");
+        cd_buf_puts(b, end ? "\n.PP\n" : "\n");
     }
 }
 
@@ -113,8 +112,8 @@ static void pairs(cd_buf *b, const char *title, const char *const *pair) {
 }
 
 static void examples(cd_buf *b, const char *const *pair) {
-    for (; pair && pair[0]; pair += 2) {
-        cd_buf_puts(b, ".PP\n");
+    for (size_t i = 0; pair && pair[0]; pair += 2) {
+        if (i++) cd_buf_puts(b, ".PP\n");
         text(b, pair[0]);
         cd_buf_puts(b, ":\n.PP\n.RS 4\n.nf\n");
         text(b, pair[1]);
