@@ -38,6 +38,7 @@ void cd_member_free(cd_member *m) {
     cd_gbt_free(m->gbt);
     cd_net_free(m->net);
     cd_scalers_free(&m->scalers);
+    cd_free(m->label);
     *m = (cd_member){0};
 }
 
@@ -134,7 +135,7 @@ cdmpp_status cd_member_save(const cd_member *m, cd_buf *json, cd_buf *blob, cdmp
     cd_buf_putf(json, "{\"kind\":\"%s\",\"fold\":%d,", table[m->kind].name, m->fold);
     if (table[m->kind].net) {
         cd_buf_puts(json, "\"label\":");
-        cd_transform_write(json, &m->label);
+        cd_transform_write(json, m->label);
         CD_TRY(cd_net_save(m->net, &m->scalers, blob, err));
     } else {
         cd_buf_putf(json, "\"slope\":%.17g,\"bias\":%.17g,\"rounds\":%d", m->slope, m->bias, cd_gbt_rounds(m->gbt));
@@ -163,6 +164,8 @@ cdmpp_status cd_member_load(cd_member *m, const cd_json *v, const void *blob, si
     m->fold = (int)f;
     if (!table[m->kind].net) return load_trees(m, v, blob, n, err);
     CD_TRY(cd_json_need(v, "label", &label, err));
-    CD_TRY(cd_err_key(err, cd_transform_read(label, &m->label, err), "label"));
+    m->label = cd_calloc(1, sizeof *m->label);
+    if (!m->label) return CD_FAIL(err, ENOMEM, "label of a member");
+    CD_TRY(cd_err_key(err, cd_transform_read(label, m->label, err), "label"));
     return cd_net_load(blob, n, &m->net, &m->scalers, err);
 }

@@ -31,7 +31,7 @@ typedef struct cd_member {
     cd_gbt *gbt;             /* trees, owned */
     cd_net *net;             /* network, owned */
     cd_scalers scalers;      /* network: of its inputs */
-    cd_transform label;      /* network: ln seconds from its output */
+    cd_transform *label;     /* network: ln seconds from its output; 8 KB, owned */
 } cd_member;
 
 const char *cd_member_name(cd_member_kind k);

@@ -41,7 +41,7 @@ static cdmpp_status predict_batch(const cd_member *m, cd_member_scratch *s, cons
     float *out = s->x.p;
     CD_TRY(cd_batch_fill(&s->batch, spec, &m->scalers, v, index, n, err));
     CD_TRY(cd_net_predict(m->net, &s->batch, s->state, NULL, out, NULL, err));
-    for (size_t i = 0; i < n; i++) log_s[i] = cd_transform_log_s(&m->label, (double)out[i * n_out], NULL);
+    for (size_t i = 0; i < n; i++) log_s[i] = cd_transform_log_s(m->label, (double)out[i * n_out], NULL);
     return CDMPP_OK;
 }
 

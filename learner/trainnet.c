@@ -46,8 +46,22 @@ static cdmpp_status find_start(const cd_model *m, const cd_member *e, cd_fit_sta
     for (size_t i = 0; i < m->n_member; i++)
         if (m->member[i].kind == e->kind && (!best || m->member[i].fold == e->fold)) best = &m->member[i];
     if (!best) return CD_FAIL(err, EMODEL, "the model to fine-tune has no %s", cd_member_name(e->kind));
-    *out = (cd_fit_start){best->net, &best->scalers, &best->label};
+    *out = (cd_fit_start){best->net, &best->scalers, best->label};
     return CDMPP_OK;
+}
+
+/* What was fitted becomes the member's. */
+static cdmpp_status keep(cd_fitted *f, cd_member *e, cdmpp_err *err) {
+    e->label = cd_calloc(1, sizeof *e->label);
+    if (e->label) {
+        *e->label = f->transform;
+        e->net = f->net;
+        e->scalers = f->scalers;
+        f->net = NULL;
+        f->scalers = (cd_scalers){0};
+    }
+    cd_fitted_free(f);
+    return e->label ? CDMPP_OK : CD_FAIL(err, ENOMEM, "label of a member");
 }
 
 cdmpp_status cd_trainnet(const cd_trainset *t, const cd_boost_set *train, const cd_boost_set *valid, const cd_ensemble_run *er,
@@ -77,12 +91,5 @@ cdmpp_status cd_trainnet(const cd_trainset *t, const cd_boost_set *train, const 
     if (!st) st = cd_fit(&spec, &data, er->start ? &start : NULL, &fr, &f, err);
     cd_free(path);
     cd_free(own);
-    if (st) return st;
-    e->net = f.net;
-    e->scalers = f.scalers;
-    e->label = f.transform;
-    f.net = NULL;
-    f.scalers = (cd_scalers){0};
-    cd_fitted_free(&f);
-    return CDMPP_OK;
+    return st ? st : keep(&f, e, err);
 }

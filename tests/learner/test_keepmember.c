@@ -42,7 +42,9 @@ static cd_member make_net(void) {
     const cd_batch_spec b = cd_net_batch_spec(&s, NULL, 0);
     assert_ok(cd_net_new(&s, 7, &e.net, &err));
     assert_ok(cd_scalers_init(&e.scalers, &b, &err));
-    assert_ok(cd_transform_fit(CD_TRANSFORM_LOG, y, 3, &e.label, &err));
+    e.label = cd_calloc(1, sizeof *e.label);
+    assert_non_null(e.label);
+    assert_ok(cd_transform_fit(CD_TRANSFORM_LOG, y, 3, e.label, &err));
     return e;
 }
 
