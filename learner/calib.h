@@ -25,8 +25,8 @@
  *     standard deviation: high_log - low_log = 2 * 1.645 sigma at level 0.9.
  * (3) q_low, q_mid, q_high: quantiles of (ln y - m) / sigma where each task counts the same, so that the
  *     interval holds for a program of a new task (calib_spread.c); q_mid is the plain median.
- *     A mean over F estimators errs less than one does: sigma shrinks by sqrt(1 - spread2 / mean r^2),
- *     an identity for the mean square; without spread2 that share is 0.083 (F-1)/F.
+ *     A mean over F estimators errs less than one does, but a program of the fit has the answer of
+ *     one only: sigma shrinks by sqrt(1 - 0.083 (F-1)/F), measured (calib.c).
  * (4) point: exp(m + shift - tilt sigma^2), never outside the interval. |p/y - 1| counts an answer twice too slow
  *     as 100 % and one twice too fast as 50 %, so the least MAPE lies below the median: for
  *     ln y normal around m at exp(m - sigma^2), the median of y weighted by 1/y. shift and tilt (0..1.5) are
@@ -67,8 +67,6 @@ typedef struct cd_calib_in {
     const uint32_t *group;    /* (n) task of the program, any numbers */
     const float *range;       /* (2, width) least and largest of the programs trained on, see
                                  cd_calib_range_add; NULL: of x */
-    const double *spread2;    /* (n_kind, n_kind) or NULL: mean over programs that no estimator saw and over
-                                 folds f of (a[j][f] - mean a[j]) (a[k][f] - mean a[k]); diagonal alone is fine */
 } cd_calib_in;
 
 typedef struct cd_calib_opt {
