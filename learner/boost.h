@@ -1,11 +1,13 @@
-/* boost -- train the trees of one member: trees from feature rows to log(latency).
+/* boost -- train the trees of one member: trees from feature rows to an objective.
  *
  *   margin of a matrix row f = score + bias + slope * log(trips)
  *   program: L = log(sum over its matrix rows of exp(f)),  r = L - log(measured)
  *   row:     gradient g(r) * share, Hessian share;  share = exp(f - L)
  *
- * Slope and bias are fitted to the train part by least squares, rounds to the
- * validation part. The test part is not passed in. */
+ * That is train.objective = log_latency; learner/objective.h has the others. Slope and bias
+ * are fitted to the train part by least squares before the first tree (and the map to
+ * seconds of the others after the last), rounds to the validation part. The test part is
+ * not passed in. */
 #ifndef CD_BOOST_H
 #define CD_BOOST_H
 #include "learner/config.h"
@@ -17,6 +19,7 @@ typedef struct cd_boost_set {
     size_t n;
     const uint32_t *program; /* (n) borrowed */
     const double *log_s;     /* (n) ln of the measured latency, borrowed */
+    const uint32_t *group;   /* (n) its task on its device, borrowed; NULL: log_latency only */
 } cd_boost_set;
 
 typedef struct cd_boost_run {
@@ -27,7 +30,8 @@ typedef struct cd_boost_run {
 } cd_boost_run;
 
 /* Trees, slope and bias of m, whose kind says what the trees see. To be freed by the
- * caller after an error too. Errors: EBACKEND, ENOMEM, ENUMERIC, EINTERRUPTED. */
+ * caller after an error too. Errors: EBACKEND, ENOMEM, ENUMERIC, EINTERRUPTED, ERANGE (a part
+ * without two programs of one task, where the objective compares such). */
 cdmpp_status cd_boost(const cd_view *v, const cd_boost_set *train, const cd_boost_set *valid, const cd_config *c,
                       const cd_boost_run *run, cd_member *m, cdmpp_err *err);
 #endif

@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "learner/choose.h"
 #include "learner/netconf.h"
+#include "learner/plan.h"
 
 static const cd_conf_key keys[] = {
 #define X(section, name, type, def, range, help) \
@@ -79,12 +80,28 @@ static cdmpp_status check_files(cd_config *c, const char *path, cdmpp_err *err) 
     return CDMPP_ENODATA;
 }
 
+/* Objectives but the default are of trees, and bring their own loss. */
+static void check_objective(cd_config *c, const char *path, cdmpp_err *err) {
+    cd_plan plan;
+    bool trees = false;
+    if (c->train_objective == CD_OBJECTIVE_LOG_LATENCY || cd_plan_of(c, &plan, NULL)) return;
+    const char *name = cd_objective_name((cd_objective_kind)c->train_objective);
+    for (size_t k = 0; k < plan.n_kind; k++) trees |= !cd_member_is_net(plan.kind[k]);
+    if (!trees)
+        cd_diag_add(&c->diag, err, CDMPP_ESCHEMA, path, NULL, false, "train.objective",
+                    "expected trees (rows, program or sums) in model.members for %s, found none; networks have fit.loss", name);
+    if (c->train_loss != CD_LOSS_HUBER)
+        cd_diag_add(&c->diag, err, CDMPP_ESCHEMA, path, NULL, false, "train.loss",
+                    "expected no train.loss (or huber, the default) beside train.objective %s, which brings its own, found another", name);
+}
+
 cdmpp_status cd_config_check(cd_config *c, const char *path, cdmpp_err *err) {
     const size_t before = c->diag.n;
     if (!c->data_files.n)
         cd_diag_add(&c->diag, err, CDMPP_ESCHEMA, path, NULL, false, "data.files", "expected at least one file, found none");
     cd_choose_check(c, path, err);
     cd_netconf_check(c, path, err);
+    check_objective(c, path, err);
     if (c->split_valid + c->split_test >= 1)
         cd_diag_add(&c->diag, err, CDMPP_ERANGE, path, NULL, false, "split.test",
                     "expected split.valid + split.test below 1, found %g", c->split_valid + c->split_test);

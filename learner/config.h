@@ -7,6 +7,7 @@
 #include "learner/calib.h"
 #include "learner/fit.h"
 #include "learner/loss.h"
+#include "learner/objective.h"
 
 typedef int64_t cd_cfg_INT;
 typedef double cd_cfg_REAL;

@@ -17,15 +17,17 @@ typedef struct {
     int nthread;             /* of XGBoost */
 } job;
 
-/* Programs of all folds but `fold`, or of that one, with ln of their labels. */
+/* Programs of all folds but `fold`, or of that one, with ln of their labels and their tasks. */
 static cdmpp_status list(const cd_trainset *t, int fold, bool in, cd_boost_set *out, cdmpp_err *err) {
     uint32_t *program = cd_calloc(t->d->n + 1, sizeof *program);
     double *log_s = cd_calloc(t->d->n + 1, sizeof *log_s);
-    *out = (cd_boost_set){0, program, log_s};
-    if (!program || !log_s) return CD_FAIL(err, ENOMEM, "%zu programs", t->d->n);
+    uint32_t *group = cd_calloc(t->d->n + 1, sizeof *group);
+    *out = (cd_boost_set){0, program, log_s, group};
+    if (!program || !log_s || !group) return CD_FAIL(err, ENOMEM, "%zu programs", t->d->n);
     for (size_t i = 0; i < t->d->n; i++) {
         if (t->fold[i] == CD_FOLD_NEVER || (t->fold[i] == fold) != in) continue;
         program[out->n] = (uint32_t)i;
+        group[out->n] = t->group[i];
         log_s[out->n++] = t->log_s[i];
     }
     return CDMPP_OK;
@@ -34,6 +36,7 @@ static cdmpp_status list(const cd_trainset *t, int fold, bool in, cd_boost_set *
 static void list_free(cd_boost_set *s) {
     cd_free((void *)(uintptr_t)s->program);
     cd_free((void *)(uintptr_t)s->log_s);
+    cd_free((void *)(uintptr_t)s->group);
 }
 
 static cdmpp_status train_anew(const job *b, const cd_boost_run *run, cd_member *e, cdmpp_err *err) {

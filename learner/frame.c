@@ -8,10 +8,10 @@
 enum { FIXED = 32, SUM = 64 };
 static const struct {
     const char *magic, *name;
-    uint32_t version;
+    uint32_t version, last; /* written usually, read at most */
 } table[] = {
-    [CD_FRAME_MODEL] = {"CDMPPMDL", "model", CD_FRAME_MODEL_VERSION},
-    [CD_FRAME_CHECKPOINT] = {"CDMPPCKP", "checkpoint", CD_FRAME_CHECKPOINT_VERSION},
+    [CD_FRAME_MODEL] = {"CDMPPMDL", "model", CD_FRAME_MODEL_VERSION, CD_FRAME_MODEL_OBJECTIVE},
+    [CD_FRAME_CHECKPOINT] = {"CDMPPCKP", "checkpoint", CD_FRAME_CHECKPOINT_VERSION, CD_FRAME_CHECKPOINT_VERSION},
 };
 
 static void put_le(cd_buf *b, uint64_t v, size_t n) {
@@ -34,11 +34,12 @@ static void sum_of(const char *p, size_t n, char hex[SUM + 1]) {
     cd_sha256_hex(&h, hex);
 }
 
-cdmpp_status cd_frame_put(cd_frame_kind kind, cd_buf *out, const cd_buf *header, const cd_buf *weights, cdmpp_err *err) {
+cdmpp_status cd_frame_put_as(cd_frame_kind kind, uint32_t version, cd_buf *out, const cd_buf *header, const cd_buf *weights,
+                             cdmpp_err *err) {
     const size_t start = out->n;
     char hex[SUM + 1];
     cd_buf_put(out, table[kind].magic, 8);
-    put_le(out, table[kind].version, 4);
+    put_le(out, version, 4);
     put_le(out, 0, 4);
     put_le(out, header->n, 8);
     put_le(out, weights->n, 8);
@@ -50,13 +51,17 @@ cdmpp_status cd_frame_put(cd_frame_kind kind, cd_buf *out, const cd_buf *header,
     return out->oom ? CD_FAIL(err, ENOMEM, "%s file", table[kind].name) : CDMPP_OK;
 }
 
+cdmpp_status cd_frame_put(cd_frame_kind kind, cd_buf *out, const cd_buf *header, const cd_buf *weights, cdmpp_err *err) {
+    return cd_frame_put_as(kind, table[kind].version, out, header, weights, err);
+}
+
 cdmpp_status cd_frame_get(cd_frame_kind kind, const void *data, size_t n, cd_frame *out, cdmpp_err *err) {
     const char *p = data, *name = table[kind].name;
     char hex[SUM + 1];
     if (n < FIXED || memcmp(p, table[kind].magic, 8) != 0) return CD_FAIL(err, EPARSE, "not a cdmpp %s file", name);
     const uint64_t version = get_le(p + 8, 4), zero = get_le(p + 12, 4), h = get_le(p + 16, 8), b = get_le(p + 24, 8);
-    if (!version || version > table[kind].version)
-        return CD_FAIL(err, EUNSUPPORTED, "expected a %s file of version 1 to %u, found %" PRIu64, name, table[kind].version, version);
+    if (!version || version > table[kind].last)
+        return CD_FAIL(err, EUNSUPPORTED, "expected a %s file of version 1 to %u, found %" PRIu64, name, table[kind].last, version);
     if (n < FIXED + SUM || zero || h > n - FIXED - SUM || b != n - FIXED - SUM - h)
         return CD_FAIL(err, EPARSE, "expected %" PRIu64 " + %" PRIu64 " + %d bytes, found %zu: cut short or damaged", h, b,
                        FIXED + SUM, n);

@@ -4,11 +4,12 @@
  *   magic (8) | u32 version | u32 0 | u64 H | u64 B | header (H) | weights (B) | SHA-256, 64 hex digits
  *
  *   kind         magic      versions   what is inside
- *   model        CDMPPMDL   1, 2       model.h, opmodel.h, keepmember.h
+ *   model        CDMPPMDL   1, 2, 3    model.h, opmodel.h, keepmember.h
  *   checkpoint   CDMPPCKP   1          fit.h
  *
- * All numbers little-endian; the header is one JSON object. A file is written in the last
- * of its versions. Lengths are checked against the file before they are used, and nothing
+ * All numbers little-endian; the header is one JSON object. A file is written in
+ * version 2 (checkpoint 1) unless what it holds needs another: an older program must refuse what it would
+ * misread. Lengths are checked against the file before they are used, and nothing
  * is read before the sum agreed. No state, any thread. */
 #ifndef CD_FRAME_H
 #define CD_FRAME_H
@@ -18,6 +19,7 @@
 #include "base/json.h"
 
 #define CD_FRAME_MODEL_VERSION 2
+#define CD_FRAME_MODEL_OBJECTIVE 3 /* trees of an objective but log_latency (learner/objective.h) */
 #define CD_FRAME_CHECKPOINT_VERSION 1
 typedef enum { CD_FRAME_MODEL, CD_FRAME_CHECKPOINT } cd_frame_kind;
 
@@ -27,6 +29,9 @@ typedef struct cd_frame {
 } cd_frame;
 
 /* Append a file. Errors: ENOMEM, also when header or weights ran out of memory. */
+cdmpp_status cd_frame_put_as(cd_frame_kind kind, uint32_t version, cd_buf *out, const cd_buf *header, const cd_buf *weights,
+                             cdmpp_err *err);
+/* In the usual version. */
 cdmpp_status cd_frame_put(cd_frame_kind kind, cd_buf *out, const cd_buf *header, const cd_buf *weights, cdmpp_err *err);
 /* Errors: EPARSE (no such file, cut short, damaged), EUNSUPPORTED (a newer version). */
 cdmpp_status cd_frame_get(cd_frame_kind kind, const void *p, size_t n, cd_frame *out, cdmpp_err *err);

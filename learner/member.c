@@ -68,15 +68,31 @@ bool cd_block_grow(cd_block *b, size_t n, size_t size) {
     return true;
 }
 
-double cd_log_sum_exp(const double *score, size_t n) {
-    double max = score[0], sum = 0;
-    for (size_t i = 1; i < n; i++) max = fmax(max, score[i]);
-    for (size_t i = 0; i < n; i++) sum += exp(score[i] - max);
-    return max + log(sum);
-}
-
 /* ---- trees ---- */
 static size_t at(const uint32_t *index, size_t i) { return index ? index[i] : i; }
+
+bool cd_member_has_level(const cd_member *m) {
+    return table[m->kind].form == CD_FORM_ROWS || m->objective != CD_OBJECTIVE_LOG_LATENCY;
+}
+
+double cd_member_offsets(const cd_member *m, const float *row, size_t n_row, double slope, double bias, double *offset) {
+    double max = -INFINITY, sum = 0;
+    if (!cd_member_has_level(m)) return offset[0] = bias;
+    if (table[m->kind].form == CD_FORM_ROWS) {
+        for (size_t k = 0; k < n_row; k++) offset[k] = bias + slope * cd_input_log_trips(row + k * CD_N_COL);
+        return cd_log_sum_exp(offset, n_row);
+    }
+    for (size_t k = 0; k < n_row; k++) max = fmax(max, slope * cd_input_log_trips(row + k * CD_N_COL));
+    for (size_t k = 0; k < n_row; k++) sum += exp(slope * cd_input_log_trips(row + k * CD_N_COL) - max);
+    return offset[0] = bias + (max + log(sum));
+}
+
+/* Of an objective that knows only the order in a task; wide: the program's matrix rows. */
+static double answer(const cd_member *m, const float *score, size_t h, const float *row, size_t n_row, double *wide) {
+    const double level = cd_member_offsets(m, row, n_row, m->slope, m->bias, wide);
+    for (size_t k = 0; k < h; k++) wide[k] = (m->objective == CD_OBJECTIVE_PACK_SUM ? 0 : wide[k]) + (double)score[k];
+    return cd_objective_answer(m->objective, cd_objective_score(m->objective, wide, h), level, m->scale, m->shift);
+}
 
 static void combine(const cd_member *m, cd_form form, cd_member_scratch *s, const cd_view *v, const uint32_t *index, size_t n,
                     double *log_s) {
@@ -84,7 +100,12 @@ static void combine(const cd_member *m, cd_form form, cd_member_scratch *s, cons
     double *wide = s->wide.p;
     for (size_t i = 0, k0 = 0; i < n; i++) {
         const size_t p = at(index, i), r0 = (size_t)v->row_ptr[p];
-        const size_t h = cd_input_height(form, (size_t)v->row_ptr[p + 1] - r0);
+        const size_t n_row = (size_t)v->row_ptr[p + 1] - r0, h = cd_input_height(form, n_row);
+        if (m->objective != CD_OBJECTIVE_LOG_LATENCY) {
+            log_s[i] = answer(m, score + k0, h, v->row + r0 * CD_N_COL, n_row, wide + k0);
+            k0 += h;
+            continue;
+        }
         for (size_t k = 0; k < h; k++) {
             const double offset = m->slope == 0 ? 0 : m->slope * cd_input_log_trips(v->row + (r0 + k) * CD_N_COL);
             wide[k0 + k] = (double)score[k0 + k] + m->bias + offset;
@@ -138,16 +159,34 @@ cdmpp_status cd_member_save(const cd_member *m, cd_buf *json, cd_buf *blob, cdmp
         cd_transform_write(json, m->label);
         CD_TRY(cd_net_save(m->net, &m->scalers, blob, err));
     } else {
-        cd_buf_putf(json, "\"slope\":%.17g,\"bias\":%.17g,\"rounds\":%d", m->slope, m->bias, cd_gbt_rounds(m->gbt));
+        cd_buf_putf(json, "\"slope\":%.17g,\"bias\":%.17g,", m->slope, m->bias);
+        if (m->objective != CD_OBJECTIVE_LOG_LATENCY)
+            cd_buf_putf(json, "\"objective\":\"%s\",\"scale\":%.17g,\"shift\":%.17g,", cd_objective_name(m->objective), m->scale, m->shift);
+        cd_buf_putf(json, "\"rounds\":%d", cd_gbt_rounds(m->gbt));
         CD_TRY(cd_gbt_save(m->gbt, blob, err));
     }
     cd_buf_putf(json, ",\"bytes\":%zu}", blob->n - before);
     return json->oom || blob->oom ? CD_FAIL(err, ENOMEM, "model member") : CDMPP_OK;
 }
 
+/* Files without it are of log_latency. */
+static cdmpp_status load_objective(cd_member *m, const cd_json *v, cdmpp_err *err) {
+    const cd_json *x = cd_json_get(v, "objective");
+    cd_str name;
+    if (!x) return CDMPP_OK;
+    CD_TRY(cd_err_key(err, cd_json_str(x, &name, err), "objective"));
+    while (m->objective < CD_N_OBJECTIVE && !cd_str_is(name, cd_objective_name(m->objective))) m->objective++;
+    if (m->objective == CD_N_OBJECTIVE)
+        return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected one of " CD_OBJECTIVES ", found '%.*s'", (int)(name.n < 40 ? name.n : 40), name.p), "objective");
+    CD_TRY(cd_json_need_real(v, "scale", -1e4, 1e4, &m->scale, err));
+    if (!(m->scale > 0)) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected a number above 0, found %g", m->scale), "scale");
+    return cd_json_need_real(v, "shift", -1e4, 1e4, &m->shift, err);
+}
+
 static cdmpp_status load_trees(cd_member *m, const cd_json *v, const void *blob, size_t n, cdmpp_err *err) {
     CD_TRY(cd_json_need_real(v, "slope", -10, 10, &m->slope, err));
     CD_TRY(cd_json_need_real(v, "bias", -1e4, 1e4, &m->bias, err));
+    CD_TRY(load_objective(m, v, err));
     return cd_gbt_load(blob, n, cd_input_width(table[m->kind].form), &m->gbt, err);
 }
 

@@ -16,6 +16,7 @@
 #include "learner/gbt.h"
 #include "learner/input.h"
 #include "learner/net.h"
+#include "learner/objective.h"
 #include "learner/transform.h"
 #include "learner/view.h"
 
@@ -28,6 +29,8 @@ typedef struct cd_member {
     cd_member_kind kind;
     int fold;                /* the fold it was not trained on; -1: it knows them all */
     double slope, bias;      /* trees: score + bias + slope * ln trips */
+    cd_objective_kind objective;  /* trees: what their scores are (learner/objective.h) */
+    double scale, shift;     /* trees: their map to ln seconds; not of log_latency */
     cd_gbt *gbt;             /* trees, owned */
     cd_net *net;             /* network, owned */
     cd_scalers scalers;      /* network: of its inputs */
@@ -42,6 +45,12 @@ bool cd_member_is_net(cd_member_kind k);
 bool cd_member_needs_leaves(cd_member_kind k);
 /* What the trees of a kind see. */
 cd_form cd_member_form(cd_member_kind k);
+/* Trees: do trip counts give a program's level (rows; any form where the objective knows
+ * no seconds)? */
+bool cd_member_has_level(const cd_member *m);
+/* Trees: offsets (height) of the matrix rows of a program of n_row feature rows, and its
+ * level, the ln of the sum of their exp. Without a level both are the bias. */
+double cd_member_offsets(const cd_member *m, const float *row, size_t n_row, double slope, double bias, double *offset);
 void cd_member_free(cd_member *m);
 
 typedef struct cd_member_scratch cd_member_scratch;
@@ -59,6 +68,4 @@ cdmpp_status cd_member_save(const cd_member *m, cd_buf *json, cd_buf *blob, cdmp
 /* The reverse; `m` is empty before, to be freed after an error too. Errors: ESCHEMA,
  * ERANGE, EMODEL, ENOMEM, EBACKEND. */
 cdmpp_status cd_member_load(cd_member *m, const cd_json *v, const void *blob, size_t n, cdmpp_err *err);
-/* ln(sum of exp(score)) over n >= 1 scores. */
-double cd_log_sum_exp(const double *score, size_t n);
 #endif

@@ -5,9 +5,9 @@
  *           --> member 2 (kind transformer, fold 0) --> ...                           (calib.h)
  *   and the result is kept inside the range of training
  *
- * Model file, version 2, all numbers little-endian:
+ * Model file, version 2 or 3, all numbers little-endian:
  *   (1) bytes 0..7    "CDMPPMDL"
- *   (2) 8..11         u32 version, 2
+ *   (2) 8..11         u32 version, 3 where trees have a train.objective but log_latency, else 2
  *   (3) 12..15        u32 zero
  *   (4) 16..23        u64 H, bytes of the header
  *   (5) 24..31        u64 B, bytes of the weights

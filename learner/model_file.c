@@ -40,12 +40,18 @@ static cdmpp_status put_model(cd_buf *b, const cd_model *m, cd_buf *blob, cdmpp_
     return CDMPP_OK;
 }
 
+static uint32_t version_of(const cd_model *m) {
+    for (size_t k = 0; k < m->n_member; k++)
+        if (m->member[k].objective != CD_OBJECTIVE_LOG_LATENCY) return CD_FRAME_MODEL_OBJECTIVE;
+    return CD_FRAME_MODEL_VERSION;
+}
+
 cdmpp_status cd_model_encode(const cd_model *m, const char *provenance, cd_buf *out, cdmpp_err *err) {
     cd_buf blob = {0}, header = {0};
-    cd_buf_putf(&header, "{\"schema\":\"cdmpp.model\",\"schema_version\":%d,\"model\":", CD_FRAME_MODEL_VERSION);
+    cd_buf_putf(&header, "{\"schema\":\"cdmpp.model\",\"schema_version\":%u,\"model\":", version_of(m));
     cdmpp_status st = put_model(&header, m, &blob, err);
     cd_buf_putf(&header, "%s%s}", provenance[0] ? "," : "", provenance);
-    if (!st) st = cd_frame_put(CD_FRAME_MODEL, out, &header, &blob, err);
+    if (!st) st = cd_frame_put_as(CD_FRAME_MODEL, version_of(m), out, &header, &blob, err);
     cd_buf_free(&blob);
     cd_buf_free(&header);
     return st;

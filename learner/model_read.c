@@ -1,4 +1,4 @@
-/* model_read -- header key "model" of a model file, versions 1 and 2.
+/* model_read -- header key "model" of a model file, versions 1 to 3.
  *
  * The checksum agreed before anything here runs, but a file may have been made
  * by hand: every number is checked, every size compared with what is left. */
@@ -80,7 +80,7 @@ static cdmpp_status read_devices(cd_model *m, const cd_json *model, bool vector,
     return CDMPP_OK;
 }
 
-/* What both versions have. */
+/* What all versions have. */
 static cdmpp_status read_common(cd_model *m, const cd_json *model, bool vector, cdmpp_err *err) {
     const cd_json *range, *lo;
     CD_TRY(check_digest(model, err));
@@ -145,7 +145,7 @@ cdmpp_status cd_model_read_v1(cd_model *m, const cd_json *model, cd_str weights,
     return weights.n ? CD_FAIL(err, ESCHEMA, "%zu bytes behind the last part", weights.n) : CDMPP_OK;
 }
 
-/* ---- version 2 ---- */
+/* ---- versions 2 and 3 ---- */
 static cdmpp_status read_kinds(cd_model *m, const cd_json *model, cdmpp_err *err) {
     const cd_json *v, *x;
     cd_str name;

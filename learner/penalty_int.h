@@ -15,6 +15,8 @@ struct cd_penalty_scratch {
 void cd_penalty_by_group(const uint32_t *group, size_t n, size_t *order, size_t *tmp);
 /* Number of members of the group that starts at order[at]. */
 size_t cd_penalty_group_size(const uint32_t *group, const size_t *order, size_t at, size_t n);
+/* ln(1 + e^x) and its slope. */
+double cd_penalty_softplus(double x, double *slope);
 /* Adds the rank terms: values before weights to term, gradients with respect to
  * the predictions s->pred to s->grad (one of every `width`). s->order is by group. */
 void cd_penalty_rank_terms(const cd_penalty *p, const cd_penalty_batch *b, const cd_penalty_norm *norm, size_t width,

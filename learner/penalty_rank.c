@@ -23,8 +23,7 @@ size_t cd_penalty_group_size(const uint32_t *group, const size_t *order, size_t 
     return k - at;
 }
 
-/* ln(1 + e^x) and its slope. */
-static double softplus(double x, double *slope) {
+double cd_penalty_softplus(double x, double *slope) {
     *slope = x >= 0 ? 1 / (1 + exp(-x)) : exp(x) / (1 + exp(x));
     return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
 }
@@ -51,7 +50,7 @@ static void pairs(const group *g, cd_penalty_term t, double each, const double *
             if (!(label(g, i) < label(g, j))) continue;
             double slope, share = each;
             if (gain) share *= fabs((gain[i] - gain[j]) * (discount[i] - discount[j]));
-            sum += share * softplus(pred(g, i) - pred(g, j), &slope);
+            sum += share * cd_penalty_softplus(pred(g, i) - pred(g, j), &slope);
             const double d = g->p->weight[t] * share * slope;
             *slope_of(g, i) += d;
             *slope_of(g, j) -= d;

@@ -109,7 +109,7 @@ cdmpp_status cd_trainkeep_data(cd_trainkeep *k, const cd_config *c, const cd_dat
     memcpy(r->n_task_of, s->n_task, sizeof r->n_task_of);
     r->filter = *f;
     r->version = cdmpp_version();
-    r->loss_name = word_of(k, CD_LOSSES, c->train_loss);
+    r->loss_name = c->train_objective ? word_of(k, CD_OBJECTIVES, c->train_objective) : word_of(k, CD_LOSSES, c->train_loss);
     copy_config(k, c);
     return kept(k, err);
 }

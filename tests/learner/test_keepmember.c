@@ -116,7 +116,7 @@ static void there_and_back(void **s) {
 /* Each thing that a member depends on, changed: refused. What it does not depend on: taken. */
 static void strangers(void **s) {
     (void)s;
-    for (int change = 0; change < 9; change++) {
+    for (int change = 0; change < 10; change++) {
         made m;
         cdmpp_err err = {0};
         cd_keep k;
@@ -131,14 +131,15 @@ static void strangers(void **s) {
         case 3: m.fold[N - 1] = 1; break;
         case 4: m.log_s[0] = 1; break;
         case 5: m.group[2] = 1; break;
-        case 6: m.c.output_model = "elsewhere"; break;
-        case 7: m.c.predict_level = 0.5; break;
+        case 6: m.c.train_objective = CD_OBJECTIVE_RANK; break;
+        case 7: m.c.output_model = "elsewhere"; break;
+        case 8: m.c.predict_level = 0.5; break;
         default: break;
         }
         assert_ok(cd_keep_open(&k, dir, &m.t, NULL, &err));
         const cdmpp_status st = cd_keepmember_read(&k, "mlp", &told, &got, &found, &err);
-        assert_int_equal(st, change < 6 ? CDMPP_EMODEL : CDMPP_OK);
-        assert_int_equal(found, change >= 6);
+        assert_int_equal(st, change < 7 ? CDMPP_EMODEL : CDMPP_OK);
+        assert_int_equal(found, change >= 7);
         cd_member_free(&got);
         cd_buf_free(&told.curve);
         cd_keep_free(&k);

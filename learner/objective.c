@@ -1,0 +1,171 @@
+#include "learner/objective.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "learner/objective_int.h"
+#include "learner/penalty_int.h"
+
+static const char *const names[CD_N_OBJECTIVE] = {"log_latency", "pack_sum", "rank"};
+const char *cd_objective_name(cd_objective_kind k) { return names[k]; }
+
+double cd_log_sum_exp(const double *score, size_t n) {
+    double max = score[0], sum = 0;
+    for (size_t i = 1; i < n; i++) max = fmax(max, score[i]);
+    for (size_t i = 0; i < n; i++) sum += exp(score[i] - max);
+    return max + log(sum);
+}
+
+double cd_objective_score(cd_objective_kind k, const double *v, size_t n) {
+    double sum = 0;
+    if (k != CD_OBJECTIVE_PACK_SUM) return cd_log_sum_exp(v, n);
+    for (size_t i = 0; i < n; i++) sum += v[i];
+    return sum;
+}
+
+/* ---- the programs of a part ---- */
+typedef struct {
+    uint32_t group;
+    double log_s;
+    size_t i;
+} place;
+
+static int by_task_and_latency(const void *a, const void *b) {
+    const place *x = a, *y = b;
+    if (x->group != y->group) return x->group < y->group ? -1 : 1;
+    if (x->log_s != y->log_s) return x->log_s < y->log_s ? -1 : 1;
+    return (x->i > y->i) - (x->i < y->i);
+}
+
+static cdmpp_status sort(cd_objective_part *p, cdmpp_err *err) {
+    place *v = cd_calloc(p->n + 1, sizeof *v);
+    if (!v) return CD_FAIL(err, ENOMEM, "order of %zu programs", p->n);
+    for (size_t i = 0; i < p->n; i++) v[i] = (place){p->group[i], p->log_s[i], i};
+    qsort(v, p->n, sizeof *v, by_task_and_latency);
+    for (size_t i = 0; i < p->n; i++) p->order[i] = v[i].i;
+    cd_free(v);
+    return CDMPP_OK;
+}
+
+/* Throughputs; both parts are in order of their tasks. */
+static void normalise(cd_objective_part *p, const cd_objective_part *seen) {
+    for (size_t at = 0, n, s = 0; at < p->n; at += n) {
+        const size_t first = p->order[at];
+        double fastest = p->log_s[first];
+        n = cd_penalty_group_size(p->group, p->order, at, p->n);
+        while (seen && s < seen->n && seen->group[seen->order[s]] < p->group[first]) s++;
+        if (seen && s < seen->n && seen->group[seen->order[s]] == p->group[first]) fastest = fmin(fastest, seen->log_s[seen->order[s]]);
+        for (size_t i = at; i < at + n; i++) p->y[p->order[i]] = exp(fastest - p->log_s[p->order[i]]);
+    }
+}
+
+cdmpp_status cd_objective_begin(cd_objective_part *p, const cd_objective_spec *s, const cd_objective_part *seen, cdmpp_err *err) {
+    const size_t n = p->n + 1;
+    p->margin = cd_calloc(p->start[p->n] + 1, sizeof *p->margin);
+    p->r = cd_calloc(n, sizeof *p->r);
+    p->g = cd_calloc(n, sizeof *p->g);
+    p->h = cd_calloc(n, sizeof *p->h);
+    p->y = cd_calloc(n, sizeof *p->y);
+    p->order = cd_calloc(n, sizeof *p->order);
+    if (!p->margin || !p->r || !p->g || !p->h || !p->y || !p->order) return CD_FAIL(err, ENOMEM, "objective of %zu programs", p->n);
+    if (s->kind == CD_OBJECTIVE_LOG_LATENCY) return CDMPP_OK;
+    CD_TRY(sort(p, err));
+    if (s->kind == CD_OBJECTIVE_PACK_SUM) normalise(p, seen);
+    if (isnan(cd_objective_pairs(p, p->r)))
+        return CD_FAIL(err, ERANGE, "expected tasks with two different latencies in the %s part, found none", seen ? "validation" : "train");
+    return CDMPP_OK;
+}
+
+void cd_objective_end(cd_objective_part *p) {
+    cd_free(p->margin);
+    cd_free(p->r);
+    cd_free(p->g);
+    cd_free(p->h);
+    cd_free(p->y);
+    cd_free(p->order);
+    p->margin = p->r = p->g = p->h = p->y = NULL;
+    p->order = NULL;
+}
+
+/* ---- losses ---- */
+/* Residuals and the mean loss from the scores. */
+static double log_latency(cd_objective_part *p, cd_loss loss, const float *score) {
+    double sum = 0;
+    for (size_t k = 0; k < p->start[p->n]; k++) p->margin[k] = p->offset[k] + (double)score[k];
+    for (size_t i = 0; i < p->n; i++) {
+        p->r[i] = cd_log_sum_exp(p->margin + p->start[i], p->start[i + 1] - p->start[i]) - p->log_s[i];
+        sum += cd_loss_value(loss, p->r[i]);
+    }
+    return sum / (double)p->n;
+}
+
+static double pack_sum(cd_objective_part *p, double eta, const float *score) {
+    double sum = 0;
+    for (size_t k = 0; k < p->start[p->n]; k++) p->margin[k] = (double)score[k];
+    for (size_t i = 0; i < p->n; i++) {
+        const size_t n = p->start[i + 1] - p->start[i];
+        p->r[i] = cd_objective_score(CD_OBJECTIVE_PACK_SUM, p->margin + p->start[i], n) - p->y[i];
+        p->g[i] = p->y[i] * fmax(-31, fmin(p->r[i], 31));
+        p->h[i] = p->y[i] * fmax(1, eta * (double)n);
+        sum += 0.5 * p->y[i] * p->r[i] * p->r[i];
+    }
+    return sum / (double)p->n;
+}
+
+static double rank(cd_objective_part *p, const float *score) {
+    for (size_t k = 0; k < p->start[p->n]; k++) p->margin[k] = p->offset[k] + (double)score[k];
+    for (size_t i = 0; i < p->n; i++)
+        p->r[i] = cd_log_sum_exp(p->margin + p->start[i], p->start[i + 1] - p->start[i]);
+    const double loss = cd_objective_pairs(p, p->r);
+    for (size_t i = 0; i < p->n; i++) p->r[i] -= p->log_s[i];
+    return loss;
+}
+
+double cd_objective_loss(cd_objective_part *p, const cd_objective_spec *s, const float *score) {
+    if (s->kind == CD_OBJECTIVE_RANK) return rank(p, score);
+    return s->kind == CD_OBJECTIVE_PACK_SUM ? pack_sum(p, s->eta, score) : log_latency(p, s->loss, score);
+}
+
+/* ---- gradients ---- */
+static double spread(const cd_objective_part *p) {
+    double sq = 0;
+    for (size_t i = 0; i < p->n; i++) sq += p->r[i] * p->r[i];
+    return sqrt(sq / (double)p->n);
+}
+
+void cd_objective_gradient(cd_objective_part *p, const cd_objective_spec *s, float *grad, float *hess) {
+    const bool log = s->kind == CD_OBJECTIVE_LOG_LATENCY;
+    const double d = log ? spread(p) : 0;
+    for (size_t i = 0; i < p->n; i++) {
+        const double g = log ? cd_loss_gradient(s->loss, p->r[i], d) : p->g[i], h = log ? 1 : p->h[i];
+        for (size_t k = p->start[i]; k < p->start[i + 1]; k++) {
+            const double share = s->kind == CD_OBJECTIVE_PACK_SUM ? 1 : exp(p->margin[k] - (p->r[i] + p->log_s[i]));
+            grad[k] = cd_loss_round(g * share);
+            hess[k] = cd_loss_round(h * share);
+        }
+    }
+}
+
+/* ---- seconds ---- */
+static double bent(double p) { return -asinh(p / (2 * CD_OBJECTIVE_KNEE)); }
+
+double cd_objective_answer(cd_objective_kind k, double p, double level, double scale, double shift) {
+    if (k == CD_OBJECTIVE_RANK) return shift + scale * p;
+    return k == CD_OBJECTIVE_PACK_SUM ? level + shift + scale * bent(p) : p;
+}
+
+void cd_objective_map(const cd_objective_part *p, cd_objective_kind k, const double *level, double *scale, double *shift) {
+    double mx = 0, my = 0, xx = 0, xy = 0;
+    const double n = (double)p->n;
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < p->n; i++) {
+            const double x = k == CD_OBJECTIVE_RANK ? p->r[i] + p->log_s[i] : bent(p->r[i] + p->y[i]);
+            const double y = k == CD_OBJECTIVE_RANK ? p->log_s[i] : p->log_s[i] - level[i];
+            if (!pass) mx += x / n, my += y / n;
+            else xx += (x - mx) * (x - mx), xy += (x - mx) * (y - my);
+        }
+    *scale = xx > 0 && xy > 0 ? fmax(xy / xx, 1e-3) : 1;
+    *shift = my - *scale * mx;
+}

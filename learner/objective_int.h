@@ -1,0 +1,9 @@
+/* objective_int -- what the parts of objective share. */
+#ifndef CD_OBJECTIVE_INT_H
+#define CD_OBJECTIVE_INT_H
+#include "learner/objective.h"
+
+/* The mean loss of pairs under the program scores; fills g and h of every program (the
+ * derivative of n * loss). NaN: no pair. score (n). */
+double cd_objective_pairs(cd_objective_part *p, const double *score);
+#endif

@@ -1,0 +1,185 @@
+/* Objectives that know only the order in a task, from a data set to a model file and back. */
+#include "learner/boost.h"
+#include "check.h"
+#include "made_set.h"
+#include "predict_rows.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/file.h"
+#include "learner/learner.h"
+#include "learner/model_int.h"
+#include "learner/trainset.h"
+
+static char dir[] = "/tmp/cdmpp-boost-XXXXXX", h5[64];
+static const char *const objective[] = {"train.objective=pack_sum", "train.objective=rank"};
+static const char *const form[] = {"model.members=[rows]", "model.members=[program]", "model.members=[sums]"};
+
+static int setup(void **s) {
+    (void)s;
+    if (!mkdtemp(dir)) return 1;
+    snprintf(h5, sizeof h5, "data.files=%s/d.h5", dir);
+    made_set_write(strchr(h5, '=') + 1);
+    return 0;
+}
+
+static int teardown(void **s) {
+    (void)s;
+    unlink(strchr(h5, '=') + 1);
+    return rmdir(dir);
+}
+
+static void configure(cd_config *c, const char *a, const char *b) {
+    cdmpp_err err = {0};
+    const char *const set[] = {h5, "train.rounds=30", "train.eta=0.2", "predict.point=median", a, b};
+    assert_ok(cd_config_init(c, &err));
+    for (size_t k = 0; k < sizeof set / sizeof *set; k++) assert_ok(cd_config_set(c, set[k], &err));
+    assert_ok(cd_config_check(c, "test", &err));
+}
+
+static void learn(cd_learned *l, int jobs, const char *a, const char *b) {
+    cdmpp_err err = {0};
+    cd_config c;
+    cd_threads *pool = NULL;
+    configure(&c, a, b);
+    assert_ok(cd_threads_new(jobs, &pool, &err));
+    assert_ok(cd_learner_train(&c, NULL, pool, NULL, NULL, l, &err));
+    cd_threads_free(pool);
+    cd_config_free(&c);
+}
+
+/* New tasks are put in order; the file says what it holds. */
+static void ranks_new_tasks(void **s) {
+    (void)s;
+    for (int o = 0; o < 2; o++)
+        for (int f = 0; f < 3; f++) {
+            cd_learned l;
+            learn(&l, 1, objective[o], form[f]);
+            const cd_metrics *m = &l.metrics[CD_PART_TEST];
+            /* a sum of scores does not know by how many rows to divide: nothing in these rows tells */
+            if (!(m->spearman > 0.75) && (o || f)) fail_msg("%s %s: Spearman %g", objective[o], form[f], m->spearman);
+            assert_int_equal(l.file.p[8], 3);
+            cd_learned_free(&l);
+        }
+}
+
+/* The same bytes for any number of threads; through the file, the same answers. */
+static void file_predicts_the_same(void **s) {
+    (void)s;
+    static float row[4 * CD_N_COL];
+    const int64_t ptr[] = {0, 4};
+    const uint32_t device = 0;
+    for (int o = 0; o < 2; o++) {
+        cdmpp_err err = {0};
+        cd_learned l, other;
+        cd_model *m = NULL;
+        cd_model_scratch *sc = NULL;
+        double y = 0, z = 0;
+        learn(&l, 1, objective[o], "model.members=[rows, program, sums]");
+        learn(&other, 3, objective[o], "model.members=[rows, program, sums]");
+        assert_int_equal(l.file.n, other.file.n);
+        assert_memory_equal(l.file.p, other.file.p, l.file.n);
+        cd_learned_free(&other);
+        assert_ok(cd_model_from_bytes(l.file.p, l.file.n, &m, &err));
+        assert_ok(cd_model_scratch_new(&sc, &err));
+        make_rows(3 * N_LINE, row, 4);
+        assert_ok(predict_rows(l.model, sc, row, ptr, &device, 1, &y, &err));
+        assert_ok(predict_rows(m, sc, row, ptr, &device, 1, &z, &err));
+        assert_true(y == z);
+        for (size_t k = 0; k < 3; k++) {
+            assert_true(m->member[k].objective == l.model->member[k].objective && m->member[k].scale == l.model->member[k].scale);
+            assert_true(m->member[k].scale > 0 && m->member[k].slope > 0);
+        }
+        cd_model_scratch_free(sc);
+        cd_model_free(m);
+        cd_learned_free(&l);
+    }
+}
+
+static void damaged_members_are_refused(void **s) {
+    (void)s;
+    static const char *const text[] = {
+        "{\"kind\":\"rows\",\"fold\":0,\"slope\":1,\"bias\":-9,\"objective\":\"order\",\"scale\":1,\"shift\":0}",
+        "{\"kind\":\"rows\",\"fold\":0,\"slope\":1,\"bias\":-9,\"objective\":\"rank\",\"scale\":0,\"shift\":0}",
+        "{\"kind\":\"rows\",\"fold\":0,\"slope\":1,\"bias\":-9,\"objective\":\"rank\",\"shift\":0}"};
+    static const cdmpp_status want[] = {CDMPP_ESCHEMA, CDMPP_ERANGE, CDMPP_ESCHEMA};
+    for (int k = 0; k < 3; k++) {
+        cdmpp_err err = {0};
+        cd_arena a = {0};
+        const cd_json *v;
+        cd_member m = {0};
+        assert_ok(cd_json_parse(&a, text[k], strlen(text[k]), &v, &err));
+        assert_status(cd_member_load(&m, v, "", 0, &err), want[k]);
+        cd_member_free(&m);
+        cd_arena_free(&a);
+    }
+}
+
+/* ---- one member, its programs in another order ---- */
+static void list(const cd_trainset *t, cd_part p, size_t by, uint32_t *program, double *log_s, uint32_t *group, cd_boost_set *out) {
+    const size_t n = t->split->n_program[p];
+    for (size_t i = 0; i < n; i++) {
+        program[i] = t->program[p][i * by % n];
+        log_s[i] = t->log_s[program[i]];
+        group[i] = t->group[program[i]];
+    }
+    *out = (cd_boost_set){n, program, log_s, group};
+}
+
+static void train(const cd_trainset *t, size_t by, double *log_s) {
+    static uint32_t program[2][N], group[2][N];
+    static double y[2][N];
+    cdmpp_err err = {0};
+    cd_boost_set part[2];
+    cd_member m = {.kind = CD_MEMBER_ROWS};
+    cd_member_scratch *sc;
+    const cd_boost_run run = {"rows", 1, NULL, NULL};
+    for (int k = 0; k < 2; k++) list(t, k ? CD_PART_VALID : CD_PART_TRAIN, by, program[k], y[k], group[k], &part[k]);
+    assert_ok(cd_boost(&t->view, &part[0], &part[1], t->c, &run, &m, &err));
+    assert_ok(cd_member_scratch_new(&sc, &err));
+    assert_ok(cd_member_predict(&m, sc, &t->view, t->program[CD_PART_TEST], t->split->n_program[CD_PART_TEST], NULL, 0, log_s, &err));
+    cd_member_scratch_free(sc);
+    cd_member_free(&m);
+}
+
+static void order_is_nothing(void **s) {
+    (void)s;
+    static double a[N], b[N];
+    for (int o = 0; o < 2; o++) {
+        cdmpp_err err = {0};
+        cd_config c;
+        cd_trainset t;
+        configure(&c, objective[o], "train.subsample=1"); /* rows are drawn by their number */
+        assert_ok(cd_config_set(&c, "train.rounds=15", &err));
+        assert_ok(cd_trainset_make(&t, &c, NULL, NULL, &err));
+        train(&t, 1, a);
+        train(&t, 7, b); /* neither part's size is a multiple */
+        assert_true(t.split->n_program[0] % 7 && t.split->n_program[1] % 7);
+        for (size_t i = 0; i < t.split->n_program[CD_PART_TEST]; i++) assert_close(a[i], b[i], 1e-9, 0);
+        cd_trainset_free(&t);
+        cd_config_free(&c);
+    }
+}
+
+/* Nothing to compare: one program a task. */
+static void pairs_are_needed(void **s) {
+    (void)s;
+    cdmpp_err err = {0};
+    cd_config c;
+    cd_learned l;
+    for (int o = 0; o < 2; o++) {
+        configure(&c, objective[o], "filter.max_per_task=1");
+        assert_status(cd_learner_train(&c, NULL, NULL, NULL, NULL, &l, &err), CDMPP_ERANGE);
+        assert_string_equal(err.key, "train.objective");
+        cd_learned_free(&l);
+        cd_config_free(&c);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest t[] = {cmocka_unit_test(ranks_new_tasks), cmocka_unit_test(file_predicts_the_same),
+                                   cmocka_unit_test(damaged_members_are_refused), cmocka_unit_test(order_is_nothing),
+                                   cmocka_unit_test(pairs_are_needed)};
+    return cmocka_run_group_tests(t, setup, teardown);
+}
