@@ -64,6 +64,9 @@ cdmpp_status cd_conf_map(const cd_conf *c, const char *where, const cd_yaml *map
 void cd_conf_print_value(cd_buf *out, const cd_conf *c, const cd_conf_key *k);
 /* The values as YAML that cd_conf_read reads back to the same struct. */
 void cd_conf_print(cd_buf *out, const cd_conf *c);
-/* The table as Markdown: key, type, default, range, meaning. */
+/* The same as a JSON object of dotted keys. */
+void cd_conf_json(cd_buf *out, const cd_conf *c);
+/* The table as Markdown: key, type, default, range, meaning. And as a JSON list. */
 void cd_conf_doc(cd_buf *out, const cd_conf_key *key, size_t n_key);
+void cd_conf_doc_json(cd_buf *out, const cd_conf_key *key, size_t n_key);
 #endif

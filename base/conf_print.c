@@ -112,11 +112,36 @@ static void cell(cd_buf *out, const char *s) {
     for (; *s; s++) cd_buf_putf(out, *s == '|' ? "\\%c" : "%c", *s);
 }
 
+void cd_conf_json(cd_buf *out, const cd_conf *c) {
+    for (size_t i = 0; i < c->n_key; i++) {
+        const char *quote = c->key[i].type == CD_CONF_ENUM ? "\"" : "";
+        cd_buf_putf(out, "%s\"%s\":%s", i ? "," : "{", c->key[i].name, quote);
+        cd_conf_print_value(out, c, &c->key[i]);
+        cd_buf_puts(out, quote);
+    }
+    cd_buf_puts(out, c->n_key ? "}" : "{}");
+}
+
+static const char *const type_name[] = {"integer", "number", "true or false", "word", "text", "list of texts"};
+
+void cd_conf_doc_json(cd_buf *out, const cd_conf_key *key, size_t n_key) {
+    cd_buf_puts(out, "[");
+    for (size_t i = 0; i < n_key; i++) {
+        cd_buf_putf(out, "%s{\"key\":\"%s\",\"type\":\"%s\",\"default\":", i ? "," : "", key[i].name, type_name[key[i].type]);
+        cd_buf_put_json_str(out, key[i].def, strlen(key[i].def));
+        cd_buf_puts(out, ",\"range\":");
+        cd_buf_put_json_str(out, key[i].range, strlen(key[i].range));
+        cd_buf_puts(out, ",\"meaning\":");
+        cd_buf_put_json_str(out, key[i].help, strlen(key[i].help));
+        cd_buf_puts(out, "}");
+    }
+    cd_buf_puts(out, "]");
+}
+
 void cd_conf_doc(cd_buf *out, const cd_conf_key *key, size_t n_key) {
-    static const char *const type[] = {"integer", "number", "true or false", "word", "text", "list of texts"};
     cd_buf_puts(out, "| key | type | default | range | meaning |\n| --- | --- | --- | --- | --- |\n");
     for (size_t i = 0; i < n_key; i++) {
-        cd_buf_putf(out, "| `%s` | %s | `%s` | ", key[i].name, type[key[i].type], key[i].def[0] ? key[i].def : "\"\"");
+        cd_buf_putf(out, "| `%s` | %s | `%s` | ", key[i].name, type_name[key[i].type], key[i].def[0] ? key[i].def : "\"\"");
         cell(out, key[i].range);
         cd_buf_puts(out, " | ");
         cell(out, key[i].help);

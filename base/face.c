@@ -11,6 +11,20 @@ cdmpp_status cd_face_print(cd_buf *b, cdmpp_err *err) {
     return st;
 }
 
+void cd_face_json(cd_buf *b, const char *schema, const char *command, cd_buf *result) {
+    cd_buf_putf(b, "{\"schema\":\"%s\",\"command\":\"%s\",\"result\":", schema, command);
+    cd_buf_put(b, result->p ? result->p : "null", result->p ? result->n : 4);
+    cd_buf_puts(b, ",\"warnings\":[]}\n");
+    b->oom |= result->oom;
+    cd_buf_free(result);
+}
+
+void cd_face_quote(cd_buf *b, cd_buf *text) {
+    cd_buf_put_json_str(b, text->p ? text->p : "", text->n);
+    b->oom |= text->oom;
+    cd_buf_free(text);
+}
+
 static void version_json(cd_buf *b, const char *name) {
     cd_linked l;
     const char *sep = "";

@@ -24,6 +24,10 @@ void cd_face_end(cd_face *f);
 int cd_face_usage(cd_face *f, const cdmpp_err *err);
 /* The version and the libraries in use, as lines or as one JSON object. */
 void cd_face_version(cd_buf *b, const char *name, bool json);
+/* {"schema":..,"command":..,"result":<result>,"warnings":[]} and a line end; `result` is JSON, freed. */
+void cd_face_json(cd_buf *b, const char *schema, const char *command, cd_buf *result);
+/* A text as JSON, freed. */
+void cd_face_quote(cd_buf *b, cd_buf *text);
 /* All of the text to standard output, and freed. Errors: EIO, ENOMEM. */
 cdmpp_status cd_face_print(cd_buf *b, cdmpp_err *err);
 #endif

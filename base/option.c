@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "base/spell.h"
+#include "base/words.h"
 
 enum { MAX_ROWS = 64 };
 
@@ -91,14 +92,10 @@ static cdmpp_status read_int(const reader *r, const cd_option *o, const char *te
 }
 
 static cdmpp_status read_word(const reader *r, const cd_option *o, const char *text, int *to) {
-    const size_t n = strlen(text);
-    int k = 0;
-    for (const char *w = o->values; w; w = strchr(w, '|'), w = w ? w + 1 : NULL, k++)
-        if (strcspn(w, "|") == n && !strncmp(w, text, n)) {
-            *to = k;
-            return CDMPP_OK;
-        }
-    return CD_FAIL(r->err, EUSAGE, "--%s: expected one of %s, found '%.60s'", o->name, o->values, text);
+    const int k = cd_words_find(o->values, (cd_str){text, strlen(text)});
+    if (k < 0) return CD_FAIL(r->err, EUSAGE, "--%s: expected one of %s, found '%.60s'", o->name, o->values, text);
+    *to = k;
+    return CDMPP_OK;
 }
 
 static cdmpp_status append(const reader *r, cd_texts *l, const char *text) {

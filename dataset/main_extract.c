@@ -101,13 +101,22 @@ static cdmpp_status extract(const options *o, const char *command, cd_log *log, 
     return st;
 }
 
+/* The tasks' text form is an object by itself. */
+static cdmpp_status print_json(const options *o, cd_buf *text, cdmpp_err *err) {
+    cd_buf quoted = {0}, b = {0};
+    if (o->write_tasks && !o->columns) return cd_face_print(text, err);
+    if (!o->columns) cd_face_quote(&quoted, text);
+    cd_face_json(&b, o->columns ? "cdmpp.columns" : "cdmpp.nest", self.name, o->columns ? text : &quoted);
+    return cd_face_print(&b, err);
+}
+
 static cdmpp_status print_text(const options *o, cdmpp_err *err) {
     cd_buf b = {0};
     cdmpp_status st = CDMPP_OK;
-    if (o->columns) cd_cols_print(&b);
+    if (o->columns) (o->json ? cd_cols_json : cd_cols_print)(&b);
     else if (o->write_tasks) st = cd_extract_tasks(o->task.v, o->task.n, &b, err);
     else st = cd_extract_print(o->task.v, o->task.n, o->print, &b, err);
-    if (st == CDMPP_OK) return cd_face_print(&b, err);
+    if (st == CDMPP_OK) return o->json ? print_json(o, &b, err) : cd_face_print(&b, err);
     cd_buf_free(&b);
     return st;
 }

@@ -49,3 +49,18 @@ void cd_cols_print(cd_buf *out) {
         cd_buf_putf(out, "| %zu | `%s` | %s | %s | %s |\n", i, cols[i].name, cols[i].unit, cols[i].group,
                     cols[i].meaning);
 }
+
+void cd_cols_json(cd_buf *out) {
+    char digest[65];
+    cd_cols_digest(digest);
+    cd_buf_putf(out, "{\"digest\":\"%s\",\"columns\":[", digest);
+    for (size_t i = 0; i < CD_N_COL; i++) {
+        const char *const member[][2] = {{"name", cols[i].name}, {"unit", cols[i].unit}, {"group", cols[i].group}, {"meaning", cols[i].meaning}};
+        for (size_t k = 0; k < 4; k++) {
+            cd_buf_putf(out, "%s\"%s\":", k ? "," : i ? ",{" : "{", member[k][0]);
+            cd_buf_put_json_str(out, member[k][1], strlen(member[k][1]));
+        }
+        cd_buf_puts(out, "}");
+    }
+    cd_buf_puts(out, "]}");
+}

@@ -26,4 +26,6 @@ void cd_cols_digest(char out[65]);
 /* The manual: docs/columns.md as Markdown. */
 struct cd_buf;
 void cd_cols_print(struct cd_buf *out);
+/* {"digest":"..","columns":[{"name":..,"unit":..,"group":..,"meaning":..},...]} */
+void cd_cols_json(struct cd_buf *out);
 #endif

@@ -114,6 +114,11 @@ void cd_config_print(cd_buf *out, const cd_config *c) {
     cd_conf_print(out, &t);
 }
 
+void cd_config_json(cd_buf *out, const cd_config *c) {
+    const cd_conf t = {keys, sizeof keys / sizeof *keys, (void *)(uintptr_t)c, NULL, NULL}; /* only read */
+    cd_conf_json(out, &t);
+}
+
 void cd_config_free(cd_config *c) {
     cd_diag_free(&c->diag);
     cd_arena_free(&c->arena);

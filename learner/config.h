@@ -38,5 +38,6 @@ cdmpp_status cd_config_check(cd_config *c, const char *path, cdmpp_err *err);
  * folder of `file` if it exists there, else p. NULL: out of memory. */
 const char *cd_config_beside(cd_arena *a, const char *file, const char *p);
 void cd_config_print(cd_buf *out, const cd_config *c);
+void cd_config_json(cd_buf *out, const cd_config *c);
 void cd_config_free(cd_config *c);
 #endif

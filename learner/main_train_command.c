@@ -109,22 +109,24 @@ cdmpp_status cd_main_fit(const cd_config *c, cd_main_options *o, cdmpp_err *err)
     return st;
 }
 
+/* --doc-config and --print-config; `c` as far as it could be read. */
+static cdmpp_status print_config(const cd_config *c, const cd_main_options *o, cdmpp_err *err) {
+    cd_buf b = {0}, out = {0};
+    size_t n;
+    const cd_conf_key *key = o->space ? cd_space_keys(&n) : cd_config_keys(&n);
+    if (o->doc) (o->json ? cd_conf_doc_json : cd_conf_doc)(&b, key, n);
+    else (o->json ? cd_config_json : cd_config_print)(&b, c);
+    if (!o->json) return cd_face_print(&b, err);
+    cd_face_json(&out, o->doc ? "cdmpp.config_keys" : "cdmpp.config", o->name, &b);
+    return cd_face_print(&out, err);
+}
+
 static cdmpp_status with_config(const char *path, cd_main_options *o, cd_config *c, cdmpp_err *err) {
-    cd_buf b = {0};
     cdmpp_status st = cd_config_init(c, err);
-    if (!st && o->doc) {
-        size_t n;
-        const cd_conf_key *key = o->space ? cd_space_keys(&n) : cd_config_keys(&n);
-        cd_conf_doc(&b, key, n);
-    } else {
-        if (!st) st = read_config(path, o, c, err);
-        if (st) return cd_main_config_failed(c, o, st, err);
-        if (o->print) cd_config_print(&b, c);
-    }
-    if (b.p) fputs(b.p, stdout);
-    cd_buf_free(&b);
-    if (st || o->doc || o->print) return st;
-    if (o->trial) st = cd_main_try(c, o, err);
+    if (!st && !o->doc) st = read_config(path, o, c, err);
+    if (st) return cd_main_config_failed(c, o, st, err);
+    if (o->doc || o->print) st = print_config(c, o, err);
+    else if (o->trial) st = cd_main_try(c, o, err);
     else st = c->data_kind ? cd_main_operators(c, path, o, err) : cd_main_fit(c, o, err);
     if (st) cd_log_err(o->log, CD_LOG_ERROR, err);
     return st;

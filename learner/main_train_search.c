@@ -29,7 +29,7 @@ cdmpp_status cd_main_try(const cd_config *c, cd_main_options *o, cdmpp_err *err)
     if (!st) st = cd_learner_try(c, NULL, pool, show_step, &progress, &valid, err);
     cd_trainprogress_end(&progress);
     if (!st && o->json) {
-        cd_buf_puts(&b, "{\"schema\":\"cdmpp.trial\",\"validation\":");
+        cd_buf_puts(&b, "{\"schema\":\"cdmpp.trial\",\"command\":\"cdmpp-train\",\"validation\":");
         cd_metrics_json(&b, &valid);
         cd_buf_puts(&b, "}\n");
     } else if (!st) {
@@ -66,7 +66,7 @@ static void print_found(const cd_tunecmd_state *s, const cd_main_options *o, con
     const cd_found *f = &s->found;
     cd_buf b = {0};
     if (o->json) {
-        cd_buf_putf(&b, "{\"schema\":\"cdmpp.search\",\"trials\":%zu,\"best\":%zu,\"valid_error\":%.17g,\"config_file\":", f->n_trial,
+        cd_buf_putf(&b, "{\"schema\":\"cdmpp.search\",\"command\":\"cdmpp-train\",\"trials\":%zu,\"best\":%zu,\"valid_error\":%.17g,\"config_file\":", f->n_trial,
                     f->best, f->best_error);
         cd_buf_put_json_str(&b, out, strlen(out));
         cd_buf_putf(&b, ",\"params\":%s}\n", f->trial[f->best].params);
@@ -78,10 +78,22 @@ static void print_found(const cd_tunecmd_state *s, const cd_main_options *o, con
     print(&b);
 }
 
-static void print_space(const cd_tunecmd_state *s) {
-    cd_buf b = {0};
-    cd_space_print(&b, &s->space);
-    cd_config_print(&b, &s->base);
+/* The search's keys, then those of the base; as JSON both in one object. */
+static void print_space(const cd_tunecmd_state *s, const cd_main_options *o) {
+    cd_buf b = {0}, text = {0}, config = {0};
+    if (!o->json) {
+        cd_space_print(&b, &s->space);
+        cd_config_print(&b, &s->base);
+        print(&b);
+        return;
+    }
+    cd_space_print(&text, &s->space);
+    cd_buf_puts(&config, "{\"search\":");
+    cd_face_quote(&config, &text);
+    cd_buf_puts(&config, ",\"base\":");
+    cd_config_json(&config, &s->base);
+    cd_buf_puts(&config, "}");
+    cd_face_json(&b, "cdmpp.space", o->name, &config);
     print(&b);
 }
 
@@ -90,7 +102,7 @@ static cdmpp_status search(const cd_tunecmd *cmd, cd_main_options *o, cd_tunecmd
     if (st && s->space.diag.n) cd_log_lines(o->log, CD_LOG_ERROR, s->space.diag.text.p);
     if (st && s->space.diag.n) return st;
     if (st) return cd_main_config_failed(&s->base, o, st, err);
-    if (o->print) return print_space(s), CDMPP_OK;
+    if (o->print) return print_space(s, o), CDMPP_OK;
     st = cd_tunecmd_search(cmd, s, err);
     if (s->found.torn)
         cd_log_put(o->log, CD_LOG_WARNING, "%s: the last line was cut short, %zu bytes: that training was repeated", s->journal,

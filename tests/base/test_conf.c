@@ -1,4 +1,5 @@
 #include "base/conf.h"
+#include "base/json.h"
 #include "check.h"
 
 #include <stdio.h>
@@ -140,6 +141,33 @@ static void print_reads_back(void **s) {
     stop(&g);
 }
 
+/* The values, and the table, as JSON that a reader takes. */
+static void json_has_all_keys(void **s) {
+    (void)s;
+    fixture f;
+    cd_buf b = {0};
+    cd_arena a = {0};
+    const cd_json *j = NULL;
+    cdmpp_err err = {0};
+    start(&f);
+    assert_int_equal(feed(&f, "train: {epochs: 3, rate: 0.30000000000000004}\nout: \"a\\\\b \\\"\\n\\x85\"\ndata: {files: [x, 'y z']}\n"), CDMPP_OK);
+    cd_conf_json(&b, &f.c);
+    assert_ok(cd_json_parse(&a, b.p, b.n, &j, &err));
+    for (size_t i = 0; i < 6; i++) assert_non_null(cd_json_get(j, keys[i].name));
+    assert_int_equal(cd_json_get(j, "train.epochs")->u.i, 3);
+    assert_true(cd_str_is(cd_json_get(j, "split.kind")->u.s, "task"));
+    assert_true(cd_str_is(cd_json_get(j, "out")->u.s, "a\\b \"\n\xc2\x85"));
+    cd_buf_clear(&b);
+    cd_conf_doc_json(&b, keys, 6);
+    assert_ok(cd_json_parse(&a, b.p, b.n, &j, &err));
+    cd_buf_clear(&b);
+    cd_conf_json(&b, &(cd_conf){keys, 0, &f.v, &f.a, &f.d});
+    assert_string_equal(b.p, "{}");
+    cd_buf_free(&b);
+    cd_arena_free(&a);
+    stop(&f);
+}
+
 /* Long texts are printed as they are written, where YAML can hold them so. */
 static void blocks_read_back(void **s) {
     (void)s;
@@ -191,6 +219,6 @@ static void parts_of_a_file(void **s) {
 int main(void) {
     const struct CMUnitTest t[] = {cmocka_unit_test(defaults_and_values), cmocka_unit_test(all_errors_in_one_run),
                                    cmocka_unit_test(numbers_are_strict), cmocka_unit_test(set_overrides),
-                                   cmocka_unit_test(print_reads_back), cmocka_unit_test(blocks_read_back), cmocka_unit_test(parts_of_a_file)};
+                                   cmocka_unit_test(print_reads_back), cmocka_unit_test(json_has_all_keys), cmocka_unit_test(blocks_read_back), cmocka_unit_test(parts_of_a_file)};
     return cmocka_run_group_tests_name("conf", t, NULL, NULL);
 }

@@ -98,6 +98,27 @@ static void operands_and_lists(void **s) {
     cd_said_free(&r.said);
 }
 
+#if defined(CD_FAULT)
+static void any_allocation_may_fail(void **s) {
+    const long before = cd_mem_live();
+    (void)s;
+    for (long k = 0;; k++) {
+        cd_mem_fail_at(k);
+        result r = parse("x a --set b=c -t d e");
+        cd_mem_fail_at(-1);
+        if (r.st) assert_int_equal(r.st, CDMPP_ENOMEM);
+        cd_said_free(&r.said);
+        assert_int_equal(cd_mem_live(), before);
+        if (!r.st) break;
+    }
+}
+#else
+static void any_allocation_may_fail(void **s) {
+    (void)s;
+    skip();
+}
+#endif
+
 static void common_rows(void **s) {
     (void)s;
     result r = parse("x --json -q --log-format json --form richer");
@@ -184,7 +205,7 @@ static int shell(const cd_buf *b, const char *command, char *out, size_t n) {
 
 static bool has(const char *program) {
     char line[100], out[10];
-    const cd_buf none = {0};
+    const cd_buf none = {.p = line};
     snprintf(line, sizeof line, "command -v %s >/dev/null", program);
     return shell(&none, line, out, sizeof out) == 0;
 }
@@ -281,7 +302,7 @@ static void exits_are_all_told(void **s) {
 
 int main(void) {
     const struct CMUnitTest t[] = {
-        cmocka_unit_test(spellings), cmocka_unit_test(operands_and_lists), cmocka_unit_test(common_rows), cmocka_unit_test(mistakes),
+        cmocka_unit_test(spellings), cmocka_unit_test(operands_and_lists), cmocka_unit_test(any_allocation_may_fail), cmocka_unit_test(common_rows), cmocka_unit_test(mistakes),
         cmocka_unit_test(help_has_all_and_fits), cmocka_unit_test(man_has_all_and_is_roff), cmocka_unit_test(bash_completes),
         cmocka_unit_test(zsh_reads_it), cmocka_unit_test(exits_are_all_told)};
     return cmocka_run_group_tests(t, NULL, NULL);

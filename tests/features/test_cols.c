@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/json.h"
 #include "check.h"
 
 static void names(void **state) {
@@ -47,7 +48,25 @@ static void manual(void **state) {
     cd_buf_free(&b);
 }
 
+static void as_json(void **state) {
+    cd_buf b = {0};
+    cd_arena a = {0};
+    const cd_json *j = NULL;
+    cdmpp_err err = {0};
+    (void)state;
+    cd_cols_json(&b);
+    assert_ok(cd_json_parse(&a, b.p, b.n, &j, &err));
+    const cd_json *c = cd_json_get(j, "columns")->u.child;
+    for (size_t i = 0; i < CD_N_COL; i++, c = c->next) {
+        assert_true(cd_str_is(cd_json_get(c, "name")->u.s, cd_cols()[i].name));
+        assert_true(cd_str_is(cd_json_get(c, "meaning")->u.s, cd_cols()[i].meaning));
+    }
+    assert_null(c);
+    cd_buf_free(&b);
+    cd_arena_free(&a);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(names), cmocka_unit_test(digest), cmocka_unit_test(manual)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(names), cmocka_unit_test(digest), cmocka_unit_test(manual), cmocka_unit_test(as_json)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -17,8 +17,12 @@ X
     for code in 0 1 2 3 4 5 6 130; do grep -q "^.fB$code.fR" page || echo "$c: exit status $code is not in the page"; done
     for part in NAME SYNOPSIS DESCRIPTION OPTIONS "EXIT STATUS" ENVIRONMENT EXAMPLES "SEE ALSO"; do grep -q "^.SH $part" page || echo "$c: no $part"; done
     echo "$c: $(echo "$options" | wc -l) options"
-    cdmpp-$c --version | sed 's/ [0-9][0-9.]*$/ N/' | tr '\n' ';'; echo
+    # a sanitizer's build links more than it needs
+    cdmpp-$c --version | sed 's/ [0-9][0-9.]*$/ N/' >version
+    sed 1q version
+    case $c in extract) want='HDF5 zstd liblzma zlib' ;; *) want='XGBoost OpenBLAS libyaml zstd liblzma zlib' ;; esac
+    for l in $want; do grep -qx "$l N" version || echo "$c: no version of $l"; done
 done
-cdmpp-extract --version --json | sed 's/"[0-9][0-9.]*"/N/g'
+cdmpp-extract --version --json | sed 's/"[0-9][0-9.]*"/N/g; s/.*\("version".*"libraries":{\).*\("HDF5":N\).*\("zlib":N.*\)/\1 \2 \3/'
 bash -c '. ./script; COMP_WORDS=(cdmpp-predict --mo); COMP_CWORD=1; _cdmpp_predict; echo "${COMPREPLY[@]}"'
 cdmpp-train --help >/dev/full; echo "status $?"
