@@ -12,6 +12,7 @@ static const char *const names[CD_N_OBJECTIVE] = {"log_latency", "pack_sum", "ra
 const char *cd_objective_name(cd_objective_kind k) { return names[k]; }
 
 double cd_log_sum_exp(const double *score, size_t n) {
+    if (n == 1) return score[0]; /* what the sums below give, too */
     double max = score[0], sum = 0;
     for (size_t i = 1; i < n; i++) max = fmax(max, score[i]);
     for (size_t i = 0; i < n; i++) sum += exp(score[i] - max);
@@ -137,11 +138,12 @@ static double spread(const cd_objective_part *p) {
 
 void cd_objective_gradient(cd_objective_part *p, const cd_objective_spec *s, float *grad, float *hess) {
     const bool log = s->kind == CD_OBJECTIVE_LOG_LATENCY;
-    const double d = log ? spread(p) : 0;
+    const double width = log ? spread(p) : 0;
     for (size_t i = 0; i < p->n; i++) {
-        const double g = log ? cd_loss_gradient(s->loss, p->r[i], d) : p->g[i], h = log ? 1 : p->h[i];
+        const double g = log ? cd_loss_gradient(s->loss, p->r[i], width) : p->g[i], h = log ? 1 : p->h[i];
         for (size_t k = p->start[i]; k < p->start[i + 1]; k++) {
-            const double share = s->kind == CD_OBJECTIVE_PACK_SUM ? 1 : exp(p->margin[k] - (p->r[i] + p->log_s[i]));
+            const double d = s->kind == CD_OBJECTIVE_PACK_SUM ? 0 : p->margin[k] - (p->r[i] + p->log_s[i]);
+            const double share = d == 0 ? 1 : exp(d); /* the only row of its program: mostly 0 */
             grad[k] = cd_loss_round(g * share);
             hess[k] = cd_loss_round(h * share);
         }

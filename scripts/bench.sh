@@ -1,18 +1,20 @@
 #!/bin/sh
-# bench.sh [SET...] -- speed and memory on sample, cpu, gpu (default: sample, train, and
+# bench.sh [SET...] -- speed and memory on sample, cpu, gpu (default: sample, train, xgb, and
 # the others where CDMPP_DATA has them). Compare figures of one machine in one run only.
 # train: a training step of the published network, in turn with PyTorch where there is
 # python3-torch; the ratio is of CPU seconds, one thread each, and of wall-clock seconds.
+# xgb: XGBoost through our code and through its Python package on the same matrices, of the cpu
+# set or, without it, of the sample; where there is python3-xgboost.
 set -eu
 cd "$(dirname "$0")/.."
 B=${B:-build/release} D=${CDMPP_DATA:-} W=build/bench
 unset MAKEFLAGS MFLAGS
 if [ $# -eq 0 ]; then
-    set -- sample train
+    set -- sample train xgb
     [ ! -d "$D/tenset-cpu" ] || set -- "$@" cpu
     [ ! -d "$D/gpu-ansor" ] || set -- "$@" gpu
 fi
-make --no-print-directory -s -j"$(nproc)" B="$B" all "$B/tests/bench/bench_features" "$B/tests/bench/bench_train" >&2
+make --no-print-directory -s -j"$(nproc)" B="$B" all "$B/tests/bench/bench_features" "$B/tests/bench/bench_train" "$B/tests/bench/bench_boost" >&2
 bench=$B/tests/bench/bench_features
 mkdir -p "$W"
 
@@ -52,7 +54,35 @@ train() { # both for one and two threads, one after the other, three times; the 
     for n in small mlp lstm; do "$B/tests/bench/bench_train" 30 1 $n; done
 }
 
+# Logs to FILE, bad lines left out.
+gather() { "$B/cdmpp-extract" -q --tasks "$1" --out "$3" "$2" 2>/dev/null || [ $? -eq 3 ]; }
+
+trees() {
+    if ! /usr/bin/python3 -c 'import xgboost' 2>/dev/null; then echo "  no python3-xgboost"; return; fi
+    d=$W/xgb-sample.h5 tasks=examples/zen5/zen5.tasks.json.xz logs=examples/zen5/measure_records/zen5-avx512
+    if [ -d "$D/tenset-cpu" ]; then
+        d=$W/xgb-cpu.h5 tasks=$D/tenset-cpu/network_info/all_tasks.pkl logs=$W/cpu
+        unpack "$logs" "$D/tenset-cpu/records.tar.xz"
+    fi
+    [ -e "$d" ] || gather "$tasks" "$logs" "$d"
+    /usr/bin/python3 scripts/bench_xgb.py "$d" "$B/tests/bench/bench_boost" "$W/xgb" 100
+    rm -rf "$W/xgb"
+}
+
+unpack() { # folder, archives
+    to=$1
+    shift
+    [ ! -d "$to" ] || return 0
+    mkdir -p "$to"
+    for a; do tar -xJf "$a" -C "$to"; done
+}
+
 for s; do
+    if [ "$s" = xgb ]; then
+        echo "xgb: $(grep -m1 'model name' /proc/cpuinfo | sed 's/.*: //'), $(nproc) cores, load $(cut -d' ' -f1 /proc/loadavg)"
+        trees
+        continue
+    fi
     if [ "$s" = train ]; then
         echo "train: $(grep -m1 'model name' /proc/cpuinfo | sed 's/.*: //'), $(nproc) cores, load $(cut -d' ' -f1 /proc/loadavg)"
         train
@@ -65,10 +95,7 @@ for s; do
         archives="$D/gpu-ansor/v100.tar.xz $D/gpu-ansor/k80.tar.xz $D/gpu-ansor/mi50.tar.xz" ;;
     *) echo "bench: unknown set $s" >&2; exit 2 ;;
     esac
-    if [ "$s" != sample ] && [ ! -d "$logs" ]; then
-        mkdir -p "$logs"
-        for a in $archives; do tar -xJf "$a" -C "$logs"; done
-    fi
+    [ "$s" = sample ] || unpack "$logs" $archives
     echo "$s: $(grep -m1 'model name' /proc/cpuinfo | sed 's/.*: //'), $(nproc) cores, $(du -shL "$logs" | cut -f1) of logs"
     "$bench" "$tasks" "$logs"
     extract "$tasks" "$logs"
