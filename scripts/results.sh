@@ -42,7 +42,7 @@ run() {
     section=$1; set_=$2; split=$3; model=$4; config=$5; shift 5
     f="$W/$(echo "$section $set_ $split $model $SEED" | tr -c 'a-zA-Z0-9_.\n' -)"
     if [ ! -s "$f.json" ]; then
-        "$B/cdmpp-train" "configs/$config.yaml" --quiet --json -j "$JOBS" --out "$f.cdmpp" "$@" >"$f.tmp" || { rm -f "$f.tmp"; return 1; }
+        "$B/cdmpp-train" "configs/$config.yaml" --quiet --json -j "$JOBS" --checkpoint "$f.members" --out "$f.cdmpp" "$@" >"$f.tmp" || { rm -f "$f.tmp"; return 1; }
         mv "$f.tmp" "$f.json"
         echo "results: $section, $set_, $split, $model done" >&2
     fi
@@ -109,8 +109,10 @@ ablation() {
         row ablation zen5 "without $n" "- loop context" ablation-pe "$o net.context=false"
         row ablation zen5 "without $n" "leaves alone, no attention (default)" ablation-cmd "$o fit.loss=1mape_s"
         row ablation zen5 "without $n" "+ CMD" ablation-cmd "$o"
-        row ablation zen5 "without $n" "loss 1000mse+1mape of Box-Cox labels" ablation-loss "$o"
-        row ablation zen5 "without $n" "loss 1huber_log" ablation-loss "$o fit.loss=1huber_log fit.label=log"
+        row ablation zen5 "without $n" "head pool, loss 1000mse+1mape of Box-Cox labels" ablation-loss "$o"
+        row ablation zen5 "without $n" "head pool, loss 1mape_s" ablation-loss "$o fit.loss=1mape_s fit.label=log"
+        row ablation zen5 "without $n" "leaves alone, loss 1huber_log" ablation-loss "$o net.head=sum fit.loss=1huber_log fit.label=log"
+        row ablation zen5 "without $n" "the recursive baseline (lstm)" baseline-lstm "$o data.devices=[zen5-avx512] split.kind=network filter.max_per_task=0"
         row ablation zen5 "without $n" "multilayer perceptron" baseline-mlp "$o data.devices=[zen5-avx512] split.kind=network model.folds=1 filter.max_per_task=0"
         for l in log box_cox yeo_johnson quantile_normal standard; do
             row ablation zen5 "without $n" "label $l, loss 1mse, head pool" ablation-label "$o fit.label=$l"
