@@ -7,20 +7,20 @@
 static size_t at(const uint32_t *index, size_t i) { return index ? index[i] : i; }
 
 /* Inner nodes, from the length of the list; one that is no tree is refused later. */
-static size_t nodes(const cd_view *v, size_t program) {
-    const size_t n = v->tree_ptr ? (size_t)(v->tree_ptr[program + 1] - v->tree_ptr[program]) / 2 : 0;
-    const size_t leaves = cd_batch_leaves(v, program);
+static size_t nodes(const cd_batch_spec *s, const cd_view *v, size_t program) {
+    const size_t n = s->tree && v->tree_ptr ? (size_t)(v->tree_ptr[program + 1] - v->tree_ptr[program]) / 2 : 0;
+    const size_t leaves = cd_batch_leaves(s, v, program);
     return n > leaves ? n - leaves : 0;
 }
 
-typedef size_t count_fn(const cd_view *v, size_t program);
+typedef size_t count_fn(const cd_batch_spec *s, const cd_view *v, size_t program);
 
 /* Largest count of a program, and the sum of the n largest. */
-static cdmpp_status largest(const cd_view *v, const uint32_t *index, size_t n_index, size_t n, count_fn *count, size_t *most,
+static cdmpp_status largest(const cd_batch_spec *s, const cd_view *v, const uint32_t *index, size_t n_index, size_t n, count_fn *count, size_t *most,
                             size_t *sum, cdmpp_err *err) {
     *most = *sum = 0;
     for (size_t i = 0; i < n_index; i++) {
-        const size_t c = count(v, at(index, i));
+        const size_t c = count(s, v, at(index, i));
         if (c > *most) *most = c;
         *sum += c;
     }
@@ -28,7 +28,7 @@ static cdmpp_status largest(const cd_view *v, const uint32_t *index, size_t n_in
     *sum = 0;
     size_t *having = cd_calloc(*most + 1, sizeof *having);
     if (!having) return CD_FAIL(err, ENOMEM, "histogram of %zu leaves or nodes", *most);
-    for (size_t i = 0; i < n_index; i++) having[count(v, at(index, i))]++;
+    for (size_t i = 0; i < n_index; i++) having[count(s, v, at(index, i))]++;
     for (size_t c = *most; n > 0; c--) {
         const size_t k = having[c] < n ? having[c] : n;
         *sum += k * c;
@@ -38,12 +38,12 @@ static cdmpp_status largest(const cd_view *v, const uint32_t *index, size_t n_in
     return CDMPP_OK;
 }
 
-cdmpp_status cd_batch_bound(const cd_view *v, const uint32_t *index, size_t n_index, size_t batch, cd_batch_dims *out,
-                            cdmpp_err *err) {
+cdmpp_status cd_batch_bound(const cd_batch_spec *spec, const cd_view *v, const uint32_t *index, size_t n_index, size_t batch,
+                            cd_batch_dims *out, cdmpp_err *err) {
     size_t most;
     *out = (cd_batch_dims){.n = batch < n_index ? batch : n_index};
-    CD_TRY(largest(v, index, n_index, out->n, cd_batch_leaves, &out->max_leaf, &out->n_tok, err));
-    return largest(v, index, n_index, out->n, nodes, &most, &out->n_node, err);
+    CD_TRY(largest(spec, v, index, n_index, out->n, cd_batch_leaves, &out->max_leaf, &out->n_tok, err));
+    return largest(spec, v, index, n_index, out->n, nodes, &most, &out->n_node, err);
 }
 
 static void carve(cd_batch *b) {
@@ -74,11 +74,12 @@ void cd_batch_free(cd_batch *b) {
 
 /* One program behind those that are there. */
 static void put_program(cd_batch *b, const cd_batch_spec *spec, const cd_view *v, size_t program, size_t i) {
-    const size_t leaves = b->w_tok ? cd_batch_leaves(v, program) : 0;
+    const size_t leaves = b->w_tok ? cd_batch_leaves(spec, v, program) : 0;
     if (leaves) {
         cd_batch_raw_tokens(spec, v, program, b->tok + b->n_tok * b->w_tok);
         for (size_t l = 0; l < leaves; l++) b->trips[b->n_tok + l] = (float)cd_input_log_trips(b->tok + (b->n_tok + l) * b->w_tok);
-        memcpy(b->pos + b->n_tok, v->leaf_pos + v->leaf_ptr[program], leaves * sizeof *b->pos);
+        for (size_t l = 0; l < leaves; l++)
+            b->pos[b->n_tok + l] = spec->rows ? (int32_t)l : v->leaf_pos[(size_t)v->leaf_ptr[program] + l];
     }
     if (b->w_prog) cd_batch_raw_program(v, program, b->prog + i * b->w_prog);
     if (b->w_dev) memcpy(b->dev + i * b->w_dev, spec->device + v->device[program] * b->w_dev, b->w_dev * sizeof *b->dev);
@@ -88,9 +89,9 @@ static void put_program(cd_batch *b, const cd_batch_spec *spec, const cd_view *v
     if (leaves > b->max_leaf) b->max_leaf = leaves;
 }
 
-static cdmpp_status put_tree(cd_batch *b, const cd_view *v, size_t program, cdmpp_err *err) {
+static cdmpp_status put_tree(cd_batch *b, const cd_batch_spec *spec, const cd_view *v, size_t program, cdmpp_err *err) {
     const size_t beg = (size_t)v->tree_ptr[program], n = (size_t)v->tree_ptr[program + 1] - beg;
-    return cd_tree_add(&b->tree, v->tree + beg, n, v->leaf_pos + v->leaf_ptr[program], cd_batch_leaves(v, program), err);
+    return cd_tree_add(&b->tree, v->tree + beg, n, v->leaf_pos + v->leaf_ptr[program], cd_batch_leaves(spec, v, program), err);
 }
 
 cdmpp_status cd_batch_fill(cd_batch *b, const cd_batch_spec *spec, const cd_scalers *s, const cd_view *v,
@@ -100,13 +101,13 @@ cdmpp_status cd_batch_fill(cd_batch *b, const cd_batch_spec *spec, const cd_scal
     b->tok_ptr[0] = 0;
     cd_tree_clear(&b->tree);
     for (size_t i = 0; i < n; i++) {
-        const size_t p = at(index, i), leaves = b->w_tok ? cd_batch_leaves(v, p) : 0;
+        const size_t p = at(index, i), leaves = b->w_tok ? cd_batch_leaves(spec, v, p) : 0;
         CD_TRY(cd_batch_check(spec, v, p, err));
         if (b->n_tok + leaves > b->dims.n_tok || leaves > b->dims.max_leaf)
             return CD_FAIL(err, ERANGE, "%zu leaves in a batch for %zu, at most %zu a program", b->n_tok + leaves,
                            b->dims.n_tok, b->dims.max_leaf);
         put_program(b, spec, v, p, i);
-        if (b->has_tree) CD_TRY(put_tree(b, v, p, err));
+        if (b->has_tree) CD_TRY(put_tree(b, spec, v, p, err));
     }
     b->n = n;
     if (b->has_tree) cd_tree_close(&b->tree);

@@ -1,6 +1,7 @@
 /* batch -- some programs of a view, packed and scaled: what a network reads.
  *
- *   program i: tokens tok_ptr[i] .. tok_ptr[i+1], one per leaf, no padding
+ *   program i: tokens tok_ptr[i] .. tok_ptr[i+1], one per leaf, no padding. With `rows` in the
+ *   spec feature rows take the place of leaves, everywhere below; they have no context.
  *
  *   tok  (n_tok, w_tok)   | 164 leaf columns | 82 of context, if wanted | 15 derived, if wanted |
  *   trips (n_tok)         ln of the iterations around the leaf, less a constant (scalers)
@@ -35,7 +36,7 @@ enum { CD_BATCH_INNER = 8, CD_BATCH_OUTER = 4, CD_BATCH_KINDS = 5 };
 /* What to compute. `device` (n_device, w_dev): the vectors of the model's devices,
  * borrowed; w_dev 0: none. */
 typedef struct cd_batch_spec {
-    bool tokens, context, derived, program, tree; /* tree: with tokens */
+    bool tokens, rows, context, derived, program, tree; /* tree: with tokens, of leaves */
     size_t n_device, w_dev;
     const float *device;
 } cd_batch_spec;
@@ -50,8 +51,8 @@ typedef struct cd_batch_dims {
 } cd_batch_dims;
 /* The largest batch of `batch` programs that can be drawn from index[0 .. n_index)
  * of the view (index NULL: programs 0 .. n_index). Errors: ENOMEM. */
-cdmpp_status cd_batch_bound(const cd_view *v, const uint32_t *index, size_t n_index, size_t batch, cd_batch_dims *out,
-                            cdmpp_err *err);
+cdmpp_status cd_batch_bound(const cd_batch_spec *spec, const cd_view *v, const uint32_t *index, size_t n_index, size_t batch,
+                            cd_batch_dims *out, cdmpp_err *err);
 
 /* Scalers of the three inputs; part of a model. */
 typedef struct cd_scalers {

@@ -7,8 +7,8 @@
 void cd_batch_raw_tokens(const cd_batch_spec *s, const cd_view *v, size_t program, float *x);
 /* x: (w_prog). */
 void cd_batch_raw_program(const cd_view *v, size_t program, float *x);
-/* Leaves of a program. */
-size_t cd_batch_leaves(const cd_view *v, size_t program);
+/* Leaves of a program, or its rows. */
+size_t cd_batch_leaves(const cd_batch_spec *s, const cd_view *v, size_t program);
 /* EMODEL when the program cannot be shown as `s` wants it. */
 cdmpp_status cd_batch_check(const cd_batch_spec *s, const cd_view *v, size_t program, cdmpp_err *err);
 #endif

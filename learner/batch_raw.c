@@ -16,20 +16,21 @@ size_t cd_batch_token_width(const cd_batch_spec *s) {
  * log2 of the task's operations and whether they are known. */
 size_t cd_batch_program_width(const cd_batch_spec *s) { return s->program ? cd_input_width(CD_FORM_PROGRAM) + 1 : 0; }
 
-size_t cd_batch_leaves(const cd_view *v, size_t program) {
+size_t cd_batch_leaves(const cd_batch_spec *s, const cd_view *v, size_t program) {
+    if (s->rows) return (size_t)(v->row_ptr[program + 1] - v->row_ptr[program]);
     return v->leaf_ptr ? (size_t)(v->leaf_ptr[program + 1] - v->leaf_ptr[program]) : 0;
 }
 
-static cdmpp_status check_tree(const cd_view *v, size_t program, cdmpp_err *err) {
+static cdmpp_status check_tree(const cd_batch_spec *s, const cd_view *v, size_t program, cdmpp_err *err) {
     if (!v->tree_ptr) return CD_FAIL(err, EMODEL, "program %zu has no tree, which this network reads", program);
     const size_t beg = (size_t)v->tree_ptr[program], n = (size_t)v->tree_ptr[program + 1] - beg;
-    return cd_tree_check(v->tree + beg, n, v->leaf_pos + v->leaf_ptr[program], cd_batch_leaves(v, program), err);
+    return cd_tree_check(v->tree + beg, n, v->leaf_pos + v->leaf_ptr[program], cd_batch_leaves(s, v, program), err);
 }
 
 cdmpp_status cd_batch_check(const cd_batch_spec *s, const cd_view *v, size_t program, cdmpp_err *err) {
-    if (s->tokens && !cd_batch_leaves(v, program))
-        return CD_FAIL(err, EMODEL, "program %zu has no leaves, which this network reads", program);
-    if (s->tree) CD_TRY(check_tree(v, program, err));
+    if (s->tokens && !cd_batch_leaves(s, v, program))
+        return CD_FAIL(err, EMODEL, "program %zu has no %s, which this network reads", program, s->rows ? "rows" : "leaves");
+    if (s->tree) CD_TRY(check_tree(s, v, program, err));
     if (s->w_dev && v->device[program] >= s->n_device)
         return CD_FAIL(err, EMODEL, "program %zu ran on device %u of %zu", program, (unsigned)v->device[program], s->n_device);
     return CDMPP_OK;
@@ -56,17 +57,17 @@ static float depth_at(const int32_t *tree, size_t at, ptrdiff_t from, float *sha
     return (float)depth;
 }
 
-static void put_tree(const cd_view *v, size_t program, size_t leaf, float *x) {
+static void put_tree(const cd_batch_spec *s, const cd_view *v, size_t program, size_t leaf, float *x) {
     const size_t first = (size_t)v->leaf_ptr[program];
     const int32_t *tree = v->tree + v->tree_ptr[program];
     const ptrdiff_t from = leaf > first ? v->leaf_pos[leaf - 1] : -1;
     x[0] = (float)log2(1 + (double)v->leaf_pos[leaf]);
     x[1] = (float)(leaf - first);
-    x[2] = (float)cd_batch_leaves(v, program);
+    x[2] = (float)cd_batch_leaves(s, v, program);
     x[3] = depth_at(tree, (size_t)v->leaf_pos[leaf], from, &x[4]);
 }
 
-static void put_context(const cd_view *v, size_t program, size_t leaf, float *x) {
+static void put_context(const cd_batch_spec *s, const cd_view *v, size_t program, size_t leaf, float *x) {
     const size_t beg = (size_t)v->path_ptr[leaf], n = (size_t)v->path_ptr[leaf + 1] - beg;
     const int64_t *extent = v->path_extent + beg;
     const uint8_t *kind = v->path_kind + beg;
@@ -77,16 +78,18 @@ static void put_context(const cd_view *v, size_t program, size_t leaf, float *x)
     x += CD_BATCH_OUTER * PER_LOOP;
     for (size_t i = 0; i < n; i++)
         if (kind[i] < CD_BATCH_KINDS) x[kind[i]] += log2_extent(extent[i]);
-    put_tree(v, program, leaf, x + CD_BATCH_KINDS);
+    put_tree(s, v, program, leaf, x + CD_BATCH_KINDS);
 }
 
 /* ---- rows ---- */
 void cd_batch_raw_tokens(const cd_batch_spec *s, const cd_view *v, size_t program, float *x) {
     const size_t w = cd_batch_token_width(s);
-    for (size_t l = (size_t)v->leaf_ptr[program]; l < (size_t)v->leaf_ptr[program + 1]; l++, x += w) {
-        memcpy(x, v->leaf_x[l], CD_N_COL * sizeof *x);
-        if (s->context) put_context(v, program, l, x + CD_N_COL);
-        if (s->derived) cd_input_derived(v->leaf_x[l], x + w - CD_N_DERIVED);
+    const int64_t *ptr = s->rows ? v->row_ptr : v->leaf_ptr;
+    for (size_t l = (size_t)ptr[program]; l < (size_t)ptr[program + 1]; l++, x += w) {
+        const float *from = s->rows ? v->row + l * CD_N_COL : v->leaf_x[l];
+        memcpy(x, from, CD_N_COL * sizeof *x);
+        if (s->context) put_context(s, v, program, l, x + CD_N_COL);
+        if (s->derived) cd_input_derived(from, x + w - CD_N_DERIVED);
     }
 }
 

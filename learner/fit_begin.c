@@ -202,16 +202,16 @@ static cdmpp_status new_states(cd_fitting *f, cdmpp_err *err) {
     const cd_fit_data *d = f->data;
     const int n_worker = cd_threads_count(f->run->pool);
     cd_batch_dims dims;
-    CD_TRY(cd_batch_bound(d->view, d->train, d->n_train, (size_t)f->spec->batch, &f->dims, err));
+    CD_TRY(cd_batch_bound(&f->batch_spec, d->view, d->train, d->n_train, (size_t)f->spec->batch, &f->dims, err));
     if (d->n_valid) {
-        CD_TRY(cd_batch_bound(d->view, d->valid, d->n_valid, (size_t)f->spec->batch, &dims, err));
+        CD_TRY(cd_batch_bound(&f->batch_spec, d->view, d->valid, d->n_valid, (size_t)f->spec->batch, &dims, err));
         widest(&f->dims, &dims);
     }
     CD_TRY(cd_batch_init(&f->batch[0], &f->batch_spec, &f->dims, err));
     CD_TRY(cd_net_state_new(f->net, &f->dims, n_worker, true, &f->state[0], err));
     if (!cd_penalty_domains(&f->penalty)) return CDMPP_OK;
     const size_t m = (size_t)f->spec->target_batch;
-    CD_TRY(cd_batch_bound(d->view, d->target, d->n_target, m, &dims, err));
+    CD_TRY(cd_batch_bound(&f->batch_spec, d->view, d->target, d->n_target, m, &dims, err));
     CD_TRY(cd_batch_init(&f->batch[1], &f->batch_spec, &dims, err));
     CD_TRY(cd_net_state_new(f->net, &dims, n_worker, true, &f->state[1], err));
     return cd_domain_new((size_t)f->spec->batch + m, f->n_latent, n_worker, &f->domain, err);

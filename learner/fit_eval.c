@@ -32,7 +32,7 @@ cdmpp_status cd_fit_outputs(const cd_net *net, const cd_scalers *s, const cd_vie
     cd_batch b = {0};
     cd_net_state *state = NULL;
     if (!n) return CDMPP_OK;
-    CD_TRY(cd_batch_bound(view, index, n, batch < n ? batch : n, &dims, err));
+    CD_TRY(cd_batch_bound(&spec, view, index, n, batch < n ? batch : n, &dims, err));
     cdmpp_status st = cd_batch_init(&b, &spec, &dims, err);
     if (!st) st = cd_net_state_new(net, &dims, cd_threads_count(pool), false, &state, err);
     if (!st) st = outputs(&(predictor){net, s, &spec, &b, state, pool}, view, index, n, out, err);

@@ -9,22 +9,24 @@
 
 typedef struct {
     const char *name;
-    bool net, leaves;
+    bool net;
     cd_form form;
 } kind_row;
 
 static const kind_row table[CD_N_MEMBER_KIND] = {
-    [CD_MEMBER_ROWS] = {"rows", false, false, CD_FORM_ROWS},
-    [CD_MEMBER_PROGRAM] = {"program", false, false, CD_FORM_PROGRAM},
-    [CD_MEMBER_SUMS] = {"sums", false, false, CD_FORM_SUMS},
-    [CD_MEMBER_MLP] = {"mlp", true, false, 0},
-    [CD_MEMBER_TSF] = {"transformer", true, true, 0},
-    [CD_MEMBER_LSTM] = {"lstm", true, true, 0},
+    [CD_MEMBER_ROWS] = {"rows", false, CD_FORM_ROWS},
+    [CD_MEMBER_PROGRAM] = {"program", false, CD_FORM_PROGRAM},
+    [CD_MEMBER_SUMS] = {"sums", false, CD_FORM_SUMS},
+    [CD_MEMBER_MLP] = {"mlp", true, 0},
+    [CD_MEMBER_TSF] = {"transformer", true, 0},
+    [CD_MEMBER_LSTM] = {"lstm", true, 0},
 };
 
 const char *cd_member_name(cd_member_kind k) { return table[k].name; }
 bool cd_member_is_net(cd_member_kind k) { return table[k].net; }
-bool cd_member_needs_leaves(cd_member_kind k) { return table[k].leaves; }
+bool cd_member_needs_leaves(cd_member_kind k, cd_net_tokens tokens) {
+    return k == CD_MEMBER_LSTM || (k == CD_MEMBER_TSF && tokens == CD_TOKENS_LEAVES);
+}
 
 cd_form cd_member_form(cd_member_kind k) { return table[k].form; }
 
@@ -141,7 +143,7 @@ static cdmpp_status predict_trees(const cd_member *m, cd_member_scratch *s, cons
 cdmpp_status cd_member_predict(const cd_member *m, cd_member_scratch *s, const cd_view *v, const uint32_t *index, size_t n,
                                const float *device, size_t n_device, double *log_s, cdmpp_err *err) {
     if (!n) return CDMPP_OK;
-    if (table[m->kind].leaves && !v->leaf_ptr)
+    if (!v->leaf_ptr && m->net && cd_member_needs_leaves(m->kind, cd_net_spec_of(m->net)->tokens))
         return CD_FAIL(err, EMODEL, "a %s reads the leaves of programs, these are feature rows alone", table[m->kind].name);
     if (table[m->kind].net) CD_TRY(cd_member_predict_net(m, s, v, index, n, device, n_device, log_s, err));
     else CD_TRY(predict_trees(m, s, v, index, n, log_s, err));

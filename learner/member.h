@@ -5,7 +5,7 @@
  *   program      a summary of the program       trees
  *   sums         sums and maxima of its rows    trees, to compare with
  *   mlp          the summary                    network
- *   transformer  the leaves of the compact AST  network
+ *   transformer  feature rows, or leaves        network
  *   lstm         leaves and tree                network
  *
  * (1) A member is immutable after training: any number of threads, one scratch each.
@@ -41,8 +41,8 @@ const char *cd_member_name(cd_member_kind k);
 /* Kind of a name, CD_N_MEMBER_KIND when there is none. */
 cd_member_kind cd_member_find(cd_str name);
 bool cd_member_is_net(cd_member_kind k);
-/* Does it read leaves (cd_view.leaf_ptr must then not be NULL)? */
-bool cd_member_needs_leaves(cd_member_kind k);
+/* Does a network of these tokens read leaves (cd_view.leaf_ptr must then not be NULL)? */
+bool cd_member_needs_leaves(cd_member_kind k, cd_net_tokens tokens);
 /* What the trees of a kind see. */
 cd_form cd_member_form(cd_member_kind k);
 /* Trees: do trip counts give a program's level (rows; any form where the objective knows

@@ -53,7 +53,7 @@ cdmpp_status cd_member_predict_net(const cd_member *m, cd_member_scratch *s, con
                                    const float *device, size_t n_device, double *log_s, cdmpp_err *err) {
     const cd_batch_spec spec = cd_net_batch_spec(cd_net_spec_of(m->net), device, n_device);
     cd_batch_dims dims;
-    CD_TRY(cd_batch_bound(v, index, n, n < BATCH ? n : BATCH, &dims, err));
+    CD_TRY(cd_batch_bound(&spec, v, index, n, n < BATCH ? n : BATCH, &dims, err));
     CD_TRY(room(s, m->net, &spec, &dims, err));
     if (!cd_block_grow(&s->x, dims.n * (size_t)cd_net_spec_of(m->net)->n_out, sizeof(float)))
         return CD_FAIL(err, ENOMEM, "outputs of %zu programs", dims.n);

@@ -166,8 +166,10 @@ int cd_model_device_is_gpu(const cd_model *m, size_t i) { return m->device_is_gp
 bool cd_model_needs_leaves(const cd_model *m) { return cd_model_leaf_reader(m) != NULL; }
 
 const char *cd_model_leaf_reader(const cd_model *m) {
-    for (size_t k = 0; k < m->n_kind; k++)
-        if (cd_member_needs_leaves(m->kind[k])) return cd_member_name(m->kind[k]);
+    for (size_t k = 0; k < m->n_member; k++) {
+        const cd_member *e = &m->member[k];
+        if (e->net && cd_member_needs_leaves(e->kind, cd_net_spec_of(e->net)->tokens)) return cd_member_name(e->kind);
+    }
     return NULL;
 }
 

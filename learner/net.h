@@ -36,6 +36,10 @@
 
 #define CD_NET_KINDS "mlp|transformer|lstm"
 typedef enum { CD_NET_MLP, CD_NET_TSF, CD_NET_LSTM } cd_net_kind;
+/* What the tokens are: leaves of the compact AST, every store by itself, with its place and its loops;
+ * or TVM's feature rows, one a buffer, which need no AST. */
+#define CD_NET_TOKENS "leaves|rows"
+typedef enum { CD_TOKENS_LEAVES, CD_TOKENS_ROWS } cd_net_tokens;
 #define CD_NET_HEADS "pool|flatten|sum"
 typedef enum { CD_HEAD_POOL, CD_HEAD_FLATTEN, CD_HEAD_SUM } cd_net_head;
 #define CD_NET_NORMS "layer|batch|none"
@@ -50,6 +54,7 @@ typedef enum { CD_POS_CDMPP, CD_POS_SINUSOID, CD_POS_NONE } cd_net_position;
 
 typedef struct cd_net_spec {
     cd_net_kind kind;
+    cd_net_tokens tokens;     /* transformer; rows have no context, their place is their number. lstm: leaves */
     /* transformer: tokens are projected to `width` unless they have it already; lstm: above */
     int64_t layers, width, heads, ff;
     bool pre_norm;            /* else post-norm, as published */

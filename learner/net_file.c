@@ -15,7 +15,7 @@ typedef struct {
 
 #define F(name, type, words) {#name, type, offsetof(cd_net_spec, name), words}
 static const field fields[] = {
-    F(kind, WORD, CD_NET_KINDS), F(layers, INT, 0), F(width, INT, 0), F(heads, INT, 0), F(ff, INT, 0),
+    F(kind, WORD, CD_NET_KINDS), F(tokens, WORD, CD_NET_TOKENS), F(layers, INT, 0), F(width, INT, 0), F(heads, INT, 0), F(ff, INT, 0),
     F(pre_norm, FLAG, 0), F(skip, FLAG, 0), F(head, WORD, CD_NET_HEADS), F(slots, INT, 0), F(temperature, REAL, 0), F(trips, FLAG, 0), F(head_first, INT, 0),
     F(head_width, INT, 0), F(head_depth, INT, 0), F(embed, INT, 0), F(decoder_width, INT, 0), F(decoder_depth, INT, 0),
     F(side_width, INT, 0), F(side_depth, INT, 0), F(norm, WORD, CD_NET_NORMS), F(act, WORD, CD_NET_ACTS),
@@ -74,6 +74,10 @@ static cdmpp_status get_word(const cd_json *v, const char *words, int *out, cdmp
 }
 
 static cdmpp_status get_field(const field *f, const cd_json *v, void *at, cdmpp_err *err) {
+    if (!v && f->offset == offsetof(cd_net_spec, tokens)) { /* files of before there was a choice */
+        *(int *)at = CD_TOKENS_LEAVES;
+        return CDMPP_OK;
+    }
     if (!v) return CD_FAIL(err, ESCHEMA, "missing");
     switch (f->type) {
     case INT: return cd_json_int(v, INT64_MIN, INT64_MAX, at, err);

@@ -49,6 +49,8 @@ static cdmpp_status check_encoder(const cd_net_spec *s, cdmpp_err *err) {
                                        (long long)s->width), "heads");
     if (!(s->temperature > 0) || !isfinite(s->temperature))
         return cd_err_key(err, CD_FAIL(err, ERANGE, "expected more than 0, found %g", s->temperature), "temperature");
+    if (s->tokens == CD_TOKENS_ROWS && s->context)
+        return cd_err_key(err, CD_FAIL(err, ERANGE, "tokens rows have no loop context; leaves have"), "context");
     return fraction("dropout", s->dropout, err);
 }
 

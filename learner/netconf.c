@@ -7,6 +7,7 @@
 
 static cd_net_spec net(const cd_config *c, cd_member_kind kind, size_t w_dev) {
     return (cd_net_spec){.kind = (cd_net_kind)(kind - CD_MEMBER_MLP),
+                         .tokens = kind == CD_MEMBER_TSF ? (cd_net_tokens)c->net_tokens : CD_TOKENS_LEAVES,
                          .layers = c->net_layers,
                          .width = c->net_width,
                          .heads = c->net_heads,

@@ -18,7 +18,7 @@ cdmpp_status cd_plan_of(const cd_config *c, cd_plan *out, cdmpp_err *err) {
     for (size_t i = 0; i < names->n; i++)
         CD_TRY(cd_err_key(err, cd_err_index(err, add(out, names->v[i], err), i), "model.members"));
     for (size_t k = 0; k < out->n_kind; k++) {
-        out->leaves |= cd_member_needs_leaves(out->kind[k]);
+        out->leaves |= cd_member_needs_leaves(out->kind[k], (cd_net_tokens)c->net_tokens);
         out->devices |= cd_member_is_net(out->kind[k]) && c->net_device;
     }
     return CDMPP_OK;

@@ -31,7 +31,7 @@ static cdmpp_status open_fits(fits *f, const cd_batch_spec *spec, const cd_view 
     cd_batch_dims most;
     CD_TRY(cd_scaler_fit_init(&f->tok, w_tok, err));
     CD_TRY(cd_scaler_fit_init(&f->prog, w_prog, err));
-    CD_TRY(cd_batch_bound(v, index, n, 1, &most, err));
+    CD_TRY(cd_batch_bound(spec, v, index, n, 1, &most, err));
     f->x = cd_calloc(most.max_leaf * w_tok + w_prog + 1, sizeof *f->x);
     return f->x ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu leaves", most.max_leaf);
 }
@@ -50,8 +50,8 @@ static cdmpp_status add_all(fits *f, const cd_batch_spec *spec, const cd_view *v
         CD_TRY(cd_batch_check(spec, v, p, err));
         if (f->tok.n) {
             cd_batch_raw_tokens(spec, v, p, f->x);
-            for (size_t l = 0; l < cd_batch_leaves(v, p); l++) cd_scaler_fit_add(&f->tok, f->x + l * f->tok.n);
-            f->trips += log_trips(f, cd_batch_leaves(v, p));
+            for (size_t l = 0; l < cd_batch_leaves(spec, v, p); l++) cd_scaler_fit_add(&f->tok, f->x + l * f->tok.n);
+            f->trips += log_trips(f, cd_batch_leaves(spec, v, p));
         }
         if (f->prog.n) {
             cd_batch_raw_program(v, p, f->x);

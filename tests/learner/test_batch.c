@@ -30,7 +30,8 @@ static cd_view view(void) {
                      .tree_ptr = tree_ptr, .tree = tree, .device = device, .flop = flop};
 }
 
-static const cd_batch_spec full = {true, true, true, true, false, 2, W_DEV, vectors};
+static const cd_batch_spec full = {.tokens = true, .context = true, .derived = true, .program = true,
+                                   .n_device = 2, .w_dev = W_DEV, .device = vectors};
 
 typedef struct {
     cd_batch b;
@@ -159,23 +160,56 @@ static void trees(void **state) {
     close_rig(&r);
 }
 
+/* Rows for tokens: the columns of leaves that show them, and no leaf is looked at. */
+static void rows(void **state) {
+    cd_view v = view(), bare = v;
+    const cd_batch_spec leaves = {.tokens = true, .derived = true}, spec = {.tokens = true, .rows = true, .derived = true};
+    const uint32_t index[] = {2, 0};
+    cd_batch_dims d;
+    cdmpp_err err = {0};
+    rig r, l;
+    (void)state;
+    bare.leaf_ptr = bare.tree_ptr = NULL;
+    assert_ok(cd_batch_bound(&spec, &bare, index, 2, 2, &d, &err));
+    assert_int_equal(d.n_tok, (row_ptr[3] - row_ptr[2]) + (row_ptr[1] - row_ptr[0]));
+    open_rig(&r, &spec, 2, d.n_tok, d.max_leaf);
+    assert_ok(cd_batch_fill(&r.b, &spec, &r.s, &bare, index, 2, &err));
+    const float *x[N_ROW];
+    for (size_t i = 0; i < N_ROW; i++) x[i] = row + i * 164;
+    const int32_t pos[N_ROW] = {0};
+    v.leaf_ptr = row_ptr;
+    v.leaf_x = x;
+    v.leaf_pos = pos;
+    open_rig(&l, &leaves, 2, d.n_tok, d.max_leaf);
+    assert_ok(cd_batch_fill(&l.b, &leaves, &l.s, &v, index, 2, &err));
+    assert_true(r.b.n_tok == d.n_tok && l.b.n_tok == d.n_tok && r.b.w_tok == l.b.w_tok);
+    assert_memory_equal(r.b.tok, l.b.tok, r.b.n_tok * r.b.w_tok * sizeof *r.b.tok);
+    assert_memory_equal(r.b.trips, l.b.trips, r.b.n_tok * sizeof *r.b.trips);
+    for (size_t k = 0; k < r.b.tok_ptr[1]; k++) assert_int_equal(r.b.pos[k], k);
+    close_rig(&r);
+    close_rig(&l);
+}
+
 static void bound(void **state) {
     const cd_view v = view();
+    const cd_batch_spec with = {.tokens = true, .tree = true}, alone = {.tokens = true};
     const uint32_t small[] = {1, 2};
     cd_batch_dims d;
     cdmpp_err err = {0};
     (void)state;
-    assert_ok(cd_batch_bound(&v, NULL, 3, 2, &d, &err));
+    assert_ok(cd_batch_bound(&with, &v, NULL, 3, 2, &d, &err));
     assert_true(d.n == 2 && d.n_tok == 3 && d.max_leaf == 2 && d.n_node == 4);
-    assert_ok(cd_batch_bound(&v, NULL, 3, 100, &d, &err));
+    assert_ok(cd_batch_bound(&with, &v, NULL, 3, 100, &d, &err));
     assert_true(d.n == 3 && d.n_tok == 4 && d.max_leaf == 2 && d.n_node == 5);
-    assert_ok(cd_batch_bound(&v, small, 2, 1, &d, &err));
+    assert_ok(cd_batch_bound(&with, &v, small, 2, 1, &d, &err));
     assert_true(d.n == 1 && d.n_tok == 1 && d.max_leaf == 1 && d.n_node == 1);
-    assert_ok(cd_batch_bound(&v, small, 0, 1, &d, &err));
+    assert_ok(cd_batch_bound(&with, &v, small, 0, 1, &d, &err));
     assert_true(d.n == 0 && d.n_tok == 0 && d.max_leaf == 0 && d.n_node == 0);
+    assert_ok(cd_batch_bound(&alone, &v, NULL, 3, 2, &d, &err));
+    assert_true(d.n_tok == 3 && d.n_node == 0);
     cd_view none = v;
     none.tree_ptr = NULL;
-    assert_ok(cd_batch_bound(&none, NULL, 3, 2, &d, &err));
+    assert_ok(cd_batch_bound(&with, &none, NULL, 3, 2, &d, &err));
     assert_true(d.n_tok == 3 && d.n_node == 0);
 }
 
@@ -231,7 +265,7 @@ static void corners(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(columns), cmocka_unit_test(refusals), cmocka_unit_test(trees), cmocka_unit_test(bound),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(columns), cmocka_unit_test(refusals), cmocka_unit_test(trees), cmocka_unit_test(rows), cmocka_unit_test(bound),
                                        cmocka_unit_test(fitted), cmocka_unit_test(corners)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
