@@ -75,7 +75,7 @@ static void latents_of(const cd_fitted *f, const two_domains *t, const uint32_t 
     cd_batch b = {0};
     cd_net_state *state;
     const cd_batch_spec bs = cd_net_batch_spec(cd_net_spec_of(f->net), device, 2);
-    assert_ok(cd_batch_bound(&t->all.view, NULL, N, N, &dims, &err));
+    assert_ok(cd_batch_bound(&bs, &t->all.view, NULL, N, N, &dims, &err));
     assert_ok(cd_batch_init(&b, &bs, &dims, &err));
     assert_ok(cd_net_state_new(f->net, &dims, 1, false, &state, &err));
     assert_ok(cd_batch_fill(&b, &bs, &f->scalers, &t->all.view, index, n, &err));
