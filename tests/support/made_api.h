@@ -37,13 +37,13 @@ static inline cdmpp_status made_models(made_api *a, const char *key, cdmpp_err *
     static const char *const target[] = {MADE_TARGET, "llvm -model=e5-2673"};
     static const char *const trees[] = {"train.rounds=60", "model.folds=2"};
     static const char *const mlp[] = {"model.members=[mlp]", "fit.epochs=2", "model.folds=2", "net.device=false"};
-    static const char *const tsf[] = {"model.members=[transformer]", "fit.epochs=1", "net.head=flatten", "net.slots=1", "net.device=false"};
+    static const char *const tsf[] = {"model.members=[transformer]", "net.tokens=leaves", "fit.epochs=1", "net.head=flatten", "net.slots=1", "net.device=false"};
     char h5[256];
     CD_TRY(made_extract(&a->dir, key, target, 2, h5, err));
     CD_TRY(made_learn(h5, trees, 2, made_path(a, MADE_TREES), err));
     CD_TRY(made_extract(&a->dir, key, target, 1, h5, err));
     CD_TRY(made_learn(h5, mlp, 4, made_path(a, MADE_MLP), err));
-    CD_TRY(made_learn(h5, tsf, 5, made_path(a, MADE_TSF), err));
+    CD_TRY(made_learn(h5, tsf, 6, made_path(a, MADE_TSF), err));
     for (int k = 0; k < MADE_N_MODEL; k++) CD_TRY(cdmpp_model_load(made_path(a, k), &a->model[k], err));
     return CDMPP_OK;
 }
