@@ -1,5 +1,6 @@
 #include "base/log.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,6 +29,8 @@ void cd_log_init(cd_log *log, const char *command, FILE *out) {
     log->colour = cd_log_colours(out);
     pthread_mutex_init(&log->lock, NULL);
 }
+
+double cd_log_every_s(const cd_log *log) { return log->json || log->level >= CD_LOG_DEBUG ? 10 : HUGE_VAL; }
 
 void cd_log_done(cd_log *log) { pthread_mutex_destroy(&log->lock); }
 

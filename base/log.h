@@ -36,6 +36,9 @@ void cd_log_init(cd_log *log, const char *command, FILE *out);
 void cd_log_done(cd_log *log);
 /* A text that does not fit 2 kB is cut and ends in "...". */
 void cd_log_put(cd_log *log, cd_log_level level, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+/* Seconds between two lines of progress where no line can be redrawn: 10 in JSON and when
+ * verbose, else for ever, so that a log has results only. */
+double cd_log_every_s(const cd_log *log);
 /* The error in cdmpp_err_format's form; in JSON also its parts. */
 void cd_log_err(cd_log *log, cd_log_level level, const cdmpp_err *err);
 /* Lines that are whole already: as they are, in JSON one object each. */

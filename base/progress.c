@@ -19,7 +19,7 @@ void cd_progress_begin(cd_progress *p, cd_log *log, const char *what, const char
     p->total = total;
     p->begin_s = p->shown_s = now_s();
     p->tty = !log->json && cd_log_redraws(log->out);
-    p->every_s = p->tty ? 0.2 : 10;
+    p->every_s = p->tty ? 0.2 : cd_log_every_s(log);
     pthread_mutex_init(&p->lock, NULL);
 }
 

@@ -2,8 +2,8 @@
  *
  *   [############..................]  41 %  1234/3000 files  88.1 files/s  ETA 0:20
  *
- * On a terminal (not a dumb one) one line is redrawn; elsewhere (and with JSON logging) a log
- * line comes every 10 s. Nothing below the INFO level. Any thread may step. */
+ * On a terminal (not a dumb one) one line is redrawn. Elsewhere nothing, but with JSON
+ * logging and when verbose a line every 10 s. Nothing below the INFO level. Any thread may step. */
 #ifndef CD_PROGRESS_H
 #define CD_PROGRESS_H
 #include <stdint.h>
@@ -15,7 +15,7 @@ typedef struct cd_progress {
     const char *what, *unit; /* borrowed */
     uint64_t done, total;    /* total 0: unknown, no bar and no ETA */
     double begin_s, shown_s; /* monotonic clock */
-    double every_s;          /* between two lines */
+    double every_s;          /* between two lines; infinite: none */
     bool tty;
     pthread_mutex_t lock;
 } cd_progress;

@@ -4,7 +4,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "base/buf.h"
 
@@ -16,9 +15,9 @@ static double now_s(void) {
 
 void cd_trainprogress_begin(cd_trainprogress *p, cd_log *log) {
     struct winsize w = {0};
-    *p = (cd_trainprogress){.log = log, .tty = !log->json && isatty(fileno(log->out)) == 1, .width = 80};
+    *p = (cd_trainprogress){.log = log, .tty = !log->json && cd_log_redraws(log->out), .width = 80};
     if (p->tty && ioctl(fileno(log->out), TIOCGWINSZ, &w) == 0 && w.ws_col) p->width = w.ws_col;
-    p->every_s = p->tty ? 0.2 : 10;
+    p->every_s = p->tty ? 0.2 : cd_log_every_s(log);
     pthread_mutex_init(&p->lock, NULL);
 }
 

@@ -1,9 +1,9 @@
-/* trainprogress -- how far a training is: one line on a terminal, a log elsewhere.
+/* trainprogress -- how far a training is: one line on a terminal, a log where one is asked for.
  *
  *   terminal   rows 123/300 0.0123 | program 98/300 0.0234 | 412k samples/s | ETA 0:20
  *              redrawn at most 5 times a second, cut to the terminal's width
- *   else       0:12 rows: round 123/300, loss 0.0101 train, 0.0123 validation; 412k samples/s, ETA 0:20
- *              at most every 10 s, append-only
+ *   JSON       0:12 rows: round 123/300, loss 0.0101 train, 0.0123 validation; 412k samples/s, ETA 0:20
+ *              at most every 10 s, append-only; off a terminal without JSON nothing
  *   verbose    the second form for every step, on a terminal too
  *
  *   (1) a sample is one program in one step; the rate is over the whole training so far,
@@ -28,7 +28,7 @@ typedef struct cd_trainprogress {
     cd_log *log;             /* borrowed */
     bool tty;
     int width;               /* of the terminal, columns */
-    double every_s;          /* between two lines */
+    double every_s;          /* between two lines; infinite: none */
     bool begun;
     double begin_s, shown_s; /* monotonic clock */
     double begin_sample;     /* what the first call had done: not timed */

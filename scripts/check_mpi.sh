@@ -26,6 +26,19 @@ ranks() { # n, command...
 mpi() { (ranks "$@") >out.txt 2>err.txt; }
 same() { cmp -s "$1" "$2"; }
 
+# ---- what it says about itself: once, by rank 0
+mpi 2 --version
+ok "--version" test "$(sed 1q out.txt | cut -d ' ' -f 1,2)$(grep -c '^cdmpp-mpi' out.txt)$(grep -c '^Open MPI [0-9]' out.txt)" = 'cdmpp-mpi (cdmpp)11'
+mpi 2 train --help
+ok "train --help" test "$(grep -c 'checkpoint=DIR' out.txt)$(grep -c '^ *--autotune' out.txt)" = 10
+mpi 2 extract --task t
+ok "a wrong option: exit status 2" test $? -eq 2
+ok "and it is told once" test "$(grep -c "did you mean '--tasks'" err.txt)" -eq 1
+mpi 2 frobnicate
+ok "a wrong command: exit status 2" test $? -eq 2
+"$B/cdmpp-mpi" --help=bash >script
+ok "completion" test "$(bash -c '. ./script; COMP_WORDS=(cdmpp-mpi train --check); COMP_CWORD=2; _cdmpp_mpi; echo "${COMPREPLY[@]}"')" = --checkpoint
+
 # ---- extraction
 tasks=$root/examples/zen5/zen5.tasks.json.xz
 xz -dc "$root"/examples/zen5/measure_records/zen5-avx512/records.json.xz >all.json

@@ -142,7 +142,7 @@ static void progress_text(void **st) {
     end(&c);
 }
 
-/* No terminal: lines, as often as every_s; nothing at all when quiet. */
+/* No terminal: lines, when they are asked for as often as every_s; nothing at all when quiet. */
 static void progress_lines(void **st) {
     (void)st;
     for (int quiet = 0; quiet < 2; quiet++) {
@@ -155,6 +155,10 @@ static void progress_lines(void **st) {
         c.log.out = f;
         if (quiet) c.log.level = CD_LOG_ERROR;
         cd_progress_begin(&p, &c.log, "read", "lines", 4);
+        assert_true(isinf(p.every_s)); /* off a terminal: never by itself */
+        c.log.json = true;
+        assert_true(cd_log_every_s(&c.log) == 10);
+        c.log.json = false;
         cd_progress_step(&p, 1); /* too early */
         p.every_s = 0;
         cd_progress_step(&p, 2);

@@ -42,6 +42,8 @@ static void figures(void **s) {
     cd_trainprogress p;
     cd_trainprogress_begin(&p, &lg);
     assert_false(p.tty);
+    assert_true(isinf(p.every_s)); /* nobody asked for lines */
+    p.every_s = 10;
     for (uint64_t k = 1; k <= 11; k++) {
         const cd_tick t = step("rows", k, false);
         cd_trainprogress_step_at(&p, &t, 100 + (double)k);

@@ -28,3 +28,6 @@ one cdmpp-train o.yaml -j1 --out o.cdmpp --set device.file="$ROOT/configs/device
 one cdmpp-predict --operators --model o.cdmpp --devices "$ROOT/configs/devices.yaml" ops.csv
 one cdmpp-predict --operators --model o.cdmpp --devices "$ROOT/configs/devices.yaml" --eval ops.csv
 s="mape\|median\|bias\|within20"; sed "s/\"\($s\)\":[-0-9.e]*/\"\1\":N/g" out
+# messages as objects, errors of a configuration too
+cdmpp-train c.yaml --log-format json --set train.rounds=ten --set train.eat=1
+cdmpp-predict --log-format=json --model a.cdmpp --tasks nosuch "$HELD"

@@ -11,7 +11,7 @@ cdmpp-train own.yaml -q -j1 --out a.cdmpp | sed -n 's/:.*//p' | grep split
 cdmpp-train configs/quickstart.yaml -j1 --set data.files=a.h5 --set train.rounds=3 --out b.cdmpp 2>&1 >/dev/null | sed -n "s|$(dirname "$PWD")|.|p"
 cdmpp-train -q quickstart.yaml --set data.files=a.h5 --print-config >c.yaml; echo "status $?"
 cdmpp-train nosuch.yaml
-man --warnings -E UTF-8 -l -Tutf8 -Z ../root/opt/cd/share/man/man1/*.1 2>&1 >/dev/null
+! command -v man >/dev/null || man --warnings -E UTF-8 -l -Tutf8 -Z ../root/opt/cd/share/man/man1/*.1 2>&1 >/dev/null
 cd "$OLDPWD" && rm -r away
 readelf -d root/opt/cd/lib/libcdmpp.so | sed -n 's/.*SONAME.*\[/soname [/p'
 readelf -V root/opt/cd/lib/libcdmpp.so | sed -n 's/.*Name: \(CDMPP_[0-9.]*\)$/version \1/p'
