@@ -51,6 +51,22 @@ static cd_axis unsure_axis(const cd_fig_groups *g) {
     return (cd_axis){fmax(lo * 0.9, 1e-4), fmin(fmax(hi * 1.1, 0.1), 1e3), true};
 }
 
+/* The least certain tenth beside the rest, two ways to say error: one row each. */
+static void tenth(const cd_page *pg, const cd_unsure *u) {
+    cd_buf *out = pg->out;
+    if (isnan(u->least_certain)) return;
+    cd_buf_puts(out, "<table id=\"least-certain\"><thead><tr><th scope=\"col\"></th><th scope=\"col\">MAPE</th><th scope=\"col\">mean "
+                     "|ln(predicted/measured)|</th></tr></thead><tbody>\n<tr><th scope=\"row\">least certain tenth</th><td>");
+    cd_page_percent(out, u->least_certain);
+    cd_buf_puts(out, "</td><td>");
+    cd_page_number(out, u->least_certain_log, 3);
+    cd_buf_puts(out, "</td></tr>\n<tr><th scope=\"row\">the rest</th><td>");
+    cd_page_percent(out, u->rest);
+    cd_buf_puts(out, "</td><td>");
+    cd_page_number(out, u->rest_log, 3);
+    cd_buf_puts(out, "</td></tr></tbody></table>\n");
+}
+
 static void unsure(const cd_page *pg) {
     const cd_fig_part *f = &pg->f->part[pg->f->shown];
     const cd_fig_groups *g = &f->unsure;
@@ -75,6 +91,7 @@ static void unsure(const cd_page *pg) {
     cd_plot_line(&p, x, y, g->n, "expect");
     cd_plot_frame(&p, "predicted relative standard deviation, % (sure \xe2\x86\x92 unsure)", "error");
     cd_plot_end(&p);
+    tenth(pg, &f->tenth);
     cd_buf_puts(pg->out, "</figure>\n");
 }
 

@@ -72,6 +72,10 @@ static void calibration(cd_buf *out, const cd_fig_part *f) {
     named(out, "interval_coverage", f->interval_cover);
     named(out, "interval_width_median", f->interval_width);
     named(out, "spearman_of_error", f->sigma_rank);
+    named(out, "least_certain_mape", f->tenth.least_certain);
+    named(out, "rest_mape", f->tenth.rest);
+    named(out, "least_certain_log", f->tenth.least_certain_log);
+    named(out, "rest_log", f->tenth.rest_log);
     list(out, "nominal", level, CD_FIG_N_LEVEL);
     list(out, "observed", f->cover, CD_FIG_N_LEVEL);
     groups(out, "by_uncertainty", &f->unsure, DECILE);

@@ -20,6 +20,7 @@
 #define CD_TRAINFIG_H
 #include "base/arena.h"
 #include "learner/trainreport.h"
+#include "learner/unsure.h"
 
 enum { CD_FIG_N_CDF = 161, CD_FIG_N_LEVEL = 20, CD_FIG_GRID = 96, CD_FIG_N_Q = 5, CD_FIG_N_DECADE = 14 };
 
@@ -54,6 +55,7 @@ typedef struct cd_fig_part {
     double cover[CD_FIG_N_LEVEL];    /* observed, by sigma, at cd_fig_level(i) */
     double interval_cover;           /* of low_s .. high_s */
     double interval_width;           /* median of high/low */
+    cd_unsure tenth;                 /* the least certain tenth and the rest; NaN without an interval or sigma of its own */
     double sigma_rank;               /* Spearman of sigma and |log(predicted/measured)| */
     uint32_t *grid;              /* (GRID, GRID) row = predicted; NULL: no program */
 } cd_fig_part;

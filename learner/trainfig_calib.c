@@ -134,6 +134,7 @@ cdmpp_status cd_fig_calibrate(cd_trainfig *f, const cd_trainreport *r, cd_part p
     const cd_trainreport_part *p = &r->part[part];
     cd_fig_part *to = &f->part[part];
     to->interval_cover = to->interval_width = to->sigma_rank = NAN;
+    CD_TRY(cd_unsure_compute(p->measured_s, &(cd_trainscore){0}, 0, &to->tenth, err)); /* all NaN */
     to->has_interval = p->n && p->low_s && p->high_s;
     to->has_sigma = p->n && (p->rel_std || to->has_interval);
     if (!to->has_sigma) return CDMPP_OK;
@@ -145,6 +146,8 @@ cdmpp_status cd_fig_calibrate(cd_trainfig *f, const cd_trainreport *r, cd_part p
     cdmpp_status st = deciles(f, p, &v, &to->unsure, err);
     if (!st) st = rank(&v, &to->sigma_rank, err);
     if (!st && to->has_interval) st = intervals(p, to, err);
+    const cd_trainscore score = {p->predicted_s, p->low_s, p->high_s, p->rel_std, p->out_of_range};
+    if (!st && to->has_interval && p->rel_std) st = cd_unsure_compute(p->measured_s, &score, p->n, &to->tenth, err);
     residuals_free(&v);
     return st;
 }

@@ -6,7 +6,7 @@
 #include "base/mem.h"
 
 typedef struct {
-    double std, error;
+    double std, error, log;
     size_t at;
 } item;
 
@@ -24,22 +24,28 @@ static int by_value(const void *a, const void *b) {
 static void tenths(item *v, size_t n, cd_unsure *u) {
     size_t k = (n + 5) / 10;
     if (!k) k = 1;
-    double least = 0, rest = 0;
+    double error[2] = {0, 0}, l[2] = {0, 0}; /* least certain, rest */
     qsort(v, n, sizeof *v, by_certainty);
-    for (size_t i = 0; i < n; i++) *(i < k ? &least : &rest) += v[i].error;
-    u->least_certain = least / (double)k;
-    u->rest = n > k ? rest / (double)(n - k) : (double)NAN;
+    for (size_t i = 0; i < n; i++) {
+        error[i >= k] += v[i].error;
+        l[i >= k] += v[i].log;
+    }
+    u->least_certain = error[0] / (double)k;
+    u->least_certain_log = l[0] / (double)k;
+    u->rest = n > k ? error[1] / (double)(n - k) : (double)NAN;
+    u->rest_log = n > k ? l[1] / (double)(n - k) : (double)NAN;
 }
 
 cdmpp_status cd_unsure_compute(const double *measured_s, const cd_trainscore *s, size_t n, cd_unsure *out, cdmpp_err *err) {
     const double none = (double)NAN;
-    *out = (cd_unsure){n, none, none, none, none, none};
+    *out = (cd_unsure){n, none, none, none, none, none, none, none};
     if (!n || !s->low_s || isnan(s->low_s[0])) return CDMPP_OK;
     item *v = cd_calloc(n, sizeof *v);
     double *ratio = cd_calloc(n, sizeof *ratio);
     size_t inside = 0, flagged = 0;
     for (size_t i = 0; v && ratio && i < n; i++) {
-        v[i] = (item){s->rel_std[i], fabs(s->predicted_s[i] / measured_s[i] - 1), i};
+        const double q = s->predicted_s[i] / measured_s[i];
+        v[i] = (item){s->rel_std[i], fabs(q - 1), fabs(log(q)), i};
         ratio[i] = s->high_s[i] / s->low_s[i];
         inside += s->low_s[i] <= measured_s[i] && measured_s[i] <= s->high_s[i];
         flagged += s->out_of_range && s->out_of_range[i];
@@ -68,12 +74,15 @@ void cd_unsure_json(cd_buf *b, const cd_unsure *u) {
     number(b, "width", u->width);
     number(b, "least_certain_mape", u->least_certain);
     number(b, "rest_mape", u->rest);
+    number(b, "least_certain_log", u->least_certain_log);
+    number(b, "rest_log", u->rest_log);
     number(b, "out_of_range", u->out_of_range);
     cd_buf_putf(b, ",\"n\":%zu}", u->n);
 }
 
 void cd_unsure_text(cd_buf *b, const char *part, double level, const cd_unsure *u) {
     if (!isfinite(u->coverage)) return;
-    cd_buf_putf(b, "    %s, n=%zu, %.0f %% interval holds %.1f %% (median high/low %.2f); MAPE %.1f %% in the least certain tenth, %.1f %% in the rest; %.1f %% out of range\n",
-                part, u->n, 100 * level, 100 * u->coverage, u->width, 100 * u->least_certain, 100 * u->rest, 100 * u->out_of_range);
+    cd_buf_putf(b, "    %s, n=%zu, %.0f %% interval holds %.1f %% (median high/low %.2f); MAPE %.1f %% in the least certain tenth, %.1f %% in the rest (mean |ln(predicted/measured)| %.3f, %.3f); %.1f %% out of range\n",
+                part, u->n, 100 * level, 100 * u->coverage, u->width, 100 * u->least_certain, 100 * u->rest, u->least_certain_log, u->rest_log,
+                100 * u->out_of_range);
 }

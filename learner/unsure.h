@@ -2,7 +2,8 @@
  *
  *   |-----low======median======high-----|   covered: low <= measured <= high
  *
- * e = |predicted/measured - 1|. Programs are ordered by rel_std; the least certain
+ * e = |predicted/measured - 1|, l = |ln(predicted/measured)|: e makes light of a prediction
+ * far too low, l does not. Programs are ordered by rel_std; the least certain
  * tenth is the round(n/10), at least one, with the largest, ties by position. */
 #ifndef CD_UNSURE_H
 #define CD_UNSURE_H
@@ -15,6 +16,7 @@ typedef struct cd_unsure {
     double width;         /* median of high/low */
     double least_certain; /* mean e of the least certain tenth */
     double rest;          /* mean e of the others; NaN when there are none */
+    double least_certain_log, rest_log; /* the same two of l */
     double out_of_range;  /* share of programs flagged */
 } cd_unsure;
 

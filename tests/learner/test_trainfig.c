@@ -143,8 +143,13 @@ static void calibration(void **st) {
         assert_close(g->unsure.v[i].observed, g->unsure.v[i].sigma, 0.15, 0);
         assert_true(!i || g->unsure.v[i].sigma > g->unsure.v[i - 1].sigma);
     }
+    const cd_unsure *u = &g->tenth; /* 700 of 7000 */
+    assert_int_equal(u->n, 7000);
+    assert_close(0.1 * u->least_certain + 0.9 * u->rest, g->all.mape, 1e-9, 0);
+    assert_true(u->least_certain_log > 1.5 * u->rest_log && u->rest_log > 0);
     m.r.part[CD_PART_TRAIN].rel_std = NULL; /* read off the interval: the same */
     assert_ok(cd_trainfig_compute(&b, &m.r, &err));
+    assert_true(isnan(b.part[CD_PART_TRAIN].tenth.least_certain_log));
     for (int l = 0; l < CD_FIG_N_LEVEL; l++) assert_close(b.part[CD_PART_TRAIN].cover[l], g->cover[l], 0, 1e-3);
     cd_trainfig_free(&b);
     for (int k = 0; k < CD_N_PART; k++) m.r.part[k].low_s = m.r.part[k].high_s = NULL;
