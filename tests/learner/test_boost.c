@@ -32,7 +32,7 @@ static int teardown(void **s) {
 
 static void configure(cd_config *c, const char *a, const char *b) {
     cdmpp_err err = {0};
-    const char *const set[] = {h5, "train.rounds=30", "train.eta=0.2", "predict.point=median", a, b};
+    const char *const set[] = {h5, "train.rounds=16", "train.eta=0.4", "train.max_depth=5", "predict.point=median", a, b};
     assert_ok(cd_config_init(c, &err));
     for (size_t k = 0; k < sizeof set / sizeof *set; k++) assert_ok(cd_config_set(c, set[k], &err));
     assert_ok(cd_config_check(c, "test", &err));
@@ -150,8 +150,8 @@ static void order_is_nothing(void **s) {
         cdmpp_err err = {0};
         cd_config c;
         cd_trainset t;
-        configure(&c, objective[o], "train.subsample=1"); /* rows are drawn by their number */
-        assert_ok(cd_config_set(&c, "train.rounds=15", &err));
+        configure(&c, objective[o], "train.subsample=1"); /* rows are drawn by number; with 32 bins XGBoost's sketch depends on order, too */
+        assert_ok(cd_config_set(&c, "train.rounds=10", &err));
         assert_ok(cd_trainset_make(&t, &c, NULL, NULL, &err));
         train(&t, 1, a);
         train(&t, 7, b); /* neither part's size is a multiple */
