@@ -1,0 +1,164 @@
+/* adapt_fit -- the Gaussian process of a task, and the shift of a device. */
+#include <math.h>
+#include <string.h>
+
+#include "learner/adapt_int.h"
+
+/* Shares of the model's variance: one error for the whole task, shared by like programs, a
+ * program's own. A trait (log2 of something) is far at 4. */
+static const double whole = 0.1, local = 0.5, own = 0.4, far = 4;
+static const double huber = 1.5;
+static const double shift_var_known = 0.01, shift_var_unknown = 1;
+enum { ROUNDS = 4, PRIOR_N = 8 };
+
+static double covariance(const cd_adapt_item *a, const cd_adapt_item *b) {
+    double d = 0;
+    for (int k = 0; k < CD_N_TRAIT; k++) {
+        const double x = ((double)a->trait[k] - (double)b->trait[k]) / far;
+        d += x * x;
+    }
+    const double l = a->median_log - b->median_log;
+    return whole + local * exp(-0.5 * (d / CD_N_TRAIT + l * l));
+}
+
+/* ---- n x n, n <= CD_ADAPT_MAX ---- */
+/* Cholesky factor in place, lower; the matrix has at least `own` on top of a covariance, so it is
+ * positive definite. */
+static void factorise(double *m, size_t n) {
+    for (size_t j = 0; j < n; j++) {
+        double *row = m + j * n;
+        for (size_t k = 0; k < j; k++) {
+            double s = row[k];
+            for (size_t i = 0; i < k; i++) s -= row[i] * m[k * n + i];
+            row[k] = s / m[k * n + k];
+        }
+        double s = row[j];
+        for (size_t i = 0; i < j; i++) s -= row[i] * row[i];
+        row[j] = sqrt(fmax(s, 1e-12));
+    }
+}
+
+static void solve_lower(const double *m, size_t n, double *x) {
+    for (size_t j = 0; j < n; j++) {
+        for (size_t i = 0; i < j; i++) x[j] -= m[j * n + i] * x[i];
+        x[j] /= m[j * n + j];
+    }
+}
+
+static void solve_upper(const double *m, size_t n, double *x) {
+    for (size_t j = n; j-- > 0;) {
+        for (size_t i = j + 1; i < n; i++) x[j] -= m[i * n + j] * x[i];
+        x[j] /= m[j * n + j];
+    }
+}
+
+/* ---- one task ---- */
+static double error_of(const cd_adapt_item *i) { return i->measured_log - i->median_log; }
+
+/* Mean of e with Huber weights at 1.5 sigma, and what it varies by around the device's shift. */
+static void robust_mean(cd_adapt_task *t, const cd_adapt_item *item, size_t n) {
+    double mean = 0, sigma2 = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        double sum = 0, weight = 0;
+        for (size_t i = 0; i < n; i++) {
+            const double r = fabs(error_of(&item[i]) - mean) / item[i].sigma;
+            const double w = (round && r > huber ? huber / r : 1) / (item[i].sigma * item[i].sigma);
+            sum += w * error_of(&item[i]);
+            weight += w;
+        }
+        mean = sum / weight;
+    }
+    for (size_t i = 0; i < n; i++) sigma2 += item[i].sigma * item[i].sigma / (double)n;
+    t->mean = mean;
+    t->var = sigma2 * (whole + (local + own) / (double)n);
+}
+
+/* One round: factor of covariance + own / weight; alpha and beta. */
+static void solve(const cd_adapt_item *item, size_t n, const double *weight, double *m, double *alpha, double *beta) {
+    for (size_t i = 0; i < n; i++) {
+        for (size_t j = 0; j <= i; j++) m[i * n + j] = covariance(&item[i], &item[j]);
+        m[i * n + i] += own / weight[i];
+        alpha[i] = error_of(&item[i]) / item[i].sigma;
+        beta[i] = 1 / item[i].sigma;
+    }
+    factorise(m, n);
+    solve_lower(m, n, alpha);
+    solve_lower(m, n, beta);
+    solve_upper(m, n, alpha);
+    solve_upper(m, n, beta);
+}
+
+/* Items that the process around the task's own mean cannot explain weigh less. The residual of
+ * item i is (own / weight) times its alpha. */
+static void reweigh(double mean, size_t n, const double *alpha, const double *beta, double *weight) {
+    for (size_t i = 0; i < n; i++) {
+        const double r = fabs(alpha[i] - mean * beta[i]) * own / weight[i];
+        weight[i] = r > huber * sqrt(own) ? huber * sqrt(own) / r : 1;
+    }
+}
+
+/* Mean square of the items under the prior, drawn to 1 as if PRIOR_N items had agreed with it. */
+static double agreement(double mean, const cd_adapt_item *item, size_t n, const double *alpha, const double *beta) {
+    double sum = 0;
+    for (size_t i = 0; i < n; i++) sum += (error_of(&item[i]) - mean) / item[i].sigma * (alpha[i] - mean * beta[i]);
+    return fmax(0.1, fmin((sum + PRIOR_N) / ((double)n + PRIOR_N), 4));
+}
+
+cdmpp_status cd_adapt_fit_task(cd_adapt_task *t, cdmpp_err *err) {
+    const size_t n = t->n;
+    cd_adapt_item *seen = cd_calloc(n, sizeof *seen);
+    double *factor = cd_calloc(n * n + 3 * n, sizeof *factor);
+    if (!seen || !factor) {
+        cd_free(seen);
+        cd_free(factor);
+        return CD_FAIL(err, ENOMEM, "%zu measured programs", n);
+    }
+    double *alpha = factor + n * n, *beta = alpha + n, *weight = beta + n;
+    memcpy(seen, t->item, n * sizeof *seen);
+    robust_mean(t, seen, n);
+    for (size_t i = 0; i < n; i++) weight[i] = 1;
+    for (int round = 0; round < ROUNDS; round++) {
+        if (round) reweigh(t->mean, n, alpha, beta, weight);
+        solve(seen, n, weight, factor, alpha, beta);
+    }
+    t->scale = agreement(t->mean, seen, n, alpha, beta);
+    cd_free(t->seen);
+    cd_free(t->factor);
+    t->seen = seen;
+    t->factor = factor;
+    t->alpha = alpha;
+    t->beta = beta;
+    t->n_fit = n;
+    t->changed = false;
+    return CDMPP_OK;
+}
+
+void cd_adapt_posterior(const cd_adapt_task *t, double shift, const cd_adapt_item *program, double *mean, double *left) {
+    double k[CD_ADAPT_MAX], sum = 0, taken = 0;
+    for (size_t i = 0; i < t->n_fit; i++) {
+        k[i] = covariance(program, &t->seen[i]);
+        sum += k[i] * (t->alpha[i] - shift * t->beta[i]);
+    }
+    solve_lower(t->factor, t->n_fit, k);
+    for (size_t i = 0; i < t->n_fit; i++) taken += k[i] * k[i];
+    *mean = program->sigma * sum;
+    *left = fmax(own, 1 - taken) * t->scale;
+}
+
+/* ---- a device ---- */
+void cd_adapt_fit_shift(cd_adapt_device *d) {
+    const double prior = 1 / (d->unknown ? shift_var_unknown : shift_var_known);
+    d->shift = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        double sum = 0, precision = prior;
+        for (size_t k = 0; k < d->n_task; k++) {
+            const cd_adapt_task *t = &d->task[k];
+            if (!t->n_fit) continue;
+            const double r = fabs(t->mean - d->shift) / sqrt(t->var);
+            const double w = (round && r > huber ? huber / r : 1) / t->var;
+            sum += w * t->mean;
+            precision += w;
+        }
+        d->shift = sum / precision;
+    }
+}
