@@ -233,6 +233,28 @@ typedef struct cdmpp_result {
  * that is damaged or of another n; row_ptr falls), ENOMEM, EBACKEND, ENUMERIC. */
 CDMPP_API cdmpp_status cdmpp_score(cdmpp_context *c, const cdmpp_batch *b, const cdmpp_result *out, cdmpp_err *err);
 
+/* ---- measured results ----
+ * Kept as they come, for each device and task; predictions are corrected at once, nothing is
+ * trained: programs of the task by a Gaussian process whose prior is the model's own uncertainty,
+ * other tasks of the device by a shared shift (learner/adapt.h). The result depends on what was
+ * observed, not on the order, up to rounding; of a task the last 128 programs count. */
+CDMPP_API cdmpp_status cdmpp_observer_new(const cdmpp_model *m, cdmpp_observer **out, cdmpp_err *err);
+/* Enter candidates with their measured seconds (n); c has an observer (options). NaN, infinity and what is
+ * not above 0 are failed measurements: not entered, status ERANGE; a candidate that cannot be scored is not
+ * entered either. status (n) or NULL. Allocates. Errors: those of cdmpp_score, with nothing entered; ENOMEM, with
+ * some of them entered. */
+CDMPP_API cdmpp_status cdmpp_observe(cdmpp_context *c, const cdmpp_batch *b, const double *seconds, cdmpp_status *status,
+                                     cdmpp_err *err);
+CDMPP_API size_t cdmpp_observer_count(const cdmpp_observer *o); /* measured programs kept */
+/* As one JSON object of *len bytes and a NUL into text (cap); text NULL: *len only.
+ * Errors: ERANGE (cap), ENOMEM. */
+CDMPP_API cdmpp_status cdmpp_observer_write(const cdmpp_observer *o, char *text, size_t cap, size_t *len, cdmpp_err *err);
+/* The reverse, to the same predictions up to rounding. Errors: EPARSE, ESCHEMA, ERANGE, EUNSUPPORTED, EMODEL (of
+ * another model), ENOMEM. */
+CDMPP_API cdmpp_status cdmpp_observer_read(const cdmpp_model *m, const char *text, size_t len, cdmpp_observer **out,
+                                           cdmpp_err *err);
+CDMPP_API void cdmpp_observer_free(cdmpp_observer *o); /* NULL is fine; after its contexts */
+
 #ifdef __cplusplus
 }
 #endif

@@ -23,6 +23,10 @@ static cdmpp_status find_devices(cdmpp_context *c, const cdmpp_options *o, cdmpp
 }
 
 static cdmpp_status check(const cdmpp_model *m, const cdmpp_options *o, cdmpp_err *err) {
+    char own[65];
+    if (o->observer) cd_observer_digest(m, own);
+    if (o->observer && strcmp(own, o->observer->model) != 0)
+        return CD_FAIL(err, EMODEL, "observer: of model %.16s, this one is %.16s", o->observer->model, own);
     if (o->nthreads < 0 || o->nthreads > CD_MAX_THREADS)
         return CD_FAIL(err, EUSAGE, "cdmpp_options.nthreads: expected 0 to %d, found %d", CD_MAX_THREADS, o->nthreads);
     if (!o->profile) return CDMPP_OK;
@@ -34,7 +38,7 @@ static cdmpp_status check(const cdmpp_model *m, const cdmpp_options *o, cdmpp_er
 static cdmpp_status add_workers(cdmpp_context *c, const cdmpp_tasks *tasks, const cdmpp_options *o, cdmpp_err *err) {
     const int n = o->nthreads > 1 ? o->nthreads : 1;
     const cd_scorer_options so = {.which = {o->device, o->nearest_device != 0, c->devices},
-                                  .max_rows = o->max_rows ? o->max_rows : CD_MAX_ROWS};
+                                  .max_rows = o->max_rows ? o->max_rows : CD_MAX_ROWS, .traits = o->observer != NULL};
     c->worker = cd_calloc((size_t)n, sizeof *c->worker);
     if (!c->worker) return CD_FAIL(err, ENOMEM, "%d threads", n);
     for (; c->n_worker < n; c->n_worker++) {
@@ -56,6 +60,7 @@ cdmpp_status cdmpp_context_new(const cdmpp_model *m, const cdmpp_tasks *tasks, c
     cdmpp_context *c = cd_calloc(1, sizeof *c);
     if (!c) return CD_FAIL(err, ENOMEM, "context");
     c->m = m;
+    c->observer = o.observer;
     c->owner = getpid();
     cdmpp_status st = find_devices(c, &o, err);
     if (!st) st = add_workers(c, tasks, &o, err);

@@ -24,6 +24,10 @@ struct cdmpp_task {
 struct cdmpp_model {
     cd_model *impl;
 };
+struct cdmpp_observer {
+    cd_adapt *impl;
+    char model[65]; /* SHA-256 of the header of the model it is about */
+};
 
 typedef struct cd_worker {
     cd_scorer *scorer;
@@ -33,6 +37,7 @@ typedef struct cd_worker {
 
 struct cdmpp_context {
     const cdmpp_model *m;
+    cdmpp_observer *observer; /* borrowed; NULL: none */
     cd_devices *devices;  /* NULL: none needed */
     cd_threads *pool;     /* NULL: one thread */
     pid_t owner;          /* whose threads the pool has */
@@ -50,4 +55,7 @@ cdmpp_status cd_take(void *to, size_t to_size, const void *from, size_t least, c
  * worker's thread. Errors: those of cdmpp_score. */
 typedef cdmpp_status cd_chunk_fn(void *arg, cd_worker *w, size_t first, size_t n, cdmpp_err *err);
 cdmpp_status cd_batch_run(cdmpp_context *c, const cdmpp_batch *b, cd_chunk_fn *done, void *arg, cdmpp_err *err);
+
+/* ---- observe.c ---- */
+void cd_observer_digest(const cdmpp_model *m, char out[65]);
 #endif

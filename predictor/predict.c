@@ -10,6 +10,7 @@ struct cd_scorer {
     const cd_model *m;
     const cd_tasks *tasks;
     size_t max_rows, slots;
+    bool traits;
     cd_which *which;
     cd_arena arena;           /* one record */
     cd_program *program;
@@ -41,6 +42,7 @@ cdmpp_status cd_scorer_new(const cd_model *m, const cd_tasks *tasks, const cd_sc
     s->m = m;
     s->tasks = tasks;
     s->max_rows = o->max_rows;
+    s->traits = o->traits;
     s->slots = cd_model_slots(m);
     cdmpp_status st = cd_which_new(m, &o->which, &s->which, err);
     if (!st) st = cd_program_new(&s->program, err);
@@ -80,6 +82,7 @@ static cdmpp_status enter(cd_scorer *s, const cd_rows *rows, double flop, cd_sco
         return CD_FAIL(err, ERANGE, "expected at most %zu rows, found %u", s->max_rows, rows->n_row);
     CD_TRY(room(s, err));
     CD_TRY(cd_gather_add(s->gather, rows, o->which.device, flop, err));
+    if (s->traits) cd_adapt_traits(rows->row, rows->n_row, o->trait);
     o->truncated = s->slots && rows->n_leaf > s->slots;
     s->open[s->n++] = o;
     return CDMPP_OK;
@@ -104,6 +107,7 @@ static cdmpp_status enter_line(cd_scorer *s, const cd_line *l, cd_scored *o, cdm
     if (!o->task)
         return cd_err_key(err, CD_FAIL(err, ENOTASK, "no task file defines %.*s", r.workload_key.n > 150 ? 150 : (int)r.workload_key.n,
                                        r.workload_key.p), "i[0][0]");
+    o->key = o->task->workload_key;
     CD_TRY(cd_which_pick(s->which, r.target, l->source, &o->which, err));
     CD_TRY(cd_program_build(s->program, o->task, &r, &rows, err));
     return enter(s, &rows, cd_task_flop(o->task), o, err);
@@ -113,6 +117,7 @@ static cdmpp_status enter_steps(cd_scorer *s, const cd_aim *aim, const char *tex
     cd_rows rows;
     cd_record r = {.target = aim->target, .has_hardware = aim->has_hardware, .hardware = aim->hardware};
     o->task = aim->task;
+    o->key = aim->workload_key;
     if (!o->task) return CD_FAIL(err, ENOTASK, "%.120s: the task has no definition", aim->workload_key);
     cd_arena_reset(&s->arena);
     CD_TRY(cd_record_read_steps(&s->arena, text, len, &r, err));
@@ -145,6 +150,7 @@ static cdmpp_status convert(cd_scorer *s, const void *row, size_t n_row, bool wi
 
 static cdmpp_status enter_rows(cd_scorer *s, const cd_aim *aim, const void *row, size_t n_row, bool wide, cd_scored *o,
                                cdmpp_err *err) {
+    o->key = aim ? aim->workload_key : "";
     if (aim) o->task = aim->task;
     if (s->max_rows && n_row > s->max_rows) return CD_FAIL(err, ERANGE, "expected at most %zu rows, found %zu", s->max_rows, n_row);
     if (n_row > INT32_MAX) return CD_FAIL(err, ERANGE, "%zu rows in a candidate", n_row);

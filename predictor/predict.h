@@ -14,6 +14,7 @@
 #ifndef CD_PREDICT_H
 #define CD_PREDICT_H
 #include "features/program.h"
+#include "learner/adapt.h"
 #include "learner/model.h"
 #include "predictor/which.h"
 
@@ -27,6 +28,8 @@ typedef struct cd_scored {
     cd_pred pred;           /* when st is OK */
     double measured_s;      /* lines: median of the record's repeats; NaN: the measurement failed */
     const cd_task *task;    /* NULL until it is known */
+    const char *key;        /* when st is OK: the workload key, "" when nobody told; lives with tasks or aim */
+    float trait[CD_N_TRAIT]; /* when st is OK and they are wanted */
     cd_device_pick which;   /* when st is OK */
     bool truncated;         /* more leaves than the model tells apart */
     cdmpp_err err;          /* when st is not OK; place and path filled in */
@@ -35,6 +38,7 @@ typedef struct cd_scored {
 typedef struct cd_scorer_options {
     cd_which_options which;
     size_t max_rows;        /* of a candidate; 0: no limit */
+    bool traits;            /* learner/adapt.h */
 } cd_scorer_options;
 
 /* tasks NULL: neither lines nor steps. Errors: EMODEL (unknown device), ENOMEM. */

@@ -94,10 +94,10 @@ cdmpp_status cd_batch_run(cdmpp_context *c, const cdmpp_batch *b, cd_chunk_fn *d
 }
 
 /* ---- results ---- */
-static uint32_t flags_of(const cd_scored *o) {
+static uint32_t flags_of(const cd_scored *o, bool observed) {
     if (o->st) return o->st == CDMPP_EREJECTED || o->st == CDMPP_EINVALID ? CDMPP_FLAG_LOWERING_FAILED : 0;
     return (o->pred.flags & CD_PRED_OUT_OF_RANGE ? CDMPP_FLAG_OUT_OF_RANGE : 0) | (o->which.unknown ? CDMPP_FLAG_UNKNOWN_DEVICE : 0) |
-           (o->truncated ? CDMPP_FLAG_TRUNCATED : 0);
+           (o->truncated ? CDMPP_FLAG_TRUNCATED : 0) | (observed ? CDMPP_FLAG_OBSERVED : 0);
 }
 
 static void put_score(const cdmpp_result *r, size_t i, double score) {
@@ -105,7 +105,7 @@ static void put_score(const cdmpp_result *r, size_t i, double score) {
     if (r->score_f32) r->score_f32[i] = (float)score;
 }
 
-static void put(const cdmpp_result *r, size_t i, const cd_scored *o) {
+static void put(const cdmpp_result *r, size_t i, const cd_scored *o, bool observed) {
     const bool ok = !o->st;
     /* within float's range whatever the model says */
     put_score(r, i, ok ? fmin(fmax(1 / o->pred.latency_s, CDMPP_SCORE_NONE), 1 / CDMPP_SCORE_NONE) : 0);
@@ -113,16 +113,24 @@ static void put(const cdmpp_result *r, size_t i, const cd_scored *o) {
     if (r->low) r->low[i] = ok ? o->pred.low_s : (double)INFINITY;
     if (r->high) r->high[i] = ok ? o->pred.high_s : (double)INFINITY;
     if (r->rel_std) r->rel_std[i] = ok ? o->pred.rel_std : (double)NAN;
-    if (r->flags) r->flags[i] = flags_of(o);
+    if (r->flags) r->flags[i] = flags_of(o, observed);
     if (r->status) r->status[i] = o->st;
     if (r->error) r->error[i] = o->err;
 }
 
+typedef struct {
+    const cdmpp_observer *observer;
+    const cdmpp_result *r;
+} output;
+
 static cdmpp_status put_chunk(void *arg, cd_worker *w, size_t first, size_t n, cdmpp_err *err) {
+    const output *to = arg;
     (void)err;
     for (size_t i = 0; i < n; i++) {
-        put(arg, first + i, &w->scored[i]);
-        w->n_ok += !w->scored[i].st;
+        cd_scored *o = &w->scored[i];
+        const bool observed = to->observer && !o->st && cd_adapt_apply(to->observer->impl, o->which.name, o->key, o->trait, &o->pred);
+        put(to->r, first + i, o, observed);
+        w->n_ok += !o->st;
     }
     return CDMPP_OK;
 }
@@ -133,7 +141,8 @@ cdmpp_status cdmpp_score(cdmpp_context *c, const cdmpp_batch *batch, const cdmpp
     size_t n_ok = 0;
     CD_TRY(cd_take(&b, sizeof b, batch, sizeof b, "cdmpp_batch", err));
     CD_TRY(cd_take(&r, sizeof r, out, sizeof r, "cdmpp_result", err));
-    CD_TRY(cd_batch_run(c, &b, put_chunk, &r, err));
+    output to = {c->observer, &r};
+    CD_TRY(cd_batch_run(c, &b, put_chunk, &to, err));
     for (int w = 0; w < c->n_worker; w++) n_ok += c->worker[w].n_ok;
     for (size_t i = 0; !n_ok && i < b.n; i++) put_score(&r, i, CDMPP_SCORE_NONE);
     return CDMPP_OK;

@@ -240,7 +240,7 @@ static void refused_allocations(void **state) {
         long k = 0;
         for (; st; k++) {
             const cdmpp_options o = {.size = sizeof o, .device = "platinum-8272", .nearest_device = 1, .nthreads = 2};
-            const cdmpp_batch b = made_batch_of(&api, &all, m == MADE_TSF ? CDMPP_RECORDS : CDMPP_PACKED, 0, m == MADE_TSF ? 3 : all.n);
+            const cdmpp_batch b = made_batch_of(&api, &all, m == MADE_TSF ? CDMPP_RECORDS : CDMPP_ROWS_F64, 0, 9); /* one chunk: cd_mem counts for one thread */
             const cdmpp_result r = made_result(&out);
             cdmpp_context *c = NULL;
             cdmpp_err err = {0};
