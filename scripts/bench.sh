@@ -1,6 +1,6 @@
 #!/bin/sh
-# bench.sh [SET...] -- speed and memory on sample, cpu, gpu (default: sample, train, xgb, and
-# the others where CDMPP_DATA has them). Compare figures of one machine in one run only.
+# bench.sh [SET...] -- speed and memory on sample, predict, cpu, gpu (default: sample, train, xgb,
+# predict, and the others where CDMPP_DATA has them). Compare figures of one machine in one run only.
 # train: a training step of the published network, in turn with PyTorch where there is
 # python3-torch; the ratio is of CPU seconds, one thread each, and of wall-clock seconds.
 # xgb: XGBoost through our code and through its Python package on the same matrices, of the cpu
@@ -10,11 +10,12 @@ cd "$(dirname "$0")/.."
 B=${B:-build/release} D=${CDMPP_DATA:-} W=build/bench
 unset MAKEFLAGS MFLAGS
 if [ $# -eq 0 ]; then
-    set -- sample train xgb
+    set -- sample train xgb predict
     [ ! -d "$D/tenset-cpu" ] || set -- "$@" cpu
     [ ! -d "$D/gpu-ansor" ] || set -- "$@" gpu
 fi
-make --no-print-directory -s -j"$(nproc)" B="$B" all "$B/tests/bench/bench_features" "$B/tests/bench/bench_train" "$B/tests/bench/bench_boost" >&2
+make --no-print-directory -s -j"$(nproc)" B="$B" all "$B/tests/bench/bench_features" "$B/tests/bench/bench_train" "$B/tests/bench/bench_boost" \
+    "$B/tests/bench/bench_predict" "$B/tests/bench/bench_observe" >&2
 bench=$B/tests/bench/bench_features
 mkdir -p "$W"
 
@@ -77,10 +78,27 @@ unpack() { # folder, archives
     for a; do tar -xJf "$a" -C "$to"; done
 }
 
+predict() { # models of the sample: trees, a network that reads rows, one that reads loop nests
+    e=examples/zen5 log=examples/zen5/measure_records/zen5-avx512/records.json.xz
+    "$B/cdmpp-extract" -q --restart --tasks $e/zen5.tasks.json.xz --out "$W/sample.h5" $e/measure_records/zen5-avx512 2>/dev/null || [ $? -eq 3 ]
+    for k in "[rows,program]" "[mlp]" "[transformer]"; do
+        name=$(echo "$k" | tr -dc 'a-z')
+        "$B/cdmpp-train" -q --set data.files="$W/sample.h5" --set split.kind=task --set data.devices=[] --set model.members="$k" \
+            --set train.rounds=200 --set fit.epochs=6 --out "$W/$name.cdmpp" configs/quickstart.yaml >/dev/null
+    done
+    "$B/tests/bench/bench_predict" $e/zen5.tasks.json.xz $log "$W/rowsprogram.cdmpp" "$W/mlp.cdmpp" "$W/transformer.cdmpp"
+    "$B/tests/bench/bench_observe" configs/quickstart.yaml 5 data.files="$W/sample.h5" data.devices=[] split.kind=task split.test=0.4 train.rounds=200
+}
+
 for s; do
     if [ "$s" = xgb ]; then
         echo "xgb: $(grep -m1 'model name' /proc/cpuinfo | sed 's/.*: //'), $(nproc) cores, load $(cut -d' ' -f1 /proc/loadavg)"
         trees
+        continue
+    fi
+    if [ "$s" = predict ]; then
+        echo "predict: $(grep -m1 'model name' /proc/cpuinfo | sed 's/.*: //'), $(nproc) cores, load $(cut -d' ' -f1 /proc/loadavg)"
+        predict
         continue
     fi
     if [ "$s" = train ]; then
