@@ -148,7 +148,6 @@ void cd_option_man(cd_buf *b, const cd_command *c) {
     head(b, c);
     cd_buf_puts(b, ".SH SYNOPSIS\n");
     synopsis(b, c);
-    for (size_t i = 0; c->verb && c->verb[i]; i++) cd_buf_puts(b, ".br\n"), synopsis(b, c->verb[i]);
     cd_buf_puts(b, ".SH DESCRIPTION\n");
     paragraphs(b, c->about);
     cd_buf_puts(b, ".SH OPTIONS\n");
