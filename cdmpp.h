@@ -227,7 +227,7 @@ typedef struct cdmpp_result {
 /* Score a batch. A candidate that cannot be scored costs only itself; its status is one of EPARSE, ESCHEMA,
  * ERANGE (max_rows, text), EUNSUPPORTED, ENOTASK, EINVALID (steps do not fit; no rows), EREJECTED (limits of
  * the target; size 0 in a packed batch), EMODEL (device), ENUMERIC (NaN or Inf in its rows). With one thread
- * and what has been seen in size before, nothing but XGBoost asks the heap.
+ * and what has been seen in size before, nothing asks the heap.
  * Errors of the whole call, outputs then undefined: EUSAGE (sizes, form, missing arrays), EMODEL (rows of another
  * length: says both; a model that reads loop nests was given rows; no device known), EPARSE (a packed batch
  * that is damaged or of another n; row_ptr falls), ENOMEM, EBACKEND, ENUMERIC. */

@@ -116,7 +116,7 @@ typedef struct cd_calib_out {
 
 /* Bytes that apply needs, whatever n is; 16-byte aligned. */
 size_t cd_calib_scratch_bytes(const cd_calib *c);
-/* n new programs: kind_log_s (n_kind, n), x (n, width). No heap but inside XGBoost.
+/* n new programs: kind_log_s (n_kind, n), x (n, width). No heap, once the boosters were read from a file.
  * Errors: ENUMERIC (an answer that is not finite), EBACKEND; out is then partly written. */
 cdmpp_status cd_calib_apply(const cd_calib *c, const double *kind_log_s, const float *x, size_t n, void *scratch,
                             const cd_calib_out *out, cdmpp_err *err);

@@ -1,11 +1,17 @@
 #include "learner/gbt.h"
 
+#include "base/rng.h"
+#include "learner/forest.h"
+
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <xgboost/c_api.h>
 
 struct cd_gbt {
     BoosterHandle h;
+    cd_forest *forest; /* of a loaded booster over `width` columns; NULL: XGBoost walks */
+    size_t width;
 };
 struct cd_gbt_data {
     DMatrixHandle h;
@@ -57,7 +63,7 @@ void cd_gbt_data_free(cd_gbt_data *d) {
 
 static cdmpp_status create(const DMatrixHandle *m, size_t n, cd_gbt **out, cdmpp_err *err) {
     XGBRegisterLogCallback(silent);
-    cd_gbt *g = cd_malloc(sizeof *g);
+    cd_gbt *g = cd_calloc(1, sizeof *g);
     if (!g) return CD_FAIL(err, ENOMEM, "booster handle");
     if (XGBoosterCreate(m, n, &g->h) != 0) {
         cd_free(g);
@@ -120,7 +126,7 @@ cdmpp_status cd_gbt_cut(cd_gbt *g, int n, cdmpp_err *err) {
     return set_params(g, one_thread, 1, err);
 }
 
-cdmpp_status cd_gbt_predict(const cd_gbt *g, const float *x, size_t n, size_t width, float *out, cdmpp_err *err) {
+static cdmpp_status xgboost_predict(const cd_gbt *g, const float *x, size_t n, size_t width, float *out, cdmpp_err *err) {
     static const char config[] = /* all keys: 1.7 reads those that have defaults, too */
         "{\"type\":1,\"training\":false,\"iteration_begin\":0,\"iteration_end\":0,\"strict_shape\":true,\"missing\":NaN,\"cache_id\":0}";
     const bst_ulong *shape;
@@ -133,6 +139,12 @@ cdmpp_status cd_gbt_predict(const cd_gbt *g, const float *x, size_t n, size_t wi
     return copy_scores(shape, dim, res, n, out, err);
 }
 
+cdmpp_status cd_gbt_predict(const cd_gbt *g, const float *x, size_t n, size_t width, float *out, cdmpp_err *err) {
+    if (!g->forest || width != g->width) return xgboost_predict(g, x, n, width, out, err);
+    cd_forest_score(g->forest, x, n, width, out);
+    return CDMPP_OK;
+}
+
 cdmpp_status cd_gbt_save(const cd_gbt *g, cd_buf *out, cdmpp_err *err) {
     const char *p;
     bst_ulong n;
@@ -141,11 +153,23 @@ cdmpp_status cd_gbt_save(const cd_gbt *g, cd_buf *out, cdmpp_err *err) {
     return out->oom ? CD_FAIL(err, ENOMEM, "%zu bytes of trees", (size_t)n) : CDMPP_OK;
 }
 
-/* One prediction while nobody else looks: XGBoost configures itself lazily. */
-static cdmpp_status warm_up(const cd_gbt *g, size_t width, cdmpp_err *err) {
-    float y, *x = cd_calloc(width, sizeof *x);
-    if (!x) return CD_FAIL(err, ENOMEM, "input of %zu values", width);
-    const cdmpp_status st = cd_gbt_predict(g, x, 1, width, &y, err);
+/* A few predictions while nobody else looks: XGBoost configures itself lazily, and a forest is
+ * only kept if it says the same, to the bit. */
+static cdmpp_status try_out(cd_gbt *g, size_t width, cdmpp_err *err) {
+    enum { N = 12 };
+    float y[N], z[N], *x = cd_calloc(N * width, sizeof *x);
+    if (!x) return CD_FAIL(err, ENOMEM, "%d inputs of %zu values", N, width);
+    for (size_t i = width; i < N * width; i++) /* the first is zeros; columns are logarithms, flags and a few ratios */
+        x[i] = (float)(cd_rng_unit(0, 2 * i) < 0.3 ? floor(3 * cd_rng_unit(0, 2 * i + 1)) : 40 * cd_rng_unit(0, 2 * i + 1) - 4);
+    x[width] = NAN;
+    const cdmpp_status st = xgboost_predict(g, x, N, width, y, err);
+    if (!st && g->forest) {
+        cd_forest_score(g->forest, x, N, width, z);
+        if (memcmp(y, z, sizeof y) != 0) {
+            cd_forest_free(g->forest);
+            g->forest = NULL;
+        }
+    }
     cd_free(x);
     return st;
 }
@@ -162,7 +186,11 @@ cdmpp_status cd_gbt_load(const void *p, size_t n, size_t width, cd_gbt **out, cd
     }
     if (!st && have != width) st = CD_FAIL(err, EMODEL, "expected trees over %zu inputs, found %zu", width, (size_t)have);
     if (!st) st = set_params(g, one_thread, 1, err); /* loading may have brought the trainer's count back */
-    if (!st) st = warm_up(g, width, err);
+    if (!st) {
+        g->width = width;
+        st = cd_forest_read(p, n, width, &g->forest, err);
+    }
+    if (!st) st = try_out(g, width, err);
     if (st) cd_gbt_free(g);
     else *out = g;
     return st;
@@ -170,6 +198,7 @@ cdmpp_status cd_gbt_load(const void *p, size_t n, size_t width, cd_gbt **out, cd
 
 void cd_gbt_free(cd_gbt *g) {
     if (!g) return;
+    cd_forest_free(g->forest);
     XGBoosterFree(g->h);
     cd_free(g);
 }

@@ -4,7 +4,8 @@
  *     OpenMP's default spins on a busy machine and hangs after fork.
  * (2) XGBoost prints nothing; its errors carry a C++ stack trace of which only
  *     the first line is kept.
- * (3) A loaded booster is immutable: cd_gbt_predict may run in many threads. */
+ * (3) A loaded booster is immutable: cd_gbt_predict may run in many threads. It walks the trees
+ *     itself (forest.h), to the same bits, without XGBoost's cost of a call and without the heap. */
 #ifndef CD_GBT_H
 #define CD_GBT_H
 #include <stdint.h>

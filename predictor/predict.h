@@ -9,7 +9,7 @@
  * (1) A bad candidate costs only itself: its cd_scored says why, the others go on.
  * (2) The model is called when CD_SCORER_ROWS rows are there and at the end: memory is bounded by that
  *     and by the longest candidate, and the calls depend on the candidates only.
- * (3) After the largest batch was seen, nothing but XGBoost asks the heap.
+ * (3) After the largest batch was seen, nothing asks the heap.
  * A scorer holds what one thread needs; model and tasks are shared. */
 #ifndef CD_PREDICT_H
 #define CD_PREDICT_H

@@ -259,7 +259,7 @@ static void refused_allocations(void **state) {
 #endif
 }
 
-/* After one round of each size, the heap is closed. (XGBoost has a heap of its own.) */
+/* After one round of each size, the heap is closed. */
 static void warm_calls_need_no_heap(void **state) {
     (void)state;
 #ifdef CD_FAULT

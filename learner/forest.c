@@ -1,0 +1,69 @@
+#include "learner/forest.h"
+
+#include "learner/forest_int.h"
+
+/* Walks at a time: one waits for memory while the others go on. */
+enum { WIDE = 8, BLOCK = 64 };
+
+void cd_forest_free(cd_forest *f) {
+    if (!f) return;
+    cd_free(f->root);
+    cd_free(f->node);
+    cd_free(f);
+}
+
+/* `depth` steps of WIDE walks; a leaf steps on the spot. */
+static void walk(const cd_forest_node *node, const uint32_t root[WIDE], const float *const x[WIDE], uint32_t depth, float leaf[WIDE]) {
+    uint32_t at[WIDE];
+    for (int k = 0; k < WIDE; k++) at[k] = root[k];
+    for (uint32_t d = 0; d < depth; d++)
+        for (int k = 0; k < WIDE; k++) {
+            const cd_forest_node *n = &node[at[k]];
+            const float v = x[k][n->column & ~CD_FOREST_MISSING_RIGHT];
+            const unsigned missing = v != v ? n->column >> 31 : 1;
+            at[k] = n->kid[v < n->cut ? 0 : missing];
+        }
+    for (int k = 0; k < WIDE; k++) leaf[k] = node[at[k]].cut;
+}
+
+/* One row through WIDE trees at once. */
+static float score_one(const cd_forest *f, const float *x) {
+    float sum = f->base, leaf[WIDE];
+    const float *const same[WIDE] = {x, x, x, x, x, x, x, x};
+    for (size_t t = 0; t < f->n_tree; t += WIDE) {
+        uint32_t root[WIDE], depth = 0;
+        const size_t n = f->n_tree - t < WIDE ? f->n_tree - t : WIDE;
+        for (size_t k = 0; k < WIDE; k++) {
+            root[k] = f->root[t + (k < n ? k : 0)];
+            if (k < n && f->depth[t + k] > depth) depth = f->depth[t + k];
+        }
+        walk(f->node, root, same, depth, leaf);
+        for (size_t k = 0; k < n; k++) sum += leaf[k];
+    }
+    return sum;
+}
+
+/* WIDE rows at once through one tree after the other. */
+static void score_block(const cd_forest *f, const float *x, size_t n, size_t width, float *out) {
+    for (size_t i = 0; i < n; i++) out[i] = f->base;
+    for (size_t t = 0; t < f->n_tree; t++)
+        for (size_t i = 0; i < n; i += WIDE) {
+            uint32_t root[WIDE];
+            const float *row[WIDE];
+            float leaf[WIDE];
+            for (size_t k = 0; k < WIDE; k++) {
+                root[k] = f->root[t];
+                row[k] = x + (i + k < n ? i + k : i) * width;
+            }
+            walk(f->node, root, row, f->depth[t], leaf);
+            for (size_t k = 0; k < WIDE && i + k < n; k++) out[i + k] += leaf[k];
+        }
+}
+
+void cd_forest_score(const cd_forest *f, const float *x, size_t n, size_t width, float *out) {
+    if (n < WIDE / 2) {
+        for (size_t i = 0; i < n; i++) out[i] = score_one(f, x + i * width);
+        return;
+    }
+    for (size_t i = 0; i < n; i += BLOCK) score_block(f, x + i * width, n - i < BLOCK ? n - i : BLOCK, width, out + i);
+}

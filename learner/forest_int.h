@@ -1,0 +1,22 @@
+/* forest_int -- inside of a forest: reading it and walking it. */
+#ifndef CD_FOREST_INT_H
+#define CD_FOREST_INT_H
+#include "learner/forest.h"
+
+enum { CD_FOREST_MAX_DEPTH = 64 };
+#define CD_FOREST_MISSING_RIGHT 0x80000000U /* in `column`: NaN goes to kid[1] */
+
+typedef struct cd_forest_node {
+    float cut;
+    uint32_t column;
+    uint32_t kid[2];
+} cd_forest_node;
+
+struct cd_forest {
+    float base;
+    size_t n_tree, n_node;
+    uint32_t *root, *depth; /* (n_tree) */
+    cd_forest_node *node;   /* (n_node) */
+    bool oom;               /* while reading */
+};
+#endif

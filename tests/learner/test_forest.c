@@ -1,0 +1,111 @@
+/* Trees walked by us against XGBoost: the same bits for any depth, number of rows, missing values; and a file
+ * cut or changed anywhere is no forest or another one, never a read outside. */
+#include "learner/forest.h"
+#include "check.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "learner/gbt.h"
+
+enum { N = 600, W = 11, ROUNDS = 37 };
+static float x[N * W];
+
+static void fill(void) {
+    for (size_t i = 0; i < N * W; i++) {
+        const double u = cd_rng_unit(1, i);
+        x[i] = i % W == 3 ? (float)floor(3 * u) : i % 17 == 0 ? NAN : (float)(20 * u - 10);
+    }
+}
+
+/* A booster of `rounds` trees of `depth` levels, as a file. */
+static void train(const char *depth, int rounds, cd_buf *file) {
+    static float score[N], grad[N], hess[N];
+    const cd_gbt_param p[] = {{"max_depth", depth}, {"eta", "0.3"}, {"nthread", "1"}, {"min_child_weight", "0.01"}};
+    cdmpp_err err = {0};
+    cd_gbt_data *d = NULL;
+    cd_gbt *g = NULL;
+    assert_ok(cd_gbt_data_new(x, N, W, 1, &d, &err));
+    assert_ok(cd_gbt_new(d, NULL, p, 4, &g, &err));
+    for (int r = 0; r < rounds; r++) {
+        assert_ok(cd_gbt_scores(g, d, score, &err));
+        for (size_t i = 0; i < N; i++) {
+            const double y = sin((double)i) + (isnan(x[i * W]) ? 3 : (double)x[i * W]) * (double)x[i * W + 3];
+            grad[i] = score[i] - (float)y;
+            hess[i] = 1;
+        }
+        assert_ok(cd_gbt_boost(g, d, grad, hess, &err));
+    }
+    assert_ok(cd_gbt_save(g, file, &err));
+    /* of a booster that was not loaded, XGBoost's own answer */
+    assert_ok(cd_gbt_predict(g, x, N, W, score, &err));
+    cd_forest *f = NULL;
+    assert_ok(cd_forest_read(file->p, file->n, W, &f, &err));
+    assert_non_null(f);
+    static float mine[N];
+    static const size_t batch[] = {1, 2, 3, 4, 7, 8, 9, 63, 64, 65, N};
+    for (size_t b = 0; b < sizeof batch / sizeof *batch; b++) {
+        memset(mine, 0, sizeof mine);
+        for (size_t i = 0; i < N; i += batch[b]) cd_forest_score(f, x + i * W, N - i < batch[b] ? N - i : batch[b], W, mine + i);
+        assert_memory_equal(mine, score, sizeof score);
+    }
+    cd_forest_free(f);
+    cd_gbt_free(g);
+    cd_gbt_data_free(d);
+}
+
+static void the_same_bits(void **state) {
+    (void)state;
+    static const char *const depth[] = {"1", "2", "6", "14"};
+    fill();
+    for (size_t k = 0; k < 4; k++) {
+        cd_buf file = {0};
+        train(depth[k], ROUNDS, &file);
+        cd_buf_free(&file);
+    }
+    cd_buf none = {0};
+    train("3", 1, &none);
+    cd_buf_free(&none);
+}
+
+/* At an address that ends where the bytes end. */
+static void read_at(const char *p, size_t n) {
+    char *exact = malloc(n ? n : 1);
+    cd_forest *f = NULL;
+    cdmpp_err err = {0};
+    float y[9];
+    assert_non_null(exact);
+    memcpy(exact, p, n);
+    assert_ok(cd_forest_read(exact, n, W, &f, &err));
+    if (f) cd_forest_score(f, x, 9, W, y);
+    cd_forest_free(f);
+    free(exact);
+}
+
+static void any_bytes_are_safe(void **state) {
+    (void)state;
+    cd_buf file = {0};
+    fill();
+    train("3", 2, &file);
+    for (size_t n = 0; n < file.n; n++) read_at(file.p, n);
+    for (size_t i = 0; i < file.n; i++) {
+        const char was = file.p[i];
+        for (int k = 0; k < 4; k++) {
+            file.p[i] = (char)(k == 0 ? 0xFF : k == 1 ? 0 : k == 2 ? was + 1 : (int)(cd_rng_unit(2, i) * 256));
+            read_at(file.p, file.n);
+        }
+        file.p[i] = was;
+    }
+    cd_forest *f = NULL;
+    cdmpp_err err = {0};
+    assert_ok(cd_forest_read(file.p, file.n, 1, &f, &err)); /* columns that there are not */
+    assert_null(f);
+    cd_buf_free(&file);
+}
+
+int main(void) {
+    const struct CMUnitTest t[] = {cmocka_unit_test(the_same_bits), cmocka_unit_test(any_bytes_are_safe)};
+    return cmocka_run_group_tests_name("forest", t, NULL, NULL);
+}
