@@ -65,6 +65,10 @@ cdmpp_status cd_extract_logs(const cd_extract *x, cd_extract_stats *stats, cdmpp
 cdmpp_status cd_merge(const char *out, const char *const *in, size_t n, const char *command_line,
                       cd_extract_stats *stats, cdmpp_err *err);
 
+/* Append the line at "FILE:LINE" ("FILE": its first line) to `text` and FILE, NUL-terminated, to `path`,
+ * which is empty. Errors: those of reading; EUSAGE: no such line. */
+cdmpp_status cd_extract_line(const char *where, cd_buf *path, long *number, cd_buf *text, cdmpp_err *err);
+
 /* Append the loop nest of the record at "FILE:LINE" ("FILE": its first line).
  * Errors: those of reading, ENOTASK and building; EUSAGE: no such line. */
 cdmpp_status cd_extract_print(const char *const *task_file, size_t n, const char *where, cd_buf *out, cdmpp_err *err);

@@ -41,26 +41,39 @@ static cdmpp_status print_record(const cd_tasks *tasks, cd_program *p, cd_arena 
     return cd_program_print(p, out, err);
 }
 
-static cdmpp_status print_line(const cd_tasks *tasks, cd_lines *l, long number, cd_buf *out, cdmpp_err *err) {
-    cd_program *p = NULL;
-    cd_arena a = {0};
+cdmpp_status cd_extract_line(const char *where, cd_buf *path, long *number, cd_buf *text, cdmpp_err *err) {
+    cd_lines *l = NULL;
     char *line = NULL;
     size_t n = 0;
-    CD_TRY(find_line(l, number, &line, &n, err));
+    cd_buf_puts(path, where);
+    if (path->oom) return CD_FAIL(err, ENOMEM, "a path");
+    *number = split_place(path->p);
+    cdmpp_status st = cd_lines_open(path->p, 0, &l, err);
+    if (!st) st = find_line(l, *number, &line, &n, err);
+    if (!st) cd_buf_put(text, line, n);
+    cd_lines_close(l);
+    if (!st && text->oom) st = CD_FAIL(err, ENOMEM, "a line of %zu bytes", n);
+    return cd_err_at(err, st, path->p, *number);
+}
+
+static cdmpp_status print_text(const cd_tasks *tasks, const cd_buf *text, cd_buf *out, cdmpp_err *err) {
+    cd_program *p = NULL;
+    cd_arena a = {0};
     CD_TRY(cd_program_new(&p, err));
-    const cdmpp_status st = print_record(tasks, p, &a, line, n, out, err);
+    const cdmpp_status st = print_record(tasks, p, &a, text->p ? text->p : "", text->n, out, err);
     cd_program_free(p);
     cd_arena_free(&a);
     return st;
 }
 
-static cdmpp_status print_place(const cd_tasks *tasks, char *path, cd_buf *out, cdmpp_err *err) {
-    cd_lines *l = NULL;
-    const long number = split_place(path);
-    cdmpp_status st = cd_lines_open(path, 0, &l, err);
-    if (st == CDMPP_OK) st = print_line(tasks, l, number, out, err);
-    cd_lines_close(l);
-    return cd_err_at(err, st, path, number);
+static cdmpp_status print_place(const cd_tasks *tasks, const char *where, cd_buf *out, cdmpp_err *err) {
+    cd_buf path = {0}, text = {0};
+    long number;
+    cdmpp_status st = cd_extract_line(where, &path, &number, &text, err);
+    if (!st) st = cd_err_at(err, print_text(tasks, &text, out, err), path.p, number);
+    cd_buf_free(&path);
+    cd_buf_free(&text);
+    return st;
 }
 
 static cdmpp_status load_all(const char *const *task_file, size_t n, CD_GIVE cd_tasks **out, cdmpp_err *err) {
@@ -70,14 +83,10 @@ static cdmpp_status load_all(const char *const *task_file, size_t n, CD_GIVE cd_
 }
 
 cdmpp_status cd_extract_print(const char *const *task_file, size_t n, const char *where, cd_buf *out, cdmpp_err *err) {
-    cd_arena a = {0};
     cd_tasks *tasks = NULL;
-    char *path = cd_str_dup(&a, (cd_str){where, strlen(where)});
-    if (!path) return CD_FAIL(err, ENOMEM, "a path");
     cdmpp_status st = load_all(task_file, n, &tasks, err);
-    if (st == CDMPP_OK) st = print_place(tasks, path, out, err);
+    if (st == CDMPP_OK) st = print_place(tasks, where, out, err);
     cd_tasks_free(tasks);
-    cd_arena_free(&a);
     return st;
 }
 

@@ -120,3 +120,16 @@ cdmpp_status cd_program_print(const cd_program *p, cd_buf *out, cdmpp_err *err) 
     cd_name_table_free(&table);
     return out->oom ? CD_FAIL(err, ENOMEM, "print") : CDMPP_OK;
 }
+
+/* Every node that is alive is a line; the leaves are the stores. */
+void cd_program_leaf_lines(const cd_program *p, int32_t *line, size_t n_leaf) {
+    int32_t at = 0;
+    for (int32_t k = 0; k < p->ast.n; k++) {
+        if (p->ast.node[k].dead) continue;
+        if (p->ast.node[k].kind == CD_NODE_STORE && n_leaf) {
+            *line++ = at;
+            n_leaf--;
+        }
+        at++;
+    }
+}

@@ -47,4 +47,6 @@ cdmpp_status cd_program_build(cd_program *p, const cd_task *task, const cd_recor
 /* The loop nest of the last build, as a TVM user would recognise it. */
 struct cd_buf;
 cdmpp_status cd_program_print(const cd_program *p, struct cd_buf *out, cdmpp_err *err);
+/* line (n_leaf): the line of that print, from 0, on which each leaf stands. */
+void cd_program_leaf_lines(const cd_program *p, int32_t *line, size_t n_leaf);
 #endif

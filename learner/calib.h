@@ -132,4 +132,6 @@ cdmpp_status cd_calib_read(const cd_json *v, const void *blob, size_t n, CD_GIVE
 /* Kinds and columns that apply expects: for the reader of a model to compare. */
 size_t cd_calib_n_kind(const cd_calib *c);
 size_t cd_calib_width(const cd_calib *c);
+/* (2, width) least and largest of the programs trained on. */
+CD_KEEP const float *cd_calib_range(const cd_calib *c);
 #endif

@@ -35,6 +35,8 @@ double cd_calib_outside_of(const float *range, const float *x, size_t width, siz
     return sum;
 }
 
+const float *cd_calib_range(const cd_calib *c) { return c->range; }
+
 size_t cd_calib_outside(const cd_calib *c, const float *x, size_t *worst) {
     size_t n;
     cd_calib_outside_of(c->range, x, c->width, &n, worst);

@@ -72,6 +72,7 @@ void cd_net_state_free(cd_net_state *st) {
 }
 
 size_t cd_net_state_bytes(const cd_net_state *st) { return st->slab.cap; }
+const float *cd_net_state_scores(const cd_net_state *st) { return st->score; }
 
 /* ---- runs ---- */
 static cdmpp_status check(const cd_net *net, const cd_batch *b, const cd_net_state *st, const cd_threads *pool,

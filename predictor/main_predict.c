@@ -10,7 +10,7 @@
 #include "predictor/stream.h"
 
 typedef struct {
-    const char *model, *device, *devices;
+    const char *model, *device, *devices, *explain;
     cd_texts task, input;
     int jobs;
     bool eval, json, info, operators, strict;
@@ -26,6 +26,7 @@ static const cd_option table[] = {
     {"devices", 0, "FILE", CD_OPT_FILE, AT(devices), "*.yaml", 0, "With --operators: descriptions of devices (default: beside the installed configurations)"},
     {"eval", 0, NULL, CD_OPT_FLAG, AT(eval), NULL, 0, "Also the measured median and the relative error; a summary on standard error. With --json: the figures alone, as one JSON object"},
     {"jobs", 'j', "N", CD_OPT_INT, AT(jobs), "1..1024", 0, "Threads (default: one per CPU); output and order do not depend on it"},
+    {"explain", 0, "FILE[:LINE]", CD_OPT_FILE, AT(explain), NULL, 0, "Print the loop nest of one record and, beside it, which stores and feature groups carry its time (docs/explain.md)"},
     {"strict", 0, NULL, CD_OPT_FLAG, AT(strict), NULL, 0, "Stop at the first line that cannot be scored"},
     {"info", 0, NULL, CD_OPT_FLAG, AT(info), NULL, 0, "Print the model's header, one JSON object, and stop"},
 };
@@ -35,15 +36,18 @@ static cdmpp_status check(void *to, const cd_said *said, cdmpp_err *err) {
     if (!o->model) return CD_FAIL(err, EUSAGE, "--model is missing");
     if (o->info) return CDMPP_OK;
     if (!o->operators && !o->task.n) return CD_FAIL(err, EUSAGE, "--tasks is missing");
+    if (o->explain) return o->operators || said->operand.n ? CD_FAIL(err, EUSAGE, "--explain takes one record and no other input") : CDMPP_OK;
     if (!said->operand.n) return CD_FAIL(err, EUSAGE, "no records to read");
     return CDMPP_OK;
 }
 
 static const char *const use[] = {"--model FILE --tasks FILE [OPTION...] LOG|FOLDER...",
+                                  "--model FILE --tasks FILE --explain FILE[:LINE]",
                                   "--operators --model FILE [OPTION...] TABLE...", "--model FILE --info", NULL};
 static const char *const example[] = {
     "How good is it on new measurements", "cdmpp-predict --model epyc.cdmpp --tasks network_info --eval new.json >predicted.jsonl",
     "From a pipe", "zcat new.json.gz | cdmpp-predict --model epyc.cdmpp --tasks network_info -",
+    "Where does the time of line 7 go", "cdmpp-predict --model epyc.cdmpp --tasks network_info --explain new.json:7",
     "What is in a model file", "cdmpp-predict --model epyc.cdmpp --info", NULL};
 static const char *const see[] = {"cdmpp-train(1)", "cdmpp-extract(1)", NULL};
 static const cd_command self = {
@@ -148,7 +152,8 @@ static cdmpp_status run(options *o, size_t *bad, cdmpp_err *err) {
     } else if (!st) {
         st = cd_tasks_new(&tasks, err);
         for (size_t i = 0; !st && i < o->task.n; i++) st = cd_tasks_load(tasks, o->task.v[i], err);
-        if (!st) st = score(o, m, tasks, bad, err);
+        const cd_main_explain one = {m, tasks, o->explain, o->device, o->json};
+        if (!st) st = o->explain ? cd_main_predict_explain(&one, err) : score(o, m, tasks, bad, err);
     }
     cd_tasks_free(tasks);
     cd_model_free(m);

@@ -3,6 +3,7 @@
 #define CD_MAIN_PREDICT_H
 #include "base/face.h"
 #include "predictor/opstream.h"
+#include "predictor/predict.h"
 
 /* ---- main_predict_operators.c ---- */
 typedef struct cd_main_operators {
@@ -17,4 +18,15 @@ typedef struct cd_main_operators {
 
 /* Predict tables; *bad: rows that could not be scored. */
 cdmpp_status cd_main_predict_operators(const cd_main_operators *o, size_t *bad, cdmpp_err *err);
+
+/* ---- main_predict_explain.c ---- */
+typedef struct cd_main_explain {
+    const cd_model *m;
+    const cd_tasks *tasks;
+    const char *where, *device; /* FILE[:LINE]; NULL: the record's */
+    bool json;
+} cd_main_explain;
+
+/* Print where the time of a record goes. */
+cdmpp_status cd_main_predict_explain(const cd_main_explain *o, cdmpp_err *err);
 #endif

@@ -1,0 +1,153 @@
+#include "predictor/explain.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "learner/share.h"
+#include "predictor/gather.h"
+
+/* What one record needs while it is explained. */
+typedef struct {
+    const cd_model *m;
+    cd_which *which;
+    cd_arena arena;
+    cd_program *program;
+    cd_model_scratch *scratch;
+    cd_gather *gather;
+    cd_rows rows;
+    uint32_t device;
+    double flop;
+} work;
+
+static void end(work *w) {
+    cd_which_free(w->which);
+    cd_arena_free(&w->arena);
+    cd_program_free(w->program);
+    cd_model_scratch_free(w->scratch);
+    cd_gather_free(w->gather);
+}
+
+static cdmpp_status begin(work *w, const cd_model *m, const cd_which_options *which, cdmpp_err *err) {
+    *w = (work){.m = m};
+    CD_TRY(cd_which_new(m, which, &w->which, err));
+    CD_TRY(cd_program_new(&w->program, err));
+    CD_TRY(cd_model_scratch_new(&w->scratch, err));
+    return cd_gather_new(true, &w->gather, err);
+}
+
+static cdmpp_status build(work *w, const cd_tasks *tasks, const cd_line *l, cd_explained *e, cdmpp_err *err) {
+    cd_record r;
+    cd_device_pick pick;
+    CD_TRY(cd_record_read(&w->arena, l->text, l->len, &r, err));
+    const cd_task *t = cd_tasks_find(tasks, r.workload_key);
+    if (!t)
+        return cd_err_key(err, CD_FAIL(err, ENOTASK, "no task file defines %.*s", r.workload_key.n > 150 ? 150 : (int)r.workload_key.n,
+                                       r.workload_key.p), "i[0][0]");
+    CD_TRY(cd_which_pick(w->which, r.target, l->source, &pick, err));
+    CD_TRY(cd_program_build(w->program, t, &r, &w->rows, err));
+    if (!w->rows.n_row) return CD_FAIL(err, EINVALID, "the program stores nothing");
+    w->device = pick.device;
+    w->flop = cd_task_flop(t);
+    e->workload_key = cd_str_dup(&e->arena, r.workload_key);
+    e->device = cd_model_device(w->m, pick.device);
+    e->n_row = w->rows.n_row;
+    e->n_leaf = w->rows.n_leaf;
+    return e->workload_key ? CDMPP_OK : CD_FAIL(err, ENOMEM, "a workload key");
+}
+
+/* ---- the nest ---- */
+/* "    C[i, j] = ..." -> "C" */
+static const char *buffer_name(cd_arena *a, const char *nest, int32_t line) {
+    while (line > 0 && *nest) line -= *nest++ == '\n';
+    nest += strspn(nest, " ");
+    return cd_str_dup(a, (cd_str){nest, strcspn(nest, "[\n")});
+}
+
+static cdmpp_status show(work *w, cd_explained *e, cdmpp_err *err) {
+    cd_buf b = {0};
+    int32_t *line = cd_arena_alloc(&e->arena, e->n_leaf + 1, sizeof *line), *row = cd_arena_alloc(&e->arena, e->n_leaf + 1, sizeof *row);
+    e->buffer = cd_arena_alloc(&e->arena, e->n_row, sizeof *e->buffer);
+    cdmpp_status st = cd_program_print(w->program, &b, err);
+    if (!st) e->nest = cd_str_dup(&e->arena, (cd_str){b.p ? b.p : "", b.n});
+    cd_buf_free(&b);
+    CD_TRY(st);
+    if (!line || !row || !e->buffer || !e->nest) return CD_FAIL(err, ENOMEM, "loop nest of %zu leaves", e->n_leaf);
+    cd_program_leaf_lines(w->program, line, e->n_leaf);
+    for (size_t r = 0; r < e->n_row; r++) e->buffer[r] = "";
+    for (size_t l = 0; l < e->n_leaf; l++) {
+        row[l] = w->rows.leaf_row[l];
+        if (!(e->buffer[row[l]] = buffer_name(&e->arena, e->nest, line[l]))) return CD_FAIL(err, ENOMEM, "name of a buffer");
+    }
+    e->leaf_line = line;
+    e->leaf_row = row;
+    return CDMPP_OK;
+}
+
+/* ---- groups ---- */
+static const char *const group_name[CD_EXPLAIN_GROUPS] = {"computation", "buffers", "intensity", "allocation", "outer"};
+
+static bool in_group(size_t column, size_t g) {
+    const char *of = cd_cols()[column].group;
+    return strcmp(group_name[g], "buffers") == 0 ? strncmp(of, "buffer ", 7) == 0 : strcmp(of, group_name[g]) == 0;
+}
+
+/* The program once more, with a group of columns set to `middle`. */
+static cdmpp_status add_changed(work *w, size_t g, const float *middle, float *x, cdmpp_err *err) {
+    cd_rows r = w->rows;
+    const size_t n_row = r.n_row, n = n_row + r.n_leaf;
+    memcpy(x, r.row, n_row * CD_N_COL * sizeof *x);
+    memcpy(x + n_row * CD_N_COL, r.leaf, r.n_leaf * CD_N_COL * sizeof *x);
+    for (size_t c = 0; c < CD_N_COL; c++)
+        for (size_t k = 0; in_group(c, g) && k < n; k++) x[k * CD_N_COL + c] = middle[c];
+    r.row = x;
+    r.leaf = x + n_row * CD_N_COL;
+    return cd_gather_add(w->gather, &r, w->device, w->flop, err);
+}
+
+static cdmpp_status groups(work *w, cd_explained *e, cdmpp_err *err) {
+    float middle[CD_N_COL];
+    cd_pred pred[CD_EXPLAIN_GROUPS];
+    e->has_groups = cd_model_middle(w->m, middle);
+    if (!e->has_groups) return CDMPP_OK;
+    float *x = cd_calloc((e->n_row + e->n_leaf) * CD_N_COL, sizeof *x);
+    cdmpp_status st = x ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu feature rows", e->n_row + e->n_leaf);
+    cd_gather_clear(w->gather);
+    for (size_t g = 0; !st && g < CD_EXPLAIN_GROUPS; g++) st = add_changed(w, g, middle, x, err);
+    cd_free(x);
+    CD_TRY(st);
+    const cd_view v = cd_gather_view(w->gather);
+    CD_TRY(cd_model_predict(w->m, w->scratch, &v, NULL, CD_EXPLAIN_GROUPS, pred, err));
+    for (size_t g = 0; g < CD_EXPLAIN_GROUPS; g++) {
+        e->group[g] = (cd_explained_group){.name = group_name[g], .latency_s = pred[g].latency_s};
+        for (size_t c = 0; c < CD_N_COL; c++) e->group[g].n_col += in_group(c, g);
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status shares(work *w, cd_explained *e, cdmpp_err *err) {
+    e->row_share = cd_arena_alloc(&e->arena, e->n_row, sizeof *e->row_share);
+    e->leaf_share = cd_arena_alloc(&e->arena, e->n_leaf + 1, sizeof *e->leaf_share);
+    if (!e->row_share || !e->leaf_share) return CD_FAIL(err, ENOMEM, "shares of %zu leaves", e->n_leaf);
+    CD_TRY(cd_gather_add(w->gather, &w->rows, w->device, w->flop, err));
+    const cd_view v = cd_gather_view(w->gather);
+    CD_TRY(cd_model_predict(w->m, w->scratch, &v, NULL, 1, &e->pred, err));
+    return cd_model_shares(w->m, &v, w->rows.leaf_row, e->row_share, e->leaf_share, err);
+}
+
+cdmpp_status cd_explain(const cd_model *m, const cd_tasks *tasks, const cd_which_options *which, const cd_line *line,
+                        cd_explained *out, cdmpp_err *err) {
+    work w;
+    *out = (cd_explained){0};
+    cdmpp_status st = begin(&w, m, which, err);
+    if (!st) st = build(&w, tasks, line, out, err);
+    if (!st) st = show(&w, out, err);
+    if (!st) st = shares(&w, out, err);
+    if (!st) st = groups(&w, out, err);
+    end(&w);
+    return cd_err_at(err, st, line->source, line->number);
+}
+
+void cd_explained_free(cd_explained *e) {
+    cd_arena_free(&e->arena);
+    *e = (cd_explained){0};
+}

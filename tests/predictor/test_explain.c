@@ -1,0 +1,161 @@
+/* An explanation: its parts sum to the prediction, the larger nest has the larger part, JSON reads back. */
+#include "predictor/explain.h"
+#include "check.h"
+
+#include <string.h>
+
+#include "base/json.h"
+#include "made_model.h"
+
+/* Two products, the second with 5^3 times the work of the first, which it reads. */
+#define TWO                                                                                                             \
+    "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": [{\"workload_key\": \"[\\\"two\\\"]\", \"target\": \"llvm\", \"ops\": [" \
+    "{\"name\": \"A\", \"shape\": [64, 64], \"dtype\": \"float32\"}, {\"name\": \"B\", \"shape\": [320, 320], \"dtype\": \"float32\"}," \
+    "{\"name\": \"C\", \"axis\": [[\"i\", 0, 64], [\"j\", 0, 64]], \"reduce_axis\": [[\"k\", 0, 64]], \"reduce\": \"sum\", \"body\": \"A[i, k]*A[k, j]\"}," \
+    "{\"name\": \"D\", \"axis\": [[\"i\", 0, 320], [\"j\", 0, 320]], \"reduce_axis\": [[\"k\", 0, 320]], \"reduce\": \"sum\", \"body\": \"B[i, k]*C[k%64, j%64]\"}" \
+    "]}]}"
+
+static tmp_dir dir;
+static cd_tasks *tasks;
+static cd_model *model;
+
+static cdmpp_status load(cdmpp_err *err) {
+    static const char *const target[] = {"llvm -model=one", "llvm -model=two"};
+    static const char *const set[] = {"train.rounds=60", "model.members=[rows, program]"};
+    char path[256], h5[256];
+    CD_TRY(cd_tasks_new(&tasks, err));
+    CD_TRY(cd_tasks_load(tasks, MADE_TASKS, err));
+    CD_TRY(made_extract(&dir, cd_tasks_at(tasks, 0)->workload_key, target, 2, h5, err));
+    CD_TRY(cd_tasks_load(tasks, tmp_put(&dir, "two.tasks.json", TWO, strlen(TWO)), err));
+    snprintf(path, sizeof path, "%s", tmp_path(&dir, "m.cdmpp"));
+    CD_TRY(made_learn(h5, set, 2, path, err));
+    return cd_model_load(path, &model, err);
+}
+
+static int setup(void **state) {
+    (void)state;
+    char text[512];
+    cdmpp_err err = {0};
+    dir = tmp_make();
+    const cdmpp_status st = load(&err);
+    if (st) print_error("%s\n", cdmpp_err_format(&err, text, sizeof text));
+    return st != CDMPP_OK;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    cd_model_free(model);
+    cd_tasks_free(tasks);
+    tmp_remove(&dir);
+    return 0;
+}
+
+static cdmpp_status explain(const char *text, const char *device, cd_explained *e, cdmpp_err *err) {
+    const cd_line l = {text, strlen(text), "x.json", 7};
+    const cd_which_options which = {.device = device};
+    return cd_explain(model, tasks, &which, &l, e, err);
+}
+
+static double sum(const double *share, size_t n, double seconds) {
+    double s = 0;
+    for (size_t k = 0; k < n; k++) s += share[k] * seconds;
+    return s;
+}
+
+static void parts_sum_to_the_prediction(void **state) {
+    (void)state;
+    for (int i = 0; i < MADE_N; i += 60)
+        for (int d = 0; d < 2; d++) {
+            cdmpp_err err = {0};
+            cd_buf b = {0};
+            cd_explained e;
+            made_record(&b, cd_tasks_at(tasks, 0)->workload_key, i, "llvm", 1, 0);
+            assert_ok(explain(b.p, d ? "two" : "one", &e, &err));
+            assert_string_equal(e.device, d ? "two" : "one");
+            assert_int_equal(e.n_row, 2);
+            assert_int_equal(e.n_leaf, 3);
+            assert_close(sum(e.row_share, e.n_row, e.pred.latency_s), e.pred.latency_s, 1e-12, 0);
+            assert_close(sum(e.leaf_share, e.n_leaf, e.pred.latency_s), e.pred.latency_s, 1e-12, 0);
+            size_t columns = 0;
+            for (size_t g = 0; g < CD_EXPLAIN_GROUPS; g++) columns += e.group[g].n_col;
+            assert_int_equal(columns, CD_N_COL);
+            cd_explained_free(&e);
+            cd_buf_free(&b);
+        }
+}
+
+static const char two[] = "{\"i\": [[\"[\\\"two\\\"]\", \"llvm -model=one\", " MADE_HARDWARE ", \"\", 0, []], [[], []]], "
+                          "\"r\": [[1], 0, 1, 1600000000], \"v\": \"v0.6\"}";
+
+static void the_larger_nest_has_more(void **state) {
+    (void)state;
+    cdmpp_err err = {0};
+    cd_explained e;
+    double of_d = 0;
+    assert_ok(explain(two, NULL, &e, &err));
+    for (size_t r = 0; r < e.n_row; r++) of_d += strcmp(e.buffer[r], "D") == 0 ? e.row_share[r] : 0;
+    if (of_d < 0.8) fail_msg("the nest of 125 times the work has %g of the time", of_d);
+    cd_explained_free(&e);
+}
+
+static void shows(void **state) {
+    (void)state;
+    cdmpp_err err = {0};
+    cd_explained e;
+    cd_buf b = {0};
+    assert_ok(explain(two, NULL, &e, &err));
+    cd_explained_text(&b, &e);
+    assert_false(b.oom);
+    assert_non_null(strstr(b.p, "     D[i_1, j_1] = (D[i_1, j_1] + "));
+    assert_non_null(strstr(b.p, "buffers (90 columns)"));
+    const char *nest = e.nest; /* a leaf's line is its store */
+    for (int32_t at = 0; at < e.leaf_line[1]; at++) nest = strchr(nest, '\n') + 1;
+    assert_int_equal(strncmp(nest + strspn(nest, " "), "C[i, j] = (C[i, j]", 18), 0);
+    cd_explained_free(&e);
+    cd_buf_free(&b);
+}
+
+static void json_reads_back(void **state) {
+    (void)state;
+    cdmpp_err err = {0};
+    cd_explained e;
+    cd_buf b = {0};
+    cd_arena a = {0};
+    const cd_json *v, *leaf;
+    double total, part, all = 0;
+    const cd_line line = {two, strlen(two), "x.json", 7};
+    assert_ok(explain(two, NULL, &e, &err));
+    cd_explained_json(&b, &e, &line);
+    assert_ok(cd_json_parse(&a, b.p, b.n, &v, &err));
+    assert_ok(cd_json_need_real(v, "latency_s", 0, 1e9, &total, &err));
+    assert_ok(cd_json_need(v, "leaves", &leaf, &err));
+    assert_ok(cd_json_arr(leaf, e.n_leaf, &leaf, &err));
+    for (; leaf; leaf = leaf->next) {
+        assert_ok(cd_json_need_real(leaf, "seconds", 0, 1e9, &part, &err));
+        all += part;
+    }
+    assert_close(all, total, 1e-9, 0);
+    assert_non_null(cd_json_get(v, "nest"));
+    cd_arena_free(&a);
+    cd_buf_free(&b);
+    cd_explained_free(&e);
+}
+
+static void refuses(void **state) {
+    (void)state;
+    cdmpp_err err = {0};
+    cd_explained e;
+    assert_status(explain("{", NULL, &e, &err), CDMPP_EPARSE);
+    assert_string_equal(err.path, "x.json");
+    assert_int_equal(err.line, 7);
+    cd_explained_free(&e);
+    err = (cdmpp_err){0};
+    assert_status(explain(two, "three", &e, &err), CDMPP_EMODEL);
+    cd_explained_free(&e);
+}
+
+int main(void) {
+    const struct CMUnitTest t[] = {cmocka_unit_test(parts_sum_to_the_prediction), cmocka_unit_test(the_larger_nest_has_more),
+                                   cmocka_unit_test(shows), cmocka_unit_test(json_reads_back), cmocka_unit_test(refuses)};
+    return cmocka_run_group_tests_name("explain", t, setup, teardown);
+}
