@@ -126,8 +126,11 @@ static cdmpp_status enter_steps(cd_scorer *s, const cd_aim *aim, const char *tex
     return enter(s, &rows, aim->flop, o, err);
 }
 
-static cdmpp_status convert(cd_scorer *s, const void *row, size_t n_row, bool wide, cdmpp_err *err) {
+/* Rows as aligned floats: where they are if they already lie so, else in s->row. */
+static cdmpp_status convert(cd_scorer *s, const void *row, size_t n_row, bool wide, const float **out, cdmpp_err *err) {
     const char *from = row;
+    *out = row;
+    if (!n_row || (!wide && (uintptr_t)row % _Alignof(float) == 0)) return CDMPP_OK;
     if (n_row > s->cap_row) {
         float *x = cd_calloc(2 * n_row, CD_N_COL * sizeof *x);
         if (!x) return CD_FAIL(err, ENOMEM, "%zu feature rows", n_row);
@@ -135,6 +138,7 @@ static cdmpp_status convert(cd_scorer *s, const void *row, size_t n_row, bool wi
         s->row = x;
         s->cap_row = 2 * n_row;
     }
+    *out = s->row;
     if (!wide) {
         memcpy(s->row, from, n_row * CD_N_COL * sizeof *s->row);
         return CDMPP_OK;
@@ -155,8 +159,8 @@ static cdmpp_status enter_rows(cd_scorer *s, const cd_aim *aim, const void *row,
     if (s->max_rows && n_row > s->max_rows) return CD_FAIL(err, ERANGE, "expected at most %zu rows, found %zu", s->max_rows, n_row);
     if (n_row > INT32_MAX) return CD_FAIL(err, ERANGE, "%zu rows in a candidate", n_row);
     CD_TRY(cd_which_pick(s->which, aim ? aim->target : (cd_str){"", 0}, "", &o->which, err));
-    if (n_row) CD_TRY(convert(s, row, n_row, wide, err));
-    const cd_rows rows = {.n_row = (uint32_t)n_row, .row = s->row};
+    cd_rows rows = {.n_row = (uint32_t)n_row};
+    CD_TRY(convert(s, row, n_row, wide, &rows.row, err));
     return enter(s, &rows, aim ? aim->flop : -1, o, err);
 }
 

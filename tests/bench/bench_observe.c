@@ -13,6 +13,7 @@
 #include "base/rng.h"
 #include "cdmpp.h"
 #include "features/cols.h"
+#include "learner/choose.h"
 #include "learner/learner.h"
 
 enum { FED = 16, LEAST = 24, N_K = 5 };
@@ -136,10 +137,8 @@ static cdmpp_status run(const cd_config *c, int seeds, cdmpp_err *err) {
     CD_TRY(cd_learner_run(c, d, &(cd_learner_how){0}, &l, err));
     uint8_t *keep = calloc(d->n, 1);
     uint32_t *test = calloc(d->n, sizeof *test);
-    for (size_t i = 0; i < d->n; i++) keep[i] = !d->error[i];
-    const cd_split_spec spec = {.kind = (cd_split_kind)c->split_kind, .seed = (uint64_t)c->split_seed, .valid = c->split_valid, .test = c->split_test};
-    CD_TRY(cd_split_make(d, keep, &spec, &split, err));
-    if (strcmp(split->digest, l.split_digest) != 0) return CD_FAIL(err, EUSAGE, "the configuration filters: its test part is another");
+    cd_filter_count count;
+    CD_TRY(cd_choose(c, d, NULL, keep, &count, &split, err));
     for (size_t i = 0; i < d->n; i++)
         if (split->part[i] == CD_PART_TEST) test[n++] = (uint32_t)i;
     draw_of = d;

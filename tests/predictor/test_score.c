@@ -55,6 +55,24 @@ static void every_form_gives_the_same_bits(void **state) {
     }
 }
 
+/* Rows may lie at any address: a tuner's byte array does not know what it holds. */
+static void any_alignment(void **state) {
+    (void)state;
+    const size_t n_byte = (size_t)all.row_ptr[all.n] * CD_N_COL * sizeof(double);
+    char *raw = malloc(n_byte + all.packed.n + 1);
+    assert_non_null(raw);
+    cdmpp_batch b = made_batch_of(&api, &all, CDMPP_ROWS_F32, 0, all.n);
+    score(MADE_TREES, &b, &out);
+    for (cdmpp_form f = CDMPP_ROWS_F32; f <= CDMPP_PACKED; f++) {
+        b = made_batch_of(&api, &all, f, 0, all.n);
+        memcpy(raw + 1, b.data, f == CDMPP_PACKED ? b.len : f == CDMPP_ROWS_F64 ? n_byte : n_byte / 2);
+        b.data = raw + 1;
+        score(MADE_TREES, &b, &other);
+        same_bits(&out, &other, all.n);
+    }
+    free(raw);
+}
+
 /* One at a time is the same call. Trees: the same bits; networks: up to rounding. */
 static void one_by_one(void **state) {
     (void)state;
@@ -227,7 +245,7 @@ static void bad_calls(void **state) {
 
 int main(void) {
     const struct CMUnitTest t[] = {
-        cmocka_unit_test(every_form_gives_the_same_bits), cmocka_unit_test(one_by_one), cmocka_unit_test(what_a_score_is),
+        cmocka_unit_test(every_form_gives_the_same_bits), cmocka_unit_test(any_alignment), cmocka_unit_test(one_by_one), cmocka_unit_test(what_a_score_is),
         cmocka_unit_test(failed_candidates), cmocka_unit_test(flags_are_raised), cmocka_unit_test(bad_rows),
         cmocka_unit_test(many_rows), cmocka_unit_test(bad_calls)};
     return cmocka_run_group_tests_name("score", t, setup, teardown);
