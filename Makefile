@@ -65,7 +65,7 @@ $(B)/man/%.1: $(B)/% ; $(call told,man)
 $(B)/bash/%:  $(B)/% ; $(call told,bash)
 $(B)/zsh/_%:  $(B)/% ; $(call told,zsh)
 
-.PHONY: all tests deps quickstart check check-long unit cli layers symbols regress replayers fuzz bench results \
+.PHONY: all tests deps quickstart check check-long unit cli layers symbols regress python replayers fuzz bench results \
         install uninstall clean help
 all: $(B)/libcdmpp.a $(B)/libcdmpp.so $(BIN) $(FACE)
 
@@ -106,7 +106,7 @@ check: # without the reference sets, however the caller set CDMPP_DATA
 	@scripts/deps.sh && env -u CDMPP_DATA MODE=$(MODE) B=$(B) scripts/check.sh
 check-long:
 	@scripts/deps.sh && CDMPP_DATA=$(DATA) scripts/check_long.sh
-unit cli regress layers symbols: ; @MODE=$(MODE) B=$(B) scripts/check.sh $@
+unit cli regress layers symbols python: ; @MODE=$(MODE) B=$(B) scripts/check.sh $@
 print-%:    ; @echo $($*)
 deps:       ; @scripts/deps.sh
 quickstart: ; @scripts/deps.sh && B=$(B) scripts/quickstart.sh

@@ -1,5 +1,5 @@
 #!/bin/sh
-# check.sh [STAGE...] -- build and run tests; default: layers symbols unit regress cli.
+# check.sh [STAGE...] -- build and run tests; default: layers symbols unit regress cli python.
 #
 # Runs everything even when something fails; the last line is the sum. MODE, B
 # and JOBS as in the makefile. TALLY: append the counts to that file instead of
@@ -14,7 +14,7 @@ unset MAKEFLAGS MFLAGS # of the make that calls; settings come through the envir
 pass=0 fail=0 skip=0
 log=$B/check.log
 mkdir -p "$B"
-[ $# -gt 0 ] || set -- layers symbols unit regress cli
+[ $# -gt 0 ] || set -- layers symbols unit regress cli python
 
 add() { pass=$((pass + $1)); fail=$((fail + $2)); skip=$((skip + $3)); }
 
@@ -66,6 +66,9 @@ told() {
     [ "$f" -eq 0 ] || tail -n 60 "$log"
 }
 
+# A Python that has numpy; nothing where there is none.
+python() { for p in ${PYTHON:-} /usr/bin/python3 python3; do if "$p" -c 'import numpy' 2>/dev/null; then echo "$p"; break; fi; done; }
+
 mk() { make --no-print-directory -j"$JOBS" MODE="$MODE" B="$B" "$@"; }
 names() { make --no-print-directory -s MODE="$MODE" B="$B" print-"$1"; }
 
@@ -98,13 +101,22 @@ for stage; do
             add 0 0 1
         fi ;;
     cli) step "build $MODE" mk all && told cli sh tests/cli/run.sh ;;
+    python) # no package that building needs, and a sanitizer's library does not load into a Python without it
+        PYTHON=$(python)
+        if [ "$MODE" = release ] && [ -n "$PYTHON" ]; then
+            export PYTHON
+            step "build $MODE" mk all && told python sh tests/python/run.sh
+        else
+            echo "  skip python: no Python 3 with numpy here (python3-numpy), or not a release build"
+            add 0 0 1
+        fi ;;
     *) echo "check: unknown stage $stage" >&2; exit 2 ;;
     esac
 done
 if [ -n "${TALLY:-}" ]; then
     echo "$pass $fail $skip" >>"$TALLY"
 else
-    [ $skip -eq 0 ] || echo "$skip skipped: they need CDMPP_DATA, Chromium or MODE=fault (make check-long)"
+    [ $skip -eq 0 ] || echo "$skip skipped: they need python3-numpy, CDMPP_DATA, Chromium or MODE=fault (make check-long)"
     echo "$pass passed, $fail failed"
 fi
 [ $fail -eq 0 ]

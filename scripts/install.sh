@@ -2,6 +2,7 @@
 # install.sh [-u] -- put build $B under $DESTDIR$PREFIX, or take it away (-u).
 #
 #   bin/cdmpp-*   lib/libcdmpp.{a,so*}   lib/pkgconfig/cdmpp.pc   include/cdmpp.h
+#   share/cdmpp/python              cdmpp_tvm.py, the plug-in for TVM (docs/tvm.md), and cdmpp.py
 #   share/cdmpp/configs             found by cdmpp-train and cdmpp-predict wherever they run
 #   share/man/man1/cdmpp-*.1        share/bash-completion/completions/cdmpp-*
 #   share/zsh/site-functions/_cdmpp-*   (with PREFIX=/usr Debian's vendor-completions)
@@ -47,6 +48,8 @@ install -m 755 "$B/libcdmpp.so" "$to/lib/libcdmpp.so.$version"
 ln -sf "libcdmpp.so.$version" "$to/lib/$so"
 ln -sf "$so" "$to/lib/libcdmpp.so"
 cp -R configs "$to/share/cdmpp/"
+mkdir -p "$to/share/cdmpp/python"
+install -m 644 scripts/python/*.py "$to/share/cdmpp/python/"
 cp -R README.md docs/* examples "$doc/"
 install -m 644 LICENSE "$doc/copyright"
 hdf5=hdf5

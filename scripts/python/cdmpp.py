@@ -1,0 +1,317 @@
+"""cdmpp -- the calls of cdmpp.h for Python: models, batches to scores, measured seconds back.
+
+    Model (file) --+
+    tasks  --------+--> Scorer -- score(batch)   --> scores, status
+    observed ------+             observe(batch, seconds)
+                        packed(), rows(), records() make batches; they borrow what they are given
+
+(1) Needs numpy and the library: $CDMPP_LIBRARY, beside this file, in the same PREFIX, or where the system looks.
+(2) Scores are finite, >= 0, higher is better, one of a call is > 0. A candidate that cannot be lowered gets the
+    lowest; an unknown device, task or schedule step is an error (CdmppError) with the library's text.
+(3) Any number of Python threads may score with one frozen Scorer, side by side. One that adapts, or was
+    given tasks in memory, takes them one at a time.
+"""
+import contextlib
+import ctypes as C
+import json
+import os
+import threading
+
+import numpy as np
+
+_RECORDS, _ROWS_F64, _PACKED = 1, 4, 5  # cdmpp_form
+# What makes a candidate bad, not the call: these get the lowest score.
+_OWN_FAULT = ("EINVALID", "EREJECTED", "ENUMERIC", "ERANGE")
+
+
+class CdmppError(RuntimeError):
+    """What the library says; `code` is the status's name, as "EMODEL"."""
+
+    def __init__(self, code, text):
+        super().__init__(text)
+        self.code = code
+
+
+# ---- cdmpp.h ----
+class _Err(C.Structure):
+    _fields_ = [("code", C.c_int), ("line", C.c_long), ("path", C.c_char * 192), ("key", C.c_char * 96),
+                ("msg", C.c_char * 224), ("src", C.c_char_p), ("src_line", C.c_int)]
+
+
+class _TaskInfo(C.Structure):
+    _fields_ = [("size", C.c_size_t), ("workload_key", C.c_char_p), ("target", C.c_char_p),
+                ("hardware", C.POINTER(C.c_int64)), ("flop", C.c_double)]
+
+
+class _Options(C.Structure):
+    _fields_ = [("size", C.c_size_t), ("device", C.c_char_p), ("profile", C.c_char_p), ("nearest_device", C.c_int),
+                ("devices_file", C.c_char_p), ("nthreads", C.c_int), ("max_rows", C.c_size_t), ("observer", C.c_void_p)]
+
+
+class _Text(C.Structure):
+    _fields_ = [("p", C.c_char_p), ("n", C.c_size_t)]
+
+
+class _Batch(C.Structure):
+    _fields_ = [("size", C.c_size_t), ("form", C.c_int), ("n", C.c_size_t), ("task", C.c_void_p),
+                ("text", C.POINTER(_Text)), ("data", C.c_void_p), ("len", C.c_size_t), ("n_col", C.c_size_t),
+                ("row_ptr", C.c_void_p)]
+
+
+class _Result(C.Structure):
+    _fields_ = [("size", C.c_size_t)] + [(k, C.c_void_p) for k in (
+        "score", "score_f32", "seconds", "low", "high", "rel_std", "flags", "status", "error")]
+
+
+_P, _S, _Z, _I = C.c_void_p, C.c_char_p, C.c_size_t, C.c_int
+_PP, _E = C.POINTER(C.c_void_p), C.POINTER(_Err)
+_CALLS = {  # name: result, arguments; those that end in _E return a status
+    "err_format": (_S, [_E, _S, _Z]), "status_name": (_S, [_I]), "version": (_S, []), "abi_version": (_I, []),
+    "tasks_new": (_I, [_PP, _E]), "tasks_load": (_I, [_P, _S, _E]), "tasks_add": (_I, [_P, _S, _S, _Z, _E]),
+    "tasks_free": (None, [_P]), "task_new": (_I, [_P, C.POINTER(_TaskInfo), _PP, _E]), "task_flop": (C.c_double, [_P]),
+    "task_free": (None, [_P]),
+    "model_load": (_I, [_S, _PP, _E]), "model_info": (_S, [_P]), "model_n_device": (_Z, [_P]),
+    "model_device": (_S, [_P, _Z]), "model_n_col": (_Z, [_P]), "model_takes_rows": (_I, [_P]), "model_free": (None, [_P]),
+    "observer_new": (_I, [_P, _PP, _E]), "observer_count": (_Z, [_P]), "observer_free": (None, [_P]),
+    "observer_write": (_I, [_P, _S, _Z, C.POINTER(_Z), _E]), "observer_read": (_I, [_P, _S, _Z, _PP, _E]),
+    "context_new": (_I, [_P, _P, C.POINTER(_Options), _PP, _E]), "context_device": (_S, [_P]), "context_free": (None, [_P]),
+    "score": (_I, [_P, C.POINTER(_Batch), C.POINTER(_Result), _E]),
+    "observe": (_I, [_P, C.POINTER(_Batch), _P, _P, _E]),
+}
+_lib = None
+
+
+def _find():
+    if os.environ.get("CDMPP_LIBRARY"):
+        return os.environ["CDMPP_LIBRARY"]
+    here = os.path.dirname(os.path.abspath(__file__))
+    for folder in (here, os.path.join(here, "..", "..", "..", "lib")):
+        path = os.path.join(folder, "libcdmpp.so.0")
+        if os.path.exists(path):
+            return path
+    return "libcdmpp.so.0"
+
+
+def library():
+    """The library, loaded once; raises OSError where there is none, ImportError where it is too old."""
+    global _lib
+    if _lib is None:
+        lib = C.CDLL(_find())
+        for name, (result, args) in _CALLS.items():
+            try:
+                f = getattr(lib, "cdmpp_" + name)
+            except AttributeError:
+                raise ImportError("%s has no cdmpp_%s: it is older than this file" % (_find(), name)) from None
+            f.restype, f.argtypes = result, args
+        _lib = lib
+    return _lib
+
+
+def _call(name, *args):
+    """A call that returns a status: raises CdmppError with its text."""
+    err = _Err()
+    status = getattr(library(), "cdmpp_" + name)(*args, C.byref(err))
+    if status:
+        raise _error(status, err)
+
+
+def _error(status, err):
+    text = C.create_string_buffer(768)
+    library().cdmpp_err_format(C.byref(err), text, len(text))
+    return CdmppError(_status_name(status), text.value.decode(errors="replace"))
+
+
+def _status_name(status):
+    return library().cdmpp_status_name(int(status)).decode()
+
+
+def _bytes(text):
+    return None if text is None else os.fsencode(text)
+
+
+def _sized(kind, **fields):
+    return kind(size=C.sizeof(kind), **fields)
+
+
+class _Handle:
+    """An opaque pointer, what it borrows from, and its end."""
+
+    def __init__(self, kind, call, *args, keep=()):
+        self.p, self._kind, self._keep = C.c_void_p(), kind, keep
+        _call(call, *args, C.byref(self.p))
+
+    def __del__(self):
+        if getattr(self, "p", None) and _lib:
+            getattr(_lib, "cdmpp_%s_free" % self._kind)(self.p)
+
+
+class Model:
+    """A model file: read once, for any number of threads."""
+
+    def __init__(self, path):
+        lib = library()
+        self.path = os.fspath(path)
+        self.handle = _Handle("model", "model_load", _bytes(path))
+        self.info = json.loads(lib.cdmpp_model_info(self.handle.p))
+        self.n_col = lib.cdmpp_model_n_col(self.handle.p)
+        self.takes_rows = bool(lib.cdmpp_model_takes_rows(self.handle.p))
+        self.devices = [lib.cdmpp_model_device(self.handle.p, i).decode() for i in range(lib.cdmpp_model_n_device(self.handle.p))]
+
+
+class Scorer:
+    """Batches to scores, and measured seconds back; knows nothing of TVM.
+
+    device: of every candidate (None: -model= of its target, or the model's only one); nearest: an unknown device
+    is taken for the most similar that the model knows; tasks: task files for records; threads: of the library.
+    adapt: measured results correct the scores; observed: what an earlier `save` wrote."""
+
+    def __init__(self, model, device=None, adapt=False, nearest=False, devices_file=None, profile=None, threads=1, tasks=(),
+                 observed=None):
+        self.model = model if isinstance(model, Model) else Model(model)
+        self.adapt, self._local, self._lock = adapt or observed is not None, threading.local(), threading.Lock()
+        self._alone = self.adapt
+        self._options = dict(device=_bytes(device), profile=_bytes(profile), nearest_device=int(nearest),
+                             devices_file=_bytes(devices_file), nthreads=threads)
+        self._tasks = _Handle("tasks", "tasks_new")
+        for path in [tasks] if isinstance(tasks, (str, os.PathLike)) else tasks:
+            _call("tasks_load", self._tasks.p, _bytes(path))
+        self._observer = _Handle("observer", "observer_new", self.model.handle.p, keep=self.model) if self.adapt else None
+        self._context()  # an unknown device is an error now
+        if observed is not None:
+            self.load(observed)
+
+    def add_tasks(self, name, data):
+        """Task definitions from bytes in memory, between two batches: threads take turns from now on."""
+        with self._lock:
+            self._alone = True
+            _call("tasks_add", self._tasks.p, _bytes(name), data, len(data))
+            self._local = threading.local()
+
+    def task(self, key, target=None, hardware=None, flop=0.0):
+        """What rows and packed features do not say. None is fine where it is unknown."""
+        hw = (C.c_int64 * 8)(*hardware) if hardware is not None else None
+        info = _sized(_TaskInfo, workload_key=key.encode(), target=None if target is None else target.encode(),
+                      hardware=hw, flop=flop)
+        return _Handle("task", "task_new", None, C.byref(info))
+
+    def packed(self, blob, n, task=None):
+        """TVM's byte array of n candidates, as it is."""
+        data = np.frombuffer(blob, np.uint8)
+        return self._batch(_PACKED, n, [data], task, data=data.ctypes.data, len=data.size)
+
+    def rows(self, features, task=None):
+        """A list of (k,164) arrays; k may be 0."""
+        features = [np.asarray(f) for f in features]
+        for i, f in enumerate(features):
+            if f.size and (f.ndim != 2 or f.shape[1] != self.model.n_col):
+                raise CdmppError("EMODEL", "candidate %d: expected rows of %d numbers, found shape %s"
+                                 % (i, self.model.n_col, f.shape))
+        row_ptr = np.zeros(len(features) + 1, np.int64)
+        row_ptr[1:] = np.cumsum([len(f) if f.size else 0 for f in features])
+        some = [f for f in features if f.size] or [np.zeros((1, self.model.n_col))]
+        data = np.ascontiguousarray(np.concatenate(some), np.float64)
+        return self._batch(_ROWS_F64, len(features), [data, row_ptr], task, data=data.ctypes.data, n_col=self.model.n_col,
+                           row_ptr=row_ptr.ctypes.data)
+
+    def records(self, lines):
+        """Lines of a measure log, as bytes."""
+        text = (_Text * len(lines))(*[(x, len(x)) for x in lines])
+        return self._batch(_RECORDS, len(lines), [lines], None, text=text)
+
+    def score(self, batch, dtype=np.float64):
+        """Scores (n) of a batch, and the status of each candidate: 0 is scored."""
+        out, status = np.zeros(batch.n, dtype), np.zeros(batch.n, np.intc)
+        if batch.n:
+            where = "score" if out.dtype == np.float64 else "score_f32"
+            with self._turn():
+                self._run(batch, status=status.ctypes.data, **{where: out.ctypes.data})
+                self._check(batch, status)
+            if not (np.isfinite(out).all() and (out >= 0).all() and out.max() > 0):
+                raise CdmppError("ENUMERIC", "scores are not finite, >= 0 and one > 0")
+        return out, status
+
+    def seconds(self, batch):
+        """Predicted seconds (n); infinity where there is no answer."""
+        out, status = np.zeros(batch.n), np.zeros(batch.n, np.intc)
+        if batch.n:
+            with self._turn():
+                self._run(batch, status=status.ctypes.data, seconds=out.ctypes.data)
+                self._check(batch, status)
+        return out
+
+    def observe(self, batch, seconds):
+        """Measured seconds (n) of a batch, NaN where the measurement failed; how many were entered."""
+        if not self.adapt or not batch.n:
+            return 0
+        seconds, status = np.ascontiguousarray(seconds, np.float64), np.zeros(batch.n, np.intc)
+        if seconds.shape != (batch.n,):
+            raise ValueError("%d candidates, seconds of shape %s" % (batch.n, seconds.shape))
+        with self._turn():
+            _call("observe", self._context().p, C.byref(batch), seconds.ctypes.data, status.ctypes.data)
+            self._check(batch, status)
+        return int((status == 0).sum())
+
+    def count(self):
+        """Measured programs that are kept."""
+        return library().cdmpp_observer_count(self._observer.p) if self._observer else 0
+
+    def save(self, path):
+        """What was observed, as JSON; of a frozen model the model file."""
+        if not self.adapt:
+            with open(self.model.path, "rb") as f:
+                data = f.read()
+        else:
+            with self._lock:
+                n = C.c_size_t()
+                _call("observer_write", self._observer.p, None, 0, C.byref(n))
+                text = C.create_string_buffer(n.value + 1)
+                _call("observer_write", self._observer.p, text, len(text), C.byref(n))
+            data = text.raw[:n.value]
+        with open(path, "wb") as f:
+            f.write(data)
+
+    def load(self, path):
+        """What `save` wrote. Not while another thread scores."""
+        with open(path, "rb") as f:
+            data = f.read()
+        if data[:8] == b"CDMPPMDL":
+            self.model = Model(path)
+            observer = _Handle("observer", "observer_new", self.model.handle.p, keep=self.model) if self.adapt else None
+        else:
+            m = self.model
+            observer = _Handle("observer", "observer_read", m.handle.p, data, len(data), keep=m)
+            self.adapt = self._alone = True
+        self._observer, self._local = observer, threading.local()
+        self._context()
+
+    # -- inside --
+    def _batch(self, form, n, keep, task, **fields):
+        b = _sized(_Batch, form=form, n=n, task=task.p if task else None, **fields)
+        b.keep = keep, task  # alive as long as the batch
+        return b
+
+    def _turn(self):
+        """Alone where results change what others see; side by side otherwise."""
+        return self._lock if self._alone else contextlib.nullcontext()
+
+    def _context(self):
+        c = getattr(self._local, "context", None)
+        if c is None:
+            options = _sized(_Options, observer=self._observer.p if self._observer else None, **self._options)
+            c = _Handle("context", "context_new", self.model.handle.p, self._tasks.p, C.byref(options),
+                        keep=(self.model, self._tasks, self._observer))
+            self._local.context = c
+        return c
+
+    def _run(self, batch, **fields):
+        _call("score", self._context().p, C.byref(batch), C.byref(_sized(_Result, **fields)))
+
+    def _check(self, batch, status):
+        """Raise for a candidate that was not scored for another reason than its own."""
+        names = {s: _status_name(s) for s in np.unique(status) if s}
+        bad = [i for i in np.flatnonzero(status) if names[status[i]] not in _OWN_FAULT] if names else []
+        if bad:
+            errors = (_Err * batch.n)()
+            self._run(batch, error=C.addressof(errors))
+            e = _error(status[bad[0]], errors[bad[0]])
+            raise CdmppError(e.code, "candidate %d: %s" % (bad[0], e))

@@ -1,0 +1,21 @@
+# run.sh -- the Python side: makes a small model of the carried sample, then runs test_*.py. Called by check.sh, which has
+# found a Python with numpy in $PYTHON.
+set -eu
+cd "$(dirname "$0")/../.."
+B=${B:-build/release} K=examples/zen5/zen5.tasks.json.xz HELD=examples/zen5/held_out.json
+case $B in /*) ;; *) B=$PWD/$B ;; esac
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+"$B/cdmpp-extract" -q --tasks $K --out "$work/a.h5" $HELD
+cat >"$work/own.yaml" <<EOF
+data: {files: $work/a.h5}
+split: {kind: record}
+model: {members: [rows, mlp]}
+train: {rounds: 20}
+fit: {epochs: 3}
+EOF
+"$B/cdmpp-train" "$work/own.yaml" -q -j1 --out "$work/a.cdmpp" >"$work/log"
+"$B/cdmpp-train" "$work/own.yaml" -q -j1 --set model.members=[transformer] --set net.tokens=leaves --out "$work/leaves.cdmpp" >"$work/log"
+"$B/cdmpp-predict" -q --model "$work/a.cdmpp" --tasks $K $HELD >"$work/predict.jsonl"
+export WORK="$work" CDMPP_LIBRARY="$B/libcdmpp.so" TASKS=$K HELD PYTHONPATH=scripts/python:tests/python PYTHONDONTWRITEBYTECODE=1
+"$PYTHON" tests/python/test_cdmpp_tvm.py
