@@ -87,6 +87,10 @@ predict() { # models of the sample: trees, a network that reads rows, one that r
             --set train.rounds=200 --set fit.epochs=6 --out "$W/$name.cdmpp" configs/quickstart.yaml >/dev/null
     done
     "$B/tests/bench/bench_predict" $e/zen5.tasks.json.xz $log "$W/rowsprogram.cdmpp" "$W/mlp.cdmpp" "$W/transformer.cdmpp"
+    py=/usr/bin/python3
+    if "$py" -c 'import numpy' 2>/dev/null; then
+        CDMPP_LIBRARY=$B/libcdmpp.so "$py" tests/python/bench_tvm.py "$W/rowsprogram.cdmpp" "$W/mlp.cdmpp" "$W/transformer.cdmpp"
+    fi
     "$B/tests/bench/bench_observe" configs/quickstart.yaml 5 data.files="$W/sample.h5" data.devices=[] split.kind=task split.test=0.4 train.rounds=200
 }
 

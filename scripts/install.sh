@@ -49,7 +49,7 @@ ln -sf "libcdmpp.so.$version" "$to/lib/$so"
 ln -sf "$so" "$to/lib/libcdmpp.so"
 cp -R configs "$to/share/cdmpp/"
 mkdir -p "$to/share/cdmpp/python"
-install -m 644 scripts/python/*.py "$to/share/cdmpp/python/"
+install -m 644 scripts/python/*.py scripts/python/*.npy "$to/share/cdmpp/python/"
 cp -R README.md docs/* examples "$doc/"
 install -m 644 LICENSE "$doc/copyright"
 hdf5=hdf5

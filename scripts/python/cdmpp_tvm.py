@@ -11,7 +11,6 @@ import importlib
 import json
 import os
 import pickle
-import warnings
 
 import numpy as np
 
@@ -27,11 +26,43 @@ def _version():
     return tuple(int("".join(c for c in x if c.isdigit()) or 0) for x in found[:2])
 
 
-def _warn_curve(since, tuner):
-    """TVM 0.10 (auto_scheduler) and 0.11 (meta_schedule) redefined the columns arith_intensity_curve_0 .. 9."""
-    if _version() >= since:
-        warnings.warn("%s of TVM %d.%d computes arithmetic intensity (10 of 164 columns) in another way than the TVM 0.9 that "
-                      "cdmpp's features follow: scores are less exact, see docs/tvm.md" % ((tuner,) + _version()), stacklevel=3)
+CURVE = np.arange(147, 157)  # arith_intensity_curve_0 .. 9
+_table = []
+
+
+def curve_inputs(rows):
+    """(n,175): what the ten columns of TVM 0.9 are a linear map of: the row, its new curve as logarithms, 1."""
+    ops = np.log2(1 + (np.exp2(rows[:, 1:7]) - 1).sum(1))[:, None] + np.log2(np.arange(1, 11) / 10)
+    data = ops - np.log2(np.maximum(np.exp2(rows[:, CURVE]) - 1, 1e-9))
+    return np.concatenate([np.delete(rows, CURVE, 1), rows[:, CURVE], ops / np.maximum(data, 1), np.ones((len(rows), 1))], 1)
+
+
+def as_tvm_09(rows):
+    """Columns CURVE (n,10) as TVM 0.9 computes them, which models are trained on, for rows of a later one. Close, not
+    equal: the old values are not in the new ones (scripts/fit_curve.py, docs/tvm.md)."""
+    if not _table:
+        _table.append(np.load(os.path.join(os.path.dirname(os.path.abspath(__file__)), "cdmpp_curve.npy"), allow_pickle=False))
+    rows = np.asarray(rows, np.float64)
+    out, some, gpu = np.zeros((len(rows), len(CURVE))), (rows[:, 1:7] > 0).any(1), rows[:, 49] > 0.5
+    for which, table in zip((some & ~gpu, some & gpu), _table[0]):  # 0 without float operations
+        if which.any():
+            out[which] = curve_inputs(rows[which]) @ table
+    return out
+
+
+def _convert_packed(blob, n, n_col):
+    """The same in a packed batch. What does not fit is left for the library to refuse."""
+    data = np.frombuffer(blob, "<f4")
+    data = data if data.flags.writeable else data.copy()
+    size = data.view("<i4")[1:n + 1].astype(np.int64)
+    count = np.maximum(size - 1, 0) // n_col
+    if (size == (1 + count * n_col) * (size > 0)).all() and n + 3 + size.sum() <= len(data) and count.sum():
+        first = n + 4 + np.cumsum(size) - size
+        start = np.repeat(first - n_col * (np.cumsum(count) - count), count) + n_col * np.arange(count.sum())
+        rows = data[start[:, None] + np.arange(n_col)]
+        good = np.isfinite(rows).all(1)
+        data[start[good, None] + CURVE] = as_tvm_09(rows[good])
+    return data
 
 
 def _target_text(target):
@@ -41,6 +72,12 @@ def _target_text(target):
         return text
     items = json.loads(text)
     return " ".join([items.pop("kind")] + ["-%s=%s" % (k, v) for k, v in items.items() if isinstance(v, (str, int))])
+
+
+def _device_of(target):
+    """What must agree for measured seconds to be of the same device: "cuda -model=t4 ..." is (cuda, -model=t4)."""
+    words = _target_text(target).split()
+    return words[0], [w for w in words if w.startswith("-model=")]
 
 
 def _number(x):
@@ -83,8 +120,7 @@ def _make_ansor():
             self.scorer, self.features, self.failed = Scorer(model, device, adapt, **options), features, failed
             if features == "tvm" and not self.scorer.model.takes_rows:
                 raise CdmppError("EMODEL", "the model reads loop nests, which TVM's features do not hold: features='cdmpp'")
-            if features == "tvm":
-                _warn_curve((0, 10), "auto_scheduler")
+            self._later = _version() >= (0, 10)  # its curve is another
             self._seen, self._known = {}, bool(options.get("tasks"))
             super().__init__()
 
@@ -103,13 +139,14 @@ def _make_ansor():
             raise NotImplementedError("no search policy asks for stages, and TVM's buffer for them is too small")
 
         def replay(self, log, tasks):
-            """Enter the records of a log that belong to `tasks`; how many. A frozen model enters none."""
+            """Enter the records of a log that are of `tasks` and their devices; how many. A frozen model enters none."""
             if not self.scorer.adapt:
                 return 0
             known, n = {t.workload_key: t for t in tasks}, 0
             for task, group, seconds in _groups(*measure_record.RecordReader(os.fspath(log)).read_lines()):
-                if task.workload_key in known:
-                    batch = self._batch(known[task.workload_key], [i.state for i in group])
+                ours = known.get(task.workload_key)
+                if ours is not None and _device_of(ours.target) == _device_of(task.target):
+                    batch = self._batch(ours, [i.state for i in group])
                     n += self.scorer.observe(batch, seconds)
             return n
 
@@ -130,6 +167,8 @@ def _make_ansor():
                 lines = [measure_record.dump_record_to_string(measure.MeasureInput(task, s), result) for s in states]
                 return self.scorer.records([x.strip().encode() for x in lines])
             blob = _ffi_api.GetPerStoreFeaturesFromStates(states, task, 5) if len(states) else b""
+            if self._later and len(states):
+                blob = _convert_packed(blob, len(states), self.scorer.model.n_col)
             return self.scorer.packed(blob, len(states), handle)
 
         def _task(self, task):
@@ -198,7 +237,7 @@ def _make_meta():
                 raise CdmppError("EMODEL", "expected rows of %d numbers, TVM makes %d" % (self.scorer.model.n_col, n))
             if not self.scorer.model.takes_rows:
                 raise CdmppError("EMODEL", "the model reads loop nests, which meta_schedule's features do not hold")
-            _warn_curve((0, 11), "meta_schedule")
+            self._later = _version() >= (0, 11)  # its curve is another
 
         def predict(self, context, candidates):
             return self.scorer.score(self._batch(context, candidates))[0]
@@ -216,7 +255,18 @@ def _make_meta():
 
         def _batch(self, context, candidates):
             rows = [x.numpy() for x in self.extractor.extract_from(context, candidates)]
+            if self._later:
+                self._convert(rows)
             return self.scorer.rows(rows, self._task(context))
+
+        def _convert(self, rows):
+            fit = [i for i, x in enumerate(rows) if x.size and x.ndim == 2 and x.shape[1] == self.scorer.model.n_col
+                   and np.isfinite(x).all()]
+            if fit:
+                curve = as_tvm_09(np.concatenate([rows[i] for i in fit]))
+                for i, c in zip(fit, np.split(curve, np.cumsum([len(rows[i]) for i in fit])[:-1])):
+                    rows[i] = np.array(rows[i])
+                    rows[i][:, CURVE] = c
 
         def _task(self, context):
             key = str(digest(context.mod)), _target_text(context.target)
