@@ -203,6 +203,8 @@ void cd_gbt_free(cd_gbt *g) {
     cd_free(g);
 }
 
+const cd_forest *cd_gbt_forest(const cd_gbt *g) { return g->forest; }
+
 int cd_gbt_rounds(const cd_gbt *g) {
     int n = 0;
     return XGBoosterBoostedRounds(g->h, &n) ? 0 : n;

@@ -37,6 +37,10 @@ cdmpp_status cd_gbt_cut(cd_gbt *g, int n, cdmpp_err *err);
 /* Raw scores (n) of n x width values in place. Errors: EBACKEND, EMODEL. */
 cdmpp_status cd_gbt_predict(const cd_gbt *g, const float *x, size_t n, size_t width, float *out, cdmpp_err *err);
 
+/* Its trees; NULL: they are of no kind that we walk. */
+struct cd_forest;
+CD_KEEP const struct cd_forest *cd_gbt_forest(const cd_gbt *g);
+
 /* XGBoost's own UBJ form; `width` is checked on load. Errors: EMODEL, ENOMEM, EBACKEND. */
 cdmpp_status cd_gbt_save(const cd_gbt *g, cd_buf *out, cdmpp_err *err);
 cdmpp_status cd_gbt_load(const void *p, size_t n, size_t width, CD_GIVE cd_gbt **out, cdmpp_err *err);

@@ -10,7 +10,7 @@ enum {
     N_TOTAL = 5,         /* operations, bytes, unique bytes, lines, unique lines */
     N_PROGRAM = N_TOTAL + 4 + 2 + 8,
     /* columns, see features/leaf_cols.def */
-    OPS = 0, N_OPS = 16, UNROLL_LEN = 28, VEC_LEN = 17, PAR_LEN = 39, GRID = 50, THREAD = 53, BUFFER = 57, BUFFER_LEN = 18,
+    OPS = 0, N_OPS = 16, UNROLL_PROD = 28, VEC_PROD = 17, PAR_PROD = 39, GRID = 50, THREAD = 53, BUFFER = 57, BUFFER_LEN = 18,
     BYTES = 3, OUTER = 161
 };
 
@@ -48,7 +48,7 @@ void cd_input_derived(const float *r, float out[CD_N_DERIVED]) {
     totals(r, t);
     const double derived[CD_N_DERIVED] = {
         t[0], t[1], t[2], t[3], t[4], t[0] - t[1], t[0] - t[2], t[1] - t[2], t[3] - t[4], t[0] - P,
-        P - grid - log_threads(r), P - grid, P - (double)r[PAR_LEN], P - (double)r[UNROLL_LEN], P - (double)r[VEC_LEN]};
+        P - grid - log_threads(r), P - grid, P - (double)r[PAR_PROD], P - (double)r[UNROLL_PROD], P - (double)r[VEC_PROD]};
     for (int i = 0; i < CD_N_DERIVED; i++) out[i] = (float)derived[i];
 }
 
@@ -88,8 +88,8 @@ static void per_unit(const float *r, double ops, double u[4]) {
     const double grid = log_grid(r);
     u[0] = ops - grid;
     u[1] = ops - grid - log_threads(r);
-    u[2] = ops - (double)r[PAR_LEN];
-    u[3] = ops - (double)r[VEC_LEN];
+    u[2] = ops - (double)r[PAR_PROD];
+    u[3] = ops - (double)r[VEC_PROD];
 }
 
 static void program_columns(const double sum[N_TOTAL], const double unit_max[4], const double unit_sum[4], float *x) {

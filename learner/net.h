@@ -90,6 +90,8 @@ cd_net_spec cd_net_spec_tiramisu(void);
 cd_net_spec cd_net_spec_published(void);
 /* Errors: ERANGE, with the field as key. */
 cdmpp_status cd_net_spec_check(const cd_net_spec *s, cdmpp_err *err);
+/* Every field, as one JSON object. */
+void cd_net_spec_json(cd_buf *b, const cd_net_spec *s);
 /* What its batches must hold; the device table is the caller's. */
 cd_batch_spec cd_net_batch_spec(const cd_net_spec *s, const float *device, size_t n_device);
 

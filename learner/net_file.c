@@ -37,13 +37,17 @@ static void put_field(cd_buf *b, const field *f, const void *at) {
     }
 }
 
+void cd_net_spec_json(cd_buf *b, const cd_net_spec *s) {
+    for (size_t i = 0; i < N_FIELD; i++) {
+        cd_buf_puts(b, i ? "," : "{");
+        put_field(b, &fields[i], (const char *)s + fields[i].offset);
+    }
+    cd_buf_puts(b, "}");
+}
+
 static void put_spec(cd_buf *b, const cd_net_spec *s) {
     cd_buf text = {0};
-    for (size_t i = 0; i < N_FIELD; i++) {
-        cd_buf_puts(&text, i ? "," : "{");
-        put_field(&text, &fields[i], (const char *)s + fields[i].offset);
-    }
-    cd_buf_puts(&text, "}");
+    cd_net_spec_json(&text, s);
     cd_buf_puts(b, "{\"cdmpp.net\":"); /* metadata are texts: JSON within JSON */
     cd_buf_put_json_str(b, text.p ? text.p : "", text.n);
     cd_buf_puts(b, "}");

@@ -5,14 +5,16 @@
 #include <unistd.h>
 
 #include "base/face.h"
+#include "base/file.h"
 #include "dataset/inputs.h"
+#include "learner/export.h"
 #include "predictor/main_predict.h"
 #include "predictor/stream.h"
 
 typedef struct {
-    const char *model, *device, *devices, *explain;
+    const char *model, *device, *devices, *explain, *out;
     cd_texts task, input;
-    int jobs;
+    int jobs, export_to, member; /* -1: not asked */
     bool eval, json, info, operators, strict;
     cd_log *log;
 } options;
@@ -28,13 +30,18 @@ static const cd_option table[] = {
     {"jobs", 'j', "N", CD_OPT_INT, AT(jobs), "1..1024", 0, "Threads (default: one per CPU); output and order do not depend on it"},
     {"explain", 0, "FILE[:LINE]", CD_OPT_FILE, AT(explain), NULL, 0, "Print the loop nest of one record and, beside it, which stores and feature groups carry its time (docs/explain.md)"},
     {"strict", 0, NULL, CD_OPT_FLAG, AT(strict), NULL, 0, "Stop at the first line that cannot be scored"},
+    {"export", 0, "FORM", CD_OPT_WORD, AT(export_to), CD_EXPORTS, 0, "Write the model in another form, safetensors (networks), onnx (the ensemble) or xgboost (trees), and stop (docs/export.md)"},
+    {"member", 0, "N", CD_OPT_INT, AT(member), "0..1000", 0, "With --export: this one of the header's model.members (default: all)"},
+    {"out", 0, "FILE", CD_OPT_FILE, AT(out), NULL, 0, "With --export: file to write"},
     {"info", 0, NULL, CD_OPT_FLAG, AT(info), NULL, 0, "Print the model's header, one JSON object, and stop"},
 };
 
 static cdmpp_status check(void *to, const cd_said *said, cdmpp_err *err) {
     const options *o = to;
     if (!o->model) return CD_FAIL(err, EUSAGE, "--model is missing");
-    if (o->info) return CDMPP_OK;
+    if (o->export_to < 0 && (o->out || o->member >= 0)) return CD_FAIL(err, EUSAGE, "--out and --member go with --export");
+    if (o->export_to >= 0 && (!o->out || o->operators || said->operand.n)) return CD_FAIL(err, EUSAGE, o->out ? "--export reads no records, and no model of operators" : "--out is missing");
+    if (o->info || o->export_to >= 0) return CDMPP_OK;
     if (!o->operators && !o->task.n) return CD_FAIL(err, EUSAGE, "--tasks is missing");
     if (o->explain) return o->operators || said->operand.n ? CD_FAIL(err, EUSAGE, "--explain takes one record and no other input") : CDMPP_OK;
     if (!said->operand.n) return CD_FAIL(err, EUSAGE, "no records to read");
@@ -43,7 +50,7 @@ static cdmpp_status check(void *to, const cd_said *said, cdmpp_err *err) {
 
 static const char *const use[] = {"--model FILE --tasks FILE [OPTION...] LOG|FOLDER...",
                                   "--model FILE --tasks FILE --explain FILE[:LINE]",
-                                  "--operators --model FILE [OPTION...] TABLE...", "--model FILE --info", NULL};
+                                  "--operators --model FILE [OPTION...] TABLE...", "--model FILE --export FORM --out FILE", "--model FILE --info", NULL};
 static const char *const example[] = {
     "How good is it on new measurements", "cdmpp-predict --model epyc.cdmpp --tasks network_info --eval new.json >predicted.jsonl",
     "From a pipe", "zcat new.json.gz | cdmpp-predict --model epyc.cdmpp --tasks network_info -",
@@ -141,6 +148,14 @@ static cdmpp_status score(options *o, const cd_model *m, const cd_tasks *tasks, 
     return st;
 }
 
+static cdmpp_status write_export(const options *o, const cd_model *m, cdmpp_err *err) {
+    cd_buf b = {0};
+    cdmpp_status st = cd_model_export(m, (cd_export_form)o->export_to, o->member, &b, err);
+    if (!st) st = cd_file_write(o->out, b.p, b.n, err);
+    cd_buf_free(&b);
+    return st;
+}
+
 static cdmpp_status run(options *o, size_t *bad, cdmpp_err *err) {
     cd_model *m = NULL;
     cd_tasks *tasks = NULL;
@@ -149,6 +164,8 @@ static cdmpp_status run(options *o, size_t *bad, cdmpp_err *err) {
     cdmpp_status st = cd_model_load(o->model, &m, err);
     if (!st && o->info) {
         puts(cd_model_header(m));
+    } else if (!st && o->export_to >= 0) {
+        st = write_export(o, m, err);
     } else if (!st) {
         st = cd_tasks_new(&tasks, err);
         for (size_t i = 0; !st && i < o->task.n; i++) st = cd_tasks_load(tasks, o->task.v[i], err);
@@ -162,7 +179,7 @@ static cdmpp_status run(options *o, size_t *bad, cdmpp_err *err) {
 }
 
 int main(int argc, char **argv) {
-    options o = {0};
+    options o = {.export_to = -1, .member = -1};
     cdmpp_err err = {0};
     size_t bad = 0;
     cd_face f;

@@ -1,6 +1,6 @@
 #!/bin/sh
-# check_long.sh -- what takes minutes: sanitizers, refused allocations, threads, reports
-# in a browser, and the reference sets where CDMPP_DATA names them (docs/data.md). The
+# check_long.sh -- what takes minutes: sanitizers, refused allocations, threads, exported models,
+# reports in a browser, and the reference sets where CDMPP_DATA names them (docs/data.md). The
 # last line is the sum.
 set -u
 cd "$(dirname "$0")/.."
@@ -24,6 +24,7 @@ stage "TSan" MODE=tsan UNITS="base/test_log base/test_threads dataset/test_extra
         learner/test_optim learner/test_trainkeep predictor/test_context predictor/test_predict predictor/test_score" \
     TSAN_OPTIONS="suppressions=$PWD/tests/support/tsan.supp" scripts/check.sh unit
 stage "ranks of cdmpp-mpi" MODE=release scripts/check.sh mpi
+stage "exports in Python" MODE=release scripts/check.sh export
 stage "reports in a browser" MODE=release scripts/check.sh report
 if [ -n "$data" ] && [ -d "$data" ]; then
     stage "reference sets: reading" MODE=release CDMPP_DATA="$data" \

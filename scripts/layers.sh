@@ -12,7 +12,7 @@ awk -F'[:"]' '
 BEGIN { n = split("features/program.h features/record.h features/task.h features/expr.h features/cols.h features/device.h features/device_keys.def " \
                   "dataset/dataset.h dataset/extract.h dataset/report.h dataset/oprecord.h dataset/split.h dataset/filter.h dataset/select.h dataset/sample.h " \
                   "dataset/convert.h dataset/inputs.h dataset/key.h " \
-                  "learner/model.h learner/adapt.h learner/share.h learner/view.h learner/metric.h learner/opmodel.h learner/opscore.h learner/learner.h", d, " "); while (n) door[d[n--]] = 1; bad = 0 }
+                  "learner/model.h learner/adapt.h learner/share.h learner/export.h learner/view.h learner/metric.h learner/opmodel.h learner/opscore.h learner/learner.h", d, " "); while (n) door[d[n--]] = 1; bad = 0 }
 function rank(p) {
     if (p == "cdmpp.h")          return 0
     if (p ~ /^base\//)           return 1

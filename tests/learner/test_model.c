@@ -38,6 +38,40 @@ static void golden_predicts(void **s) {
     cd_model_free(m);
 }
 
+/* Trees, a perceptron and a transformer of feature rows, two folds each, with calibration; one row, then three. The
+ * members' mean was compared with what the ONNX export of the file gives in numpy: equal to 1e-6. */
+static void golden_v2_predicts(void **s) {
+    (void)s;
+    cdmpp_err err = {0};
+    cd_model *m;
+    cd_model_scratch *sc;
+    cd_pred p[2];
+    static float row[4 * CD_N_COL];
+    const int64_t ptr[] = {0, 1, 4};
+    const uint32_t dev[] = {0, 1};
+    const double flop[] = {1e8, -1};
+    const cd_view v = {.n = 2, .row = row, .row_ptr = ptr, .device = dev, .flop = flop};
+    static const cd_pred want[] = {{6.60693082e-07, 8.56325629e-07, 9.62984619e-08, 1.41558959e-05, 1.51698427, 1},
+                                   {2.57131582e-05, 4.47540445e-05, 1.25635555e-05, 0.000228612147, 0.881910292, 1}};
+    for (int k = 0; k < 4 * CD_N_COL; k++) row[k] = 0.5f * (float)((k % CD_N_COL * 7 + k / CD_N_COL * 3) % 11);
+    for (int r = 0; r < 4; r++) row[r * CD_N_COL + CD_COL_OUTER_PROD] = 12 + 2 * (float)r;
+    assert_ok(cd_model_load("tests/golden/model_v2.cdmpp", &m, &err));
+    assert_false(cd_model_needs_leaves(m));
+    assert_ok(cd_model_scratch_new(&sc, &err));
+    assert_ok(cd_model_predict(m, sc, &v, NULL, 2, p, &err));
+    for (int i = 0; i < 2; i++) {
+        assert_close(p[i].latency_s, want[i].latency_s, 1e-5, 0);
+        assert_close(p[i].median_s, want[i].median_s, 1e-5, 0);
+        assert_close(p[i].low_s, want[i].low_s, 1e-5, 0);
+        assert_close(p[i].high_s, want[i].high_s, 1e-5, 0);
+        assert_close(p[i].rel_std, want[i].rel_std, 1e-5, 0);
+        assert_int_equal(p[i].flags, want[i].flags);
+    }
+    assert_string_equal(cd_model_device(m, 0), "zen5-avx2");
+    cd_model_scratch_free(sc);
+    cd_model_free(m);
+}
+
 /* The golden file with `from` replaced by `to` (same length) and a right checksum. */
 static cdmpp_status patched(const char *from, const char *to, cdmpp_err *err) {
     char *p, hex[65];
@@ -89,7 +123,7 @@ static void config_manual_is_current(void **s) {
 }
 
 int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(golden_predicts), cmocka_unit_test(refuses_with_a_reason),
+    const struct CMUnitTest t[] = {cmocka_unit_test(golden_predicts), cmocka_unit_test(golden_v2_predicts), cmocka_unit_test(refuses_with_a_reason),
                                    cmocka_unit_test(config_manual_is_current)};
     return cmocka_run_group_tests_name("model", t, NULL, NULL);
 }

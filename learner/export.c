@@ -1,0 +1,92 @@
+#include "learner/export.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "learner/export_int.h"
+
+static bool fits(const cd_model *m, cd_export_form form, size_t k) { return cd_member_is_net(m->member[k].kind) == (form == CD_EXPORT_SAFETENSORS); }
+
+/* The members that are asked for: first .. end, of which those that fit. */
+static cdmpp_status choose(const cd_model *m, cd_export_form form, int member, size_t *first, size_t *end, cdmpp_err *err) {
+    const char *const what = form == CD_EXPORT_XGBOOST ? "trees" : "a network";
+    size_t n = 0;
+    if (member >= 0 && (size_t)member >= m->n_member) return CD_FAIL(err, EUSAGE, "expected a member below %zu, found %d", m->n_member, member);
+    *first = member >= 0 ? (size_t)member : 0;
+    *end = member >= 0 ? *first + 1 : m->n_member;
+    for (size_t k = *first; k < *end; k++) n += fits(m, form, k);
+    if (!n && member >= 0) return CD_FAIL(err, EUSAGE, "member %d is %s, not %s", member, cd_member_name(m->member[member].kind), what);
+    if (!n) return CD_FAIL(err, EUSAGE, "no member is %s", what);
+    if (n > 1 && form == CD_EXPORT_XGBOOST) return CD_FAIL(err, EUSAGE, "expected the number of one member, for %zu are trees", n);
+    return CDMPP_OK;
+}
+
+static cdmpp_status trees(const cd_model *m, size_t first, size_t end, cd_buf *out, cdmpp_err *err) {
+    while (first < end && !fits(m, CD_EXPORT_XGBOOST, first)) first++;
+    return cd_gbt_save(m->member[first].gbt, out, err);
+}
+
+/* ---- safetensors ---- */
+typedef struct {
+    cd_tensor *t;
+    size_t n;
+    cd_arena names;
+    cd_buf meta;
+} tensors;
+
+static cdmpp_status put_member(tensors *all, const cd_member *e, size_t k, bool prefix, cdmpp_err *err) {
+    const cd_params *p = cd_net_params_of(e->net);
+    cd_tensor *t = all->t + all->n;
+    cd_buf text = {0};
+    cd_params_tensors(p, t);
+    const size_t n = p->n + cd_scalers_tensors(&e->scalers, t + p->n);
+    for (size_t i = 0; prefix && i < n; i++) {
+        char name[120];
+        snprintf(name, sizeof name, "%zu.%s", k, t[i].name);
+        t[i].name = cd_str_dup(&all->names, (cd_str){name, strlen(name)});
+        if (!t[i].name) return CD_FAIL(err, ENOMEM, "names of tensors");
+    }
+    all->n += n;
+    cd_net_spec_json(&text, cd_net_spec_of(e->net));
+    cd_buf_putf(&all->meta, prefix ? ",\"%zu.cdmpp.net\":" : ",\"cdmpp.net\":", k);
+    cd_buf_put_json_str(&all->meta, text.p ? text.p : "", text.n);
+    cd_buf_clear(&text);
+    cd_transform_write(&text, e->label);
+    cd_buf_putf(&all->meta, prefix ? ",\"%zu.cdmpp.label\":" : ",\"cdmpp.label\":", k);
+    cd_buf_put_json_str(&all->meta, text.p ? text.p : "", text.n);
+    all->meta.oom = all->meta.oom || text.oom;
+    cd_buf_free(&text);
+    return CDMPP_OK;
+}
+
+static cdmpp_status put_members(tensors *all, const cd_model *m, size_t first, size_t end, cdmpp_err *err) {
+    size_t most = 0;
+    for (size_t k = first; k < end; k++)
+        if (m->member[k].net) most += cd_net_params_of(m->member[k].net)->n + CD_SCALERS_TENSORS;
+    all->t = cd_calloc(most, sizeof *all->t);
+    if (!all->t) return CD_FAIL(err, ENOMEM, "list of tensors");
+    cd_buf_puts(&all->meta, "{\"format\":\"pt\"");
+    for (size_t k = first; k < end; k++)
+        if (m->member[k].net) CD_TRY(put_member(all, &m->member[k], k, end > first + 1, err));
+    cd_buf_puts(&all->meta, "}");
+    return CDMPP_OK;
+}
+
+static cdmpp_status networks(const cd_model *m, size_t first, size_t end, cd_buf *out, cdmpp_err *err) {
+    tensors all = {0};
+    cdmpp_status st = put_members(&all, m, first, end, err);
+    if (!st && !all.meta.oom) cd_safetensors_write(out, all.t, all.n, all.meta.p);
+    if (!st && (all.meta.oom || out->oom)) st = CD_FAIL(err, ENOMEM, "file of %zu tensors", all.n);
+    cd_buf_free(&all.meta);
+    cd_arena_free(&all.names);
+    cd_free(all.t);
+    return st;
+}
+
+cdmpp_status cd_model_export(const cd_model *m, cd_export_form form, int member, cd_buf *out, cdmpp_err *err) {
+    size_t first, end;
+    if (form == CD_EXPORT_ONNX && member < 0) return cd_export_onnx(m, out, err);
+    if (form == CD_EXPORT_ONNX) return CD_FAIL(err, EUSAGE, "onnx is of all members");
+    CD_TRY(choose(m, form, member, &first, &end, err));
+    return form == CD_EXPORT_XGBOOST ? trees(m, first, end, out, err) : networks(m, first, end, out, err);
+}
