@@ -154,8 +154,36 @@ static void refuses(void **state) {
     cd_explained_free(&e);
 }
 
+#ifdef CD_FAULT
+/* The k-th allocation fails, for k spread over all of them. */
+static void memory_runs_out(void **state) {
+    (void)state;
+    const long before = cd_mem_live();
+    for (long k = 0;; k += 1 + k / 16) {
+        cdmpp_err err = {0};
+        cd_explained e;
+        cd_buf b = {0};
+        cd_mem_fail_at(k);
+        const cdmpp_status st = explain(two, NULL, &e, &err);
+        if (!st) cd_explained_text(&b, &e);
+        cd_mem_fail_at(-1);
+        const bool whole = !st && !b.oom;
+        if (st) assert_int_equal(st, CDMPP_ENOMEM);
+        cd_explained_free(&e);
+        cd_buf_free(&b);
+        assert_int_equal(cd_mem_live(), before);
+        if (whole) break;
+    }
+}
+#else
+static void memory_runs_out(void **state) {
+    (void)state;
+    skip();
+}
+#endif
+
 int main(void) {
     const struct CMUnitTest t[] = {cmocka_unit_test(parts_sum_to_the_prediction), cmocka_unit_test(the_larger_nest_has_more),
-                                   cmocka_unit_test(shows), cmocka_unit_test(json_reads_back), cmocka_unit_test(refuses)};
+                                   cmocka_unit_test(shows), cmocka_unit_test(json_reads_back), cmocka_unit_test(refuses), cmocka_unit_test(memory_runs_out)};
     return cmocka_run_group_tests_name("explain", t, setup, teardown);
 }
