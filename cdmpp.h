@@ -147,7 +147,7 @@ typedef struct cdmpp_options {
     size_t size;              /* sizeof(cdmpp_options) */
     const char *device;       /* of every candidate; NULL: its own, -model= of its target; a model
                                  of a single device needs neither */
-    const char *profile;      /* NULL: "full" */
+    const char *profile;      /* NULL: "full"; "tuner", "two-stage" where the model has them (docs/model.md) */
     int nearest_device;       /* not 0: a device that the model does not know is taken for the most
                                  similar one that it does, and flagged; 0: EMODEL */
     const char *devices_file; /* descriptions for that (docs/devices.md); NULL: the installed ones */

@@ -18,7 +18,7 @@ static const double lowest = 0.25, highest = 6, least_outside = 0.01, flag_share
  * F-1 estimators, and those held out are not for it to look at. */
 static const double gain = 0.083;
 
-cd_calib_opt cd_calib_opt_default(void) { return (cd_calib_opt){0.9, CD_CALIB_MAPE, CD_LOSS_MAPE, 0, NULL}; }
+cd_calib_opt cd_calib_opt_default(void) { return (cd_calib_opt){0.9, CD_CALIB_MAPE, CD_LOSS_MAPE, 0, false, NULL}; }
 
 /* ---- fit ---- */
 static void answers(const cd_calib *c, cd_calib_set *s) {

@@ -74,9 +74,10 @@ typedef struct cd_calib_opt {
     cd_calib_point point;
     cd_loss objective;    /* of the weights: CD_LOSS_MAPE or any other of r */
     uint64_t seed;
+    bool plain;           /* sigma as with few programs, whatever there are */
     cd_threads *pool;     /* borrowed; NULL: this thread alone */
 } cd_calib_opt;
-/* level 0.9, MAPE, MAPE, seed 0, no pool. */
+/* level 0.9, MAPE, MAPE, seed 0, not plain, no pool. */
 cd_calib_opt cd_calib_opt_default(void);
 
 /* What the fit found, over its own programs, every sigma from trees that did not see the program's fold. */

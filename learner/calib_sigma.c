@@ -193,7 +193,7 @@ static cdmpp_status fit_trees(cd_calib *c, const cd_calib_in *in, const cd_calib
 }
 
 cdmpp_status cd_calib_fit_sigma(cd_calib *c, const cd_calib_in *in, const cd_calib_opt *opt, cd_calib_set *s, cdmpp_err *err) {
-    if (s->n >= MIN_PROGRAM && s->n_group >= MIN_GROUP) return fit_trees(c, in, opt, s, err);
+    if (!opt->plain && s->n >= MIN_PROGRAM && s->n_group >= MIN_GROUP) return fit_trees(c, in, opt, s, err);
     CD_TRY(see_all(in, s, NULL, err));
     fit_plain(c, s);
     return CDMPP_OK;

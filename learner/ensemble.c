@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "learner/boost.h"
+#include "learner/calibrate.h"
 #include "learner/judge.h"
 #include "learner/plan.h"
 #include "learner/trainnet.h"
@@ -166,58 +167,6 @@ static cdmpp_status train_all(const cd_trainset *t, const cd_ensemble_run *run, 
     return st;
 }
 
-/* ---- uncertainty ---- */
-static void program_vector(const cd_trainset *t, size_t p, float *x) {
-    const cd_view *v = &t->view;
-    cd_input_fill(CD_FORM_PROGRAM, v->row + v->row_ptr[p] * (int64_t)t->d->n_col, (size_t)(v->row_ptr[p + 1] - v->row_ptr[p]),
-                  v->device[p], x);
-}
-
-/* Range of all programs that an estimator was trained on; those of the fit are not all of them with one
- * fold, or where a source of a transfer is always trained on. range: (3, width), the last a program's. */
-static const float *train_range(const cd_trainset *t, size_t width, float *range) {
-    bool first = true;
-    for (size_t i = 0; i < t->d->n; i++) {
-        if (t->fold[i] == CD_FOLD_NEVER || (t->n_fold == 1 && t->fold[i] == 0)) continue;
-        program_vector(t, i, range + 2 * width);
-        cd_calib_range_add(range, range + 2 * width, 1, width, first);
-        first = false;
-    }
-    return first ? NULL : range;
-}
-
-static cdmpp_status calibrate(const cd_trainset *t, cd_model *m, const double *kind_log_s, cd_threads *pool, cdmpp_err *err) {
-    const size_t n = t->n_oof, width = cd_input_width(CD_FORM_PROGRAM);
-    float *x = cd_calloc(n + 1, width * sizeof *x);
-    double *log_y = cd_calloc(n + 1, sizeof *log_y);
-    uint32_t *fold = cd_calloc(n + 1, sizeof *fold), *group = cd_calloc(n + 1, sizeof *group);
-    float *range = cd_calloc(3 * width, sizeof *range);
-    cdmpp_status st = x && log_y && fold && group && range ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs to calibrate", n);
-    for (size_t i = 0; !st && i < n; i++) {
-        const uint32_t p = t->oof[i];
-        program_vector(t, p, x + i * width);
-        log_y[i] = t->log_s[p];
-        fold[i] = t->fold[p];
-        group[i] = t->d->task[p];
-    }
-    cd_calib_opt opt = cd_calib_opt_default();
-    opt.level = t->c->predict_level;
-    opt.point = (cd_calib_point)t->c->predict_point;
-    opt.objective = opt.point == CD_CALIB_MAPE ? CD_LOSS_MAPE : CD_LOSS_HUBER;
-    opt.seed = (uint64_t)t->c->split_seed;
-    opt.pool = pool;
-    const cd_calib_in in = {.n = n, .n_kind = m->n_kind, .width = width, .n_fold = (size_t)t->n_fold, .kind_log_s = kind_log_s,
-                            .log_y = log_y, .x = x, .fold = fold, .group = group,
-                            .range = st ? NULL : train_range(t, width, range)};
-    if (!st) st = cd_calib_fit(&in, &opt, &m->calib, err);
-    cd_free(x);
-    cd_free(range);
-    cd_free(log_y);
-    cd_free(fold);
-    cd_free(group);
-    return st;
-}
-
 static cdmpp_status train_or_read(const cd_trainset *t, const cd_ensemble_run *run, cd_model *m, cdmpp_err *err) {
     cd_ensemble_run with = *run;
     cd_keep keep;
@@ -235,8 +184,8 @@ cdmpp_status cd_ensemble_train(const cd_trainset *t, const cd_ensemble_run *run,
     if (run->crew && run->crew->rank) return CDMPP_OK;
     double *k = cd_calloc(m->n_kind * t->n_oof + 1, sizeof *k);
     cdmpp_status st = k ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", t->n_oof);
-    if (!st) st = cd_judge_oof(t, m, run->pool, k, err);
-    if (!st) st = calibrate(t, m, k, run->pool, err);
+    if (!st) st = cd_judge_oof(t, m, run->pool, t->oof, t->n_oof, k, err);
+    if (!st) st = cd_calibrate(t, t->oof, t->n_oof, t->n_fold == 1 ? 0 : -1, false, k, run->pool, m, err);
     if (st) cd_free(k);
     else *kind_log_s = k;
     return st;

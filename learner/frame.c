@@ -10,7 +10,7 @@ static const struct {
     const char *magic, *name;
     uint32_t version, last; /* written usually, read at most */
 } table[] = {
-    [CD_FRAME_MODEL] = {"CDMPPMDL", "model", CD_FRAME_MODEL_VERSION, CD_FRAME_MODEL_OBJECTIVE},
+    [CD_FRAME_MODEL] = {"CDMPPMDL", "model", CD_FRAME_MODEL_VERSION, CD_FRAME_MODEL_NEWER},
     [CD_FRAME_CHECKPOINT] = {"CDMPPCKP", "checkpoint", CD_FRAME_CHECKPOINT_VERSION, CD_FRAME_CHECKPOINT_VERSION},
 };
 

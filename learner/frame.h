@@ -19,7 +19,7 @@
 #include "base/json.h"
 
 #define CD_FRAME_MODEL_VERSION 2
-#define CD_FRAME_MODEL_OBJECTIVE 3 /* trees of an objective but log_latency (learner/objective.h) */
+#define CD_FRAME_MODEL_NEWER 3 /* profile tuner, or trees of an objective but log_latency (learner/objective.h) */
 #define CD_FRAME_CHECKPOINT_VERSION 1
 typedef enum { CD_FRAME_MODEL, CD_FRAME_CHECKPOINT } cd_frame_kind;
 

@@ -69,8 +69,9 @@ static cdmpp_status answers(const judging *j, cd_model_scratch *s, size_t beg, s
     return st;
 }
 
-cdmpp_status cd_judge_oof(const cd_trainset *t, const cd_model *m, cd_threads *pool, double *kind_log_s, cdmpp_err *err) {
-    judging j = {.t = t, .m = m, .program = t->oof, .kind_log_s = kind_log_s, .n = t->n_oof, .fn = oof};
+cdmpp_status cd_judge_oof(const cd_trainset *t, const cd_model *m, cd_threads *pool, const uint32_t *program, size_t n,
+                          double *kind_log_s, cdmpp_err *err) {
+    judging j = {.t = t, .m = m, .program = program, .kind_log_s = kind_log_s, .n = n, .fn = oof};
     return run(&j, pool, err);
 }
 

@@ -7,8 +7,9 @@
 #include "learner/model_int.h"
 #include "learner/trainset.h"
 
-/* kind_log_s (n_kind, n_oof) of the out-of-fold programs, each by the members of its fold. */
-cdmpp_status cd_judge_oof(const cd_trainset *t, const cd_model *m, cd_threads *pool, double *kind_log_s, cdmpp_err *err);
+/* kind_log_s (n_kind, n) of programs program[0 .. n), which lie by fold, each by the members of its fold. */
+cdmpp_status cd_judge_oof(const cd_trainset *t, const cd_model *m, cd_threads *pool, const uint32_t *program, size_t n,
+                          double *kind_log_s, cdmpp_err *err);
 /* out (n) of programs program[0 .. n) by the whole model. */
 cdmpp_status cd_judge(const cd_trainset *t, const cd_model *m, cd_threads *pool, const uint32_t *program, size_t n, cd_pred *out,
                       cdmpp_err *err);

@@ -23,6 +23,7 @@ static cdmpp_status add_config(cd_sha256 *h, const cd_config *c, cdmpp_err *err)
     plain.data_files.n = 0;
     plain.predict_point = 0;
     plain.predict_level = 0.9;
+    plain.model_tuner = false;
     cd_gbt_version(xgboost);
     cd_buf_putf(&b, "cdmpp %s xgboost %s\n", cdmpp_version(), xgboost);
     cd_config_print(&b, &plain);

@@ -8,6 +8,7 @@
 #include "learner/judge.h"
 #include "learner/plan.h"
 #include "learner/provenance.h"
+#include "learner/tuner.h"
 
 typedef struct {
     const cd_config *c;
@@ -124,6 +125,21 @@ static void spread_out(const trainer *t, cd_part part, const double *task_weight
     }
 }
 
+/* Profile tuner on the test part, to hold against the whole model. */
+static cdmpp_status evaluate_tuner(trainer *t, cdmpp_err *err) {
+    const size_t n = t->set.split->n_program[CD_PART_TEST];
+    double *task_weight = task_weights(t->set.d);
+    figures f;
+    cdmpp_status st = figures_new(&f, n, err);
+    if (!st && !task_weight) st = CD_FAIL(err, ENOMEM, "tasks");
+    if (!st) st = cd_judge(&t->set, cd_model_tuner(t->out->model), t->how.pool, t->set.program[CD_PART_TEST], n, f.pred, err);
+    if (!st) spread_out(t, CD_PART_TEST, task_weight, &f);
+    if (!st) st = cd_metrics_compute(f.v, f.v + n, f.group, f.v + 5 * n, n, &t->out->tuner, err);
+    figures_free(&f);
+    cd_free(task_weight);
+    return st;
+}
+
 static cdmpp_status evaluate(trainer *t, cd_part part, cdmpp_err *err) {
     size_t n;
     const uint32_t *program = programs(t, part, &n);
@@ -168,6 +184,11 @@ static cdmpp_status run(trainer *t, cdmpp_err *err) {
     cd_learned *out = t->out;
     CD_TRY(fit(t, err));
     if (t->how.crew && t->how.crew->rank) return CDMPP_OK;
+    if (t->c->model_tuner) {
+        const cd_ensemble_run run = {.pool = t->how.pool, .tick = on_step, .ctx = t};
+        CD_TRY(cd_tuner_train(&t->set, t->kind_log_s, &run, out->model, err));
+        CD_TRY(evaluate_tuner(t, err));
+    }
     for (int p = 0; p < CD_N_PART; p++) CD_TRY(evaluate(t, (cd_part)p, err));
     cd_buf provenance = {0};
     cd_provenance(&provenance, t->set.c, t->set.d, t->set.split, out);

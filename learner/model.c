@@ -154,11 +154,13 @@ void cd_model_free(cd_model *m) {
     for (size_t k = 0; k < m->n_member; k++) cd_member_free(&m->member[k]);
     cd_free(m->member);
     cd_calib_free(m->calib);
+    cd_model_free(m->tuner);
     cd_arena_free(&m->arena);
     cd_free(m);
 }
 
 const char *cd_model_header(const cd_model *m) { return m->header; }
+const cd_model *cd_model_tuner(const cd_model *m) { return m->tuner; }
 size_t cd_model_n_device(const cd_model *m) { return m->n_device; }
 const char *cd_model_device(const cd_model *m, size_t i) { return m->device[i]; }
 int cd_model_device_is_gpu(const cd_model *m, size_t i) { return m->device_is_gpu[i]; }

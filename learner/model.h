@@ -7,14 +7,16 @@
  *
  * Model file, version 2 or 3, all numbers little-endian:
  *   (1) bytes 0..7    "CDMPPMDL"
- *   (2) 8..11         u32 version, 3 where trees have a train.objective but log_latency, else 2
+ *   (2) 8..11         u32 version, 3 with profile tuner or where trees have a
+ *                     train.objective but log_latency, else 2
  *   (3) 12..15        u32 zero
  *   (4) 16..23        u64 H, bytes of the header
  *   (5) 24..31        u64 B, bytes of the weights
  *   (6) 32..32+H      header: one JSON object, docs/model.md lists its keys
  *   (7) ..+B          weights: of each member in the order and with the sizes of header key
  *                     "model.members" (trees: XGBoost's UBJ; networks: safetensors), then
- *                     those of "model.calib" (UBJ)
+ *                     those of "model.calib" (UBJ), then from byte "tuner.at" on, if there
+ *                     is such a key, those of "tuner.members" and "tuner.calib"
  *   (8) ..+64         SHA-256 of everything before, 64 lower-case hex digits
  *   (9) the file ends here
  * Every length is checked against the file before it is used, and nothing of (7) is
@@ -42,6 +44,8 @@ void cd_model_free(CD_TAKE cd_model *m); /* NULL is fine */
 
 /* The header, one JSON object, NUL-terminated. */
 CD_KEEP const char *cd_model_header(const cd_model *m);
+/* The small model for schedule search in the same file: same devices, no header of its own, lives as long as m. NULL: none. */
+CD_KEEP const cd_model *cd_model_tuner(const cd_model *m);
 size_t cd_model_n_device(const cd_model *m);
 const char *cd_model_device(const cd_model *m, size_t i);
 /* Number of a device in the model; -1 when it was not trained on. */

@@ -20,13 +20,8 @@ static void put_devices(cd_buf *b, const cd_model *m) {
     cd_buf_puts(b, "],");
 }
 
-/* Header key "model"; the weights of members and uncertainty go to `blob`. */
-static cdmpp_status put_model(cd_buf *b, const cd_model *m, cd_buf *blob, cdmpp_err *err) {
-    char digest[65];
-    cd_cols_digest(digest);
-    cd_buf_putf(b, "{\"input_version\":%d,\"feature_digest\":\"%s\",\"log_range\":[%.17g,%.17g],", CD_INPUT_VERSION, digest,
-                m->log_min, m->log_max);
-    put_devices(b, m);
+/* Kinds, members and uncertainty; the end of an object. */
+static cdmpp_status put_estimators(cd_buf *b, const cd_model *m, cd_buf *blob, cdmpp_err *err) {
     cd_buf_puts(b, "\"kinds\":[");
     for (size_t k = 0; k < m->n_kind; k++) cd_buf_putf(b, "%s\"%s\"", k ? "," : "", cd_member_name(m->kind[k]));
     cd_buf_puts(b, "],\"members\":[");
@@ -40,9 +35,27 @@ static cdmpp_status put_model(cd_buf *b, const cd_model *m, cd_buf *blob, cdmpp_
     return CDMPP_OK;
 }
 
+/* Header key "model"; the weights of members and uncertainty go to `blob`. */
+static cdmpp_status put_model(cd_buf *b, const cd_model *m, cd_buf *blob, cdmpp_err *err) {
+    char digest[65];
+    cd_cols_digest(digest);
+    cd_buf_putf(b, "{\"input_version\":%d,\"feature_digest\":\"%s\",\"log_range\":[%.17g,%.17g],", CD_INPUT_VERSION, digest,
+                m->log_min, m->log_max);
+    put_devices(b, m);
+    return put_estimators(b, m, blob, err);
+}
+
+/* Header key "tuner": `at` says where its weights begin. */
+static cdmpp_status put_tuner(cd_buf *b, const cd_model *m, cd_buf *blob, cdmpp_err *err) {
+    if (!m->tuner) return CDMPP_OK;
+    cd_buf_putf(b, ",\"tuner\":{\"at\":%zu,", blob->n);
+    return put_estimators(b, m->tuner, blob, err);
+}
+
 static uint32_t version_of(const cd_model *m) {
+    if (m->tuner) return CD_FRAME_MODEL_NEWER;
     for (size_t k = 0; k < m->n_member; k++)
-        if (m->member[k].objective != CD_OBJECTIVE_LOG_LATENCY) return CD_FRAME_MODEL_OBJECTIVE;
+        if (m->member[k].objective != CD_OBJECTIVE_LOG_LATENCY) return CD_FRAME_MODEL_NEWER;
     return CD_FRAME_MODEL_VERSION;
 }
 
@@ -50,6 +63,7 @@ cdmpp_status cd_model_encode(const cd_model *m, const char *provenance, cd_buf *
     cd_buf blob = {0}, header = {0};
     cd_buf_putf(&header, "{\"schema\":\"cdmpp.model\",\"schema_version\":%u,\"model\":", version_of(m));
     cdmpp_status st = put_model(&header, m, &blob, err);
+    if (!st) st = put_tuner(&header, m, &blob, err);
     cd_buf_putf(&header, "%s%s}", provenance[0] ? "," : "", provenance);
     if (!st) st = cd_frame_put_as(CD_FRAME_MODEL, version_of(m), out, &header, &blob, err);
     cd_buf_free(&blob);
@@ -62,7 +76,11 @@ static cdmpp_status read_model(cd_model *m, const cd_frame *f, cdmpp_err *err) {
     const cd_json *root, *model;
     CD_TRY(cd_frame_header(f, &m->arena, &m->header, &root, err));
     CD_TRY(cd_json_need(root, "model", &model, err));
-    return cd_err_key(err, (f->version == 1 ? cd_model_read_v1 : cd_model_read_v2)(m, model, f->weights, err), "model");
+    if (f->version == 1) return cd_err_key(err, cd_model_read_v1(m, model, f->weights, err), "model");
+    cd_str weights = f->weights, behind;
+    CD_TRY(cd_err_key(err, cd_model_split(root, &weights, &behind, err), "tuner"));
+    CD_TRY(cd_err_key(err, cd_model_read_v2(m, model, weights, err), "model"));
+    return cd_err_key(err, cd_model_read_tuner(m, root, behind, err), "tuner");
 }
 
 cdmpp_status cd_model_from_bytes(const void *p, size_t n, cd_model **out, cdmpp_err *err) {

@@ -22,6 +22,7 @@ struct cd_model {
     size_t w_device;         /* numbers that describe a device, as they were when it was trained */
     float *device_vector;    /* (n_device, w_device); zeros when the device is not described */
     const char *header;
+    struct cd_model *tuner;  /* profile tuner, owned; its device arrays are this model's; NULL: none */
     cd_arena arena;          /* names, vectors, header */
 };
 
@@ -39,4 +40,10 @@ cdmpp_status cd_model_encode(const cd_model *m, const char *provenance, cd_buf *
 /* Header key "model" into m (empty but for its header). */
 cdmpp_status cd_model_read_v1(cd_model *m, const cd_json *model, cd_str weights, cdmpp_err *err);
 cdmpp_status cd_model_read_v2(cd_model *m, const cd_json *model, cd_str weights, cdmpp_err *err);
+/* Weights of the model, and what is behind them for the tuner; all and none where there is none. */
+cdmpp_status cd_model_split(const cd_json *root, cd_str *weights, cd_str *tuner, cdmpp_err *err);
+/* m->tuner, empty, on the devices of m; NULL: out of memory. */
+cd_model *cd_model_new_tuner(cd_model *m);
+/* m->tuner, if the header has one; m is read. */
+cdmpp_status cd_model_read_tuner(cd_model *m, const cd_json *root, cd_str weights, cdmpp_err *err);
 #endif

@@ -202,10 +202,49 @@ static cdmpp_status read_calib(cd_model *m, const cd_json *model, cd_str weights
     return CDMPP_OK;
 }
 
-cdmpp_status cd_model_read_v2(cd_model *m, const cd_json *model, cd_str weights, cdmpp_err *err) {
-    CD_TRY(read_common(m, model, true, err));
+/* What model and tuner have, each for itself. */
+static cdmpp_status read_estimators(cd_model *m, const cd_json *model, cd_str weights, cdmpp_err *err) {
     CD_TRY(cd_err_key(err, read_kinds(m, model, err), "kinds"));
     CD_TRY(cd_err_key(err, read_members(m, model, &weights, err), "members"));
     CD_TRY(cd_err_key(err, check_members(m, err), "members"));
     return cd_err_key(err, read_calib(m, model, weights, err), "calib");
+}
+
+cdmpp_status cd_model_read_v2(cd_model *m, const cd_json *model, cd_str weights, cdmpp_err *err) {
+    CD_TRY(read_common(m, model, true, err));
+    return read_estimators(m, model, weights, err);
+}
+
+/* ---- the tuner ---- */
+cdmpp_status cd_model_split(const cd_json *root, cd_str *weights, cd_str *tuner, cdmpp_err *err) {
+    const cd_json *v = cd_json_get(root, "tuner"), *at;
+    int64_t k = (int64_t)weights->n;
+    if (v) CD_TRY(cd_json_need(v, "at", &at, err));
+    if (v) CD_TRY(cd_err_key(err, cd_json_int(at, 0, (int64_t)weights->n, &k, err), "at"));
+    *tuner = (cd_str){weights->p + k, weights->n - (size_t)k};
+    weights->n = (size_t)k;
+    return CDMPP_OK;
+}
+
+cd_model *cd_model_new_tuner(cd_model *m) {
+    cd_model *t = m->tuner = cd_calloc(1, sizeof *t);
+    if (!t) return NULL;
+    t->log_min = m->log_min;
+    t->log_max = m->log_max;
+    t->n_device = m->n_device;
+    t->device = m->device;
+    t->device_is_gpu = m->device_is_gpu;
+    t->w_device = m->w_device;
+    t->device_vector = m->device_vector;
+    t->header = "";
+    return t;
+}
+
+cdmpp_status cd_model_read_tuner(cd_model *m, const cd_json *root, cd_str weights, cdmpp_err *err) {
+    const cd_json *v = cd_json_get(root, "tuner");
+    if (!v) return CDMPP_OK;
+    cd_model *t = cd_model_new_tuner(m);
+    if (!t) return CD_FAIL(err, ENOMEM, "tuner");
+    CD_TRY(read_estimators(t, v, weights, err));
+    return cd_model_needs_leaves(t) ? CD_FAIL(err, ESCHEMA, "expected a network of feature rows") : CDMPP_OK;
 }

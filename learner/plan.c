@@ -21,5 +21,6 @@ cdmpp_status cd_plan_of(const cd_config *c, cd_plan *out, cdmpp_err *err) {
         out->leaves |= cd_member_needs_leaves(out->kind[k], (cd_net_tokens)c->net_tokens);
         out->devices |= cd_member_is_net(out->kind[k]) && c->net_device;
     }
+    out->devices |= c->model_tuner && c->net_device;
     return CDMPP_OK;
 }

@@ -77,5 +77,10 @@ void cd_provenance(cd_buf *b, const cd_config *c, const cd_dataset *d, const cd_
         cd_unsure_json(b, &l->unsure[p]);
     }
     cd_buf_puts(b, "},");
+    if (c->model_tuner) {
+        cd_buf_puts(b, "\"tuner_metrics\":{\"test\":");
+        cd_metrics_json(b, &l->tuner);
+        cd_buf_puts(b, "},");
+    }
     put_config(b, c);
 }

@@ -51,7 +51,7 @@ static cdmpp_status find_start(const cd_model *m, const cd_member *e, cd_fit_sta
 }
 
 /* What was fitted becomes the member's. */
-static cdmpp_status keep(cd_fitted *f, cd_member *e, cdmpp_err *err) {
+cdmpp_status cd_trainnet_keep(cd_fitted *f, cd_member *e, cdmpp_err *err) {
     e->label = cd_calloc(1, sizeof *e->label);
     if (e->label) {
         *e->label = f->transform;
@@ -91,5 +91,5 @@ cdmpp_status cd_trainnet(const cd_trainset *t, const cd_boost_set *train, const 
     if (!st) st = cd_fit(&spec, &data, er->start ? &start : NULL, &fr, &f, err);
     cd_free(path);
     cd_free(own);
-    return st ? st : keep(&f, e, err);
+    return st ? st : cd_trainnet_keep(&f, e, err);
 }

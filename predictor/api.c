@@ -114,12 +114,20 @@ const char *cdmpp_model_device(const cdmpp_model *m, size_t i) {
     return i < cd_model_n_device(m->impl) ? cd_model_device(m->impl, i) : NULL;
 }
 
+static const char *const profile[] = {"full", "tuner", "two-stage"};
+
 size_t cdmpp_model_n_profile(const cdmpp_model *m) {
-    (void)m;
-    return 1;
+    return cd_model_tuner(m->impl) ? sizeof profile / sizeof *profile : 1;
 }
 
-const char *cdmpp_model_profile(const cdmpp_model *m, size_t i) { return i < cdmpp_model_n_profile(m) ? "full" : NULL; }
+const char *cdmpp_model_profile(const cdmpp_model *m, size_t i) { return i < cdmpp_model_n_profile(m) ? profile[i] : NULL; }
+
+const cd_model *cd_profile(const cdmpp_model *m, const char *name) {
+    size_t i = 0;
+    while (name && i < cdmpp_model_n_profile(m) && strcmp(name, profile[i]) != 0) i++;
+    if (i == cdmpp_model_n_profile(m)) return NULL;
+    return i ? cd_model_tuner(m->impl) : m->impl;
+}
 
 size_t cdmpp_model_n_col(const cdmpp_model *m) {
     (void)m; /* a model for other columns does not load */

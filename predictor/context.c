@@ -29,10 +29,9 @@ static cdmpp_status check(const cdmpp_model *m, const cdmpp_options *o, cdmpp_er
         return CD_FAIL(err, EMODEL, "observer: of model %.16s, this one is %.16s", o->observer->model, own);
     if (o->nthreads < 0 || o->nthreads > CD_MAX_THREADS)
         return CD_FAIL(err, EUSAGE, "cdmpp_options.nthreads: expected 0 to %d, found %d", CD_MAX_THREADS, o->nthreads);
-    if (!o->profile) return CDMPP_OK;
-    for (size_t i = 0; i < cdmpp_model_n_profile(m); i++)
-        if (!strcmp(o->profile, cdmpp_model_profile(m, i))) return CDMPP_OK;
-    return CD_FAIL(err, EMODEL, "profile: expected %s, found '%.60s'", cdmpp_model_profile(m, 0), o->profile);
+    if (!o->profile || cd_profile(m, o->profile)) return CDMPP_OK;
+    return CD_FAIL(err, EMODEL, "profile: expected %s, found '%.60s'",
+                   cdmpp_model_n_profile(m) > 1 ? "full, tuner or two-stage" : "full (trained without model.tuner)", o->profile);
 }
 
 static cdmpp_status add_workers(cdmpp_context *c, const cdmpp_tasks *tasks, const cdmpp_options *o, cdmpp_err *err) {
@@ -43,7 +42,7 @@ static cdmpp_status add_workers(cdmpp_context *c, const cdmpp_tasks *tasks, cons
     if (!c->worker) return CD_FAIL(err, ENOMEM, "%d threads", n);
     for (; c->n_worker < n; c->n_worker++) {
         cd_worker *w = &c->worker[c->n_worker];
-        CD_TRY(cd_scorer_new(c->m->impl, tasks ? tasks->impl : NULL, &so, &w->scorer, err));
+        CD_TRY(cd_scorer_new(c->impl, tasks ? tasks->impl : NULL, &so, &w->scorer, err));
         if (!(w->scored = cd_calloc(CD_CHUNK, sizeof *w->scored))) {
             c->n_worker++; /* so that its scorer is freed */
             return CD_FAIL(err, ENOMEM, "chunk of %d candidates", CD_CHUNK);
@@ -60,10 +59,15 @@ cdmpp_status cdmpp_context_new(const cdmpp_model *m, const cdmpp_tasks *tasks, c
     cdmpp_context *c = cd_calloc(1, sizeof *c);
     if (!c) return CD_FAIL(err, ENOMEM, "context");
     c->m = m;
+    c->impl = cd_profile(m, o.profile);
     c->observer = o.observer;
     c->owner = getpid();
     cdmpp_status st = find_devices(c, &o, err);
     if (!st) st = add_workers(c, tasks, &o, err);
+    if (!st && o.profile && !strcmp(o.profile, "two-stage")) {
+        o.profile = "full";
+        st = cdmpp_context_new(m, tasks, &o, &c->second, err);
+    }
     if (st) cdmpp_context_free(c);
     else *out = c;
     return st;
@@ -83,6 +87,9 @@ void cdmpp_context_free(cdmpp_context *c) {
     cd_free(c->worker);
     if (c->owner == getpid()) cd_threads_free(c->pool); /* a child has no such threads to wait for */
     cd_devices_free(c->devices);
+    cdmpp_context_free(c->second);
+    cd_free(c->first_s);
+    cd_free(c->best);
     cd_free(c->at);
     cd_free(c);
 }

@@ -37,6 +37,11 @@ typedef struct cd_worker {
 
 struct cdmpp_context {
     const cdmpp_model *m;
+    const cd_model *impl; /* whose answers: the whole model's, or its tuner's */
+    cdmpp_context *second;/* profile two-stage: of profile full, for the best; else NULL */
+    double *first_s;      /* (cap) two-stage: seconds of the tuner, then a copy of them to be sorted */
+    size_t *best;         /* (cap) */
+    size_t cap;
     cdmpp_observer *observer; /* borrowed; NULL: none */
     cd_devices *devices;  /* NULL: none needed */
     cd_threads *pool;     /* NULL: one thread */
@@ -55,6 +60,25 @@ cdmpp_status cd_take(void *to, size_t to_size, const void *from, size_t least, c
  * worker's thread. Errors: those of cdmpp_score. */
 typedef cdmpp_status cd_chunk_fn(void *arg, cd_worker *w, size_t first, size_t n, cdmpp_err *err);
 cdmpp_status cd_batch_run(cdmpp_context *c, const cdmpp_batch *b, cd_chunk_fn *done, void *arg, cdmpp_err *err);
+/* The same of n candidates pick[0 .. n) of the batch; `first` counts in pick. */
+cdmpp_status cd_batch_run_some(cdmpp_context *c, const cdmpp_batch *b, const size_t *pick, size_t n, cd_chunk_fn *done, void *arg,
+                               cdmpp_err *err);
+
+/* ---- score.c ---- */
+/* Results of a whole batch. seconds (b->n): of each candidate, infinity where it failed; NULL: not wanted. */
+cdmpp_status cd_score_all(cdmpp_context *c, const cdmpp_batch *b, const cdmpp_result *r, double *seconds, size_t *n_ok, cdmpp_err *err);
+/* Results of candidates pick[0 .. n) alone, and their seconds (n). */
+cdmpp_status cd_score_some(cdmpp_context *c, const cdmpp_batch *b, const size_t *pick, size_t n, const cdmpp_result *r, double *seconds,
+                           cdmpp_err *err);
+/* Multiply the seconds of candidate i's results. */
+void cd_score_stretch(const cdmpp_result *r, size_t i, double factor, double seconds);
+
+/* ---- twostage.c ---- */
+cdmpp_status cd_twostage(cdmpp_context *c, const cdmpp_batch *b, const cdmpp_result *r, size_t *n_ok, cdmpp_err *err);
+
+/* ---- api.c ---- */
+/* The model behind a profile; NULL: there is no such profile. */
+const cd_model *cd_profile(const cdmpp_model *m, const char *name);
 
 /* ---- observe.c ---- */
 void cd_observer_digest(const cdmpp_model *m, char out[65]);

@@ -12,7 +12,7 @@
 #include "predictor/stream.h"
 
 typedef struct {
-    const char *model, *device, *devices, *explain, *out;
+    const char *model, *device, *devices, *explain, *out, *profile;
     cd_texts task, input;
     int jobs, export_to, member; /* -1: not asked */
     bool eval, json, info, operators, strict;
@@ -24,6 +24,7 @@ static const cd_option table[] = {
     {"model", 0, "FILE", CD_OPT_FILE, AT(model), "*.cdmpp", 0, "Model file of cdmpp-train"},
     {"tasks", 0, "FILE", CD_OPT_FILES, AT(task), NULL, 0, "Task definitions: all_tasks.pkl, *.task.pkl, our text form, or a folder of these"},
     {"device", 0, "NAME", CD_OPT_TEXT, AT(device), NULL, 0, "Device of all records (default: -model= of the target, else the folder of the file)"},
+    {"profile", 0, "NAME", CD_OPT_TEXT, AT(profile), "full|tuner", 0, "Who answers: full, the whole model (default), or tuner, the small network for schedule search (docs/model.md)"},
     {"operators", 0, NULL, CD_OPT_FLAG, AT(operators), NULL, 0, "The files are tables of library operators (docs/operators.md), the model is one of operators"},
     {"devices", 0, "FILE", CD_OPT_FILE, AT(devices), "*.yaml", 0, "With --operators: descriptions of devices (default: beside the installed configurations)"},
     {"eval", 0, NULL, CD_OPT_FLAG, AT(eval), NULL, 0, "Also the measured median and the relative error; a summary on standard error. With --json: the figures alone, as one JSON object"},
@@ -156,6 +157,14 @@ static cdmpp_status write_export(const options *o, const cd_model *m, cdmpp_err 
     return st;
 }
 
+static cdmpp_status pick_profile(const options *o, const cd_model **m, cdmpp_err *err) {
+    if (!o->profile || !strcmp(o->profile, "full")) return CDMPP_OK;
+    if (strcmp(o->profile, "tuner") != 0)
+        return CD_FAIL(err, EUSAGE, "--profile: expected full or tuner, found '%.60s' (two-stage is for batches of one task, see cdmpp.h)", o->profile);
+    *m = cd_model_tuner(*m);
+    return *m ? CDMPP_OK : CD_FAIL(err, EMODEL, "no profile tuner: the model was trained without model.tuner");
+}
+
 static cdmpp_status run(options *o, size_t *bad, cdmpp_err *err) {
     cd_model *m = NULL;
     cd_tasks *tasks = NULL;
@@ -169,8 +178,10 @@ static cdmpp_status run(options *o, size_t *bad, cdmpp_err *err) {
     } else if (!st) {
         st = cd_tasks_new(&tasks, err);
         for (size_t i = 0; !st && i < o->task.n; i++) st = cd_tasks_load(tasks, o->task.v[i], err);
-        const cd_main_explain one = {m, tasks, o->explain, o->device, o->json};
-        if (!st) st = o->explain ? cd_main_predict_explain(&one, err) : score(o, m, tasks, bad, err);
+        const cd_model *who = m;
+        if (!st) st = pick_profile(o, &who, err);
+        const cd_main_explain one = {who, tasks, o->explain, o->device, o->json};
+        if (!st) st = o->explain ? cd_main_predict_explain(&one, err) : score(o, who, tasks, bad, err);
     }
     cd_tasks_free(tasks);
     cd_model_free(m);

@@ -40,7 +40,7 @@ static cdmpp_status check_batch(cdmpp_context *c, const cdmpp_batch *b, cdmpp_er
     if (b->form == CDMPP_RECORDS || b->form == CDMPP_STEPS) return b->n ? check_text(b, err) : CDMPP_OK;
     if (b->form != CDMPP_ROWS_F32 && b->form != CDMPP_ROWS_F64 && b->form != CDMPP_PACKED)
         return CD_FAIL(err, EUSAGE, "cdmpp_batch.form: expected %d to %d, found %d", CDMPP_RECORDS, CDMPP_PACKED, (int)b->form);
-    const char *reader = cd_model_leaf_reader(c->m->impl);
+    const char *reader = cd_model_leaf_reader(c->impl);
     if (reader)
         return CD_FAIL(err, EMODEL, "the model's %s reads the loop nests of programs, rows alone do not hold them: score records or steps, "
                        "or use a model of rows, program, mlp", reader);
@@ -72,6 +72,7 @@ static cdmpp_status add(const cdmpp_context *c, const cdmpp_batch *b, size_t i, 
 typedef struct {
     cdmpp_context *c;
     const cdmpp_batch *b;
+    const size_t *pick; /* NULL: all of the batch */
     cd_chunk_fn *done;
     void *arg;
 } job;
@@ -80,17 +81,22 @@ static cdmpp_status run_chunk(void *ctx, size_t beg, size_t end, int worker, cdm
     const job *j = ctx;
     cd_worker *w = &j->c->worker[worker];
     cd_scorer_start(w->scorer);
-    for (size_t i = beg; i < end; i++) CD_TRY(add(j->c, j->b, i, w->scorer, &w->scored[i - beg], err));
+    for (size_t i = beg; i < end; i++) CD_TRY(add(j->c, j->b, j->pick ? j->pick[i] : i, w->scorer, &w->scored[i - beg], err));
     CD_TRY(cd_scorer_finish(w->scorer, err));
     return j->done(j->arg, w, beg, end - beg, err);
 }
 
-cdmpp_status cd_batch_run(cdmpp_context *c, const cdmpp_batch *b, cd_chunk_fn *done, void *arg, cdmpp_err *err) {
-    job j = {c, b, done, arg};
+cdmpp_status cd_batch_run_some(cdmpp_context *c, const cdmpp_batch *b, const size_t *pick, size_t n, cd_chunk_fn *done, void *arg,
+                               cdmpp_err *err) {
+    job j = {c, b, pick, done, arg};
     CD_TRY(check_batch(c, b, err));
     for (int w = 0; w < c->n_worker; w++) c->worker[w].n_ok = 0;
     cd_threads *pool = c->owner == getpid() ? c->pool : NULL; /* threads do not survive a fork */
-    return cd_threads_run(pool, b->n, CD_CHUNK, run_chunk, &j, err);
+    return cd_threads_run(pool, n, CD_CHUNK, run_chunk, &j, err);
+}
+
+cdmpp_status cd_batch_run(cdmpp_context *c, const cdmpp_batch *b, cd_chunk_fn *done, void *arg, cdmpp_err *err) {
+    return cd_batch_run_some(c, b, NULL, b->n, done, arg, err);
 }
 
 /* ---- results ---- */
@@ -105,10 +111,12 @@ static void put_score(const cdmpp_result *r, size_t i, double score) {
     if (r->score_f32) r->score_f32[i] = (float)score;
 }
 
+/* within float's range whatever the model says */
+static double score_of(double seconds) { return fmin(fmax(1 / seconds, CDMPP_SCORE_NONE), 1 / CDMPP_SCORE_NONE); }
+
 static void put(const cdmpp_result *r, size_t i, const cd_scored *o, bool observed) {
     const bool ok = !o->st;
-    /* within float's range whatever the model says */
-    put_score(r, i, ok ? fmin(fmax(1 / o->pred.latency_s, CDMPP_SCORE_NONE), 1 / CDMPP_SCORE_NONE) : 0);
+    put_score(r, i, ok ? score_of(o->pred.latency_s) : 0);
     if (r->seconds) r->seconds[i] = ok ? o->pred.latency_s : (double)INFINITY;
     if (r->low) r->low[i] = ok ? o->pred.low_s : (double)INFINITY;
     if (r->high) r->high[i] = ok ? o->pred.high_s : (double)INFINITY;
@@ -121,6 +129,8 @@ static void put(const cdmpp_result *r, size_t i, const cd_scored *o, bool observ
 typedef struct {
     const cdmpp_observer *observer;
     const cdmpp_result *r;
+    const size_t *pick; /* NULL: all */
+    double *seconds;    /* NULL: not wanted */
 } output;
 
 static cdmpp_status put_chunk(void *arg, cd_worker *w, size_t first, size_t n, cdmpp_err *err) {
@@ -129,10 +139,32 @@ static cdmpp_status put_chunk(void *arg, cd_worker *w, size_t first, size_t n, c
     for (size_t i = 0; i < n; i++) {
         cd_scored *o = &w->scored[i];
         const bool observed = to->observer && !o->st && cd_adapt_apply(to->observer->impl, o->which.name, o->key, o->trait, &o->pred);
-        put(to->r, first + i, o, observed);
+        put(to->r, to->pick ? to->pick[first + i] : first + i, o, observed);
+        if (to->seconds) to->seconds[first + i] = o->st ? (double)INFINITY : o->pred.latency_s;
         w->n_ok += !o->st;
     }
     return CDMPP_OK;
+}
+
+cdmpp_status cd_score_all(cdmpp_context *c, const cdmpp_batch *b, const cdmpp_result *r, double *seconds, size_t *n_ok, cdmpp_err *err) {
+    output to = {c->observer, r, NULL, seconds};
+    CD_TRY(cd_batch_run(c, b, put_chunk, &to, err));
+    *n_ok = 0;
+    for (int w = 0; w < c->n_worker; w++) *n_ok += c->worker[w].n_ok;
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_score_some(cdmpp_context *c, const cdmpp_batch *b, const size_t *pick, size_t n, const cdmpp_result *r, double *seconds,
+                           cdmpp_err *err) {
+    output to = {c->observer, r, pick, seconds};
+    return cd_batch_run_some(c, b, pick, n, put_chunk, &to, err);
+}
+
+void cd_score_stretch(const cdmpp_result *r, size_t i, double factor, double seconds) {
+    put_score(r, i, score_of(seconds));
+    if (r->seconds) r->seconds[i] = seconds;
+    if (r->low) r->low[i] *= factor;
+    if (r->high) r->high[i] = fmax(factor * r->high[i], seconds);
 }
 
 cdmpp_status cdmpp_score(cdmpp_context *c, const cdmpp_batch *batch, const cdmpp_result *out, cdmpp_err *err) {
@@ -141,9 +173,7 @@ cdmpp_status cdmpp_score(cdmpp_context *c, const cdmpp_batch *batch, const cdmpp
     size_t n_ok = 0;
     CD_TRY(cd_take(&b, sizeof b, batch, sizeof b, "cdmpp_batch", err));
     CD_TRY(cd_take(&r, sizeof r, out, sizeof r, "cdmpp_result", err));
-    output to = {c->observer, &r};
-    CD_TRY(cd_batch_run(c, &b, put_chunk, &to, err));
-    for (int w = 0; w < c->n_worker; w++) n_ok += c->worker[w].n_ok;
+    CD_TRY(c->second ? cd_twostage(c, &b, &r, &n_ok, err) : cd_score_all(c, &b, &r, NULL, &n_ok, err));
     for (size_t i = 0; !n_ok && i < b.n; i++) put_score(&r, i, CDMPP_SCORE_NONE);
     return CDMPP_OK;
 }

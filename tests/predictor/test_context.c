@@ -40,7 +40,7 @@ static void options_are_checked(void **state) {
     assert_status(try_context(MADE_TREES, &(cdmpp_options){.nthreads = 1}, &err), CDMPP_EUSAGE);
     assert_status(try_context(MADE_TREES, &(cdmpp_options){.size = sizeof(cdmpp_options), .nthreads = -1}, &err), CDMPP_EUSAGE);
     assert_status(try_context(MADE_TREES, &(cdmpp_options){.size = sizeof(cdmpp_options), .profile = "fast"}, &err), CDMPP_EMODEL);
-    assert_non_null(strstr(err.msg, "expected full, found 'fast'"));
+    assert_non_null(strstr(err.msg, "expected full (trained without model.tuner), found 'fast'"));
     assert_ok(try_context(MADE_TREES, &(cdmpp_options){.size = sizeof(cdmpp_options), .profile = "full"}, &err));
     assert_status(try_context(MADE_TREES, &(cdmpp_options){.size = sizeof(cdmpp_options), .nearest_device = 1, .devices_file = "nosuch"}, &err), CDMPP_EIO);
 }

@@ -1,0 +1,83 @@
+/* twostage -- profile two-stage: the tuner looks at all, the whole model at the best of them.
+ *
+ *   n candidates --> tuner --> the best max(16, n/8) --> whole model --> their results
+ *                      |                                      | median ratio of the two answers
+ *                      '--> the others, stretched by that ratio <---'
+ *
+ * The others are never better than the best that the whole model saw, so it has the last
+ * word on what to measure first. Which candidates are the best depends on the batch:
+ * give candidates of one task. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "predictor/handles.h"
+
+enum { LEAST = 16, SHARE = 8 };
+
+static cdmpp_status room(cdmpp_context *c, size_t n, cdmpp_err *err) {
+    if (n <= c->cap) return CDMPP_OK;
+    double *s = cd_calloc(4 * n, sizeof *s);
+    size_t *best = cd_calloc(2 * n, sizeof *best);
+    if (!s || !best) {
+        cd_free(s);
+        cd_free(best);
+        return CD_FAIL(err, ENOMEM, "%zu candidates", n);
+    }
+    cd_free(c->first_s);
+    cd_free(c->best);
+    c->first_s = s;
+    c->best = best;
+    c->cap = 2 * n;
+    return CDMPP_OK;
+}
+
+static int ascending(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The k least of s in the order of the batch; of equal ones the first. work (n) is written. */
+static void least(const double *s, size_t n, size_t k, double *work, size_t *best) {
+    for (size_t i = 0; i < n; i++) work[i] = s[i];
+    qsort(work, n, sizeof *work, ascending);
+    const double limit = work[k - 1];
+    size_t room_for = k, at = 0;
+    for (size_t i = 0; i < n; i++) room_for -= s[i] < limit;
+    for (size_t i = 0; i < n; i++)
+        if (s[i] < limit || (s[i] == limit && room_for && room_for--)) best[at++] = i;
+}
+
+static double median(double *v, size_t n) {
+    qsort(v, n, sizeof *v, ascending);
+    return n % 2 ? v[n / 2] : sqrt(v[n / 2 - 1] * v[n / 2]);
+}
+
+/* Least seconds of the whole model among k candidates, and the median of its answer over the tuner's. work (k) may be second. */
+static double compare(const double *first, const size_t *best, const double *second, size_t k, double *ratio, double *work) {
+    double top = INFINITY;
+    size_t n = 0;
+    for (size_t i = 0; i < k; i++) {
+        if (!isfinite(second[i])) continue;
+        top = fmin(top, second[i]);
+        work[n++] = second[i] / first[best[i]];
+    }
+    *ratio = n ? median(work, n) : 1;
+    return n ? top : 0;
+}
+
+cdmpp_status cd_twostage(cdmpp_context *c, const cdmpp_batch *b, const cdmpp_result *r, size_t *n_ok, cdmpp_err *err) {
+    CD_TRY(room(c, b->n, err));
+    double *first = c->first_s, *work = first + c->cap, ratio;
+    CD_TRY(cd_score_all(c, b, r, first, n_ok, err));
+    size_t k = b->n / SHARE > LEAST ? b->n / SHARE : LEAST;
+    if (k > *n_ok) k = *n_ok;
+    if (!k) return CDMPP_OK;
+    least(first, b->n, k, work, c->best);
+    CD_TRY(cd_score_some(c->second, b, c->best, k, r, work, err));
+    const double top = compare(first, c->best, work, k, &ratio, work);
+    for (size_t i = 0, seen = 0; i < b->n; i++) {
+        if (seen < k && c->best[seen] == i) seen++;
+        else if (isfinite(first[i])) cd_score_stretch(r, i, ratio, fmax(first[i] * ratio, top));
+    }
+    return CDMPP_OK;
+}
