@@ -3,7 +3,7 @@
 #
 #   CDMPP_DATA=../shared/data scripts/results.sh [SECTION...]   (default: all of them)
 #
-# Sections: protocol task network transfer ablation. Sets are unpacked and extracted
+# Sections: protocol task draws network transfer ablation. Sets are unpacked and extracted
 # once into build/results; a training whose figures are there already is not repeated,
 # so a stopped run goes on (remove build/results for a fresh one). SEED, JOBS, OUT as
 # the names say. About two hours on two cores.
@@ -12,7 +12,7 @@ cd "$(dirname "$0")/.."
 D=${CDMPP_DATA:?set CDMPP_DATA to the folder with tenset-cpu and gpu-ansor}
 B=${B:-build/release}; W=${W:-build/results}; JOBS=${JOBS:-$(nproc)}; SEED=${SEED:-1}; OUT=${OUT:-docs/results.md}
 mkdir -p "$W" "$(dirname "$OUT")"
-[ $# -gt 0 ] || set -- protocol task network transfer ablation
+[ $# -gt 0 ] || set -- protocol task draws network transfer ablation
 
 # ---- data ----
 extract() { # set
@@ -78,6 +78,27 @@ protocol() { # the original's: test programs have neighbours of their own task i
     done
 }
 task() { for s in v100 k80 mi50 zen5; do pair task $s task split.kind=task; done; }
+draws() { # the task split again, other tasks; and what profile tuner makes of the same test parts
+    : >"$W/tuner.table"
+    for s in zen5 v100 k80 mi50; do
+        for seed in 2 3 4; do
+            case $s in
+            zen5) more="data.files=$W/zen5.h5 data.devices=[zen5-avx512] filter.max_per_task=0 split.test=0.2" ;;
+            *) more="data.files=$W/$s.h5" ;;
+            esac
+            row draws $s "task, seed $seed" cdmpp $s "$more split.seed=$seed split.kind=task"
+            tuner_row $s $seed
+        done
+    done
+}
+tuner_row() { # set, seed; of the file that was written last
+    line="| $1 | task, seed $2"
+    for json in "$(object test n "$f.json")" "$(grep -o '"tuner_metrics":{"test":{[^}]*}' "$f.json")"; do
+        [ "$line" = "| $1 | task, seed $2" ] && line="$line | $(get n 1 0)"
+        line="$line | $(get mape 100 1) | $(get spearman 1 3) | $(get top1 1 3) | $(get top5 1 3)"
+    done
+    echo "$line |" >>"$W/tuner.table"
+}
 network() {
     for n in nasnet_large; do pair network v100 "without $n" "split.kind=network split.test_names=$n"; done
     for n in mobilenet_v3 resnet_18 inception_v3 bert_medium; do
@@ -89,8 +110,8 @@ transfer() { # two GPUs to the third, K of whose tasks were measured
         for seed in 1 2 3 4 5; do
             files="data.files=[$W/k80.h5,$W/mi50.h5,$W/v100.h5]"
             row transfer "$t, seed $seed" "K = 0" cdmpp "cross-device-$t" "$files filter.max_per_task=30 split.target_tasks=0 split.test=0.2 split.seed=$seed"
-            for k in 10 20 all; do
-                case $t$k in mi50all) n=40 ;; v100all) n=97 ;; *) n=$k ;; esac
+            for k in 10 20 50 all; do
+                case $t$k in mi5050) continue ;; mi50all) n=40 ;; v100all) n=97 ;; *) n=$k ;; esac
                 for how in kmeans random; do
                     [ "$k$how" = allrandom ] && continue
                     row transfer "$t, seed $seed" "K = $n, $how" cdmpp "cross-device-$t" \

@@ -24,6 +24,12 @@ END
 table protocol "CDMPP's protocol" "Interleaved by latency, all leaf counts, all records. Test programs have neighbours of their own task in training.
 CDMPP's own figures are 16.93 % on V100 and 10.26 % on K80, of other programs, with five leaves only. Filter std/mean <= 1 %: these records hold one time each, so nothing is dropped."
 table task "Operators never seen" "Whole tasks held out; on the GPUs 100 programs of a task are drawn before the split."
+table draws "Operators never seen, other draws" "The same with other seeds of the split: how far one draw of the tasks can be trusted, above all its intervals."
+[ ! -s "$W/tuner.table" ] || {
+    printf '\n## Profile tuner\n\nThe small network in the same model files (docs/model.md), on the test parts of the draws above: first the whole model, then the tuner.\n\n'
+    printf '| set | split | n | MAPE | Spearman | top-1 | top-5 | MAPE | Spearman | top-1 | top-5 |\n| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n'
+    cat "$W/tuner.table"
+}
 table network "Networks never seen" "All tasks of a network held out, also those that other networks share."
 table transfer "A device of which little is known" "Two GPUs to the third. Tasks of the target are cut into test, validation and candidates; K candidates are chosen from features alone (kmeans) or at random, and are trained on beside the other GPUs (30 programs a task), which may have measured the test tasks too. The last K is all candidates."
 table ablation "What the parts are worth" "One network (a single training, no folds), held-out networks of zen5."

@@ -185,16 +185,23 @@ static cdmpp_status batch(const rig *r, cdmpp_context *c, bool steps, cdmpp_err 
     return CDMPP_OK;
 }
 
+static cdmpp_status bench_profile(const rig *r, const cdmpp_model *m, const char *profile, int first, cdmpp_err *err) {
+    const cdmpp_options o = {.size = sizeof o, .device = cdmpp_model_device(m, 0), .profile = profile};
+    cdmpp_context *c = NULL;
+    CD_TRY(cdmpp_context_new(m, r->api_tasks, &o, &c, err));
+    printf(" profile %s\n", profile);
+    for (int steps = first; steps < 2; steps++) CD_TRY(one(r, c, steps, err));
+    for (int steps = first; steps < 2; steps++) CD_TRY(batch(r, c, steps, err));
+    cdmpp_context_free(c);
+    return CDMPP_OK;
+}
+
 static cdmpp_status bench(const rig *r, const char *path, cdmpp_err *err) {
     cdmpp_model *m = NULL;
-    cdmpp_context *c = NULL;
     CD_TRY(cdmpp_model_load(path, &m, err));
-    const cdmpp_options o = {.size = sizeof o, .device = cdmpp_model_device(m, 0)};
-    CD_TRY(cdmpp_context_new(m, r->api_tasks, &o, &c, err));
     printf("%s:\n", path);
-    for (int steps = !cdmpp_model_takes_rows(m); steps < 2; steps++) CD_TRY(one(r, c, steps, err));
-    for (int steps = !cdmpp_model_takes_rows(m); steps < 2; steps++) CD_TRY(batch(r, c, steps, err));
-    cdmpp_context_free(c);
+    for (size_t i = 0; i < cdmpp_model_n_profile(m); i++)
+        CD_TRY(bench_profile(r, m, cdmpp_model_profile(m, i), !cdmpp_model_takes_rows(m), err));
     cdmpp_model_free(m);
     return CDMPP_OK;
 }
