@@ -5,13 +5,15 @@
 #include <string.h>
 
 #include "features/cols.h"
+#include "base/rng.h"
 #include "learner/objective.h"
+#include "learner/together.h"
 
 /* One matrix with everything that belongs to its rows. */
 typedef struct {
     const cd_boost_set *set;
     cd_gbt_data *data;
-    size_t height;
+    size_t height, beg, end;      /* matrix rows; XGBoost has those from beg to end */
     size_t *start;                /* (n+1) matrix rows of program i */
     double *offset, *level;       /* (height); (n) of the whole program */
     float *score, *grad, *hess;
@@ -26,6 +28,7 @@ typedef struct {
     const cd_boost_run *run;
     side train, valid;
     cd_member *out;
+    cd_together together;
 } booster;
 
 static void side_free(side *s) {
@@ -55,10 +58,29 @@ static cdmpp_status side_memory(side *s, const booster *b, cdmpp_err *err) {
     return CD_FAIL(err, ENOMEM, "%zu matrix rows", h);
 }
 
+/* XGBoost's matrix of the own rows. Bins are of all rows, whoever keeps them. */
+static cdmpp_status keep_rows(side *s, const booster *b, const float *x, size_t width, cdmpp_err *err) {
+    const cd_boost_run *run = b->run;
+    const float *own = x + s->beg * width;
+    const size_t n = s->end - s->beg;
+    cd_gbt_data *all = NULL;
+    if (!b->c->train_together || s == &b->valid) return cd_gbt_data_new(own, n, width, run->nthread, &s->data, err);
+    CD_TRY(cd_gbt_data_binned(x, s->height, width, run->nthread, b->c->train_max_bin, NULL, &all, err));
+    if (n == s->height) {
+        s->data = all;
+        return CDMPP_OK;
+    }
+    const cdmpp_status st = cd_gbt_data_binned(own, n, width, run->nthread, b->c->train_max_bin, all, &s->data, err);
+    cd_gbt_data_free(all);
+    return st;
+}
+
 /* Matrix of a part; the float matrix dies as soon as XGBoost has it. */
 static cdmpp_status side_new(side *s, const cd_boost_set *set, const booster *b, cdmpp_err *err) {
     const size_t width = cd_input_width(b->form);
     s->set = set;
+    if (b->run->crew && set->n < b->run->crew->n_rank)
+        return CD_FAIL(err, ERANGE, "%zu ranks for %zu programs of a part", b->run->crew->n_rank, set->n);
     CD_TRY(side_memory(s, b, err));
     float *x = cd_calloc(s->height, width * sizeof *x);
     if (!x) return CD_FAIL(err, ENOMEM, "matrix of %zu x %zu values", s->height, width);
@@ -67,7 +89,10 @@ static cdmpp_status side_new(side *s, const cd_boost_set *set, const booster *b,
         cd_input_fill(b->form, b->v->row + b->v->row_ptr[p] * CD_N_COL, n_row, b->v->device[p], x + at * width);
         s->start[i + 1] = at + cd_input_height(b->form, n_row);
     }
-    const cdmpp_status st = cd_gbt_data_new(x, s->height, width, b->run->nthread, &s->data, err);
+    cd_together_own(b->run->crew, set->n, &s->beg, &s->end);
+    s->beg = s->start[s->beg];
+    s->end = s->start[s->end];
+    const cdmpp_status st = keep_rows(s, b, x, width, err);
     cd_free(x);
     return st;
 }
@@ -113,15 +138,35 @@ static cdmpp_status begin(side *s, const booster *b, const side *seen, cdmpp_err
 }
 
 /* ---- one round ---- */
+/* Rows that tree i does not see, where XGBoost must not draw them (it would by rank). */
+static void draw_rows(booster *b, int i) {
+    const double share = b->c->train_subsample;
+    if (!b->c->train_together || share >= 1) return;
+    const uint64_t seed = cd_rng_at((uint64_t)b->c->train_seed, (uint64_t)i);
+    for (size_t k = b->train.beg; k < b->train.end; k++)
+        if (cd_rng_unit(seed, k) >= share) b->train.grad[k] = b->train.hess[k] = 0;
+}
+
+static cdmpp_status scores(booster *b, side *s, cdmpp_err *err) {
+    CD_TRY(cd_gbt_scores(b->out->gbt, s->data, s->score + s->beg, err));
+    return cd_together_share(&b->together, s->score, s->height, s->beg, s->end, err);
+}
+
+static cdmpp_status next_tree(booster *b, int i, cdmpp_err *err) {
+    side *s = &b->train;
+    cd_objective_gradient(&s->part, &b->objective, s->grad, s->hess);
+    draw_rows(b, i);
+    CD_TRY(cd_gbt_boost(b->out->gbt, s->data, s->grad + s->beg, s->hess + s->beg, err));
+    CD_TRY(scores(b, s, err));
+    return scores(b, &b->valid, err);
+}
+
 static cdmpp_status rounds(booster *b, cdmpp_err *err) {
     const cd_objective_spec *o = &b->objective;
     double best = INFINITY, train = cd_objective_loss(&b->train.part, o, b->train.score);
     int best_round = 0;
     for (int i = 1; i <= b->c->train_rounds; i++) {
-        cd_objective_gradient(&b->train.part, o, b->train.grad, b->train.hess);
-        CD_TRY(cd_gbt_boost(b->out->gbt, b->train.data, b->train.grad, b->train.hess, err));
-        CD_TRY(cd_gbt_scores(b->out->gbt, b->train.data, b->train.score, err));
-        CD_TRY(cd_gbt_scores(b->out->gbt, b->valid.data, b->valid.score, err));
+        CD_TRY(next_tree(b, i, err));
         train = cd_objective_loss(&b->train.part, o, b->train.score);
         const double valid = cd_objective_loss(&b->valid.part, o, b->valid.score);
         if (!isfinite(train) || !isfinite(valid)) return CD_FAIL(err, ENUMERIC, "round %d: the loss is not finite", i);
@@ -132,7 +177,9 @@ static cdmpp_status rounds(booster *b, cdmpp_err *err) {
         const bool end = i == b->c->train_rounds || (b->c->train_early_stop && i - best_round >= b->c->train_early_stop);
         const cd_tick t = {.member = b->run->name, .unit = "round", .step = (uint64_t)i, .n_step = (uint64_t)b->c->train_rounds,
                            .n_sample = b->train.set->n, .train = train, .valid = valid, .end = end};
-        if (b->run->tick && !b->run->tick(b->run->ctx, &t)) return CD_FAIL(err, EINTERRUPTED, "round %d", i);
+        bool stop = b->run->tick && !b->run->tick(b->run->ctx, &t);
+        CD_TRY(cd_together_stop(&b->together, &stop, err));
+        if (stop) return CD_FAIL(err, EINTERRUPTED, "round %d", i);
         if (end) break;
     }
     return cd_gbt_cut(b->out->gbt, best_round, err);
@@ -142,7 +189,7 @@ static cdmpp_status new_gbt(booster *b, cdmpp_err *err) {
     const cd_config *c = b->c;
     char v[9][32];
     const char *name[9] = {"eta", "min_child_weight", "lambda", "subsample", "colsample_bytree", "max_depth", "max_bin", "seed", "nthread"};
-    const double real[5] = {c->train_eta, c->train_min_child_weight, c->train_lambda, c->train_subsample, c->train_colsample};
+    const double real[5] = {c->train_eta, c->train_min_child_weight, c->train_lambda, c->train_together ? 1 : c->train_subsample, c->train_colsample};
     const int64_t integer[4] = {c->train_max_depth, c->train_max_bin, c->train_seed, b->run->nthread};
     cd_gbt_param p[10] = {{"tree_method", "hist"}};
     for (int i = 0; i < 9; i++) {
@@ -158,10 +205,27 @@ static cdmpp_status fit_map(booster *b, cdmpp_err *err) {
     side *s = &b->train;
     cd_member *m = b->out;
     if (m->objective == CD_OBJECTIVE_LOG_LATENCY) return CDMPP_OK;
-    CD_TRY(cd_gbt_scores(m->gbt, s->data, s->score, err));
+    CD_TRY(scores(b, s, err));
     (void)cd_objective_loss(&s->part, &b->objective, s->score);
     cd_objective_map(&s->part, m->objective, s->level, &m->scale, &m->shift);
     return CDMPP_OK;
+}
+
+static cdmpp_status same_everywhere(const booster *b, cdmpp_err *err) {
+    cd_buf bytes = {0};
+    cdmpp_status st = b->together.crew ? cd_gbt_save(b->out->gbt, &bytes, err) : CDMPP_OK;
+    if (!st) st = cd_together_same(&b->together, &bytes, err);
+    cd_buf_free(&bytes);
+    return st;
+}
+
+static cdmpp_status grow(booster *b, cdmpp_err *err) {
+    cdmpp_status st = cd_together_begin(&b->together, b->run->crew, err);
+    if (!st) st = new_gbt(b, err);
+    if (!st) st = rounds(b, err);
+    if (!st) st = fit_map(b, err);
+    if (!st) st = same_everywhere(b, err);
+    return cd_together_end(&b->together, st, err);
 }
 
 cdmpp_status cd_boost(const cd_view *v, const cd_boost_set *train, const cd_boost_set *valid, const cd_config *c,
@@ -175,9 +239,7 @@ cdmpp_status cd_boost(const cd_view *v, const cd_boost_set *train, const cd_boos
     if (!st) lay_offsets(&b.valid, &b, m->slope, m->bias);
     if (!st) st = begin(&b.train, &b, NULL, err);
     if (!st) st = begin(&b.valid, &b, &b.train, err);
-    if (!st) st = new_gbt(&b, err);
-    if (!st) st = rounds(&b, err);
-    if (!st) st = fit_map(&b, err);
+    if (!st) st = grow(&b, err);
     side_free(&b.train);
     side_free(&b.valid);
     return st;

@@ -7,10 +7,11 @@
  * That is train.objective = log_latency; learner/objective.h has the others. Slope and bias
  * are fitted to the train part by least squares before the first tree (and the map to
  * seconds of the others after the last), rounds to the validation part. The test part is
- * not passed in. */
+ * not passed in. With train.together trees are those of learner/together.h, for any number of ranks. */
 #ifndef CD_BOOST_H
 #define CD_BOOST_H
 #include "learner/config.h"
+#include "learner/crew.h"
 #include "learner/member.h"
 #include "learner/tick.h"
 
@@ -27,6 +28,7 @@ typedef struct cd_boost_run {
     int nthread;             /* of XGBoost */
     cd_tick_call *tick;      /* NULL: none; called from this thread after each round */
     void *ctx;
+    const cd_crew *crew;     /* all its ranks make this call, and grow the trees together; NULL: this process alone */
 } cd_boost_run;
 
 /* Trees, slope and bias of m, whose kind says what the trees see. To be freed by the

@@ -27,14 +27,14 @@ static void give_dearest(const cd_member *member, size_t n, double *load, size_t
     load[rank] += cost[member[best].kind];
 }
 
-void cd_crew_deal(const cd_member *member, size_t n, size_t n_rank, int64_t slices, size_t *owner) {
+void cd_crew_deal(const cd_member *member, size_t n, size_t n_rank, int64_t slices, bool trees, size_t *owner) {
     enum { MOST = CD_N_MEMBER_KIND * 20 }; /* model.folds is at most 20, and more ranks than members have nothing to do */
     double load[MOST] = {0};
     bool dealt[MOST] = {false};
     const size_t n_net = count_nets(member, n);
     const bool together = n_net && n_net < n_rank && slices > 1 && n_rank <= (size_t)slices;
     for (size_t i = 0; i < n; i++) {
-        dealt[i] = together && cd_member_is_net(member[i].kind);
+        dealt[i] = cd_member_is_net(member[i].kind) ? together : trees && n_rank > 1;
         owner[i] = CD_CREW_ALL;
     }
     for (size_t i = 0; i < n; i++) give_dearest(member, n, load, n_rank < n ? n_rank : n, owner, dealt);

@@ -10,7 +10,8 @@
  * (3) With fewer networks than ranks, and fit.slices of at least as many as ranks, all
  *     ranks train each network together (invariant 6 of learner/fit.h); the bits are
  *     those of one rank with the same slices.
- * (4) A rank that fails alone returns at once; whoever started the ranks ends the others.
+ * (4) train.together: all ranks grow the trees of each member together (learner/together.h).
+ * (5) A rank that fails alone returns at once; whoever started the ranks ends the others.
  *
  * The library knows no MPI: a crew is four calls. Each is made by all ranks in the same
  * order, from the thread that called cd_learner_run. */
@@ -22,6 +23,7 @@
 
 typedef struct cd_crew {
     size_t rank, n_rank;
+    bool one_host;           /* all ranks are on this machine */
     void *ctx;               /* of the calls */
     cd_fit_allreduce *allreduce;
     /* own of every rank to all (n_rank) of rank 0, appended; NULL on the others. */
@@ -32,8 +34,8 @@ typedef struct cd_crew {
 
 #define CD_CREW_ALL SIZE_MAX
 
-/* owner (n): rank of each member, CD_CREW_ALL: trained by all together. */
-void cd_crew_deal(const cd_member *member, size_t n, size_t n_rank, int64_t slices, size_t *owner);
+/* owner (n): rank of each member, CD_CREW_ALL: trained by all together, as trees are if so asked. */
+void cd_crew_deal(const cd_member *member, size_t n, size_t n_rank, int64_t slices, bool trees, size_t *owner);
 /* bytes[k] of the members that a rank trained to rank 0, whose own bytes stay. */
 cdmpp_status cd_crew_gather(const cd_crew *crew, cd_buf *bytes, size_t n, cdmpp_err *err);
 /* Did all ranks find it? EMODEL: some did. */

@@ -64,7 +64,7 @@ static cdmpp_status train_member(const job *b, size_t k, cdmpp_err *err) {
     const cd_crew *crew = b->run.crew;
     const bool kept = b->run.keep->dir != NULL, first = !b->run.together || crew->rank == 0;
     cd_keepmember_told told = {.tick = b->run.tick, .ctx = b->run.ctx};
-    const cd_boost_run run = {name, b->nthread, cd_keepmember_tick, &told};
+    const cd_boost_run run = {name, b->nthread, cd_keepmember_tick, &told, b->run.together ? crew : NULL};
     name_of(b, e, name);
     cdmpp_status st = kept ? cd_keepmember_read(b->run.keep, name, &told, e, &found, err) : CDMPP_OK;
     if (!st && kept && b->run.together) st = cd_crew_found(crew, found, err);
@@ -109,9 +109,10 @@ static cdmpp_status train_own(job *b, cdmpp_err *err) {
     return cd_threads_run(b->run.pool, b->n_todo, 1, train_chunk, b, err);
 }
 
-/* Networks that all ranks train, one after another. */
+/* Members that all ranks train, one after another. */
 static cdmpp_status train_together(job *b, const size_t *owner, cdmpp_err *err) {
     b->run.alone = b->run.together = true;
+    b->nthread = cd_threads_count(b->run.pool);
     cdmpp_status st = CDMPP_OK;
     for (size_t k = 0; !st && k < b->m->n_member; k++)
         if (owner[k] == CD_CREW_ALL) st = train_member(b, k, err);
@@ -139,7 +140,7 @@ static cdmpp_status train_by_crew(job *b, cdmpp_err *err) {
     const size_t n = b->m->n_member;
     size_t *owner = cd_calloc(n, sizeof *owner);
     if (!owner) return CD_FAIL(err, ENOMEM, "%zu members", n);
-    cd_crew_deal(b->m->member, n, crew->n_rank, b->t->c->fit_slices, owner);
+    cd_crew_deal(b->m->member, n, crew->n_rank, b->t->c->fit_slices, b->t->c->train_together, owner);
     for (size_t k = 0; k < n; k++)
         if (owner[k] == crew->rank) b->todo[b->n_todo++] = k;
     cdmpp_status st = train_together(b, owner, err);

@@ -4,6 +4,7 @@
 #include "learner/forest.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <xgboost/c_api.h>
@@ -53,6 +54,42 @@ cdmpp_status cd_gbt_data_new(const float *x, size_t n, size_t width, int nthread
     }
     *out = d;
     return CDMPP_OK;
+}
+
+/* One batch, handed to XGBoost as often as it asks. */
+typedef struct {
+    DMatrixHandle proxy;
+    const char *array;
+    bool given;
+} batch;
+
+static void batch_reset(DataIterHandle h) { ((batch *)h)->given = false; }
+
+static int batch_next(DataIterHandle h) {
+    batch *b = h;
+    if (b->given) return 0;
+    b->given = true;
+    return XGProxyDMatrixSetDataDense(b->proxy, b->array) == 0;
+}
+
+cdmpp_status cd_gbt_data_binned(const float *x, size_t n, size_t width, int nthread, int64_t max_bin, const cd_gbt_data *bins,
+                                cd_gbt_data **out, cdmpp_err *err) {
+    char array[160], config[96];
+    batch b = {.array = array};
+    XGBRegisterLogCallback(silent);
+    array_interface(array, sizeof array, x, n, width);
+    snprintf(config, sizeof config, "{\"missing\":NaN,\"nthread\":%d,\"max_bin\":%lld}", nthread, (long long)max_bin);
+    cd_gbt_data *d = cd_malloc(sizeof *d);
+    if (!d) return CD_FAIL(err, ENOMEM, "matrix handle");
+    d->n = n;
+    cdmpp_status st = XGProxyDMatrixCreate(&b.proxy) ? failed(err) : CDMPP_OK;
+    if (!st) {
+        if (XGQuantileDMatrixCreateFromCallback(&b, b.proxy, bins ? bins->h : NULL, batch_reset, batch_next, config, &d->h)) st = failed(err);
+        XGDMatrixFree(b.proxy);
+    }
+    if (st) cd_free(d);
+    else *out = d;
+    return st;
 }
 
 void cd_gbt_data_free(cd_gbt_data *d) {
@@ -124,6 +161,25 @@ cdmpp_status cd_gbt_cut(cd_gbt *g, int n, cdmpp_err *err) {
     XGBoosterFree(g->h);
     g->h = h;
     return set_params(g, one_thread, 1, err);
+}
+
+/* ---- several processes ---- */
+cdmpp_status cd_gbt_join(const cd_gbt_meeting *m, cdmpp_err *err) {
+    char config[320];
+    XGBRegisterLogCallback(silent);
+    snprintf(config, sizeof config,
+             "{\"xgboost_communicator\":\"rabit\",\"DMLC_TRACKER_URI\":\"%.60s\",\"DMLC_TRACKER_PORT\":\"%d\",\"DMLC_TASK_ID\":\"%zu\","
+             "\"DMLC_ROLE\":\"worker\",\"DMLC_WORKER_CONNECT_RETRY\":\"3\",\"rabit_enable_tcp_no_delay\":\"true\",\"rabit_world_size\":\"%zu\",\"rabit_timeout_sec\":\"%d\"}",
+             m->address, m->port, m->rank, m->n_rank, m->limit_s);
+    XG(XGCommunicatorInit(config));
+    const int rank = XGCommunicatorGetRank(), n = XGCommunicatorGetWorldSize();
+    if (rank == (int)m->rank && n == (int)m->n_rank) return CDMPP_OK;
+    return CD_FAIL(err, EBACKEND, "XGBoost's collective calls rank %zu of %zu %d of %d", m->rank, m->n_rank, rank, n);
+}
+
+cdmpp_status cd_gbt_leave(cdmpp_err *err) {
+    XG(XGCommunicatorFinalize());
+    return CDMPP_OK;
 }
 
 static cdmpp_status xgboost_predict(const cd_gbt *g, const float *x, size_t n, size_t width, float *out, cdmpp_err *err) {

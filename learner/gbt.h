@@ -18,6 +18,10 @@ typedef struct cd_gbt_data cd_gbt_data; /* matrix, copied and quantised by XGBoo
 
 /* Matrix of n x width values, NaN = missing. Errors: EBACKEND, ENOMEM. */
 cdmpp_status cd_gbt_data_new(const float *x, size_t n, size_t width, int nthread, CD_GIVE cd_gbt_data **out, cdmpp_err *err);
+/* The same without the values: only the bins of each column, as cd_gbt_data_new would get from `max_bin`
+ * bins; of another such matrix where `bins` is not NULL. For training only. */
+cdmpp_status cd_gbt_data_binned(const float *x, size_t n, size_t width, int nthread, int64_t max_bin, const cd_gbt_data *bins,
+                                CD_GIVE cd_gbt_data **out, cdmpp_err *err);
 void cd_gbt_data_free(CD_TAKE cd_gbt_data *d); /* NULL is fine */
 
 typedef struct cd_gbt_param {
@@ -33,6 +37,17 @@ cdmpp_status cd_gbt_boost(cd_gbt *g, const cd_gbt_data *train, float *grad, floa
 cdmpp_status cd_gbt_scores(cd_gbt *g, const cd_gbt_data *d, float *out, cdmpp_err *err);
 /* Keep the first n trees. */
 cdmpp_status cd_gbt_cut(cd_gbt *g, int n, cdmpp_err *err);
+
+/* From here to leaving, this thread's boosters add up their sums over all n_rank processes, which make the
+ * same calls; the tracker (tracker.h) brings them together. Nobody waits longer than limit_s for another.
+ * Errors: EBACKEND. */
+typedef struct cd_gbt_meeting {
+    const char *address;     /* of the tracker */
+    int port, limit_s;
+    size_t rank, n_rank;
+} cd_gbt_meeting;
+cdmpp_status cd_gbt_join(const cd_gbt_meeting *m, cdmpp_err *err);
+cdmpp_status cd_gbt_leave(cdmpp_err *err);
 
 /* Raw scores (n) of n x width values in place. Errors: EBACKEND, EMODEL. */
 cdmpp_status cd_gbt_predict(const cd_gbt *g, const float *x, size_t n, size_t width, float *out, cdmpp_err *err);

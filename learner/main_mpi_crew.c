@@ -150,10 +150,15 @@ static cdmpp_status agree(void *ctx, cdmpp_status st, cdmpp_err *err) {
 }
 
 cd_crew cd_mpi_crew(cd_mpi *m) {
-    int rank, n_rank;
+    int rank, n_rank, here = 0;
+    MPI_Comm host;
     MPI_Comm_rank(m->comm, &rank);
     MPI_Comm_size(m->comm, &n_rank);
-    return (cd_crew){(size_t)rank, (size_t)n_rank, m, sum_up, gather, agree};
+    if (MPI_Comm_split_type(m->comm, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host) == MPI_SUCCESS) {
+        MPI_Comm_size(host, &here);
+        MPI_Comm_free(&host);
+    }
+    return (cd_crew){(size_t)rank, (size_t)n_rank, here == n_rank, m, sum_up, gather, agree};
 }
 
 void cd_mpi_free(cd_mpi *m) {

@@ -2,7 +2,8 @@
 # check_mpi.sh -- cdmpp-mpi with 1, 2 and 4 ranks on this machine; part of check-long.
 #
 # The data set's digest and the model's bytes must be those of one process: members dealt
-# out, one network trained by all, and after kill -9 of a rank and the same command again.
+# out, one network trained by all, trees grown by all (XGBoost's collective), and after kill -9
+# of a rank and the same command again. Nothing may wait for ever: each run has a limit.
 # Prints "mpi: N passed, M failed".
 set -u
 cd "$(dirname "$0")/.."
@@ -21,7 +22,7 @@ ranks() { # n, command...
     root_ok=
     [ "$(id -u)" != 0 ] || root_ok=--allow-run-as-root
     # shellcheck disable=SC2086
-    exec mpirun $root_ok --oversubscribe -n "$n" "$B/cdmpp-mpi" "$@"
+    exec timeout -k 5 "${RUN_S:-240}" mpirun $root_ok --oversubscribe -n "$n" "$B/cdmpp-mpi" "$@"
 }
 mpi() { (ranks "$@") >out.txt 2>err.txt; }
 same() { cmp -s "$1" "$2"; }
@@ -79,7 +80,9 @@ config 'model: {members: [program, transformer]}
 train: {rounds: 20}
 net: {dropout: 0.1}
 fit: {epochs: 12, batch: 32, slices: 4}' >shared.yaml
-for c in dealt shared; do
+config 'model: {members: [rows, program], folds: 2}
+train: {rounds: 20, together: true, subsample: 1}' >trees.yaml
+for c in dealt shared trees; do
     "$B/cdmpp-train" -q -j1 $c.yaml --out $c.cdmpp >$c.txt
     for n in 1 2 4; do
         mpi $n train -q -j1 $c.yaml --out $c$n.cdmpp
@@ -88,21 +91,32 @@ for c in dealt shared; do
         ok "$c, $n ranks: figures" same $c.txt got.txt
     done
 done
+# Grown by all or by one: the same trees, as long as every row is in every tree.
+"$B/cdmpp-train" -q -j1 trees.yaml --set train.together=false --out alone.cdmpp >alone.txt
+figures() { grep -v '^model' "$1"; }
+ok "trees: the figures of one process" test "$(figures trees.txt)" = "$(figures alone.txt)"
+"$B/cdmpp-train" -q -j2 trees.yaml --set train.subsample=0.7 --out drawn.cdmpp >drawn.txt
+mpi 3 train -q -j1 trees.yaml --set train.subsample=0.7 --out drawn3.cdmpp
+ok "trees: rows are drawn alike by 3 ranks" same drawn.cdmpp drawn3.cdmpp
+mpi 8 train -q -j1 trees.yaml --set model.folds=1 --set split.valid=0.001 --out x.cdmpp
+ok "trees: fewer programs than ranks end all" test $? -eq 4
+ok "trees: and it is told once" test "$(grep -c '8 ranks for 7 programs' err.txt)" -eq 1
 mpi 2 train -q -j1 dealt.yaml --set data.files=nosuch.h5 --out x.cdmpp
 ok "train: missing data ends all ranks" test $? -ne 0
 mpi 2 train -q -j1 shared.yaml --set fit.loss=1mse+1cmd --out x.cdmpp
 ok "train: what slices cannot do" grep -q 'fit.*\|slices' err.txt
 
 # ---- a rank is killed
+# mpirun is the child of timeout, the ranks are mpirun's.
 children() { ps -o pid= --ppid "$1" | awk '{ print $1 }'; }
 state() { ls -l --time-style=full-iso "$1" 2>/dev/null | grep -v tmp | cksum; }
-for c in dealt shared; do
+for c in dealt shared trees; do
     for victim in 1 2; do
         before=$(state k$c)
         (ranks 2 train -q -j1 $c.yaml --checkpoint k$c --out k$c.cdmpp) >out.txt 2>err.txt &
         p=$!
         while [ "$(state k$c)" = "$before" ] && kill -0 $p 2>/dev/null; do sleep 0.02; done
-        rank=$(children $p | sed -n "${victim}p")
+        rank=$(children "$(children $p)" | sed -n "${victim}p")
         [ -z "$rank" ] || kill -9 "$rank" 2>/dev/null
         wait $p
         ok "$c: a killed rank ends the run" test $? -ne 0
@@ -113,5 +127,16 @@ for c in dealt shared; do
     ok "$c: the same command goes on" test $? -eq 0
     ok "$c: to the same bytes" same $c.cdmpp k$c.cdmpp
 done
+# In the middle of a tree: the others must not wait for it.
+(ranks 3 train -q -j1 trees.yaml --set train.rounds=100000 --set train.early_stop=0 --out x.cdmpp) >out.txt 2>err.txt &
+p=$!
+sleep 4
+rank=$(children "$(children $p)" | sed -n 2p)
+t0=$(date +%s)
+ok "trees: three ranks are at work" kill -9 "$rank"
+wait $p
+ok "trees: a killed rank ends all" test $? -ne 0
+ok "trees: at once" test $(($(date +%s) - t0)) -le 20
+ok "trees: with a message" grep -qi 'rank' err.txt
 echo "mpi: $pass passed, $fail failed"
 [ $fail -eq 0 ] && [ $pass -gt 0 ]

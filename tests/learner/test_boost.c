@@ -116,6 +116,36 @@ static void damaged_members_are_refused(void **s) {
     }
 }
 
+/* train.together where nobody else is: only the bins without the values, and own draws of rows. */
+static void together_alone_is_the_same(void **s) {
+    (void)s;
+    static const char *const kind[] = {"train.objective=log_latency", "train.objective=pack_sum", "train.objective=rank"};
+    for (int o = 0; o < 3; o++) {
+        cdmpp_err err = {0};
+        cd_learned l[2];
+        for (int k = 0; k < 2; k++) {
+            cd_config c;
+            configure(&c, kind[o], "model.members=[rows, program, sums]");
+            assert_ok(cd_config_set(&c, "train.subsample=1", &err));
+            assert_ok(cd_config_set(&c, k ? "train.together=true" : "train.together=false", &err));
+            assert_ok(cd_learner_train(&c, NULL, NULL, NULL, NULL, &l[k], &err));
+            cd_config_free(&c);
+        }
+        for (size_t i = 0; i < 3; i++) {
+            cd_buf a = {0}, b = {0};
+            const cd_member *m = &l[0].model->member[i], *w = &l[1].model->member[i];
+            assert_ok(cd_gbt_save(m->gbt, &a, &err));
+            assert_ok(cd_gbt_save(w->gbt, &b, &err));
+            assert_int_equal(a.n, b.n);
+            assert_memory_equal(a.p, b.p, a.n);
+            assert_true(m->scale == w->scale && m->shift == w->shift && m->slope == w->slope && m->bias == w->bias);
+            cd_buf_free(&a);
+            cd_buf_free(&b);
+        }
+        for (int k = 0; k < 2; k++) cd_learned_free(&l[k]);
+    }
+}
+
 /* ---- one member, its programs in another order ---- */
 static void list(const cd_trainset *t, cd_part p, size_t by, uint32_t *program, double *log_s, uint32_t *group, cd_boost_set *out) {
     const size_t n = t->split->n_program[p];
@@ -134,7 +164,7 @@ static void train(const cd_trainset *t, size_t by, double *log_s) {
     cd_boost_set part[2];
     cd_member m = {.kind = CD_MEMBER_ROWS};
     cd_member_scratch *sc;
-    const cd_boost_run run = {"rows", 1, NULL, NULL};
+    const cd_boost_run run = {"rows", 1, NULL, NULL, NULL};
     for (int k = 0; k < 2; k++) list(t, k ? CD_PART_VALID : CD_PART_TRAIN, by, program[k], y[k], group[k], &part[k]);
     assert_ok(cd_boost(&t->view, &part[0], &part[1], t->c, &run, &m, &err));
     assert_ok(cd_member_scratch_new(&sc, &err));
@@ -180,6 +210,6 @@ static void pairs_are_needed(void **s) {
 int main(void) {
     const struct CMUnitTest t[] = {cmocka_unit_test(ranks_new_tasks), cmocka_unit_test(file_predicts_the_same),
                                    cmocka_unit_test(damaged_members_are_refused), cmocka_unit_test(order_is_nothing),
-                                   cmocka_unit_test(pairs_are_needed)};
+                                   cmocka_unit_test(pairs_are_needed), cmocka_unit_test(together_alone_is_the_same)};
     return cmocka_run_group_tests(t, setup, teardown);
 }

@@ -89,7 +89,7 @@ static bool on_tick(void *ctx, const cd_tick *t) {
 
 static void *work(void *arg) {
     seat *me = arg;
-    const cd_crew crew = {me->rank, me->room->n, me, all_add, to_first, first_failure};
+    const cd_crew crew = {me->rank, me->room->n, true, me, all_add, to_first, first_failure};
     const cd_learner_how how = {.tick = on_tick, .ctx = me, .folder = me->folder, .crew = &crew};
     me->st = cd_learner_run(me->c, NULL, &how, &me->l, &me->err);
     return NULL;
@@ -119,7 +119,7 @@ static void dealing(void **s) {
             for (size_t i = 0; i < n; i++) m[i] = (cd_member){.kind = (cd_member_kind)(i % CD_N_MEMBER_KIND)};
             for (size_t i = 0; i < n; i++) nets += cd_member_is_net(m[i].kind);
             memset(load, 0, sizeof load);
-            cd_crew_deal(m, n, ranks, 16, owner);
+            cd_crew_deal(m, n, ranks, 16, false, owner);
             for (size_t i = 0; i < n; i++) {
                 if (owner[i] == CD_CREW_ALL) all++;
                 else assert_true(owner[i] < ranks), load[owner[i]]++;
@@ -127,8 +127,10 @@ static void dealing(void **s) {
             }
             assert_int_equal(all, nets && nets < ranks && ranks <= 16 ? nets : 0);
             for (size_t r = 0; !all && r < ranks; r++) assert_true(load[r] > 0 || ranks > n); /* nobody idle */
-            cd_crew_deal(m, n, ranks, 1, owner); /* without slices: all dealt */
+            cd_crew_deal(m, n, ranks, 1, false, owner); /* without slices: all dealt */
             for (size_t i = 0; i < n; i++) assert_true(owner[i] < ranks);
+            cd_crew_deal(m, n, ranks, 1, true, owner); /* the trees by all, unless nobody else is there */
+            for (size_t i = 0; i < n; i++) assert_true((owner[i] == CD_CREW_ALL) == (ranks > 1 && !cd_member_is_net(m[i].kind)));
         }
 }
 
@@ -147,6 +149,10 @@ static void config(cd_config *c, const char *const *set) {
 static const char *const dealt[] = {"model.members=[rows, mlp, program]", "model.folds=2", "net.device=false", "train.rounds=4", "fit.epochs=2", NULL};
 static const char *const shared[] = {"model.members=[mlp, program]", "net.device=false", "train.rounds=4", "fit.epochs=4", "fit.slices=4",
                                      "net.dropout_mlp=0.1", NULL};
+static const char *const trees[] = {"model.members=[rows, mlp]", "train.together=true", "train.objective=rank", "net.device=false", "train.rounds=8", "train.max_bin=16",
+                                    "fit.epochs=2", NULL};
+static const char *const *const way[] = {dealt, shared, trees};
+enum { N_WAY = sizeof way / sizeof *way };
 
 static void assert_same_file(const cd_learned *a, const cd_learned *b) {
     assert_int_equal(a->file.n, b->file.n);
@@ -155,11 +161,11 @@ static void assert_same_file(const cd_learned *a, const cd_learned *b) {
 
 static void one_model_for_any_ranks(void **s) {
     (void)s;
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < N_WAY; k++) {
         cdmpp_err err = {0};
         cd_config c;
         cd_learned one;
-        config(&c, k ? shared : dealt);
+        config(&c, way[k]);
         assert_ok(cd_learner_train(&c, NULL, NULL, NULL, NULL, &one, &err));
         for (size_t n = 2; n <= MOST; n += 2) {
             seat me[MOST];
@@ -185,14 +191,14 @@ static void clear(const char *folder) {
 /* One rank is stopped: all tell so; three others go on where two were, to the same bytes. */
 static void stopped_and_on(void **s) {
     (void)s;
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < N_WAY; k++) {
         cdmpp_err err = {0};
         cd_config c;
         cd_learned one;
         seat me[MOST];
         char folder[80];
         snprintf(folder, sizeof folder, "%s/k%d", dir, k);
-        config(&c, k ? shared : dealt);
+        config(&c, way[k]);
         assert_ok(cd_learner_train(&c, NULL, NULL, NULL, NULL, &one, &err));
         run_crew(2, &c, folder, 5, me);
         for (size_t r = 0; r < 2; r++) {

@@ -1,0 +1,114 @@
+#include "learner/together.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/sha256.h"
+#include "learner/gbt.h"
+#include "learner/ops.h"
+
+enum { COME_S = 60, WAIT_S = 300, LEAVE_S = 30, PIECE = 1 << 20 };
+
+void cd_together_own(const cd_crew *crew, size_t n, size_t *beg, size_t *end) {
+    *beg = crew ? cd_ops_tile_at(n, crew->n_rank, crew->rank) : 0;
+    *end = crew ? cd_ops_tile_at(n, crew->n_rank, crew->rank + 1) : n;
+}
+
+/* ---- where the tracker is ---- */
+/* Of this machine: the first address that others can call. */
+static bool find_address(char out[INET_ADDRSTRLEN]) {
+    struct ifaddrs *all, *a;
+    if (getifaddrs(&all)) return false;
+    for (a = all; a; a = a->ifa_next) {
+        if (!a->ifa_addr || a->ifa_addr->sa_family != AF_INET || !(a->ifa_flags & IFF_UP) || (a->ifa_flags & IFF_LOOPBACK)) continue;
+        struct sockaddr_in in;
+        memcpy(&in, a->ifa_addr, sizeof in);
+        if (inet_ntop(AF_INET, &in.sin_addr, out, INET_ADDRSTRLEN)) break;
+    }
+    freeifaddrs(all);
+    return a != NULL;
+}
+
+static cdmpp_status start(cd_together *t, char address[INET_ADDRSTRLEN], cdmpp_err *err) {
+    strcpy(address, "127.0.0.1");
+    if (!t->crew->one_host && !find_address(address))
+        return CD_FAIL(err, EBACKEND, "ranks on several machines, and this one has no IPv4 address that they can call");
+    return cd_tracker_start(address, t->crew->n_rank, COME_S, &t->tracker, err);
+}
+
+/* Rank 0 tells: four numbers of the address, two of the port. Sums with zeros are exact. */
+static cdmpp_status tell(const cd_together *t, char address[INET_ADDRSTRLEN], int *port, cdmpp_err *err) {
+    float v[6] = {0};
+    unsigned char ip[4] = {0};
+    if (t->tracker) {
+        (void)inet_pton(AF_INET, address, ip);
+        for (int k = 0; k < 4; k++) v[k] = ip[k];
+        v[4] = (float)(cd_tracker_port(t->tracker) / 256);
+        v[5] = (float)(cd_tracker_port(t->tracker) % 256);
+    }
+    CD_TRY(t->crew->allreduce(t->crew->ctx, v, 1, 6, err));
+    for (int k = 0; k < 4; k++) ip[k] = (unsigned char)v[k];
+    (void)inet_ntop(AF_INET, ip, address, INET_ADDRSTRLEN);
+    *port = (int)v[4] * 256 + (int)v[5];
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_together_begin(cd_together *t, const cd_crew *crew, cdmpp_err *err) {
+    char address[INET_ADDRSTRLEN];
+    *t = (cd_together){.crew = crew};
+    if (!crew) return CDMPP_OK;
+    cd_gbt_meeting m = {.address = address, .limit_s = WAIT_S, .rank = crew->rank, .n_rank = crew->n_rank};
+    if (!crew->rank) CD_TRY(start(t, address, err));
+    CD_TRY(tell(t, address, &m.port, err));
+    return cd_gbt_join(&m, err);
+}
+
+cdmpp_status cd_together_end(cd_together *t, cdmpp_status st, cdmpp_err *err) {
+    if (!t->crew) return st;
+    const bool all = !st || st == CDMPP_EINTERRUPTED; /* else perhaps this rank alone: invariant (4) */
+    cdmpp_err why = {0};
+    cdmpp_status left = all ? cd_gbt_leave(&why) : CDMPP_OK;
+    const cdmpp_status told = cd_tracker_end(t->tracker, all ? LEAVE_S : 0, left ? NULL : &why);
+    t->tracker = NULL;
+    if (st) return st;
+    if (!left) left = told;
+    if (left && err) *err = why;
+    return left;
+}
+
+/* ---- between the ranks ---- */
+cdmpp_status cd_together_share(const cd_together *t, float *v, size_t n, size_t beg, size_t end, cdmpp_err *err) {
+    if (!t->crew) return CDMPP_OK;
+    for (size_t i = 0; i < n; i++)
+        if (i < beg || i >= end) v[i] = 0;
+    for (size_t i = 0; i < n; i += PIECE)
+        CD_TRY(t->crew->allreduce(t->crew->ctx, v + i, 1, n - i < PIECE ? n - i : PIECE, err));
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_together_stop(const cd_together *t, bool *stop, cdmpp_err *err) {
+    float n = *stop;
+    if (!t->crew) return CDMPP_OK;
+    CD_TRY(t->crew->allreduce(t->crew->ctx, &n, 1, 1, err));
+    *stop = n > 0;
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_together_same(const cd_together *t, const cd_buf *bytes, cdmpp_err *err) {
+    cd_sha256 s;
+    char hex[65];
+    float v[64];
+    if (!t->crew) return CDMPP_OK;
+    cd_sha256_init(&s);
+    cd_sha256_add(&s, bytes->p, bytes->n);
+    cd_sha256_hex(&s, hex);
+    for (int k = 0; k < 64; k++) v[k] = (float)hex[k];
+    CD_TRY(t->crew->allreduce(t->crew->ctx, v, 1, 64, err));
+    for (int k = 0; k < 64; k++)
+        if (v[k] != (float)hex[k] * (float)t->crew->n_rank)
+            return CD_FAIL(err, EBACKEND, "the ranks grew different trees: are their machines and XGBoost alike?");
+    return CDMPP_OK;
+}

@@ -1,0 +1,38 @@
+/* together -- all ranks of a crew grow the trees of one member.
+ *
+ *   programs   0 .. 5 | 6 .. 11 | 12 .. 17     ranks 0, 1, 2: equal runs in their order
+ *   bins       of the rows of all programs, made by every rank; rows kept: its own
+ *   a round    own gradients -> XGBoost, which adds up histograms over the ranks -> the same tree
+ *              own scores    -> all ranks -> the loss and the gradients of all programs
+ *
+ * (1) Gradients are multiples of 2^-20 (learner/loss.h), so sums in double are exact, in whatever order
+ *     the ranks are added: the trees are those of one process with the same bins and rows.
+ * (2) Rows are drawn (train.subsample) by our own numbers, by tree and row: not by rank.
+ * (3) At the end the ranks compare the digests of their trees.
+ * (4) A rank that fails keeps its connections and returns; the others wait for it until whoever
+ *     started the ranks ends them, or for limits of some minutes.
+ * (5) One member at a time, from begin to end in the same thread. */
+#ifndef CD_TOGETHER_H
+#define CD_TOGETHER_H
+#include "base/buf.h"
+#include "learner/crew.h"
+#include "learner/tracker.h"
+
+typedef struct cd_together {
+    const cd_crew *crew;     /* NULL: this process alone, and all calls do nothing */
+    cd_tracker *tracker;     /* of rank 0 */
+} cd_together;
+
+/* Items beg .. end of n are this rank's. */
+void cd_together_own(const cd_crew *crew, size_t n, size_t *beg, size_t *end);
+/* XGBoost's collective around all that happens until the end. Errors: EBACKEND, ENOMEM. */
+cdmpp_status cd_together_begin(cd_together *t, const cd_crew *crew, cdmpp_err *err);
+/* st: how it went; returned if it is an error. */
+cdmpp_status cd_together_end(cd_together *t, cdmpp_status st, cdmpp_err *err);
+/* v (n), of which each rank knows beg .. end, to all. */
+cdmpp_status cd_together_share(const cd_together *t, float *v, size_t n, size_t beg, size_t end, cdmpp_err *err);
+/* *stop of any rank. */
+cdmpp_status cd_together_stop(const cd_together *t, bool *stop, cdmpp_err *err);
+/* Do all ranks have these bytes? EBACKEND. */
+cdmpp_status cd_together_same(const cd_together *t, const cd_buf *bytes, cdmpp_err *err);
+#endif
