@@ -87,7 +87,7 @@ END {
     cat <<EOT
 # Operator models: figures
 
-Written by \`scripts/results_operators.sh\` (seed $SEED) with $("$B/cdmpp-train" --version). Data: NeuSight's tables
+Written by \`scripts/results_operators.sh\` (seed $SEED) with $("$B/cdmpp-train" --version | head -1). Data: NeuSight's tables
 (ASPLOS 2025, MIT licence; \`\$CDMPP_DATA/neusight\`), its own split: the train tables train, the test tables are
 predicted. Every number below is the mean of |predicted / measured - 1| in %, with its n. Model and constants:
 [learner/README.md](../learner/README.md), format of the tables: [operators.md](operators.md).

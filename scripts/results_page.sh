@@ -13,7 +13,7 @@ table() { # section, title, text
 cat <<END
 # Results
 
-Written by \`make results\` (scripts/results.sh, seed $SEED) with $("$B/cdmpp-train" --version) from the sets tenset-cpu and
+Written by \`make results\` (scripts/results.sh, seed $SEED) with $("$B/cdmpp-train" --version | head -1) from the sets tenset-cpu and
 gpu-ansor (docs/data.md); failed measurements and rejected programs are left out. n, MAPE and all that follows are of the
 test part, in %, but for RMSE(log) (natural) and Spearman (within a task, mean); the last column is of programs judged by
 members that never saw them. *XGBoost* is \`configs/baseline-xgb.yaml\`: sums and maxima of the same rows, squared error of
@@ -32,4 +32,10 @@ table draws "Operators never seen, other draws" "The same with other seeds of th
 }
 table network "Networks never seen" "All tasks of a network held out, also those that other networks share."
 table transfer "A device of which little is known" "Two GPUs to the third. Tasks of the target are cut into test, validation and candidates; K candidates are chosen from features alone (kmeans) or at random, and are trained on beside the other GPUs (30 programs a task), which may have measured the test tasks too. The last K is all candidates."
+[ ! -s "$W/transfer.table" ] || {
+    printf '\nMean and standard deviation of the MAPE over the seeds:\n\n| target | tasks of the target | seeds | MAPE |\n| --- | --- | ---: | ---: |\n'
+    awk -F' *[|] *' '{ split($2, t, ","); k = t[1] " | " $3; if (!(k in n)) order[++m] = k; n[k]++; s[k] += $6; q[k] += $6 * $6 }
+        END { for (i = 1; i <= m; i++) { k = order[i]; v = n[k] > 1 ? (q[k] - s[k] * s[k] / n[k]) / (n[k] - 1) : 0
+              printf "| %s | %d | %.1f +- %.1f |\n", k, n[k], s[k] / n[k], sqrt(v > 0 ? v : 0) } }' "$W/transfer.table"
+}
 table ablation "What the parts are worth" "One network (a single training, no folds), held-out networks of zen5."
