@@ -19,7 +19,7 @@ test part, in %, but for RMSE(log) (natural) and Spearman (within a task, mean);
 members that never saw them. *XGBoost* is \`configs/baseline-xgb.yaml\`: sums and maxima of the same rows, squared error of
 log(latency), the median as the answer. *cdmpp* is the set's own configuration: its answer is the point of least MAPE
 (docs/model.md), which lies below the median. The test part is read once, after everything is decided; which inputs, sizes
-and losses to use was decided on out-of-fold programs of the zen5 and v100 task splits with seed 1. A run can be stopped and goes on: rows that are missing below were not run yet.
+and losses to use was decided on out-of-fold programs of the zen5 and v100 task splits with seed 1 (epochs and tokens of zen5: seeds 1 to 3). A run can be stopped and goes on: rows that are missing below were not run yet.
 END
 table protocol "CDMPP's protocol" "Interleaved by latency, all leaf counts, all records. Test programs have neighbours of their own task in training.
 CDMPP's own figures are 16.93 % on V100 and 10.26 % on K80, of other programs, with five leaves only. Filter std/mean <= 1 %: these records hold one time each, so nothing is dropped."
