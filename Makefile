@@ -42,11 +42,25 @@ LDFLAGS := $(filter -fsanitize% --coverage,$(OPT_$(MODE)))
 # the rest the library.
 DIRS := base features dataset learner predictor profiler
 SRC  := $(wildcard $(DIRS:=/*.c))
-MAIN := $(filter %/main_extract.c %/main_train.c %/main_predict.c,$(SRC))
+MAIN := $(filter %/main_extract.c %/main_train.c %/main_predict.c %/main_profile.c,$(SRC))
 PART := $(wildcard $(DIRS:=/main_*_*.c)) learner/main_mpi.c
-LIBO := $(patsubst %.c,$(B)/%.o,$(filter-out $(MAIN) $(PART),$(SRC)))
+LIBO := $(patsubst %.c,$(B)/%.o,$(filter-out $(MAIN) $(PART) profiler/%,$(SRC)))
 BIN  := $(foreach m,$(MAIN),$(B)/cdmpp-$(patsubst main_%.c,%,$(notdir $(m))))
 TEST := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard $(DIRS:%=tests/%/test_*.c)))
+
+# The profiler stands beside the library: who only predicts needs none of its packages. ONNX's reader
+# is generated from the format's own definition.
+PROFO := $(patsubst %.c,$(B)/%.o,$(filter-out $(MAIN) $(PART),$(filter profiler/%,$(SRC)))) $(B)/gen/onnx/onnx.pb-c.o
+PLIBS := -lprotobuf-c -lsqlite3 -lhwloc -ldl
+ONNX_PROTO := $(firstword $(wildcard /usr/include/onnx/onnx.proto /usr/local/include/onnx/onnx.proto))
+$(B)/gen/onnx/onnx.pb-c.c: $(ONNX_PROTO)
+	@mkdir -p $(B)/gen && echo "  PB    $@"
+	$(Q)protoc-c --c_out=$(B)/gen -I$(dir $(patsubst %/,%,$(dir $<))) $<
+$(B)/gen/onnx/onnx.pb-c.h: $(B)/gen/onnx/onnx.pb-c.c ;
+$(B)/gen/onnx/onnx.pb-c.o: $(B)/gen/onnx/onnx.pb-c.c $(B)/flags
+	$(Q)$(CC) $(filter-out -W%,$(CFLAGS)) -I$(B)/gen -c $< -o $@
+$(filter $(B)/profiler/onnx%.o,$(PROFO)): $(B)/gen/onnx/onnx.pb-c.h
+$(B)/profiler/%.o: CFLAGS += -isystem $(B)/gen
 
 # cdmpp-mpi where Open MPI is; everything else does without. It has the parts of cdmpp-train.
 OMPI := $(shell pkg-config --exists ompi-c 2>/dev/null && echo ompi-c)
@@ -88,17 +102,28 @@ $(B)/libcdmpp.so: $(LIBO) scripts/exports.map
 	@echo "  LD    $@"
 	$(Q)$(CC) -shared -Wl,-soname,libcdmpp.so.0 -Wl,--version-script=scripts/exports.map $(LDFLAGS) -o $@ $(LIBO) $(LIBS)
 
+$(B)/libprofiler.a: $(PROFO)
+	@echo "  AR    $@"
+	$(Q)rm -f $@ && ar rcs $@ $^
+
+# What uses the profiler: its own command and tests.
+$(B)/cdmpp-profile: $(B)/libprofiler.a
+$(B)/cdmpp-profile: LIBS := $(PLIBS) $(LIBS)
+$(filter $(B)/tests/profiler/%,$(TEST)): $(B)/libprofiler.a
+$(B)/tests/profiler/%: PROFILER := $(B)/libprofiler.a
+$(B)/tests/profiler/%: LIBS := $(PLIBS) $(LIBS)
+
 define cmd
 $(B)/cdmpp-$(patsubst main_%.c,%,$(notdir $(1))): $(patsubst %.c,$(B)/%.o,$(1) $(filter $(1:.c=)_%.c,$(PART))) $(B)/libcdmpp.a
 	@echo "  LD    $$@"
-	$$(Q)$$(CC) $$(LDFLAGS) -o $$@ $$^ $$(LIBS)
+	$$(Q)$$(CC) $$(LDFLAGS) -o $$@ $$(filter %.o,$$^) $$(filter %/libprofiler.a,$$^) $$(filter %/libcdmpp.a,$$^) $$(LIBS)
 endef
 $(foreach m,$(MAIN),$(eval $(call cmd,$(m))))
 
 $(B)/tests/%: tests/%.c $(B)/libcdmpp.a $(B)/flags
 	@mkdir -p $(@D)
 	@echo "  TEST  $<"
-	$(Q)$(CC) $(CFLAGS) -Itests/support -MMD -MP $< $(B)/libcdmpp.a $(LDFLAGS) -lcmocka $(LIBS) -o $@
+	$(Q)$(CC) $(CFLAGS) -Itests/support -MMD -MP $< $(PROFILER) $(B)/libcdmpp.a $(LDFLAGS) -lcmocka $(LIBS) -o $@
 
 # Everything that runs tests is in scripts/check.sh; here is how they are built.
 tests: $(TEST)

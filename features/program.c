@@ -4,15 +4,8 @@
 
 #include "base/buf.h"
 #include "features/gpucheck.h"
-#include "features/leaf.h"
 #include "features/names.h"
-#include "features/sched.h"
-
-struct cd_program {
-    cd_sched sched;
-    cd_ast ast;
-    cd_leaf_ws *leaf;
-};
+#include "features/progint.h"
 
 cdmpp_status cd_program_new(cd_program **out, cdmpp_err *err) {
     cd_program *p = cd_calloc(1, sizeof *p);

@@ -1,0 +1,13 @@
+/* progint -- what a cd_program is made of; for program.c and nest.c only. */
+#ifndef CD_PROGINT_H
+#define CD_PROGINT_H
+#include "features/leaf.h"
+#include "features/program.h"
+#include "features/sched.h"
+
+struct cd_program {
+    cd_sched sched;
+    cd_ast ast;
+    cd_leaf_ws *leaf;
+};
+#endif

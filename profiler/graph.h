@@ -1,0 +1,114 @@
+/* graph -- a network as a DAG of operators with known shapes.
+ *
+ *   x[1,3,224,224] ──┐
+ *   w[64,3,7,7] ─────┴─ Conv{strides=[2,2]} ──> y[1,64,112,112] ── Relu ──> z
+ *
+ * Operators, attributes and their meaning are ONNX's (opset 13 unless a node's
+ * own opset says otherwise), whoever built the graph: the ONNX reader (onnx.h)
+ * and the zoo (zoo.h) call the same cd_graph_add.
+ *
+ *   (1) tensors and nodes are numbers; a node only reads tensors with smaller
+ *       numbers than those that it writes: nodes are in topological order;
+ *   (2) every tensor's shape is known when its node has been added: dims >= 0;
+ *   (3) a tensor with `value` has known content (shapes and indices that were
+ *       folded): the node that made it is `folded` and costs nothing;
+ *   (4) weights have no content here, only a shape: is_weight;
+ *   (5) an absent optional input is CD_GRAPH_NONE.
+ * Built by one thread, then read-only. All memory is in the graph's arena. */
+#ifndef CD_GRAPH_H
+#define CD_GRAPH_H
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/json.h"
+#include "features/expr.h"
+
+#define CD_GRAPH_NONE UINT32_MAX
+#define CD_GRAPH_MAX_RANK 8
+#define CD_GRAPH_MAX_VALUE 65536 /* elements of a folded tensor */
+
+typedef struct cd_shape {
+    uint32_t rank;
+    int64_t dim[CD_GRAPH_MAX_RANK];
+} cd_shape;
+
+typedef struct cd_gtensor {
+    const char *name;
+    cd_dtype dtype;
+    cd_shape shape;
+    bool is_weight, is_input, is_output;
+    uint32_t node;              /* that makes it; CD_GRAPH_NONE for inputs and weights */
+    /* Known content in row-major order, integers and bool as they are, floats in f; both NULL: unknown. */
+    const int64_t *value;       /* (elements) */
+    const double *fvalue;       /* (elements) */
+} cd_gtensor;
+
+typedef enum cd_gattr_kind { CD_GATTR_INT, CD_GATTR_FLOAT, CD_GATTR_STR, CD_GATTR_INTS, CD_GATTR_FLOATS } cd_gattr_kind;
+
+typedef struct cd_gattr {
+    const char *name;
+    cd_gattr_kind kind;
+    uint32_t n;                 /* of ints, floats */
+    int64_t i;
+    double f;
+    const char *s;
+    const int64_t *ints;
+    const double *floats;
+} cd_gattr;
+
+typedef struct cd_gnode {
+    const char *name, *op, *domain; /* "Conv", "" for ONNX's own domain */
+    uint32_t n_in, n_out, n_attr;
+    const uint32_t *in, *out;   /* tensor numbers; in may hold CD_GRAPH_NONE */
+    const cd_gattr *attr;
+    double flop;                /* multiply-add = 2; element-wise, pooling and exp = 1 each an element; 0 when folded or a view */
+    bool folded;                /* its outputs' content is known: nothing runs */
+    bool view;                  /* moves no data: Reshape, Flatten, Squeeze, Identity, Dropout ... */
+} cd_gnode;
+
+typedef struct cd_graph {
+    cd_arena arena;
+    const char *name;
+    uint32_t n_tensor, cap_tensor, n_node, cap_node;
+    cd_gtensor *tensor;         /* (n_tensor) */
+    cd_gnode *node;             /* (n_node) */
+    uint32_t n_input, n_output; /* of the network, weights not among them */
+    uint32_t *input, *output;
+    int opset;
+} cd_graph;
+
+cdmpp_status cd_graph_new(const char *name, CD_GIVE cd_graph **out, cdmpp_err *err);
+void cd_graph_free(CD_TAKE cd_graph *g); /* NULL is fine */
+
+/* A network input, and a weight. Errors: ERANGE (rank, a dimension below 0, more
+ * than 2^48 elements), ENOMEM. */
+cdmpp_status cd_graph_input(cd_graph *g, const char *name, cd_dtype t, const cd_shape *s, uint32_t *tensor, cdmpp_err *err);
+cdmpp_status cd_graph_weight(cd_graph *g, const char *name, cd_dtype t, const cd_shape *s, uint32_t *tensor, cdmpp_err *err);
+/* A tensor of known integers or reals (exactly one not NULL). */
+cdmpp_status cd_graph_constant(cd_graph *g, const char *name, cd_dtype t, const cd_shape *s, const int64_t *value,
+                               const double *fvalue, uint32_t *tensor, cdmpp_err *err);
+
+/* Append an operator: infers the shapes of its n_out outputs (written to out),
+ * folds what is known, counts its operations. Everything is copied. Errors:
+ * EUNSUPPORTED (an operator, attribute or unknown shape-giving input that
+ * nothing can be inferred from: the caller may keep going with cd_graph_opaque),
+ * ESCHEMA (operands do not fit), ERANGE, ENOMEM; key = the node's name. */
+cdmpp_status cd_graph_add(cd_graph *g, const char *name, const char *op, const uint32_t *in, uint32_t n_in,
+                          const cd_gattr *attr, uint32_t n_attr, uint32_t *out, uint32_t n_out, cdmpp_err *err);
+
+/* An operator nobody knows, with outputs whose shapes the caller knows. */
+cdmpp_status cd_graph_opaque(cd_graph *g, const char *name, const char *domain, const char *op, const uint32_t *in,
+                             uint32_t n_in, const cd_shape *shape, const cd_dtype *t, uint32_t *out, uint32_t n_out,
+                             cdmpp_err *err);
+/* Mark a result of the network. */
+cdmpp_status cd_graph_result(cd_graph *g, uint32_t tensor, cdmpp_err *err);
+
+/* Attribute by name; NULL when absent. */
+const cd_gattr *cd_gnode_attr(const cd_gnode *n, const char *name);
+int64_t cd_gnode_int(const cd_gnode *n, const char *name, int64_t absent);
+double cd_gnode_float(const cd_gnode *n, const char *name, double absent);
+int64_t cd_shape_elements(const cd_shape *s);
+/* Sum over nodes. */
+double cd_graph_flop(const cd_graph *g);
+#endif
