@@ -1,0 +1,106 @@
+/* cdmpp-profile -- tensor programs, measured. */
+#include <string.h>
+#include <unistd.h>
+
+#include "profiler/main_profile.h"
+
+#define AT(member) offsetof(cd_main_profile, member)
+enum { WHAT, HOW };
+static const char *const group[] = {"What", "How"};
+static const cd_option table[] = {
+    {"tasks", 0, "FILE", CD_OPT_FILES, AT(task), NULL, WHAT, "Task definitions: all_tasks.pkl, *.task.pkl, our text form, or a folder of these"},
+    {"dry-run", 0, NULL, CD_OPT_FLAG, AT(dry_run), NULL, WHAT, "Only read the records and lower their programs; say which cannot be"},
+    {"jobs", 'j', "N", CD_OPT_INT, AT(jobs), "1..1024", HOW, "Compiler processes at a time (default: one per CPU)"},
+};
+
+/* The first row whose flag is given or whose word comes first. */
+typedef struct {
+    const char *word;           /* NULL: has none */
+    long flag;                  /* offset of a bool; -1: has none */
+    cdmpp_status (*check)(const cd_main_profile *o, cdmpp_err *err);
+    cdmpp_status (*run)(cd_main_profile *o, cdmpp_err *err);
+} mode;
+static const mode modes[] = {
+    {"records", -1, cd_main_profile_records_check, cd_main_profile_records},
+};
+
+static const mode *mode_of(const cd_main_profile *o, const char *word) {
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        const mode *m = &modes[i];
+        if (m->flag >= 0 && *((const bool *)o + m->flag)) return m;
+        if (m->word && word && !strcmp(m->word, word)) return m;
+    }
+    return NULL;
+}
+
+/* "records, --list-tasks, ..." */
+static void list_modes(cd_buf *b) {
+    for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
+        const char *name = modes[i].word;
+        for (size_t k = 0; !name && k < sizeof table / sizeof *table; k++)
+            if ((long)table[k].offset == modes[i].flag) name = table[k].name;
+        cd_buf_putf(b, "%s%s%s", i ? ", " : "", modes[i].word ? "" : "--", name ? name : "");
+    }
+}
+
+/* The operands without the word of the mode. */
+static cd_texts rest(const cd_said *said, const mode *m) {
+    cd_texts t = said->operand;
+    if (m->flag < 0) t.v++, t.n--;
+    return t;
+}
+
+static cdmpp_status check(void *to, const cd_said *said, cdmpp_err *err) {
+    cd_main_profile *o = to;
+    const char *word = said->operand.n ? said->operand.v[0] : NULL;
+    const mode *m = mode_of(o, word);
+    if (!m) {
+        cd_buf b = {0};
+        list_modes(&b);
+        (void)CD_FAIL(err, EUSAGE, "expected what to do (%s), found '%.60s'", b.p ? b.p : "", word ? word : "");
+        cd_buf_free(&b);
+        return CDMPP_EUSAGE;
+    }
+    o->operand = rest(said, m);
+    return m->check(o, err);
+}
+
+static const char *const use[] = {"records --tasks FILE [OPTION...] LOG|FOLDER...", NULL};
+static const char *const example[] = {
+    "Which records can be lowered", "cdmpp-profile records --dry-run --tasks network_info measure_records/", NULL};
+static const char *const see[] = {"cdmpp-extract(1)", "cdmpp-train(1)", NULL};
+static const cd_command self = {
+    "cdmpp-profile", "measure tensor programs", use,
+    "Makes measure records in the format of TVM's auto_scheduler on this machine.\n\n"
+    "records: reads measure records, of any tuner and machine. \"-\" is standard input. A record that cannot be used is "
+    "counted and named, the others are done, and the exit status is 3.",
+    table, sizeof table / sizeof *table, group, "", example, NULL, see, NULL, check};
+
+static volatile sig_atomic_t stop;
+/* The next program is not begun; the second signal kills. */
+static void on_signal(int sig) { stop = sig; }
+
+static void take_signals(void) {
+    struct sigaction act = {.sa_handler = on_signal};
+    act.sa_flags = (int)SA_RESETHAND; /* and no SA_RESTART */
+    sigaction(SIGINT, &act, NULL);
+    sigaction(SIGTERM, &act, NULL);
+    signal(SIGPIPE, SIG_IGN);
+}
+
+int main(int argc, char **argv) {
+    cd_main_profile o = {.stop = &stop};
+    cdmpp_err err = {0};
+    cd_face f;
+    int code;
+    if (!cd_face_begin(&f, &self, argc, argv, &o, &code)) return code;
+    const mode *m = mode_of(&o, f.said.operand.n ? f.said.operand.v[0] : NULL);
+    o.json = f.said.json;
+    o.log = &f.log;
+    take_signals();
+    cdmpp_status st = m->run(&o, &err);
+    if ((fflush(stdout) != 0 || ferror(stdout)) && !st) st = CD_FAIL(&err, EIO, "cannot write to standard output");
+    if (st) cd_log_err(&f.log, CD_LOG_ERROR, &err);
+    cd_face_end(&f);
+    return st ? cdmpp_exit_code(st) : o.bad ? 3 : 0;
+}

@@ -1,0 +1,33 @@
+/* recfile -- the records of many files as one stream of lines.
+ *
+ *   a.json  folder/  -      ->  (a.json, 1, "{...}") (a.json, 2, ...) (folder/x.json, 1, ...)
+ *
+ *   (1) files in the order given; of a folder *.json, *.jsonl and *.log (also packed), sorted;
+ *       "-" is standard input;
+ *   (2) empty lines and comments are left out, but counted in the line numbers;
+ *   (3) a line that is too long, or a file damaged in the middle, is an error of that call
+ *       with path and line: the next call goes on behind it.
+ * One thread. */
+#ifndef CD_RECFILE_H
+#define CD_RECFILE_H
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+
+typedef struct cd_recfile cd_recfile;
+
+typedef struct cd_recline {
+    CD_KEEP const char *path;   /* until free */
+    long number;                /* from 1 */
+    CD_KEEP const char *text;   /* until the next call; NULL: the end */
+    size_t len;
+} cd_recline;
+
+/* Errors: EIO (a path that is not there, a folder without records), ENOMEM. */
+cdmpp_status cd_recfile_open(const char *const *path, size_t n, CD_GIVE cd_recfile **out, cdmpp_err *err);
+void cd_recfile_close(CD_TAKE cd_recfile *r); /* NULL is fine */
+/* Errors: ERANGE, EPARSE (go on), EIO, ENOMEM (end). */
+cdmpp_status cd_recfile_next(cd_recfile *r, cd_recline *out, cdmpp_err *err);
+#endif

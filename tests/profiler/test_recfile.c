@@ -1,0 +1,88 @@
+/* Records of files, folders and packed files as one stream. */
+#include "check.h"
+#include "tmp.h"
+
+#include <sys/stat.h>
+
+#include "profiler/recfile.h"
+
+static cd_recfile *open_ok(const char *const *path, size_t n) {
+    cd_recfile *r = NULL;
+    cdmpp_err err = {0};
+    assert_ok(cd_recfile_open(path, n, &r, &err));
+    return r;
+}
+
+static void assert_next(cd_recfile *r, const char *path, long number, const char *text) {
+    cd_recline l;
+    cdmpp_err err = {0};
+    assert_ok(cd_recfile_next(r, &l, &err));
+    if (!text) {
+        assert_null(l.text);
+        return;
+    }
+    assert_string_equal(l.path, path);
+    assert_int_equal(l.number, number);
+    assert_string_equal(l.text, text);
+    assert_int_equal(l.len, strlen(text));
+}
+
+static void test_order(void **state) {
+    (void)state;
+    tmp_dir d = tmp_make();
+    char folder[128], a[160], b[160], one[160];
+    snprintf(folder, sizeof folder, "%s/f", d.path);
+    snprintf(a, sizeof a, "%s/a.json", folder);
+    snprintf(b, sizeof b, "%s/b.log", folder);
+    mkdir(folder, 0700);
+    tmp_put(&d, "f/b.log", "{3}\n", 4);
+    tmp_put(&d, "f/a.json", "# c\n\n{2}", 8);
+    tmp_put(&d, "f/c.txt", "{4}\n", 4);
+    snprintf(one, sizeof one, "%s", tmp_put(&d, "one", "{1}\r\n", 5));
+    const char *const path[] = {one, folder, one};
+    cd_recfile *r = open_ok(path, 3);
+    assert_next(r, one, 1, "{1}");
+    assert_next(r, a, 3, "{2}");
+    assert_next(r, b, 1, "{3}");
+    assert_next(r, one, 1, "{1}");
+    assert_next(r, NULL, 0, NULL);
+    assert_next(r, NULL, 0, NULL);
+    cd_recfile_close(r);
+    tmp_remove(&d);
+}
+
+static void test_missing(void **state) {
+    (void)state;
+    tmp_dir d = tmp_make();
+    cd_recfile *r = NULL;
+    cdmpp_err err = {0};
+    const char *const empty[] = {d.path}, *const none[] = {tmp_path(&d, "none")};
+    assert_status(cd_recfile_open(empty, 1, &r, &err), CDMPP_EIO);
+    assert_status(cd_recfile_open(none, 1, &r, &err), CDMPP_EIO);
+    tmp_remove(&d);
+}
+
+/* A file that is damaged behind its second line: the next file follows. */
+static void test_damaged(void **state) {
+    (void)state;
+    tmp_dir d = tmp_make();
+    char bad[128], good[128];
+    static const unsigned char xz[] = {0xfd, '7', 'z', 'X', 'Z', 0, 0, 4, 0xe6, 0xd6, 0xb4, 0x46, 1};
+    snprintf(bad, sizeof bad, "%s", tmp_put(&d, "bad.json.xz", xz, sizeof xz));
+    snprintf(good, sizeof good, "%s", tmp_put(&d, "good.json", "{1}\n", 4));
+    const char *const path[] = {bad, good};
+    cd_recfile *r = open_ok(path, 2);
+    cd_recline l;
+    cdmpp_err err = {0};
+    assert_status(cd_recfile_next(r, &l, &err), CDMPP_EPARSE);
+    assert_non_null(strstr(err.path, "bad.json.xz"));
+    assert_next(r, good, 1, "{1}");
+    assert_next(r, NULL, 0, NULL);
+    cd_recfile_close(r);
+    tmp_remove(&d);
+}
+
+int main(void) {
+    const struct CMUnitTest t[] = {cmocka_unit_test(test_order), cmocka_unit_test(test_missing), cmocka_unit_test(test_damaged)};
+    return cmocka_run_group_tests(t, NULL, NULL);
+}
