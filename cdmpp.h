@@ -89,7 +89,7 @@ CDMPP_API int cdmpp_exit_code(cdmpp_status st);
 CDMPP_API const char *cdmpp_version(void);
 
 /* Of this interface, not of the program: grows when something is added. */
-#define CDMPP_ABI 1
+#define CDMPP_ABI 2
 CDMPP_API int cdmpp_abi_version(void);
 
 typedef struct cdmpp_tasks cdmpp_tasks;
@@ -154,6 +154,8 @@ typedef struct cdmpp_options {
     int nthreads;             /* 0: 1. The results have the same bits for any number */
     size_t max_rows;          /* of a candidate; 0: 16384. Longer ones get ERANGE */
     cdmpp_observer *observer; /* measured results that correct the predictions; NULL: none */
+    size_t cache;             /* candidates whose answer is kept, so that a search that comes back to them
+                                 gets it at once, 0.2 kB each; 0: none. Since ABI 2 */
 } cdmpp_options;
 
 /* Borrows model, tasks (NULL: neither records nor steps) and observer; copies the rest.
@@ -163,6 +165,8 @@ CDMPP_API cdmpp_status cdmpp_context_new(const cdmpp_model *m, const cdmpp_tasks
                                          cdmpp_context **out, cdmpp_err *err);
 /* The model's device that answers for options.device; NULL when none was given. */
 CDMPP_API const char *cdmpp_context_device(const cdmpp_context *c);
+/* Candidates looked for in options.cache, and found there, since the context was made; 0 without a cache. */
+CDMPP_API void cdmpp_context_cache(const cdmpp_context *c, uint64_t *asked, uint64_t *found);
 CDMPP_API void cdmpp_context_free(cdmpp_context *c); /* NULL is fine */
 
 /* ---- candidates ---- */

@@ -302,95 +302,67 @@ cdmpp_status cd_json_parse(cd_arena *a, const char *text, size_t len, const cd_j
     return ps.st;
 }
 
-const cd_json *cd_json_get(const cd_json *obj, const char *key) {
-    if (!obj || obj->kind != CD_JSON_OBJ) return NULL;
-    for (const cd_json *c = obj->u.child; c; c = c->next)
-        if (cd_str_is(c->key, key)) return c;
+const char *cd_json_number(const char *p, const char *end, double *out) {
+    parser ps = {NULL, p, end, NULL, CDMPP_OK, 0};
+    cd_json v;
+    p = skip_ws(p, end);
+    if (p == end || !(p = number(&ps, p, &v))) return NULL;
+    *out = v.kind == CD_JSON_INT ? (double)v.u.i : v.u.f;
+    return skip_ws(p, end);
+}
+
+/* Behind the string that begins at p; its inside is not looked at but for escapes. */
+static const char *over_string(const char *p, const char *end) {
+    for (p++; p < end; p++) {
+        while (end - p >= 8 && !any_special(p)) p += 8;
+        if (p == end || *p == '"') break;
+        if (*p == '\\' && ++p == end) break;
+    }
+    return p < end ? p + 1 : NULL;
+}
+
+/* Behind the value that begins at p, as far as brackets and quotes tell. */
+static const char *over_value(const char *p, const char *end) {
+    size_t depth = 0;
+    while (p < end) {
+        const char c = *p;
+        if (c == '"') {
+            if (!(p = over_string(p, end))) return NULL;
+            if (!depth) return p;
+            continue;
+        }
+        if (!depth && (c == ',' || c == '}' || c == ']')) return p;
+        if (c == '[' || c == '{') depth++;
+        else if ((c == ']' || c == '}') && !--depth) return p + 1;
+        p++;
+    }
     return NULL;
 }
 
-const char *cd_json_kind_name(cd_json_kind k) {
-    static const char *const name[] = {"null", "boolean", "integer", "number", "string", "array", "object"};
-    return name[k];
-}
-
-static cdmpp_status wrong(const cd_json *v, const char *want, cdmpp_err *err) {
-    return CD_FAIL(err, ESCHEMA, "expected %s, found %s", want, v ? cd_json_kind_name(v->kind) : "nothing");
-}
-
-cdmpp_status cd_json_int(const cd_json *v, int64_t lo, int64_t hi, int64_t *out, cdmpp_err *err) {
-    if (!v || v->kind != CD_JSON_INT) return wrong(v, "an integer", err);
-    if (v->u.i < lo || v->u.i > hi)
-        return CD_FAIL(err, ERANGE, "%lld is outside [%lld, %lld]", (long long)v->u.i, (long long)lo, (long long)hi);
-    *out = v->u.i;
+cdmpp_status cd_json_member(cd_str *rest, cd_str *key, cd_str *value, bool *more, cdmpp_err *err) {
+    parser ps = {NULL, rest->p, rest->p + rest->n, err, CDMPP_OK, 0};
+    const char *const end = ps.end, *p = skip_ws(rest->p, end), *beg;
+    if (p == end || (*p != '{' && *p != ',' && *p != '}')) return bad(&ps, p, "'{'"), ps.st;
+    const bool first = *p == '{';
+    if (*p != '}') p = skip_ws(p + 1, end);
+    if (p < end && *p == '}' && (first || rest->p[0] == '}')) {
+        p = skip_ws(p + 1, end);
+        *more = false;
+        return p == end ? CDMPP_OK : (bad(&ps, p, "end of text"), ps.st);
+    }
+    if (p == end || *p != '"') return bad(&ps, p, "a string"), ps.st;
+    beg = p + 1;
+    if (!(p = over_string(p, end))) return bad(&ps, end, "'\"'"), ps.st;
+    *key = (cd_str){beg, (size_t)(p - 1 - beg)};
+    p = skip_ws(p, end);
+    if (p == end || *p != ':') return bad(&ps, p, "':'"), ps.st;
+    beg = skip_ws(p + 1, end);
+    if (!(p = over_value(beg, end))) return bad(&ps, end, "'}'"), ps.st;
+    *value = (cd_str){beg, (size_t)(p - beg)};
+    while (value->n && (value->p[value->n - 1] == ' ' || value->p[value->n - 1] == '\t')) value->n--;
+    p = skip_ws(p, end);
+    if (p == end || (*p != ',' && *p != '}')) return bad(&ps, p, "',' or '}'"), ps.st;
+    *rest = (cd_str){p, (size_t)(end - p)};
+    *more = true;
     return CDMPP_OK;
-}
-
-cdmpp_status cd_json_real(const cd_json *v, double *out, cdmpp_err *err) {
-    if (v && v->kind == CD_JSON_INT) *out = (double)v->u.i;
-    else if (v && v->kind == CD_JSON_REAL) *out = v->u.f;
-    else return wrong(v, "a number", err);
-    return CDMPP_OK;
-}
-
-cdmpp_status cd_json_real_or_nan(const cd_json *v, double *out, cdmpp_err *err) {
-    *out = (double)NAN;
-    return v && v->kind == CD_JSON_NULL ? CDMPP_OK : cd_json_real(v, out, err);
-}
-
-cdmpp_status cd_json_str(const cd_json *v, cd_str *out, cdmpp_err *err) {
-    if (!v || v->kind != CD_JSON_STR) return wrong(v, "a string", err);
-    *out = v->u.s;
-    return CDMPP_OK;
-}
-
-cdmpp_status cd_json_arr(const cd_json *v, size_t min, const cd_json **first, cdmpp_err *err) {
-    if (!v || v->kind != CD_JSON_ARR) return wrong(v, "an array", err);
-    if (v->n < min) return CD_FAIL(err, ESCHEMA, "expected an array of at least %zu items, found %u", min, v->n);
-    *first = v->u.child;
-    return CDMPP_OK;
-}
-
-cdmpp_status cd_json_need(const cd_json *obj, const char *key, const cd_json **out, cdmpp_err *err) {
-    *out = cd_json_get(obj, key);
-    if (*out) return CDMPP_OK;
-    return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected this key"), key);
-}
-
-cdmpp_status cd_json_need_real(const cd_json *obj, const char *key, double lo, double hi, double *out, cdmpp_err *err) {
-    const cd_json *v;
-    CD_TRY(cd_json_need(obj, key, &v, err));
-    CD_TRY(cd_err_key(err, cd_json_real(v, out, err), key));
-    if (*out >= lo && *out <= hi) return CDMPP_OK;
-    return cd_err_key(err, CD_FAIL(err, ERANGE, "expected a number in %g..%g, found %g", lo, hi, *out), key);
-}
-
-cdmpp_status cd_json_need_count(const cd_json *obj, const char *key, uint64_t *out, cdmpp_err *err) {
-    const cd_json *v;
-    int64_t n = 0;
-    CD_TRY(cd_json_need(obj, key, &v, err));
-    CD_TRY(cd_err_key(err, cd_json_int(v, 0, INT64_MAX, &n, err), key));
-    *out = (uint64_t)n;
-    return CDMPP_OK;
-}
-
-cdmpp_status cd_json_need_str(const cd_json *obj, const char *key, cd_str *out, cdmpp_err *err) {
-    const cd_json *v;
-    CD_TRY(cd_json_need(obj, key, &v, err));
-    return cd_err_key(err, cd_json_str(v, out, err), key);
-}
-
-bool cd_str_is(cd_str s, const char *z) {
-    const size_t n = strlen(z);
-    return s.n == n && memcmp(s.p, z, n) == 0;
-}
-
-bool cd_str_eq(cd_str a, cd_str b) { return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0); }
-
-char *cd_str_dup(cd_arena *a, cd_str s) {
-    char *z = cd_arena_alloc(a, s.n + 1, 1);
-    if (!z) return NULL;
-    if (s.n) memcpy(z, s.p, s.n);
-    z[s.n] = '\0';
-    return z;
 }

@@ -45,6 +45,15 @@ typedef struct cd_json {
 cdmpp_status cd_json_parse(cd_arena *a, const char *text, size_t len, CD_KEEP const cd_json **out,
                            cdmpp_err *err);
 
+/* ---- without a tree, for lines whose members are read one by one ---- */
+/* The next member of an object: before the first call *rest is the whole text, which begins with '{', afterwards what is left. *key: without its
+ * quotes, escapes as they are; *value: its text, told apart by brackets and quotes alone, so that whoever reads it still
+ * has to parse it. *more false: there was none, and the object ended properly. Errors: EPARSE. */
+cdmpp_status cd_json_member(cd_str *rest, CD_KEEP cd_str *key, CD_KEEP cd_str *value, bool *more, cdmpp_err *err);
+/* A number with blanks around it; the place behind them, NULL: there is none. "1e999" is infinity. */
+CD_KEEP const char *cd_json_number(const char *p, const char *end, double *out);
+
+/* ---- reading a tree: json_typed.c ---- */
 /* Member of an object; NULL when absent or when `obj` is no object. */
 CD_KEEP const cd_json *cd_json_get(const cd_json *obj, const char *key);
 const char *cd_json_kind_name(cd_json_kind k);

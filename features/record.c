@@ -271,6 +271,23 @@ cdmpp_status cd_record_read(cd_arena *a, const char *line, size_t len, cd_record
     return CDMPP_OK;
 }
 
+cdmpp_status cd_record_read_parts(cd_arena *a, cd_str i, cd_str r, cd_str v, cd_record *out, cdmpp_err *err) {
+    const cd_json *m = NULL;
+    cd_record rec = {0};
+    if (v.n) {
+        CD_TRY(cd_err_key(err, cd_json_parse(a, v.p, v.n, &m, err), "v"));
+        CD_TRY(cd_err_key(err, read_version(m, &rec, err), "v"));
+    }
+    CD_TRY(cd_err_key(err, cd_json_parse(a, i.p, i.n, &m, err), "i"));
+    CD_TRY(cd_err_key(err, read_input(a, m, &rec, err), "i"));
+    if (r.n) {
+        CD_TRY(cd_err_key(err, cd_json_parse(a, r.p, r.n, &m, err), "r"));
+        CD_TRY(cd_err_key(err, read_result(a, m, &rec, err), "r"));
+    }
+    *out = rec;
+    return CDMPP_OK;
+}
+
 cdmpp_status cd_record_read_steps(cd_arena *a, const char *text, size_t len, cd_record *out, cdmpp_err *err) {
     const cd_json *root = NULL;
     CD_TRY(cd_json_parse(a, text, len, &root, err));

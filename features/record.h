@@ -70,6 +70,10 @@ typedef struct cd_record {
  * kind), ENOMEM; err->key is the path, "i[1][1][4]". */
 cdmpp_status cd_record_read(cd_arena *a, const char *line, size_t len, cd_record *out, cdmpp_err *err);
 
+/* Its members one by one, "i", "r", "v" as texts; without r (n == 0) there are no costs, without v the version
+ * is not looked at. Errors: as above. */
+cdmpp_status cd_record_read_parts(cd_arena *a, cd_str i, cd_str r, cd_str v, cd_record *out, cdmpp_err *err);
+
 /* The steps alone, item i[1][1] of a record: [["SP",2,0,512,[64],1], ...]; only step and
  * n_step of *out are written. Errors: as above, the key counts from the list. */
 cdmpp_status cd_record_read_steps(cd_arena *a, const char *text, size_t len, cd_record *out, cdmpp_err *err);

@@ -43,7 +43,7 @@ static cdmpp_status add_workers(cdmpp_context *c, const cdmpp_tasks *tasks, cons
     for (; c->n_worker < n; c->n_worker++) {
         cd_worker *w = &c->worker[c->n_worker];
         CD_TRY(cd_scorer_new(c->impl, tasks ? tasks->impl : NULL, &so, &w->scorer, err));
-        if (!(w->scored = cd_calloc(CD_CHUNK, sizeof *w->scored))) {
+        if (!(w->scored = cd_calloc(CD_CHUNK, sizeof *w->scored)) || !(w->key = cd_calloc(CD_CHUNK, sizeof *w->key))) {
             c->n_worker++; /* so that its scorer is freed */
             return CD_FAIL(err, ENOMEM, "chunk of %d candidates", CD_CHUNK);
         }
@@ -54,7 +54,7 @@ static cdmpp_status add_workers(cdmpp_context *c, const cdmpp_tasks *tasks, cons
 cdmpp_status cdmpp_context_new(const cdmpp_model *m, const cdmpp_tasks *tasks, const cdmpp_options *options, cdmpp_context **out,
                                cdmpp_err *err) {
     cdmpp_options o = {0};
-    if (options) CD_TRY(cd_take(&o, sizeof o, options, sizeof o, "cdmpp_options", err));
+    if (options) CD_TRY(cd_take(&o, sizeof o, options, offsetof(cdmpp_options, cache), "cdmpp_options", err));
     CD_TRY(check(m, &o, err));
     cdmpp_context *c = cd_calloc(1, sizeof *c);
     if (!c) return CD_FAIL(err, ENOMEM, "context");
@@ -64,6 +64,7 @@ cdmpp_status cdmpp_context_new(const cdmpp_model *m, const cdmpp_tasks *tasks, c
     c->owner = getpid();
     cdmpp_status st = find_devices(c, &o, err);
     if (!st) st = add_workers(c, tasks, &o, err);
+    if (!st && o.cache) st = cd_cache_new(o.cache, &c->cache, err);
     if (!st && o.profile && !strcmp(o.profile, "two-stage")) {
         o.profile = "full";
         st = cdmpp_context_new(m, tasks, &o, &c->second, err);
@@ -78,14 +79,27 @@ const char *cdmpp_context_device(const cdmpp_context *c) {
     return p ? cd_model_device(c->m->impl, p->device) : NULL;
 }
 
+void cdmpp_context_cache(const cdmpp_context *c, uint64_t *asked, uint64_t *found) {
+    uint64_t a = 0, f = 0;
+    *asked = *found = 0;
+    for (; c; c = c->second) { /* two-stage: of both */
+        if (c->cache) cd_cache_counts(c->cache, &a, &f);
+        *asked += a;
+        *found += f;
+        a = f = 0;
+    }
+}
+
 void cdmpp_context_free(cdmpp_context *c) {
     if (!c) return;
     for (int w = 0; w < c->n_worker; w++) {
         cd_scorer_free(c->worker[w].scorer);
         cd_free(c->worker[w].scored);
+        cd_free(c->worker[w].key);
     }
     cd_free(c->worker);
     if (c->owner == getpid()) cd_threads_free(c->pool); /* a child has no such threads to wait for */
+    cd_cache_free(c->cache);
     cd_devices_free(c->devices);
     cdmpp_context_free(c->second);
     cd_free(c->first_s);

@@ -10,7 +10,7 @@
 #include <sys/types.h>
 
 #include "base/threads.h"
-#include "predictor/predict.h"
+#include "predictor/cache.h"
 
 enum { CD_CHUNK = 128, CD_MAX_THREADS = 1024, CD_MAX_ROWS = 16384 };
 
@@ -32,6 +32,8 @@ struct cdmpp_observer {
 typedef struct cd_worker {
     cd_scorer *scorer;
     cd_scored *scored; /* (CD_CHUNK) */
+    cd_hash *key;      /* (CD_CHUNK) with a cache: of each candidate */
+    bool missed[CD_CHUNK]; /* it was looked for and not found */
     size_t n_ok;       /* of the call */
 } cd_worker;
 
@@ -43,6 +45,7 @@ struct cdmpp_context {
     size_t *best;         /* (cap) */
     size_t cap;
     cdmpp_observer *observer; /* borrowed; NULL: none */
+    cd_cache *cache;      /* NULL: none */
     cd_devices *devices;  /* NULL: none needed */
     cd_threads *pool;     /* NULL: one thread */
     pid_t owner;          /* whose threads the pool has */
@@ -64,7 +67,13 @@ cdmpp_status cd_batch_run(cdmpp_context *c, const cdmpp_batch *b, cd_chunk_fn *d
 cdmpp_status cd_batch_run_some(cdmpp_context *c, const cdmpp_batch *b, const size_t *pick, size_t n, cd_chunk_fn *done, void *arg,
                                cdmpp_err *err);
 
+/* The same of n candidates in forms of their own. Forms of rows: of a model that takes them. */
+cdmpp_status cd_asks_run(cdmpp_context *c, const cd_ask *ask, size_t n, cd_chunk_fn *done, void *arg, cdmpp_err *err);
+
 /* ---- score.c ---- */
+/* Score of a time, within float's range whatever the model says; CDMPP_FLAG_* of a result. */
+double cd_score_of(double seconds);
+uint32_t cd_scored_flags(const cd_scored *o, bool observed);
 /* Results of a whole batch. seconds (b->n): of each candidate, infinity where it failed; NULL: not wanted. */
 cdmpp_status cd_score_all(cdmpp_context *c, const cdmpp_batch *b, const cdmpp_result *r, double *seconds, size_t *n_ok, cdmpp_err *err);
 /* Results of candidates pick[0 .. n) alone, and their seconds (n). */

@@ -5,6 +5,7 @@
 
 #include "dataset/convert.h"
 #include "predictor/gather.h"
+#include "predictor/rowtext.h"
 
 struct cd_scorer {
     const cd_model *m;
@@ -97,70 +98,117 @@ static double measured(cd_arena *a, const cd_record *r) {
     return it.error ? (double)NAN : it.latency_s;
 }
 
-static cdmpp_status enter_line(cd_scorer *s, const cd_line *l, cd_scored *o, cdmpp_err *err) {
-    cd_record r;
+/* A record that was read into s->arena. */
+static cdmpp_status enter_record(cd_scorer *s, const cd_record *r, const char *source, const cd_aim *aim, cd_scored *o,
+                                 cdmpp_err *err) {
     cd_rows rows;
-    cd_arena_reset(&s->arena);
-    CD_TRY(cd_record_read(&s->arena, l->text, l->len, &r, err));
-    o->measured_s = measured(&s->arena, &r);
-    o->task = s->tasks ? cd_tasks_find(s->tasks, r.workload_key) : NULL;
+    o->measured_s = measured(&s->arena, r);
+    o->task = s->tasks ? cd_tasks_find(s->tasks, r->workload_key) : NULL;
     if (!o->task)
-        return cd_err_key(err, CD_FAIL(err, ENOTASK, "no task file defines %.*s", r.workload_key.n > 150 ? 150 : (int)r.workload_key.n,
-                                       r.workload_key.p), "i[0][0]");
+        return cd_err_key(err, CD_FAIL(err, ENOTASK, "no task file defines %.*s", r->workload_key.n > 150 ? 150 : (int)r->workload_key.n,
+                                       r->workload_key.p), "i[0][0]");
     o->key = o->task->workload_key;
-    CD_TRY(cd_which_pick(s->which, r.target, l->source, &o->which, err));
-    CD_TRY(cd_program_build(s->program, o->task, &r, &rows, err));
+    if (aim && aim->device.n) CD_TRY(cd_which_named(s->which, aim->device, r->target, &o->which, err));
+    else CD_TRY(cd_which_pick(s->which, r->target, source, &o->which, err));
+    CD_TRY(cd_program_build(s->program, o->task, r, &rows, err));
     return enter(s, &rows, cd_task_flop(o->task), o, err);
 }
 
-static cdmpp_status enter_steps(cd_scorer *s, const cd_aim *aim, const char *text, size_t len, cd_scored *o, cdmpp_err *err) {
+static cdmpp_status enter_line(cd_scorer *s, const char *text, size_t len, const char *source, const cd_aim *aim, cd_scored *o,
+                               cdmpp_err *err) {
+    cd_record r;
+    cd_arena_reset(&s->arena);
+    CD_TRY(cd_record_read(&s->arena, text, len, &r, err));
+    return enter_record(s, &r, source, aim, o, err);
+}
+
+static cdmpp_status enter_parts(cd_scorer *s, const cd_ask *ask, cd_scored *o, cdmpp_err *err) {
+    cd_record r;
+    cd_arena_reset(&s->arena);
+    CD_TRY(cd_record_read_parts(&s->arena, ask->text, ask->costs, ask->version, &r, err));
+    return enter_record(s, &r, "", ask->aim, o, err);
+}
+
+static cdmpp_status enter_steps(cd_scorer *s, const cd_ask *ask, cd_scored *o, cdmpp_err *err) {
+    const cd_aim *aim = ask->aim;
     cd_rows rows;
     cd_record r = {.target = aim->target, .has_hardware = aim->has_hardware, .hardware = aim->hardware};
     o->task = aim->task;
     o->key = aim->workload_key;
     if (!o->task) return CD_FAIL(err, ENOTASK, "%.120s: the task has no definition", aim->workload_key);
     cd_arena_reset(&s->arena);
-    CD_TRY(cd_record_read_steps(&s->arena, text, len, &r, err));
-    CD_TRY(cd_which_pick(s->which, aim->target, "", &o->which, err));
+    CD_TRY(cd_record_read_steps(&s->arena, ask->text.p, ask->text.n, &r, err));
+    CD_TRY(cd_which_named(s->which, aim->device, aim->target, &o->which, err));
     CD_TRY(cd_program_build(s->program, aim->task, &r, &rows, err));
     return enter(s, &rows, aim->flop, o, err);
+}
+
+static cdmpp_status room_row(cd_scorer *s, size_t n_row, cdmpp_err *err) {
+    if (n_row <= s->cap_row) return CDMPP_OK;
+    float *x = cd_realloc(s->row, s->cap_row * CD_N_COL * sizeof *x, 2 * n_row * CD_N_COL * sizeof *x);
+    if (!x) return CD_FAIL(err, ENOMEM, "%zu feature rows", n_row);
+    s->row = x;
+    s->cap_row = 2 * n_row;
+    return CDMPP_OK;
+}
+
+/* A row of doubles behind the k rows in s->row. */
+static cdmpp_status narrow(cd_scorer *s, const double *v, size_t k, cdmpp_err *err) {
+    float *x = s->row + k * CD_N_COL;
+    for (size_t c = 0; c < CD_N_COL; c++) {
+        if (fabs(v[c]) > 3.4e38) return CD_FAIL(err, ENUMERIC, "feature column %zu is beyond float", c);
+        x[c] = (float)v[c];
+    }
+    return CDMPP_OK;
 }
 
 /* Rows as aligned floats: where they are if they already lie so, else in s->row. */
 static cdmpp_status convert(cd_scorer *s, const void *row, size_t n_row, bool wide, const float **out, cdmpp_err *err) {
     const char *from = row;
+    double v[CD_N_COL];
     *out = row;
     if (!n_row || (!wide && (uintptr_t)row % _Alignof(float) == 0)) return CDMPP_OK;
-    if (n_row > s->cap_row) {
-        float *x = cd_calloc(2 * n_row, CD_N_COL * sizeof *x);
-        if (!x) return CD_FAIL(err, ENOMEM, "%zu feature rows", n_row);
-        cd_free(s->row);
-        s->row = x;
-        s->cap_row = 2 * n_row;
-    }
+    CD_TRY(room_row(s, n_row, err));
     *out = s->row;
-    if (!wide) {
-        memcpy(s->row, from, n_row * CD_N_COL * sizeof *s->row);
-        return CDMPP_OK;
-    }
-    for (size_t k = 0; k < n_row * CD_N_COL; k++) {
-        double v;
-        memcpy(&v, from + k * sizeof v, sizeof v);
-        if (fabs(v) > 3.4e38) return CD_FAIL(err, ENUMERIC, "feature column %zu is beyond float", k % CD_N_COL);
-        s->row[k] = (float)v;
+    if (!wide) memcpy(s->row, from, n_row * CD_N_COL * sizeof *s->row);
+    for (size_t k = 0; wide && k < n_row; k++, from += sizeof v) {
+        memcpy(v, from, sizeof v);
+        CD_TRY(narrow(s, v, k, err));
     }
     return CDMPP_OK;
 }
 
-static cdmpp_status enter_rows(cd_scorer *s, const cd_aim *aim, const void *row, size_t n_row, bool wide, cd_scored *o,
-                               cdmpp_err *err) {
+/* [[164 numbers], ...] into s->row. */
+static cdmpp_status read_rows(cd_scorer *s, cd_str text, size_t *n_row, cdmpp_err *err) {
+    double v[CD_N_COL];
+    cd_rowtext t = {.at = text.p, .end = text.p + text.n};
+    bool more = false;
+    for (*n_row = 0;; (*n_row)++) {
+        CD_TRY(cd_rowtext_next(&t, v, CD_N_COL, &more, err));
+        if (!more) return CDMPP_OK;
+        if (s->max_rows && *n_row == s->max_rows) return CD_FAIL(err, ERANGE, "expected at most %zu rows, found more", s->max_rows);
+        CD_TRY(room_row(s, *n_row + 1, err));
+        CD_TRY(narrow(s, v, *n_row, err));
+    }
+}
+
+static cdmpp_status enter_rows(cd_scorer *s, const cd_ask *ask, cd_scored *o, cdmpp_err *err) {
+    const cd_aim *aim = ask->aim;
+    const cd_str none = {"", 0};
+    size_t n_row = ask->n_row;
+    cd_rows rows = {0};
     o->key = aim ? aim->workload_key : "";
     if (aim) o->task = aim->task;
     if (s->max_rows && n_row > s->max_rows) return CD_FAIL(err, ERANGE, "expected at most %zu rows, found %zu", s->max_rows, n_row);
     if (n_row > INT32_MAX) return CD_FAIL(err, ERANGE, "%zu rows in a candidate", n_row);
-    CD_TRY(cd_which_pick(s->which, aim ? aim->target : (cd_str){"", 0}, "", &o->which, err));
-    cd_rows rows = {.n_row = (uint32_t)n_row};
-    CD_TRY(convert(s, row, n_row, wide, &rows.row, err));
+    CD_TRY(cd_which_named(s->which, aim ? aim->device : none, aim ? aim->target : none, &o->which, err));
+    if (ask->form == CD_ASK_ROWS_TEXT) {
+        CD_TRY(cd_err_key(err, read_rows(s, ask->text, &n_row, err), "rows"));
+        rows.row = s->row;
+    } else {
+        CD_TRY(convert(s, ask->row, n_row, ask->form == CD_ASK_ROWS_F64, &rows.row, err));
+    }
+    rows.n_row = (uint32_t)n_row;
     return enter(s, &rows, aim ? aim->flop : -1, o, err);
 }
 
@@ -189,20 +237,28 @@ static const cd_scored nothing = {.measured_s = (double)NAN};
 
 cdmpp_status cd_scorer_line(cd_scorer *s, const cd_line *line, cd_scored *out, cdmpp_err *err) {
     *out = nothing;
-    const cdmpp_status st = enter_line(s, line, out, &out->err);
+    const cdmpp_status st = enter_line(s, line->text, line->len, line->source, NULL, out, &out->err);
     if (st) cd_err_add_place(&out->err, line->source, line->number);
     return entered(s, st, out, err);
 }
 
-cdmpp_status cd_scorer_steps(cd_scorer *s, const cd_aim *aim, const char *text, size_t len, cd_scored *out, cdmpp_err *err) {
-    *out = nothing;
-    return entered(s, enter_steps(s, aim, text, len, out, &out->err), out, err);
+static cdmpp_status enter_ask(cd_scorer *s, const cd_ask *ask, cd_scored *o, cdmpp_err *err) {
+    switch (ask->form) {
+    case CD_ASK_REFUSED: break;
+    case CD_ASK_LINE: return enter_line(s, ask->text.p, ask->text.n, "", ask->aim, o, err);
+    case CD_ASK_PARTS: return enter_parts(s, ask, o, err);
+    case CD_ASK_STEPS: return enter_steps(s, ask, o, err);
+    case CD_ASK_ROWS_F32:
+    case CD_ASK_ROWS_F64:
+    case CD_ASK_ROWS_TEXT: return enter_rows(s, ask, o, err);
+    }
+    *err = *ask->why;
+    return ask->why->code;
 }
 
-cdmpp_status cd_scorer_rows(cd_scorer *s, const cd_aim *aim, const void *row, size_t n_row, bool wide, cd_scored *out,
-                            cdmpp_err *err) {
+cdmpp_status cd_scorer_add(cd_scorer *s, const cd_ask *ask, cd_scored *out, cdmpp_err *err) {
     *out = nothing;
-    return entered(s, enter_rows(s, aim, row, n_row, wide, out, &out->err), out, err);
+    return entered(s, enter_ask(s, ask, out, &out->err), out, err);
 }
 
 cdmpp_status cd_scorer_run(cd_scorer *s, const cd_line *line, size_t n, cd_scored *out, cdmpp_err *err) {

@@ -4,7 +4,7 @@
  *   steps ------------> task -> loop nest -> rows -+--> one call of the model
  *   rows ------------------------------------------+      -> seconds, in order
  *
- *   start, then line | steps | rows for each candidate, then finish
+ *   start, then line or add for each candidate, then finish
  *
  * (1) A bad candidate costs only itself: its cd_scored says why, the others go on.
  * (2) The model is called when CD_SCORER_ROWS rows are there and at the end: memory is bounded by that
@@ -55,7 +55,7 @@ typedef struct cd_line {
     long number;            /* 1-based */
 } cd_line;
 
-/* A task as a tuner has it. */
+/* A task as a tuner has it, and a device that the candidate names itself. */
 typedef struct cd_aim {
     const char *workload_key;
     const cd_task *task;    /* NULL: no definition, rows only */
@@ -63,16 +63,33 @@ typedef struct cd_aim {
     bool has_hardware;
     cd_hardware hardware;
     double flop;            /* -1: unknown */
+    cd_str device;          /* n == 0: that of cd_which */
 } cd_aim;
+
+/* A candidate in whatever form it comes; everything borrowed until finish. */
+typedef enum cd_ask_form {
+    CD_ASK_REFUSED,         /* known to be bad: why */
+    CD_ASK_LINE,            /* text: a line of a measure log */
+    CD_ASK_PARTS,           /* text, costs, version: its members "i", "r", "v"; the last two may be empty */
+    CD_ASK_STEPS,           /* text: steps as JSON; aim */
+    CD_ASK_ROWS_F32,        /* row (n_row, CD_N_COL), aligned in any way */
+    CD_ASK_ROWS_F64,
+    CD_ASK_ROWS_TEXT        /* text: [[CD_N_COL numbers], ...] */
+} cd_ask_form;
+typedef struct cd_ask {
+    cd_ask_form form;
+    const cd_aim *aim;      /* NULL: nothing known; of LINE and PARTS only its device counts */
+    cd_str text, costs, version;
+    const void *row;
+    size_t n_row;
+    const cdmpp_err *why;
+} cd_ask;
 
 void cd_scorer_start(cd_scorer *s);
 /* *out is written now or by finish and must stay where it is until then. Errors (of the
  * whole call): ENOMEM; EBACKEND, ENUMERIC (of the model, see (2)). */
 cdmpp_status cd_scorer_line(cd_scorer *s, const cd_line *line, cd_scored *out, cdmpp_err *err);
-cdmpp_status cd_scorer_steps(cd_scorer *s, const cd_aim *aim, const char *text, size_t len, cd_scored *out, cdmpp_err *err);
-/* n_row rows of CD_N_COL floats, or doubles if `wide`, aligned in any way; aim NULL: nothing known. */
-cdmpp_status cd_scorer_rows(cd_scorer *s, const cd_aim *aim, const void *row, size_t n_row, bool wide, cd_scored *out,
-                            cdmpp_err *err);
+cdmpp_status cd_scorer_add(cd_scorer *s, const cd_ask *ask, cd_scored *out, cdmpp_err *err);
 cdmpp_status cd_scorer_finish(cd_scorer *s, cdmpp_err *err);
 
 /* All of that for n lines; out (n). */

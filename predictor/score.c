@@ -49,50 +49,73 @@ static cdmpp_status check_batch(cdmpp_context *c, const cdmpp_batch *b, cdmpp_er
 }
 
 /* ---- scoring ---- */
-static cdmpp_status add(const cdmpp_context *c, const cdmpp_batch *b, size_t i, cd_scorer *s, cd_scored *o, cdmpp_err *err) {
-    const cd_aim *aim = b->task ? &b->task->aim : NULL;
-    if (b->form == CDMPP_RECORDS) {
-        const cd_line l = {b->text[i].p, b->text[i].n, "", 0};
-        return cd_scorer_line(s, &l, o, err);
-    }
-    if (b->form == CDMPP_STEPS) return cd_scorer_steps(s, aim, b->text[i].p, b->text[i].n, o, err);
-    if (b->form == CDMPP_PACKED) {
-        size_t n_row;
-        const void *row = cd_packed_rows(b->data, c->at, i, &n_row);
-        CD_TRY(cd_scorer_rows(s, aim, row, n_row, false, o, err));
-        if (c->at[i] == c->at[i + 1]) o->st = CD_FAIL(&o->err, EREJECTED, "not lowered: it has no features");
-        return CDMPP_OK;
-    }
-    const bool wide = b->form == CDMPP_ROWS_F64;
-    const size_t first = (size_t)b->row_ptr[i], n_row = (size_t)b->row_ptr[i + 1] - first;
-    const char *row = n_row ? (const char *)b->data + first * CD_N_COL * (wide ? sizeof(double) : sizeof(float)) : NULL;
-    return cd_scorer_rows(s, aim, row, n_row, wide, o, err);
-}
-
 typedef struct {
     cdmpp_context *c;
     const cdmpp_batch *b;
-    const size_t *pick; /* NULL: all of the batch */
+    const cd_ask *ask;  /* NULL: the batch */
+    const size_t *pick; /* NULL: all of them */
     cd_chunk_fn *done;
     void *arg;
 } job;
+
+/* Candidate i of the caller's batch as the scorer takes it. */
+static cd_ask ask_of(const cdmpp_context *c, const cdmpp_batch *b, size_t i) {
+    static const cdmpp_err unlowered = {.code = CDMPP_EREJECTED, .msg = "not lowered: it has no features"};
+    cd_ask a = {.aim = b->task ? &b->task->aim : NULL};
+    if (b->form == CDMPP_RECORDS || b->form == CDMPP_STEPS) {
+        a.form = b->form == CDMPP_STEPS ? CD_ASK_STEPS : CD_ASK_LINE;
+        a.text = (cd_str){b->text[i].p, b->text[i].n};
+    } else if (b->form == CDMPP_PACKED) {
+        a.form = c->at[i] == c->at[i + 1] ? CD_ASK_REFUSED : CD_ASK_ROWS_F32;
+        a.why = &unlowered;
+        a.row = cd_packed_rows(b->data, c->at, i, &a.n_row);
+    } else {
+        const bool wide = b->form == CDMPP_ROWS_F64;
+        const size_t first = (size_t)b->row_ptr[i];
+        a.form = wide ? CD_ASK_ROWS_F64 : CD_ASK_ROWS_F32;
+        a.n_row = (size_t)b->row_ptr[i + 1] - first;
+        a.row = a.n_row ? (const char *)b->data + first * CD_N_COL * (wide ? sizeof(double) : sizeof(float)) : NULL;
+    }
+    return a;
+}
+
+/* From the cache, or into the scorer. */
+static cdmpp_status add(const job *j, size_t i, cd_worker *w, size_t at, cdmpp_err *err) {
+    const cd_ask a = j->ask ? j->ask[i] : ask_of(j->c, j->b, i);
+    w->missed[at] = false;
+    if (!j->c->cache || a.form == CD_ASK_REFUSED) return cd_scorer_add(w->scorer, &a, &w->scored[at], err);
+    w->key[at] = cd_cache_key(&a);
+    if (cd_cache_find(j->c->cache, &w->key[at], &a, &w->scored[at])) return CDMPP_OK;
+    w->missed[at] = true;
+    return cd_scorer_add(w->scorer, &a, &w->scored[at], err);
+}
 
 static cdmpp_status run_chunk(void *ctx, size_t beg, size_t end, int worker, cdmpp_err *err) {
     const job *j = ctx;
     cd_worker *w = &j->c->worker[worker];
     cd_scorer_start(w->scorer);
-    for (size_t i = beg; i < end; i++) CD_TRY(add(j->c, j->b, j->pick ? j->pick[i] : i, w->scorer, &w->scored[i - beg], err));
+    for (size_t i = beg; i < end; i++) CD_TRY(add(j, j->pick ? j->pick[i] : i, w, i - beg, err));
     CD_TRY(cd_scorer_finish(w->scorer, err));
+    for (size_t i = 0; i < end - beg; i++)
+        if (w->missed[i] && !w->scored[i].st) cd_cache_put(j->c->cache, &w->key[i], &w->scored[i]);
     return j->done(j->arg, w, beg, end - beg, err);
+}
+
+static cdmpp_status run(job *j, size_t n, cdmpp_err *err) {
+    cdmpp_context *c = j->c;
+    for (int w = 0; w < c->n_worker; w++) c->worker[w].n_ok = 0;
+    cd_threads *pool = c->owner == getpid() ? c->pool : NULL; /* threads do not survive a fork */
+    return cd_threads_run(pool, n, CD_CHUNK, run_chunk, j, err);
 }
 
 cdmpp_status cd_batch_run_some(cdmpp_context *c, const cdmpp_batch *b, const size_t *pick, size_t n, cd_chunk_fn *done, void *arg,
                                cdmpp_err *err) {
-    job j = {c, b, pick, done, arg};
     CD_TRY(check_batch(c, b, err));
-    for (int w = 0; w < c->n_worker; w++) c->worker[w].n_ok = 0;
-    cd_threads *pool = c->owner == getpid() ? c->pool : NULL; /* threads do not survive a fork */
-    return cd_threads_run(pool, n, CD_CHUNK, run_chunk, &j, err);
+    return run(&(job){.c = c, .b = b, .pick = pick, .done = done, .arg = arg}, n, err);
+}
+
+cdmpp_status cd_asks_run(cdmpp_context *c, const cd_ask *ask, size_t n, cd_chunk_fn *done, void *arg, cdmpp_err *err) {
+    return run(&(job){.c = c, .ask = ask, .done = done, .arg = arg}, n, err);
 }
 
 cdmpp_status cd_batch_run(cdmpp_context *c, const cdmpp_batch *b, cd_chunk_fn *done, void *arg, cdmpp_err *err) {
@@ -100,7 +123,7 @@ cdmpp_status cd_batch_run(cdmpp_context *c, const cdmpp_batch *b, cd_chunk_fn *d
 }
 
 /* ---- results ---- */
-static uint32_t flags_of(const cd_scored *o, bool observed) {
+uint32_t cd_scored_flags(const cd_scored *o, bool observed) {
     if (o->st) return o->st == CDMPP_EREJECTED || o->st == CDMPP_EINVALID ? CDMPP_FLAG_LOWERING_FAILED : 0;
     return (o->pred.flags & CD_PRED_OUT_OF_RANGE ? CDMPP_FLAG_OUT_OF_RANGE : 0) | (o->which.unknown ? CDMPP_FLAG_UNKNOWN_DEVICE : 0) |
            (o->truncated ? CDMPP_FLAG_TRUNCATED : 0) | (observed ? CDMPP_FLAG_OBSERVED : 0);
@@ -111,17 +134,16 @@ static void put_score(const cdmpp_result *r, size_t i, double score) {
     if (r->score_f32) r->score_f32[i] = (float)score;
 }
 
-/* within float's range whatever the model says */
-static double score_of(double seconds) { return fmin(fmax(1 / seconds, CDMPP_SCORE_NONE), 1 / CDMPP_SCORE_NONE); }
+double cd_score_of(double seconds) { return fmin(fmax(1 / seconds, CDMPP_SCORE_NONE), 1 / CDMPP_SCORE_NONE); }
 
 static void put(const cdmpp_result *r, size_t i, const cd_scored *o, bool observed) {
     const bool ok = !o->st;
-    put_score(r, i, ok ? score_of(o->pred.latency_s) : 0);
+    put_score(r, i, ok ? cd_score_of(o->pred.latency_s) : 0);
     if (r->seconds) r->seconds[i] = ok ? o->pred.latency_s : (double)INFINITY;
     if (r->low) r->low[i] = ok ? o->pred.low_s : (double)INFINITY;
     if (r->high) r->high[i] = ok ? o->pred.high_s : (double)INFINITY;
     if (r->rel_std) r->rel_std[i] = ok ? o->pred.rel_std : (double)NAN;
-    if (r->flags) r->flags[i] = flags_of(o, observed);
+    if (r->flags) r->flags[i] = cd_scored_flags(o, observed);
     if (r->status) r->status[i] = o->st;
     if (r->error) r->error[i] = o->err;
 }
@@ -161,7 +183,7 @@ cdmpp_status cd_score_some(cdmpp_context *c, const cdmpp_batch *b, const size_t 
 }
 
 void cd_score_stretch(const cdmpp_result *r, size_t i, double factor, double seconds) {
-    put_score(r, i, score_of(seconds));
+    put_score(r, i, cd_score_of(seconds));
     if (r->seconds) r->seconds[i] = seconds;
     if (r->low) r->low[i] *= factor;
     if (r->high) r->high[i] = fmax(factor * r->high[i], seconds);

@@ -151,8 +151,13 @@ static cdmpp_status check_kind(const cd_which *w, cd_str target, uint32_t device
     return cd_err_key(err, st, "i[0][1]");
 }
 
-static cdmpp_status own_device(cd_which *w, cd_str target, const char *source, cd_device_pick *out, cdmpp_err *err) {
+static cdmpp_status not_known(const cd_which *w, cd_str name, const char *advice, cdmpp_err *err) {
     char known[120];
+    return CD_FAIL(err, EMODEL, "device: expected one of %s, found '%.*s'%s", device_list(w->m, known, sizeof known),
+                   (int)(name.n < 60 ? name.n : 60), name.p, advice);
+}
+
+static cdmpp_status own_device(cd_which *w, cd_str target, const char *source, cd_device_pick *out, cdmpp_err *err) {
     const cd_str name = cd_device_name(target, source);
     int k = cd_model_find_device(w->m, name.p, name.n);
     /* A folder's name proves nothing, -model= does. */
@@ -163,13 +168,20 @@ static cdmpp_status own_device(cd_which *w, cd_str target, const char *source, c
         return CDMPP_OK;
     }
     if (w->o.nearest && !unnamed) return answer_for(w, name, target.n ? cd_target_is_gpu(target) : -1, out, err);
-    const cdmpp_status st = CD_FAIL(err, EMODEL, "device: expected one of %s, found '%.*s'; --device NAME says which to take",
-                                    device_list(w->m, known, sizeof known), (int)(name.n < 60 ? name.n : 60), name.p);
-    return cd_err_key(err, st, "i[0][1]");
+    return cd_err_key(err, not_known(w, name, "; --device NAME says which to take", err), "i[0][1]");
 }
 
 cdmpp_status cd_which_pick(cd_which *w, cd_str target, const char *source, cd_device_pick *out, cdmpp_err *err) {
     if (w->has_fixed) *out = w->fixed;
     else CD_TRY(own_device(w, target, source, out, err));
+    return check_kind(w, target, out->device, err);
+}
+
+cdmpp_status cd_which_named(cd_which *w, cd_str name, cd_str target, cd_device_pick *out, cdmpp_err *err) {
+    if (!name.n) return cd_which_pick(w, target, "", out, err);
+    const int k = cd_model_find_device(w->m, name.p, name.n);
+    if (k >= 0) *out = (cd_device_pick){(uint32_t)k, cd_model_device(w->m, (size_t)k), false};
+    else if (w->o.nearest) CD_TRY(answer_for(w, name, target.n ? cd_target_is_gpu(target) : -1, out, err));
+    else return cd_err_key(err, not_known(w, name, "", err), "device");
     return check_kind(w, target, out->device, err);
 }

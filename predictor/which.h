@@ -1,5 +1,6 @@
 /* which -- the device of the model that answers for a candidate.
  *
+ *   its own name ----------+
  *   fixed name (--device) --+
  *   -model= of the target --+--> known to the model? --> its number
  *   folder of the file -----+         | no
@@ -35,6 +36,8 @@ cdmpp_status cd_which_new(CD_KEEP const cd_model *m, const cd_which_options *o, 
 void cd_which_free(CD_TAKE cd_which *w); /* NULL is fine */
 /* `target`: target string, n == 0 when there is none; `source`: file, "" if none. Errors: EMODEL, ENOMEM. */
 cdmpp_status cd_which_pick(cd_which *w, cd_str target, const char *source, cd_device_pick *out, cdmpp_err *err);
+/* The same of a candidate that says its device; name.n == 0: it does not. */
+cdmpp_status cd_which_named(cd_which *w, cd_str name, cd_str target, cd_device_pick *out, cdmpp_err *err);
 /* The fixed one; NULL: there is none. */
 CD_KEEP const cd_device_pick *cd_which_fixed(const cd_which *w);
 #endif

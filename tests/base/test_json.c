@@ -314,6 +314,50 @@ static void members_that_must_be_there(void **st) {
     cd_arena_free(&a);
 }
 
+/* "a=1;b=[2]": the members of a text, then how it ended. */
+static const char *walked(const char *text, char *out) {
+    cd_str rest = {text, strlen(text)}, key, value;
+    bool more = true;
+    cdmpp_err err = {0};
+    out[0] = '\0';
+    while (cd_json_member(&rest, &key, &value, &more, &err) == CDMPP_OK && more)
+        sprintf(out + strlen(out), "%.*s=%.*s;", (int)key.n, key.p, (int)value.n, value.p);
+    return strcat(out, err.code ? err.msg : "end");
+}
+
+static void walks_members(void **state) {
+    (void)state;
+    static const char *const pair[][2] = {
+        {"{}", "end"}, {" { } ", "end"}, {"{\"a\":1}", "a=1;end"}, {"{ \"a\" : -1.5 , \"b\":\"x,}\\\"]\" }\r", "a=-1.5;b=\"x,}\\\"]\";end"},
+        {"{\"a\":[1,{\"c\":\"]\"},[]],\"b\":{\"d\":[]}}", "a=[1,{\"c\":\"]\"},[]];b={\"d\":[]};end"},
+        {"{\"a\":}", "a=;end"}, /* whoever reads the value sees that there is none */
+        {"{\"a\":1,}", "a=1;column 2: expected a string, found '}'"}, {"{\"a\":1", "column 7: expected '}', found end of text"},
+        {"{\"a\":[1}", "column 9: expected ',' or '}', found end of text"}, {"{\"a\" 1}", "column 6: expected ':', found '1'"},
+        {"{\"a", "column 4: expected '\"', found end of text"}, {"{\"a\":\"b}", "column 9: expected '}', found end of text"},
+        {"{\"a\":\"b\\", "column 9: expected '}', found end of text"}, {"{1:2}", "column 2: expected a string, found '1'"},
+        {"{\"a\":1}}", "a=1;column 2: expected end of text, found '}'"}, {"{\"a\":1]", "column 7: expected ',' or '}', found ']'"},
+        {"", "column 1: expected '{', found end of text"}, {"[1]", "column 1: expected '{', found '['"}};
+    char out[300];
+    for (size_t i = 0; i < sizeof pair / sizeof *pair; i++) {
+        const size_t n = strlen(pair[i][0]);
+        char *exact = malloc(n + 1);
+        memcpy(exact, pair[i][0], n + 1);
+        assert_string_equal(walked(exact, out), pair[i][1]);
+        free(exact);
+    }
+}
+
+static void single_numbers(void **state) {
+    (void)state;
+    const char *text = " -12.5e1 ,", *none[] = {"", " ", "x", "-", "01", "+1", ".5", "nan"};
+    double v;
+    assert_ptr_equal(cd_json_number(text, text + 10, &v), text + 9);
+    assert_true(v == -125);
+    assert_ptr_equal(cd_json_number(text, text + 4, &v), text + 4);
+    assert_true(v == -12);
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++) assert_null(cd_json_number(none[i], none[i] + strlen(none[i]), &v));
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_must_parse), cmocka_unit_test(what_must_not),
@@ -321,7 +365,7 @@ int main(void) {
         cmocka_unit_test(tree), cmocka_unit_test(escapes),
         cmocka_unit_test(special_bytes_at_every_place), cmocka_unit_test(reals_are_nearest),
         cmocka_unit_test(numbers), cmocka_unit_test(other_locale),
-        cmocka_unit_test(typed_reads), cmocka_unit_test(members_that_must_be_there),
+        cmocka_unit_test(typed_reads), cmocka_unit_test(walks_members), cmocka_unit_test(single_numbers), cmocka_unit_test(members_that_must_be_there),
     };
     return cmocka_run_group_tests_name("json", tests, NULL, NULL);
 }

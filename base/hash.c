@@ -1,0 +1,37 @@
+#include "base/hash.h"
+
+#include <string.h>
+
+/* Odd, about half of the bits set: fractions of e and pi. */
+#define K0 UINT64_C(0xB7E151628AED2A6B)
+#define K1 UINT64_C(0xBF7158809CF4F3C7)
+#define K2 UINT64_C(0x243F6A8885A308D3)
+#define K3 UINT64_C(0x13198A2E03707345)
+
+static uint64_t fold(uint64_t x, uint64_t y) {
+    __extension__ typedef unsigned __int128 wide;
+    const wide m = (wide)x * y;
+    return (uint64_t)m ^ (uint64_t)(m >> 64);
+}
+
+/* A factor that is 0 would forget the other; the sums bring the words back in. */
+static inline void step(cd_hash *h, uint64_t x, uint64_t y) {
+    h->a = fold(h->a ^ x ^ K0, y + K1) + y;
+    h->b = fold(h->b ^ y ^ K2, x + K3) + x;
+}
+
+cd_hash cd_hash_start(void) { return (cd_hash){K1, K3}; }
+
+void cd_hash_add(cd_hash *h, const void *p, size_t n) {
+    const unsigned char *at = p;
+    size_t left = n;
+    uint64_t w[2];
+    for (; left >= sizeof w; at += sizeof w, left -= sizeof w) {
+        memcpy(w, at, sizeof w);
+        step(h, w[0], w[1]);
+    }
+    w[0] = w[1] = 0;
+    if (left) memcpy(w, at, left);
+    step(h, w[0], w[1]);
+    step(h, n, ~(uint64_t)n);
+}

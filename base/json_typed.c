@@ -1,0 +1,98 @@
+/* json_typed -- reading one value of a tree, with an error that says what was expected. */
+#include "base/json.h"
+
+#include <math.h>
+#include <string.h>
+
+const cd_json *cd_json_get(const cd_json *obj, const char *key) {
+    if (!obj || obj->kind != CD_JSON_OBJ) return NULL;
+    for (const cd_json *c = obj->u.child; c; c = c->next)
+        if (cd_str_is(c->key, key)) return c;
+    return NULL;
+}
+
+const char *cd_json_kind_name(cd_json_kind k) {
+    static const char *const name[] = {"null", "boolean", "integer", "number", "string", "array", "object"};
+    return name[k];
+}
+
+static cdmpp_status wrong(const cd_json *v, const char *want, cdmpp_err *err) {
+    return CD_FAIL(err, ESCHEMA, "expected %s, found %s", want, v ? cd_json_kind_name(v->kind) : "nothing");
+}
+
+cdmpp_status cd_json_int(const cd_json *v, int64_t lo, int64_t hi, int64_t *out, cdmpp_err *err) {
+    if (!v || v->kind != CD_JSON_INT) return wrong(v, "an integer", err);
+    if (v->u.i < lo || v->u.i > hi)
+        return CD_FAIL(err, ERANGE, "%lld is outside [%lld, %lld]", (long long)v->u.i, (long long)lo, (long long)hi);
+    *out = v->u.i;
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_json_real(const cd_json *v, double *out, cdmpp_err *err) {
+    if (v && v->kind == CD_JSON_INT) *out = (double)v->u.i;
+    else if (v && v->kind == CD_JSON_REAL) *out = v->u.f;
+    else return wrong(v, "a number", err);
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_json_real_or_nan(const cd_json *v, double *out, cdmpp_err *err) {
+    *out = (double)NAN;
+    return v && v->kind == CD_JSON_NULL ? CDMPP_OK : cd_json_real(v, out, err);
+}
+
+cdmpp_status cd_json_str(const cd_json *v, cd_str *out, cdmpp_err *err) {
+    if (!v || v->kind != CD_JSON_STR) return wrong(v, "a string", err);
+    *out = v->u.s;
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_json_arr(const cd_json *v, size_t min, const cd_json **first, cdmpp_err *err) {
+    if (!v || v->kind != CD_JSON_ARR) return wrong(v, "an array", err);
+    if (v->n < min) return CD_FAIL(err, ESCHEMA, "expected an array of at least %zu items, found %u", min, v->n);
+    *first = v->u.child;
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_json_need(const cd_json *obj, const char *key, const cd_json **out, cdmpp_err *err) {
+    *out = cd_json_get(obj, key);
+    if (*out) return CDMPP_OK;
+    return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected this key"), key);
+}
+
+cdmpp_status cd_json_need_real(const cd_json *obj, const char *key, double lo, double hi, double *out, cdmpp_err *err) {
+    const cd_json *v;
+    CD_TRY(cd_json_need(obj, key, &v, err));
+    CD_TRY(cd_err_key(err, cd_json_real(v, out, err), key));
+    if (*out >= lo && *out <= hi) return CDMPP_OK;
+    return cd_err_key(err, CD_FAIL(err, ERANGE, "expected a number in %g..%g, found %g", lo, hi, *out), key);
+}
+
+cdmpp_status cd_json_need_count(const cd_json *obj, const char *key, uint64_t *out, cdmpp_err *err) {
+    const cd_json *v;
+    int64_t n = 0;
+    CD_TRY(cd_json_need(obj, key, &v, err));
+    CD_TRY(cd_err_key(err, cd_json_int(v, 0, INT64_MAX, &n, err), key));
+    *out = (uint64_t)n;
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_json_need_str(const cd_json *obj, const char *key, cd_str *out, cdmpp_err *err) {
+    const cd_json *v;
+    CD_TRY(cd_json_need(obj, key, &v, err));
+    return cd_err_key(err, cd_json_str(v, out, err), key);
+}
+
+bool cd_str_is(cd_str s, const char *z) {
+    const size_t n = strlen(z);
+    return s.n == n && memcmp(s.p, z, n) == 0;
+}
+
+bool cd_str_eq(cd_str a, cd_str b) { return a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0); }
+
+char *cd_str_dup(cd_arena *a, cd_str s) {
+    char *z = cd_arena_alloc(a, s.n + 1, 1);
+    if (!z) return NULL;
+    if (s.n) memcpy(z, s.p, s.n);
+    z[s.n] = '\0';
+    return z;
+}

@@ -1,0 +1,32 @@
+/* cache -- answers of the model by what was asked, for a search that comes back to its candidates.
+ *
+ *   cd_ask -> 128-bit hash -> set of 4 entries -> { hash, age, pred, device, traits }
+ *
+ * (1) Only the model's own answers are kept, before measured results correct them: an observer may learn
+ *     meanwhile. What failed is not kept.
+ * (2) The hash covers everything that the answer depends on beyond model, profile and the context's options,
+ *     which are the same for all of a context: form, text or rows, task, target, hardware, operations,
+ *     device. Costs of a record count as far as they are read. It does not cover what the caller calls the request.
+ * (3) Bounded: an entry that has to go is the one of its set that was used longest ago.
+ * (4) A kept answer has the bits of its first time. Networks give other last bits in other company (learner/ops.h),
+ *     trees do not.
+ * Any number of threads. */
+#ifndef CD_CACHE_H
+#define CD_CACHE_H
+#include "base/hash.h"
+#include "predictor/predict.h"
+
+enum { CD_CACHE_WAYS = 4 };
+
+typedef struct cd_cache cd_cache;
+
+/* Room for `entries` > 0, rounded up to whole sets. Errors: ENOMEM. */
+cdmpp_status cd_cache_new(size_t entries, CD_GIVE cd_cache **out, cdmpp_err *err);
+void cd_cache_free(CD_TAKE cd_cache *c); /* NULL is fine */
+cd_hash cd_cache_key(const cd_ask *ask);
+/* *out as the scorer left it then; its task and key are those of `ask`. */
+bool cd_cache_find(cd_cache *c, const cd_hash *key, const cd_ask *ask, cd_scored *out);
+void cd_cache_put(cd_cache *c, const cd_hash *key, const cd_scored *o);
+/* Calls of find, and those that found something. */
+void cd_cache_counts(cd_cache *c, uint64_t *asked, uint64_t *found);
+#endif

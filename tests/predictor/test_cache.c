@@ -1,0 +1,175 @@
+/* The cache: the same bits with and without, hits are counted, it stays bounded, and what differs is
+ * told apart. */
+#include "made_api.h"
+
+#include "predictor/cache.h"
+
+static made_api api;
+static made_programs all;
+static made_out out, other;
+
+static int setup(void **state) {
+    (void)state;
+    if (made_setup(&api)) return 1;
+    made_programs_init(&all, cdmpp_tasks_key(api.tasks, 0), MADE_N);
+    return 0;
+}
+
+static int teardown(void **state) {
+    (void)state;
+    made_programs_free(&all);
+    made_teardown(&api);
+    return 0;
+}
+
+static cdmpp_context *with(int model, size_t cache, int threads) {
+    const cdmpp_options o = {.size = sizeof o, .device = "zen5-avx512", .cache = cache, .nthreads = threads};
+    return made_context(&api, model, &o);
+}
+
+static void score(cdmpp_context *c, const cdmpp_batch *b, made_out *o) {
+    cdmpp_err err = {0};
+    const cdmpp_result r = made_result(o);
+    assert_ok(cdmpp_score(c, b, &r, &err));
+}
+
+static void assert_counts(const cdmpp_context *c, uint64_t asked, uint64_t found) {
+    uint64_t a = 1, f = 1;
+    cdmpp_context_cache(c, &a, &f);
+    assert_int_equal(a, asked);
+    assert_int_equal(f, found);
+}
+
+/* Cold, warm and without: for every model and form. */
+static void same_bits(void **state) {
+    (void)state;
+    for (int m = MADE_TREES; m <= MADE_TSF; m++)
+        for (cdmpp_form f = CDMPP_RECORDS; f <= (m == MADE_TSF ? CDMPP_STEPS : CDMPP_PACKED); f++) {
+            const cdmpp_batch b = made_batch_of(&api, &all, f, 0, all.n);
+            cdmpp_context *plain = with(m, 0, 1), *c = with(m, 4096, 2);
+            score(plain, &b, &out);
+            for (uint64_t round = 0; round < 3; round++) {
+                score(c, &b, &other);
+                assert_memory_equal(out.seconds, other.seconds, sizeof out.seconds);
+                assert_memory_equal(out.low, other.low, sizeof out.low);
+                assert_memory_equal(out.high, other.high, sizeof out.high);
+                assert_memory_equal(out.flags, other.flags, sizeof out.flags);
+                assert_memory_equal(out.status, other.status, sizeof out.status);
+                assert_counts(c, (round + 1) * all.n, round * all.n);
+            }
+            assert_counts(plain, 0, 0);
+            cdmpp_context_free(plain);
+            cdmpp_context_free(c);
+        }
+}
+
+/* Trees: in any company. Others that come in between push nothing wrong out. */
+static void small_and_bounded(void **state) {
+    (void)state;
+    cdmpp_context *plain = with(MADE_TREES, 0, 1);
+    for (size_t size = 1; size <= 64; size *= 4) {
+        cdmpp_context *c = with(MADE_TREES, size, 1);
+        for (size_t i = 0; i < 600; i++) {
+            const cdmpp_batch b = made_batch_of(&api, &all, CDMPP_ROWS_F32, i * i % (MADE_N - 3), 3);
+            score(plain, &b, &out);
+            score(c, &b, &other);
+            assert_memory_equal(out.seconds, other.seconds, 3 * sizeof *out.seconds);
+        }
+        cdmpp_context_free(c);
+    }
+    cdmpp_context_free(plain);
+}
+
+/* Failures are not kept, and keep their reasons. */
+static void failures_again(void **state) {
+    (void)state;
+    const cdmpp_text t[] = {all.record[0], {"{}", 2}, all.record[2]};
+    const cdmpp_batch b = {.size = sizeof b, .form = CDMPP_RECORDS, .n = 3, .text = t};
+    cdmpp_context *c = with(MADE_TREES, 100, 1);
+    for (int round = 0; round < 2; round++) {
+        score(c, &b, &out);
+        assert_int_equal(out.status[0], CDMPP_OK);
+        assert_int_equal(out.status[1], CDMPP_ESCHEMA);
+        assert_non_null(strstr(out.error[1].msg, "expected the keys"));
+    }
+    assert_counts(c, 6, 2);
+    cdmpp_context_free(c);
+}
+
+/* A hit carries on with measured results: the observer sees what it sees without. */
+static void observed_alike(void **state) {
+    (void)state;
+    static double seconds[MADE_N];
+    cdmpp_err err = {0};
+    for (size_t i = 0; i < 40; i++) seconds[i] = 2 * made_latency((int)i);
+    for (int cached = 0; cached < 2; cached++) {
+        cdmpp_observer *seen = NULL;
+        assert_ok(cdmpp_observer_new(api.model[MADE_TREES], &seen, &err));
+        const cdmpp_options o = {.size = sizeof o, .device = "zen5-avx512", .observer = seen, .cache = cached ? 1000 : 0};
+        cdmpp_context *c = made_context(&api, MADE_TREES, &o);
+        const cdmpp_batch b = made_batch_of(&api, &all, CDMPP_STEPS, 0, 40);
+        score(c, &b, &other);
+        assert_ok(cdmpp_observe(c, &b, seconds, NULL, &err));
+        score(c, &b, cached ? &other : &out);
+        if (cached) assert_counts(c, 120, 80);
+        cdmpp_context_free(c);
+        cdmpp_observer_free(seen);
+    }
+    assert_memory_equal(out.seconds, other.seconds, 40 * sizeof *out.seconds);
+    assert_memory_equal(out.high, other.high, 40 * sizeof *out.high);
+    assert_true(out.flags[0] & CDMPP_FLAG_OBSERVED);
+}
+
+/* An older caller's struct ends before the field. */
+static void older_options(void **state) {
+    (void)state;
+    const cdmpp_options o = {.size = offsetof(cdmpp_options, cache), .device = "zen5-avx512", .cache = 77};
+    cdmpp_context *c = made_context(&api, MADE_TREES, &o);
+    const cdmpp_batch b = made_batch_of(&api, &all, CDMPP_RECORDS, 0, 3);
+    score(c, &b, &out);
+    assert_counts(c, 0, 0);
+    cdmpp_context_free(c);
+}
+
+static bool same_key(const cd_ask *x, const cd_ask *y) {
+    const cd_hash a = cd_cache_key(x), b = cd_cache_key(y);
+    return a.a == b.a && a.b == b.b;
+}
+
+/* Everything that an answer depends on is in the key. */
+static void keys_differ(void **state) {
+    (void)state;
+    static const float row[2 * CD_N_COL] = {1, 2};
+    static const double wide[CD_N_COL] = {1, 2};
+    cd_aim aim = {.workload_key = "k", .target = {"llvm", 4}, .flop = 7};
+    const cd_ask base = {.form = CD_ASK_STEPS, .aim = &aim, .text = {"[]", 2}};
+    cd_aim a[6] = {aim, aim, aim, aim, aim, aim};
+    a[0].workload_key = "l";
+    a[1].target.n = 3;
+    a[2].flop = 8;
+    a[3].has_hardware = true;
+    a[4].device = (cd_str){"t4", 2};
+    a[5].task = (const cd_task *)&aim;
+    for (int k = 0; k < 6; k++) {
+        cd_ask x = base;
+        x.aim = &a[k];
+        assert_false(same_key(&base, &x));
+    }
+    cd_ask x = base;
+    x.text.n = 1;
+    assert_false(same_key(&base, &x));
+    const cd_ask one = {.form = CD_ASK_ROWS_F32, .row = row, .n_row = 1}, two = {.form = CD_ASK_ROWS_F32, .row = row, .n_row = 2},
+                 big = {.form = CD_ASK_ROWS_F64, .row = wide, .n_row = 1};
+    assert_false(same_key(&one, &two));
+    assert_false(same_key(&one, &big));
+    assert_true(same_key(&one, &one));
+    cdmpp_err err = {0};
+    cd_cache *c = NULL;
+    assert_status(cd_cache_new(SIZE_MAX, &c, &err), CDMPP_ENOMEM);
+}
+
+int main(void) {
+    const struct CMUnitTest t[] = {cmocka_unit_test(same_bits), cmocka_unit_test(small_and_bounded), cmocka_unit_test(failures_again),
+                                   cmocka_unit_test(observed_alike), cmocka_unit_test(older_options), cmocka_unit_test(keys_differ)};
+    return cmocka_run_group_tests_name("cache", t, setup, teardown);
+}
