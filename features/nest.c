@@ -24,6 +24,7 @@ static bool fill(cd_sched *s, uint32_t t, cd_nest_tensor *out) {
     *out = (cd_nest_tensor){.name = name_of(s, t), .scope = scope_of(s, s->tensor_op.p[t]), .rank = op->rank,
                             .shape = op->shape, .dtype = op->dtype[t - op->first_tensor], .arg = -1,
                             .written = !op->is_placeholder};
+    out->layout_free = t < s->dag->n_tensor && s->dag->op[s->dag->tensor_op[t]].layout_free;
     return out->name != NULL;
 }
 
@@ -36,6 +37,7 @@ cdmpp_status cd_program_nest(cd_program *p, cd_nest *out, cdmpp_err *err) {
         if (!fill(s, k, &t[k])) return CD_FAIL(err, ENOMEM, "nest of %u tensors", n);
     for (uint32_t k = 0; k < s->dag->n_arg; k++) t[s->dag->arg[k]].arg = (int32_t)k;
     *out = (cd_nest){.ast = &p->ast, .n_tensor = n, .n_arg = s->dag->n_arg, .n_var = s->pool.n_var, .tensor = t,
-                     .arg = s->dag->arg, .names = {cd_sched_name, s}};
+                     .arg = s->dag->arg, .names = {cd_sched_name, s},
+                     .pack = p->pack, .vector_bytes = p->vector_bytes ? p->vector_bytes : 32};
     return CDMPP_OK;
 }

@@ -26,6 +26,7 @@ typedef struct cd_nest_tensor {
     cd_dtype dtype;
     int32_t arg;                /* position among the parameters, -1: none */
     bool written;               /* made by the program; false: an input */
+    bool layout_free;           /* TVM may store this parameter in another order (weights) */
 } cd_nest_tensor;
 
 typedef struct cd_nest {
@@ -34,8 +35,12 @@ typedef struct cd_nest {
     const cd_nest_tensor *tensor; /* (n_tensor) */
     const uint32_t *arg;        /* (n_arg) tensor of each parameter, in the task's order */
     cd_names names;             /* of variables and tensors, not unique; text in a ring of few */
+    bool pack;                  /* the record was measured with layout-free parameters in the order of its loops
+                                   (layout rewrite option 2): a CPU program may do so too. The user's to change */
+    uint32_t vector_bytes;      /* longest vector register that code is for: 16, 32, 64. From the target's -mcpu,
+                                   32 where that tells nothing. The user's to change */
 } cd_nest;
 
-/* The nest of the last cd_program_lower or _build. Errors: ENOMEM. */
+/* The nest of the last cd_program_lower, _lower_code or _build. Errors: ENOMEM. */
 cdmpp_status cd_program_nest(cd_program *p, cd_nest *out, cdmpp_err *err);
 #endif

@@ -23,7 +23,7 @@ static const cd_expr *paste(void *ctx, const cd_expr *e) {
 
 /* Features see a constant matrix as the number one. */
 static const cd_expr *inlined_body(cd_sched *s, const cd_sop *op) {
-    if (!op->const_matrix) return op->body[0];
+    if (!op->const_matrix || s->real_const) return op->body[0];
     return cd_dtype_is_float(op->dtype[0]) ? cd_new_float(&s->pool, op->dtype[0], 1.0)
                                            : cd_new_int(&s->pool, op->dtype[0], 1);
 }

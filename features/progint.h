@@ -9,5 +9,7 @@ struct cd_program {
     cd_sched sched;
     cd_ast ast;
     cd_leaf_ws *leaf;
+    bool pack;             /* of the last cd_program_lower_code: nest.h */
+    uint32_t vector_bytes;
 };
 #endif

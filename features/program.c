@@ -73,7 +73,24 @@ static cdmpp_status lower(cd_program *p, const cd_task *task, const cd_record *r
 }
 
 cdmpp_status cd_program_lower(cd_program *p, const cd_task *task, const cd_record *r, cdmpp_err *err) {
+    p->sched.real_const = false;
     return verdict(p, lower(p, task, r, err), err);
+}
+
+static bool target_says(cd_str target, const char *word) {
+    const size_t n = strlen(word);
+    for (size_t k = 0; k + n <= target.n; k++)
+        if (!memcmp(target.p + k, word, n)) return true;
+    return false;
+}
+
+cdmpp_status cd_program_lower_code(cd_program *p, const cd_task *task, const cd_record *r, cdmpp_err *err) {
+    p->sched.real_const = true;
+    const cdmpp_status st = verdict(p, lower(p, task, r, err), err);
+    p->sched.real_const = false;
+    p->pack = r->layout_rewrite == 2;
+    p->vector_bytes = target_says(r->target, "avx512") ? 64 : 32;
+    return st;
 }
 
 /* Products of extents may leave float's range; no model can use such rows. */

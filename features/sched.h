@@ -103,6 +103,7 @@ typedef struct cd_sched {
     cd_subst subst, subst2;          /* two: inlining nests one in the other        */
     const cd_te_dag *dag;
     bool oom, inferred;
+    bool real_const;                 /* constant matrices keep their elements: for code, not features */
     cd_iv *iv;
     int32_t n_iv, cap_iv;
     cd_sop *op;

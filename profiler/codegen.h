@@ -8,7 +8,9 @@
  *   (1) `text` is a complete translation unit but for the prelude of its dialect
  *       (cd_code_prelude), so that many programs fit one compiler run;
  *   (2) buffers 0 .. n_arg-1 are the task's parameters in its order, whole and
- *       row-major; later ones are scratch, of at least `bytes`;
+ *       row-major, or packed where n_digit says so (nest->pack: codegen_pack.h);
+ *       later ones are scratch, of at least `bytes`, times the number of threads
+ *       where per_thread; all begin at multiples of 64 bytes;
  *   (3) launch.buffer lists what a kernel takes, in the order of its parameters;
  *       the C function takes all buffers, n_buffer pointers;
  *   (4) equal nests give equal text, whatever was generated before: texts are
@@ -22,11 +24,20 @@
 typedef enum cd_dialect { CD_DIALECT_C, CD_DIALECT_OPENCL, CD_DIALECT_CUDA } cd_dialect;
 #define CD_DIALECTS "c|opencl|cuda"
 
+/* One axis of a packed parameter: index (i[dim] / div) % extent, the outermost axis first. */
+typedef struct cd_code_digit {
+    uint32_t dim;
+    int64_t div, extent;
+} cd_code_digit;
+
 typedef struct cd_code_buffer {
     const char *name;
     cd_dtype dtype;
     int64_t elements, bytes;
     bool is_arg, written;
+    bool per_thread;            /* scratch of a parallel loop: one for every OpenMP thread, in a row */
+    uint32_t n_digit;           /* 0: row-major */
+    const cd_code_digit *digit; /* (n_digit) */
 } cd_code_buffer;
 
 typedef struct cd_code_launch {

@@ -1,0 +1,25 @@
+/* codegen_range -- between which numbers an integer expression lies.
+ *
+ *   i in [0,7]  ──>  (i*4 + 3) // 2  in [1,15]
+ *
+ * Plain interval arithmetic over known ranges of variables: what decides whether
+ * a floor division may be a plain one, and whether a condition holds always.
+ * Read-only while asked; one thread. */
+#ifndef CD_CODEGEN_RANGE_H
+#define CD_CODEGEN_RANGE_H
+#include "features/ast.h"
+
+typedef struct cd_ranges {
+    uint32_t n;
+    const cd_bound *var; /* (n) by variable number; lo > hi: nothing known */
+} cd_ranges;
+
+/* CD_NEG_INF and CD_INF where nothing is known. `r` NULL: no variable is known. */
+cd_bound cd_range_of(const cd_ranges *r, const cd_expr *e);
+/* 1: holds always, 0: never, -1: depends. */
+int cd_range_decide(const cd_ranges *r, const cd_expr *cond);
+static inline bool cd_range_nonneg(const cd_ranges *r, const cd_expr *e) { return cd_range_of(r, e).lo >= 0; }
+
+/* Range of every variable that a FOR or THREAD node of the nest binds: var (n_var). */
+void cd_ranges_of_nest(const cd_ast *ast, cd_bound *var, uint32_t n_var);
+#endif
