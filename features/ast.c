@@ -114,9 +114,9 @@ static void walk(const simplifier *s, int32_t from, int32_t to) {
             branch(s, k);
             k = n->end - 1;
             break;
+        case CD_NODE_EVAL: exprs(s, n->x, n->n); break;
         case CD_NODE_LET: n->dead = true; break;
-        case CD_NODE_ATTR:
-        case CD_NODE_EVAL: break;
+        case CD_NODE_ATTR: break;
         }
     }
 }

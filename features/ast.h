@@ -38,7 +38,8 @@ typedef enum cd_node_kind {
     CD_NODE_ALLOC,   /* tensor, x: as REALIZE                               */
     CD_NODE_IF,      /* e: condition                                        */
     CD_NODE_STORE,   /* tensor, x: indices, e: value                        */
-    CD_NODE_EVAL,    /* e: the thread_allreduce call; never has features    */
+    CD_NODE_EVAL,    /* e: the thread_allreduce call; x: what a thread gives to each output, then
+                        the thread axes that are reduced; never has features */
     CD_NODE_LET      /* var = e, for what follows: a loop of extent 1; dead once simplified */
 } cd_node_kind;
 

@@ -34,7 +34,9 @@ typedef struct {
     int32_t stage;
     cd_sop op, normal, result; /* normal: partial results of the loops inside one thread */
     bool has_loops;            /* some reduction loop is not bound to a thread */
-    const cd_expr *const *init, *const *partial, *const *final_value;
+    const cd_expr *const *init, *const *partial;
+    const cd_expr **given;     /* (n_out + thread axes) of the allreduce */
+    uint32_t n_given;
     cd_stores w;
     const cd_expr *cond;
 } cross;
@@ -46,6 +48,30 @@ static const cd_expr *const *temp_loads(cd_lowerer *l, const cd_sop *temp) {
     for (uint32_t k = 0; k < temp->n_out && out; k++)
         out[k] = cd_new_load(&l->s->pool, temp->dtype[k], temp->first_tensor + k, &zero, 1);
     return out;
+}
+
+/* A thread without loops of its own gives the element itself, or where a guard says no, nothing. */
+static const cd_expr *lone_part(cd_lowerer *l, const cross *c, const cd_expr *body, const cd_expr *identity) {
+    for (uint32_t i = 0; i < c->w.preds.n; i++) {
+        const cd_expr *arg[] = {c->w.preds.p[i], body, identity};
+        body = cd_new_call(&l->s->pool, body->type, "if_then_else", arg, 3);
+    }
+    if (!c->cond) return body;
+    const cd_expr *arg[] = {c->cond, body, identity};
+    return cd_new_call(&l->s->pool, body->type, "if_then_else", arg, 3);
+}
+
+/* After the substitution. */
+static void collect_given(cd_lowerer *l, const cd_stage *st, cross *c, const cd_expr *const *normal) {
+    cd_sched *s = l->s;
+    c->given = cd_lower_get(l, c->op.n_out + st->leaf.n, sizeof *c->given);
+    if (!c->given) return;
+    for (uint32_t k = 0; k < c->op.n_out; k++)
+        c->given[c->n_given++] = c->has_loops ? normal[k] : lone_part(l, c, cd_subst_apply(&s->subst, c->op.body[k]), c->init[k]);
+    for (uint32_t i = 0; i < st->leaf.n; i++) {
+        const cd_iv *iv = &s->iv[st->leaf.p[i]];
+        if (iv->type == CD_IV_REDUCE && iv->thread >= 0) c->given[c->n_given++] = s->iv[iv->thread].var;
+    }
 }
 
 static cdmpp_status prepare_cross(cd_lowerer *l, cd_stage *st, cross *c) {
@@ -67,7 +93,8 @@ static cdmpp_status prepare_cross(cd_lowerer *l, cd_stage *st, cross *c) {
     c->init = c->op.init ? c->op.init : c->op.red->identity;
     c->partial = partial;
     c->cond = c->op.cond ? cd_subst_apply(&s->subst, c->op.cond) : NULL;
-    return CDMPP_OK;
+    collect_given(l, st, c, lhs);
+    return s->oom ? CD_FAIL(l->err, ENOMEM, "lower") : CDMPP_OK;
 }
 
 /* Loops over all leaves but (inner ? the bound and spatial ones : the unbound reduction ones). */
@@ -97,7 +124,10 @@ static void emit_allreduce(cd_lowerer *l, const cross *c) {
     const int32_t open = l->t->open;
     cd_ast_open(l->t, CD_NODE_ATTR)->attr = CD_ATTR_REDUCE_SCOPE;
     const cd_expr *arg = c->w.value[0];
-    cd_ast_open(l->t, CD_NODE_EVAL)->e = cd_new_call(&l->s->pool, CD_DTYPE(CD_T_HANDLE, 64), "tvm_thread_allreduce", &arg, 1);
+    cd_node *n = cd_ast_open(l->t, CD_NODE_EVAL);
+    n->e = cd_new_call(&l->s->pool, CD_DTYPE(CD_T_HANDLE, 64), "tvm_thread_allreduce", &arg, 1);
+    n->n = c->n_given;
+    n->x = c->given;
     cd_ast_close(l->t, open);
 }
 

@@ -23,7 +23,7 @@ static bool fill(cd_sched *s, uint32_t t, cd_nest_tensor *out) {
     const cd_sop *op = &s->op[s->tensor_op.p[t]];
     *out = (cd_nest_tensor){.name = name_of(s, t), .scope = scope_of(s, s->tensor_op.p[t]), .rank = op->rank,
                             .shape = op->shape, .dtype = op->dtype[t - op->first_tensor], .arg = -1,
-                            .written = !op->is_placeholder};
+                            .written = !op->is_placeholder, .reducer = op->red, .output = t - op->first_tensor};
     out->layout_free = t < s->dag->n_tensor && s->dag->op[s->dag->tensor_op[t]].layout_free;
     return out->name != NULL;
 }

@@ -27,6 +27,8 @@ typedef struct cd_nest_tensor {
     int32_t arg;                /* position among the parameters, -1: none */
     bool written;               /* made by the program; false: an input */
     bool layout_free;           /* TVM may store this parameter in another order (weights) */
+    const cd_te_reducer *reducer; /* how its elements are reduced; NULL: they are not */
+    uint32_t output;            /* which of its operator's outputs, and of the reducer's components */
 } cd_nest_tensor;
 
 typedef struct cd_nest {
