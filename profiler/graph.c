@@ -1,7 +1,164 @@
 #include "profiler/graph.h"
 
+#include <string.h>
+
+#include "base/mem.h"
+#include "profiler/graph_make.h"
+
 int64_t cd_shape_elements(const cd_shape *s) {
     int64_t n = 1;
     for (uint32_t d = 0; d < s->rank; d++) n *= s->dim[d];
     return n;
+}
+
+cdmpp_status cd_shape_check(const cd_shape *s, cdmpp_err *err) {
+    int64_t n = 1;
+    if (s->rank > CD_GRAPH_MAX_RANK)
+        return CD_FAIL(err, ERANGE, "expected at most %d dimensions, found %u", CD_GRAPH_MAX_RANK, s->rank);
+    for (uint32_t d = 0; d < s->rank; d++) {
+        if (s->dim[d] < 0) return CD_FAIL(err, ERANGE, "dimension %u is %lld", d, (long long)s->dim[d]);
+        /* Empty tensors too: what is multiplied with the other dimensions must not overflow. */
+        const int64_t by = s->dim[d] ? s->dim[d] : 1;
+        if (by > CD_GRAPH_MAX_ELEMENTS / n) return CD_FAIL(err, ERANGE, "more than 2^48 elements");
+        n *= by;
+    }
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_graph_new(const char *name, cd_graph **out, cdmpp_err *err) {
+    cd_graph *g = cd_calloc(1, sizeof *g);
+    *out = NULL;
+    if (!g) return CD_FAIL(err, ENOMEM, "a graph");
+    g->opset = 13;
+    g->name = cd_graph_text(g, name);
+    if (!g->name) {
+        cd_graph_free(g);
+        return CD_FAIL(err, ENOMEM, "a graph");
+    }
+    *out = g;
+    return CDMPP_OK;
+}
+
+void cd_graph_free(cd_graph *g) {
+    if (!g) return;
+    cd_arena_free(&g->arena);
+    cd_free(g);
+}
+
+const char *cd_graph_text(cd_graph *g, const char *s) {
+    return cd_str_dup(&g->arena, (cd_str){s ? s : "", s ? strlen(s) : 0});
+}
+
+/* Room for one more of `size` bytes in an array that lives in the arena: old halves stay there. */
+static cdmpp_status grow(cd_graph *g, void *array, uint32_t n, uint32_t *cap, size_t size, cdmpp_err *err) {
+    void *old;
+    memcpy(&old, array, sizeof old);
+    if (n < *cap) return CDMPP_OK;
+    const uint32_t more = *cap ? *cap * 2 : 64;
+    void *p = more > *cap ? cd_arena_zalloc(&g->arena, more, size) : NULL;
+    if (!p) return CD_FAIL(err, ENOMEM, "a graph of %u", n);
+    if (n) memcpy(p, old, n * size);
+    memcpy(array, &p, sizeof p);
+    *cap = more;
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_graph_publish(cd_graph *g, const cd_gtensor *t, uint32_t *tensor, cdmpp_err *err) {
+    CD_TRY(grow(g, &g->tensor, g->n_tensor, &g->cap_tensor, sizeof *g->tensor, err));
+    g->tensor[g->n_tensor] = *t;
+    *tensor = g->n_tensor++;
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_graph_publish_node(cd_graph *g, const cd_gnode *n, cdmpp_err *err) {
+    CD_TRY(grow(g, &g->node, g->n_node, &g->cap_node, sizeof *g->node, err));
+    g->node[g->n_node++] = *n;
+    return CDMPP_OK;
+}
+
+/* A tensor that no node makes. */
+static cdmpp_status source(cd_graph *g, const char *name, cd_dtype t, const cd_shape *s, cd_gtensor *out, cdmpp_err *err) {
+    CD_TRY(cd_err_key(err, cd_shape_check(s, err), name ? name : ""));
+    *out = (cd_gtensor){.name = cd_graph_text(g, name), .dtype = t, .shape = *s, .node = CD_GRAPH_NONE};
+    return out->name ? CDMPP_OK : CD_FAIL(err, ENOMEM, "a tensor");
+}
+
+static cdmpp_status list(cd_graph *g, uint32_t **array, uint32_t *n, uint32_t tensor, cdmpp_err *err) {
+    if (!(*n & (*n - 1))) { /* 0 and powers of two: full */
+        uint32_t *p = CD_NEWN(&g->arena, uint32_t, *n ? *n * 2 : 1);
+        if (!p) return CD_FAIL(err, ENOMEM, "a graph");
+        if (*n) memcpy(p, *array, *n * sizeof *p);
+        *array = p;
+    }
+    (*array)[(*n)++] = tensor;
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_graph_input(cd_graph *g, const char *name, cd_dtype t, const cd_shape *s, uint32_t *tensor, cdmpp_err *err) {
+    cd_gtensor x;
+    CD_TRY(source(g, name, t, s, &x, err));
+    x.is_input = true;
+    CD_TRY(cd_graph_publish(g, &x, tensor, err));
+    return list(g, &g->input, &g->n_input, *tensor, err);
+}
+
+cdmpp_status cd_graph_weight(cd_graph *g, const char *name, cd_dtype t, const cd_shape *s, uint32_t *tensor, cdmpp_err *err) {
+    cd_gtensor x;
+    CD_TRY(source(g, name, t, s, &x, err));
+    x.is_weight = true;
+    return cd_graph_publish(g, &x, tensor, err);
+}
+
+cdmpp_status cd_graph_constant(cd_graph *g, const char *name, cd_dtype t, const cd_shape *s, const int64_t *value,
+                               const double *fvalue, uint32_t *tensor, cdmpp_err *err) {
+    cd_gtensor x;
+    CD_TRY(source(g, name, t, s, &x, err));
+    const int64_t n = cd_shape_elements(s);
+    if (n > CD_GRAPH_MAX_VALUE || n > CD_GRAPH_MAX_VALUES - g->n_value) {
+        x.is_weight = true; /* too much to keep: a shape like any other weight */
+        return cd_graph_publish(g, &x, tensor, err);
+    }
+    const size_t bytes = (size_t)n * sizeof(int64_t);
+    void *p = cd_arena_zalloc(&g->arena, (size_t)n + 1, sizeof(int64_t)); /* one more: empty content is content */
+    if (!p) return CD_FAIL(err, ENOMEM, "a constant of %lld", (long long)n);
+    if (n) memcpy(p, value ? (const void *)value : (const void *)fvalue, bytes);
+    if (value) x.value = p;
+    else x.fvalue = p;
+    g->n_value += n;
+    return cd_graph_publish(g, &x, tensor, err);
+}
+
+cdmpp_status cd_graph_rename(cd_graph *g, uint32_t tensor, const char *name, cdmpp_err *err) {
+    const char *s = cd_graph_text(g, name);
+    if (!s) return CD_FAIL(err, ENOMEM, "a name");
+    g->tensor[tensor].name = s;
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_graph_result(cd_graph *g, uint32_t tensor, cdmpp_err *err) {
+    if (tensor >= g->n_tensor) return CD_FAIL(err, ESCHEMA, "no tensor %u", tensor);
+    g->tensor[tensor].is_output = true;
+    return list(g, &g->output, &g->n_output, tensor, err);
+}
+
+const cd_gattr *cd_gnode_attr(const cd_gnode *n, const char *name) {
+    for (uint32_t i = 0; i < n->n_attr; i++)
+        if (!strcmp(n->attr[i].name, name)) return &n->attr[i];
+    return NULL;
+}
+
+int64_t cd_gnode_int(const cd_gnode *n, const char *name, int64_t absent) {
+    const cd_gattr *a = cd_gnode_attr(n, name);
+    return a && a->kind == CD_GATTR_INT ? a->i : absent;
+}
+
+double cd_gnode_float(const cd_gnode *n, const char *name, double absent) {
+    const cd_gattr *a = cd_gnode_attr(n, name);
+    return a && a->kind == CD_GATTR_FLOAT ? a->f : a && a->kind == CD_GATTR_INT ? (double)a->i : absent;
+}
+
+double cd_graph_flop(const cd_graph *g) {
+    double sum = 0;
+    for (uint32_t i = 0; i < g->n_node; i++) sum += g->node[i].flop;
+    return sum;
 }

@@ -12,8 +12,17 @@
  *   (2) every tensor's shape is known when its node has been added: dims >= 0;
  *   (3) a tensor with `value` has known content (shapes and indices that were
  *       folded): the node that made it is `folded` and costs nothing;
- *   (4) weights have no content here, only a shape: is_weight;
- *   (5) an absent optional input is CD_GRAPH_NONE.
+ *   (4) weights have no content here, only a shape: is_weight. What is made from
+ *       weights and constants alone (a transposed weight, its Identity) is one
+ *       too and its node folded: that is done once, when a network is loaded;
+ *   (5) an absent optional input is CD_GRAPH_NONE;
+ *   (6) a node has its attributes as given and, under ONNX's names, what they
+ *       come to, whether they were left out or came as an operand or in an older
+ *       opset's form: axes and axis not negative; strides, dilations,
+ *       kernel_shape, group and pads (auto_pad applied) of windows; perm,
+ *       starts, ends, steps, pads, repeats, split, keepdims, epsilon, alpha, beta;
+ *       min and max of Clip where they are known; axes of Softmax: the
+ *       dimensions that it runs over together.
  * Built by one thread, then read-only. All memory is in the graph's arena. */
 #ifndef CD_GRAPH_H
 #define CD_GRAPH_H
@@ -27,6 +36,8 @@
 #define CD_GRAPH_NONE UINT32_MAX
 #define CD_GRAPH_MAX_RANK 8
 #define CD_GRAPH_MAX_VALUE 65536 /* elements of a folded tensor */
+#define CD_GRAPH_MAX_VALUES (1 << 23) /* of all of them */
+#define CD_GRAPH_MAX_ELEMENTS ((int64_t)1 << 48)
 
 typedef struct cd_shape {
     uint32_t rank;
@@ -63,7 +74,7 @@ typedef struct cd_gnode {
     const uint32_t *in, *out;   /* tensor numbers; in may hold CD_GRAPH_NONE */
     const cd_gattr *attr;
     double flop;                /* multiply-add = 2; element-wise, pooling and exp = 1 each an element; 0 when folded or a view */
-    bool folded;                /* its outputs' content is known: nothing runs */
+    bool folded;                /* its outputs are known or weights (4): nothing runs */
     bool view;                  /* moves no data: Reshape, Flatten, Squeeze, Identity, Dropout ... */
 } cd_gnode;
 
@@ -75,7 +86,8 @@ typedef struct cd_graph {
     cd_gnode *node;             /* (n_node) */
     uint32_t n_input, n_output; /* of the network, weights not among them */
     uint32_t *input, *output;
-    int opset;
+    int opset;                  /* 13 unless the maker changes it */
+    int64_t n_value;            /* folded elements so far, CD_GRAPH_MAX_VALUES at most: more stay unknown */
 } cd_graph;
 
 cdmpp_status cd_graph_new(const char *name, CD_GIVE cd_graph **out, cdmpp_err *err);
@@ -89,8 +101,12 @@ cdmpp_status cd_graph_weight(cd_graph *g, const char *name, cd_dtype t, const cd
 cdmpp_status cd_graph_constant(cd_graph *g, const char *name, cd_dtype t, const cd_shape *s, const int64_t *value,
                                const double *fvalue, uint32_t *tensor, cdmpp_err *err);
 
-/* Append an operator: infers the shapes of its n_out outputs (written to out),
- * folds what is known, counts its operations. Everything is copied. Errors:
+/* Append an operator of ONNX's own domain: infers the shapes of its n_out outputs (written to out),
+ * folds what is known, counts its operations. Everything is copied. The first output
+ * is called as the node, further ones "node:1" ... (cd_graph_rename). Tensors as
+ * attributes are left to the caller: a Constant is cd_graph_constant, and
+ * ConstantOfShape has `value` as an integer or real beside `dtype`, ONNX's number
+ * of a type. Errors:
  * EUNSUPPORTED (an operator, attribute or unknown shape-giving input that
  * nothing can be inferred from: the caller may keep going with cd_graph_opaque),
  * ESCHEMA (operands do not fit), ERANGE, ENOMEM; key = the node's name. */
@@ -101,6 +117,8 @@ cdmpp_status cd_graph_add(cd_graph *g, const char *name, const char *op, const u
 cdmpp_status cd_graph_opaque(cd_graph *g, const char *name, const char *domain, const char *op, const uint32_t *in,
                              uint32_t n_in, const cd_shape *shape, const cd_dtype *t, uint32_t *out, uint32_t n_out,
                              cdmpp_err *err);
+/* Call a tensor otherwise. */
+cdmpp_status cd_graph_rename(cd_graph *g, uint32_t tensor, const char *name, cdmpp_err *err);
 /* Mark a result of the network. */
 cdmpp_status cd_graph_result(cd_graph *g, uint32_t tensor, cdmpp_err *err);
 
@@ -109,6 +127,12 @@ const cd_gattr *cd_gnode_attr(const cd_gnode *n, const char *name);
 int64_t cd_gnode_int(const cd_gnode *n, const char *name, int64_t absent);
 double cd_gnode_float(const cd_gnode *n, const char *name, double absent);
 int64_t cd_shape_elements(const cd_shape *s);
+/* Rank and dimensions within their limits? Errors: ERANGE. */
+cdmpp_status cd_shape_check(const cd_shape *s, cdmpp_err *err);
+/* Weight, or content known: not computed when the network runs. */
+static inline bool cd_gtensor_is_static(const cd_gtensor *t) { return t->is_weight || t->value || t->fvalue; }
+/* Type of ONNX's number (TensorProto.DataType); false: strings, complex numbers, unknown. */
+bool cd_graph_dtype(int64_t onnx, cd_dtype *out);
 /* Sum over nodes. */
 double cd_graph_flop(const cd_graph *g);
 #endif

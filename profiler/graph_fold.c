@@ -1,0 +1,218 @@
+/* Arithmetic on known content, as a run time would do it: integers wrap, float32 rounds after each operation. */
+#include <math.h>
+#include <string.h>
+
+#include "profiler/graph_call.h"
+
+typedef bool int_op(int64_t a, int64_t b, int64_t *out); /* false: not defined */
+typedef double real_op(double a, double b);
+
+static bool add_i(int64_t a, int64_t b, int64_t *o) { *o = (int64_t)((uint64_t)a + (uint64_t)b); return true; }
+static bool sub_i(int64_t a, int64_t b, int64_t *o) { *o = (int64_t)((uint64_t)a - (uint64_t)b); return true; }
+static bool mul_i(int64_t a, int64_t b, int64_t *o) { *o = (int64_t)((uint64_t)a * (uint64_t)b); return true; }
+static bool div_i(int64_t a, int64_t b, int64_t *o) {
+    if (b == 0 || (b == -1 && a == INT64_MIN)) return false;
+    *o = a / b;
+    return true;
+}
+static bool mod_i(int64_t a, int64_t b, int64_t *o) { /* Mod of ONNX with fmod 0: the sign of the divisor, as Python */
+    if (b == 0 || (b == -1 && a == INT64_MIN)) return false;
+    *o = cd_floormod(a, b);
+    if (*o != 0 && (b < 0) != (*o < 0)) *o += b;
+    return true;
+}
+static bool fmod_i(int64_t a, int64_t b, int64_t *o) {
+    if (b == 0 || (b == -1 && a == INT64_MIN)) return false;
+    *o = a % b;
+    return true;
+}
+static bool pow_i(int64_t a, int64_t b, int64_t *o) {
+    int64_t r = 1;
+    if (b < 0 || b > 64) return false;
+    while (b-- > 0) mul_i(r, a, &r);
+    *o = r;
+    return true;
+}
+static bool min_i(int64_t a, int64_t b, int64_t *o) { *o = a < b ? a : b; return true; }
+static bool max_i(int64_t a, int64_t b, int64_t *o) { *o = a > b ? a : b; return true; }
+static bool and_i(int64_t a, int64_t b, int64_t *o) { *o = a & b; return true; }
+static bool or_i(int64_t a, int64_t b, int64_t *o) { *o = a | b; return true; }
+static bool xor_i(int64_t a, int64_t b, int64_t *o) { *o = a ^ b; return true; }
+static bool eq_i(int64_t a, int64_t b, int64_t *o) { *o = a == b; return true; }
+static bool lt_i(int64_t a, int64_t b, int64_t *o) { *o = a < b; return true; }
+static bool le_i(int64_t a, int64_t b, int64_t *o) { *o = a <= b; return true; }
+static bool gt_i(int64_t a, int64_t b, int64_t *o) { *o = a > b; return true; }
+static bool ge_i(int64_t a, int64_t b, int64_t *o) { *o = a >= b; return true; }
+static double add_f(double a, double b) { return a + b; }
+static double sub_f(double a, double b) { return a - b; }
+static double mul_f(double a, double b) { return a * b; }
+static double div_f(double a, double b) { return a / b; }
+static double eq_f(double a, double b) { return a == b; }
+static double lt_f(double a, double b) { return a < b; }
+static double le_f(double a, double b) { return a <= b; }
+static double gt_f(double a, double b) { return a > b; }
+static double ge_f(double a, double b) { return a >= b; }
+
+static const struct {
+    const char *op;
+    int_op *i;
+    real_op *f; /* NULL: of integers alone */
+} ops[] = {{"Add", add_i, add_f}, {"Sub", sub_i, sub_f}, {"Mul", mul_i, mul_f}, {"Div", div_i, div_f}, {"Mod", mod_i, fmod},
+           {"Pow", pow_i, pow}, {"Min", min_i, fmin}, {"Max", max_i, fmax}, {"Sum", add_i, add_f}, {"And", and_i, NULL}, {"Or", or_i, NULL},
+           {"Xor", xor_i, NULL}, {"BitwiseAnd", and_i, NULL}, {"BitwiseOr", or_i, NULL}, {"BitwiseXor", xor_i, NULL}, {"Equal", eq_i, eq_f},
+           {"Less", lt_i, lt_f}, {"LessOrEqual", le_i, le_f}, {"Greater", gt_i, gt_f}, {"GreaterOrEqual", ge_i, ge_f}};
+
+static bool find(const cd_gcall *c, int_op **i, real_op **f) {
+    const cd_gattr *fm = cd_gcall_attr(c, "fmod");
+    for (size_t k = 0; k < sizeof ops / sizeof *ops; k++)
+        if (!strcmp(c->op, ops[k].op)) {
+            *i = fm && fm->i ? fmod_i : ops[k].i;
+            *f = ops[k].f;
+            return true;
+        }
+    return false;
+}
+
+/* Element `at` of the operands' fold from the left; false: not defined. */
+static bool element(const cd_gcall *c, uint32_t rank, const int64_t *at, int_op *op, int64_t *out) {
+    for (uint32_t i = 0; i < c->n_in; i++) {
+        const cd_gtensor *x = cd_gcall_in(c, i);
+        const int64_t v = x->value[cd_gshape_offset(&x->shape, rank, at)];
+        if (i == 0) *out = v;
+        else if (!op(*out, v, out)) return false;
+    }
+    *out = cd_gtype_wrap(c->out[0].dtype, *out);
+    return true;
+}
+
+static double real_element(const cd_gcall *c, uint32_t rank, const int64_t *at, real_op *op) {
+    double out = 0;
+    for (uint32_t i = 0; i < c->n_in; i++) {
+        const cd_gtensor *x = cd_gcall_in(c, i);
+        const double v = x->fvalue[cd_gshape_offset(&x->shape, rank, at)];
+        out = i == 0 ? v : cd_gtype_round(x->dtype, op(out, v));
+    }
+    return out;
+}
+
+/* All operands integers, or all reals? */
+static bool alike(const cd_gcall *c, bool real) {
+    for (uint32_t i = 0; i < c->n_in; i++)
+        if (!cd_gcall_in(c, i) || (cd_gcall_in(c, i)->fvalue != NULL) != real) return false;
+    return true;
+}
+
+cdmpp_status cd_gfold_binary(cd_gcall *c, cdmpp_err *err) {
+    const cd_shape *s = &c->out[0].shape;
+    int64_t *v, at[CD_GRAPH_MAX_RANK] = {0}, n = cd_shape_elements(s);
+    double *f;
+    int_op *i = NULL;
+    real_op *r = NULL;
+    const bool real = cd_gcall_in(c, 0)->fvalue != NULL;
+    if (!find(c, &i, &r) || !alike(c, real) || (real && !r)) return CDMPP_OK;
+    CD_TRY(cd_gcall_content(c, 0, &v, &f, err));
+    if (!v && !f) return CDMPP_OK;
+    for (int64_t k = 0; k < n; k++, cd_gshape_next(s, at)) {
+        int64_t x = 0;
+        if (f) f[k] = real_element(c, s->rank, at, r);
+        else if (real) v[k] = real_element(c, s->rank, at, r) != 0;
+        else if (element(c, s->rank, at, i, &x)) v[k] = x;
+        else {
+            c->out[0].value = NULL; /* division by zero: left to the run time */
+            return CDMPP_OK;
+        }
+    }
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_gfold_compare(cd_gcall *c, cdmpp_err *err) { return cd_gfold_binary(c, err); }
+
+static double sign(double x) { return (x > 0) - (x < 0); }
+static double neg(double x) { return -x; }
+static double reciprocal(double x) { return 1 / x; }
+
+static const struct {
+    const char *op;
+    double (*f)(double);
+} functions[] = {{"Floor", floor}, {"Ceil", ceil}, {"Round", nearbyint}, {"Sqrt", sqrt}, {"Exp", exp}, {"Log", log}, {"Abs", fabs},
+                 {"Neg", neg}, {"Sign", sign}, {"Reciprocal", reciprocal}, {"Sin", sin}, {"Cos", cos}, {"Tanh", tanh}};
+
+static bool int_unary(const char *op, int64_t a, int64_t *out) {
+    if (!strcmp(op, "Neg") || (!strcmp(op, "Abs") && a < 0)) *out = (int64_t)(0 - (uint64_t)a);
+    else if (!strcmp(op, "Abs")) *out = a;
+    else if (!strcmp(op, "Sign")) *out = (a > 0) - (a < 0);
+    else if (!strcmp(op, "Not")) *out = !a;
+    else if (!strcmp(op, "BitwiseNot")) *out = ~a;
+    else return false;
+    return true;
+}
+
+cdmpp_status cd_gfold_unary(cd_gcall *c, cdmpp_err *err) {
+    const cd_gtensor *x = cd_gcall_in(c, 0);
+    int64_t *v, n = cd_shape_elements(&x->shape), ignored;
+    double *f;
+    size_t k = 0;
+    while (k < sizeof functions / sizeof *functions && strcmp(c->op, functions[k].op)) k++;
+    if (x->fvalue ? k == sizeof functions / sizeof *functions : !int_unary(c->op, 0, &ignored)) return CDMPP_OK;
+    CD_TRY(cd_gcall_content(c, 0, &v, &f, err));
+    for (int64_t i = 0; i < n && f && x->fvalue; i++) f[i] = cd_gtype_round(x->dtype, functions[k].f(x->fvalue[i]));
+    for (int64_t i = 0; i < n && v && x->value; i++) {
+        int_unary(c->op, x->value[i], &v[i]);
+        v[i] = cd_gtype_wrap(c->out[0].dtype, v[i]);
+    }
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_gfold_where(cd_gcall *c, cdmpp_err *err) {
+    const cd_gtensor *p = cd_gcall_in(c, 0), *a = cd_gcall_in(c, 1), *b = cd_gcall_in(c, 2);
+    const cd_shape *s = &c->out[0].shape;
+    int64_t *v, at[CD_GRAPH_MAX_RANK] = {0}, n = cd_shape_elements(s);
+    double *f;
+    if (!p->value || (a->value != NULL) != (b->value != NULL)) return CDMPP_OK;
+    CD_TRY(cd_gcall_content(c, 0, &v, &f, err));
+    for (int64_t k = 0; k < n && (v || f); k++, cd_gshape_next(s, at)) {
+        const cd_gtensor *x = p->value[cd_gshape_offset(&p->shape, s->rank, at)] ? a : b;
+        const int64_t j = cd_gshape_offset(&x->shape, s->rank, at);
+        if (f) f[k] = x->fvalue[j];
+        else v[k] = x->value[j];
+    }
+    return CDMPP_OK;
+}
+
+/* Reals become integers towards zero; what no integer of 64 bits can hold stays unknown. */
+cdmpp_status cd_gfold_cast(cd_gcall *c, cdmpp_err *err) {
+    const cd_gtensor *x = cd_gcall_in(c, 0);
+    const cd_dtype t = c->out[0].dtype;
+    int64_t *v, n = cd_shape_elements(&x->shape);
+    double *f;
+    for (int64_t k = 0; k < n && x->fvalue && !cd_dtype_is_float(t); k++)
+        if (!(fabs(x->fvalue[k]) < 9e18)) return CDMPP_OK;
+    CD_TRY(cd_gcall_content(c, 0, &v, &f, err));
+    for (int64_t k = 0; k < n && f; k++) f[k] = cd_gtype_round(t, x->fvalue ? x->fvalue[k] : (double)x->value[k]);
+    for (int64_t k = 0; k < n && v; k++) {
+        if (t == CD_BOOL) v[k] = x->fvalue ? x->fvalue[k] != 0 : x->value[k] != 0;
+        else v[k] = cd_gtype_wrap(t, x->fvalue ? (int64_t)x->fvalue[k] : x->value[k]);
+    }
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_gfold_clip(cd_gcall *c, cdmpp_err *err) {
+    const cd_gtensor *x = cd_gcall_in(c, 0);
+    const cd_gattr *lo = cd_gcall_attr(c, "min"), *hi = cd_gcall_attr(c, "max");
+    int64_t *v, n = cd_shape_elements(&x->shape);
+    double *f;
+    if (!x->value) return CDMPP_OK; /* reals: weights, no shapes */
+    CD_TRY(cd_gcall_content(c, 0, &v, &f, err));
+    for (int64_t k = 0; k < n && v; k++) {
+        v[k] = x->value[k];
+        if (lo && (double)v[k] < lo->f) v[k] = (int64_t)lo->f;
+        if (hi && (double)v[k] > hi->f) v[k] = (int64_t)hi->f;
+    }
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_gfold_share(cd_gcall *c, cdmpp_err *err) {
+    (void)err;
+    cd_gcall_share(c, 0);
+    return CDMPP_OK;
+}

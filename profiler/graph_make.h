@@ -1,0 +1,12 @@
+/* graph_make -- what graph.c lends to the files that append to a graph. Private
+ * to graph*.c. */
+#ifndef CD_GRAPH_MAKE_H
+#define CD_GRAPH_MAKE_H
+#include "profiler/graph.h"
+
+/* Copy of a text in the graph's arena, "" for NULL; NULL when out of memory. */
+const char *cd_graph_text(cd_graph *g, const char *s);
+/* Append as it is. Errors: ENOMEM. */
+cdmpp_status cd_graph_publish(cd_graph *g, const cd_gtensor *t, uint32_t *tensor, cdmpp_err *err);
+cdmpp_status cd_graph_publish_node(cd_graph *g, const cd_gnode *n, cdmpp_err *err);
+#endif
