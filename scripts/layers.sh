@@ -9,7 +9,7 @@ set -eu
 cd "$(dirname "$0")/.."
 grep -Hn '^#include "' cdmpp.h $(find base features dataset learner predictor profiler -name '*.[ch]' 2>/dev/null) |
 awk -F'[:"]' '
-BEGIN { n = split("features/program.h features/nest.h features/ast.h features/te.h features/record.h features/task.h features/expr.h features/cols.h features/device.h features/device_keys.def " \
+BEGIN { n = split("features/program.h features/nest.h features/sketch.h features/ast.h features/te.h features/record.h features/task.h features/expr.h features/cols.h features/device.h features/device_keys.def " \
                   "dataset/dataset.h dataset/extract.h dataset/report.h dataset/oprecord.h dataset/split.h dataset/filter.h dataset/select.h dataset/sample.h " \
                   "dataset/convert.h dataset/inputs.h dataset/key.h " \
                   "learner/model.h learner/adapt.h learner/share.h learner/export.h learner/view.h learner/metric.h learner/opmodel.h learner/opscore.h learner/learner.h " \

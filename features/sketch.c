@@ -1,0 +1,60 @@
+#include "features/sketch.h"
+
+#include "features/sketchint.h"
+
+void cd_sketches_free(cd_sketches *s) {
+    if (!s) return;
+    cd_sched_free(&s->sched);
+    cd_arena_free(&s->arena);
+    cd_free(s);
+}
+
+static cdmpp_status check(const cd_sketches *s, cdmpp_err *err) {
+    const cd_hardware *h = &s->hw;
+    if (h->num_cores < 1 && !s->gpu) return CD_FAIL(err, EINVALID, "hardware with %lld cores", (long long)h->num_cores);
+    if (s->gpu && (h->warp_size < 1 || h->max_threads_per_block < 1 || h->max_vthread_extent < 1))
+        return CD_FAIL(err, EINVALID, "hardware without warp, threads of a block or virtual threads");
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_sketches_new(const cd_task *task, const cd_hardware *hw, bool gpu, cd_sketches **out, cdmpp_err *err) {
+    if (!task->dag) return CD_FAIL(err, ENOTASK, "the task's definition could not be read");
+    cd_sketches *s = cd_calloc(1, sizeof *s);
+    if (!s) return CD_FAIL(err, ENOMEM, "space");
+    s->dag = task->dag;
+    s->hw = *hw;
+    s->gpu = gpu;
+    cdmpp_status st = check(s, err);
+    if (!st) st = cd_sched_init(&s->sched, err);
+    if (!st) st = cd_sk_generate(s, err);
+    if (st) cd_sketches_free(s);
+    else *out = s;
+    return st;
+}
+
+size_t cd_sketches_count(const cd_sketches *s) { return s->n_sketch; }
+
+cdmpp_status cd_sampler_new(const cd_sketches *s, uint64_t seed, cd_sampler **out, cdmpp_err *err) {
+    cd_sampler *w = cd_calloc(1, sizeof *w);
+    if (!w) return CD_FAIL(err, ENOMEM, "sampler");
+    w->space = s;
+    w->seed = seed;
+    const cdmpp_status st = cd_sched_init(&w->sched, err);
+    if (st) cd_sampler_free(w);
+    else *out = w;
+    return st;
+}
+
+void cd_sampler_free(cd_sampler *w) {
+    if (!w) return;
+    cd_sched_free(&w->sched);
+    cd_arena_free(&w->arena);
+    cd_free(w);
+}
+
+cd_hardware cd_hardware_default(bool gpu, int64_t num_cores, int64_t vector_bytes) {
+    if (!gpu) return (cd_hardware){.num_cores = num_cores, .vector_unit_bytes = vector_bytes, .cache_line_bytes = 64};
+    return (cd_hardware){.num_cores = -1, .vector_unit_bytes = 16, .cache_line_bytes = 64, .max_shared_memory_per_block = 49152,
+                         .max_local_memory_per_block = INT32_MAX, .max_threads_per_block = 1024, .max_vthread_extent = 8,
+                         .warp_size = 32};
+}

@@ -1,0 +1,113 @@
+/* Binding loops to threads of a GPU (spec 8.2, ThreadBind). */
+#include "features/sketchint.h"
+
+/* The loops before the first reduction, annotation or attached stage become one. Returns how many there were. */
+static uint32_t fuse_outer_space(cd_sk_state *s, uint32_t stage) {
+    const cd_sk_stage *st = &s->stage[stage];
+    uint32_t n = 0;
+    for (; n < st->n; n++) {
+        if (cd_sk_is_reduce(&st->it[n]) || st->it[n].ann) break;
+        if (n && cd_sk_has_attached(s, stage, n - 1)) break;
+    }
+    if (n != 1) cd_sk_fuse(s, stage, 0, n);
+    return n;
+}
+
+static void bind_untiled(cd_sampler *w, cd_sk_state *s, uint32_t stage) {
+    const int64_t warp = w->space->hw.warp_size;
+    fuse_outer_space(s, stage);
+    if (s->oom) return;
+    if (s->stage[stage].it[0].ext <= warp) {
+        cd_sk_annotate(s, stage, 0, CD_SK_THREAD_X);
+        return;
+    }
+    cd_sk_split(s, stage, 0, &warp, 1);
+    cd_sk_annotate(s, stage, 0, CD_SK_BLOCK_X);
+    cd_sk_annotate(s, stage, 1, CD_SK_THREAD_X);
+}
+
+/* Loops from `at` on that are part `level` of their split become one loop. */
+static bool fuse_level(cd_sk_state *s, uint32_t stage, uint32_t at, int8_t level) {
+    const cd_sk_stage *st = &s->stage[stage];
+    uint32_t n = 0;
+    while (at + n < st->n && n < s->prog->op[stage].n_axis && st->it[at + n].level == level) n++;
+    if (!n) return false;
+    cd_sk_fuse(s, stage, at, n); /* also of one loop: TVM's records hold that step */
+    return !s->oom;
+}
+
+static int64_t all_points(const cd_sk_op *op) {
+    int64_t n = 1;
+    for (uint32_t k = 0; k < op->n_axis + op->n_raxis; k++) n *= op->init[k].ext;
+    return n;
+}
+
+static bool bind_tiled(cd_sampler *w, cd_sk_state *s, uint32_t stage) {
+    const cd_hardware *hw = &w->space->hw;
+    const bool small = all_points(&s->prog->op[stage]) <= hw->warp_size * 2;
+    if (!fuse_level(s, stage, 0, 0)) return false;
+    cd_sk_annotate(s, stage, 0, CD_SK_BLOCK_X);
+    if (!fuse_level(s, stage, 1, 1) || s->stage[stage].it[1].ext > hw->max_vthread_extent) return false;
+    cd_sk_annotate(s, stage, 1, CD_SK_VTHREAD);
+    if (!fuse_level(s, stage, 2, 2) || (!small && s->stage[stage].it[2].ext < hw->warp_size)) return false;
+    cd_sk_annotate(s, stage, 2, CD_SK_THREAD_X);
+    return !s->oom;
+}
+
+/* All threads of the block load a shared stage together. */
+static bool fetch_together(cd_sk_state *s, uint32_t stage) {
+    const uint32_t target = (uint32_t)s->stage[stage].at_stage;
+    uint32_t split[2 * CD_TE_MAX_AXIS];
+    const uint32_t n = cd_sk_splits_of(s, target, split, 2 * CD_TE_MAX_AXIS), skip = s->prog->op[target].n_raxis;
+    if (n <= skip) return false; /* splits of reduce axes come last, so first when walking back */
+    cd_sk_fuse(s, stage, 0, s->stage[stage].n);
+    cd_sk_split(s, stage, 0, (const int64_t[]){1}, 1);
+    cd_sk_annotate(s, stage, 1, CD_SK_VECTORIZE);
+    cd_sk_follow_fused(s, stage, 0, split + skip, n - skip, 1);
+    if (s->oom || s->failed) return false;
+    cd_sk_annotate(s, stage, 1, CD_SK_THREAD_X);
+    return true;
+}
+
+static bool has_thread(const cd_sk_stage *st) {
+    for (uint32_t k = 0; k < st->n; k++)
+        if (st->it[k].ann == CD_SK_THREAD_X) return true;
+    return false;
+}
+
+/* False where a stage that needs tiling has none: its draw is not one of TVM's. */
+static bool tiling_roots(const cd_sk_state *s, bool *root) {
+    for (uint32_t k = 0; k < s->n_stage; k++) {
+        if (!s->prog->op[k].tiling || s->stage[k].at == CD_SK_INLINED) continue;
+        if (s->stage[k].at == CD_SK_AT) root[s->stage[k].at_stage] = true;
+        else if (!cd_sk_cross_thread(s, k)) return false;
+    }
+    return true;
+}
+
+static bool bind_stage(cd_sampler *w, cd_sk_state *s, uint32_t stage, bool tiled_root) {
+    const cd_sk_stage *st = &s->stage[stage];
+    if (cd_sk_cross_thread(s, stage)) {
+        if (st->at != CD_SK_ROOT) return true;
+        fuse_outer_space(s, stage);
+        cd_sk_annotate(s, stage, 0, CD_SK_BLOCK_X);
+        return true;
+    }
+    if (has_thread(st)) return true;
+    if (st->at == CD_SK_ROOT) {
+        if (tiled_root) return bind_tiled(w, s, stage);
+        bind_untiled(w, s, stage);
+        return true;
+    }
+    return st->at != CD_SK_AT || !s->prog->op[stage].shared || fetch_together(s, stage);
+}
+
+bool cd_sk_thread_bind(cd_sampler *w, cd_sk_state *s) {
+    bool root[CD_MAX_STAGE] = {false};
+    if (!tiling_roots(s, root) || !cd_sk_infer(w, s)) return false;
+    for (uint32_t k = s->n_stage; k-- > 0;) {
+        if (s->stage[k].at == CD_SK_INLINED || s->prog->op[k].placeholder) continue;
+        if (!bind_stage(w, s, k, root[k]) || s->oom) return false;
+    }
+    return true;
+}

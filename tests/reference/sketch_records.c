@@ -1,0 +1,123 @@
+/* sketch_records TASKS RECORDS... -- is every record one that our sketch rules lead to?
+ *
+ * TVM's search only completes sketches: the first steps of each of its records
+ * are those of a sketch, but for tile lengths. So of every record some sketch of
+ * ours must be the beginning. Also draws schedules of every task, all of which
+ * must lower. Exit status 0: no record is without a sketch, no draw fails. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "features/program.h"
+#include "features/sketchint.h"
+
+enum { DRAWS = 50 };
+
+typedef struct {
+    cd_tasks *tasks;
+    cd_program *program;
+    size_t records, strange, no_space, draws, valid, rejected, wrong;
+} count;
+
+static bool same_list(const cd_step *a, const cd_step *b) {
+    if (a->n_list != b->n_list) return false;
+    for (uint32_t k = 0; k < a->n_list; k++) /* 0: an open length */
+        if (a->list[k] != b->list[k] && !(a->kind == CD_STEP_SP && !a->list[k])) return false;
+    return true;
+}
+
+static bool begins(const cd_sk_state *s, const cd_record *r) {
+    if (s->n_step > r->n_step) return false;
+    for (uint32_t k = 0; k < s->n_step; k++) {
+        const cd_step *a = &s->step[k], *b = &r->step[k];
+        if (a->kind != b->kind || a->stage != b->stage || memcmp(a->i, b->i, sizeof a->i) != 0 || !same_list(a, b) ||
+            a->s.n != b->s.n || (a->s.n && memcmp(a->s.p, b->s.p, a->s.n) != 0))
+            return false;
+    }
+    return true;
+}
+
+static void draw_some(count *c, const cd_task *task, const cd_sketches *sp) {
+    cd_sampler *w = NULL;
+    cdmpp_err err = {0};
+    if (cd_sampler_new(sp, 1, &w, &err)) {
+        c->wrong++;
+        return;
+    }
+    for (uint64_t k = 0; k < DRAWS; k++) {
+        cd_record r = {.target = {task->target, strlen(task->target)}};
+        cd_rows rows;
+        c->draws++;
+        if (cd_sampler_draw(w, k, &r, &err)) continue;
+        c->valid++;
+        const cdmpp_status st = cd_program_build(c->program, task, &r, &rows, &err);
+        c->rejected += st == CDMPP_EREJECTED;
+        c->wrong += st && st != CDMPP_EREJECTED;
+    }
+    cd_sampler_free(w);
+}
+
+static cd_sketches *space_of(count *c, const cd_record *r, const char *path) {
+    const cd_task *task = cd_tasks_find(c->tasks, r->workload_key);
+    cdmpp_err err = {0};
+    cd_sketches *sp = NULL;
+    if (task && !cd_sketches_new(task, r->has_hardware ? &r->hardware : &task->hardware, cd_target_is_gpu(r->target), &sp, &err)) {
+        draw_some(c, task, sp);
+        return sp;
+    }
+    printf("%s: no space: %s\n", path, task ? err.msg : "no task");
+    c->no_space++;
+    return NULL;
+}
+
+static bool one_file(count *c, const char *path) {
+    cd_lines *l = NULL;
+    cd_arena a = {0};
+    cdmpp_err err = {0};
+    cd_sketches *sp = NULL;
+    char *line;
+    size_t n, strange = 0;
+    if (cd_lines_open(path, 0, &l, &err)) return false;
+    while (!cd_lines_next(l, &line, &n, &err) && line) {
+        cd_record r;
+        cd_arena_reset(&a);
+        if (cd_record_is_comment(line, n) || cd_record_read(&a, line, n, &r, &err)) continue;
+        if (!sp && !(sp = space_of(c, &r, path))) break;
+        bool found = false;
+        for (uint32_t k = 0; k < sp->n_sketch && !found; k++) found = begins(sp->sketch[k], &r);
+        c->records++;
+        strange += !found;
+    }
+    if (strange) printf("%s: %zu records that no sketch leads to\n", path, strange);
+    c->strange += strange;
+    cd_sketches_free(sp);
+    cd_arena_free(&a);
+    cd_lines_close(l);
+    return true;
+}
+
+static bool is_json(const char *path, void *ctx) {
+    const size_t n = strlen(path);
+    (void)ctx;
+    return n > 5 && !strcmp(path + n - 5, ".json");
+}
+
+int main(int argc, char **argv) {
+    count c = {0};
+    cdmpp_err err = {0};
+    cd_arena a = {0};
+    bool ok = argc > 2 && !cd_tasks_new(&c.tasks, &err) && !cd_tasks_load(c.tasks, argv[1], &err) && !cd_program_new(&c.program, &err);
+    for (int k = 2; ok && k < argc; k++) {
+        const char *const *path;
+        size_t n;
+        ok = !cd_file_list(&a, argv[k], is_json, NULL, &path, &n, &err);
+        for (size_t j = 0; ok && j < n; j++) ok = one_file(&c, path[j]);
+    }
+    if (!ok) fprintf(stderr, "sketch_records: %s\n", err.msg);
+    printf("%zu records, %zu without a sketch; %zu tasks without a space; %zu draws, %zu complete, %zu beyond the target's limits, "
+           "%zu wrong\n", c.records, c.strange, c.no_space, c.draws, c.valid, c.rejected, c.wrong);
+    cd_program_free(c.program);
+    cd_tasks_free(c.tasks);
+    cd_arena_free(&a);
+    return !ok || c.strange || c.no_space || c.wrong || !c.records;
+}
