@@ -1,0 +1,104 @@
+#include "profiler/zoo.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "base/spell.h"
+#include "profiler/zoo_int.h"
+
+typedef struct {
+    cd_zoo_entry e;
+    cd_zoo_fn build;
+    int64_t variant, least;     /* least: the smallest size that leaves something */
+} row;
+
+#define IMAGE "pixels an edge"
+#define WORDS "words a sequence"
+static const row zoo[] = {
+    {{"resnet-18", "cnn", 224, IMAGE}, cd_zoo_resnet, 18, 32},
+    {{"resnet-34", "cnn", 224, IMAGE}, cd_zoo_resnet, 34, 32},
+    {{"resnet-50", "cnn", 224, IMAGE}, cd_zoo_resnet, 50, 32},
+    {{"resnet-101", "cnn", 224, IMAGE}, cd_zoo_resnet, 101, 32},
+    {{"resnet-152", "cnn", 224, IMAGE}, cd_zoo_resnet, 152, 32},
+    {{"resnext-50", "cnn", 224, IMAGE}, cd_zoo_resnext50, 0, 32},
+    {{"wide-resnet-50", "cnn", 224, IMAGE}, cd_zoo_wide_resnet50, 0, 32},
+    {{"resnet3d-18", "cnn3d", 112, IMAGE " of 16 frames"}, cd_zoo_resnet3d18, 0, 16},
+    {{"alexnet", "cnn", 224, IMAGE}, cd_zoo_alexnet, 0, 63},
+    {{"vgg-11", "cnn", 224, IMAGE}, cd_zoo_vgg, 11, 32},
+    {{"vgg-13", "cnn", 224, IMAGE}, cd_zoo_vgg, 13, 32},
+    {{"vgg-16", "cnn", 224, IMAGE}, cd_zoo_vgg, 16, 32},
+    {{"vgg-19", "cnn", 224, IMAGE}, cd_zoo_vgg, 19, 32},
+    {{"mobilenet-v1", "cnn", 224, IMAGE}, cd_zoo_mobilenet_v1, 0, 32},
+    {{"mobilenet-v2", "cnn", 224, IMAGE}, cd_zoo_mobilenet_v2, 0, 32},
+    {{"mobilenet-v3", "cnn", 224, IMAGE}, cd_zoo_mobilenet_v3, 1, 32},
+    {{"mobilenet-v3-small", "cnn", 224, IMAGE}, cd_zoo_mobilenet_v3, 0, 32},
+    {{"squeezenet-1.0", "cnn", 224, IMAGE}, cd_zoo_squeezenet, 0, 32},
+    {{"squeezenet-1.1", "cnn", 224, IMAGE}, cd_zoo_squeezenet, 1, 32},
+    {{"densenet-121", "cnn", 224, IMAGE}, cd_zoo_densenet, 121, 32},
+    {{"densenet-161", "cnn", 224, IMAGE}, cd_zoo_densenet, 161, 32},
+    {{"densenet-169", "cnn", 224, IMAGE}, cd_zoo_densenet, 169, 32},
+    {{"densenet-201", "cnn", 224, IMAGE}, cd_zoo_densenet, 201, 32},
+    {{"inception-v1", "cnn", 224, IMAGE}, cd_zoo_inception_v1, 0, 32},
+    {{"inception-v3", "cnn", 299, IMAGE}, cd_zoo_inception_v3, 0, 75},
+    {{"efficientnet-b0", "cnn", 224, IMAGE}, cd_zoo_efficientnet_b0, 0, 32},
+    {{"dcgan", "gan", 64, IMAGE ", in sixteens"}, cd_zoo_dcgan, 0, 16},
+    {{"yolov3-tiny", "cnn", 416, IMAGE ", in thirty-twos"}, cd_zoo_yolov3_tiny, 0, 32},
+    {{"lstm", "rnn", 128, WORDS}, cd_zoo_recurrent, 4, 1},
+    {{"gru", "rnn", 128, WORDS}, cd_zoo_recurrent, 3, 1},
+    {{"rnn", "rnn", 128, WORDS}, cd_zoo_recurrent, 1, 1},
+    {{"bert-tiny", "transformer", 128, WORDS}, cd_zoo_bert, 128, 1},
+    {{"bert-medium", "transformer", 128, WORDS}, cd_zoo_bert, 512, 1},
+    {{"bert-base", "transformer", 128, WORDS}, cd_zoo_bert, 768, 1},
+    {{"bert-large", "transformer", 128, WORDS}, cd_zoo_bert, 1024, 1},
+    {{"gpt2", "transformer", 1024, WORDS}, cd_zoo_gpt2, 0, 1},
+    {{"vit", "transformer", 224, IMAGE}, cd_zoo_vit, 0, 16},
+    {{"gcn", "gcn", 2708, "vertices"}, cd_zoo_gcn, 0, 1},
+};
+enum { N_ZOO = sizeof zoo / sizeof *zoo };
+
+size_t cd_zoo_count(void) { return N_ZOO; }
+const cd_zoo_entry *cd_zoo_at(size_t i) { return &zoo[i].e; }
+
+/* Letters and digits of both, without case. */
+static bool same_name(const char *a, const char *b) {
+    for (;; a++, b++) {
+        while (*a && !isalnum((unsigned char)*a)) a++;
+        while (*b && !isalnum((unsigned char)*b)) b++;
+        if (tolower((unsigned char)*a) != tolower((unsigned char)*b)) return false;
+        if (!*a) return true;
+    }
+}
+
+static cdmpp_status find(const char *name, const row **out, cdmpp_err *err) {
+    const char *names[N_ZOO];
+    for (size_t k = 0; k < N_ZOO; k++) {
+        names[k] = zoo[k].e.name;
+        if (!same_name(name, names[k])) continue;
+        *out = &zoo[k];
+        return CDMPP_OK;
+    }
+    const char *near = cd_spell_nearest(name, names, N_ZOO);
+    if (near) return CD_FAIL(err, ESCHEMA, "no network \"%s\" in the zoo; did you mean %s?", name, near);
+    return CD_FAIL(err, ESCHEMA, "no network \"%s\" in the zoo", name);
+}
+
+static cdmpp_status check(const row *r, const cd_z *z, cdmpp_err *err) {
+    if (z->batch < 1) return CD_FAIL(err, ERANGE, "batch: expected at least 1, found %lld", (long long)z->batch);
+    if (z->size < r->least)
+        return CD_FAIL(err, ERANGE, "size of %s (%s): expected at least %lld, found %lld", r->e.name, r->e.what,
+                       (long long)r->least, (long long)z->size);
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_zoo_build(const char *name, const cd_zoo_options *o, cd_graph **out, cdmpp_err *err) {
+    const row *r = NULL;
+    CD_TRY(find(name, &r, err));
+    cd_z z = {.err = err, .batch = o->batch ? o->batch : 1, .size = o->size ? o->size : r->e.size};
+    CD_TRY(check(r, &z, err));
+    CD_TRY(cd_graph_new(r->e.name, &z.g, err));
+    z.g->opset = 17; /* LayerNormalization is 17's; everything else is as in 13 */
+    r->build(&z, r->variant);
+    if (z.st) cd_graph_free(z.g);
+    else *out = z.g;
+    return z.st;
+}

@@ -1,0 +1,30 @@
+/* zoo -- well-known networks, built without any file.
+ *
+ *   cd_zoo_build("resnet-50", {.batch = 8, .size = 192}) ──> cd_graph
+ *
+ * The structure of each network is that of its paper and of the implementation
+ * most people measure (torchvision, Hugging Face); operators and attributes are
+ * ONNX's. Weights are shapes only. Batch and size change every shape: `size` is
+ * the edge of the image, the length of the sequence, or the number of vertices. */
+#ifndef CD_ZOO_H
+#define CD_ZOO_H
+#include "profiler/graph.h"
+
+typedef struct cd_zoo_options {
+    int64_t batch;              /* 0: 1 */
+    int64_t size;               /* 0: what the network was published with */
+} cd_zoo_options;
+
+typedef struct cd_zoo_entry {
+    const char *name;           /* "resnet-50" */
+    const char *family;         /* "cnn", "cnn3d", "rnn", "transformer", "gan", "gcn" */
+    int64_t size;               /* as published */
+    const char *what;           /* what `size` counts, for help */
+} cd_zoo_entry;
+
+size_t cd_zoo_count(void);
+CD_KEEP const cd_zoo_entry *cd_zoo_at(size_t i);
+/* Names are compared by letters and digits only, without case: "ResNet_50" is resnet-50. Errors: ESCHEMA (no such
+ * network; names the nearest), ERANGE (a batch or size below 1, or a size that leaves nothing of an image), ENOMEM. */
+cdmpp_status cd_zoo_build(const char *name, const cd_zoo_options *o, CD_GIVE cd_graph **out, cdmpp_err *err);
+#endif
