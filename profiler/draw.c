@@ -1,0 +1,146 @@
+#include "profiler/draw.h"
+
+#include <string.h>
+
+#include "features/program.h"
+#include "features/sketch.h"
+
+/* Draws in a row that may fail or repeat before a task is left. */
+enum { PATIENCE = 400, TRIALS = 10 };
+
+struct cd_draw {
+    const cd_tasks *tasks;
+    cd_draw_options o;
+    char *target;               /* copy of o.target; NULL: each task's own */
+    size_t task;                /* being drawn from */
+    cd_sketches *sketches;      /* of it; NULL: not begun */
+    cd_sampler *sampler;
+    cd_program *program;
+    uint64_t next;              /* draw */
+    uint32_t made;
+    uint64_t *seen;             /* (trials) hashes of its programs */
+};
+
+void cd_draw_free(cd_draw *d) {
+    if (!d) return;
+    cd_sampler_free(d->sampler);
+    cd_sketches_free(d->sketches);
+    cd_program_free(d->program);
+    cd_free(d->target);
+    cd_free(d->seen);
+    cd_free(d);
+}
+
+static cdmpp_status fill(cd_draw *d, cdmpp_err *err) {
+    const char *t = d->o.target;
+    d->seen = cd_calloc(d->o.trials, sizeof *d->seen);
+    if (t && *t) d->target = cd_calloc(strlen(t) + 1, 1);
+    if (!d->seen || (t && *t && !d->target)) return CD_FAIL(err, ENOMEM, "%u trials", d->o.trials);
+    if (d->target) memcpy(d->target, t, strlen(t));
+    return cd_program_new(&d->program, err);
+}
+
+cdmpp_status cd_draw_new(const cd_tasks *tasks, const cd_draw_options *o, cd_draw **out, cdmpp_err *err) {
+    cd_draw *d = cd_calloc(1, sizeof *d);
+    if (!d) return CD_FAIL(err, ENOMEM, "draws");
+    d->tasks = tasks;
+    d->o = *o;
+    if (!d->o.trials) d->o.trials = TRIALS;
+    const cdmpp_status st = fill(d, err);
+    if (st) cd_draw_free(d);
+    else *out = d;
+    return st;
+}
+
+size_t cd_draw_most(const cd_draw *d) {
+    return (cd_tasks_count(d->tasks) - cd_tasks_bad_count(d->tasks)) * d->o.trials;
+}
+
+static void leave(cd_draw *d) {
+    cd_sampler_free(d->sampler);
+    cd_sketches_free(d->sketches);
+    d->sampler = NULL;
+    d->sketches = NULL;
+    d->task++;
+}
+
+static cd_str text(const char *s) { return (cd_str){s, strlen(s)}; }
+
+static const char *target_of(const cd_draw *d, const cd_task *t) { return d->target ? d->target : t->target; }
+
+static cd_hardware hardware_of(const cd_draw *d, const cd_task *t) {
+    return t->has_hardware && !d->target ? t->hardware : d->o.hardware;
+}
+
+static cdmpp_status begin(cd_draw *d, const cd_task *t, cdmpp_err *err) {
+    const cd_hardware hw = hardware_of(d, t);
+    d->next = d->made = 0;
+    CD_TRY(cd_sketches_new(t, &hw, cd_target_is_gpu(text(target_of(d, t))), &d->sketches, err));
+    return cd_sampler_new(d->sketches, d->o.seed, &d->sampler, err);
+}
+
+static uint64_t hash_of(const char *p, size_t n) {
+    uint64_t h = 0xcbf29ce484222325U; /* FNV-1a */
+    for (size_t i = 0; i < n; i++) h = (h ^ (unsigned char)p[i]) * 0x100000001b3U;
+    return h;
+}
+
+static bool is_new(cd_draw *d, uint64_t h) {
+    for (uint32_t k = 0; k < d->made; k++)
+        if (d->seen[k] == h) return false;
+    d->seen[d->made++] = h;
+    return true;
+}
+
+static cdmpp_status write(cd_draw *d, const cd_task *t, cd_record *r, cd_buf *line, cdmpp_err *err) {
+    static const double never = 1e10;
+    r->workload_key = text(t->workload_key);
+    r->target = text(target_of(d, t));
+    r->target_host = text("");
+    r->has_hardware = r->has_host = r->has_layout = r->has_inputs = true;
+    r->hardware = hardware_of(d, t);
+    r->n_cost = 1;
+    r->cost_s = &never;
+    r->error_no = CD_ERROR_NO_MAX;
+    r->version = text("v0.6");
+    return cd_record_write(line, r, err);
+}
+
+/* One try; *got tells whether a line was written. */
+static cdmpp_status draw(cd_draw *d, const cd_task *t, cd_buf *line, bool *got, cdmpp_err *err) {
+    cd_record r = {0};
+    const size_t from = line->n;
+    *got = false;
+    cdmpp_status st = cd_sampler_draw(d->sampler, d->next++, &r, err);
+    if (st == CDMPP_EREJECTED) return CDMPP_OK;
+    CD_TRY(st);
+    CD_TRY(write(d, t, &r, line, err));
+    cd_rows rows;
+    st = cd_program_build(d->program, t, &r, &rows, err);
+    if (st == CDMPP_ENOMEM) return st;
+    *got = !st && is_new(d, hash_of(line->p + from, line->n - from));
+    if (!*got) line->p[line->n = from] = 0;
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_draw_next(cd_draw *d, cd_buf *line, cdmpp_err *err) {
+    uint64_t tries = 0;
+    while (d->task < cd_tasks_count(d->tasks)) {
+        const cd_task *t = cd_tasks_at(d->tasks, d->task);
+        if (!t->dag || (d->sketches && (d->made == d->o.trials || tries > PATIENCE))) {
+            leave(d);
+            tries = 0;
+            continue;
+        }
+        bool got = false;
+        cdmpp_status st = d->sketches ? CDMPP_OK : begin(d, t, err);
+        if (!st) st = draw(d, t, line, &got, err);
+        if (st) {
+            leave(d);
+            return cd_err_key(err, st, t->workload_key);
+        }
+        if (got) return CDMPP_OK;
+        tries++;
+    }
+    return CDMPP_OK;
+}

@@ -1,0 +1,35 @@
+/* draw -- records of random schedules: what to measure when nothing has been.
+ *
+ *   tasks ──sketches──> up to `trials` different programs a task ──> one record line each
+ *
+ * The schedules are Ansor's (features/sketch.h). The records have no measurement
+ * yet: their cost is 1e10 and their error number 8, as TVM marks what has not
+ * run, so that nobody trains on them by mistake.
+ *   (1) task by task in the order of the registry, tasks without a DAG left out;
+ *   (2) programs of a task are different; where the space is too small or too many
+ *       draws fail there are fewer than `trials`;
+ *   (3) the same seed gives the same lines on any machine.
+ * One thread. */
+#ifndef CD_DRAW_H
+#define CD_DRAW_H
+#include "base/buf.h"
+#include "features/task.h"
+
+typedef struct cd_draw_options {
+    uint32_t trials;            /* programs of a task; 0: 10 */
+    uint64_t seed;
+    const char *target;         /* NULL or "": that of the task */
+    cd_hardware hardware;       /* used where the task has none, or target is given */
+} cd_draw_options;
+
+typedef struct cd_draw cd_draw;
+
+cdmpp_status cd_draw_new(CD_KEEP const cd_tasks *tasks, const cd_draw_options *o, CD_GIVE cd_draw **out, cdmpp_err *err);
+void cd_draw_free(CD_TAKE cd_draw *d); /* NULL is fine */
+/* Append the next record and its newline to `line`; nothing is appended at the
+ * end. A task that has no schedules is an error with its key, once: go on with the
+ * next call. Errors: EUNSUPPORTED, EINVALID (hardware), ENOMEM. */
+cdmpp_status cd_draw_next(cd_draw *d, cd_buf *line, cdmpp_err *err);
+/* How many lines there will be at most. */
+size_t cd_draw_most(const cd_draw *d);
+#endif
