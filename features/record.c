@@ -322,6 +322,15 @@ static void put_step(cd_buf *b, const cd_step *s) {
     cd_buf_puts(b, "]");
 }
 
+static void put_steps(cd_buf *b, const cd_record *r) {
+    cd_buf_puts(b, "[");
+    for (uint32_t i = 0; i < r->n_step; i++) {
+        if (i) cd_buf_puts(b, ", ");
+        put_step(b, &r->step[i]);
+    }
+    cd_buf_puts(b, "]");
+}
+
 static void put_hardware(cd_buf *b, const cd_hardware *h) {
     const int64_t field[] = {h->num_cores, h->vector_unit_bytes, h->cache_line_bytes,
                              h->max_shared_memory_per_block, h->max_local_memory_per_block,
@@ -358,6 +367,13 @@ static void put_task(cd_buf *b, const cd_record *r) {
     cd_buf_puts(b, "]");
 }
 
+static cdmpp_status known_steps(const cd_record *r, cdmpp_err *err) {
+    for (uint32_t i = 0; i < r->n_step; i++)
+        if ((unsigned)r->step[i].kind >= CD_STEP_COUNT)
+            return CD_FAIL(err, EUNSUPPORTED, "step %u is of kind %d", i, (int)r->step[i].kind);
+    return CDMPP_OK;
+}
+
 /* What the reader would refuse must not be written. */
 static cdmpp_status writable(const cd_record *r, cdmpp_err *err) {
     if (r->has_host > r->has_hardware || r->has_layout > r->has_host || r->has_inputs > r->has_layout)
@@ -367,22 +383,22 @@ static cdmpp_status writable(const cd_record *r, cdmpp_err *err) {
         if (!(r->cost_s[i] >= 0 && r->cost_s[i] <= MAX_COST_S))
             return CD_FAIL(err, ERANGE, "cost %u is %g, outside [0, %g]", i, r->cost_s[i], MAX_COST_S);
     if (!(fabs(r->total_s) <= MAX_TOTAL_S)) return CD_FAIL(err, ERANGE, "total time is %g", r->total_s);
-    for (uint32_t i = 0; i < r->n_step; i++)
-        if ((unsigned)r->step[i].kind >= CD_STEP_COUNT)
-            return CD_FAIL(err, EUNSUPPORTED, "step %u is of kind %d", i, (int)r->step[i].kind);
-    return CDMPP_OK;
+    return known_steps(r, err);
+}
+
+cdmpp_status cd_record_write_steps(cd_buf *b, const cd_record *r, cdmpp_err *err) {
+    CD_TRY(known_steps(r, err));
+    put_steps(b, r);
+    return b->oom ? CD_FAIL(err, ENOMEM, "steps of a record") : CDMPP_OK;
 }
 
 cdmpp_status cd_record_write(cd_buf *b, const cd_record *r, cdmpp_err *err) {
     CD_TRY(writable(r, err));
     cd_buf_puts(b, "{\"i\": [");
     put_task(b, r);
-    cd_buf_puts(b, ", [[], [");
-    for (uint32_t i = 0; i < r->n_step; i++) {
-        if (i) cd_buf_puts(b, ", ");
-        put_step(b, &r->step[i]);
-    }
-    cd_buf_puts(b, "]]], \"r\": [[");
+    cd_buf_puts(b, ", [[], ");
+    put_steps(b, r);
+    cd_buf_puts(b, "]], \"r\": [[");
     for (uint32_t i = 0; i < r->n_cost; i++) {
         if (i) cd_buf_puts(b, ", ");
         cd_buf_put_real6(b, r->cost_s[i]);

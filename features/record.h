@@ -86,5 +86,7 @@ bool cd_record_is_comment(const char *line, size_t len);
  * reader would refuse (nothing is appended then), ENOMEM. */
 struct cd_buf;
 cdmpp_status cd_record_write(struct cd_buf *out, const cd_record *r, cdmpp_err *err);
+/* The steps alone, as cd_record_read_steps reads them; no '\n'. Errors: EUNSUPPORTED, ENOMEM. */
+cdmpp_status cd_record_write_steps(struct cd_buf *out, const cd_record *r, cdmpp_err *err);
 const char *cd_step_code(cd_step_kind k);
 #endif

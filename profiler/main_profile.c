@@ -3,14 +3,31 @@
 #include <unistd.h>
 
 #include "profiler/main_profile.h"
+#include "profiler/store.h"
 
 #define AT(member) offsetof(cd_main_profile, member)
-enum { WHAT, HOW };
-static const char *const group[] = {"What", "How"};
+enum { WHAT, HOW, STORE };
+static const char *const group[] = {"What", "How", "Store"};
 static const cd_option table[] = {
     {"tasks", 0, "FILE", CD_OPT_FILES, AT(task), NULL, WHAT, "Task definitions: all_tasks.pkl, *.task.pkl, our text form, or a folder of these"},
     {"dry-run", 0, NULL, CD_OPT_FLAG, AT(dry_run), NULL, WHAT, "Only read the records and lower their programs; say which cannot be"},
     {"jobs", 'j', "N", CD_OPT_INT, AT(jobs), "1..1024", HOW, "Compiler processes at a time (default: one per CPU)"},
+    {"store", 0, "FILE", CD_OPT_FILE, AT(store), "*.db", STORE, "The store: one SQLite file; made where it is not there"},
+    {"form", 0, "FORM", CD_OPT_WORD, AT(form), CD_STORE_FORMS, STORE, "Form of the files to import (default: by their first bytes)"},
+    {"strict", 0, NULL, CD_OPT_FLAG, AT(strict), NULL, STORE, "Stop at the first line that cannot be used"},
+    {"device", 0, "NAME", CD_OPT_TEXT, AT(device), NULL, STORE, "Only of this device; of imported files, the device that they were measured on"},
+    {"target", 0, "TARGET", CD_OPT_TEXT, AT(target), NULL, STORE, "Only of this target, or of this kind of target (cuda, llvm ...)"},
+    {"operator", 0, "NAME", CD_OPT_TEXT, AT(operator_name), NULL, STORE, "Only of this operator, as list names it"},
+    {"workload", 0, "KEY", CD_OPT_TEXT, AT(workload), NULL, STORE, "Only of this workload key"},
+    {"shape", 0, "JSON", CD_OPT_TEXT, AT(shape), NULL, STORE, "Sizes to be near to: [[1,64,56,56],[64,64,3,3]]"},
+    {"dtype", 0, "TYPE", CD_OPT_TEXT, AT(dtype), NULL, STORE, "Only of this type"},
+    {"layout", 0, "LAYOUT", CD_OPT_TEXT, AT(layout), NULL, STORE, "Only of this layout (nchw, nhwc ...)"},
+    {"limit", 'n', "N", CD_OPT_INT, AT(limit), "1..2000000000", STORE, "At most N lines (default: best 10, near 5 workloads, list and export all)"},
+    {"each", 0, "N", CD_OPT_INT, AT(each), "1..1000000", STORE, "Of each near workload the N best (default: 1)"},
+    {"errors", 0, NULL, CD_OPT_FLAG, AT(errors), NULL, STORE, "Failed measurements too"},
+    {"steps", 0, NULL, CD_OPT_FLAG, AT(steps), NULL, STORE, "Show the schedules"},
+    {"as", 0, "FORM", CD_OPT_WORD, AT(as), CD_MAIN_PROFILE_AS, STORE, "Form of what is exported (default: records)"},
+    {"out", 'o', "FILE", CD_OPT_FILE, AT(out), NULL, STORE, "Write there what is exported (default: standard output)"},
 };
 
 /* The first row whose flag is given or whose word comes first. */
@@ -22,6 +39,7 @@ typedef struct {
 } mode;
 static const mode modes[] = {
     {"records", -1, cd_main_profile_records_check, cd_main_profile_records},
+    {"store", -1, cd_main_profile_store_check, cd_main_profile_store},
 };
 
 static const mode *mode_of(const cd_main_profile *o, const char *word) {
@@ -65,15 +83,22 @@ static cdmpp_status check(void *to, const cd_said *said, cdmpp_err *err) {
     return m->check(o, err);
 }
 
-static const char *const use[] = {"records --tasks FILE [OPTION...] LOG|FOLDER...", NULL};
+static const char *const use[] = {"records --tasks FILE [OPTION...] LOG|FOLDER...",
+                                  "store import|list|best|near|export|stats --store FILE [OPTION...] [LOG|TABLE|TRACE|FOLDER...]", NULL};
 static const char *const example[] = {
-    "Which records can be lowered", "cdmpp-profile records --dry-run --tasks network_info measure_records/", NULL};
+    "Which records can be lowered", "cdmpp-profile records --dry-run --tasks network_info measure_records/",
+    "Keep what others measured, and ask for the best schedules of a task",
+    "cdmpp-profile store import --store all.db --tasks network_info measure_records/\n"
+    "cdmpp-profile store best --store all.db --device v100 --workload '[\"9f8e...\", [1, 64, 56, 56]]'", NULL};
 static const char *const see[] = {"cdmpp-extract(1)", "cdmpp-train(1)", NULL};
 static const cd_command self = {
     "cdmpp-profile", "measure tensor programs", use,
     "Makes measure records in the format of TVM's auto_scheduler on this machine.\n\n"
     "records: reads measure records, of any tuner and machine. \"-\" is standard input. A record that cannot be used is "
-    "counted and named, the others are done, and the exit status is 3.",
+    "counted and named, the others are done, and the exit status is 3.\n\n"
+    "store: keeps measurements in one SQLite file that many may write at once. import reads logs, tables of operators, "
+    "Nsight Systems' exports and PyTorch's traces; list shows workloads, best the fastest measurements, near those of the "
+    "nearest shapes of the same operator; export writes records, CSV or JSON; stats counts.",
     table, sizeof table / sizeof *table, group, "", example, NULL, see, NULL, check};
 
 static volatile sig_atomic_t stop;

@@ -17,6 +17,10 @@ typedef struct cd_main_profile {
     bool dry_run;
     /* how */
     int jobs;
+    /* store (main_profile_store.c) */
+    const char *store, *device, *target, *operator_name, *workload, *shape, *dtype, *layout, *out;
+    int form, as, limit, each;
+    bool errors, strict, steps;
     /* every command */
     bool json;
     cd_log *log;
@@ -27,4 +31,8 @@ typedef struct cd_main_profile {
 /* ---- main_profile_records.c ---- */
 cdmpp_status cd_main_profile_records_check(const cd_main_profile *o, cdmpp_err *err);
 cdmpp_status cd_main_profile_records(cd_main_profile *o, cdmpp_err *err);
+/* ---- main_profile_store.c ---- */
+#define CD_MAIN_PROFILE_AS "records|csv|json"
+cdmpp_status cd_main_profile_store_check(const cd_main_profile *o, cdmpp_err *err);
+cdmpp_status cd_main_profile_store(cd_main_profile *o, cdmpp_err *err);
 #endif

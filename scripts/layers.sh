@@ -5,6 +5,8 @@
 #
 # A door is a header that other folders may include; the rest are private.
 # main_*.c may include any door below or beside its folder.
+# One door is open sideways: profiler/store*.c may read tables by dataset/oprecord.h, a reader of files that knows
+# nothing but base/. dataset/ may never include profiler/, so no circle can come of it.
 set -eu
 cd "$(dirname "$0")/.."
 grep -Hn '^#include "' cdmpp.h $(find base features dataset learner predictor profiler -name '*.[ch]' 2>/dev/null) |
@@ -28,6 +30,7 @@ function no(why) { printf "%s:%s: %s may not include %s (%s)\n", $1, $2, dir($1)
 {
     a = rank($1); b = rank($4)
     if (dir($1) == dir($4) || b <= 1 && b <= a) next
+    if ($4 == "dataset/oprecord.h" && $1 ~ /^profiler\/store/) next
     if (b >= a)                            no("it is not below")
     else if (dir($4) == "profiler" && a != 5) no("nobody but predictor/ depends on the profiler")
     else if (!($4 in door))                no("not a door")

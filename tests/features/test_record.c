@@ -268,6 +268,20 @@ static void writer_refuses_what_reader_refuses(void **st) {
     cd_arena_free(&a);
 }
 
+static void steps_alone(void **state) {
+    (void)state;
+    static const char text[] = "[[\"CI\", 1], [\"SP\", 3, 0, 64, [8, 2], 1], [\"PR\", 3, 0, \"auto_unroll_max_step$16\"]]";
+    cd_arena a = {0};
+    cd_buf b = {0};
+    cd_record r = {0};
+    cdmpp_err err = {0};
+    assert_ok(cd_record_read_steps(&a, text, sizeof text - 1, &r, &err));
+    assert_ok(cd_record_write_steps(&b, &r, &err));
+    assert_string_equal(b.p, text);
+    cd_buf_free(&b);
+    cd_arena_free(&a);
+}
+
 static void comments(void **st) {
     (void)st;
     assert_true(cd_record_is_comment("", 0));
@@ -374,6 +388,7 @@ int main(void) {
         cmocka_unit_test(truncations),
         cmocka_unit_test(writer_refuses_what_reader_refuses),
         cmocka_unit_test(comments),
+        cmocka_unit_test(steps_alone),
         cmocka_unit_test(failing_at_every_allocation),
         cmocka_unit_test(reference_sets),
     };

@@ -1,0 +1,189 @@
+/* store -- measurements in one SQLite file: who measured what, where, how, and how long it took.
+ *
+ *   device ──┐            operator ── workload ──┐
+ *   target ──┼── measurement ────────────────────┘
+ *   source ──┤        └── schedule (steps)
+ *   environment
+ *
+ * The schema, version CD_STORE_VERSION (PRAGMA user_version; application_id 0x63646d70, "cdmp"):
+ *   1. device(id, name)                            "v100"; "" when nobody said
+ *   2. target(id, text, kind, tail)                "cuda -keys=..."; tail: what a record has behind it, a JSON list
+ *   3. operator(id, name)                          "conv2d_nchw+add+relu", "bmm", a kernel's name, "dag:<hash>"
+ *   4. workload(id, key, operator, shape, dtype, layout, flop, known)
+ *                                                  shape: JSON list; known 1: operator and types come from the task
+ *   5. schedule(id, digest, steps)                 steps: the list of a record, [["SP",2,0,512,[64],1], ...]
+ *   6. environment(id, digest, host, cpu, os, compiler, governor, tool, extra)
+ *   7. source(id, path, form, size, mtime_ns, lines, done)   lines: how many are in the store for good
+ *   8. measurement(id, digest, device, target, workload, schedule, environment, source, line, error_no, min_s,
+ *        median_s, mean_s, std_s, cv, n, flags, costs, total_s, timestamp, version)
+ *                                                  costs: n doubles as they are in memory, NULL for one; times
+ *                                                  are NULL after an error; source, schedule may be NULL
+ *   9. index measurement_best(workload, device, median_s) of those without error
+ *
+ *   (1) equal measurements are stored once: digest names all that was measured and what came out, not where it
+ *       was read. Reading a file again, or half of it after a crash, adds nothing twice;
+ *   (2) rows and the note how far a file was read are written in one transaction: kill -9 at any time loses at
+ *       most what came after the last commit (at most CD_STORE_BATCH rows or half a second);
+ *   (3) many processes may write at once (WAL; a writer waits up to CD_STORE_WAIT_S for the others);
+ *   (4) a file that is not ours, or of a later version, is refused and not touched.
+ * A cd_store belongs to one thread. */
+#ifndef CD_STORE_H
+#define CD_STORE_H
+#include <signal.h>
+
+#include "base/buf.h"
+#include "features/record.h"
+
+#define CD_STORE_VERSION 1
+#define CD_STORE_BATCH 16384
+#define CD_STORE_WAIT_S 120
+
+typedef struct cd_store cd_store;
+
+/* Open; `create` makes a file that is not there. Errors carry the path: EIO (not there, no right, disk), ESCHEMA
+ * (another program's), EUNSUPPORTED (later version), EPARSE (damaged), ENOMEM. */
+cdmpp_status cd_store_open(const char *path, bool create, CD_GIVE cd_store **out, cdmpp_err *err);
+/* Commits what is open. NULL is fine. */
+void cd_store_close(CD_TAKE cd_store *s);
+
+/* ---- adding ---- */
+enum {
+    CD_STORE_NOISY = 1,     /* coefficient of variation above 3 % (three times or more) */
+    CD_STORE_COLD = 2,      /* caches were cold */
+    CD_STORE_SUMMARY = 4,   /* many launches of a trace in one row */
+    CD_STORE_INCLUSIVE = 8, /* holds the time of what it called */
+};
+#define CD_STORE_FLAGS "noisy|cold|summary|inclusive"
+
+typedef struct cd_store_latency {
+    double min_s, median_s, mean_s, std_s, cv;
+    uint32_t n, flags;
+} cd_store_latency;
+
+/* All texts may be empty. */
+typedef struct cd_store_env {
+    cd_str host, cpu, os, compiler, governor, tool, extra; /* extra: JSON */
+} cd_store_env;
+
+typedef struct cd_store_row {
+    cd_str device, target, target_tail;
+    cd_str workload_key, operator_name, shape, dtype, layout;
+    double flop;                /* -1: not known */
+    bool known;                 /* operator, dtype, layout come from the task's definition */
+    bool has_steps;
+    cd_str steps;               /* JSON list */
+    int64_t error_no;           /* as in records; times count only when 0 */
+    cd_store_latency latency;
+    uint32_t n_cost;
+    const double *cost_s;       /* (n_cost) or NULL */
+    double total_s;
+    int64_t timestamp;
+    cd_str version;             /* of the record; "" where there was none */
+    const cd_store_env *env;    /* NULL: nothing known */
+    long line;                  /* of the source; 0: none */
+} cd_store_row;
+
+/* Statistics of n times; std of a sample, 0 for one. x is sorted in place. */
+void cd_store_latency_of(double *x, size_t n, cd_store_latency *out);
+
+/* Add one measurement; *fresh (may be NULL): it was not there yet. It is durable after cd_store_commit. Errors:
+ * EIO, ERANGE (a time that is not a number above 0), ENOMEM; after them the open transaction is undone. */
+cdmpp_status cd_store_add(cd_store *s, const cd_store_row *row, bool *fresh, cdmpp_err *err);
+/* A measured record. `task` (NULL: not known) gives operator, types, layout; `device` "": -model of the target. */
+cdmpp_status cd_store_add_record(cd_store *s, const cd_record *r, const cd_task *task, cd_str device,
+                                 const cd_store_env *env, uint32_t flags, long line, bool *fresh, cdmpp_err *err);
+cdmpp_status cd_store_commit(cd_store *s, cdmpp_err *err);
+
+/* ---- importing ---- */
+#define CD_STORE_FORMS "auto|ansor|table|curves|nsys|kineto"
+typedef enum cd_store_form {
+    CD_STORE_AUTO, CD_STORE_ANSOR, CD_STORE_TABLE, CD_STORE_CURVES, CD_STORE_NSYS, CD_STORE_KINETO
+} cd_store_form;
+
+typedef struct cd_store_tally {
+    uint64_t files, lines, added, known, bad;
+    uint64_t skipped_lines; /* done by an earlier run */
+    uint64_t empty;         /* launches of 0 s: too short for the clock of the trace */
+} cd_store_tally;
+
+typedef struct cd_store_import {
+    cd_store_form form;
+    const cd_tasks *tasks;      /* NULL: none */
+    const char *device;         /* NULL: by target or folder */
+    const cd_store_env *env;    /* NULL: none */
+    bool strict;                /* the first bad line ends it */
+    /* Called with each bad line, path and line in it; NULL: counted only. */
+    void (*bad)(void *ctx, const cdmpp_err *e);
+    void (*progress)(void *ctx, const cd_store_tally *t);
+    void *ctx;
+    const volatile sig_atomic_t *stop; /* NULL: never; EINTERRUPTED once it is not 0, with all that was read kept */
+} cd_store_import;
+
+/* Read a file (plain or packed, but for Nsight's SQLite files), "-" or all files of a folder into the store:
+ *   ansor    logs of TVM's auto_scheduler       curves  tables of time against a size (set, host, operator ...)
+ *   table    NeuSight's CSV tables              nsys    Nsight Systems' SQLite export
+ *   kineto   PyTorch profiler's Chrome trace (cpu_op and kernel events)
+ * Launches of one kernel with one grid and block, and calls of one operator with one set of shapes, become one row
+ * of statistics. A file that has not changed since a run that was cut off goes on where that ended. Errors: EIO,
+ * ESCHEMA (form not recognized), ENOMEM, EINTERRUPTED, the bad line's when strict. `t` adds up. */
+cdmpp_status cd_store_import_path(cd_store *s, const char *path, const cd_store_import *how, cd_store_tally *t,
+                                  cdmpp_err *err);
+
+/* ---- asking ---- */
+typedef struct cd_store_filter {
+    const char *device, *target, *operator_name, *workload, *dtype, *layout; /* NULL: any */
+    uint64_t limit;             /* 0: all */
+    bool errors;                /* failed ones too */
+    bool best_first;            /* by latency; else as they came */
+} cd_store_filter;
+
+/* One measurement. Texts live until the visitor returns. */
+typedef struct cd_store_hit {
+    int64_t id;
+    cd_store_row row;
+    cd_store_env env;
+    cd_str source;              /* path; "" when it was added by hand */
+    const void *costs;          /* (n_cost) doubles, not aligned; none when there was one, which is latency.mean_s */
+    uint32_t n_cost;
+} cd_store_hit;
+typedef cdmpp_status cd_store_visit(void *ctx, const cd_store_hit *hit, cdmpp_err *err);
+
+/* Measurements that fit the filter. Best-N of a task on a device: workload, device, best_first, limit. */
+cdmpp_status cd_store_query(cd_store *s, const cd_store_filter *f, cd_store_visit *visit, void *ctx, cdmpp_err *err);
+
+/* A workload by itself. */
+typedef struct cd_store_work {
+    cd_str key, operator_name, shape, dtype, layout;
+    double flop;
+    uint64_t n, n_error, n_device;
+    double best_s;              /* NaN: never measured without error */
+} cd_store_work;
+typedef cdmpp_status cd_store_work_visit(void *ctx, const cd_store_work *w, cdmpp_err *err);
+cdmpp_status cd_store_workloads(cd_store *s, const cd_store_filter *f, cd_store_work_visit *visit, void *ctx, cdmpp_err *err);
+
+/* The workloads of the same operator whose shapes are nearest, each with its `each` best measurements. Nearness:
+ * Euclid's distance of log2 of all sizes; only shapes of equal structure count. What is near: `shape` of
+ * filter->operator_name, or where shape is NULL those of filter->workload, which need not be in the store when it is
+ * a record's key. Of the filter device, target, dtype, layout count too; its limit is that of workloads (0: 5).
+ * Errors: ENODATA (no such workload or operator), ESCHEMA (shape). */
+typedef struct cd_store_near {
+    double distance;            /* in octaves; 0: the workload itself or one of equal shape */
+    uint32_t rank;              /* 0: the nearest workload */
+    cd_store_hit hit;
+} cd_store_near;
+typedef cdmpp_status cd_store_near_visit(void *ctx, const cd_store_near *n, cdmpp_err *err);
+cdmpp_status cd_store_find_near(cd_store *s, const cd_store_filter *f, const char *shape, uint32_t each,
+                                cd_store_near_visit *visit, void *ctx, cdmpp_err *err);
+
+/* ---- writing ---- */
+/* A row as the record that it was made of. Errors: ENODATA (no schedule), those of cd_record_write. */
+cdmpp_status cd_store_put_record(cd_buf *out, cd_arena *scratch, const cd_store_hit *h, cdmpp_err *err);
+void cd_store_csv_header(cd_buf *out);
+void cd_store_put_csv(cd_buf *out, const cd_store_hit *h);
+/* As a JSON object; `steps` too if asked for. */
+void cd_store_put_json(cd_buf *out, const cd_store_hit *h, bool steps);
+/* {"version", "measurements", "errors", "workloads", "schedules", "devices": [...], "operators": [...], "sources": [...]} */
+cdmpp_status cd_store_put_stats(cd_buf *out, cd_store *s, cdmpp_err *err);
+/* The same counts as text, without the sources. */
+cdmpp_status cd_store_put_report(cd_buf *out, cd_store *s, cdmpp_err *err);
+#endif

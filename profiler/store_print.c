@@ -1,0 +1,257 @@
+/* store_print -- rows as records, CSV and JSON; what a store holds. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/words.h"
+#include "profiler/storeint.h"
+
+/* ---- records ---- */
+static double cost_at(const cd_store_hit *h, uint32_t i) {
+    double x;
+    memcpy(&x, (const char *)h->costs + i * sizeof x, sizeof x);
+    return x;
+}
+
+/* The record's text with costs as they are; the reader and the writer of records give it its form. */
+static void put_raw(cd_buf *b, const cd_store_hit *h) {
+    const cd_store_row *r = &h->row;
+    cd_buf_puts(b, "{\"i\":[[");
+    cd_buf_put_json_str(b, r->workload_key.p, r->workload_key.n);
+    cd_buf_puts(b, ",");
+    cd_buf_put_json_str(b, r->target.p, r->target.n);
+    if (r->target_tail.n > 2) cd_buf_puts(b, ",");
+    if (r->target_tail.n > 2) cd_buf_put(b, r->target_tail.p + 1, r->target_tail.n - 2);
+    cd_buf_puts(b, "],[[],");
+    cd_buf_put(b, r->steps.p, r->steps.n);
+    cd_buf_puts(b, "]],\"r\":[[");
+    for (uint32_t i = 0; i < h->n_cost; i++) {
+        if (i) cd_buf_puts(b, ",");
+        cd_buf_put_json_real(b, cost_at(h, i));
+    }
+    if (!h->n_cost) cd_buf_put_json_real(b, r->error_no ? 1e10 : r->latency.mean_s);
+    cd_buf_putf(b, "],%lld,", (long long)r->error_no);
+    cd_buf_put_json_real(b, r->total_s);
+    cd_buf_putf(b, ",%lld],\"v\":\"%.*s\"}", (long long)r->timestamp, (int)r->version.n, r->version.p);
+}
+
+cdmpp_status cd_store_put_record(cd_buf *out, cd_arena *scratch, const cd_store_hit *h, cdmpp_err *err) {
+    cd_buf b = {0};
+    cd_record rec;
+    if (!h->row.has_steps || !h->row.version.n) return CD_FAIL(err, ENODATA, "measurement %lld was no record", (long long)h->id);
+    put_raw(&b, h);
+    cd_arena_reset(scratch);
+    cdmpp_status st = CDMPP_OK;
+    if (b.oom) st = CD_FAIL(err, ENOMEM, "record");
+    if (!st) st = cd_record_read(scratch, b.p, b.n, &rec, err);
+    if (!st) st = cd_record_write(out, &rec, err);
+    cd_buf_free(&b);
+    return st;
+}
+
+/* The shortest of 15 or 17 digits that reads back as the same number. */
+static void put_real(cd_buf *b, double x) {
+    char text[40];
+    snprintf(text, sizeof text, "%.15g", x);
+    if (isfinite(x) && strtod(text, NULL) == x && !strchr(text, ',')) cd_buf_puts(b, text);
+    else cd_buf_put_json_real(b, x);
+}
+
+/* ---- CSV ---- */
+static void put_csv(cd_buf *b, cd_str s) {
+    bool plain = true;
+    for (size_t i = 0; i < s.n && plain; i++) plain = !strchr(",\"\r\n", s.p[i]);
+    if (plain) {
+        cd_buf_put(b, s.p, s.n);
+        return;
+    }
+    cd_buf_puts(b, "\"");
+    for (size_t i = 0; i < s.n; i++) {
+        if (s.p[i] == '"') cd_buf_puts(b, "\"");
+        cd_buf_put(b, s.p + i, 1);
+    }
+    cd_buf_puts(b, "\"");
+}
+
+void cd_store_csv_header(cd_buf *out) {
+    cd_buf_puts(out, "id,device,target,operator,workload_key,shape,dtype,layout,flop,error_no,min_s,median_s,mean_s,std_s,cv,n,flags,"
+                     "total_s,timestamp,host,cpu,os,compiler,governor,tool,source,line,steps\n");
+}
+
+static void put_flags(cd_buf *b, uint32_t flags, const char *between) {
+    bool first = true;
+    for (int k = 0; k < 4; k++) {
+        if (!(flags >> k & 1)) continue;
+        const cd_str w = cd_words_at(CD_STORE_FLAGS, k);
+        if (!first) cd_buf_puts(b, between);
+        cd_buf_put(b, w.p, w.n);
+        first = false;
+    }
+}
+
+static void put_times(cd_buf *b, const cd_store_row *r) {
+    const double t[] = {r->latency.min_s, r->latency.median_s, r->latency.mean_s, r->latency.std_s, r->latency.cv};
+    for (size_t i = 0; i < 5; i++) {
+        if (!r->error_no) put_real(b, t[i]);
+        cd_buf_puts(b, ",");
+    }
+}
+
+void cd_store_put_csv(cd_buf *out, const cd_store_hit *h) {
+    const cd_store_row *r = &h->row;
+    const cd_str text[] = {r->device, r->target, r->operator_name, r->workload_key, r->shape, r->dtype, r->layout};
+    const cd_str where[] = {h->env.host, h->env.cpu, h->env.os, h->env.compiler, h->env.governor, h->env.tool, h->source};
+    cd_buf_putf(out, "%lld,", (long long)h->id);
+    for (size_t i = 0; i < 7; i++) put_csv(out, text[i]), cd_buf_puts(out, ",");
+    if (r->flop >= 0) put_real(out, r->flop);
+    cd_buf_putf(out, ",%lld,", (long long)r->error_no);
+    put_times(out, r);
+    cd_buf_putf(out, "%u,", r->latency.n);
+    put_flags(out, r->latency.flags, "|");
+    cd_buf_puts(out, ",");
+    put_real(out, r->total_s);
+    cd_buf_putf(out, ",%lld,", (long long)r->timestamp);
+    for (size_t i = 0; i < 7; i++) put_csv(out, where[i]), cd_buf_puts(out, ",");
+    if (r->line) cd_buf_putf(out, "%ld", r->line);
+    cd_buf_puts(out, ",");
+    put_csv(out, r->steps);
+    cd_buf_puts(out, "\n");
+}
+
+/* ---- JSON ---- */
+static void member(cd_buf *b, const char *name, cd_str s) {
+    cd_buf_putf(b, ",\"%s\":", name);
+    cd_buf_put_json_str(b, s.p ? s.p : "", s.n);
+}
+
+static void put_env(cd_buf *b, const cd_store_hit *h) {
+    static const char *const name[] = {"host", "cpu", "os", "compiler", "governor", "tool", "extra"};
+    const cd_str env[] = {h->env.host, h->env.cpu, h->env.os, h->env.compiler, h->env.governor, h->env.tool, h->env.extra};
+    bool any = false;
+    cd_buf_puts(b, ",\"environment\":{");
+    for (size_t i = 0; h->row.env && i < 7; i++) {
+        if (!env[i].n) continue;
+        cd_buf_putf(b, "%s\"%s\":", any ? "," : "", name[i]);
+        if (i == 6) cd_buf_put(b, env[i].p, env[i].n);
+        else cd_buf_put_json_str(b, env[i].p, env[i].n);
+        any = true;
+    }
+    cd_buf_puts(b, "}");
+}
+
+static void put_latency(cd_buf *b, const cd_store_row *r) {
+    static const char *const name[] = {"min_s", "median_s", "mean_s", "std_s", "cv"};
+    const double t[] = {r->latency.min_s, r->latency.median_s, r->latency.mean_s, r->latency.std_s, r->latency.cv};
+    cd_buf_puts(b, ",\"latency\":");
+    if (r->error_no) {
+        cd_buf_puts(b, "null");
+        return;
+    }
+    for (size_t i = 0; i < 5; i++) {
+        cd_buf_putf(b, "%s\"%s\":", i ? "," : "{", name[i]);
+        put_real(b, t[i]);
+    }
+    cd_buf_putf(b, ",\"n\":%u,\"flags\":[", r->latency.n);
+    if (r->latency.flags) {
+        cd_buf_puts(b, "\"");
+        put_flags(b, r->latency.flags, "\",\"");
+        cd_buf_puts(b, "\"");
+    }
+    cd_buf_puts(b, "]}");
+}
+
+void cd_store_put_json(cd_buf *out, const cd_store_hit *h, bool steps) {
+    const cd_store_row *r = &h->row;
+    cd_buf_putf(out, "{\"id\":%lld", (long long)h->id);
+    member(out, "device", r->device);
+    member(out, "target", r->target);
+    member(out, "operator", r->operator_name);
+    member(out, "workload_key", r->workload_key);
+    cd_buf_puts(out, ",\"shape\":");
+    cd_buf_put(out, r->shape.p, r->shape.n);
+    member(out, "dtype", r->dtype);
+    member(out, "layout", r->layout);
+    cd_buf_puts(out, ",\"flop\":");
+    put_real(out, r->flop >= 0 ? r->flop : (double)NAN);
+    cd_buf_putf(out, ",\"error_no\":%lld", (long long)r->error_no);
+    put_latency(out, r);
+    cd_buf_puts(out, ",\"total_s\":");
+    put_real(out, r->total_s);
+    cd_buf_putf(out, ",\"timestamp\":%lld", (long long)r->timestamp);
+    put_env(out, h);
+    member(out, "source", h->source);
+    cd_buf_putf(out, ",\"line\":%ld", r->line);
+    if (steps) {
+        cd_buf_puts(out, ",\"steps\":");
+        if (r->has_steps) cd_buf_put(out, r->steps.p, r->steps.n);
+        else cd_buf_puts(out, "null");
+    }
+    cd_buf_puts(out, "}");
+}
+
+/* ---- what is in a store ---- */
+
+/* A query whose only column is a whole JSON value, appended. */
+static cdmpp_status put_query(cd_buf *out, cd_store *s, const char *name, const char *sql, cdmpp_err *err) {
+    sqlite3_stmt *q = NULL;
+    if (sqlite3_prepare_v2(s->db, sql, -1, &q, NULL) != SQLITE_OK) return cd_store_fail(s, "query", err);
+    const bool row = sqlite3_step(q) == SQLITE_ROW;
+    const cd_str v = cd_store_text(q, 0);
+    cd_buf_putf(out, ",\"%s\":", name);
+    cd_buf_put(out, v.p, v.n);
+    sqlite3_finalize(q);
+    return row ? CDMPP_OK : cd_store_fail(s, "query", err);
+}
+
+cdmpp_status cd_store_put_stats(cd_buf *out, cd_store *s, cdmpp_err *err) {
+    static const struct {
+        const char *name, *sql;
+    } part[] = {
+        {"measurements", "SELECT count(*) FROM measurement"},
+        {"errors", "SELECT count(*) FROM measurement WHERE error_no<>0"},
+        {"workloads", "SELECT count(*) FROM workload"},
+        {"schedules", "SELECT count(*) FROM schedule"},
+        {"environments", "SELECT count(*) FROM environment"},
+        {"devices", "SELECT json_group_array(json_object('device',name,'measurements',n,'errors',bad)) FROM (SELECT d.name, count(*) n,"
+                    " sum(m.error_no<>0) bad FROM measurement m JOIN device d ON d.id=m.device GROUP BY d.id ORDER BY d.id)"},
+        {"operators", "SELECT json_group_array(json_object('operator',name,'workloads',w,'measurements',n)) FROM (SELECT o.name,"
+                      " count(DISTINCT w.id) w, count(*) n FROM measurement m JOIN workload w ON w.id=m.workload JOIN operator o"
+                      " ON o.id=w.operator GROUP BY o.id ORDER BY o.id)"},
+        {"sources", "SELECT json_group_array(json_object('path',path,'form',form,'lines',lines,'done',json(iif(done,'true','false'))))"
+                    " FROM (SELECT * FROM source ORDER BY id)"},
+    };
+    CD_TRY(cd_store_commit(s, err));
+    cd_buf_putf(out, "{\"version\":%d", CD_STORE_VERSION);
+    for (size_t i = 0; i < sizeof part / sizeof *part; i++) CD_TRY(put_query(out, s, part[i].name, part[i].sql, err));
+    cd_buf_puts(out, "}");
+    return out->oom ? CD_FAIL(err, ENOMEM, "statistics") : CDMPP_OK;
+}
+
+/* Rows of a query, each as one line of its columns. */
+static cdmpp_status put_lines(cd_buf *out, cd_store *s, const char *sql, cdmpp_err *err) {
+    sqlite3_stmt *q = NULL;
+    int rc = SQLITE_ROW;
+    if (sqlite3_prepare_v2(s->db, sql, -1, &q, NULL) != SQLITE_OK) return cd_store_fail(s, "query", err);
+    while ((rc = sqlite3_step(q)) == SQLITE_ROW) {
+        const cd_str v = cd_store_text(q, 0);
+        cd_buf_put(out, v.p, v.n);
+        cd_buf_puts(out, "\n");
+    }
+    sqlite3_finalize(q);
+    return rc == SQLITE_DONE ? CDMPP_OK : cd_store_fail(s, "query", err);
+}
+
+cdmpp_status cd_store_put_report(cd_buf *out, cd_store *s, cdmpp_err *err) {
+    static const char *const sql[] = {
+        "SELECT printf('%d measurements (%d failed) of %d workloads and %d schedules, %d sources', count(*), ifnull(sum(error_no<>0),0),"
+        " (SELECT count(*) FROM workload), (SELECT count(*) FROM schedule), (SELECT count(*) FROM source)) FROM measurement",
+        "SELECT printf('%9d  device %s', count(*), iif(d.name='','(not known)',d.name)) FROM measurement m JOIN device d ON d.id=m.device"
+        " GROUP BY d.id ORDER BY d.id",
+        "SELECT printf('%9d  operator %s, %d workloads', count(*), o.name, count(DISTINCT w.id)) FROM measurement m JOIN workload w ON"
+        " w.id=m.workload JOIN operator o ON o.id=w.operator GROUP BY o.id ORDER BY count(*) DESC, o.id LIMIT 30",
+    };
+    CD_TRY(cd_store_commit(s, err));
+    for (size_t i = 0; i < sizeof sql / sizeof *sql; i++) CD_TRY(put_lines(out, s, sql[i], err));
+    return out->oom ? CD_FAIL(err, ENOMEM, "report") : CDMPP_OK;
+}

@@ -1,0 +1,105 @@
+#include "profiler/storegroup.h"
+
+#include <string.h>
+
+static void key_of(const cd_group *like, cd_digest *d) {
+    const cd_str text[] = {like->device, like->target, like->operator_name, like->shape, like->dtype};
+    cd_digest_init(d);
+    for (size_t i = 0; i < 5; i++) cd_digest_text(d, text[i]);
+    cd_digest_word(d, like->flags);
+}
+
+static uint32_t *slot_of(const cd_groups *g, const cd_digest *d) {
+    size_t i = (size_t)d->h[0] & (g->n_slot - 1);
+    while (g->slot[i] && memcmp(&g->group[g->slot[i] - 1].of, d, sizeof *d) != 0) i = (i + 1) & (g->n_slot - 1);
+    return &g->slot[i];
+}
+
+static cdmpp_status grow_slots(cd_groups *g, cdmpp_err *err) {
+    const size_t n = g->n_slot ? 2 * g->n_slot : 256;
+    uint32_t *slot = cd_calloc(n, sizeof *slot);
+    if (!slot) return CD_FAIL(err, ENOMEM, "groups of launches");
+    cd_free(g->slot);
+    g->slot = slot;
+    g->n_slot = n;
+    for (size_t i = 0; i < g->n; i++) *slot_of(g, &g->group[i].of) = (uint32_t)i + 1;
+    return CDMPP_OK;
+}
+
+static cdmpp_status enter(cd_groups *g, const cd_group *like, const cd_digest *d, cdmpp_err *err) {
+    if (g->n == g->cap) {
+        const size_t cap = g->cap ? 2 * g->cap : 64;
+        cd_group *grown = cd_realloc(g->group, g->cap * sizeof *grown, cap * sizeof *grown);
+        if (!grown) return CD_FAIL(err, ENOMEM, "groups of launches");
+        g->group = grown;
+        g->cap = cap;
+    }
+    cd_group *to = &g->group[g->n];
+    *to = *like;
+    to->of = *d;
+    to->time_s = NULL;
+    to->n = to->cap = 0;
+    cd_str *const text[] = {&to->device, &to->target, &to->operator_name, &to->shape, &to->dtype};
+    for (size_t i = 0; i < 5; i++)
+        if (!(text[i]->p = cd_str_dup(&g->arena, *text[i]))) return CD_FAIL(err, ENOMEM, "name of a launch");
+    g->n++;
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_groups_add(cd_groups *g, const cd_group *like, double time_s, cdmpp_err *err) {
+    cd_digest d;
+    key_of(like, &d);
+    if (2 * (g->n + 1) > g->n_slot) CD_TRY(grow_slots(g, err));
+    uint32_t *slot = slot_of(g, &d);
+    if (!*slot) {
+        CD_TRY(enter(g, like, &d, err));
+        *slot = (uint32_t)g->n;
+    }
+    cd_group *to = &g->group[*slot - 1];
+    if (to->n == to->cap) {
+        const size_t cap = to->cap ? 2 * to->cap : 4;
+        double *grown = cd_realloc(to->time_s, to->cap * sizeof *grown, cap * sizeof *grown);
+        if (!grown) return CD_FAIL(err, ENOMEM, "times of launches");
+        to->time_s = grown;
+        to->cap = cap;
+    }
+    to->time_s[to->n++] = time_s;
+    return CDMPP_OK;
+}
+
+static void put_key(cd_buf *b, const cd_group *g) {
+    cd_buf_puts(b, "[");
+    cd_buf_put_json_str(b, g->operator_name.p, g->operator_name.n);
+    if (g->shape.n > 2) cd_buf_puts(b, ",");
+    if (g->shape.n > 2) cd_buf_put(b, g->shape.p + 1, g->shape.n - 2);
+    if (g->dtype.n) cd_buf_puts(b, ",");
+    if (g->dtype.n) cd_buf_put_json_str(b, g->dtype.p, g->dtype.n);
+    cd_buf_puts(b, "]");
+}
+
+cdmpp_status cd_groups_store(cd_groups *g, cd_store_reading *r, cdmpp_err *err) {
+    cd_buf key = {0};
+    cdmpp_status st = CDMPP_OK;
+    for (size_t i = 0; i < g->n && !st; i++) {
+        cd_group *x = &g->group[i];
+        cd_store_row row = {.device = x->device, .target = x->target, .target_tail = {"[]", 2}, .operator_name = x->operator_name,
+                            .shape = x->shape, .dtype = x->dtype, .flop = -1, .known = true, .env = r->how->env, .line = x->line,
+                            .timestamp = x->timestamp};
+        cd_buf_clear(&key);
+        put_key(&key, x);
+        if (key.oom) st = CD_FAIL(err, ENOMEM, "workload key");
+        row.workload_key = (cd_str){key.p, key.n};
+        cd_store_latency_of(x->time_s, x->n, &row.latency);
+        row.latency.flags |= x->flags | (x->n > 1 ? CD_STORE_SUMMARY : 0);
+        if (!st) st = cd_store_take(r, &row, err);
+    }
+    cd_buf_free(&key);
+    return st;
+}
+
+void cd_groups_free(cd_groups *g) {
+    for (size_t i = 0; i < g->n; i++) cd_free(g->group[i].time_s);
+    cd_free(g->group);
+    cd_free(g->slot);
+    cd_arena_free(&g->arena);
+}

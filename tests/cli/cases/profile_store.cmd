@@ -1,0 +1,17 @@
+# a store: import twice, ask, export what came in
+xz -dc "$ROOT/examples/zen5/measure_records/zen5-avx2/records.json.xz" | head -n 300 >log.json
+echo '{"i": "nothing"}' >bad.json
+P="cdmpp-profile store"
+$P import --store s.db --quiet --device zen5 log.json bad.json; echo "status $?"
+$P import --store s.db --quiet --device zen5 log.json; echo "status $?"
+$P stats --store s.db | head -n 2
+$P export --store s.db | cmp - log.json && echo same
+$P export --store s.db --as csv | sed -n 1p
+$P export --store s.db --as json --out x.jsonl && wc -l <x.jsonl
+K=$($P list --store s.db --limit 1 --json | sed 's/.*"workload_key":"\([^}]*\)","dtype.*/\1/; s/\\"/"/g')
+$P best --store s.db --workload "$K" --device zen5 --limit 2 --json | grep -o '"rank"\|"median_s"' | wc -l
+$P near --store s.db --workload "$K" --limit 2 | head -n 1
+$P near --store s.db --operator none --shape '[[1]]'; echo "status $?"
+$P sell --store s.db; echo "status $?"
+$P best --store none.db --operator x; echo "status $?"
+$P import --store log.json log.json; echo "status $?"

@@ -1,0 +1,352 @@
+/* store: what goes in comes out, once; near shapes; two writers; a killed writer; files that are not ours. */
+#include "profiler/store.h"
+#include "check.h"
+#include "tmp.h"
+
+#include <signal.h>
+#include <sqlite3.h>
+#include <stdarg.h>
+#include <sys/wait.h>
+
+#define STR(s) ((cd_str){(s), sizeof(s) - 1})
+
+static cdmpp_err err;
+
+/* The k-th of made-up records: workload k % 5, schedule by k. */
+static int put_line(char *to, size_t n, int k) {
+    return snprintf(to, n,
+                    "{\"i\": [[\"[\\\"abcd\\\", [1, %d, 56, 56], [64, 64, 3, 3]]\", \"cuda -keys=cuda,gpu -model=v100\", [-1, 16, 64, 49152, "
+                    "2147483647, 1024, 8, 32], \"\", 0, []], [[], [[\"CI\", 1], [\"SP\", 3, 0, 4096, [%d], 1]]]], \"r\": [[%.6g, %.6g], 0, 1.5, "
+                    "%d], \"v\": \"v0.6\"}\n",
+                    16 << (k % 5), k + 1, 1e-4 * (1 + k), 1.5e-4 * (1 + k), 1700000000 + k);
+}
+
+/* Lines [from, to) as a file. */
+static const char *make_log(tmp_dir *d, const char *name, int from, int to) {
+    char *text = calloc((size_t)(to - from) + 1, 512);
+    size_t n = 0;
+    for (int k = from; k < to; k++) n += (size_t)put_line(text + n, 512, k);
+    const char *path = tmp_put(d, name, text, n);
+    free(text);
+    return path;
+}
+
+static cd_store *open_new(tmp_dir *d) {
+    cd_store *s = NULL;
+    assert_ok(cd_store_open(tmp_path(d, "s.db"), true, &s, &err));
+    return s;
+}
+
+static cd_store_tally import(cd_store *s, const char *path) {
+    const cd_store_import how = {.form = CD_STORE_AUTO};
+    cd_store_tally t = {0};
+    assert_ok(cd_store_import_path(s, path, &how, &t, &err));
+    return t;
+}
+
+typedef struct seen {
+    int n;
+    double last_s, distance[16];
+    cd_buf text;
+    cd_arena a;
+} seen;
+
+static cdmpp_status see(void *ctx, const cd_store_hit *h, cdmpp_err *e) {
+    seen *x = ctx;
+    x->n++;
+    x->last_s = h->row.latency.median_s;
+    return cd_store_put_record(&x->text, &x->a, h, e);
+}
+
+static void free_seen(seen *x) {
+    cd_buf_free(&x->text);
+    cd_arena_free(&x->a);
+}
+
+static void records_come_back_as_they_were(void **state) {
+    (void)state;
+    tmp_dir d = tmp_make();
+    char want[40 * 512];
+    size_t n = 0;
+    seen x = {0};
+    for (int k = 0; k < 20; k++) n += (size_t)put_line(want + n, sizeof want - n, k);
+    cd_store *s = open_new(&d);
+    const cd_store_tally t = import(s, tmp_put(&d, "log.json", want, n));
+    assert_int_equal(t.added, 20);
+    const cd_store_filter all = {0};
+    assert_ok(cd_store_query(s, &all, see, &x, &err));
+    assert_int_equal(x.n, 20);
+    assert_int_equal(x.text.n, n);
+    assert_memory_equal(x.text.p, want, n);
+    free_seen(&x);
+    cd_store_close(s);
+    tmp_remove(&d);
+}
+
+static void the_same_is_stored_once(void **state) {
+    (void)state;
+    tmp_dir d = tmp_make();
+    cd_store *s = open_new(&d);
+    assert_int_equal(import(s, make_log(&d, "a.json", 0, 30)).added, 30);
+    cd_store_tally t = import(s, make_log(&d, "b.json", 20, 50)); /* overlaps, another file */
+    assert_int_equal(t.added, 20);
+    assert_int_equal(t.known, 10);
+    t = import(s, tmp_path(&d, "a.json")); /* not changed: not even read */
+    assert_int_equal(t.lines, 0);
+    assert_int_equal(t.skipped_lines, 30);
+    t = import(s, make_log(&d, "a.json", 0, 60)); /* has grown */
+    assert_int_equal(t.added, 10);
+    assert_int_equal(t.known, 50);
+    cd_store_close(s);
+    tmp_remove(&d);
+}
+
+static void best_of_a_task_on_a_device(void **state) {
+    (void)state;
+    tmp_dir d = tmp_make();
+    cd_store *s = open_new(&d);
+    seen x = {0};
+    import(s, make_log(&d, "a.json", 0, 50));
+    cd_store_filter f = {.device = "v100", .workload = "[\"abcd\", [1, 32, 56, 56], [64, 64, 3, 3]]", .best_first = true, .limit = 3};
+    assert_ok(cd_store_query(s, &f, see, &x, &err)); /* records 1, 6, 11 */
+    assert_int_equal(x.n, 3);
+    assert_close(x.last_s, 1.25e-4 * 12, 1e-6, 0);
+    x.n = 0;
+    f.device = "a100";
+    assert_ok(cd_store_query(s, &f, see, &x, &err));
+    assert_int_equal(x.n, 0);
+    free_seen(&x);
+    cd_store_close(s);
+    tmp_remove(&d);
+}
+
+static cdmpp_status see_near(void *ctx, const cd_store_near *n, cdmpp_err *e) {
+    seen *x = ctx;
+    (void)e;
+    x->distance[x->n++ % 16] = n->distance;
+    assert_true(n->hit.row.has_steps);
+    return CDMPP_OK;
+}
+
+static void near_shapes_are_ordered(void **state) {
+    (void)state;
+    tmp_dir d = tmp_make();
+    cd_store *s = open_new(&d);
+    seen x = {0};
+    import(s, make_log(&d, "a.json", 0, 50));
+    cd_store_filter f = {.workload = "[\"abcd\", [1, 60, 56, 56], [64, 64, 3, 3]]", .limit = 4}; /* not in the store: 64, 32, 128, 16 */
+    assert_ok(cd_store_find_near(s, &f, NULL, 1, see_near, &x, &err));
+    assert_int_equal(x.n, 4);
+    assert_close(x.distance[0], log2(64.0 / 60), 1e-12, 0);
+    assert_close(x.distance[1], log2(60.0 / 32), 1e-12, 0);
+    for (int i = 1; i < 4; i++) assert_true(x.distance[i] >= x.distance[i - 1]);
+    x.n = 0;
+    f = (cd_store_filter){.operator_name = "dag:abcd", .limit = 1};
+    assert_ok(cd_store_find_near(s, &f, "[[1,16,56,56],[64,64,3,3]]", 3, see_near, &x, &err));
+    assert_int_equal(x.n, 3);
+    assert_true(x.distance[2] == 0);
+    f.operator_name = "dag:none";
+    assert_status(cd_store_find_near(s, &f, "[[1]]", 1, see_near, &x, &err), CDMPP_ENODATA);
+    cd_store_close(s);
+    tmp_remove(&d);
+}
+
+static void bad_lines_are_told(void *ctx, const cdmpp_err *e) {
+    long *line = ctx;
+    *line = e->line;
+    assert_true(strstr(e->path, "bad.json") != NULL);
+}
+
+static void bad_lines_are_skipped(void **state) {
+    (void)state;
+    static const char text[] = "# comment\n{\"i\": 1}\n";
+    tmp_dir d = tmp_make();
+    char all[2048];
+    long line = 0;
+    memcpy(all, text, sizeof text - 1);
+    size_t n = sizeof text - 1;
+    n += (size_t)put_line(all + n, 512, 3);
+    cd_store *s = open_new(&d);
+    cd_store_import how = {.form = CD_STORE_ANSOR, .bad = bad_lines_are_told, .ctx = &line};
+    cd_store_tally t = {0};
+    const char *path = tmp_put(&d, "bad.json", all, n);
+    assert_ok(cd_store_import_path(s, path, &how, &t, &err));
+    assert_int_equal(t.bad, 1);
+    assert_int_equal(t.added, 1);
+    assert_int_equal(line, 2);
+    how.strict = true;
+    cd_store_close(s);
+    assert_int_equal(unlink(tmp_path(&d, "s.db")), 0);
+    s = open_new(&d);
+    assert_status(cd_store_import_path(s, path, &how, &t, &err), CDMPP_ESCHEMA);
+    cd_store_close(s);
+    tmp_remove(&d);
+}
+
+/* ---- many processes ---- */
+static int64_t number(const char *path, const char *sql) {
+    sqlite3 *db = NULL;
+    sqlite3_stmt *q = NULL;
+    int64_t x = -1;
+    if (sqlite3_open(path, &db) == SQLITE_OK && sqlite3_prepare_v2(db, sql, -1, &q, NULL) == SQLITE_OK && sqlite3_step(q) == SQLITE_ROW)
+        x = sqlite3_column_int64(q, 0);
+    sqlite3_finalize(q);
+    sqlite3_close(db);
+    return x;
+}
+
+static pid_t writer(const char *store, const char *log) {
+    const pid_t pid = fork();
+    if (pid) return pid;
+    cd_store *s = NULL;
+    const cd_store_import how = {.form = CD_STORE_ANSOR};
+    cd_store_tally t = {0};
+    cdmpp_status st = cd_store_open(store, true, &s, NULL);
+    if (!st) st = cd_store_import_path(s, log, &how, &t, NULL);
+    cd_store_close(s);
+    _exit((int)st);
+}
+
+static void two_writers_at_once(void **state) {
+    (void)state;
+    tmp_dir d = tmp_make();
+    char a[256], b[256], db[256];
+    snprintf(a, sizeof a, "%s", make_log(&d, "a.json", 0, 2000));
+    snprintf(b, sizeof b, "%s", make_log(&d, "b.json", 1000, 3000));
+    snprintf(db, sizeof db, "%s", tmp_path(&d, "s.db"));
+    const pid_t one = writer(db, a), two = writer(db, b);
+    int rc = -1;
+    assert_int_equal(waitpid(one, &rc, 0), one);
+    assert_int_equal(rc, 0);
+    assert_int_equal(waitpid(two, &rc, 0), two);
+    assert_int_equal(rc, 0);
+    assert_int_equal(number(db, "SELECT count(*) FROM measurement"), 3000);
+    assert_int_equal(number(db, "SELECT count(*) FROM workload"), 5);
+    tmp_remove(&d);
+}
+
+/* Kill an import at many moments; afterwards it goes on and everything is there once. */
+static void killed_writers_lose_nothing(void **state) {
+    (void)state;
+    tmp_dir d = tmp_make();
+    char log[256], db[256];
+    snprintf(log, sizeof log, "%s", make_log(&d, "a.json", 0, 6000));
+    snprintf(db, sizeof db, "%s", tmp_path(&d, "s.db"));
+    int rc, killed = 0;
+    for (int k = 0; k < 15; k++) {
+        const pid_t pid = writer(db, log);
+        usleep(1000 + 4000 * (useconds_t)k);
+        kill(pid, SIGKILL);
+        assert_int_equal(waitpid(pid, &rc, 0), pid);
+        killed += WIFSIGNALED(rc);
+        assert_true(number(db, "SELECT count(*) FROM pragma_integrity_check WHERE integrity_check<>'ok'") <= 0);
+    }
+    assert_true(killed > 0);
+    const pid_t pid = writer(db, log);
+    assert_int_equal(waitpid(pid, &rc, 0), pid);
+    assert_int_equal(rc, 0);
+    assert_int_equal(number(db, "SELECT count(*) FROM measurement"), 6000);
+    assert_int_equal(number(db, "SELECT count(*) FROM schedule"), 6000);
+    assert_int_equal(number(db, "SELECT lines FROM source WHERE done"), 6000);
+    tmp_remove(&d);
+}
+
+/* ---- stop, other files, values ---- */
+static void a_stop_keeps_what_was_read(void **state) {
+    (void)state;
+    tmp_dir d = tmp_make();
+    volatile sig_atomic_t stop = 1;
+    cd_store *s = open_new(&d);
+    cd_store_import how = {.form = CD_STORE_ANSOR, .stop = &stop};
+    cd_store_tally t = {0};
+    const char *log = make_log(&d, "a.json", 0, 10);
+    assert_status(cd_store_import_path(s, log, &how, &t, &err), CDMPP_EINTERRUPTED);
+    assert_int_equal(t.added, 1);
+    stop = 0;
+    t = (cd_store_tally){0};
+    assert_ok(cd_store_import_path(s, log, &how, &t, &err));
+    assert_int_equal(t.skipped_lines, 1);
+    assert_int_equal(t.added, 9);
+    cd_store_close(s);
+    tmp_remove(&d);
+}
+
+static void other_files_are_refused(void **state) {
+    (void)state;
+    tmp_dir d = tmp_make();
+    cd_store *s = NULL;
+    assert_status(cd_store_open(tmp_path(&d, "none.db"), false, &s, &err), CDMPP_EIO);
+    assert_status(cd_store_open(tmp_put(&d, "text.db", "this is no database, only some text", 35), true, &s, &err), CDMPP_ESCHEMA);
+    number(tmp_path(&d, "other.db"), "SELECT 1");
+    sqlite3 *db = NULL;
+    sqlite3_open(tmp_path(&d, "other.db"), &db);
+    sqlite3_exec(db, "CREATE TABLE x(y)", NULL, NULL, NULL);
+    sqlite3_close(db);
+    assert_status(cd_store_open(tmp_path(&d, "other.db"), true, &s, &err), CDMPP_ESCHEMA);
+    s = open_new(&d);
+    cd_store_close(s);
+    sqlite3_open(tmp_path(&d, "s.db"), &db);
+    sqlite3_exec(db, "PRAGMA user_version=99", NULL, NULL, NULL);
+    sqlite3_close(db);
+    assert_status(cd_store_open(tmp_path(&d, "s.db"), true, &s, &err), CDMPP_EUNSUPPORTED);
+    tmp_remove(&d);
+}
+
+static cdmpp_status see_env(void *ctx, const cd_store_hit *h, cdmpp_err *e) {
+    (void)e;
+    cd_store_put_json(ctx, h, true);
+    return CDMPP_OK;
+}
+
+static void own_measurements(void **state) {
+    (void)state;
+    tmp_dir d = tmp_make();
+    cd_store *s = open_new(&d);
+    cd_buf b = {0};
+    double t[] = {3e-3, 1e-3, 2e-3, 2e-3};
+    const cd_store_env env = {.host = STR("box"), .governor = STR("performance"), .extra = STR("{\"load\":0.5}")};
+    cd_store_row row = {.device = STR("cpu"), .target = STR("llvm -mcpu=x"), .target_tail = STR("[]"), .workload_key = STR("[\"add\",[8,8]]"),
+                        .operator_name = STR("add"), .shape = STR("[[8,8]]"), .dtype = STR("float32"), .flop = 64, .known = true, .env = &env};
+    cd_store_latency_of(t, 4, &row.latency);
+    assert_close(row.latency.median_s, 2e-3, 1e-12, 0);
+    assert_close(row.latency.mean_s, 2e-3, 1e-12, 0);
+    assert_close(row.latency.std_s, sqrt(2e-6 / 3), 1e-12, 0);
+    assert_int_equal(row.latency.flags, CD_STORE_NOISY);
+    bool fresh = false;
+    assert_ok(cd_store_add(s, &row, &fresh, &err));
+    assert_true(fresh);
+    assert_ok(cd_store_add(s, &row, &fresh, &err));
+    assert_false(fresh);
+    row.latency.min_s = (double)NAN;
+    assert_status(cd_store_add(s, &row, &fresh, &err), CDMPP_ERANGE);
+    const cd_store_filter f = {.target = "llvm", .dtype = "float32"};
+    assert_ok(cd_store_query(s, &f, see_env, &b, &err));
+    assert_non_null(strstr(b.p, "\"environment\":{\"host\":\"box\",\"governor\":\"performance\",\"extra\":{\"load\":0.5}}"));
+    assert_non_null(strstr(b.p, "\"flags\":[\"noisy\"]"));
+    cd_arena a = {0};
+    const cd_json *v;
+    assert_ok(cd_json_parse(&a, b.p, b.n, &v, &err));
+    cd_arena_free(&a);
+    cd_buf_clear(&b);
+    assert_ok(cd_store_put_stats(&b, s, &err));
+    assert_non_null(strstr(b.p, "\"measurements\":1,\"errors\":0"));
+    cd_buf_free(&b);
+    cd_store_close(s);
+    tmp_remove(&d);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(records_come_back_as_they_were),
+        cmocka_unit_test(the_same_is_stored_once),
+        cmocka_unit_test(best_of_a_task_on_a_device),
+        cmocka_unit_test(near_shapes_are_ordered),
+        cmocka_unit_test(bad_lines_are_skipped),
+        cmocka_unit_test(two_writers_at_once),
+        cmocka_unit_test(killed_writers_lose_nothing),
+        cmocka_unit_test(a_stop_keeps_what_was_read),
+        cmocka_unit_test(other_files_are_refused),
+        cmocka_unit_test(own_measurements),
+    };
+    return cmocka_run_group_tests_name("store", tests, NULL, NULL);
+}

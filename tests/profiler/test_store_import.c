@@ -1,0 +1,200 @@
+/* store imports: tables of operators, curves, Nsight's export, traces of PyTorch, and what is broken in them. */
+#include "profiler/store.h"
+#include "check.h"
+#include "tmp.h"
+
+#include <sqlite3.h>
+
+static cdmpp_err err;
+
+typedef struct fixture {
+    tmp_dir d;
+    cd_store *s;
+    cd_store_tally t;
+    cd_buf csv;
+    int bad;
+    char last_bad[256];
+} fixture;
+
+static void on_bad(void *ctx, const cdmpp_err *e) {
+    fixture *f = ctx;
+    f->bad++;
+    cdmpp_err_format(e, f->last_bad, sizeof f->last_bad);
+}
+
+static cdmpp_status put(void *ctx, const cd_store_hit *h, cdmpp_err *e) {
+    (void)e;
+    cd_store_put_csv(ctx, h);
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_file(fixture *f, const char *path) {
+    const cd_store_import how = {.bad = on_bad, .ctx = f};
+    const cd_store_filter all = {0};
+    cdmpp_status st = cd_store_import_path(f->s, path, &how, &f->t, &err);
+    if (!st) st = cd_store_query(f->s, &all, put, &f->csv, &err);
+    return st;
+}
+
+static fixture *begin(void) {
+    static fixture f;
+    f = (fixture){.d = tmp_make()};
+    assert_ok(cd_store_open(tmp_path(&f.d, "s.db"), true, &f.s, &err));
+    return &f;
+}
+
+static void end(fixture *f) {
+    cd_store_close(f->s);
+    cd_buf_free(&f->csv);
+    tmp_remove(&f->d);
+}
+
+#define HAS(f, text) assert_non_null(strstr((f)->csv.p, (text)))
+#define PUT(f, name, text) tmp_put(&(f)->d, (name), (text), sizeof(text) - 1)
+
+static void tables(void **state) {
+    (void)state;
+    fixture *f = begin();
+    assert_ok(read_file(f, PUT(f, "a.csv", "OPName,Latency,Device,B,M,N,K,H\nbmm,0.5,Tesla T4,4,128,64,256,\n"
+                                           "softmax,0.25,Tesla T4,8192,,,,1024\nbmm,0.5,Tesla T4,4,128,64,256,\nbmm,-1,Tesla T4,4,128,64,256,\n"
+                                           "fly,1,Tesla T4,1,1,1,1,\n")));
+    assert_int_equal(f->t.added, 2);
+    assert_int_equal(f->t.known, 1);
+    assert_int_equal(f->bad, 2);
+    assert_non_null(strstr(f->last_bad, "a.csv:6: OPName: unknown operator 'fly'"));
+    HAS(f, ",Tesla T4,library,bmm,\"[\"\"bmm\"\",[4,128,64],[64,256],\"\"float32\"\"]\",\"[[4,128,64],[64,256]]\",float32,,");
+    HAS(f, "[[8192,1024]]");
+    HAS(f, "a.csv,2,");
+    end(f);
+}
+
+static void curves(void **state) {
+    (void)state;
+    fixture *f = begin();
+    assert_ok(read_file(f, PUT(f, "c.tsv", "set\thost\toperator\tdevice_id\tvaried\tshape\tpoints_n:ms\n"
+                                           "d\tdell01\tnn.conv2d\t0\t((4, 4), (0, 0))\t((-1, 3, 91, 81), (32, 3, 3, 3))\t1:0.5 2:0.75\n"
+                                           "d\tp2\ttanh\t1\t((2,), (0, 0))\t((-1, 7),)\t3:1e-2\nd\tp2\ttanh\t1\tx\t((-1, 7),)\t3:x\nshort\n")));
+    assert_int_equal(f->t.added, 3);
+    assert_int_equal(f->bad, 2);
+    assert_non_null(strstr(f->last_bad, "c.tsv:5: "));
+    HAS(f, ",dell01,tvm,nn.conv2d,\"[\"\"nn.conv2d\"\",[2,3,91,81],[32,3,3,3]]\"");
+    HAS(f, ",p2:1,tvm,tanh,\"[\"\"tanh\"\",[3,7]]\",\"[[3,7]]\"");
+    end(f);
+}
+
+/* As Nsight Systems documents its export. */
+static const char *make_nsys(fixture *f, const char *more) {
+    static const char sql[] =
+        "CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT NOT NULL);"
+        "INSERT INTO StringIds VALUES(1,'void gemm<float>(int)'),(2,'relu');"
+        "CREATE TABLE TARGET_INFO_GPU(vmId INT, id INT, name TEXT, smCount INT);"
+        "INSERT INTO TARGET_INFO_GPU VALUES(0,0,'NVIDIA A100',108);"
+        "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start INT NOT NULL, end INT NOT NULL, deviceId INT NOT NULL, contextId INT, streamId INT,"
+        " correlationId INT, globalPid INT, demangledName INT NOT NULL, shortName INT NOT NULL, gridX INT, gridY INT, gridZ INT,"
+        " blockX INT, blockY INT, blockZ INT);"
+        "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(1000,3000,0,1,7,1,1,1,1,80,1,1,256,1,1),(4000,8000,0,1,7,2,1,1,1,80,1,1,256,1,1),"
+        "(9000,9500,0,1,7,3,1,2,2,10,2,1,128,1,1),(9600,9600,0,1,7,4,1,2,2,10,2,1,128,1,1),(9700,9800,1,1,7,4,1,2,2,10,2,1,128,1,1);";
+    const char *path = tmp_path(&f->d, "n.sqlite");
+    sqlite3 *db = NULL;
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, sql, NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, more, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+    return path;
+}
+
+static void nsight(void **state) {
+    (void)state;
+    fixture *f = begin();
+    assert_ok(read_file(f, make_nsys(f, "")));
+    assert_int_equal(f->t.lines, 5);
+    assert_int_equal(f->t.added, 3);
+    assert_int_equal(f->bad, 1); /* ends as it starts */
+    HAS(f, ",NVIDIA A100,cuda,void gemm<float>(int),");
+    HAS(f, "\"[[80,1,1],[256,1,1]]\"");
+    HAS(f, ",2e-06,3e-06,3e-06,"); /* min, median, mean of 2 and 4 us */
+    HAS(f, ",summary,");
+    HAS(f, ",cuda:1,cuda,relu,"); /* not among the GPUs of the export */
+    end(f);
+    f = begin();
+    assert_status(read_file(f, make_nsys(f, "DROP TABLE CUPTI_ACTIVITY_KIND_KERNEL")), CDMPP_ESCHEMA);
+    assert_non_null(strstr(err.msg, "without kernels"));
+    end(f);
+}
+
+static void traces(void **state) {
+    (void)state;
+    fixture *f = begin();
+    assert_ok(read_file(f, PUT(f, "t.json",
+        "{\"schemaVersion\": 1, \"traceEvents\": [\n"
+        "{\"ph\": \"M\", \"name\": \"process_name\", \"pid\": 1, \"args\": {\"name\": \"python ]}\"}},\n"
+        "{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"aten::mm\", \"pid\": 1, \"tid\": 1, \"ts\": 100, \"dur\": 50.5,\n"
+        "  \"args\": {\"External id\": 2, \"Input Dims\": [[8, 16], [16, 32], []], \"Input type\": [\"\", \"float\"]}},\n"
+        "{\"ph\": \"X\", \"cat\": \"cpu_op\", \"name\": \"aten::mm\", \"dur\": \"slow\", \"args\": {}},\n"
+        "{\"ph\": \"X\", \"cat\": \"cuda_runtime\", \"name\": \"cudaLaunchKernel\", \"ts\": 101, \"dur\": 4},\n"
+        "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"sgemm_32\", \"ts\": 120, \"dur\": 10, \"args\": {\"device\": 0, \"grid\": [4, 1, 1], \"block\": [64, 1, 1]}},\n"
+        "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"sgemm_32\", \"ts\": 140, \"dur\": 30, \"args\": {\"device\": 0, \"grid\": [4, 1, 1], \"block\": [64, 1, 1]}},\n"
+        "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"other\", \"ts\": 140, \"dur\": 0, \"args\": {\"device\": 3}},\n"
+        "{\"ph\": \"X\", \"cat\": \"kernel\", \"name\": \"other\", \"ts\": 140, \"dur\": 2, \"args\": {\"device\": 3}}],\n"
+        "\"deviceProperties\": [{\"id\": 0, \"name\": \"Tesla T4\", \"numSms\": 40}]}\n")));
+    assert_int_equal(f->t.lines, 6);
+    assert_int_equal(f->t.added, 3);
+    assert_int_equal(f->t.empty, 1);
+    assert_int_equal(f->bad, 1);
+    assert_non_null(strstr(f->last_bad, "t.json:5: "));
+    HAS(f, ",cpu,pytorch,aten::mm,\"[\"\"aten::mm\"\",[8,16],[16,32],[],\"\"float32\"\"]\",");
+    HAS(f, ",inclusive,");
+    HAS(f, ",Tesla T4,pytorch,sgemm_32,");
+    HAS(f, ",cuda:3,pytorch,other,");
+    HAS(f, "t.json,3,"); /* where the event begins */
+    end(f);
+}
+
+/* A trace cut at any byte: no crash, and what was whole before the cut is there. */
+static void cut_traces(void **state) {
+    (void)state;
+    static const char all[] = "[{\"ph\":\"X\",\"name\":\"aten::add\",\"ts\":1,\"dur\":2,\"pid\":\"CPU functions\",\"args\":{}},\n"
+                              " {\"ph\":\"X\",\"name\":\"aten::\\\"m\",\"ts\":1,\"dur\":2,\"pid\":\"CPU functions\",\"args\":{\"a\":\"}\"}}]\n";
+    const size_t first = (size_t)(strstr(all, "}},") - all) + 2; /* end of the first event */
+    fixture *f = begin();
+    for (size_t n = 1; n < sizeof all - 3; n++) {
+        f->t = (cd_store_tally){0};
+        f->bad = 0;
+        cd_buf_clear(&f->csv);
+        assert_ok(read_file(f, tmp_put(&f->d, "cut.json", all, n)));
+        assert_int_equal(f->bad, 1);
+        assert_int_equal(f->t.added + f->t.known, n >= first);
+    }
+    end(f);
+}
+
+static void unknown_forms(void **state) {
+    (void)state;
+    fixture *f = begin();
+    assert_status(read_file(f, PUT(f, "x.json", "{\"a\": 1}\n")), CDMPP_ESCHEMA);
+    assert_status(read_file(f, PUT(f, "x.csv", "a,b,c\n1,2,3\n")), CDMPP_ESCHEMA);
+    assert_status(read_file(f, PUT(f, "empty.json", "")), CDMPP_ESCHEMA);
+    assert_status(read_file(f, tmp_path(&f->d, "none.json")), CDMPP_EIO);
+    end(f);
+}
+
+static void folders(void **state) {
+    (void)state;
+    fixture *f = begin();
+    PUT(f, "a.csv", "OPName,Latency,Device,B,H\nrelu,0.5,T4,4,128\n");
+    PUT(f, "b.json", "{\"a\": 1}\n");
+    PUT(f, "c.txt", "nothing of ours");
+    assert_ok(read_file(f, f->d.path));
+    assert_int_equal(f->t.files, 1);
+    assert_int_equal(f->t.added, 1);
+    assert_int_equal(f->bad, 1); /* b.json */
+    end(f);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tables),     cmocka_unit_test(curves),        cmocka_unit_test(nsight),  cmocka_unit_test(traces),
+        cmocka_unit_test(cut_traces), cmocka_unit_test(unknown_forms), cmocka_unit_test(folders),
+    };
+    return cmocka_run_group_tests_name("store_import", tests, NULL, NULL);
+}
