@@ -90,7 +90,7 @@ static bool meet_load(void *ctx, const cd_expr *e) {
         meet(pl, (uint32_t)e->u.i);
         pl->p->slot[e->u.i].loaded = true;
     }
-    return (e->flags & CD_EXPR_HAS_LOAD) != 0;
+    return true;
 }
 
 static void meet_all(planner *pl, const cd_node *n) {
