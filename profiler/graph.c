@@ -30,7 +30,7 @@ cdmpp_status cd_graph_new(const char *name, cd_graph **out, cdmpp_err *err) {
     *out = NULL;
     if (!g) return CD_FAIL(err, ENOMEM, "a graph");
     g->opset = 13;
-    g->name = cd_graph_text(g, name);
+    g->name = cd_graph_keep(g, name);
     if (!g->name) {
         cd_graph_free(g);
         return CD_FAIL(err, ENOMEM, "a graph");
@@ -45,7 +45,7 @@ void cd_graph_free(cd_graph *g) {
     cd_free(g);
 }
 
-const char *cd_graph_text(cd_graph *g, const char *s) {
+const char *cd_graph_keep(cd_graph *g, const char *s) {
     return cd_str_dup(&g->arena, (cd_str){s ? s : "", s ? strlen(s) : 0});
 }
 
@@ -79,7 +79,7 @@ cdmpp_status cd_graph_publish_node(cd_graph *g, const cd_gnode *n, cdmpp_err *er
 /* A tensor that no node makes. */
 static cdmpp_status source(cd_graph *g, const char *name, cd_dtype t, const cd_shape *s, cd_gtensor *out, cdmpp_err *err) {
     CD_TRY(cd_err_key(err, cd_shape_check(s, err), name ? name : ""));
-    *out = (cd_gtensor){.name = cd_graph_text(g, name), .dtype = t, .shape = *s, .node = CD_GRAPH_NONE};
+    *out = (cd_gtensor){.name = cd_graph_keep(g, name), .dtype = t, .shape = *s, .node = CD_GRAPH_NONE};
     return out->name ? CDMPP_OK : CD_FAIL(err, ENOMEM, "a tensor");
 }
 
@@ -129,7 +129,7 @@ cdmpp_status cd_graph_constant(cd_graph *g, const char *name, cd_dtype t, const 
 }
 
 cdmpp_status cd_graph_rename(cd_graph *g, uint32_t tensor, const char *name, cdmpp_err *err) {
-    const char *s = cd_graph_text(g, name);
+    const char *s = cd_graph_keep(g, name);
     if (!s) return CD_FAIL(err, ENOMEM, "a name");
     g->tensor[tensor].name = s;
     return CDMPP_OK;

@@ -9,9 +9,9 @@ enum { SPARE = 12 }; /* attributes that infer may add */
 
 static cdmpp_status copy_attr(cd_graph *g, const cd_gattr *a, cd_gattr *out, cdmpp_err *err) {
     *out = *a;
-    out->name = cd_graph_text(g, a->name);
+    out->name = cd_graph_keep(g, a->name);
     bool oom = !out->name;
-    if (a->kind == CD_GATTR_STR) oom |= !(out->s = cd_graph_text(g, a->s));
+    if (a->kind == CD_GATTR_STR) oom |= !(out->s = cd_graph_keep(g, a->s));
     if (a->kind == CD_GATTR_INTS || a->kind == CD_GATTR_FLOATS) {
         const size_t bytes = a->n * sizeof(int64_t);
         void *p = cd_arena_alloc(&g->arena, (size_t)a->n + 1, sizeof(int64_t));
@@ -136,7 +136,7 @@ static cdmpp_status add(cd_gcall *c, const cd_gattr *attr, uint32_t n_attr, cd_g
 cdmpp_status cd_graph_add(cd_graph *g, const char *name, const char *op, const uint32_t *in, uint32_t n_in,
                           const cd_gattr *attr, uint32_t n_attr, uint32_t *out, uint32_t n_out, cdmpp_err *err) {
     cd_gcall c = {.g = g, .op = op, .in = in, .n_in = n_in, .n_out = n_out};
-    cd_gnode n = {.name = cd_graph_text(g, name), .domain = ""};
+    cd_gnode n = {.name = cd_graph_keep(g, name), .domain = ""};
     const uint32_t n_tensor = g->n_tensor;
     if (!n.name) return CD_FAIL(err, ENOMEM, "a node");
     const cdmpp_status st = add(&c, attr, n_attr, &n, out, err);
@@ -148,7 +148,7 @@ cdmpp_status cd_graph_opaque(cd_graph *g, const char *name, const char *domain, 
                              uint32_t n_in, const cd_shape *shape, const cd_dtype *t, uint32_t *out, uint32_t n_out,
                              cdmpp_err *err) {
     cd_gcall c = {.g = g, .op = op, .in = in, .n_in = n_in, .n_out = n_out};
-    cd_gnode n = {.name = cd_graph_text(g, name), .domain = cd_graph_text(g, domain), .op = cd_graph_text(g, op)};
+    cd_gnode n = {.name = cd_graph_keep(g, name), .domain = cd_graph_keep(g, domain), .op = cd_graph_keep(g, op)};
     const uint32_t n_tensor = g->n_tensor;
     CD_TRY(check_in(g, in, n_in, err));
     c.out = CD_NEWN(&g->arena, cd_gtensor, (size_t)n_out + 1);

@@ -6,8 +6,8 @@
 #include "profiler/store.h"
 
 #define AT(member) offsetof(cd_main_profile, member)
-enum { WHAT, HOW, STORE };
-static const char *const group[] = {"What", "How", "Store"};
+enum { WHAT, HOW, STORE, NETWORK };
+static const char *const group[] = {"What", "How", "Store", "Network"};
 static const cd_option table[] = {
     {"tasks", 0, "FILE", CD_OPT_FILES, AT(task), NULL, WHAT, "Task definitions: all_tasks.pkl, *.task.pkl, our text form, or a folder of these"},
     {"dry-run", 0, NULL, CD_OPT_FLAG, AT(dry_run), NULL, WHAT, "Only read the records and lower their programs; say which cannot be"},
@@ -28,6 +28,13 @@ static const cd_option table[] = {
     {"steps", 0, NULL, CD_OPT_FLAG, AT(steps), NULL, STORE, "Show the schedules"},
     {"as", 0, "FORM", CD_OPT_WORD, AT(as), CD_MAIN_PROFILE_AS, STORE, "Form of what is exported (default: records)"},
     {"out", 'o', "FILE", CD_OPT_FILE, AT(out), NULL, STORE, "Write there what is exported (default: standard output)"},
+    {"list-ops", 0, NULL, CD_OPT_FLAG, AT(list_ops), NULL, NETWORK, "List the operators of a network with their shapes and operations"},
+    {"model-source", 0, "SOURCE", CD_OPT_WORD, AT(model_source), CD_MAIN_PROFILE_SOURCES, NETWORK, "Where the network comes from (default: zoo, built in)"},
+    {"model-name", 0, "NAME", CD_OPT_TEXT, AT(model_name), NULL, NETWORK, "Name of the network (resnet-50 ...), or the ONNX file"},
+    {"batch-size", 0, "N", CD_OPT_INT, AT(batch), "1..1048576", NETWORK, "Batch size (default: 1, or what the file says)"},
+    {"input-size", 0, "N", CD_OPT_INT, AT(input_size), "1..1048576", NETWORK, "Edge of the image or length of the sequence (default: as published)"},
+    {"dim", 0, "NAME=N", CD_OPT_TEXTS, AT(dim), NULL, NETWORK, "Value of a symbolic dimension of an ONNX file, or of a dimension of an input: 'ids[1]=128'"},
+    {"input", 0, "NAME", CD_OPT_TEXTS, AT(input), NULL, NETWORK, "This input of an ONNX file is data; those that are not named are weights"},
 };
 
 /* The first row whose flag is given or whose word comes first. */
@@ -40,6 +47,7 @@ typedef struct {
 static const mode modes[] = {
     {"records", -1, cd_main_profile_records_check, cd_main_profile_records},
     {"store", -1, cd_main_profile_store_check, cd_main_profile_store},
+    {NULL, (long)AT(list_ops), cd_main_profile_model_check, cd_main_profile_ops},
 };
 
 static const mode *mode_of(const cd_main_profile *o, const char *word) {
@@ -84,12 +92,14 @@ static cdmpp_status check(void *to, const cd_said *said, cdmpp_err *err) {
 }
 
 static const char *const use[] = {"records --tasks FILE [OPTION...] LOG|FOLDER...",
-                                  "store import|list|best|near|export|stats --store FILE [OPTION...] [LOG|TABLE|TRACE|FOLDER...]", NULL};
+                                  "store import|list|best|near|export|stats --store FILE [OPTION...] [LOG|TABLE|TRACE|FOLDER...]",
+                                  "--list-ops --model-name NAME|FILE [OPTION...]", NULL};
 static const char *const example[] = {
     "Which records can be lowered", "cdmpp-profile records --dry-run --tasks network_info measure_records/",
     "Keep what others measured, and ask for the best schedules of a task",
     "cdmpp-profile store import --store all.db --tasks network_info measure_records/\n"
-    "cdmpp-profile store best --store all.db --device v100 --workload '[\"9f8e...\", [1, 64, 56, 56]]'", NULL};
+    "cdmpp-profile store best --store all.db --device v100 --workload '[\"9f8e...\", [1, 64, 56, 56]]'",
+    "Shapes and operations of an ONNX file", "cdmpp-profile --list-ops --model-source onnx --model-name net.onnx --batch-size 8", NULL};
 static const char *const see[] = {"cdmpp-extract(1)", "cdmpp-train(1)", NULL};
 static const cd_command self = {
     "cdmpp-profile", "measure tensor programs", use,

@@ -9,6 +9,7 @@
 #include <signal.h>
 
 #include "base/face.h"
+#include "profiler/onnx.h"
 
 typedef struct cd_main_profile {
     /* what */
@@ -21,6 +22,11 @@ typedef struct cd_main_profile {
     const char *store, *device, *target, *operator_name, *workload, *shape, *dtype, *layout, *out;
     int form, as, limit, each;
     bool errors, strict, steps;
+    /* networks (main_profile_model.c) */
+    bool list_ops;
+    int model_source, batch, input_size; /* position in CD_MAIN_PROFILE_SOURCES; 0: as published */
+    const char *model_name;
+    cd_texts dim, input;
     /* every command */
     bool json;
     cd_log *log;
@@ -35,4 +41,14 @@ cdmpp_status cd_main_profile_records(cd_main_profile *o, cdmpp_err *err);
 #define CD_MAIN_PROFILE_AS "records|csv|json"
 cdmpp_status cd_main_profile_store_check(const cd_main_profile *o, cdmpp_err *err);
 cdmpp_status cd_main_profile_store(cd_main_profile *o, cdmpp_err *err);
+/* ---- main_profile_model.c ---- */
+#define CD_MAIN_PROFILE_SOURCES "zoo|onnx"
+/* What every mode about a network asks of its options. */
+cdmpp_status cd_main_profile_model_check(const cd_main_profile *o, cdmpp_err *err);
+/* The network that they name; the misses live in it. */
+cdmpp_status cd_main_profile_model(const cd_main_profile *o, CD_GIVE cd_graph **g, CD_KEEP const cd_onnx_miss **miss, uint32_t *n_miss,
+                                   cdmpp_err *err);
+/* "unsupported": [{name, op, domain, reason}] */
+void cd_main_profile_misses(cd_buf *b, const cd_onnx_miss *miss, uint32_t n);
+cdmpp_status cd_main_profile_ops(cd_main_profile *o, cdmpp_err *err);
 #endif

@@ -1,0 +1,150 @@
+#include "profiler/onnx.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "profiler/onnx_scope.h"
+#include "profiler/onnx_slim.h"
+
+enum { OPSET_LOW = 7, OPSET_HIGH = 23 };
+
+/* What protobuf-c may take: each message becomes a struct of some 100 bytes, however short it was. */
+typedef struct quota {
+    cd_arena *a;
+    size_t left;
+    bool over, oom;
+} quota;
+
+static void *take(void *ctx, size_t n) {
+    quota *q = ctx;
+    if (n > q->left) {
+        q->over = true;
+        return NULL;
+    }
+    q->left -= n;
+    void *p = cd_arena_alloc(q->a, n ? n : 1, 1);
+    q->oom |= !p;
+    return p;
+}
+
+static void drop(void *ctx, void *p) { /* dies with the arena */
+    (void)ctx;
+    (void)p;
+}
+
+static cdmpp_status unpack(cd_arena *a, const cd_buf *b, const Onnx__ModelProto **out, cdmpp_err *err) {
+    const size_t cap = ((size_t)16 << 20) + 40 * b->n, most = (size_t)2 << 30;
+    quota q = {.a = a, .left = cap < most ? cap : most};
+    ProtobufCAllocator alloc = {take, drop, &q};
+    *out = onnx__model_proto__unpack(&alloc, b->n, (const uint8_t *)(b->p ? b->p : ""));
+    if (*out) return CDMPP_OK;
+    if (q.over) return CD_FAIL(err, ERANGE, "%zu bytes would become more than %zu MiB: no ONNX model of sense", b->n, (cap < most ? cap : most) >> 20);
+    return q.oom ? CD_FAIL(err, ENOMEM, "a model of %zu bytes", b->n) : CD_FAIL(err, EPARSE, "no ONNX model, or a damaged one");
+}
+
+static cdmpp_status check_model(const Onnx__ModelProto *m, cd_graph *g, cdmpp_err *err) {
+    if (!m->graph) return CD_FAIL(err, ESCHEMA, "the model has no graph");
+    const int64_t opset = cd_onnx_opset(m->opset_import, m->n_opset_import);
+    if (opset < OPSET_LOW || opset > OPSET_HIGH)
+        return CD_FAIL(err, EUNSUPPORTED, "opset %lld: expected %d to %d", (long long)opset, OPSET_LOW, OPSET_HIGH);
+    g->opset = (int)opset;
+    return CDMPP_OK;
+}
+
+static cdmpp_status results(cd_onnx *r, const cd_onnx_scope *s, cdmpp_err *err) {
+    const Onnx__GraphProto *g = r->model->graph;
+    for (size_t i = 0; i < g->n_output; i++) {
+        const uint32_t *t = cd_onnx_look_up(s, cd_onnx_text(g->output[i]->name));
+        if (!t) return CD_FAIL(err, ESCHEMA, "result \"%s\" is not defined anywhere", cd_onnx_text(g->output[i]->name));
+        if (*t < r->g->n_tensor) CD_TRY(cd_graph_result(r->g, *t, err)); /* else behind an unsupported node */
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_graph(cd_onnx *r, cdmpp_err *err) {
+    const Onnx__GraphProto *g = r->model->graph;
+    cd_onnx_scope s = {0};
+    r->used = CD_NEWN(r->a, bool, (size_t)r->o->n_dim + 1);
+    if (!r->used) return CD_FAIL(err, ENOMEM, "options");
+    CD_TRY(cd_onnx_index_shapes(r, &s, g, err));
+    CD_TRY(cd_onnx_inputs(r, &s, g, err));
+    CD_TRY(cd_onnx_nodes(r, &s, g->node, g->n_node, err));
+    return results(r, &s, err);
+}
+
+static cdmpp_status parse(cd_onnx *r, const void *data, size_t n, cdmpp_err *err) {
+    cd_buf slim = {0};
+    cdmpp_status st = cd_onnx_slim(data, n, &slim, err);
+    if (!st) st = unpack(r->a, &slim, &r->model, err);
+    cd_buf_free(&slim);
+    if (!st) st = check_model(r->model, r->g, err);
+    return st ? st : read_graph(r, err);
+}
+
+cdmpp_status cd_onnx_parse(const void *data, size_t n, const char *name, const char *folder, const cd_onnx_options *o, cd_graph **out,
+                           const cd_onnx_miss **miss, uint32_t *n_miss, cdmpp_err *err) {
+    static const cd_onnx_options none = {0};
+    cd_arena scratch = {0};
+    cd_onnx r = {.o = o ? o : &none, .folder = folder, .a = &scratch};
+    *out = NULL;
+    if (r.o->batch < 0 || r.o->batch > (int64_t)1 << 32) return CD_FAIL(err, EUSAGE, "a batch of %lld", (long long)r.o->batch);
+    CD_TRY(cd_graph_new(name, &r.g, err));
+    const cdmpp_status st = parse(&r, data, n, err);
+    cd_arena_free(&scratch);
+    if (st) {
+        cd_graph_free(r.g);
+        return st;
+    }
+    *out = r.g;
+    *miss = r.miss;
+    *n_miss = r.n_miss;
+    return CDMPP_OK;
+}
+
+/* Name of a network: the file's, without folder and ending; its folder in front of the NUL. */
+static void split_path(char *path, const char **folder, const char **name) {
+    char *slash = strrchr(path, '/'), *dot;
+    *folder = slash ? path : ".";
+    *name = slash ? slash + 1 : path;
+    if (slash) *slash = 0;
+    if (slash == path) *folder = "/";
+    dot = strrchr(slash ? slash + 1 : path, '.');
+    if (dot) *dot = 0;
+}
+
+static cdmpp_status read_fd(int fd, char *path, const cd_onnx_options *o, cd_graph **out, const cd_onnx_miss **miss, uint32_t *n_miss,
+                            cdmpp_err *err) {
+    struct stat st;
+    const char *folder, *name;
+    if (fstat(fd, &st)) return CD_FAIL(err, EIO, "%s", strerror(errno));
+    if (!S_ISREG(st.st_mode)) return CD_FAIL(err, EIO, "expected a file");
+    if (st.st_size == 0) return CD_FAIL(err, EPARSE, "the file is empty");
+    void *p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (p == MAP_FAILED) return CD_FAIL(err, EIO, "%s", strerror(errno));
+    split_path(path, &folder, &name);
+    const cdmpp_status s = cd_onnx_parse(p, (size_t)st.st_size, name, folder, o, out, miss, n_miss, err);
+    munmap(p, (size_t)st.st_size);
+    return s;
+}
+
+cdmpp_status cd_onnx_read(const char *path, const cd_onnx_options *o, cd_graph **out, const cd_onnx_miss **miss, uint32_t *n_miss, cdmpp_err *err) {
+    *out = NULL;
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        cd_err_raise(err, CDMPP_EIO, __FILE__, __LINE__, "%s", strerror(errno));
+        return cd_err_at(err, CDMPP_EIO, path, 0);
+    }
+    const size_t n = strlen(path) + 1;
+    char *copy = cd_malloc(n);
+    if (copy) memcpy(copy, path, n);
+    cdmpp_status st = CDMPP_OK;
+    if (!copy) st = CD_FAIL(err, ENOMEM, "a path");
+    else st = read_fd(fd, copy, o, out, miss, n_miss, err);
+    cd_free(copy);
+    close(fd);
+    return cd_err_at(err, st, path, 0);
+}

@@ -1,0 +1,58 @@
+/* onnx -- an ONNX file becomes a graph.
+ *
+ *   file ─ onnx_slim: large tensor contents left out ─ protobuf ─┐
+ *     names of dimensions, batch ─ onnx_input: data or weight? ──┴─ onnx_node: cd_graph_add ──> cd_graph
+ *
+ *   (1) opsets 7 to 23; nodes in any order, as long as there is no cycle;
+ *   (2) nothing of a file is executed: content is kept only as far as shapes
+ *       need it, large contents are not even read;
+ *   (3) a node that nothing can be said about is a cd_onnx_miss with the
+ *       reason. Where the file tells the shapes of its results it is in the
+ *       graph as opaque; else what reads them is missing too, each node with its
+ *       own line, and the rest of the graph stands;
+ *   (4) If runs as the branch that its condition names, where that is known;
+ *       functions of the file are put in place;
+ *   (5) an invalid file is an error: operands that do not fit, a name defined
+ *       twice or nowhere, a cycle, a dimension without a value.
+ *
+ * Which inputs are the network's? Files without weights list these as inputs, too:
+ *   a. those of cd_onnx_options.input, and no others, if there are any;
+ *   b. an input with an initializer is a weight;
+ *   c. if any other initializer exists, the rest are data;
+ *   d. else an input is data when one of its dimensions has no number, when it
+ *      holds integers, or when alone or together with constants it comes to the
+ *      first operand of an operator that has its weights behind it (Conv, Gemm,
+ *      MatMul, BatchNormalization, LSTM ...), or of pooling, Softmax and the
+ *      like, or to a result. What only meets others (a bias in Add, a token in
+ *      Concat) or is the table of a Gather is a weight;
+ *   e. where that leaves none, all are data.
+ *
+ * A batch size replaces dimension 0 of data inputs (those whose dimension 0 is the
+ * first one's), and at the front of a Reshape's target where the exporter wrote
+ * the old one down. Elsewhere a file may have its batch size in constants: then
+ * operands do not fit. One thread. */
+#ifndef CD_ONNX_H
+#define CD_ONNX_H
+#include "profiler/graph.h"
+
+typedef struct cd_onnx_options {
+    int64_t batch;              /* 0: as in the file */
+    const char *const *dim;     /* (n_dim) "seq=128": a symbolic dimension; "ids[1]=128": one of an input */
+    uint32_t n_dim;
+    const char *const *input;   /* (n_input) names of the data inputs */
+    uint32_t n_input;
+} cd_onnx_options;
+
+typedef struct cd_onnx_miss {
+    const char *node, *op, *domain, *reason; /* node: its name, or its first result's where it has none */
+} cd_onnx_miss;
+
+/* `o` NULL: defaults. The misses live in the graph. Errors, with the path: EIO, EPARSE
+ * (no or half a model), ESCHEMA (invalid), ERANGE (a limit: nesting, size, dimensions),
+ * EUNSUPPORTED (opset), EUSAGE (an option that fits nothing), ENOMEM. */
+cdmpp_status cd_onnx_read(const char *path, const cd_onnx_options *o, CD_GIVE cd_graph **out, CD_KEEP const cd_onnx_miss **miss,
+                          uint32_t *n_miss, cdmpp_err *err);
+/* The same of bytes; `folder` is where external data would be, NULL: nowhere. */
+cdmpp_status cd_onnx_parse(const void *data, size_t n, const char *name, const char *folder, const cd_onnx_options *o,
+                           CD_GIVE cd_graph **out, CD_KEEP const cd_onnx_miss **miss, uint32_t *n_miss, cdmpp_err *err);
+#endif

@@ -1,0 +1,149 @@
+/* Nodes of a file, one after the other, become nodes of the graph. */
+#include <string.h>
+
+#include "profiler/onnx_scope.h"
+
+typedef struct operands {
+    uint32_t *in, *out;         /* (n_input) (n_output) of the node */
+    const char *unknown;        /* an operand whose shape nobody knows; NULL: none */
+} operands;
+
+static cdmpp_status resolve(cd_onnx *r, const cd_onnx_scope *s, const Onnx__NodeProto *n, operands *p, cdmpp_err *err) {
+    *p = (operands){CD_NEWN(r->a, uint32_t, n->n_input + 1), CD_NEWN(r->a, uint32_t, n->n_output + 1), NULL};
+    if (!p->in || !p->out) return CD_FAIL(err, ENOMEM, "a node");
+    for (size_t i = 0; i < n->n_input; i++) {
+        const char *name = cd_onnx_text(n->input[i]);
+        const uint32_t *t = *name ? cd_onnx_look_up(s, name) : NULL;
+        if (*name && !t) return CD_FAIL(err, ESCHEMA, "operand \"%s\" is not defined anywhere", name);
+        p->in[i] = t ? *t : CD_GRAPH_NONE;
+        if (p->in[i] != CD_ONNX_UNKNOWN) continue;
+        p->unknown = name;
+        p->in[i] = CD_GRAPH_NONE;
+    }
+    return CDMPP_OK;
+}
+
+/* Results by the names that the file has for them. */
+static cdmpp_status define(cd_onnx *r, cd_onnx_scope *s, const Onnx__NodeProto *n, const uint32_t *out, cdmpp_err *err) {
+    for (size_t i = 0; i < n->n_output; i++) {
+        const char *name = cd_onnx_text(n->output[i]);
+        if (!*name) continue;
+        CD_TRY(cd_onnx_define(r, s, name, out ? out[i] : CD_ONNX_UNKNOWN, err));
+        if (out) CD_TRY(cd_graph_rename(r->g, out[i], name, err));
+    }
+    return CDMPP_OK;
+}
+
+static const char *node_name(const Onnx__NodeProto *n) {
+    const char *name = cd_onnx_text(n->name);
+    return *name || !n->n_output ? name : cd_onnx_text(n->output[0]);
+}
+
+/* A node that nothing can be said about: opaque where the file tells its results' shapes. */
+static cdmpp_status missing(cd_onnx *r, cd_onnx_scope *s, const Onnx__NodeProto *n, operands *p, const char *reason, cdmpp_err *err) {
+    cd_shape *shape = CD_NEWN(r->a, cd_shape, n->n_output + 1);
+    cd_dtype *type = CD_NEWN(r->a, cd_dtype, n->n_output + 1);
+    bool told = n->n_output > 0;
+    if (!shape || !type) return CD_FAIL(err, ENOMEM, "a node");
+    CD_TRY(cd_onnx_missed(r, n, reason, err));
+    for (size_t i = 0; i < n->n_output && told; i++) told = cd_onnx_told(r, s, cd_onnx_text(n->output[i]), &shape[i], &type[i]);
+    if (!told) return define(r, s, n, NULL, err);
+    CD_TRY(cd_graph_opaque(r->g, node_name(n), cd_onnx_text(n->domain), cd_onnx_text(n->op_type), p->in, (uint32_t)n->n_input, shape, type,
+                           p->out, (uint32_t)n->n_output, err));
+    return define(r, s, n, p->out, err);
+}
+
+/* Constant: a tensor in the attribute of whichever name it has. */
+static cdmpp_status constant(cd_onnx *r, cd_onnx_scope *s, const Onnx__NodeProto *n, cdmpp_err *err) {
+    cd_gattr *a;
+    uint32_t k, t;
+    operands p;
+    const Onnx__AttributeProto *v = cd_onnx_attr(s, n, "value");
+    const char *name = n->n_output ? cd_onnx_text(n->output[0]) : "";
+    CD_TRY(resolve(r, s, n, &p, err));
+    if (n->n_output != 1) return CD_FAIL(err, ESCHEMA, "Constant: expected one result, found %zu", n->n_output);
+    if (v && v->t) {
+        CD_TRY(cd_onnx_tensor(r, v->t, name, false, &t, err));
+        return define(r, s, n, &t, err);
+    }
+    CD_TRY(cd_onnx_attrs(r, s, n, &a, &k, err));
+    for (uint32_t i = 0; i < k; i++) {
+        const bool real = a[i].kind == CD_GATTR_FLOAT || a[i].kind == CD_GATTR_FLOATS;
+        const bool list = a[i].kind == CD_GATTR_INTS || a[i].kind == CD_GATTR_FLOATS;
+        const cd_shape shape = {list, {a[i].n}};
+        if (a[i].kind == CD_GATTR_STR || strncmp(a[i].name, "value", 5)) continue;
+        CD_TRY(cd_graph_constant(r->g, name, real ? CD_F32 : CD_I64, &shape, real ? NULL : list ? a[i].ints : &a[i].i,
+                                 !real ? NULL : list ? a[i].floats : &a[i].f, &t, err));
+        return define(r, s, n, &t, err);
+    }
+    return missing(r, s, n, &p, "a constant of texts, or sparse", err);
+}
+
+/* With another batch size than the file's: a Reshape whose target begins with the old one. */
+static cdmpp_status new_batch(cd_onnx *r, const Onnx__NodeProto *n, operands *p, cdmpp_err *err) {
+    if (!r->old_batch || r->old_batch == r->o->batch || strcmp(cd_onnx_text(n->op_type), "Reshape") || n->n_input != 2) return CDMPP_OK;
+    if (p->in[0] == CD_GRAPH_NONE || p->in[1] == CD_GRAPH_NONE) return CDMPP_OK;
+    const cd_gtensor *x = &r->g->tensor[p->in[0]], *to = &r->g->tensor[p->in[1]];
+    if (cd_gtensor_is_static(x) || !x->shape.rank || x->shape.dim[0] != r->o->batch) return CDMPP_OK;
+    if (!to->value || to->shape.rank != 1 || to->shape.dim[0] < 1 || to->value[0] != r->old_batch) return CDMPP_OK;
+    int64_t *v = CD_NEWN(r->a, int64_t, (size_t)to->shape.dim[0]);
+    if (!v) return CD_FAIL(err, ENOMEM, "a shape");
+    memcpy(v, to->value, (size_t)to->shape.dim[0] * sizeof *v);
+    v[0] = r->o->batch;
+    const cd_shape shape = to->shape;
+    return cd_graph_constant(r->g, to->name, CD_I64, &shape, v, NULL, &p->in[1], err);
+}
+
+/* An operand whose content is in a file that is not there? */
+static const char *lost(const cd_onnx *r, const Onnx__NodeProto *n) {
+    for (size_t i = 0; i < n->n_input; i++)
+        if (cd_onnx_map_find(&r->lost, cd_onnx_text(n->input[i]))) return cd_onnx_text(n->input[i]);
+    return NULL;
+}
+
+static cdmpp_status plain(cd_onnx *r, cd_onnx_scope *s, const Onnx__NodeProto *n, operands *p, cdmpp_err *err) {
+    cd_gattr *attr;
+    uint32_t n_attr;
+    cdmpp_err why = {0};
+    CD_TRY(cd_onnx_attrs(r, s, n, &attr, &n_attr, err));
+    CD_TRY(new_batch(r, n, p, err));
+    const cdmpp_status st = cd_graph_add(r->g, node_name(n), cd_onnx_text(n->op_type), p->in, (uint32_t)n->n_input, attr, n_attr, p->out,
+                                         (uint32_t)n->n_output, &why);
+    if (!st) return define(r, s, n, p->out, err);
+    if (st == CDMPP_EUNSUPPORTED && lost(r, n))
+        return CD_FAIL(err, EIO, "the content of \"%s\" gives a shape, but its file \"%s\" cannot be read", lost(r, n), r->lost_why);
+    if (st == CDMPP_EUNSUPPORTED) return missing(r, s, n, p, why.msg, err);
+    if (err) *err = why;
+    if (err && r->old_batch && r->old_batch != r->o->batch && st == CDMPP_ESCHEMA)
+        return CD_FAIL(err, ESCHEMA, "%.120s (the file may hold its batch size of %lld in constants)", why.msg, (long long)r->old_batch);
+    return st;
+}
+
+static cdmpp_status node(cd_onnx *r, cd_onnx_scope *s, const Onnx__NodeProto *n, cdmpp_err *err) {
+    operands p;
+    const char *op = cd_onnx_text(n->op_type), *why = NULL;
+    const bool own = cd_onnx_own_domain(n->domain);
+    const Onnx__FunctionProto *f = cd_onnx_function(r, n);
+    if (r->n_node++ == CD_ONNX_MAX_NODE) return CD_FAIL(err, ERANGE, "more than %u nodes", CD_ONNX_MAX_NODE);
+    if (f) return cd_onnx_inline(r, s, n, f, err);
+    if (own && !strcmp(op, "Constant")) return constant(r, s, n, err);
+    CD_TRY(resolve(r, s, n, &p, err));
+    if (own && !strcmp(op, "If")) {
+        CD_TRY(cd_onnx_if(r, s, n, &why, err));
+        return why ? missing(r, s, n, &p, why, err) : CDMPP_OK;
+    }
+    if (own && (!strcmp(op, "Loop") || !strcmp(op, "Scan"))) return missing(r, s, n, &p, "how often its body runs is not known before it runs", err);
+    if (!own) return missing(r, s, n, &p, "an operator of another domain than ONNX's", err);
+    if (p.unknown) return missing(r, s, n, &p, "it reads what an unsupported node makes", err);
+    return plain(r, s, n, &p, err);
+}
+
+cdmpp_status cd_onnx_nodes(cd_onnx *r, cd_onnx_scope *s, Onnx__NodeProto *const *list, size_t n, cdmpp_err *err) {
+    const uint32_t *order;
+    CD_TRY(cd_onnx_order(r->a, list, n, &order, err));
+    for (size_t i = 0; i < n; i++) {
+        const cdmpp_status st = node(r, s, list[order[i]], err);
+        if (st) return err && err->key[0] ? st : cd_err_key(err, st, node_name(list[order[i]]));
+    }
+    return CDMPP_OK;
+}

@@ -1,0 +1,90 @@
+/* Nodes in an order in which they can be read. */
+#include "profiler/onnx_scope.h"
+
+enum { NEW, OPEN, DONE };
+
+typedef struct sorter {
+    cd_arena *a;
+    Onnx__NodeProto *const *node;
+    cd_onnx_map maker;          /* name -> node */
+    unsigned char *state;       /* (n) */
+    uint32_t *order, n_order;
+    uint32_t *stack, *next;     /* (n) nodes that wait for an operand, and which one is next */
+} sorter;
+
+/* A body may read what is around it: those names count as its node's operands. */
+static cdmpp_status captured(const Onnx__GraphProto *g, const sorter *s, uint32_t self, uint32_t *found, cdmpp_err *err);
+
+static cdmpp_status captured_by(const Onnx__NodeProto *n, const sorter *s, uint32_t self, uint32_t *found, cdmpp_err *err) {
+    for (size_t k = 0; k < n->n_attribute; k++)
+        if (n->attribute[k]->g) CD_TRY(captured(n->attribute[k]->g, s, self, found, err));
+    return CDMPP_OK;
+}
+
+/* A node that makes what the body reads and is not in the order yet. */
+static cdmpp_status captured(const Onnx__GraphProto *g, const sorter *s, uint32_t self, uint32_t *found, cdmpp_err *err) {
+    for (size_t i = 0; i < g->n_node; i++) {
+        for (size_t k = 0; k < g->node[i]->n_input; k++) {
+            const uint32_t *m = cd_onnx_map_find(&s->maker, cd_onnx_text(g->node[i]->input[k]));
+            if (m && *m != self && s->state[*m] == NEW) *found = *m;
+        }
+        CD_TRY(captured_by(g->node[i], s, self, found, err));
+    }
+    for (size_t k = 0; k < g->n_output; k++) {
+        const uint32_t *m = cd_onnx_map_find(&s->maker, cd_onnx_text(g->output[k]->name));
+        if (m && *m != self && s->state[*m] == NEW) *found = *m;
+    }
+    return CDMPP_OK;
+}
+
+/* The next operand's node that is to come first; UINT32_MAX: none. */
+static cdmpp_status operand(sorter *s, uint32_t i, uint32_t *before, cdmpp_err *err) {
+    const Onnx__NodeProto *n = s->node[i];
+    *before = UINT32_MAX;
+    while (s->next[i] < n->n_input) {
+        const char *name = cd_onnx_text(n->input[s->next[i]++]);
+        const uint32_t *m = *name ? cd_onnx_map_find(&s->maker, name) : NULL;
+        if (!m || s->state[*m] == DONE) continue;
+        if (s->state[*m] == OPEN) return CD_FAIL(err, ESCHEMA, "\"%s\" depends on itself: the graph has a cycle", name);
+        *before = *m;
+        return CDMPP_OK;
+    }
+    return captured_by(n, s, i, before, err);
+}
+
+static cdmpp_status visit(sorter *s, uint32_t i, cdmpp_err *err) {
+    uint32_t n = 0, before;
+    s->stack[n++] = i;
+    s->state[i] = OPEN;
+    while (n > 0) {
+        i = s->stack[n - 1];
+        CD_TRY(operand(s, i, &before, err));
+        if (before != UINT32_MAX) {
+            s->state[before] = OPEN;
+            s->stack[n++] = before;
+            continue;
+        }
+        s->state[i] = DONE;
+        s->order[s->n_order++] = i;
+        n--;
+    }
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_onnx_order(cd_arena *a, Onnx__NodeProto *const *node, size_t n, const uint32_t **order, cdmpp_err *err) {
+    sorter s = {.a = a, .node = node, .state = CD_NEWN(a, unsigned char, n + 1), .order = CD_NEWN(a, uint32_t, n + 1),
+                .stack = CD_NEWN(a, uint32_t, n + 1), .next = CD_NEWN(a, uint32_t, n + 1)};
+    bool old;
+    if (!s.state || !s.order || !s.stack || !s.next || n >= UINT32_MAX) return CD_FAIL(err, ENOMEM, "%zu nodes", n);
+    for (uint32_t i = 0; i < n; i++)
+        for (size_t k = 0; k < node[i]->n_output; k++) {
+            const char *name = cd_onnx_text(node[i]->output[k]);
+            if (!*name) continue;
+            CD_TRY(cd_onnx_map_put(&s.maker, a, name, i, &old, err));
+            if (old) return CD_FAIL(err, ESCHEMA, "\"%s\" is defined twice", name);
+        }
+    for (uint32_t i = 0; i < n; i++)
+        if (s.state[i] == NEW) CD_TRY(visit(&s, i, err));
+    *order = s.order;
+    return CDMPP_OK;
+}

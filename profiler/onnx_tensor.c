@@ -1,0 +1,147 @@
+/* Tensors of a file: their content where shapes may need it. */
+#include <fcntl.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "profiler/onnx_scope.h"
+
+enum { FEW = 64 }; /* real numbers of a weight that are kept: scales, bounds, a step */
+
+cdmpp_status cd_onnx_dims(const Onnx__TensorProto *t, cd_shape *s, cdmpp_err *err) {
+    if (t->n_dims > CD_GRAPH_MAX_RANK)
+        return CD_FAIL(err, ERANGE, "\"%s\": expected at most %d dimensions, found %zu", cd_onnx_text(t->name), CD_GRAPH_MAX_RANK, t->n_dims);
+    *s = (cd_shape){.rank = (uint32_t)t->n_dims};
+    for (uint32_t d = 0; d < s->rank; d++) s->dim[d] = t->dims[d];
+    return cd_err_key(err, cd_shape_check(s, err), cd_onnx_text(t->name));
+}
+
+static double half(uint16_t h) {
+    const int e = h >> 10 & 31, m = h & 1023;
+    const double v = e == 31 ? (m ? (double)NAN : (double)INFINITY) : e ? ldexp(1024 + m, e - 25) : ldexp(m, -24);
+    return h >> 15 ? -v : v;
+}
+
+static double bfloat(uint16_t h) {
+    const uint32_t bits = (uint32_t)h << 16;
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    return (double)f;
+}
+
+/* Little-endian bytes of one element. */
+static uint64_t bits_of(const unsigned char *p, unsigned bytes) {
+    uint64_t v = 0;
+    for (unsigned k = bytes; k > 0; k--) v = v << 8 | p[k - 1];
+    return v;
+}
+
+static double real_of(cd_dtype t, uint64_t bits) {
+    float f;
+    double d;
+    const uint32_t low = (uint32_t)bits;
+    if (t == CD_DTYPE(CD_T_FLOAT, 16)) return half((uint16_t)bits);
+    if (t == CD_DTYPE(CD_T_BFLOAT, 16)) return bfloat((uint16_t)bits);
+    memcpy(&f, &low, sizeof f);
+    memcpy(&d, &bits, sizeof d);
+    return t == CD_F32 ? (double)f : d;
+}
+
+static int64_t int_of(cd_dtype t, uint64_t bits) {
+    const unsigned n = cd_dtype_bits(t);
+    if (n == 1) return bits != 0;
+    if (n < 64 && cd_dtype_kind(t) == CD_T_INT && bits >> (n - 1)) bits |= ~(uint64_t)0 << n;
+    return (int64_t)bits;
+}
+
+static void unpack(cd_dtype t, const unsigned char *p, int64_t n, int64_t *v, double *f) {
+    const unsigned bytes = cd_dtype_bytes(t);
+    for (int64_t k = 0; k < n; k++) {
+        const uint64_t bits = bits_of(p + (size_t)k * bytes, bytes);
+        if (f) f[k] = real_of(t, bits);
+        else v[k] = int_of(t, bits);
+    }
+}
+
+/* One of the typed fields; false: it holds another number of elements. */
+static bool typed(const Onnx__TensorProto *t, cd_dtype type, int64_t n, int64_t *v, double *f) {
+    const size_t m = (size_t)n;
+    if (t->n_float_data == m && f) for (size_t k = 0; k < m; k++) f[k] = (double)t->float_data[k];
+    else if (t->n_double_data == m && f) for (size_t k = 0; k < m; k++) f[k] = t->double_data[k];
+    else if (t->n_int64_data == m && v) for (size_t k = 0; k < m; k++) v[k] = t->int64_data[k];
+    else if (t->n_uint64_data == m && v) for (size_t k = 0; k < m; k++) v[k] = (int64_t)t->uint64_data[k];
+    else if (t->n_int32_data == m && v) for (size_t k = 0; k < m; k++) v[k] = int_of(type, (uint64_t)t->int32_data[k] & (~(uint64_t)0 >> (64 - cd_dtype_bits(type))));
+    else if (t->n_int32_data == m && f) for (size_t k = 0; k < m; k++) f[k] = real_of(type, (uint16_t)t->int32_data[k]); /* half precision */
+    else return false;
+    return true;
+}
+
+static bool has_typed(const Onnx__TensorProto *t) {
+    return t->n_float_data || t->n_double_data || t->n_int64_data || t->n_uint64_data || t->n_int32_data;
+}
+
+static const char *external(const Onnx__TensorProto *t, const char *key) {
+    for (size_t i = 0; i < t->n_external_data; i++)
+        if (!strcmp(cd_onnx_text(t->external_data[i]->key), key)) return cd_onnx_text(t->external_data[i]->value);
+    return "";
+}
+
+/* `n` bytes of the file beside the model; only its own folder is read. NULL: not there, r->lost_why says so. */
+static unsigned char *read_external(cd_onnx *r, const Onnx__TensorProto *t, size_t n) {
+    char path[4096];
+    const char *file = external(t, "location");
+    if (!r->folder || !*file || *file == '/' || strstr(file, "..")) return NULL;
+    if (snprintf(path, sizeof path, "%s/%s", r->folder, file) >= (int)sizeof path) return NULL;
+    unsigned char *p = cd_arena_alloc(r->a, n + 1, 1);
+    const int fd = p ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    if (fd < 0) return NULL;
+    const long long at = strtoll(external(t, "offset"), NULL, 10);
+    const ssize_t got = at < 0 ? -1 : pread(fd, p, n, (off_t)at);
+    close(fd);
+    return got == (ssize_t)n ? p : NULL;
+}
+
+static cdmpp_status lose(cd_onnx *r, const Onnx__TensorProto *t, cdmpp_err *err) {
+    bool old;
+    r->lost_why = external(t, "location");
+    return cd_onnx_map_put(&r->lost, r->a, cd_onnx_text(t->name), 0, &old, err);
+}
+
+cdmpp_status cd_onnx_content(cd_onnx *r, const Onnx__TensorProto *t, int64_t n, const int64_t **v, const double **f, cdmpp_err *err) {
+    cd_dtype type;
+    *v = NULL;
+    *f = NULL;
+    if (!cd_graph_dtype(t->data_type, &type)) return CD_FAIL(err, EUNSUPPORTED, "\"%s\": type %d", cd_onnx_text(t->name), t->data_type);
+    const bool real = cd_dtype_is_float(type), out = t->has_data_location && t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+    const size_t want = (size_t)n * cd_dtype_bytes(type);
+    const unsigned char *raw = t->has_raw_data ? t->raw_data.data : NULL;
+    if (!out && !raw && !has_typed(t) && n > 0) return CDMPP_OK;
+    if (out && !(raw = read_external(r, t, want))) return lose(r, t, err);
+    int64_t *p = cd_arena_zalloc(r->a, (size_t)n + 1, sizeof *p);
+    if (!p) return CD_FAIL(err, ENOMEM, "content of \"%s\"", cd_onnx_text(t->name));
+    if (raw && !out && t->raw_data.len != want)
+        return CD_FAIL(err, ESCHEMA, "\"%s\": expected %zu bytes, found %zu", cd_onnx_text(t->name), want, t->raw_data.len);
+    if (raw) unpack(type, raw, n, real ? NULL : p, real ? (double *)p : NULL);
+    else if (n > 0 && !typed(t, type, n, real ? NULL : p, real ? (double *)p : NULL))
+        return CD_FAIL(err, ESCHEMA, "\"%s\": expected %lld elements", cd_onnx_text(t->name), (long long)n);
+    if (real) *f = (const double *)p;
+    else *v = p;
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_onnx_tensor(cd_onnx *r, const Onnx__TensorProto *t, const char *name, bool weight, uint32_t *tensor, cdmpp_err *err) {
+    cd_shape s;
+    cd_dtype type;
+    const int64_t *v = NULL;
+    const double *f = NULL;
+    CD_TRY(cd_onnx_dims(t, &s, err));
+    if (!cd_graph_dtype(t->data_type, &type)) return CD_FAIL(err, EUNSUPPORTED, "\"%s\": type %d", name, t->data_type);
+    const int64_t n = cd_shape_elements(&s);
+    if (n <= (weight && cd_dtype_is_float(type) ? FEW : CD_GRAPH_MAX_VALUE)) CD_TRY(cd_onnx_content(r, t, n, &v, &f, err));
+    if (!v && !f) return cd_graph_weight(r->g, name, type, &s, tensor, err);
+    CD_TRY(cd_graph_constant(r->g, name, type, &s, v, f, tensor, err));
+    if (weight && f) r->g->tensor[*tensor].is_weight = true;
+    return CDMPP_OK;
+}
