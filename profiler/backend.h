@@ -9,7 +9,7 @@
  *
  *   (1) build() takes many programs at once: failures are per program;
  *   (2) a loaded program owns device memory for its buffers, filled by load()
- *       with the given content, or with numbers of cd_fill when NULL;
+ *       with the given content, or with numbers of cd_fill (fill.h) when NULL;
  *   (3) run() gives the seconds of one execution of all launches, by the best
  *       clock of the device, or of `times` executions in one go.
  * A back end belongs to one thread. */
@@ -27,17 +27,20 @@ typedef struct cd_build {
     void *object;               /* out: CPU: const char * path of the shared object; GPU: binary */
     size_t object_bytes;
     bool cached;
+    int error_no;               /* out: TVM's: 0, 2 the host's compiler, 3 the device's, 6 it took too long */
 } cd_build;
 
 typedef struct cd_backend_kind {
     const char *name;           /* "cpu", "opencl", "cuda" */
     cd_dialect dialect;
-    /* device: "", "0", "pocl:0:2" ... as the back end documents; options from the target string. Errors: EBACKEND. */
+    /* device: "", "0", "pocl:0:2" ... as the back end documents; options from the target string. Cheap: who only loads
+     * needs no compiler. Errors: EBACKEND. */
     cdmpp_status (*open)(const char *device, const char *target, CD_GIVE cd_backend **out, cdmpp_err *err);
     void (*close)(CD_TAKE cd_backend *b);
     /* Compile n programs, at most `jobs` compilers at a time. Errors are those of the batch; each program has its own. */
     cdmpp_status (*build)(cd_backend *b, cd_build *p, size_t n, int jobs, cdmpp_err *err);
     cdmpp_status (*load)(cd_backend *b, const cd_build *p, const void *const *content, CD_GIVE cd_loaded **out, cdmpp_err *err);
+    /* *seconds: of `times` executions in a row, all together. */
     cdmpp_status (*run)(cd_loaded *l, unsigned times, double *seconds, cdmpp_err *err);
     /* Copy buffer k back, `bytes` of it. */
     cdmpp_status (*read)(cd_loaded *l, uint32_t k, void *to, size_t bytes, cdmpp_err *err);

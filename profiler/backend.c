@@ -1,0 +1,36 @@
+/* The table of back ends. */
+#include "profiler/backend.h"
+
+#include <string.h>
+
+#include "profiler/backend_cpu.h"
+
+static const struct {
+    const cd_backend_kind *kind;
+    const char *target;         /* first words of targets, each between blanks */
+} known[] = {
+    {&cd_backend_cpu, " llvm c cpu "},
+};
+
+const cd_backend_kind *cd_backend_find(const char *name) {
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (!strcmp(known[i].kind->name, name)) return known[i].kind;
+    return NULL;
+}
+
+/* Does the list have the word? */
+static bool has_word(const char *list, const char *word, size_t n) {
+    for (const char *p = list; n && (p = strchr(p, ' ')) != NULL; p++)
+        if (!strncmp(p + 1, word, n) && p[1 + n] == ' ') return true;
+    return false;
+}
+
+const cd_backend_kind *cd_backend_for_target(cd_str target) {
+    size_t n = 0;
+    while (n < target.n && target.p[n] != ' ') n++;
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+        if (has_word(known[i].target, target.p, n)) return known[i].kind;
+    return NULL;
+}
+
+const char *cd_backend_names(void) { return "cpu"; }

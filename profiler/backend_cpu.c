@@ -1,0 +1,236 @@
+#include "profiler/backend_cpu.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "profiler/fill.h"
+#include "profiler/isa.h"
+
+enum { LINE = 64, PAGE = 4096, GUARD = 256, HUGE_PAGE = 2 << 20, GUARD_BYTE = 0xA5 };
+#define FLUSH_MAX ((size_t)256 << 20)
+#define FLUSH_UNKNOWN ((size_t)64 << 20) /* where the size of the last cache is not told */
+
+struct cd_backend {
+    cd_compile_options o;
+    char *target;               /* o's, owned where open() of the table made it */
+    char *isa;
+    cd_compiler *compiler;      /* NULL: not asked for yet */
+    int threads;
+    unsigned char *wipe;        /* (n_wipe) NULL: not flushed yet */
+    size_t n_wipe;
+};
+
+struct cd_loaded {
+    const cd_code *code;
+    void *handle;
+    void (*entry)(void *const *arg);
+    unsigned char *map;         /* (n_map) */
+    size_t n_map;
+    void **buffer;              /* (n_buffer) into map */
+    size_t *bytes;              /* (n_buffer) */
+};
+
+/* ---- opening ---- */
+int cd_backend_cpu_threads(const char *target) {
+    const cd_str cores = cd_target_option(target, "-num-cores");
+    cpu_set_t set;
+    const long n = cores.n ? strtol(cores.p, NULL, 10) : 0;
+    if (n > 0 && n <= 1024) return (int)n;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+cdmpp_status cd_backend_cpu_open(const cd_compile_options *o, cd_backend **out, cdmpp_err *err) {
+    cd_backend *b = cd_calloc(1, sizeof *b);
+    if (!b) return CD_FAIL(err, ENOMEM, "cpu");
+    b->o = *o;
+    b->threads = cd_backend_cpu_threads(o->target);
+    *out = b;
+    return CDMPP_OK;
+}
+
+static char *copy(const char *s) {
+    const size_t n = strlen(s) + 1;
+    char *p = cd_malloc(n);
+    return p ? memcpy(p, s, n) : NULL;
+}
+
+static void close_it(cd_backend *b) {
+    if (!b) return;
+    cd_compiler_close(b->compiler);
+    cd_free(b->target);
+    cd_free(b->isa);
+    if (b->wipe) munmap(b->wipe, b->n_wipe);
+    cd_free(b);
+}
+
+static cdmpp_status open_it(const char *device, const char *target, cd_backend **out, cdmpp_err *err) {
+    cd_backend *b = NULL;
+    CD_TRY(cd_backend_cpu_open(&(cd_compile_options){.target = target}, &b, err));
+    b->target = copy(target ? target : "");
+    b->isa = copy(device ? device : "");
+    b->o.target = b->target;
+    b->o.isa = b->isa;
+    if (!b->target || !b->isa) {
+        close_it(b);
+        return CD_FAIL(err, ENOMEM, "cpu");
+    }
+    *out = b;
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_backend_cpu_compiler(cd_backend *b, cd_compiler **out, cdmpp_err *err) {
+    if (!b->compiler) CD_TRY(cd_compiler_open(&b->o, &b->compiler, err));
+    *out = b->compiler;
+    return CDMPP_OK;
+}
+
+static cdmpp_status build(cd_backend *b, cd_build *p, size_t n, int jobs, cdmpp_err *err) {
+    cd_compiler *c;
+    CD_TRY(cd_backend_cpu_compiler(b, &c, err));
+    return cd_compiler_build(c, p, n, jobs, err);
+}
+
+/* ---- memory of a program ---- */
+/* Where buffer k begins; *end: behind its guard. */
+static bool place(size_t at, uint32_t k, size_t bytes, size_t *begin, size_t *end) {
+    const size_t shift = (size_t)(k % 31) * 2 * LINE; /* within the page */
+    *begin = (at + GUARD + PAGE - 1) / PAGE * PAGE + shift;
+    return !__builtin_add_overflow(*begin, bytes, end) && !__builtin_add_overflow(*end, GUARD, end);
+}
+
+static cdmpp_status sizes(cd_loaded *l, int threads, cdmpp_err *err) {
+    for (uint32_t k = 0; k < l->code->n_buffer; k++) {
+        const cd_code_buffer *b = &l->code->buffer[k];
+        const uint64_t times = b->per_thread ? (uint64_t)threads : 1;
+        if (b->bytes < 0 || __builtin_mul_overflow((uint64_t)b->bytes, times, &l->bytes[k])) return CD_FAIL(err, ERANGE, "buffer %u: size", k);
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status map_all(cd_loaded *l, cdmpp_err *err) {
+    size_t at = 0, begin, end;
+    for (uint32_t k = 0; k < l->code->n_buffer; k++, at = end)
+        if (!place(at, k, l->bytes[k], &begin, &end)) return CD_FAIL(err, ERANGE, "buffer %u: size", k);
+    l->n_map = at + PAGE + HUGE_PAGE;
+    void *p = mmap(NULL, l->n_map, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) return CD_FAIL(err, ENOMEM, "%zu bytes for the buffers of a program: %s", l->n_map, strerror(errno));
+    l->map = p;
+    if (at >= HUGE_PAGE) (void)madvise(p, l->n_map, MADV_HUGEPAGE);
+    const size_t first = (HUGE_PAGE - (size_t)((uintptr_t)p % HUGE_PAGE)) % HUGE_PAGE;
+    at = 0;
+    for (uint32_t k = 0; k < l->code->n_buffer; k++, at = end) {
+        (void)place(at, k, l->bytes[k], &begin, &end);
+        l->buffer[k] = l->map + first + begin;
+        memset(l->map + first + begin - GUARD, GUARD_BYTE, GUARD);
+        memset(l->map + first + begin + l->bytes[k], GUARD_BYTE, GUARD);
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status fill_all(cd_loaded *l, const void *const *content, cdmpp_err *err) {
+    for (uint32_t k = 0; k < l->code->n_buffer; k++) {
+        const cd_dtype t = l->code->buffer[k].dtype;
+        const size_t size = cd_dtype_bytes(t);
+        if (content && content[k]) memcpy(l->buffer[k], content[k], l->bytes[k]);
+        else if (!size || !cd_fill(t, k, 0, l->bytes[k] / size, l->buffer[k])) return CD_FAIL(err, EUNSUPPORTED, "buffer %u: a type that cannot be filled", k);
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status check_guards(const cd_loaded *l, cdmpp_err *err) {
+    for (uint32_t k = 0; k < l->code->n_buffer; k++) {
+        const unsigned char *before = (const unsigned char *)l->buffer[k] - GUARD, *behind = (const unsigned char *)l->buffer[k] + l->bytes[k];
+        for (size_t i = 0; i < GUARD; i++)
+            if (before[i] != GUARD_BYTE || behind[i] != GUARD_BYTE) return CD_FAIL(err, EINVALID, "the program wrote outside of buffer %u (%.60s)", k, l->code->buffer[k].name);
+    }
+    return CDMPP_OK;
+}
+
+/* ---- running ---- */
+static void unload(cd_loaded *l) {
+    if (!l) return;
+    if (l->handle) dlclose(l->handle);
+    if (l->map) munmap(l->map, l->n_map);
+    cd_free(l->buffer);
+    cd_free(l->bytes);
+    cd_free(l);
+}
+
+static cdmpp_status link_it(cd_loaded *l, const cd_build *p, int threads, cdmpp_err *err) {
+    l->handle = dlopen(p->object, RTLD_NOW | RTLD_LOCAL);
+    if (!l->handle) return CD_FAIL(err, EBACKEND, "cannot load the object: %.180s", dlerror());
+    union { /* POSIX: what dlsym gives may be a function */
+        void *object;
+        void (*entry)(void *const *arg);
+        void (*threads)(int n);
+    } u = {dlsym(l->handle, l->code->launch[0].entry)};
+    l->entry = u.entry;
+    if (!u.object) return CD_FAIL(err, EBACKEND, "the object has no function %.80s", l->code->launch[0].entry);
+    u.object = dlsym(l->handle, "omp_set_num_threads");
+    if (u.object) u.threads(threads);
+    return CDMPP_OK;
+}
+
+static cdmpp_status load(cd_backend *b, const cd_build *p, const void *const *content, cd_loaded **out, cdmpp_err *err) {
+    const cd_code *code = p->code;
+    if (code->dialect != CD_DIALECT_C || code->n_launch != 1 || !p->object) return CD_FAIL(err, EUSAGE, "expected a compiled C program");
+    cd_loaded *l = cd_calloc(1, sizeof *l);
+    if (!l) return CD_FAIL(err, ENOMEM, "program");
+    l->code = code;
+    l->buffer = cd_calloc(code->n_buffer + 1, sizeof *l->buffer);
+    l->bytes = cd_calloc(code->n_buffer + 1, sizeof *l->bytes);
+    cdmpp_status st = l->buffer && l->bytes ? CDMPP_OK : CD_FAIL(err, ENOMEM, "program");
+    if (!st) st = sizes(l, b->threads, err);
+    if (!st) st = map_all(l, err);
+    if (!st) st = fill_all(l, content, err);
+    if (!st) st = link_it(l, p, b->threads, err);
+    if (st) unload(l);
+    else *out = l;
+    return st;
+}
+
+static double now_s(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static cdmpp_status run(cd_loaded *l, unsigned times, double *seconds, cdmpp_err *err) {
+    if (!times) times = 1;
+    const double begin = now_s();
+    for (unsigned i = 0; i < times; i++) l->entry(l->buffer);
+    *seconds = now_s() - begin;
+    return check_guards(l, err);
+}
+
+static cdmpp_status read_it(cd_loaded *l, uint32_t k, void *to, size_t bytes, cdmpp_err *err) {
+    if (k >= l->code->n_buffer || bytes > l->bytes[k]) return CD_FAIL(err, ERANGE, "buffer %u: %zu bytes", k, bytes);
+    memcpy(to, l->buffer[k], bytes);
+    return CDMPP_OK;
+}
+
+/* Twice the last cache, every line of it written. */
+static cdmpp_status flush(cd_backend *b, cdmpp_err *err) {
+    if (!b->wipe) {
+        const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
+        b->n_wipe = cache > 0 ? 2 * (size_t)cache : FLUSH_UNKNOWN;
+        if (b->n_wipe > FLUSH_MAX) b->n_wipe = FLUSH_MAX;
+        void *p = mmap(NULL, b->n_wipe, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (p == MAP_FAILED) return CD_FAIL(err, ENOMEM, "%zu bytes to flush the caches", b->n_wipe);
+        (void)madvise(p, b->n_wipe, MADV_HUGEPAGE);
+        b->wipe = p;
+    }
+    for (size_t i = 0; i < b->n_wipe; i += LINE) b->wipe[i]++;
+    __asm__ volatile("" ::: "memory");
+    return CDMPP_OK;
+}
+
+const cd_backend_kind cd_backend_cpu = {
+    .name = "cpu", .dialect = CD_DIALECT_C, .open = open_it, .close = close_it, .build = build, .load = load, .run = run, .read = read_it, .unload = unload, .flush = flush};

@@ -1,0 +1,189 @@
+#include "profiler/checkout.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "profiler/backend_cpu.h"
+
+struct cd_checkout {
+    uint32_t n;                 /* parameters */
+    void **result;              /* (n) of the reference; NULL: not written */
+    size_t *bytes;              /* (n) */
+    void *spoilt;               /* 0xFF, as long as the largest result */
+    const void **content;       /* (n_content) */
+    uint32_t n_content;
+    size_t n_spoilt;
+};
+
+/* ---- numbers ---- */
+static double half(uint16_t h) {
+    const int e = h >> 10 & 31, f = h & 1023;
+    const double v = e == 31 ? (f ? (double)NAN : (double)INFINITY) : e ? ldexp(1 + f / 1024.0, e - 15) : ldexp(f, -24);
+    return h >> 15 ? -v : v;
+}
+
+static double value_at(cd_dtype t, const void *p, size_t i) {
+    uint16_t h;
+    uint32_t u;
+    float f;
+    double d;
+    switch (cd_dtype_bits(t)) {
+    case 16:
+        memcpy(&h, (const char *)p + 2 * i, sizeof h);
+        if (cd_dtype_kind(t) == CD_T_FLOAT) return half(h);
+        u = (uint32_t)h << 16;
+        memcpy(&f, &u, sizeof f);
+        return (double)f;
+    case 32: memcpy(&f, (const char *)p + 4 * i, sizeof f); return (double)f;
+    case 64: memcpy(&d, (const char *)p + 8 * i, sizeof d); return d;
+    default: return NAN;
+    }
+}
+
+static double largest_of(cd_dtype t, const void *p, size_t n) {
+    double m = 0;
+    for (size_t i = 0; i < n; i++) {
+        const double v = fabs(value_at(t, p, i));
+        if (isfinite(v) && v > m) m = v;
+    }
+    return m;
+}
+
+/* Equal infinities and two NaNs are equal. */
+static double error_of(double a, double b, double floor) {
+    if (a == b || (isnan(a) && isnan(b))) return 0;
+    if (!isfinite(a) || !isfinite(b)) return INFINITY;
+    return fabs(a - b) / (fabs(b) + floor);
+}
+
+double cd_checkout_error(cd_dtype t, const void *a, const void *b, size_t n, size_t *at) {
+    double worst = 0;
+    *at = 0;
+    if (!cd_dtype_is_float(t)) {
+        const size_t size = cd_dtype_bytes(t);
+        for (size_t i = 0; i < n; i++)
+            if (memcmp((const char *)a + i * size, (const char *)b + i * size, size) != 0) return *at = i, INFINITY;
+        return 0;
+    }
+    const double floor = 0.1 * largest_of(t, b, n);
+    for (size_t i = 0; i < n; i++) {
+        const double e = error_of(value_at(t, a, i), value_at(t, b, i), floor);
+        if (e > worst) worst = e, *at = i;
+    }
+    return worst;
+}
+
+double cd_checkout_tolerance(cd_dtype t) {
+    if (!cd_dtype_is_float(t)) return 0;
+    return cd_dtype_bits(t) == 64 ? 1e-9 : cd_dtype_bits(t) == 32 ? 1e-4 : cd_dtype_kind(t) == CD_T_FLOAT ? 1e-2 : 5e-2;
+}
+
+/* ---- the reference ---- */
+void cd_checkout_free(cd_checkout *c) {
+    if (!c) return;
+    for (uint32_t k = 0; c->result && k < c->n; k++) cd_free(c->result[k]);
+    cd_free(c->result);
+    cd_free(c->bytes);
+    cd_free(c->spoilt);
+    cd_free((void *)c->content);
+    cd_free(c);
+}
+
+/* 0xFF for what is written. */
+static cdmpp_status spoil(cd_checkout *c, const cd_code *code, cdmpp_err *err) {
+    size_t most = 0;
+    for (uint32_t k = 0; k < code->n_buffer; k++)
+        if (code->buffer[k].is_arg && code->buffer[k].written && (size_t)code->buffer[k].bytes > most) most = (size_t)code->buffer[k].bytes;
+    if (most > c->n_spoilt) {
+        cd_free(c->spoilt);
+        c->n_spoilt = 0;
+        c->spoilt = cd_malloc(most);
+        if (!c->spoilt) return CD_FAIL(err, ENOMEM, "%zu bytes to check results", most);
+        memset(c->spoilt, 0xFF, most);
+        c->n_spoilt = most;
+    }
+    cd_free((void *)c->content);
+    c->content = cd_calloc(code->n_buffer + 1, sizeof *c->content);
+    if (!c->content) return CD_FAIL(err, ENOMEM, "results");
+    for (uint32_t k = 0; k < code->n_buffer; k++)
+        if (code->buffer[k].is_arg && code->buffer[k].written) c->content[k] = c->spoilt;
+    return CDMPP_OK;
+}
+
+static cdmpp_status keep_results(cd_checkout *c, const cd_code *code, cd_loaded *l, cdmpp_err *err) {
+    for (uint32_t k = 0; k < c->n; k++) {
+        const cd_code_buffer *b = &code->buffer[k];
+        if (!b->written) continue;
+        c->bytes[k] = (size_t)b->bytes;
+        c->result[k] = cd_malloc(c->bytes[k] + 1);
+        if (!c->result[k]) return CD_FAIL(err, ENOMEM, "%zu bytes of results", c->bytes[k]);
+        CD_TRY(cd_backend_cpu.read(l, k, c->result[k], c->bytes[k], err));
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status run_reference(cd_checkout *c, const cd_code *code, const char *object, cd_backend *b, cdmpp_err *err) {
+    union { /* load() does not write to it */
+        const char *path;
+        void *object;
+    } u = {object};
+    const cd_build build = {.code = code, .object = u.object};
+    cd_loaded *l = NULL;
+    double seconds;
+    CD_TRY(spoil(c, code, err));
+    CD_TRY(cd_backend_cpu.load(b, &build, c->content, &l, err));
+    cdmpp_status st = cd_backend_cpu.run(l, 1, &seconds, err);
+    if (!st) st = keep_results(c, code, l, err);
+    cd_backend_cpu.unload(l);
+    return st;
+}
+
+cdmpp_status cd_checkout_reference(const cd_code *code, const char *object, const char *target, cd_checkout **out, cdmpp_err *err) {
+    cd_checkout *c = cd_calloc(1, sizeof *c);
+    cd_backend *b = NULL;
+    if (!c) return CD_FAIL(err, ENOMEM, "check");
+    c->n = code->n_arg;
+    c->result = cd_calloc(c->n + 1, sizeof *c->result);
+    c->bytes = cd_calloc(c->n + 1, sizeof *c->bytes);
+    cdmpp_status st = c->result && c->bytes ? CDMPP_OK : CD_FAIL(err, ENOMEM, "check");
+    if (!st) st = cd_backend_cpu.open("", target, &b, err);
+    if (!st) st = cd_err_key(err, run_reference(c, code, object, b, err), "reference");
+    if (b) cd_backend_cpu.close(b);
+    if (st) cd_checkout_free(c);
+    else *out = c;
+    return st;
+}
+
+/* ---- the program ---- */
+const void *const *cd_checkout_content(cd_checkout *c, const cd_code *code) {
+    return spoil(c, code, NULL) ? NULL : c->content;
+}
+
+static cdmpp_status compare_one(const cd_checkout *c, const cd_code_buffer *b, uint32_t k, const void *got, double *max_error, cdmpp_err *err) {
+    size_t at;
+    const size_t size = cd_dtype_bytes(b->dtype);
+    const double e = cd_checkout_error(b->dtype, got, c->result[k], c->bytes[k] / size, &at);
+    if (e > *max_error) *max_error = e;
+    if (e <= cd_checkout_tolerance(b->dtype)) return CDMPP_OK;
+    if (!cd_dtype_is_float(b->dtype)) return CD_FAIL(err, EINVALID, "wrong result: %.60s[%zu]", b->name, at);
+    return CD_FAIL(err, EINVALID, "wrong result: %.60s[%zu] is %.7g, expected %.7g", b->name, at, value_at(b->dtype, got, at), value_at(b->dtype, c->result[k], at));
+}
+
+cdmpp_status cd_checkout_compare(cd_checkout *c, const cd_backend_kind *kind, cd_loaded *program, const cd_code *code, double *max_error, cdmpp_err *err) {
+    double seconds;
+    *max_error = 0;
+    if (code->n_arg != c->n) return CD_FAIL(err, EINVALID, "%u parameters, the reference has %u", code->n_arg, c->n);
+    CD_TRY(kind->run(program, 1, &seconds, err));
+    for (uint32_t k = 0; k < c->n; k++) {
+        const cd_code_buffer *b = &code->buffer[k];
+        if (!b->written != !c->result[k] || (b->written && (size_t)b->bytes != c->bytes[k])) return CD_FAIL(err, EINVALID, "parameter %u is not the reference's", k);
+        if (!b->written) continue;
+        void *got = cd_malloc(c->bytes[k] + 1);
+        if (!got) return CD_FAIL(err, ENOMEM, "%zu bytes of results", c->bytes[k]);
+        cdmpp_status st = kind->read(program, k, got, c->bytes[k], err);
+        if (!st) st = compare_one(c, b, k, got, max_error, err);
+        cd_free(got);
+        CD_TRY(st);
+    }
+    return CDMPP_OK;
+}

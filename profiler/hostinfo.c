@@ -1,0 +1,196 @@
+#include "profiler/hostinfo.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* ---- small files ---- */
+static FILE *open_below(const char *root, const char *path) {
+    char p[512];
+    return snprintf(p, sizeof p, "%s%s", root, path) < (int)sizeof p ? fopen(p, "r") : NULL;
+}
+
+/* The first line without its end; false: there is none. */
+static bool first_line(const char *root, const char *path, char *to, size_t n) {
+    FILE *f = open_below(root, path);
+    const bool found = f && fgets(to, (int)n, f);
+    if (f) fclose(f);
+    if (!found) return to[0] = 0, false;
+    to[strcspn(to, "\n")] = 0;
+    return true;
+}
+
+static double number(const char *root, const char *path, double absent) {
+    char b[64], *end;
+    if (!first_line(root, path, b, sizeof b)) return absent;
+    const double v = strtod(b, &end);
+    return end == b ? absent : v;
+}
+
+/* Behind "name  : " or "name: " of the first such line. */
+static bool field(const char *root, const char *path, const char *name, char *to, size_t n) {
+    char line[8192];
+    FILE *f = open_below(root, path);
+    bool found = false;
+    while (f && !found && fgets(line, sizeof line, f)) {
+        const size_t k = strlen(name);
+        const char *colon = strncmp(line, name, k) ? NULL : line + k + strspn(line + k, " \t");
+        if (!colon || *colon != ':') continue;
+        colon += 1 + strspn(colon + 1, " \t");
+        snprintf(to, n, "%.*s", (int)strcspn(colon, "\n"), colon);
+        found = true;
+    }
+    if (f) fclose(f);
+    if (!found) to[0] = 0;
+    return found;
+}
+
+/* ---- parts ---- */
+static int64_t cache_size(const char *root, int level, const char *kind) {
+    for (int k = 0; k < 8; k++) {
+        char p[96], b[32];
+        snprintf(p, sizeof p, "/sys/devices/system/cpu/cpu0/cache/index%d/type", k);
+        if (!first_line(root, p, b, sizeof b)) break;
+        if (strcmp(b, kind) != 0) continue;
+        snprintf(p, sizeof p, "/sys/devices/system/cpu/cpu0/cache/index%d/level", k);
+        if (!first_line(root, p, b, sizeof b) || strtol(b, NULL, 10) != level) continue;
+        snprintf(p, sizeof p, "/sys/devices/system/cpu/cpu0/cache/index%d/size", k);
+        if (!first_line(root, p, b, sizeof b)) break;
+        char *unit;
+        const int64_t n = strtol(b, &unit, 10);
+        return *unit == 'K' ? n << 10 : *unit == 'M' ? n << 20 : n;
+    }
+    return -1;
+}
+
+static int turbo_of(const char *root) {
+    const double no = number(root, "/sys/devices/system/cpu/intel_pstate/no_turbo", -1);
+    const double boost = number(root, "/sys/devices/system/cpu/cpufreq/boost", -1);
+    return no >= 0 ? no < 0.5 : boost >= 0 ? boost > 0.5 : -1;
+}
+
+/* Version 2: "max 100000" or "150000 100000"; version 1: two files. */
+static double quota_of(const char *root) {
+    char b[64], *end;
+    if (first_line(root, "/sys/fs/cgroup/cpu.max", b, sizeof b)) {
+        const double quota = strtod(b, &end), period = strtod(end, NULL);
+        return end != b && period > 0 ? quota / period : 0;
+    }
+    const double quota = number(root, "/sys/fs/cgroup/cpu/cpu.cfs_quota_us", -1), period = number(root, "/sys/fs/cgroup/cpu/cpu.cfs_period_us", -1);
+    return quota > 0 && period > 0 ? quota / period : 0;
+}
+
+static int64_t memory_of(const char *root, const char *name) {
+    char b[64];
+    return field(root, "/proc/meminfo", name, b, sizeof b) ? strtoll(b, NULL, 10) * 1024 : -1;
+}
+
+/* "0-3,6": 5 */
+static int count_list(const char *s) {
+    int n = 0;
+    while (*s) {
+        char *end;
+        const long a = strtol(s, &end, 10);
+        if (end == s) return -1;
+        const long b = *end == '-' ? strtol(end + 1, &end, 10) : a;
+        n += (int)(b - a + 1);
+        s = end + (*end == ',');
+    }
+    return n ? n : -1;
+}
+
+void cd_hostinfo_read(const char *root, cd_hostinfo *h) {
+    char b[8192];
+    cpu_set_t set;
+    memset(h, 0, sizeof *h);
+    if (!field(root, "/proc/cpuinfo", "model name", h->cpu, sizeof h->cpu)) (void)field(root, "/proc/cpuinfo", "Model", h->cpu, sizeof h->cpu);
+    (void)first_line(root, "/proc/sys/kernel/osrelease", h->kernel, sizeof h->kernel);
+    (void)first_line(root, "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", h->governor, sizeof h->governor);
+    h->n_cpu = first_line(root, "/sys/devices/system/cpu/online", b, sizeof b) ? count_list(b) : -1;
+    h->n_allowed = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : -1;
+    h->l1d_bytes = cache_size(root, 1, "Data");
+    h->l2_bytes = cache_size(root, 2, "Unified");
+    h->l3_bytes = cache_size(root, 3, "Unified");
+    h->mhz = field(root, "/proc/cpuinfo", "cpu MHz", b, sizeof b) ? strtod(b, NULL) : -1;
+    h->max_mhz = number(root, "/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq", -1e3) / 1e3;
+    h->turbo = turbo_of(root);
+    h->load = number(root, "/proc/loadavg", -1);
+    h->cgroup_cpus = quota_of(root);
+    h->memory_bytes = memory_of(root, "MemTotal");
+    h->available_bytes = memory_of(root, "MemAvailable");
+    h->virtual_machine = field(root, "/proc/cpuinfo", "flags", b, sizeof b) && strstr(b, " hypervisor");
+}
+
+void cd_hosttime_read(const char *root, cd_hosttime *t) {
+    char b[512], *p = b + 3;
+    int64_t v[8];
+    *t = (cd_hosttime){-1, -1, -1};
+    if (!first_line(root, "/proc/stat", b, sizeof b) || strncmp(b, "cpu", 3) != 0) return;
+    int64_t sum = 0;
+    for (int i = 0; i < 8; i++) {
+        char *end;
+        v[i] = strtoll(p, &end, 10);
+        if (end == p) return;
+        sum += v[i];
+        p = end;
+    }
+    *t = (cd_hosttime){sum, v[3] + v[4], v[7]};
+}
+
+/* ---- telling ---- */
+static void put_text(cd_buf *b, const char *name, const char *v) {
+    if (!v[0]) return;
+    cd_buf_putf(b, "%s\"%s\":", b->n && b->p[b->n - 1] == '{' ? "" : ",", name);
+    cd_buf_put_json_str(b, v, strlen(v));
+}
+
+static void put_real(cd_buf *b, const char *name, double v) {
+    if (v < 0) return;
+    cd_buf_putf(b, "%s\"%s\":", b->n && b->p[b->n - 1] == '{' ? "" : ",", name);
+    cd_buf_put_json_real(b, v);
+}
+
+void cd_hostinfo_json(cd_buf *b, const cd_hostinfo *h) {
+    cd_buf_puts(b, "{");
+    put_text(b, "cpu", h->cpu);
+    put_text(b, "kernel", h->kernel);
+    put_text(b, "governor", h->governor);
+    put_real(b, "cpus", h->n_cpu);
+    put_real(b, "cpus_allowed", h->n_allowed);
+    put_real(b, "l1d_bytes", (double)h->l1d_bytes);
+    put_real(b, "l2_bytes", (double)h->l2_bytes);
+    put_real(b, "l3_bytes", (double)h->l3_bytes);
+    put_real(b, "mhz", h->mhz);
+    put_real(b, "max_mhz", h->max_mhz);
+    put_real(b, "turbo", h->turbo);
+    put_real(b, "load", h->load);
+    if (h->cgroup_cpus > 0) put_real(b, "cgroup_cpus", h->cgroup_cpus);
+    put_real(b, "memory_bytes", (double)h->memory_bytes);
+    cd_buf_putf(b, ",\"virtual\":%s}", h->virtual_machine ? "true" : "false");
+}
+
+static void warn(cd_buf *b, const char *text) { cd_buf_putf(b, "%s%s", b->n ? "; " : "", text); }
+
+void cd_hostinfo_warnings(cd_buf *b, const cd_hostinfo *h, int threads) {
+    char t[160];
+    if (h->governor[0] && strcmp(h->governor, "performance") != 0) {
+        snprintf(t, sizeof t, "the frequency governor is %s, not performance", h->governor);
+        warn(b, t);
+    }
+    if (h->turbo == 1) warn(b, "the processor may change its frequency (turbo)");
+    if (h->load >= 0 && h->n_allowed > 0 && h->load + threads > h->n_allowed + 0.5) {
+        snprintf(t, sizeof t, "a load of %.2g on %d processors", h->load, h->n_allowed);
+        warn(b, t);
+    }
+    if (h->cgroup_cpus > 0 && h->cgroup_cpus < threads) {
+        snprintf(t, sizeof t, "the control group may use %.2g processors, %d threads are asked for", h->cgroup_cpus, threads);
+        warn(b, t);
+    }
+    if (h->n_allowed > 0 && threads > h->n_allowed) {
+        snprintf(t, sizeof t, "%d threads on %d processors", threads, h->n_allowed);
+        warn(b, t);
+    }
+    if (h->virtual_machine) warn(b, "a virtual machine: its neighbours cannot be seen");
+}

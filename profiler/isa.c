@@ -1,0 +1,97 @@
+#include "profiler/isa.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/words.h"
+
+/* What LLVM calls a processor -> what every GCC since 11 calls it, and what it must have. */
+static const struct {
+    const char *llvm, *march;
+    cd_isa isa;
+} cpus[] = {
+    {"core-avx2", "haswell", CD_ISA_AVX2},
+    {"haswell", "haswell", CD_ISA_AVX2},
+    {"broadwell", "broadwell", CD_ISA_AVX2},
+    {"skylake", "skylake", CD_ISA_AVX2},
+    {"znver1", "znver1", CD_ISA_AVX2},
+    {"znver2", "znver2", CD_ISA_AVX2},
+    {"znver3", "znver3", CD_ISA_AVX2},
+    {"alderlake", "haswell", CD_ISA_AVX2},
+    {"skylake-avx512", "skylake-avx512", CD_ISA_AVX512},
+    {"skx", "skylake-avx512", CD_ISA_AVX512},
+    {"cascadelake", "skylake-avx512", CD_ISA_AVX512},
+    {"cooperlake", "skylake-avx512", CD_ISA_AVX512},
+    {"icelake-server", "skylake-avx512", CD_ISA_AVX512},
+    {"icelake-client", "skylake-avx512", CD_ISA_AVX512},
+    {"sapphirerapids", "skylake-avx512", CD_ISA_AVX512},
+    {"znver4", "skylake-avx512", CD_ISA_AVX512},
+    {"znver5", "skylake-avx512", CD_ISA_AVX512},
+    {"x86-64-v4", "x86-64-v4", CD_ISA_AVX512},
+    {"x86-64-v3", "x86-64-v3", CD_ISA_AVX2},
+    {"x86-64-v2", "x86-64-v2", CD_ISA_SSE2},
+    {"nehalem", "nehalem", CD_ISA_SSE2},
+    {"corei7", "nehalem", CD_ISA_SSE2},
+    {"x86-64", "x86-64", CD_ISA_SSE2},
+    {"generic", "x86-64", CD_ISA_SSE2},
+};
+
+cd_str cd_target_option(const char *target, const char *name) {
+    const size_t n = strlen(name);
+    cd_str last = {"", 0};
+    for (const char *p = target; p && *p; p += strspn(p, " ")) {
+        const size_t len = strcspn(p, " ");
+        if (len > n && !memcmp(p, name, n) && p[n] == '=') last = (cd_str){p + n + 1, len - n - 1};
+        p += len;
+    }
+    return last;
+}
+
+cd_isa cd_isa_here(void) {
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq"))
+        return CD_ISA_AVX512;
+    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") ? CD_ISA_AVX2 : CD_ISA_SSE2;
+#elif defined(__aarch64__)
+    return CD_ISA_AARCH64;
+#else
+    return CD_ISA_NATIVE;
+#endif
+}
+
+/* AVX-512 has AVX2 has SSE2. */
+static bool can_run(cd_isa isa) {
+    const cd_isa here = cd_isa_here();
+    if (isa == CD_ISA_NATIVE) return true;
+    if (isa == CD_ISA_AARCH64 || here == CD_ISA_AARCH64) return isa == here;
+    return here != CD_ISA_NATIVE && isa >= here;
+}
+
+static cdmpp_status by_target(const char *target, cd_isa_choice *out, cdmpp_err *err) {
+    const cd_str cpu = cd_target_option(target, "-mcpu"), triple = cd_target_option(target, "-mtriple");
+    *out = (cd_isa_choice){.isa = CD_ISA_NATIVE, .march = "-march=native", .runs = true};
+    if (triple.n >= 7 && !memcmp(triple.p, "aarch64", 7) && cd_isa_here() != CD_ISA_AARCH64)
+        return CD_FAIL(err, EBACKEND, "a program for %.*s does not run here (--isa native: measure it anyway)", (int)(triple.n < 60 ? triple.n : 60), triple.p);
+    if (!cpu.n || cd_isa_here() == CD_ISA_AARCH64) return CDMPP_OK;
+    for (size_t i = 0; i < sizeof cpus / sizeof *cpus; i++) {
+        if (strlen(cpus[i].llvm) != cpu.n || memcmp(cpus[i].llvm, cpu.p, cpu.n) != 0) continue;
+        if (!can_run(cpus[i].isa))
+            return CD_FAIL(err, EBACKEND, "-mcpu=%s needs instructions that this processor lacks (--isa native: measure it anyway)", cpus[i].llvm);
+        out->isa = cpus[i].isa;
+        snprintf(out->march, sizeof out->march, "-march=%s", cpus[i].march);
+        return CDMPP_OK;
+    }
+    return CD_FAIL(err, EBACKEND, "-mcpu=%.*s is not a processor that is known here; --isa says what to use (" CD_ISAS ")", (int)(cpu.n < 60 ? cpu.n : 60), cpu.p);
+}
+
+cdmpp_status cd_isa_choose(const char *isa, const char *target, cd_isa_choice *out, cdmpp_err *err) {
+    static const char *const march[] = {"-march=native", "-march=x86-64-v4", "-march=x86-64-v3", "-march=x86-64", ""};
+    if (!isa || !isa[0]) return by_target(target, out, err);
+    const int k = cd_words_find(CD_ISAS, (cd_str){isa, strlen(isa)});
+    if (k < 0) return CD_FAIL(err, EUSAGE, "expected an instruction set of " CD_ISAS ", found '%.40s'", isa);
+    *out = (cd_isa_choice){.isa = (cd_isa)k, .runs = can_run((cd_isa)k)};
+    snprintf(out->march, sizeof out->march, "%s", march[k]);
+    return CDMPP_OK;
+}

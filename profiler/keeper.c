@@ -1,0 +1,203 @@
+#include "profiler/keeper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "profiler/worker.h"
+
+enum { TICK_MS = 100 };
+
+struct cd_keeper {
+    pid_t pid;
+    int fd;                     /* -1: it is gone */
+};
+
+/* ---- worker ---- */
+static void be_first_to_go(void) {
+    const int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (fd < 0) return;
+    if (write(fd, "1000", 4) != 4) {} /* then the system chooses as it does */
+    close(fd);
+}
+
+static void worker_main(int fd) {
+    cd_worker w = {0};
+    cd_arena arena = {0};
+    void *bytes;
+    size_t n;
+    (void)setpgid(0, 0);
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+    be_first_to_go();
+    while (cd_wire_receive(fd, &bytes, &n)) {
+        cd_job j;
+        cd_answer a;
+        cdmpp_err err = {0};
+        const bool good = cd_wire_get(&arena, bytes, n, &j, &err) == CDMPP_OK;
+        if (good) cd_worker_do(&w, &j, &a);
+        else a = (cd_answer){.measured = {.status = err.code, .error_no = 8, .err = err}};
+        if (!cd_wire_send(fd, &a, sizeof a) || !good || j.fresh) break;
+        cd_free(bytes);
+        cd_buf_free(&j.code.text);
+        cd_buf_free(&j.reference.text);
+        cd_arena_reset(&arena);
+    }
+    _exit(0); /* no handlers of libraries that belong to the opener */
+}
+
+/* ---- keeper ---- */
+typedef struct {
+    int up;                     /* to the opener */
+    int fd;                     /* to the worker */
+    pid_t pid;                  /* 0: there is none */
+} ward;
+
+static void end_worker(ward *w, int *how) {
+    int status = 0;
+    if (!w->pid) return;
+    kill(w->pid, SIGKILL);
+    kill(-w->pid, SIGKILL); /* what the program has started */
+    while (waitpid(w->pid, &status, 0) < 0 && errno == EINTR) {}
+    close(w->fd);
+    w->pid = 0;
+    if (how) *how = status;
+}
+
+static bool begin_worker(ward *w) {
+    int s[2];
+    if (w->pid) return true;
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s) != 0) return false;
+    w->pid = fork();
+    if (w->pid == 0) {
+        close(s[0]);
+        close(w->up);
+        worker_main(s[1]);
+    }
+    close(s[1]);
+    w->fd = s[0];
+    if (w->pid < 0) return close(s[0]), w->pid = 0, false;
+    return true;
+}
+
+static void ended(cd_answer *a, int error_no, int how, double limit_s) {
+    cd_measured *m = &a->measured;
+    memset(a, 0, sizeof *a);
+    m->at = (int64_t)time(NULL);
+    m->error_no = error_no;
+    m->cycles = m->instructions = m->cache_misses = -1;
+    if (error_no == 7) m->status = CD_FAIL(&m->err, EBACKEND, "still running after %g s", limit_s);
+    else if (WIFSIGNALED(how)) m->status = CD_FAIL(&m->err, EBACKEND, "the program was killed by signal %d (%s)", WTERMSIG(how), strsignal(WTERMSIG(how)));
+    else m->status = CD_FAIL(&m->err, EBACKEND, "the program ended with exit status %d", WEXITSTATUS(how));
+}
+
+typedef enum { ANSWERED, DIED, LATE, ORPHANED } outcome;
+
+/* Until the worker answers or dies, the limit is over, or the opener is gone. */
+static outcome wait_for(const ward *w, double limit_s, cd_answer *a) {
+    const double end = limit_s > 0 ? cd_clock_now(NULL) + limit_s : (double)INFINITY;
+    for (;;) {
+        struct pollfd f[2] = {{w->fd, POLLIN, 0}, {w->up, POLLIN, 0}};
+        const double left = end - cd_clock_now(NULL);
+        if (left <= 0) return LATE;
+        if (poll(f, 2, left < 60 ? (int)(left * 1e3) + 1 : 60000) < 0 && errno != EINTR) return DIED;
+        if (f[1].revents) return ORPHANED; /* the opener asks for nothing meanwhile: it has closed its end */
+        if (!f[0].revents) continue;
+        void *bytes = NULL;
+        size_t n = 0;
+        if (!cd_wire_receive(w->fd, &bytes, &n)) return DIED;
+        const bool good = n == sizeof *a;
+        if (good) memcpy(a, bytes, n);
+        cd_free(bytes);
+        return good ? ANSWERED : DIED;
+    }
+}
+
+/* False: the opener is gone. */
+static bool one_job(ward *w, const void *bytes, size_t n) {
+    cd_job j; /* its numbers; the texts are the worker's business */
+    cd_answer a;
+    int how = 0;
+    if (n < sizeof j) return false;
+    memcpy(&j, bytes, sizeof j);
+    /* The seconds beyond the limit are for compiling where the worker does that, and for loading. */
+    const bool given = begin_worker(w) && cd_wire_send(w->fd, bytes, n);
+    const outcome o = !given ? DIED : wait_for(w, j.limit_s, &a);
+    if (o == ORPHANED) return false;
+    if (o != ANSWERED || j.fresh) end_worker(w, &how);
+    if (o != ANSWERED) ended(&a, o == LATE ? 7 : 4, how, j.limit_s);
+    return cd_wire_send(w->up, &a, sizeof a);
+}
+
+static void keeper_main(int up) {
+    ward w = {.up = up};
+    void *bytes = NULL;
+    size_t n;
+    bool go = true;
+    (void)setpgid(0, 0);
+    for (int k = 1; k < NSIG; k++) (void)signal(k, SIG_DFL); /* the opener's handlers are its own */
+    while (go && cd_wire_receive(up, &bytes, &n)) {
+        go = one_job(&w, bytes, n);
+        cd_free(bytes);
+    }
+    end_worker(&w, NULL);
+    _exit(0);
+}
+
+/* ---- opener ---- */
+cdmpp_status cd_keeper_open(cd_keeper **out, cdmpp_err *err) {
+    int s[2];
+    cd_keeper *k = cd_calloc(1, sizeof *k);
+    if (!k) return CD_FAIL(err, ENOMEM, "keeper");
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s) != 0) {
+        cd_free(k);
+        return CD_FAIL(err, EIO, "no socket: %s", strerror(errno));
+    }
+    fflush(NULL); /* nothing is printed twice */
+    k->pid = fork();
+    if (k->pid == 0) {
+        close(s[0]);
+        keeper_main(s[1]);
+    }
+    close(s[1]);
+    k->fd = s[0];
+    if (k->pid > 0) return *out = k, CDMPP_OK;
+    close(s[0]);
+    cd_free(k);
+    return CD_FAIL(err, EIO, "no process: %s", strerror(errno));
+}
+
+void cd_keeper_close(cd_keeper *k) {
+    if (!k) return;
+    if (k->fd >= 0) close(k->fd);
+    while (waitpid(k->pid, NULL, 0) < 0 && errno == EINTR) {}
+    cd_free(k);
+}
+
+cdmpp_status cd_keeper_do(cd_keeper *k, const cd_job *job, cd_answer *out, const volatile sig_atomic_t *stop, cdmpp_err *err) {
+    cd_buf b = {0};
+    cdmpp_status st = cd_wire_put(&b, job, err);
+    if (!st && !cd_wire_send(k->fd, b.p, b.n)) st = CD_FAIL(err, EIO, "the measuring process is gone");
+    cd_buf_free(&b);
+    while (!st) {
+        struct pollfd f = {k->fd, POLLIN, 0};
+        if (stop && *stop) return CD_FAIL(err, EINTERRUPTED, "while a program was measured");
+        if (poll(&f, 1, TICK_MS) <= 0) continue;
+        void *bytes = NULL;
+        size_t n = 0;
+        if (!cd_wire_receive(k->fd, &bytes, &n) || n != sizeof *out) st = CD_FAIL(err, EIO, "the measuring process is gone");
+        else memcpy(out, bytes, n);
+        cd_free(bytes);
+        break;
+    }
+    return st;
+}

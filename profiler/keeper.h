@@ -1,0 +1,23 @@
+/* keeper -- a process that keeps workers: gives them jobs, and outlives their crashes.
+ *
+ *   opener ──job──> keeper ──job──> worker (fork)      answer, or its end:
+ *                                                      killed by a signal, exit, over its limit
+ *
+ *   (1) forked early, while the opener has one thread and no OpenMP: every worker starts from that;
+ *   (2) a group of its own: ^C reaches the opener only;
+ *   (3) it ends when the opener's end of the socket is closed, by close() or by death, and kills its worker;
+ *   (4) a worker dies with it, and is what the system kills first when memory is short. */
+#ifndef CD_KEEPER_H
+#define CD_KEEPER_H
+#include <signal.h>
+
+#include "profiler/wire.h"
+
+typedef struct cd_keeper cd_keeper;
+
+/* Errors: EIO (no process), ENOMEM. */
+cdmpp_status cd_keeper_open(CD_GIVE cd_keeper **out, cdmpp_err *err);
+void cd_keeper_close(CD_TAKE cd_keeper *k); /* NULL is fine; kills and reaps */
+/* One job and its answer. Errors: EINTERRUPTED (*stop), EIO (the keeper is gone), ENOMEM; then only close() is left. */
+cdmpp_status cd_keeper_do(cd_keeper *k, const cd_job *job, cd_answer *out, const volatile sig_atomic_t *stop, cdmpp_err *err);
+#endif

@@ -1,0 +1,195 @@
+#include "profiler/measure.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "profiler/backend_cpu.h"
+#include "profiler/keeper.h"
+
+enum { MAX_COMPILER = 16 };
+
+/* One for each target string that came along: they ask for different instructions. */
+typedef struct {
+    char *target;
+    cd_compiler *c;             /* NULL: programs of that target cannot be compiled, see why */
+    cdmpp_err why;
+} tool;
+
+struct cd_measure {
+    cd_measure_options o;
+    cd_keeper *keeper;
+    tool tool[MAX_COMPILER];
+    size_t n_tool;
+    double best_s;              /* quiet.h */
+    int cpus;
+};
+
+cdmpp_status cd_measure_open(const cd_measure_options *o, cd_measure **out, cdmpp_err *err) {
+    if (o->backend && !cd_backend_find(o->backend)) return CD_FAIL(err, EUSAGE, "expected a back end of %s, found '%.40s'", cd_backend_names(), o->backend);
+    cd_measure *m = cd_calloc(1, sizeof *m);
+    if (!m) return CD_FAIL(err, ENOMEM, "measuring");
+    m->o = *o;
+    m->cpus = cd_backend_cpu_threads("");
+    if (m->o.jobs < 1) m->o.jobs = m->cpus;
+    if (m->o.run_limit_s <= 0) m->o.run_limit_s = 10;
+    const cdmpp_status st = cd_keeper_open(&m->keeper, err);
+    if (st) cd_measure_close(m);
+    else *out = m;
+    return st;
+}
+
+void cd_measure_close(cd_measure *m) {
+    if (!m) return;
+    cd_keeper_close(m->keeper);
+    for (size_t i = 0; i < m->n_tool; i++) {
+        cd_compiler_close(m->tool[i].c);
+        cd_free(m->tool[i].target);
+    }
+    cd_free(m);
+}
+
+void cd_measured_fail(cd_measured *out, int error_no, const cdmpp_err *why) {
+    memset(out, 0, sizeof *out);
+    out->status = why->code;
+    out->error_no = error_no;
+    out->err = *why;
+    out->cycles = out->instructions = out->cache_misses = -1;
+    out->at = (int64_t)time(NULL);
+}
+
+/* ---- building ---- */
+static const cd_backend_kind *kind_of(const cd_measure *m, const cd_measure_item *item) {
+    const char *t = item->target ? item->target : "";
+    return m->o.backend ? cd_backend_find(m->o.backend) : cd_backend_for_target((cd_str){t, strlen(t)});
+}
+
+static char *copy(const char *s) {
+    const size_t n = strlen(s) + 1;
+    char *p = cd_malloc(n);
+    return p ? memcpy(p, s, n) : NULL;
+}
+
+/* Is it the whole run's misfortune, not that of programs of one target? */
+static bool fatal(cdmpp_status st) { return st == CDMPP_EIO || st == CDMPP_ENOMEM || st == CDMPP_EINTERRUPTED || st == CDMPP_EUSAGE; }
+
+static cdmpp_status get_tool(cd_measure *m, const char *target, tool **out, cdmpp_err *err) {
+    for (size_t i = 0; i < m->n_tool; i++)
+        if (!strcmp(m->tool[i].target, target)) return *out = &m->tool[i], CDMPP_OK;
+    if (m->n_tool == MAX_COMPILER) { /* the oldest one's objects may still be asked for: none goes */
+        return CD_FAIL(err, EUNSUPPORTED, "more than %d different targets in one run", MAX_COMPILER);
+    }
+    tool *t = &m->tool[m->n_tool];
+    *t = (tool){.target = copy(target)};
+    if (!t->target) return CD_FAIL(err, ENOMEM, "target");
+    m->n_tool++;
+    const cd_compile_options o = {.command = m->o.compiler, .isa = m->o.isa, .target = t->target, .cache = m->o.cache,
+                                  .cache_bytes = m->o.cache_bytes, .limit_s = m->o.build_limit_s, .stop = m->o.stop};
+    const cdmpp_status st = cd_compiler_open(&o, &t->c, &t->why);
+    if (st && err) *err = t->why;
+    *out = t;
+    return fatal(st) ? st : CDMPP_OK;
+}
+
+/* Programs of one target among the items that are C and not built: their places in `at`. */
+static size_t gather(const cd_measure *m, cd_measure_item *item, size_t n, const char *target, bool reference, cd_build *b, size_t *at) {
+    size_t k = 0;
+    for (size_t i = 0; i < n; i++) {
+        const cd_code *code = reference ? item[i].reference : item[i].code;
+        const cd_backend_kind *kind = kind_of(m, &item[i]);
+        if (item[i].out.error_no || !code || code->dialect != CD_DIALECT_C || !kind) continue;
+        /* The reference of a GPU's program is for this machine, whatever its target is. */
+        const char *t = kind->dialect == CD_DIALECT_C ? (item[i].target ? item[i].target : "") : "";
+        if (strcmp(t, target) != 0) continue;
+        b[k] = (cd_build){.code = code};
+        at[k++] = i;
+    }
+    return k;
+}
+
+static void take(cd_measure_item *item, const cd_build *b, bool reference, double share_s) {
+    *(reference ? &item->reference_build : &item->build) = *b;
+    if (!reference) item->out.build_s = share_s;
+    if (b->status) {
+        cd_measured_fail(&item->out, b->error_no ? b->error_no : 2, &b->err);
+        item->out.build_s = share_s;
+    }
+}
+
+static cdmpp_status build_target(cd_measure *m, cd_measure_item *item, size_t n, const char *target, bool reference, cd_build *b, size_t *at, cdmpp_err *err) {
+    tool *t;
+    const size_t k = gather(m, item, n, target, reference, b, at);
+    if (!k) return CDMPP_OK;
+    CD_TRY(get_tool(m, target, &t, err));
+    const double begin = cd_clock_now(NULL);
+    if (t->c && !cd_compiler_runs(t->c)) (void)CD_FAIL(&t->why, EBACKEND, "%.100s makes programs that do not run here", cd_compiler_text(t->c));
+    if (t->why.code) {
+        for (size_t i = 0; i < k; i++) cd_measured_fail(&item[at[i]].out, 2, &t->why);
+        return CDMPP_OK;
+    }
+    CD_TRY(cd_compiler_build(t->c, b, k, m->o.jobs, err));
+    const double share_s = (cd_clock_now(NULL) - begin) / (double)k;
+    for (size_t i = 0; i < k; i++) take(&item[at[i]], &b[i], reference, share_s);
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_measure_build(cd_measure *m, cd_measure_item *item, size_t n, cdmpp_err *err) {
+    cd_build *b = cd_calloc(n + 1, sizeof *b);
+    size_t *at = cd_calloc(n + 1, sizeof *at);
+    cdmpp_status st = b && at ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", n);
+    for (size_t i = 0; !st && i < n; i++) {
+        const char *t = item[i].target ? item[i].target : "";
+        bool before = false;
+        for (size_t k = 0; k < i && !before; k++) before = !strcmp(item[k].target ? item[k].target : "", t);
+        if (!before) st = build_target(m, item, n, t, false, b, at, err);
+        if (!st && !before) st = build_target(m, item, n, t, true, b, at, err);
+    }
+    if (!st) st = build_target(m, item, n, "", true, b, at, err); /* the references of GPU programs */
+    cd_free(b);
+    cd_free(at);
+    return st;
+}
+
+/* ---- running ---- */
+static void fill_job(const cd_measure *m, const cd_measure_item *item, const cd_backend_kind *kind, cd_job *j) {
+    const bool cpu = kind->dialect == CD_DIALECT_C;
+    *j = (cd_job){.backend = kind->name, .device = m->o.device, .target = item->target, .fresh = cpu, .pin = cpu && m->o.pin,
+                  .memory_bytes = m->o.memory_bytes, .best_s = m->best_s, .timing = m->o.timing, .code = *item->code};
+    j->threads = m->o.threads > 0 ? m->o.threads : cd_backend_cpu_threads(item->target);
+    j->limit_s = m->o.run_limit_s + (cpu ? 0 : m->o.build_limit_s > 0 ? m->o.build_limit_s : 30);
+    j->object = cpu ? item->build.object : "";
+    if (!item->reference) return;
+    j->reference = *item->reference;
+    j->reference_object = item->reference_build.object;
+}
+
+cdmpp_status cd_measure_run(cd_measure *m, cd_measure_item *item, cdmpp_err *err) {
+    const cd_backend_kind *kind = kind_of(m, item);
+    char target[512];
+    cd_job j;
+    cd_answer a;
+    if (item->out.error_no) return CDMPP_OK;
+    if (!kind) {
+        cdmpp_err why = {0};
+        (void)CD_FAIL(&why, EBACKEND, "no back end for target '%.60s' (%s)", item->target ? item->target : "", cd_backend_names());
+        cd_measured_fail(&item->out, 4, &why);
+        return CDMPP_OK;
+    }
+    fill_job(m, item, kind, &j);
+    /* The number of threads is the target's business everywhere below. */
+    snprintf(target, sizeof target, "%.400s -num-cores=%d", item->target ? item->target : "", j.threads);
+    if (m->o.threads > 0) j.target = target;
+    const double build_s = item->out.build_s;
+    CD_TRY(cd_keeper_do(m->keeper, &j, &a, m->o.stop, err));
+    item->out = a.measured;
+    item->out.build_s += build_s;
+    if (item->build.cached) item->out.flags |= CD_MEASURED_CACHED;
+    if (a.best_s > 0) m->best_s = a.best_s;
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_measure_one(cd_measure *m, cd_measure_item *item, cdmpp_err *err) {
+    CD_TRY(cd_measure_build(m, item, 1, err));
+    return cd_measure_run(m, item, err);
+}

@@ -1,0 +1,79 @@
+/* measure -- programs compiled and timed in processes of their own, results one by one.
+ *
+ *   this process            keeper (forked at open)         worker (forked by the keeper)
+ *   build: cc, cc, ...      waits, kills what is late       loads, runs, times one program
+ *   run(item) ──job──────>  ──job────────────────────────>  may crash, hang, eat all memory
+ *             <─measured──  <─measured, or how it ended───
+ *
+ *   (1) whatever a program does, run() returns with a cd_measured: the next one gets a fresh worker;
+ *   (2) error numbers are TVM's: 0 none, 1 no program (the caller's), 2 host compiler, 3 device
+ *       compiler, 4 error while running, 5 wrong result, 6 compiling took too long, 7 running did;
+ *   (3) the keeper ends with the process that opened it, however that ends, and takes its worker along;
+ *   (4) open() before the first use of OpenMP (libgomp) and before other threads are begun.
+ * build() may be called by one thread while another one is in run(). */
+#ifndef CD_MEASURE_H
+#define CD_MEASURE_H
+#include <signal.h>
+
+#include "profiler/backend.h"
+#include "profiler/timing.h"
+
+#define CD_MEASURE_FAILED_S 1e10 /* the cost of what failed, in records */
+
+typedef struct cd_measure_options {
+    const char *backend;        /* of cd_backend_names(); NULL: by the target of each item */
+    const char *device;         /* as the back end says; NULL: "" */
+    const char *isa;            /* of C: isa.h; NULL: by the target */
+    const char *compiler, *cache; /* as in compile.h */
+    uint64_t cache_bytes;
+    int jobs;                   /* compilers at a time; 0: one per processor */
+    int threads;                /* of a C program; 0: -num-cores of the target, else all processors */
+    bool pin;                   /* keep the worker on the last `threads` processors */
+    double build_limit_s, run_limit_s; /* 0: 30, 10 */
+    uint64_t memory_bytes;      /* of a worker; 0: no limit */
+    cd_timing_policy timing;
+    const volatile sig_atomic_t *stop; /* NULL: nobody stops it */
+} cd_measure_options;
+
+#define CD_MEASURED_NOISY 1u    /* the processor was slower than it can be, or not ours alone */
+#define CD_MEASURED_WIDE 2u     /* the budget was spent before the interval was narrow */
+#define CD_MEASURED_CACHED 4u   /* not compiled again */
+#define CD_MEASURED_CHECKED 8u  /* compared with the reference */
+
+typedef struct cd_measured {
+    cdmpp_status status;        /* OK exactly where error_no is 0 */
+    int error_no;
+    cdmpp_err err;
+    uint32_t flags;
+    unsigned attempts;          /* measurements made; of several the quietest is kept */
+    cd_timing time;
+    double build_s, run_s;      /* wall time: its share of the compiler's, all of the worker's */
+    double quiet_before, quiet_after; /* quiet.h; 0: not asked */
+    double max_error;           /* of the check, relative to the largest value */
+    double cycles, instructions, cache_misses; /* of one run; negative: not counted here */
+    int64_t at;                 /* unix seconds */
+} cd_measured;
+
+typedef struct cd_measure_item {
+    const cd_code *code;        /* in */
+    const cd_code *reference;   /* in: C code of the same parameters whose results are right; NULL: no check */
+    const char *target;         /* in: NULL: "" */
+    cd_build build, reference_build; /* cd_measure_build's */
+    cd_measured out;
+} cd_measure_item;
+
+typedef struct cd_measure cd_measure;
+
+/* Errors: EUSAGE (backend, isa), EIO (no process), ENOMEM. */
+cdmpp_status cd_measure_open(const cd_measure_options *o, CD_GIVE cd_measure **out, cdmpp_err *err);
+void cd_measure_close(CD_TAKE cd_measure *m); /* NULL is fine; reaps */
+/* Compile the C programs among n items. An item that fails has its result in `out` already and must not
+ * be run. Errors: EIO (full disk), EBACKEND (no compiler), EINTERRUPTED, ENOMEM. */
+cdmpp_status cd_measure_build(cd_measure *m, cd_measure_item *item, size_t n, cdmpp_err *err);
+/* Time one item. Errors: EINTERRUPTED, EIO (the keeper is gone), ENOMEM. */
+cdmpp_status cd_measure_run(cd_measure *m, cd_measure_item *item, cdmpp_err *err);
+/* Both, for one. */
+cdmpp_status cd_measure_one(cd_measure *m, cd_measure_item *item, cdmpp_err *err);
+/* An item that cannot even be built: error number 1. */
+void cd_measured_fail(cd_measured *out, int error_no, const cdmpp_err *why);
+#endif

@@ -1,0 +1,217 @@
+#include "profiler/objcache.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "profiler/objseal.h"
+
+struct cd_objcache {
+    char dir[256];              /* "": nothing is kept */
+    char work[320];
+    uint64_t max_bytes;
+    unsigned puts;              /* since the last eviction */
+};
+
+enum { PUTS = 512, STALE_S = 3600 };
+
+/* ---- folders ---- */
+/* Every folder of the path that is not there yet. */
+static bool make_folders(const char *path) {
+    char p[CD_OBJCACHE_PATH];
+    if ((size_t)snprintf(p, sizeof p, "%s", path) >= sizeof p) return false;
+    for (char *s = p + 1; *s; s++) {
+        if (*s != '/') continue;
+        *s = 0;
+        if (mkdir(p, 0777) != 0 && errno != EEXIST) return false;
+        *s = '/';
+    }
+    return mkdir(p, 0777) == 0 || errno == EEXIST;
+}
+
+static bool default_dir(char *to, size_t n) {
+    const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    if (xdg && xdg[0] == '/') return (size_t)snprintf(to, n, "%s/cdmpp", xdg) < n;
+    if (home && home[0]) return (size_t)snprintf(to, n, "%s/.cache/cdmpp", home) < n;
+    return (*to = 0, true);
+}
+
+static bool work_below(cd_objcache *c, const char *dir) {
+    const int n = snprintf(c->work, sizeof c->work, "%s/work.%ld.XXXXXX", dir, (long)getpid());
+    if (n > 0 && (size_t)n < sizeof c->work && mkdtemp(c->work)) return true;
+    c->work[0] = 0;
+    return false;
+}
+
+static void remove_folder(const char *path) {
+    DIR *d = opendir(path);
+    if (!d) return;
+    for (const struct dirent *e; (e = readdir(d)) != NULL;)
+        if (e->d_name[0] != '.') unlinkat(dirfd(d), e->d_name, 0);
+    closedir(d);
+    rmdir(path);
+}
+
+/* Work folders of runs that were killed: no process of that number here, and nobody has written
+ * there of late (the folder may be shared with another machine). */
+static void remove_stale(const char *dir) {
+    DIR *d = opendir(dir);
+    if (!d) return;
+    for (const struct dirent *e; (e = readdir(d)) != NULL;) {
+        char path[CD_OBJCACHE_PATH];
+        const long pid = strncmp(e->d_name, "work.", 5) ? 0 : strtol(e->d_name + 5, NULL, 10);
+        struct stat t;
+        if (pid <= 0 || kill((pid_t)pid, 0) == 0 || errno != ESRCH) continue;
+        if (snprintf(path, sizeof path, "%s/%s", dir, e->d_name) >= (int)sizeof path) continue;
+        if (stat(path, &t) == 0 && t.st_mtim.tv_sec + STALE_S < time(NULL)) remove_folder(path);
+    }
+    closedir(d);
+}
+
+cdmpp_status cd_objcache_open(const char *dir, uint64_t max_bytes, cd_objcache **out, cdmpp_err *err) {
+    cd_objcache *c = cd_calloc(1, sizeof *c);
+    if (!c) return CD_FAIL(err, ENOMEM, "cache of programs");
+    c->max_bytes = max_bytes ? max_bytes : CD_OBJCACHE_BYTES;
+    if (dir ? (size_t)snprintf(c->dir, sizeof c->dir, "%s", dir) >= sizeof c->dir : !default_dir(c->dir, sizeof c->dir)) {
+        cd_free(c);
+        return CD_FAIL(err, ERANGE, "cache folder: expected fewer than %zu letters", sizeof c->dir);
+    }
+    const char *tmp = getenv("TMPDIR");
+    if (c->dir[0] && make_folders(c->dir)) remove_stale(c->dir);
+    else c->dir[0] = 0;
+    if (c->dir[0] && !work_below(c, c->dir)) c->dir[0] = 0; /* it cannot be written */
+    if (!c->work[0] && !work_below(c, tmp && tmp[0] ? tmp : "/tmp")) {
+        cd_free(c);
+        return CD_FAIL(err, EIO, "no folder to compile in: %s", strerror(errno));
+    }
+    *out = c;
+    return CDMPP_OK;
+}
+
+void cd_objcache_close(cd_objcache *c) {
+    if (!c) return;
+    if (c->puts) (void)cd_objcache_evict(c);
+    remove_folder(c->work);
+    cd_free(c);
+}
+
+const char *cd_objcache_work(const cd_objcache *c) { return c->work; }
+
+/* ---- entries ---- */
+static bool entry_path(const cd_objcache *c, const char *key, char path[CD_OBJCACHE_PATH]) {
+    return snprintf(path, CD_OBJCACHE_PATH, "%s/objects/%.2s/%s.so", c->dir, key, key) < CD_OBJCACHE_PATH;
+}
+
+bool cd_objcache_find(cd_objcache *c, const char *key, char path[CD_OBJCACHE_PATH]) {
+    char entry[CD_OBJCACHE_PATH];
+    if (snprintf(path, CD_OBJCACHE_PATH, "%s/%s.so", c->work, key) >= CD_OBJCACHE_PATH) return false;
+    if (access(path, R_OK) == 0) return true; /* used before by this run */
+    if (!c->dir[0] || !entry_path(c, key, entry) || link(entry, path) != 0) return false;
+    if (cd_objseal_good(path)) {
+        utimensat(AT_FDCWD, entry, NULL, 0); /* used now */
+        return true;
+    }
+    unlink(path);
+    unlink(entry);
+    return false;
+}
+
+cdmpp_status cd_objcache_seal(const char *file, cdmpp_err *err) { return cd_objseal_put(file, err); }
+
+bool cd_objcache_put(cd_objcache *c, const char *key, const char *file) {
+    char entry[CD_OBJCACHE_PATH], folder[CD_OBJCACHE_PATH];
+    if (!c->dir[0] || !entry_path(c, key, entry)) return false;
+    if (link(file, entry) == 0) return ++c->puts < PUTS || (cd_objcache_evict(c), true);
+    if (errno == EEXIST) return true; /* another run was first */
+    if (errno != ENOENT) return false;
+    if (snprintf(folder, sizeof folder, "%s/objects/%.2s", c->dir, key) >= (int)sizeof folder || !make_folders(folder)) return false;
+    if (link(file, entry) != 0 && errno != EEXIST) return false;
+    c->puts++;
+    return true;
+}
+
+/* ---- eviction ---- */
+typedef struct {
+    char path[CD_OBJCACHE_PATH];
+    struct timespec used;
+    ino_t inode;
+    uint64_t bytes;             /* of the file, on the first of its entries in `used` order */
+} entry;
+
+typedef struct {
+    entry *v;
+    size_t n, cap;
+    bool oom;
+} entries;
+
+static void add_entry(entries *s, const char *path) {
+    struct stat t;
+    if (stat(path, &t) != 0 || !S_ISREG(t.st_mode)) return;
+    if (s->n == s->cap) {
+        const size_t cap = s->cap ? 2 * s->cap : 256;
+        entry *v = cd_realloc(s->v, s->n * sizeof *v, cap * sizeof *v);
+        if (!v) { s->oom = true; return; }
+        s->v = v;
+        s->cap = cap;
+    }
+    entry *e = &s->v[s->n++];
+    snprintf(e->path, sizeof e->path, "%s", path);
+    e->used = t.st_mtim;
+    e->inode = t.st_ino;
+    e->bytes = (uint64_t)t.st_blocks * 512;
+}
+
+static void add_folder(entries *s, const char *path) {
+    DIR *d = opendir(path);
+    if (!d) return;
+    for (const struct dirent *e; (e = readdir(d)) != NULL;) {
+        char p[CD_OBJCACHE_PATH];
+        if (e->d_name[0] == '.' || snprintf(p, sizeof p, "%s/%s", path, e->d_name) >= (int)sizeof p) continue;
+        if (strlen(e->d_name) == 2) add_folder(s, p);
+        else add_entry(s, p);
+    }
+    closedir(d);
+}
+
+static int by_use(const void *a, const void *b) {
+    const entry *x = a, *y = b;
+    if (x->used.tv_sec != y->used.tv_sec) return x->used.tv_sec < y->used.tv_sec ? -1 : 1;
+    if (x->used.tv_nsec != y->used.tv_nsec) return x->used.tv_nsec < y->used.tv_nsec ? -1 : 1;
+    return x->inode < y->inode ? -1 : x->inode > y->inode;
+}
+
+/* Entries of one file share its time, so they stand together: all but the first count nothing. */
+static uint64_t total_of(entries *s) {
+    uint64_t sum = 0;
+    qsort(s->v, s->n, sizeof *s->v, by_use);
+    for (size_t i = 0; i < s->n; i++) {
+        if (i && s->v[i].inode == s->v[i - 1].inode) s->v[i].bytes = 0;
+        sum += s->v[i].bytes;
+    }
+    return sum;
+}
+
+uint64_t cd_objcache_evict(cd_objcache *c) {
+    entries s = {0};
+    char path[CD_OBJCACHE_PATH];
+    c->puts = 0;
+    if (!c->dir[0] || snprintf(path, sizeof path, "%s/objects", c->dir) >= (int)sizeof path) return 0;
+    add_folder(&s, path);
+    uint64_t left = s.n ? total_of(&s) : 0;
+    const uint64_t aim = c->max_bytes - c->max_bytes / 10;
+    if (left > c->max_bytes)
+        for (size_t i = 0; i < s.n && (left > aim || !s.v[i].bytes); i++) {
+            unlink(s.v[i].path);
+            left -= s.v[i].bytes;
+        }
+    cd_free(s.v);
+    return left;
+}

@@ -1,0 +1,42 @@
+/* objcache -- compiled programs on disk, found by what they were made of.
+ *
+ *   <folder>/objects/3f/3f9a...e2.so    key: SHA-256 of compiler, flags and text, by the caller
+ *   <folder>/work.<pid>.XXXXXX/         of one run: what is being made, links to what it uses
+ *
+ *   (1) an entry ends in a digest of its bytes: one that is damaged is removed and not found;
+ *   (2) entries appear in one step, so any number of runs may share a folder; what a run uses
+ *       is linked into its own work folder and cannot be evicted under it;
+ *   (3) above `max_bytes` the entries used least recently go; entries that are one file
+ *       (programs of one compilation) count once;
+ *   (4) a cache that cannot be written (full disk, read-only) is a cache that finds less, never
+ *       an error: only a work folder is needed, and there is one in TMPDIR.
+ * One thread at a time; `find` and `put` may be called from another one than `open`. */
+#ifndef CD_OBJCACHE_H
+#define CD_OBJCACHE_H
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+
+#define CD_OBJCACHE_BYTES ((uint64_t)1 << 30)
+#define CD_OBJCACHE_KEY 65 /* 64 hex digits and NUL */
+#define CD_OBJCACHE_PATH 512
+
+typedef struct cd_objcache cd_objcache;
+
+/* dir NULL: $XDG_CACHE_HOME/cdmpp, ~/.cache/cdmpp; "": nothing is kept. max_bytes 0: CD_OBJCACHE_BYTES.
+ * Errors: EIO (no folder to work in), ERANGE (a path too long), ENOMEM. */
+cdmpp_status cd_objcache_open(const char *dir, uint64_t max_bytes, CD_GIVE cd_objcache **out, cdmpp_err *err);
+void cd_objcache_close(CD_TAKE cd_objcache *c); /* NULL is fine; evicts, removes the work folder */
+
+CD_KEEP const char *cd_objcache_work(const cd_objcache *c); /* folder for files of this run */
+/* Path of the entry, in the work folder; false: there is none. */
+bool cd_objcache_find(cd_objcache *c, const char *key, char path[CD_OBJCACHE_PATH]);
+/* Seal a new file of the work folder, once, before it is entered by any key. Errors: EIO. */
+cdmpp_status cd_objcache_seal(const char *file, cdmpp_err *err);
+/* Enter a sealed file; false: not kept, as (4) says. */
+bool cd_objcache_put(cd_objcache *c, const char *key, const char *file);
+/* Remove what is too much; bytes that are left. */
+uint64_t cd_objcache_evict(cd_objcache *c);
+#endif

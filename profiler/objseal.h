@@ -1,0 +1,15 @@
+/* objseal -- a file that knows whether it is whole.
+ *
+ *   | bytes ... | "cdmpp-obj " SHA-256 of the bytes, 64 hex digits "\n" |
+ *
+ * A loader of ELF files does not look behind their sections. Any thread. */
+#ifndef CD_OBJSEAL_H
+#define CD_OBJSEAL_H
+#include <stdbool.h>
+
+#include "base/err.h"
+
+/* Append the seal. Errors: EIO. */
+cdmpp_status cd_objseal_put(const char *path, cdmpp_err *err);
+bool cd_objseal_good(const char *path);
+#endif

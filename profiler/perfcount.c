@@ -1,0 +1,62 @@
+#include "profiler/perfcount.h"
+
+#include <stdint.h>
+#include <unistd.h>
+
+#if defined(__linux__)
+#include <linux/perf_event.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+
+static int open_one(uint64_t config) {
+    struct perf_event_attr a;
+    memset(&a, 0, sizeof a);
+    a.size = sizeof a;
+    a.type = PERF_TYPE_HARDWARE;
+    a.config = config;
+    a.disabled = 1;
+    a.inherit = 1;
+    a.exclude_kernel = 1;
+    a.exclude_hv = 1;
+    return (int)syscall(SYS_perf_event_open, &a, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+}
+
+void cd_perfcount_open(cd_perfcount *p) {
+    p->fd[CD_PERF_CYCLES] = open_one(PERF_COUNT_HW_CPU_CYCLES);
+    p->fd[CD_PERF_INSTRUCTIONS] = open_one(PERF_COUNT_HW_INSTRUCTIONS);
+    p->fd[CD_PERF_CACHE_MISSES] = open_one(PERF_COUNT_HW_CACHE_MISSES);
+}
+
+void cd_perfcount_start(cd_perfcount *p) {
+    for (int k = 0; k < CD_PERF_COUNT; k++) {
+        if (p->fd[k] < 0) continue;
+        (void)ioctl(p->fd[k], PERF_EVENT_IOC_RESET, 0);
+        (void)ioctl(p->fd[k], PERF_EVENT_IOC_ENABLE, 0);
+    }
+}
+
+void cd_perfcount_stop(cd_perfcount *p, double value[CD_PERF_COUNT]) {
+    for (int k = 0; k < CD_PERF_COUNT; k++) {
+        uint64_t n = 0;
+        value[k] = -1;
+        if (p->fd[k] < 0) continue;
+        (void)ioctl(p->fd[k], PERF_EVENT_IOC_DISABLE, 0);
+        if (read(p->fd[k], &n, sizeof n) == (ssize_t)sizeof n && n) value[k] = (double)n; /* 0: the counter never ran */
+    }
+}
+#else
+void cd_perfcount_open(cd_perfcount *p) {
+    for (int k = 0; k < CD_PERF_COUNT; k++) p->fd[k] = -1;
+}
+void cd_perfcount_start(cd_perfcount *p) { (void)p; }
+void cd_perfcount_stop(cd_perfcount *p, double value[CD_PERF_COUNT]) {
+    (void)p;
+    for (int k = 0; k < CD_PERF_COUNT; k++) value[k] = -1;
+}
+#endif
+
+void cd_perfcount_close(cd_perfcount *p) {
+    for (int k = 0; k < CD_PERF_COUNT; k++)
+        if (p->fd[k] >= 0) close(p->fd[k]);
+}

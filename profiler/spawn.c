@@ -1,0 +1,190 @@
+#include "profiler/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+extern char **environ;
+
+enum { WIDTH_MAX = 256, TICK_MS = 100 };
+
+typedef struct {
+    cd_spawn *job;
+    pid_t pid;
+    int out;            /* our end */
+    double begin_s;
+} child;
+
+static double now_s(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void close_fd(int *fd) {
+    if (*fd >= 0) close(*fd);
+    *fd = -1;
+}
+
+/* ---- beginning ---- */
+static void actions_of(posix_spawn_file_actions_t *a, int in, int out) {
+    posix_spawn_file_actions_init(a);
+    posix_spawn_file_actions_adddup2(a, in, 0);
+    posix_spawn_file_actions_adddup2(a, out, 1);
+    posix_spawn_file_actions_adddup2(a, out, 2);
+}
+
+static void attributes_of(posix_spawnattr_t *t) {
+    sigset_t none, usual;
+    sigemptyset(&none);
+    sigemptyset(&usual);
+    sigaddset(&usual, SIGPIPE);
+    sigaddset(&usual, SIGINT);
+    sigaddset(&usual, SIGTERM);
+    posix_spawnattr_init(t);
+    posix_spawnattr_setpgroup(t, 0);
+    posix_spawnattr_setsigmask(t, &none);
+    posix_spawnattr_setsigdefault(t, &usual);
+    posix_spawnattr_setflags(t, (short)(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));
+}
+
+static int start(const cd_spawn *j, int in, int out, pid_t *pid) {
+    posix_spawn_file_actions_t a;
+    posix_spawnattr_t t;
+    actions_of(&a, in, out);
+    attributes_of(&t);
+    union { /* posix_spawnp does not write to what it is given */
+        const char *const *given;
+        char *const *wanted;
+    } argv = {j->argv};
+    const int e = posix_spawnp(pid, j->argv[0], &a, &t, argv.wanted, environ);
+    posix_spawn_file_actions_destroy(&a);
+    posix_spawnattr_destroy(&t);
+    return e;
+}
+
+/* Its whole input as a file in memory: nothing has to be fed while it runs. -1: errno tells. */
+static int input_of(const cd_spawn *j) {
+    if (!j->input) return open("/dev/null", O_RDONLY | O_CLOEXEC);
+    const int fd = memfd_create("input", MFD_CLOEXEC);
+    for (size_t at = 0; fd >= 0 && at < j->n_input;) {
+        const ssize_t n = write(fd, j->input + at, j->n_input - at);
+        if (n > 0) at += (size_t)n;
+        else if (errno != EINTR) return close(fd), -1;
+    }
+    if (fd >= 0) (void)lseek(fd, 0, SEEK_SET);
+    return fd;
+}
+
+static cdmpp_status begin(child *c, cd_spawn *j, cdmpp_err *err) {
+    int out[2] = {-1, -1};
+    int in = input_of(j);
+    const bool open = in >= 0 && pipe2(out, O_CLOEXEC) == 0;
+    *c = (child){.job = j, .out = out[0], .begin_s = now_s()};
+    const int e = open ? start(j, in, out[1], &c->pid) : errno;
+    close_fd(&in);
+    close_fd(&out[1]);
+    if (!e) return CDMPP_OK;
+    close_fd(&c->out);
+    c->job = NULL;
+    j->end = CD_SPAWN_NOT_BEGUN;
+    j->code = e;
+    if (open && (e == ENOENT || e == EACCES || e == ENOEXEC)) return CDMPP_OK;
+    return CD_FAIL(err, EIO, "cannot start %.80s: %s", j->argv[0], strerror(e));
+}
+
+/* ---- while it runs ---- */
+/* False: it has closed its output. */
+static bool drain(child *c) {
+    char b[4096];
+    const ssize_t n = read(c->out, b, sizeof b);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN)) return true;
+    if (n <= 0) return false;
+    const size_t room = CD_SPAWN_TEXT - c->job->text.n;
+    cd_buf_put(&c->job->text, b, (size_t)n < room ? (size_t)n : room);
+    return true;
+}
+
+static void finish(child *c, bool timed_out) {
+    int w = 0;
+    cd_spawn *j = c->job;
+    if (timed_out) kill(-c->pid, SIGKILL);
+    while (waitpid(c->pid, &w, 0) < 0 && errno == EINTR) {}
+    kill(-c->pid, SIGKILL); /* what it left behind; the group is gone where it left nothing */
+    close_fd(&c->out);
+    j->wall_s = now_s() - c->begin_s;
+    j->end = timed_out ? CD_SPAWN_TIMED_OUT : WIFSIGNALED(w) ? CD_SPAWN_SIGNALED : CD_SPAWN_EXITED;
+    j->code = WIFSIGNALED(w) ? WTERMSIG(w) : WEXITSTATUS(w);
+    c->job = NULL;
+}
+
+static size_t poll_set(const child *c, size_t width, struct pollfd *f) {
+    size_t n = 0;
+    for (size_t i = 0; i < width; i++)
+        if (c[i].job) f[n++] = (struct pollfd){c[i].out, POLLIN, 0};
+    return n;
+}
+
+static void serve(child *c, size_t width, const struct pollfd *f) {
+    const double t = now_s();
+    for (size_t i = 0, k = 0; i < width; i++) {
+        if (!c[i].job) continue;
+        const short ready = f[k++].revents;
+        if (ready && !drain(&c[i])) finish(&c[i], false);
+        else if (c[i].job->limit_s > 0 && t - c[i].begin_s > c[i].job->limit_s) finish(&c[i], true);
+    }
+}
+
+static void kill_all(child *c, size_t width) {
+    for (size_t i = 0; i < width; i++)
+        if (c[i].job) finish(&c[i], true);
+}
+
+/* Begin what fits; the number that runs. */
+static cdmpp_status fill(child *c, size_t width, cd_spawn *job, size_t n, size_t *at, size_t *running, cdmpp_err *err) {
+    *running = 0;
+    for (size_t i = 0; i < width; i++) {
+        while (!c[i].job && *at < n) CD_TRY(begin(&c[i], &job[(*at)++], err));
+        *running += c[i].job != NULL;
+    }
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_spawn_run(cd_spawn *job, size_t n, int width_asked, const volatile sig_atomic_t *stop, cdmpp_err *err) {
+    const size_t width = width_asked < 1 ? 1 : width_asked > WIDTH_MAX ? WIDTH_MAX : (size_t)width_asked;
+    child *c = cd_calloc(width, sizeof *c);
+    struct pollfd *f = cd_calloc(width, sizeof *f);
+    cdmpp_status st = c && f ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu processes", width);
+    size_t at = 0, running = 0;
+    while (!st) {
+        st = fill(c, width, job, n, &at, &running, err);
+        if (st || !running) break;
+        const size_t n_fd = poll_set(c, width, f);
+        (void)poll(f, (nfds_t)n_fd, TICK_MS);
+        if (stop && *stop) st = CD_FAIL(err, EINTERRUPTED, "%zu of %zu programs had ended", at - running, n);
+        else serve(c, width, f);
+    }
+    if (c) kill_all(c, width);
+    for (size_t i = 0; !st && i < n; i++)
+        if (job[i].text.oom) st = CD_FAIL(err, ENOMEM, "output of %.80s", job[i].argv[0]);
+    cd_free(c);
+    cd_free(f);
+    return st;
+}
+
+const char *cd_spawn_say(const cd_spawn *s, char *buf, size_t n) {
+    switch (s->end) {
+    case CD_SPAWN_EXITED: snprintf(buf, n, "exit status %d", s->code); break;
+    case CD_SPAWN_SIGNALED: snprintf(buf, n, "killed by signal %d (%s)", s->code, strsignal(s->code)); break;
+    case CD_SPAWN_TIMED_OUT: snprintf(buf, n, "still running after %g s", s->limit_s); break;
+    case CD_SPAWN_NOT_BEGUN: snprintf(buf, n, "%s", strerror(s->code)); break;
+    }
+    return buf;
+}

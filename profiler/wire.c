@@ -1,0 +1,173 @@
+#include "profiler/wire.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define WIRE_MAX ((uint32_t)1 << 30)
+
+/* ---- writing ---- */
+static void put(cd_buf *b, const void *p, size_t n) { cd_buf_put(b, p, n); }
+
+static void put_text(cd_buf *b, const char *s, size_t n) {
+    const uint64_t size = n;
+    put(b, &size, sizeof size);
+    cd_buf_put(b, s, n);
+    cd_buf_put(b, "", 1);
+}
+
+static void put_str(cd_buf *b, const char *s) { put_text(b, s ? s : "", s ? strlen(s) : 0); }
+
+static void put_code(cd_buf *b, const cd_code *c, bool with_text) {
+    const uint32_t n[] = {c->n_buffer, c->n_arg, c->n_launch, (uint32_t)c->dialect, c->parallel};
+    put(b, n, sizeof n);
+    for (uint32_t k = 0; k < c->n_buffer; k++) {
+        put(b, &c->buffer[k], sizeof c->buffer[k]); /* pointers in it are replaced by the reader */
+        put_str(b, c->buffer[k].name);
+    }
+    for (uint32_t k = 0; k < c->n_launch; k++) {
+        put(b, &c->launch[k], sizeof c->launch[k]);
+        put_str(b, c->launch[k].entry);
+        put(b, c->launch[k].buffer, c->launch[k].n_buffer * sizeof(uint32_t));
+    }
+    put_text(b, c->text.p ? c->text.p : "", with_text ? c->text.n : 0);
+}
+
+cdmpp_status cd_wire_put(cd_buf *b, const cd_job *j, cdmpp_err *err) {
+    put(b, j, sizeof *j); /* numbers; pointers in it are replaced by the reader */
+    put_str(b, j->backend);
+    put_str(b, j->device);
+    put_str(b, j->target);
+    put_str(b, j->object);
+    put_str(b, j->reference_object);
+    put_code(b, &j->code, !j->object || !j->object[0]);
+    put_code(b, &j->reference, !j->reference_object || !j->reference_object[0]);
+    return b->oom ? CD_FAIL(err, ENOMEM, "job") : CDMPP_OK;
+}
+
+/* ---- reading ---- */
+typedef struct {
+    const char *p;
+    size_t n;
+    bool bad;                   /* cut short */
+} reader;
+
+static const char *take(reader *r, size_t n) {
+    if (r->bad || r->n < n) return r->bad = true, NULL;
+    const char *p = r->p;
+    r->p += n;
+    r->n -= n;
+    return p;
+}
+
+static void get(reader *r, void *to, size_t n) {
+    const char *p = take(r, n);
+    if (p) memcpy(to, p, n);
+    else memset(to, 0, n);
+}
+
+static const char *get_text(reader *r, size_t *n) {
+    uint64_t size = 0;
+    get(r, &size, sizeof size);
+    if (size >= WIRE_MAX) r->bad = true;
+    const char *p = take(r, (size_t)size + 1);
+    if (n) *n = p ? (size_t)size : 0;
+    return p ? p : "";
+}
+
+static void get_buffers(reader *r, cd_code *c) {
+    for (uint32_t k = 0; k < c->n_buffer && !r->bad; k++) {
+        get(r, &c->buffer[k], sizeof c->buffer[k]);
+        c->buffer[k].name = get_text(r, NULL);
+    }
+}
+
+static cdmpp_status get_launches(cd_arena *a, reader *r, cd_code *c, cdmpp_err *err) {
+    for (uint32_t k = 0; k < c->n_launch && !r->bad; k++) {
+        cd_code_launch *l = &c->launch[k];
+        get(r, l, sizeof *l);
+        l->entry = get_text(r, NULL);
+        const char *p = take(r, l->n_buffer * sizeof(uint32_t));
+        uint32_t *v = CD_NEWN(a, uint32_t, (size_t)(p ? l->n_buffer : 0) + 1);
+        if (!v) return CD_FAIL(err, ENOMEM, "job");
+        if (p) memcpy(v, p, l->n_buffer * sizeof *v);
+        l->buffer = v;
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status get_code(cd_arena *a, reader *r, cd_code *c, cdmpp_err *err) {
+    uint32_t n[5];
+    get(r, n, sizeof n);
+    if ((uint64_t)n[0] + n[2] > r->n) r->bad = true;
+    if (r->bad) return CDMPP_OK; /* the caller looks */
+    memset(c, 0, sizeof *c);
+    c->n_buffer = n[0];
+    c->n_arg = n[1];
+    c->n_launch = n[2];
+    c->dialect = (cd_dialect)n[3];
+    c->parallel = n[4] != 0;
+    c->buffer = CD_NEWN(a, cd_code_buffer, (size_t)n[0] + 1);
+    c->launch = CD_NEWN(a, cd_code_launch, (size_t)n[2] + 1);
+    if (!c->buffer || !c->launch) return CD_FAIL(err, ENOMEM, "job");
+    get_buffers(r, c);
+    CD_TRY(get_launches(a, r, c, err));
+    size_t len;
+    const char *text = get_text(r, &len);
+    cd_buf_put(&c->text, text, len);
+    return c->text.oom ? CD_FAIL(err, ENOMEM, "job") : CDMPP_OK;
+}
+
+cdmpp_status cd_wire_get(cd_arena *a, const void *bytes, size_t n, cd_job *out, cdmpp_err *err) {
+    reader r = {bytes, n, false};
+    get(&r, out, sizeof *out);
+    memset(&out->code, 0, sizeof out->code);
+    memset(&out->reference, 0, sizeof out->reference);
+    out->backend = get_text(&r, NULL);
+    out->device = get_text(&r, NULL);
+    out->target = get_text(&r, NULL);
+    out->object = get_text(&r, NULL);
+    out->reference_object = get_text(&r, NULL);
+    CD_TRY(get_code(a, &r, &out->code, err));
+    CD_TRY(get_code(a, &r, &out->reference, err));
+    return r.bad || r.n ? CD_FAIL(err, EPARSE, "a job of %zu bytes is cut short", n) : CDMPP_OK;
+}
+
+/* ---- frames ---- */
+static bool send_all(int fd, const char *p, size_t n) {
+    while (n) {
+        const ssize_t k = send(fd, p, n, MSG_NOSIGNAL);
+        if (k < 0 && errno == EINTR) continue;
+        if (k <= 0) return false;
+        p += k;
+        n -= (size_t)k;
+    }
+    return true;
+}
+
+static bool receive_all(int fd, char *p, size_t n) {
+    while (n) {
+        const ssize_t k = read(fd, p, n);
+        if (k < 0 && errno == EINTR) continue;
+        if (k <= 0) return false;
+        p += k;
+        n -= (size_t)k;
+    }
+    return true;
+}
+
+bool cd_wire_send(int fd, const void *bytes, size_t n) {
+    const uint32_t size = (uint32_t)n;
+    return n < WIRE_MAX && send_all(fd, (const char *)&size, sizeof size) && send_all(fd, bytes, n);
+}
+
+bool cd_wire_receive(int fd, void **bytes, size_t *n) {
+    uint32_t size;
+    if (!receive_all(fd, (char *)&size, sizeof size) || size >= WIRE_MAX) return false;
+    char *p = cd_malloc((size_t)size + 1);
+    if (!p || !receive_all(fd, p, size)) return cd_free(p), false;
+    *bytes = p;
+    *n = size;
+    return true;
+}

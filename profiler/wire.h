@@ -1,0 +1,39 @@
+/* wire -- jobs of keeper and worker as bytes.
+ *
+ *   | u32 bytes | job: numbers and texts in the order of cd_job |      this process -> keeper -> worker
+ *   | u32 bytes | cd_measured as it is |                               and back
+ *
+ * Both ends are the same program on the same machine, one the other's fork: numbers go as they
+ * are in memory. A C program travels as the path of its object, others as text. No state. */
+#ifndef CD_WIRE_H
+#define CD_WIRE_H
+#include "profiler/measure.h"
+
+typedef struct cd_job {
+    const char *backend, *device, *target;
+    int threads;
+    bool fresh;                 /* the worker ends after this job */
+    bool pin;
+    double limit_s;
+    uint64_t memory_bytes;
+    double best_s;              /* quiet.h */
+    cd_timing_policy timing;
+    cd_code code, reference;    /* reference without launches: none */
+    const char *object, *reference_object; /* "": build it */
+} cd_job;
+
+typedef struct cd_answer {
+    double best_s;
+    cd_measured measured;
+} cd_answer;
+
+/* Append the job's bytes. Errors: ENOMEM. */
+cdmpp_status cd_wire_put(cd_buf *b, const cd_job *job, cdmpp_err *err);
+/* Everything of *out lives in the bytes or the arena. Errors: EPARSE (cut short), ENOMEM. */
+cdmpp_status cd_wire_get(cd_arena *a, const void *bytes, size_t n, cd_job *out, cdmpp_err *err);
+
+/* A frame of n bytes; false: the other end is gone. */
+bool cd_wire_send(int fd, const void *bytes, size_t n);
+/* The next frame, freed by the caller (cd_free); false: the other end is gone, or no memory. */
+bool cd_wire_receive(int fd, CD_GIVE void **bytes, size_t *n);
+#endif

@@ -1,0 +1,175 @@
+#include "profiler/worker.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "profiler/checkout.h"
+#include "profiler/perfcount.h"
+#include "profiler/quiet.h"
+
+enum { ATTEMPTS = 3 };
+#define LOST_SHARE 0.01         /* of a repeat's time: then it was disturbed */
+#define NOISY_SHARE 0.3         /* of the repeats: then the measurement was */
+
+typedef struct {
+    const cd_backend_kind *kind;
+    cd_loaded *program;
+    cd_backend *backend;
+    int threads;
+    cd_quiet_mark mark;
+} subject;
+
+/* ---- what timing.h asks for ---- */
+static cdmpp_status run(void *ctx, unsigned times, double *seconds, cdmpp_err *err) {
+    subject *s = ctx;
+    cd_quiet_begin(&s->mark);
+    return s->kind->run(s->program, times, seconds, err);
+}
+
+static cdmpp_status flush(void *ctx, cdmpp_err *err) {
+    subject *s = ctx;
+    return s->kind->flush ? s->kind->flush(s->backend, err) : CDMPP_OK;
+}
+
+/* Only a processor's program suffers from who else wants it. */
+static bool disturbed(void *ctx) {
+    const subject *s = ctx;
+    return s->kind->dialect == CD_DIALECT_C && cd_quiet_lost(&s->mark, s->threads, LOST_SHARE);
+}
+
+/* ---- timing ---- */
+static bool noisy(const cd_measured *m) {
+    return m->quiet_before > CD_QUIET_LIMIT || m->quiet_after > CD_QUIET_LIMIT || m->time.disturbed > NOISY_SHARE * m->time.n;
+}
+
+/* How far from quiet: the lower, the better. */
+static double unrest(const cd_measured *m) {
+    const double q = m->quiet_before > m->quiet_after ? m->quiet_before : m->quiet_after;
+    return q - 1 + (double)m->time.disturbed / (m->time.n ? m->time.n : 1) + m->time.ci;
+}
+
+static cdmpp_status attempt(subject *s, const cd_timing_policy *p, cd_quiet *q, cd_measured *m, cdmpp_err *err) {
+    const cd_timing_subject t = {s, cd_clock_now, run, flush, disturbed};
+    m->quiet_before = cd_quiet_ratio(q);
+    CD_TRY(cd_timing_run(p, &t, &m->time, err));
+    m->quiet_after = cd_quiet_ratio(q);
+    return CDMPP_OK;
+}
+
+static cdmpp_status measure(subject *s, const cd_job *job, cd_quiet *q, cd_measured *m, cdmpp_err *err) {
+    static const struct timespec pause = {0, 20 * 1000 * 1000};
+    const cd_timing_policy p = cd_timing_defaults(job->timing, cd_clock_check(cd_clock_now, NULL).tick_s);
+    cd_measured now = *m;
+    for (unsigned k = 0; k < ATTEMPTS; k++) {
+        if (k) nanosleep(&pause, NULL);
+        CD_TRY(attempt(s, &p, q, &now, err));
+        if (k == 0 || unrest(&now) < unrest(m)) *m = now;
+        m->attempts = k + 1;
+        if (!noisy(&now)) break;
+    }
+    if (noisy(m)) m->flags |= CD_MEASURED_NOISY;
+    if (m->time.ci > p.ci) m->flags |= CD_MEASURED_WIDE;
+    return CDMPP_OK;
+}
+
+/* Once more, counted. */
+static cdmpp_status count(subject *s, cd_measured *m, cdmpp_err *err) {
+    cd_perfcount p;
+    double v[CD_PERF_COUNT], seconds;
+    const unsigned times = m->time.number;
+    if (s->kind->dialect != CD_DIALECT_C) return CDMPP_OK;
+    cd_perfcount_open(&p);
+    cd_perfcount_start(&p);
+    const cdmpp_status st = p.fd[CD_PERF_CYCLES] >= 0 ? s->kind->run(s->program, times, &seconds, err) : CDMPP_OK;
+    cd_perfcount_stop(&p, v);
+    cd_perfcount_close(&p);
+    m->cycles = v[CD_PERF_CYCLES] / times;
+    m->instructions = v[CD_PERF_INSTRUCTIONS] / times;
+    m->cache_misses = v[CD_PERF_CACHE_MISSES] / times;
+    return st;
+}
+
+/* ---- one job ---- */
+static cdmpp_status open_backend(cd_worker *w, const cd_job *j, cdmpp_err *err) {
+    char name[sizeof w->name];
+    snprintf(name, sizeof name, "%s|%s|%s", j->backend, j->device, j->target);
+    if (w->backend && !strcmp(name, w->name)) return CDMPP_OK;
+    cd_worker_close(w);
+    w->kind = cd_backend_find(j->backend);
+    if (!w->kind) return CD_FAIL(err, EUSAGE, "expected a back end of %s, found '%.40s'", cd_backend_names(), j->backend);
+    CD_TRY(w->kind->open(j->device, j->target, &w->backend, err));
+    memcpy(w->name, name, sizeof name);
+    return CDMPP_OK;
+}
+
+/* The object as it came, or made here. */
+static cdmpp_status get_object(cd_worker *w, const cd_job *j, cd_build *b, cd_measured *m, cdmpp_err *err) {
+    union { /* load() does not write to it */
+        const char *path;
+        void *object;
+    } u = {j->object};
+    *b = (cd_build){.code = &j->code, .object = j->object[0] ? u.object : NULL, .object_bytes = strlen(j->object) + 1};
+    if (b->object) return CDMPP_OK;
+    const double begin = cd_clock_now(NULL);
+    CD_TRY(w->kind->build(w->backend, b, 1, 1, err));
+    m->build_s = cd_clock_now(NULL) - begin;
+    if (!b->status) return CDMPP_OK;
+    m->error_no = b->error_no ? b->error_no : 3;
+    if (err) *err = b->err;
+    return b->status;
+}
+
+static cdmpp_status do_program(cd_worker *w, const cd_job *j, const cd_build *b, cd_quiet *q, cd_measured *m, cdmpp_err *err) {
+    subject s = {.kind = w->kind, .backend = w->backend, .threads = j->threads};
+    cd_checkout *c = NULL;
+    cdmpp_status st = CDMPP_OK;
+    m->error_no = 4;
+    if (j->reference.n_launch) st = cd_checkout_reference(&j->reference, j->reference_object, j->target, &c, err);
+    if (!st) st = w->kind->load(w->backend, b, c ? cd_checkout_content(c, &j->code) : NULL, &s.program, err);
+    if (!st && c) {
+        st = cd_checkout_compare(c, w->kind, s.program, &j->code, &m->max_error, err);
+        if (st == CDMPP_EINVALID) m->error_no = 5;
+        m->flags |= CD_MEASURED_CHECKED;
+    }
+    if (!st) st = measure(&s, j, q, m, err);
+    if (!st) st = count(&s, m, err);
+    if (s.program) w->kind->unload(s.program);
+    cd_checkout_free(c);
+    return st;
+}
+
+void cd_worker_pin(int n) {
+    cpu_set_t may, set;
+    CPU_ZERO(&set);
+    if (n < 1 || sched_getaffinity(0, sizeof may, &may) != 0 || CPU_COUNT(&may) <= n) return;
+    for (size_t k = CPU_SETSIZE, left = (size_t)n; k-- > 0 && left > 0;)
+        if (CPU_ISSET(k, &may)) CPU_SET(k, &set), left--;
+    (void)sched_setaffinity(0, sizeof set, &set);
+}
+
+void cd_worker_do(cd_worker *w, const cd_job *j, cd_answer *out) {
+    cd_quiet q = {j->best_s};
+    cd_build b = {0};
+    cd_measured *m = &out->measured;
+    const double begin = cd_clock_now(NULL);
+    memset(out, 0, sizeof *out);
+    m->cycles = m->instructions = m->cache_misses = -1;
+    m->at = (int64_t)time(NULL);
+    if (j->memory_bytes) (void)setrlimit(RLIMIT_AS, &(struct rlimit){j->memory_bytes, j->memory_bytes});
+    m->error_no = 8;
+    if (j->pin) cd_worker_pin(j->threads);
+    m->status = open_backend(w, j, &m->err);
+    if (!m->status) m->status = get_object(w, j, &b, m, &m->err);
+    if (!m->status) m->status = do_program(w, j, &b, &q, m, &m->err);
+    if (!m->status) m->error_no = 0;
+    m->run_s = cd_clock_now(NULL) - begin - m->build_s;
+    out->best_s = q.best_s;
+}
+
+void cd_worker_close(cd_worker *w) {
+    if (w->backend) w->kind->close(w->backend);
+    *w = (cd_worker){0};
+}

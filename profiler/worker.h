@@ -1,0 +1,21 @@
+/* worker -- one program: loaded, checked, timed. In a process of its own (keeper.h).
+ *
+ *   job -> back end -> [reference: run, its results kept -> program: run, results compared]
+ *       -> quiet? -> timing -> quiet? -> answer      not quiet: again, the quietest is kept */
+#ifndef CD_WORKER_H
+#define CD_WORKER_H
+#include "profiler/wire.h"
+
+/* A back end stays open between jobs that name the same one. */
+typedef struct cd_worker {
+    const cd_backend_kind *kind;
+    cd_backend *backend;
+    char name[256];             /* backend, device, target */
+} cd_worker;
+
+/* Never fails: what goes wrong is in the answer. */
+void cd_worker_do(cd_worker *w, const cd_job *job, cd_answer *out);
+void cd_worker_close(cd_worker *w);
+/* Keep this process on the last n of the processors that it may use; where there are not so many, on all. */
+void cd_worker_pin(int n);
+#endif

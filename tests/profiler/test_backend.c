@@ -1,0 +1,129 @@
+/* The table, the cpu back end's memory, what buffers hold, and whether the processor is quiet. */
+#include "check.h"
+#include "made_code.h"
+
+#include <unistd.h>
+
+#include "profiler/backend_cpu.h"
+#include "profiler/fill.h"
+#include "profiler/perfcount.h"
+#include "profiler/quiet.h"
+
+static void test_table(void **state) {
+    (void)state;
+    assert_ptr_equal(cd_backend_find("cpu"), &cd_backend_cpu);
+    assert_null(cd_backend_find("abacus"));
+    const struct {
+        const char *target, *name;
+    } t[] = {{"llvm -keys=cpu", "cpu"}, {"llvm", "cpu"}, {"c -keys=cpu", "cpu"}, {"hexagon", NULL}, {"ll", NULL}, {"", NULL}, {" llvm", NULL}};
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        const cd_backend_kind *k = cd_backend_for_target((cd_str){t[i].target, strlen(t[i].target)});
+        if (!t[i].name) assert_null(k);
+        else assert_string_equal(k->name, t[i].name);
+    }
+    assert_non_null(strstr(cd_backend_names(), "cpu"));
+    assert_int_equal(cd_backend_cpu_threads("llvm -num-cores=3"), 3);
+    assert_int_equal(cd_backend_cpu_threads("llvm -num-cores=3 -num-cores=5"), 5);
+    assert_true(cd_backend_cpu_threads("llvm") >= 1);
+}
+
+/* Compiled, loaded, run, read; given content and content of its own; scratch for each thread. */
+static void test_run(void **state) {
+    (void)state;
+    enum { N = 3000 };
+    made_code made;
+    cdmpp_err err = {0};
+    cd_backend *b = NULL;
+    cd_loaded *l = NULL;
+    static float a[N], c[N], want[2][N];
+    double s;
+    made_code_set(&made, "add", N, "char *t = arg[3]; for (int i = 0; i < 3 * 64; i++) t[i] = 1;" MADE_ADD);
+    made.buffer[3] = (cd_code_buffer){.name = "t", .dtype = CD_DTYPE(CD_T_INT, 8), .elements = 64, .bytes = 64, .per_thread = true};
+    made.code.n_buffer = made.launch.n_buffer = 4;
+    cd_build build = {.code = &made.code};
+    assert_ok(cd_backend_cpu_open(&(cd_compile_options){.command = "gcc", .cache = "", .isa = "native", .target = "llvm -num-cores=3"}, &b, &err));
+    assert_ok(cd_backend_cpu.build(b, &build, 1, 1, &err));
+    assert_int_equal(build.status, CDMPP_OK);
+    for (int i = 0; i < N; i++) a[i] = (float)i;
+    const void *content[4] = {a, NULL, NULL, NULL};
+    for (int own = 0; own < 2; own++) {
+        assert_ok(cd_backend_cpu.load(b, &build, own ? NULL : content, &l, &err));
+        assert_ok(cd_backend_cpu.run(l, 10, &s, &err));
+        assert_true(s > 0);
+        for (uint32_t k = 0; k < 2; k++) assert_ok(cd_backend_cpu.read(l, k, want[k], sizeof want[k], &err));
+        assert_ok(cd_backend_cpu.read(l, 2, c, sizeof c, &err));
+        for (int i = 0; i < N; i++) assert_true(c[i] == want[0][i] + want[1][i]);
+        assert_true((want[0][5] == 5) == !own);
+        assert_status(cd_backend_cpu.read(l, 2, c, sizeof c + 1, &err), CDMPP_ERANGE);
+        cd_backend_cpu.unload(l);
+    }
+    assert_ok(cd_backend_cpu.flush(b, &err));
+    made.launch.entry = "nosuch";
+    assert_status(cd_backend_cpu.load(b, &build, NULL, &l, &err), CDMPP_EBACKEND);
+    cd_backend_cpu.close(b);
+    made_code_free(&made);
+}
+
+/* Any part of a buffer is the same part of the whole; no zero, no denormal, no index beyond 1. */
+static void test_fill(void **state) {
+    (void)state;
+    static const cd_dtype type[] = {CD_F32, CD_DTYPE(CD_T_FLOAT, 64), CD_DTYPE(CD_T_FLOAT, 16), CD_DTYPE(CD_T_BFLOAT, 16), CD_I32, CD_I64, CD_BOOL, CD_DTYPE(CD_T_INT, 8)};
+    enum { N = 1000 };
+    static double whole[N], part[N]; /* as bytes */
+    float f[N];
+    int64_t v[N];
+    for (size_t i = 0; i < sizeof type / sizeof *type; i++) {
+        const size_t size = cd_dtype_bytes(type[i]);
+        assert_true(cd_fill(type[i], 3, 0, N, whole));
+        assert_true(cd_fill(type[i], 3, 100, 200, part));
+        assert_memory_equal((char *)whole + 100 * size, part, 200 * size);
+        assert_true(cd_fill(type[i], 4, 0, N, part));
+        assert_memory_not_equal(whole, part, N * size);
+    }
+    assert_true(cd_fill(CD_F32, 0, 0, N, f));
+    assert_true(cd_fill(CD_I64, 0, 0, N, v));
+    int ones = 0;
+    for (int i = 0; i < N; i++) {
+        assert_true(f[i] >= 0.25f && f[i] < 1);
+        assert_true(v[i] == 0 || v[i] == 1);
+        ones += v[i] == 1;
+    }
+    assert_true(ones > N / 3 && ones < 2 * N / 3);
+    uint16_t h;
+    assert_true(cd_fill(CD_F32, 0, 7, 1, f));
+    assert_true(cd_fill(CD_DTYPE(CD_T_FLOAT, 16), 0, 7, 1, &h));
+    assert_close(ldexp(1 + (h & 1023) / 1024.0, (h >> 10) - 15), (double)f[0], 0x1p-10, 0);
+    assert_false(cd_fill(CD_DTYPE(CD_T_HANDLE, 64), 0, 0, 1, v));
+}
+
+static void test_quiet(void **state) {
+    (void)state;
+    cd_quiet q = {0};
+    cd_quiet_calibrate(&q);
+    assert_true(q.best_s > 1e-6 && q.best_s < 1);
+    assert_true(cd_quiet_ratio(&q) >= 1);
+    cd_quiet fast = {q.best_s / 3}; /* it was three times as fast once: now something is going on */
+    assert_true(cd_quiet_ratio(&fast) > CD_QUIET_LIMIT);
+    cd_quiet_mark m;
+    cd_quiet_begin(&m);
+    usleep(20000); /* wall time without processor time */
+    assert_true(cd_quiet_lost(&m, 1, 0.01));
+}
+
+/* Counted or not, every figure is a count or -1. */
+static void test_counters(void **state) {
+    (void)state;
+    cd_perfcount p;
+    double v[CD_PERF_COUNT];
+    cd_perfcount_open(&p);
+    cd_perfcount_start(&p);
+    for (volatile int i = 0; i < 100000; i++) {}
+    cd_perfcount_stop(&p, v);
+    cd_perfcount_close(&p);
+    for (int k = 0; k < CD_PERF_COUNT; k++) assert_true(v[k] == -1 || v[k] > 0);
+}
+
+int main(void) {
+    const struct CMUnitTest t[] = {cmocka_unit_test(test_table), cmocka_unit_test(test_run), cmocka_unit_test(test_fill), cmocka_unit_test(test_quiet), cmocka_unit_test(test_counters)};
+    return cmocka_run_group_tests(t, NULL, NULL);
+}

@@ -1,0 +1,207 @@
+/* Programs that work, lie, crash, hang, abort, eat memory and write where they must not. */
+#include "check.h"
+#include "made_code.h"
+#include "tmp.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "profiler/measure.h"
+
+static cd_measure_options options(void) {
+    return (cd_measure_options){.backend = "cpu", .isa = "native", .compiler = "gcc", .cache = "", .jobs = 2, .threads = 1, .run_limit_s = 1,
+                                .timing = {.budget_s = 0.01, .warmup_s = 0.001, .max_repeat = 5, .min_repeat_s = 0.0005}};
+}
+
+static cd_measure *open_ok(const cd_measure_options *o) {
+    cd_measure *m = NULL;
+    cdmpp_err err = {0};
+    assert_ok(cd_measure_open(o, &m, &err));
+    return m;
+}
+
+typedef struct {
+    const char *body, *said;
+    int error_no;
+} program;
+
+static void test_programs(void **state) {
+    (void)state;
+    static const program p[] = {
+        {MADE_ADD, "", 0},
+        {"*(volatile int *)8 = 1;", "signal 11", 4},
+        {MADE_ADD, "", 0},
+        {"__builtin_trap();", "signal", 4},
+        {"void abort(void); abort();", "signal 6", 4},
+        {"void _exit(int); _exit(3);", "exit status 3", 4},
+        {"for (volatile int i = 0; ; ) {}", "still running", 7},
+        {"c[n] = 1;", "outside of buffer 2", 4},
+        {"c[-1] = 1;", "outside of buffer 2", 4},
+        {"nonsense;", "compiler", 2},
+        {MADE_ADD, "", 0},
+    };
+    enum { N = sizeof p / sizeof *p };
+    static made_code made[N];
+    static cd_measure_item item[N];
+    cdmpp_err err = {0};
+    char name[32];
+    const cd_measure_options o = options();
+    cd_measure *m = open_ok(&o);
+    for (int i = 0; i < N; i++) {
+        snprintf(name, sizeof name, "p%d", i);
+        made_code_set(&made[i], name, 4096, p[i].body);
+        item[i] = (cd_measure_item){.code = &made[i].code, .target = "llvm"};
+    }
+    assert_ok(cd_measure_build(m, item, N, &err));
+    for (int i = 0; i < N; i++) {
+        assert_ok(cd_measure_run(m, &item[i], &err));
+        const cd_measured *r = &item[i].out;
+        if (r->error_no != p[i].error_no || !strstr(r->err.msg, p[i].said)) print_error("%s: %d %s\n", p[i].body, r->error_no, r->err.msg);
+        assert_int_equal(r->error_no, p[i].error_no);
+        assert_int_equal(!r->status, !p[i].error_no);
+        assert_non_null(strstr(r->err.msg, p[i].said));
+        if (p[i].error_no) continue;
+        assert_true(r->time.mean_s > 1e-8 && r->time.mean_s < 1e-3);
+        assert_true(r->time.n >= 2 && r->attempts >= 1 && r->quiet_before >= 1);
+    }
+    cd_measure_close(m);
+    for (int i = 0; i < N; i++) made_code_free(&made[i]);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+    assert_int_equal(errno, ECHILD);
+}
+
+/* One that takes all memory it can get, under a limit. */
+static void test_memory(void **state) {
+    (void)state;
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    skip(); /* their shadow needs more addresses than any limit */
+#else
+    made_code made, big;
+    cdmpp_err err = {0};
+    cd_measure_options o = options();
+    o.memory_bytes = (uint64_t)192 << 20;
+    o.run_limit_s = 20;
+    cd_measure *m = open_ok(&o);
+    made_code_set(&made, "eat", 64, "void *malloc(unsigned long); for (;;) { volatile char *p = malloc(1 << 20); for (int i = 0; i < 1 << 20; i += 4096) p[i] = 1; }");
+    made_code_set(&big, "big", (int64_t)1 << 28, MADE_ADD);
+    cd_measure_item item[] = {{.code = &made.code}, {.code = &big.code}};
+    item[0].target = item[1].target = "llvm";
+    for (int i = 0; i < 2; i++) assert_ok(cd_measure_one(m, &item[i], &err)), assert_int_equal(item[i].out.error_no, 4);
+    assert_non_null(strstr(item[0].out.err.msg, "signal 11"));
+    assert_int_equal(item[1].out.status, CDMPP_ENOMEM);
+    cd_measure_close(m);
+    made_code_free(&made);
+    made_code_free(&big);
+#endif
+}
+
+static void test_check(void **state) {
+    (void)state;
+    static const program p[] = {
+        {"for (int i = n; i-- > 0;) c[i] = b[i] + a[i];", "", 0},
+        {"for (int i = 0; i < n - 1; i++) c[i] = a[i] + b[i];", "c[1023] is", 5}, /* one is never written */
+        {"for (int i = 0; i < n; i++) c[i] = a[i] + b[(i + 1) % n];", "wrong result", 5},
+        {"for (int i = 0; i < n; i++) c[i] = (a[i] + b[i]) * 1.00001f;", "", 0},
+    };
+    made_code good, made;
+    cdmpp_err err = {0};
+    const cd_measure_options o = options();
+    cd_measure *m = open_ok(&o);
+    made_code_set(&good, "good", 1024, MADE_ADD);
+    for (size_t i = 0; i < sizeof p / sizeof *p; i++) {
+        made_code_set(&made, "made", 1024, p[i].body);
+        cd_measure_item item = {.code = &made.code, .reference = &good.code, .target = "llvm"};
+        assert_ok(cd_measure_one(m, &item, &err));
+        assert_int_equal(item.out.error_no, p[i].error_no);
+        assert_non_null(strstr(item.out.err.msg, p[i].said));
+        assert_true(item.out.flags & CD_MEASURED_CHECKED);
+        assert_true(p[i].error_no || item.out.max_error < 1e-4);
+        made_code_free(&made);
+    }
+    made_code_free(&good);
+    cd_measure_close(m);
+}
+
+/* Parallel programs, more than one: libgomp begins anew in every worker. */
+static void test_parallel(void **state) {
+    (void)state;
+    made_code made;
+    cdmpp_err err = {0};
+    cd_measure_options o = options();
+    o.threads = 2;
+    cd_measure *m = open_ok(&o);
+    made_code_set(&made, "par", 1024, "int omp_get_max_threads(void);\n#pragma omp parallel for\nfor (int i = 0; i < n; i++) c[i] = omp_get_max_threads() == 2 ? a[i] : a[1 << 28];");
+    made.code.parallel = true;
+    for (int i = 0; i < 3; i++) {
+        cd_measure_item item = {.code = &made.code, .target = "llvm -num-cores=7"};
+        assert_ok(cd_measure_one(m, &item, &err));
+        if (item.out.error_no) print_error("%s\n", item.out.err.msg);
+        assert_int_equal(item.out.error_no, 0);
+        assert_int_equal((item.out.flags & CD_MEASURED_CACHED) != 0, i > 0);
+    }
+    cd_measure_close(m);
+    made_code_free(&made);
+}
+
+static void test_targets(void **state) {
+    (void)state;
+    made_code made;
+    cdmpp_err err = {0};
+    cd_measure *m = NULL;
+    cd_measure_options o = options();
+    o.backend = "abacus";
+    assert_status(cd_measure_open(&o, &m, &err), CDMPP_EUSAGE);
+    assert_non_null(strstr(err.msg, "cpu"));
+    o.backend = NULL;
+    o.isa = NULL;
+    m = open_ok(&o);
+    made_code_set(&made, "add", 64, MADE_ADD);
+    cd_measure_item item[] = {{.code = &made.code}, {.code = &made.code}, {.code = &made.code}};
+    item[0].target = "llvm -mcpu=quantum9";
+    item[1].target = "llvm -keys=cpu";
+    item[2].target = "hexagon";
+    assert_ok(cd_measure_build(m, item, 3, &err));
+    for (int i = 0; i < 3; i++) assert_ok(cd_measure_run(m, &item[i], &err));
+    assert_int_equal(item[0].out.error_no, 2);
+    assert_non_null(strstr(item[0].out.err.msg, "quantum9"));
+    assert_int_equal(item[1].out.error_no, 0);
+    assert_int_equal(item[2].out.error_no, 4);
+    cd_measure_close(m);
+    made_code_free(&made);
+}
+
+static volatile sig_atomic_t stop;
+static void on_alarm(int sig) { stop = sig; }
+
+/* ^C while a program hangs: everything is gone at once. */
+static void test_stopped(void **state) {
+    (void)state;
+    made_code made;
+    cdmpp_err err = {0};
+    cd_measure_options o = options();
+    struct timespec t0, t1;
+    o.run_limit_s = 60;
+    o.stop = &stop;
+    cd_measure *m = open_ok(&o);
+    made_code_set(&made, "hang", 64, "for (volatile int i = 0; ; ) {}");
+    cd_measure_item item = {.code = &made.code, .target = "llvm"};
+    assert_ok(cd_measure_build(m, &item, 1, &err));
+    clock_gettime(CLOCK_MONOTONIC, &t0);
+    signal(SIGALRM, on_alarm);
+    alarm(1);
+    assert_status(cd_measure_run(m, &item, &err), CDMPP_EINTERRUPTED);
+    cd_measure_close(m);
+    clock_gettime(CLOCK_MONOTONIC, &t1);
+    assert_true(t1.tv_sec - t0.tv_sec < 10);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+    made_code_free(&made);
+}
+
+int main(void) {
+    const struct CMUnitTest t[] = {cmocka_unit_test(test_programs), cmocka_unit_test(test_memory),  cmocka_unit_test(test_check),
+                                   cmocka_unit_test(test_parallel), cmocka_unit_test(test_targets), cmocka_unit_test(test_stopped)};
+    return cmocka_run_group_tests(t, NULL, NULL);
+}

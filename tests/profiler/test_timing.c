@@ -1,0 +1,228 @@
+/* Laws of the timing policy, on programs and clocks that are made up. */
+#include "check.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "profiler/timing.h"
+
+/* A program whose run takes `base`, with noise; the clock moves only while it runs or flushes. */
+typedef struct {
+    double base, noise, spike;  /* seconds; relative; every 7th repeat takes that much longer */
+    double flush_s, now, tick;
+    double first;               /* the first run's factor: cold caches */
+    unsigned runs, calls, flushes, disturbed_every;
+    uint64_t seed;
+} fake;
+
+static double fake_now(void *ctx) {
+    const fake *f = ctx;
+    return f->tick > 0 ? floor(f->now / f->tick) * f->tick : f->now;
+}
+
+static cdmpp_status fake_run(void *ctx, unsigned times, double *seconds, cdmpp_err *err) {
+    (void)err;
+    fake *f = ctx;
+    double t = 0;
+    for (unsigned i = 0; i < times; i++) t += f->base * (f->runs++ == 0 && f->first > 0 ? f->first : 1);
+    t *= 1 + f->noise * (2 * cd_rng_unit(f->seed, f->calls) - 1);
+    if (f->spike > 0 && f->calls % 7 == 6) t *= f->spike;
+    f->calls++;
+    f->now += t;
+    *seconds = t;
+    return CDMPP_OK;
+}
+
+static cdmpp_status fake_flush(void *ctx, cdmpp_err *err) {
+    (void)err;
+    fake *f = ctx;
+    f->now += f->flush_s;
+    f->flushes++;
+    return CDMPP_OK;
+}
+
+static bool fake_disturbed(void *ctx) {
+    const fake *f = ctx;
+    return f->disturbed_every && f->calls % f->disturbed_every == 0;
+}
+
+static cd_timing measure(fake *f, cd_timing_policy p) {
+    const cd_timing_subject s = {f, fake_now, fake_run, fake_flush, fake_disturbed};
+    cdmpp_err err = {0};
+    cd_timing t;
+    p = cd_timing_defaults(p, 0);
+    assert_ok(cd_timing_run(&p, &s, &t, &err));
+    return t;
+}
+
+static void test_constant(void **state) {
+    (void)state;
+    for (double base = 1e-8; base < 0.01; base *= 10) {
+        fake f = {.base = base};
+        const cd_timing t = measure(&f, (cd_timing_policy){0});
+        assert_close(t.median_s, base, 1e-6, 0);
+        assert_close(t.mean_s, base, 1e-6, 0);
+        assert_close(t.min_s, base, 1e-6, 0);
+        assert_true(t.cv < 1e-6 && t.ci < 1e-6);
+        assert_int_equal(t.n, 5); /* no more than asked for */
+        assert_true(t.number * base >= 0.00099 && (t.number == 1 || (t.number - 1) * base < 0.0011));
+    }
+}
+
+/* Doubling all durations and the budget doubles the figures. */
+static void test_scale(void **state) {
+    (void)state;
+    fake f = {.base = 3e-4, .noise = 0.05, .seed = 1}, g = {.base = 6e-4, .noise = 0.05, .seed = 1};
+    const cd_timing a = measure(&f, (cd_timing_policy){.budget_s = 0.1, .warmup_s = 0.005, .min_repeat_s = 0.001});
+    const cd_timing b = measure(&g, (cd_timing_policy){.budget_s = 0.2, .warmup_s = 0.010, .min_repeat_s = 0.002});
+    assert_int_equal(a.n, b.n);
+    assert_int_equal(a.number, b.number);
+    assert_close(2 * a.median_s, b.median_s, 1e-9, 0);
+    assert_close(2 * a.std_s, b.std_s, 1e-6, 0);
+    assert_close(a.cv, b.cv, 1e-6, 0);
+}
+
+/* More noise needs more repeats, and the interval holds what it promises. */
+static void test_noise(void **state) {
+    (void)state;
+    unsigned last = 0, inside = 0, trials = 0;
+    for (double noise = 0.005; noise < 0.2; noise *= 4) {
+        unsigned n = 0;
+        for (uint64_t seed = 0; seed < 50; seed++) {
+            fake f = {.base = 1e-3, .noise = noise, .seed = seed};
+            const cd_timing t = measure(&f, (cd_timing_policy){.budget_s = 1});
+            n += t.n;
+            assert_true(t.ci <= 0.01 || t.n == 100);
+            inside += fabs(t.mean_s / 1e-3 - 1) <= fmax(t.ci, 0.005);
+            trials++;
+        }
+        assert_true(n >= last);
+        last = n;
+    }
+    assert_true(inside > trials * 85 / 100);
+}
+
+static void test_outliers(void **state) {
+    (void)state;
+    fake f = {.base = 1e-3, .noise = 0.01, .spike = 8};
+    const cd_timing t = measure(&f, (cd_timing_policy){.budget_s = 1, .min_repeat = 21});
+    assert_close(t.median_s, 1e-3, 0.01, 0);
+    assert_close(t.mean_s, 1e-3, 0.01, 0);
+    assert_true(t.n - t.n_kept >= 2);
+    for (unsigned i = 0; i < t.n; i++)
+        if (t.sample_s[i] > 5e-3) assert_false(t.kept[i]);
+}
+
+static void test_budget(void **state) {
+    (void)state;
+    fake f = {.base = 1e-3, .noise = 0.5, .seed = 3};
+    const cd_timing t = measure(&f, (cd_timing_policy){.budget_s = 0.05});
+    assert_true(f.now <= 0.0525);
+    assert_true(t.n > 5 && t.ci > 0.01);
+    fake g = {.base = 0.04, .noise = 0.5, .seed = 3}; /* two repeats even so */
+    assert_int_equal(measure(&g, (cd_timing_policy){.budget_s = 0.05}).n, 2);
+    fake h = {.base = 3}; /* longer than the budget: once warm, once more */
+    const cd_timing u = measure(&h, (cd_timing_policy){.budget_s = 0.05});
+    assert_int_equal(u.n, 1);
+    assert_int_equal(h.runs, 2);
+    assert_close(u.ci, 1, 0, 0);
+    assert_close(u.median_s, 3, 1e-9, 0);
+}
+
+/* The first run, with cold caches and page faults, is in no figure. */
+static void test_warm_up(void **state) {
+    (void)state;
+    fake f = {.base = 1e-5, .first = 500};
+    const cd_timing t = measure(&f, (cd_timing_policy){0});
+    assert_close(t.mean_s, 1e-5, 1e-6, 0);
+    assert_int_equal(t.number, 100);
+}
+
+static void test_cold(void **state) {
+    (void)state;
+    fake f = {.base = 1e-5, .flush_s = 0.002};
+    const cd_timing t = measure(&f, (cd_timing_policy){.cold = true});
+    assert_int_equal(t.number, 1);
+    assert_int_equal(f.flushes, t.n);
+    assert_close(t.mean_s, 1e-5, 1e-6, 0); /* the flush is in no sample, */
+    fake g = {.base = 1e-5, .flush_s = 0.04}; /* but in the budget */
+    assert_int_equal(measure(&g, (cd_timing_policy){.cold = true, .budget_s = 0.1}).n, 2);
+}
+
+static void test_disturbed(void **state) {
+    (void)state;
+    fake f = {.base = 1e-3, .noise = 0.001, .disturbed_every = 2};
+    const cd_timing t = measure(&f, (cd_timing_policy){.budget_s = 1});
+    assert_true(t.disturbed > 0 && t.n_kept <= t.n - t.disturbed);
+    assert_true(t.n - t.disturbed >= 5);
+    fake g = {.base = 1e-3, .disturbed_every = 1}; /* nothing else to be had: they count */
+    const cd_timing u = measure(&g, (cd_timing_policy){.budget_s = 0.05});
+    assert_int_equal(u.disturbed, u.n);
+    assert_true(u.n_kept > 2);
+}
+
+static cdmpp_status run_nan(void *ctx, unsigned times, double *seconds, cdmpp_err *err) {
+    (void)ctx, (void)times, (void)err;
+    *seconds = NAN;
+    return CDMPP_OK;
+}
+
+static void test_not_a_number(void **state) {
+    (void)state;
+    fake f = {.base = 1};
+    const cd_timing_subject s = {.ctx = &f, .now = fake_now, .run = run_nan};
+    const cd_timing_policy p = cd_timing_defaults((cd_timing_policy){0}, 0);
+    cdmpp_err err = {0};
+    cd_timing t;
+    assert_status(cd_timing_run(&p, &s, &t, &err), CDMPP_ENUMERIC);
+}
+
+/* The order of samples does not matter to the figures. */
+static void test_figures(void **state) {
+    (void)state;
+    cd_timing a = {.n = 6, .sample_s = {1, 1.01, 0.99, 5, 1.02, 0.98}}, b = {.n = 6, .sample_s = {5, 0.98, 0.99, 1, 1.01, 1.02}};
+    cd_timing_figures(&a, NULL);
+    cd_timing_figures(&b, NULL);
+    assert_int_equal(a.n_kept, 5);
+    assert_close(a.median_s, 1, 1e-12, 0);
+    assert_close(a.mean_s, b.mean_s, 1e-12, 0);
+    assert_close(a.std_s, 0.0158113883, 1e-6, 0);
+    assert_close(a.ci, b.ci, 1e-12, 0);
+    assert_close(a.ci, 2.776 * 0.0158113883 / sqrt(5), 1e-6, 0);
+    const bool out[6] = {false, false, false, true, true, true};
+    cd_timing_figures(&a, out);
+    assert_int_equal(a.n_kept, 3);
+    assert_close(a.mean_s, 1, 1e-12, 0);
+}
+
+static double ticking(void *ctx) {
+    double *t = ctx;
+    *t += 1e-7;
+    return floor(*t / 1e-3) * 1e-3;
+}
+
+static double backwards(void *ctx) {
+    int *k = ctx;
+    return ++*k == 500 ? 1e-9 : *k * 1e-6;
+}
+
+static void test_clock(void **state) {
+    (void)state;
+    double t = 0;
+    int k = 0;
+    assert_close(cd_clock_check(ticking, &t).tick_s, 1e-3, 1e-6, 0);
+    assert_false(cd_clock_check(backwards, &k).monotonic);
+    const cd_clock_quality q = cd_clock_check(cd_clock_now, NULL); /* of this machine */
+    assert_true(q.monotonic && q.tick_s < 1e-3 && q.cost_s < 1e-3 && q.cost_s > 0);
+    assert_close(cd_timing_defaults((cd_timing_policy){0}, 1e-3).min_repeat_s, 1, 1e-12, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest t[] = {
+        cmocka_unit_test(test_constant), cmocka_unit_test(test_scale),   cmocka_unit_test(test_noise),
+        cmocka_unit_test(test_outliers), cmocka_unit_test(test_budget),  cmocka_unit_test(test_warm_up),
+        cmocka_unit_test(test_cold),     cmocka_unit_test(test_disturbed), cmocka_unit_test(test_not_a_number),
+        cmocka_unit_test(test_figures),  cmocka_unit_test(test_clock)};
+    return cmocka_run_group_tests(t, NULL, NULL);
+}
