@@ -1,0 +1,376 @@
+#include "profiler/remoteint.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <math.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MAX_HOST = 64, GREETINGS = 64, FORGIVE = 20, REASON = 300 };
+#define MAX_WAIT_S 0.2 /* so long until a stop is seen */
+#define GRACE_S 0.3
+
+/* A job that is not delivered yet. */
+typedef struct job {
+    uint64_t tried;             /* bit k: by worker k */
+    unsigned attempts;
+    bool out, done;             /* leased now; answered */
+    cdmpp_status status;
+    const char *host;
+    cdmpp_err *err;             /* of the last failure; NULL: none */
+    cd_remote_times *times;
+} job;
+
+typedef struct pool {
+    cd_remote_policy p;
+    cd_link *link;
+    size_t n_link;
+    job *job;
+    const cd_str *record;
+    size_t n, delivered, done;
+    const char *options;
+    const cd_remote_watch *w;
+    int64_t lease;              /* last given */
+    cd_arena arena;             /* of one line */
+    struct pollfd poll[2 * MAX_HOST];
+} pool;
+
+static double now_s(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void tell(const pool *p, const cd_link *l, const char *what) {
+    if (p->w->event) p->w->event(p->w->ctx, l->host->name, what);
+}
+
+/* ---- jobs ---- */
+static bool fresh_worker_for(const pool *p, const job *j) {
+    for (size_t k = 0; k < p->n_link; k++)
+        if (p->link[k].state != CD_LINK_DROPPED && !(j->tried >> k & 1)) return true;
+    return false;
+}
+
+/* The first job that worker k may have; n: none. */
+static size_t next_job(const pool *p, size_t k) {
+    for (size_t i = p->delivered; i < p->n; i++) {
+        const job *j = &p->job[i];
+        if (!j->done && !j->out && (!(j->tried >> k & 1) || !fresh_worker_for(p, j))) return i;
+    }
+    return p->n;
+}
+
+static cdmpp_status note(job *j, cdmpp_status code, const char *host, const char *why, cdmpp_err *err) {
+    if (!j->err) j->err = cd_calloc(1, sizeof *j->err);
+    if (!j->err) return CD_FAIL(err, ENOMEM, "reason of a failure");
+    cd_err_raise(j->err, code, __FILE__, __LINE__, "%s: %s", host, why);
+    return CDMPP_OK;
+}
+
+static void finish(pool *p, job *j, cdmpp_status st, const char *host) {
+    j->done = true;
+    j->status = st;
+    j->host = host;
+    p->done++;
+}
+
+/* Back to the queue, or given up. `final`: what the answer is if nobody else can be asked. */
+static cdmpp_status put_back(pool *p, size_t k, size_t i, cdmpp_status final, const char *why, bool refused, cdmpp_err *err) {
+    job *j = &p->job[i];
+    j->out = false;
+    j->attempts++;
+    j->tried |= (uint64_t)1 << k;
+    CD_TRY(note(j, final, p->link[k].host->name, why, err));
+    if (j->attempts >= p->p.max_attempts || (refused && !fresh_worker_for(p, j))) finish(p, j, final, p->link[k].host->name);
+    return CDMPP_OK;
+}
+
+/* ---- workers ---- */
+static cdmpp_status fail(pool *p, size_t k, const char *why, cdmpp_err *err) {
+    cd_link *l = &p->link[k];
+    char what[REASON], told[REASON + 40];
+    snprintf(what, sizeof what, "%s%s%s", why, l->said[0] ? "; it said: " : "", l->said);
+    const bool busy = l->state == CD_LINK_BUSY;
+    cd_link_kill(l);
+    l->failures++;
+    const bool drop = l->failures >= p->p.max_failures;
+    l->state = drop ? CD_LINK_DROPPED : CD_LINK_OFF;
+    l->start_at = now_s() + p->p.retry_s * (double)(1u << (l->failures < 7 ? l->failures - 1 : 6));
+    snprintf(told, sizeof told, "%s (failure %u, %s)", what, l->failures, drop ? "dropped" : "begun again");
+    tell(p, l, told);
+    return busy ? put_back(p, k, l->job, CDMPP_EBACKEND, what, false, err) : CDMPP_OK;
+}
+
+static cdmpp_status lease_to(pool *p, size_t k, size_t i, cdmpp_err *err) {
+    cd_link *l = &p->link[k];
+    l->lease = ++p->lease;
+    l->job = i;
+    l->lines = 0;
+    l->state = CD_LINK_BUSY;
+    l->heard = now_s();
+    l->deadline = l->heard + p->p.lease_s;
+    p->job[i].out = true;
+    cd_buf_putf(&l->out, "{\"lease\":%lld,\"record\":", (long long)l->lease);
+    cd_buf_put_json_str(&l->out, p->record[i].p, p->record[i].n);
+    if (p->options && p->options[0]) cd_buf_putf(&l->out, ",\"options\":%s", p->options);
+    cd_buf_puts(&l->out, "}\n");
+    if (l->out.oom) return CD_FAIL(err, ENOMEM, "job");
+    return cd_link_send(l) ? CDMPP_OK : fail(p, k, "ended", err);
+}
+
+/* ---- messages ---- */
+
+/* Times as they must be; what is wrong, else NULL. */
+static const char *read_times(const cd_json *m, cd_remote_times *t) {
+    const cd_json *no = cd_json_get(m, "error_no"), *costs = cd_json_get(m, "costs"), *total = cd_json_get(m, "total_s"),
+                  *stamp = cd_json_get(m, "timestamp");
+    if (!no || cd_json_int(no, 0, CD_ERROR_NO_MAX, &t->error_no, NULL)) return "an answer without error_no 0..8";
+    if (!costs || costs->kind != CD_JSON_ARR || costs->n > CD_REMOTE_COSTS || (!costs->n && !t->error_no)) return "an answer without costs";
+    for (const cd_json *c = costs->u.child; c; c = c->next) {
+        double x;
+        if (cd_json_real(c, &x, NULL) || !(x > 0 && x <= 1e10)) return "a cost that is no time above 0";
+        t->cost_s[t->n_cost++] = x;
+    }
+    if (!total || cd_json_real(total, &t->total_s, NULL) || !(fabs(t->total_s) < 1e9)) return "a total time that is none";
+    if (!stamp || cd_json_int(stamp, 0, (int64_t)1 << 53, &t->timestamp, NULL)) return "an answer without a timestamp";
+    return NULL;
+}
+
+static cdmpp_status refused(pool *p, size_t k, cd_str code, const cd_json *message, cdmpp_err *err) {
+    cd_link *l = &p->link[k];
+    cdmpp_status st = CDMPP_EBACKEND;
+    char why[REASON] = "refused";
+    for (int s = 1; s < CDMPP_STATUS_COUNT; s++)
+        if (cd_str_is(code, cdmpp_status_name((cdmpp_status)s))) st = (cdmpp_status)s;
+    if (message && message->kind == CD_JSON_STR)
+        snprintf(why, sizeof why, "%.*s", (int)(message->u.s.n < 250 ? message->u.s.n : 250), message->u.s.p);
+    l->state = CD_LINK_IDLE;
+    return put_back(p, k, l->job, st, why, true, err);
+}
+
+static cdmpp_status hello(pool *p, size_t k, const cd_json *m, cdmpp_err *err) {
+    cd_link *l = &p->link[k];
+    const cd_json *who = m ? cd_json_get(m, "hello") : NULL, *protocol = m ? cd_json_get(m, "protocol") : NULL;
+    if (!who || who->kind != CD_JSON_STR || !cd_str_is(who->u.s, "cdmpp-worker"))
+        return ++l->lines > GREETINGS ? fail(p, k, "is no cdmpp-profile --worker", err) : CDMPP_OK;
+    if (!protocol || protocol->kind != CD_JSON_INT || protocol->u.i != CD_REMOTE_PROTOCOL) {
+        l->failures = p->p.max_failures; /* no use to try again */
+        return fail(p, k, "speaks another version of the protocol", err);
+    }
+    l->state = CD_LINK_IDLE;
+    return CDMPP_OK;
+}
+
+static cdmpp_status answered(pool *p, size_t k, const cd_json *m, cdmpp_err *err) {
+    cd_link *l = &p->link[k];
+    job *j = &p->job[l->job];
+    cd_remote_times *t = cd_calloc(1, sizeof *t);
+    if (!t) return CD_FAIL(err, ENOMEM, "answer");
+    const char *wrong = read_times(m, t);
+    if (wrong) {
+        cd_free(t);
+        return fail(p, k, wrong, err);
+    }
+    j->times = t;
+    j->attempts++;
+    j->out = false;
+    finish(p, j, CDMPP_OK, l->host->name);
+    l->state = CD_LINK_IDLE;
+    if (++l->answers % FORGIVE == 0 && l->failures) l->failures--;
+    return CDMPP_OK;
+}
+
+static cdmpp_status message(pool *p, size_t k, const char *text, size_t n, cdmpp_err *err) {
+    cd_link *l = &p->link[k];
+    const cd_json *m = NULL;
+    int64_t lease = -1;
+    cd_arena_reset(&p->arena);
+    l->heard = now_s();
+    const bool parsed = !cd_json_parse(&p->arena, text, n, &m, NULL) && m->kind == CD_JSON_OBJ;
+    if (l->state == CD_LINK_GREETING) return hello(p, k, parsed ? m : NULL, err);
+    if (!parsed) return fail(p, k, "sent a line that is no message", err);
+    const cd_json *number = cd_json_get(m, "lease"), *alive = cd_json_get(m, "alive"), *no = cd_json_get(m, "refused");
+    if (!number || cd_json_int(number, 0, INT64_MAX, &lease, NULL) || l->state != CD_LINK_BUSY || lease != l->lease)
+        return fail(p, k, "named a lease that it has not", err);
+    if (++l->lines > CD_REMOTE_LINES) return fail(p, k, "sent too many lines", err);
+    if (alive) return CDMPP_OK;
+    if (no && no->kind == CD_JSON_STR) return refused(p, k, no->u.s, cd_json_get(m, "message"), err);
+    return answered(p, k, m, err);
+}
+
+static bool linked(const cd_link *l) { return l->state == CD_LINK_GREETING || l->state == CD_LINK_IDLE || l->state == CD_LINK_BUSY; }
+
+/* What came from worker k. */
+static cdmpp_status listen_to(pool *p, size_t k, cdmpp_err *err) {
+    cd_link *l = &p->link[k];
+    const bool there = cd_link_receive(l);
+    size_t n;
+    if (l->in.oom) return CD_FAIL(err, ENOMEM, "line");
+    const pid_t pid = l->pid;
+    for (char *text; linked(l) && l->pid == pid && (text = cd_link_line(l, &n));) CD_TRY(message(p, k, text, n, err));
+    if (!linked(l) || l->pid != pid) return CDMPP_OK;
+    if (l->in.n > CD_REMOTE_LINE) return fail(p, k, "sent a line without end", err);
+    return there ? CDMPP_OK : fail(p, k, l->state == CD_LINK_BUSY ? "ended at work" : "ended", err);
+}
+
+/* ---- the loop ---- */
+
+/* Begin, time out, hand out; *wait_s until one of these is due again. */
+static cdmpp_status tend(pool *p, size_t k, double *wait_s, cdmpp_err *err) {
+    cd_link *l = &p->link[k];
+    const double now = now_s();
+    if (l->state == CD_LINK_OFF && now >= l->start_at && next_job(p, k) < p->n) {
+        cdmpp_err why = {0};
+        if (cd_link_start(l, now, &why)) CD_TRY(fail(p, k, why.msg, err));
+    }
+    if (l->state == CD_LINK_BUSY && now >= l->deadline) CD_TRY(fail(p, k, "gave no answer in time", err));
+    if ((l->state == CD_LINK_BUSY || l->state == CD_LINK_GREETING) && now >= l->heard + p->p.silence_s) CD_TRY(fail(p, k, "fell silent", err));
+    if (l->state == CD_LINK_IDLE) {
+        const size_t i = next_job(p, k);
+        if (i < p->n) CD_TRY(lease_to(p, k, i, err));
+    }
+    double due = now + MAX_WAIT_S;
+    if (l->state == CD_LINK_OFF && l->start_at < due) due = l->start_at;
+    if (l->state == CD_LINK_BUSY) due = fmin(due, l->deadline);
+    if (linked(l) && l->state != CD_LINK_IDLE) due = fmin(due, l->heard + p->p.silence_s);
+    *wait_s = fmin(*wait_s, fmax(0, due - now));
+    return CDMPP_OK;
+}
+
+static cdmpp_status wait_and_listen(pool *p, double wait_s, cdmpp_err *err) {
+    for (size_t k = 0; k < p->n_link; k++) {
+        const cd_link *l = &p->link[k];
+        p->poll[2 * k] = (struct pollfd){.fd = l->fd, .events = (short)(POLLIN | (l->out.n ? POLLOUT : 0))};
+        p->poll[2 * k + 1] = (struct pollfd){.fd = l->err_fd, .events = POLLIN};
+    }
+    const int n = poll(p->poll, 2 * p->n_link, (int)ceil(1000 * wait_s));
+    if (n < 0 && errno != EINTR) return CD_FAIL(err, EIO, "poll: %s", strerror(errno));
+    for (size_t k = 0; n > 0 && k < p->n_link; k++) {
+        cd_link *l = &p->link[k];
+        if (p->poll[2 * k].fd < 0 || !linked(l)) continue;
+        if (p->poll[2 * k].revents & POLLOUT && !cd_link_send(l)) CD_TRY(fail(p, k, "ended", err));
+        else if (p->poll[2 * k].revents & (POLLIN | POLLHUP | POLLERR)) CD_TRY(listen_to(p, k, err));
+        else if (p->poll[2 * k + 1].revents & POLLIN) cd_link_receive(l);
+        else if (p->poll[2 * k + 1].revents & (POLLHUP | POLLERR)) close(l->err_fd), l->err_fd = -1;
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status deliver(pool *p, cdmpp_err *err) {
+    for (; p->delivered < p->n && p->job[p->delivered].done; p->delivered++) {
+        job *j = &p->job[p->delivered];
+        const cd_remote_answer a = {j->status, j->err, j->host ? j->host : "", j->attempts, j->status ? NULL : j->times};
+        CD_TRY(p->w->answer(p->w->ctx, p->delivered, &a, err));
+        cd_free(j->err);
+        cd_free(j->times);
+        j->err = NULL;
+        j->times = NULL;
+    }
+    return CDMPP_OK;
+}
+
+/* Nobody is left: what is open is answered so. */
+static cdmpp_status give_up(pool *p, cdmpp_err *err) {
+    for (size_t i = p->delivered; i < p->n; i++) {
+        job *j = &p->job[i];
+        if (j->done) continue;
+        if (!j->err) CD_TRY(note(j, CDMPP_EBACKEND, "no worker is left", p->link[p->n_link - 1].said, err));
+        finish(p, j, j->err->code, "");
+    }
+    return deliver(p, err);
+}
+
+static cdmpp_status run(pool *p, cdmpp_err *err) {
+    while (p->delivered < p->n) {
+        double wait_s = MAX_WAIT_S;
+        size_t dropped = 0;
+        if (p->w->stop && *p->w->stop) return CD_FAIL(err, EINTERRUPTED, "after %zu of %zu programs", p->delivered, p->n);
+        for (size_t k = 0; k < p->n_link; k++) {
+            CD_TRY(tend(p, k, &wait_s, err));
+            dropped += p->link[k].state == CD_LINK_DROPPED;
+        }
+        CD_TRY(deliver(p, err));
+        if (p->delivered == p->n) break;
+        if (dropped == p->n_link) return give_up(p, err);
+        CD_TRY(wait_and_listen(p, wait_s, err));
+        CD_TRY(deliver(p, err));
+    }
+    return CDMPP_OK;
+}
+
+/* Their input ends; who has not gone by then is killed. */
+static void close_all(pool *p) {
+    for (size_t k = 0; k < p->n_link; k++) {
+        cd_link *l = &p->link[k];
+        if (l->fd >= 0) close(l->fd);
+        l->fd = -1;
+    }
+    const double until = now_s() + GRACE_S;
+    for (size_t k = 0; k < p->n_link; k++) {
+        cd_link *l = &p->link[k];
+        struct pollfd f = {.fd = l->err_fd, .events = 0}; /* hangs up when its process ends */
+        const double left = until - now_s();
+        if (l->err_fd >= 0 && l->pid > 0) poll(&f, 1, left > 0 ? (int)(1000 * left) : 0);
+        cd_link_kill(l);
+        cd_buf_free(&l->in);
+        cd_buf_free(&l->out);
+    }
+}
+
+cdmpp_status cd_remote_run(const cd_remote_host *host, size_t n_host, const cd_remote_policy *policy, const cd_str *record, size_t n,
+                           const char *options, const cd_remote_watch *w, cdmpp_err *err) {
+    if (!n_host || n_host > MAX_HOST) return CD_FAIL(err, EUSAGE, "expected 1 to %d hosts, found %zu", MAX_HOST, n_host);
+    pool *p = cd_calloc(1, sizeof *p);
+    cd_link *link = cd_calloc(n_host, sizeof *link);
+    job *jobs = cd_calloc(n ? n : 1, sizeof *jobs);
+    cdmpp_status st = CDMPP_OK;
+    if (!p || !link || !jobs) {
+        st = CD_FAIL(err, ENOMEM, "%zu jobs", n);
+    } else {
+        const cd_remote_policy q = {policy->lease_s > 0 ? policy->lease_s : 120, policy->silence_s > 0 ? policy->silence_s : 30,
+                                    policy->retry_s > 0 ? policy->retry_s : 0.5, policy->max_failures ? policy->max_failures : 4,
+                                    policy->max_attempts ? policy->max_attempts : 3};
+        *p = (pool){.p = q, .link = link, .n_link = n_host, .job = jobs, .record = record, .n = n, .options = options, .w = w};
+        for (size_t k = 0; k < n_host; k++) link[k] = (cd_link){.host = &host[k], .fd = -1, .err_fd = -1};
+        st = run(p, err);
+        close_all(p);
+        cd_arena_free(&p->arena);
+        for (size_t i = p->delivered; i < n; i++) cd_free(jobs[i].err), cd_free(jobs[i].times);
+    }
+    cd_free(jobs);
+    cd_free(link);
+    cd_free(p);
+    return st;
+}
+
+/* ---- how to get there ---- */
+cdmpp_status cd_remote_reach(cd_arena *a, const char *host, int port, const char *transport, cd_remote_host *out, cdmpp_err *err) {
+    const char **argv = cd_arena_zalloc(a, 16, sizeof *argv);
+    const char *name = cd_str_dup(a, (cd_str){host, strlen(host)});
+    char *number = cd_arena_zalloc(a, 16, 1);
+    size_t n = 0;
+    if (!argv || !name || !number) return CD_FAIL(err, ENOMEM, "name of a host");
+    for (const char *s = host; *s; s++)
+        if (!isalnum((unsigned char)*s) && !strchr("@._-:%[]", *s))
+            return CD_FAIL(err, EUSAGE, "--host: expected user@board, found '%.60s'", host);
+    if (!*host || *host == '-') return CD_FAIL(err, EUSAGE, "--host: expected user@board, found '%.60s'", host); /* no option of ssh */
+    if (port > 0) snprintf(number, 16, "%d", port);
+    if (transport) {
+        const char *const all[] = {"sh", "-c", transport, "cdmpp-worker", name, number};
+        memcpy(argv, all, sizeof all);
+    } else {
+        const char *const all[] = {"ssh", "-o", "BatchMode=yes", "-o", "ServerAliveInterval=10"};
+        for (; n < sizeof all / sizeof *all; n++) argv[n] = all[n];
+        if (port > 0) argv[n++] = "-p", argv[n++] = number;
+        argv[n++] = "--";
+        argv[n++] = name;
+        argv[n++] = "cdmpp-profile";
+        argv[n++] = "--worker";
+    }
+    *out = (cd_remote_host){name, argv};
+    return CDMPP_OK;
+}

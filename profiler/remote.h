@@ -1,0 +1,96 @@
+/* remote -- programs are measured on other machines, by workers that may fail in any way.
+ *
+ *   jobs 0 1 2 3 ...   ──lease──>  worker "pi@board-1"   (ssh -p 22 pi@board-1 cdmpp-profile --worker)
+ *   answers 0 1 2 3 .. <─────────  worker "pi@board-2"   one JSON line for each message, both ways
+ *
+ *   worker -> pool  {"hello":"cdmpp-worker","protocol":1,"version":"0.1.0","device":"..."}          once, first
+ *   pool -> worker  {"lease":7,"record":"{\"i\": ..}","options":{..}}          the record's line as text
+ *   worker -> pool  {"lease":7,"alive":true}                                                        while at work
+ *   worker -> pool  {"lease":7,"error_no":0,"costs":[s, ..],"total_s":s,"timestamp":t}              measured
+ *   worker -> pool  {"lease":7,"refused":"EUNSUPPORTED","message":".."}                             cannot be
+ *   end of input ends the worker.
+ *
+ *   (1) a worker has one job at a time, under a number of its own, the lease; whatever else it names is a lie;
+ *   (2) a worker fails when it ends, says nothing for silence_s, has no answer after lease_s, or sends anything that
+ *       is not a message of the above with times above 0. It is killed, its job goes to another worker if there is
+ *       one that has not had it, and it is begun again after a while; after max_failures it is dropped (20 answers
+ *       make one failure good);
+ *   (3) a job that failed max_attempts times, or that is left when no worker is, is answered with EBACKEND and the
+ *       last reason; one that was refused, by the last worker that it could go to, with what that said;
+ *   (4) answers come in the order of the jobs, whoever gave them in whatever order;
+ *   (5) memory is bounded: CD_REMOTE_LINE bytes a line, CD_REMOTE_LINES lines a lease;
+ *   (6) before hello up to 64 lines are ignored: some shells greet.
+ * One thread; it waits in poll(). Workers never outlive a call. */
+#ifndef CD_REMOTE_H
+#define CD_REMOTE_H
+#include <signal.h>
+
+#include "base/buf.h"
+#include "features/record.h"
+
+#define CD_REMOTE_PROTOCOL 1
+#define CD_REMOTE_LINE ((size_t)1 << 20)
+#define CD_REMOTE_LINES 100000
+#define CD_REMOTE_COSTS 256
+
+/* What a worker found out. */
+typedef struct cd_remote_times {
+    int64_t error_no;           /* as in records */
+    uint32_t n_cost;
+    double cost_s[CD_REMOTE_COSTS];
+    double total_s;
+    int64_t timestamp;
+} cd_remote_times;
+
+/* ---- the pool ---- */
+typedef struct cd_remote_host {
+    const char *name;           /* for messages */
+    const char *const *argv;    /* what to run; NULL ends */
+} cd_remote_host;
+
+typedef struct cd_remote_policy {
+    double lease_s;             /* 0: 120 */
+    double silence_s;           /* 0: 30 */
+    double retry_s;             /* before the first new start, doubled with each failure up to 64 times; 0: 0.5 */
+    unsigned max_failures;      /* 0: 4 */
+    unsigned max_attempts;      /* 0: 3 */
+} cd_remote_policy;
+
+typedef struct cd_remote_answer {
+    cdmpp_status status;        /* of the job; OK: times are known, perhaps with error_no */
+    const cdmpp_err *err;
+    const char *host;           /* who gave it; "" for nobody */
+    unsigned attempts;
+    const cd_remote_times *times; /* NULL unless OK */
+} cd_remote_answer;
+
+/* What is seen of a run. `answer` comes for each job, in order (4); `event` (may be NULL) tells of workers that
+ * failed, were begun again or dropped. An error of `answer` ends the run. */
+typedef struct cd_remote_watch {
+    cdmpp_status (*answer)(void *ctx, size_t job, const cd_remote_answer *a, cdmpp_err *err);
+    void (*event)(void *ctx, const char *host, const char *what);
+    void *ctx;
+    const volatile sig_atomic_t *stop; /* NULL: never */
+} cd_remote_watch;
+
+/* Have n records (their lines, borrowed) measured. `options`: a JSON object, "" for none. Errors:
+ * EINTERRUPTED, EUSAGE (no host), EIO (no process to be had), ENOMEM, those of answer. A failed job is no error. */
+cdmpp_status cd_remote_run(const cd_remote_host *host, size_t n_host, const cd_remote_policy *p, const cd_str *record, size_t n,
+                           const char *options, const cd_remote_watch *w, cdmpp_err *err);
+
+/* The command line that reaches `host` ("user@board") by ssh, into the arena; `transport` not NULL: by
+ * sh -c transport, with host and port as $1 and $2. Errors: EUSAGE (no name of a host), ENOMEM. */
+cdmpp_status cd_remote_reach(cd_arena *a, const char *host, int port, const char *transport, cd_remote_host *out, cdmpp_err *err);
+
+/* ---- the worker ---- */
+typedef struct cd_remote_service {
+    /* Measure; `options` is the job's, NULL: none. An error is a refusal. */
+    cdmpp_status (*measure)(void *ctx, const cd_record *r, const cd_json *options, cd_remote_times *out, cdmpp_err *err);
+    void *ctx;
+    const char *device;         /* what hello says */
+    double alive_s;             /* between signs of life; 0: 5 */
+} cd_remote_service;
+
+/* Serve jobs of file `in` until it ends; answers go to file `out`. Errors: EIO, ENOMEM, EBACKEND (no thread). */
+cdmpp_status cd_remote_serve(int in, int out, const cd_remote_service *s, cdmpp_err *err);
+#endif

@@ -1,0 +1,40 @@
+/* remoteint -- a worker's process and the lines to and from it. Private to remote*.c.
+ *
+ *   OFF ──start_at──> GREETING ──hello──> IDLE <──answer── BUSY
+ *    └──────────────── failure of any kind ────────────────┘ ... DROPPED
+ *
+ * One socket is the process's standard input and output, a pipe its standard error. */
+#ifndef CD_REMOTEINT_H
+#define CD_REMOTEINT_H
+#include <sys/types.h>
+
+#include "profiler/remote.h"
+
+typedef enum cd_link_state { CD_LINK_OFF, CD_LINK_GREETING, CD_LINK_IDLE, CD_LINK_BUSY, CD_LINK_DROPPED } cd_link_state;
+
+typedef struct cd_link {
+    const cd_remote_host *host;
+    cd_link_state state;
+    pid_t pid;
+    int fd, err_fd;             /* -1: none */
+    double start_at, heard, deadline;
+    unsigned failures, answers;
+    int64_t lease;
+    size_t job;
+    uint32_t lines;             /* of this lease; before hello, of greetings */
+    cd_buf in, out;
+    size_t sent, scanned;       /* of out; of in, where no line end is */
+    char said[160];             /* the last line of its standard error */
+} cd_link;
+
+/* Begin its process. Errors: EIO; `why` for the event. */
+cdmpp_status cd_link_start(cd_link *l, double now, cdmpp_err *err);
+/* Kill and reap its group; in any state. */
+void cd_link_kill(cd_link *l);
+/* Send what is in `out`, as much as goes; false: nobody listens. */
+bool cd_link_send(cd_link *l);
+/* Take what there is into `in` and `said`; false: it ended. */
+bool cd_link_receive(cd_link *l);
+/* The next whole line of `in`, NUL-terminated and cut off it at the next call; NULL: none yet. */
+char *cd_link_line(cd_link *l, size_t *n);
+#endif
