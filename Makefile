@@ -50,7 +50,7 @@ TEST := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard $(DIRS:%=tests/%/test_*.c))
 
 # The profiler stands beside the library: who only predicts needs none of its packages. ONNX's reader
 # is generated from the format's own definition.
-PROFO := $(patsubst %.c,$(B)/%.o,$(filter-out $(MAIN) $(PART),$(filter profiler/%,$(SRC)))) $(B)/gen/onnx/onnx.pb-c.o
+PROFO := $(patsubst %.c,$(B)/%.o,$(filter-out $(MAIN) $(PART) profiler/wrap_heap.c,$(filter profiler/%,$(SRC)))) $(B)/gen/onnx/onnx.pb-c.o
 PLIBS := -lprotobuf-c -lsqlite3 -lhwloc -ldl
 ONNX_PROTO := $(firstword $(wildcard /usr/include/onnx/onnx.proto /usr/local/include/onnx/onnx.proto))
 $(B)/gen/onnx/onnx.pb-c.c: $(ONNX_PROTO)
@@ -112,6 +112,12 @@ $(B)/cdmpp-profile: LIBS := $(PLIBS) $(LIBS)
 $(filter $(B)/tests/profiler/%,$(TEST)): $(B)/libprofiler.a
 $(B)/tests/profiler/%: PROFILER := $(B)/libprofiler.a
 $(B)/tests/profiler/%: LIBS := $(PLIBS) $(LIBS)
+
+# What `cdmpp-profile wrap` loads into other programs: nothing but itself, whatever the mode.
+$(B)/libcdmpp-wrap.so: profiler/wrap_heap.c profiler/wrap_map.h $(B)/flags
+	@echo "  LD    $@"
+	$(Q)$(CC) $(WARN) -O2 -g -fPIC -shared -fvisibility=hidden -I. -D_GNU_SOURCE -Wl,-soname,libcdmpp-wrap.so -o $@ $< -ldl -lpthread
+$(B)/cdmpp-profile $(B)/tests/profiler/test_wrap: $(B)/libcdmpp-wrap.so
 
 define cmd
 $(B)/cdmpp-$(patsubst main_%.c,%,$(notdir $(1))): $(patsubst %.c,$(B)/%.o,$(1) $(filter $(1:.c=)_%.c,$(PART))) $(B)/libcdmpp.a

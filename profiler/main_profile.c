@@ -27,7 +27,6 @@ static const cd_option table[] = {
     {"errors", 0, NULL, CD_OPT_FLAG, AT(errors), NULL, STORE, "Failed measurements too"},
     {"steps", 0, NULL, CD_OPT_FLAG, AT(steps), NULL, STORE, "Show the schedules"},
     {"as", 0, "FORM", CD_OPT_WORD, AT(as), CD_MAIN_PROFILE_AS, STORE, "Form of what is exported (default: records)"},
-    {"out", 'o', "FILE", CD_OPT_FILE, AT(out), NULL, STORE, "Write there what is exported (default: standard output)"},
     {"list-ops", 0, NULL, CD_OPT_FLAG, AT(list_ops), NULL, NETWORK, "List the operators of a network with their shapes and operations"},
     {"model-source", 0, "SOURCE", CD_OPT_WORD, AT(model_source), CD_MAIN_PROFILE_SOURCES, NETWORK, "Where the network comes from (default: zoo, built in)"},
     {"model-name", 0, "NAME", CD_OPT_TEXT, AT(model_name), NULL, NETWORK, "Name of the network (resnet-50 ...), or the ONNX file"},
@@ -35,6 +34,7 @@ static const cd_option table[] = {
     {"input-size", 0, "N", CD_OPT_INT, AT(input_size), "1..1048576", NETWORK, "Edge of the image or length of the sequence (default: as published)"},
     {"dim", 0, "NAME=N", CD_OPT_TEXTS, AT(dim), NULL, NETWORK, "Value of a symbolic dimension of an ONNX file, or of a dimension of an input: 'ids[1]=128'"},
     {"input", 0, "NAME", CD_OPT_TEXTS, AT(input), NULL, NETWORK, "This input of an ONNX file is data; those that are not named are weights"},
+    {"out", 'o', "FILE", CD_OPT_FILE, AT(out), NULL, STORE, "Write there what is exported (default: standard output) or what wrap tells"},
 };
 
 /* The first row whose flag is given or whose word comes first. */
@@ -48,6 +48,7 @@ static const mode modes[] = {
     {"records", -1, cd_main_profile_records_check, cd_main_profile_records},
     {"store", -1, cd_main_profile_store_check, cd_main_profile_store},
     {NULL, (long)AT(list_ops), cd_main_profile_model_check, cd_main_profile_ops},
+    {"wrap", -1, cd_main_profile_wrap_check, cd_main_profile_wrap},
 };
 
 static const mode *mode_of(const cd_main_profile *o, const char *word) {
@@ -93,7 +94,9 @@ static cdmpp_status check(void *to, const cd_said *said, cdmpp_err *err) {
 
 static const char *const use[] = {"records --tasks FILE [OPTION...] LOG|FOLDER...",
                                   "store import|list|best|near|export|stats --store FILE [OPTION...] [LOG|TABLE|TRACE|FOLDER...]",
-                                  "--list-ops --model-name NAME|FILE [OPTION...]", NULL};
+                                  "--list-ops --model-name NAME|FILE [OPTION...]",
+                                  "wrap [--json] [--out FILE] -- COMMAND [ARGUMENT...]",
+                                  NULL};
 static const char *const example[] = {
     "Which records can be lowered", "cdmpp-profile records --dry-run --tasks network_info measure_records/",
     "Keep what others measured, and ask for the best schedules of a task",
@@ -108,7 +111,9 @@ static const cd_command self = {
     "counted and named, the others are done, and the exit status is 3.\n\n"
     "store: keeps measurements in one SQLite file that many may write at once. import reads logs, tables of operators, "
     "Nsight Systems' exports and PyTorch's traces; list shows workloads, best the fastest measurements, near those of the "
-    "nearest shapes of the same operator; export writes records, CSV or JSON; stats counts.",
+    "nearest shapes of the same operator; export writes records, CSV or JSON; stats counts.\n\n"
+    "wrap: runs a program and tells on standard error its time, resident memory, and heap by a library that is loaded into it; "
+    "the exit status is the program's.",
     table, sizeof table / sizeof *table, group, "", example, NULL, see, NULL, check};
 
 static volatile sig_atomic_t stop;
@@ -137,5 +142,5 @@ int main(int argc, char **argv) {
     if ((fflush(stdout) != 0 || ferror(stdout)) && !st) st = CD_FAIL(&err, EIO, "cannot write to standard output");
     if (st) cd_log_err(&f.log, CD_LOG_ERROR, &err);
     cd_face_end(&f);
-    return st ? cdmpp_exit_code(st) : o.bad ? 3 : 0;
+    return st ? cdmpp_exit_code(st) : o.bad ? 3 : o.exit_code;
 }

@@ -32,11 +32,15 @@ typedef struct cd_main_profile {
     cd_log *log;
     const volatile sig_atomic_t *stop; /* not 0: end before the next program */
     size_t bad;                 /* items that failed: exit code 3 */
+    int exit_code;              /* of a program that was run: instead of 0 */
 } cd_main_profile;
 
 /* ---- main_profile_records.c ---- */
 cdmpp_status cd_main_profile_records_check(const cd_main_profile *o, cdmpp_err *err);
 cdmpp_status cd_main_profile_records(cd_main_profile *o, cdmpp_err *err);
+/* ---- main_profile_wrap.c ---- */
+cdmpp_status cd_main_profile_wrap_check(const cd_main_profile *o, cdmpp_err *err);
+cdmpp_status cd_main_profile_wrap(cd_main_profile *o, cdmpp_err *err);
 /* ---- main_profile_store.c ---- */
 #define CD_MAIN_PROFILE_AS "records|csv|json"
 cdmpp_status cd_main_profile_store_check(const cd_main_profile *o, cdmpp_err *err);

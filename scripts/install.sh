@@ -2,6 +2,7 @@
 # install.sh [-u] -- put build $B under $DESTDIR$PREFIX, or take it away (-u).
 #
 #   bin/cdmpp-*   lib/libcdmpp.{a,so*}   lib/pkgconfig/cdmpp.pc   include/cdmpp.h
+#   lib/cdmpp/libcdmpp-wrap.so      loaded by `cdmpp-profile wrap`
 #   share/cdmpp/python              cdmpp_tvm.py, the plug-in for TVM (docs/tvm.md), and cdmpp.py
 #   share/cdmpp/configs             found by cdmpp-train and cdmpp-predict wherever they run
 #   share/man/man1/cdmpp-*.1        share/bash-completion/completions/cdmpp-*
@@ -29,7 +30,7 @@ if [ "${1:-}" = -u ]; then
     rm -rf "$doc"
     rm -f "$to/lib/libcdmpp.a" "$to/lib/libcdmpp.so" "$to/lib/$so" "$to/lib/libcdmpp.so.$version" \
         "$to/lib/pkgconfig/cdmpp.pc" "$to/include/cdmpp.h"
-    rm -rf "$to/share/cdmpp"
+    rm -rf "$to/share/cdmpp" "$to/lib/cdmpp"
     exit 0
 fi
 
@@ -47,6 +48,10 @@ install -m 644 "$B/libcdmpp.a" "$to/lib/"
 install -m 755 "$B/libcdmpp.so" "$to/lib/libcdmpp.so.$version"
 ln -sf "libcdmpp.so.$version" "$to/lib/$so"
 ln -sf "$so" "$to/lib/libcdmpp.so"
+if [ -f "$B/libcdmpp-wrap.so" ]; then
+    mkdir -p "$to/lib/cdmpp"
+    install -m 755 "$B/libcdmpp-wrap.so" "$to/lib/cdmpp/"
+fi
 cp -R configs "$to/share/cdmpp/"
 mkdir -p "$to/share/cdmpp/python"
 install -m 644 scripts/python/*.py scripts/python/*.npy "$to/share/cdmpp/python/"

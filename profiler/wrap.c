@@ -1,0 +1,232 @@
+#include "profiler/wrap.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "profiler/wrap_map.h"
+
+extern char **environ;
+
+const char *cd_wrap_library(cd_arena *a) {
+    static const char *const place[] = {"libcdmpp-wrap.so", "../lib/cdmpp/libcdmpp-wrap.so", "../../libcdmpp-wrap.so"};
+    char self[PATH_MAX];
+    const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    self[n > 0 ? n : 0] = 0;
+    char *slash = strrchr(self, '/');
+    if (!slash) return NULL;
+    slash[1] = 0;
+    for (size_t i = 0; i < sizeof place / sizeof *place; i++) {
+        const size_t cap = strlen(self) + strlen(place[i]) + 1;
+        char *p = cd_arena_alloc(a, cap, 1);
+        if (!p) return NULL;
+        snprintf(p, cap, "%s%s", self, place[i]);
+        if (access(p, R_OK) == 0) return p;
+    }
+    return NULL;
+}
+
+/* ---- the shared counters ---- */
+typedef struct shared {
+    int fd;
+    cd_wrap_map *map;
+} shared;
+
+static bool share(shared *s) {
+    s->map = NULL;
+    s->fd = memfd_create("cdmpp-wrap", MFD_CLOEXEC);
+    if (s->fd < 0) return false;
+    if (!ftruncate(s->fd, (off_t)sizeof *s->map)) {
+        void *p = mmap(NULL, sizeof *s->map, PROT_READ | PROT_WRITE, MAP_SHARED, s->fd, 0);
+        if (p != MAP_FAILED) s->map = p;
+    }
+    if (s->map) s->map->magic = CD_WRAP_MAGIC;
+    else close(s->fd);
+    return s->map != NULL;
+}
+
+static void unshare_map(shared *s) {
+    if (!s->map) return;
+    munmap(s->map, sizeof *s->map);
+    close(s->fd);
+}
+
+static void read_slot(const cd_wrap_slot *s, cd_wrap_heap *h) {
+    *h = (cd_wrap_heap){.pid = s->pid, .parent = s->parent, .n_malloc = s->n_malloc, .n_calloc = s->n_calloc, .n_realloc = s->n_realloc,
+                        .n_aligned = s->n_aligned, .n_free = s->n_free, .total_bytes = s->total_bytes, .high_water_kb = s->high_water_kb,
+                        .live_bytes = s->live_bytes, .peak_bytes = s->peak_bytes};
+    memcpy(h->name, s->name, sizeof h->name);
+    h->name[sizeof h->name - 1] = 0;
+}
+
+static cdmpp_status read_map(cd_arena *a, const cd_wrap_map *m, cd_wrap_report *r, cdmpp_err *err) {
+    const uint32_t n = m->n_slot < CD_WRAP_SLOTS ? m->n_slot : CD_WRAP_SLOTS;
+    cd_wrap_heap *h = cd_arena_alloc(a, n ? n : 1, sizeof *h);
+    if (!h) return CD_FAIL(err, ENOMEM, "%u processes", n);
+    r->n_image = m->n_slot;
+    r->n_lost = m->n_slot - n;
+    r->image = h;
+    for (uint32_t k = 0; k < n; k++) {
+        read_slot(&m->slot[k], &h[k]);
+        if (h[k].pid != r->pid) continue;
+        r->own = h[k]; /* the last image of it */
+        r->has_heap = true;
+    }
+    r->why_no_heap = r->has_heap ? "" : "the program did not load the library: is it static, or setuid?";
+    if (r->has_heap && r->own.high_water_kb) {
+        r->max_rss_kb = r->own.high_water_kb;
+        r->rss_own = true;
+    }
+    return CDMPP_OK;
+}
+
+/* ---- the program ---- */
+
+/* The environment with LD_PRELOAD before what it was and the place of the counters. */
+static char **environment(cd_arena *a, const char *library, const shared *s) {
+    size_t n = 0;
+    while (environ[n]) n++;
+    const char *old = getenv("LD_PRELOAD");
+    const size_t cap = strlen(library) + (old ? strlen(old) : 0) + 32;
+    char **env = cd_arena_zalloc(a, n + 3, sizeof *env), *load = cd_arena_alloc(a, cap, 1), *place = cd_arena_alloc(a, 96, 1);
+    if (!env || !load || !place) return NULL;
+    snprintf(load, cap, "LD_PRELOAD=%s%s%s", library, old && *old ? ":" : "", old ? old : "");
+    snprintf(place, 96, CD_WRAP_ENV "=/proc/%ld/fd/%d", (long)getpid(), s->fd);
+    size_t k = 0;
+    for (size_t i = 0; i < n; i++)
+        if (strncmp(environ[i], "LD_PRELOAD=", 11) != 0 && strncmp(environ[i], CD_WRAP_ENV "=", sizeof CD_WRAP_ENV) != 0) env[k++] = environ[i];
+    env[k++] = load;
+    env[k] = place;
+    return env;
+}
+
+static double now_s(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static double seconds(struct timeval t) { return (double)t.tv_sec + 1e-6 * (double)t.tv_usec; }
+
+/* ^C is for the program: it decides whether to end. */
+static cdmpp_status begin(char *const *argv, char **env, pid_t *pid, cdmpp_err *err) {
+    posix_spawnattr_t a;
+    sigset_t def;
+    posix_spawnattr_init(&a);
+    sigemptyset(&def);
+    const int take[] = {SIGPIPE, SIGINT, SIGTERM, SIGQUIT};
+    for (size_t i = 0; i < 4; i++) sigaddset(&def, take[i]);
+    posix_spawnattr_setsigdefault(&a, &def);
+    posix_spawnattr_setflags(&a, POSIX_SPAWN_SETSIGDEF);
+    const int rc = posix_spawnp(pid, argv[0], NULL, &a, argv, env);
+    posix_spawnattr_destroy(&a);
+    return rc ? CD_FAIL(err, EIO, "cannot run %.150s: %s", argv[0], strerror(rc)) : CDMPP_OK;
+}
+
+static cdmpp_status run(char *const *argv, char **env, cd_wrap_report *r, cdmpp_err *err) {
+    struct rusage u;
+    pid_t pid = 0, got;
+    int rc = 0;
+    const double t0 = now_s();
+    CD_TRY(begin(argv, env, &pid, err));
+    while ((got = wait4(pid, &rc, 0, &u)) < 0 && errno == EINTR) continue;
+    r->wall_s = now_s() - t0;
+    if (got < 0) return CD_FAIL(err, EIO, "wait4: %s", strerror(errno));
+    r->pid = (int32_t)pid;
+    r->signaled = WIFSIGNALED(rc);
+    r->code = r->signaled ? WTERMSIG(rc) : WEXITSTATUS(rc);
+    r->user_s = seconds(u.ru_utime);
+    r->sys_s = seconds(u.ru_stime);
+    r->max_rss_kb = (uint64_t)u.ru_maxrss;
+    r->minor_faults = (uint64_t)u.ru_minflt;
+    r->major_faults = (uint64_t)u.ru_majflt;
+    r->waited = (uint64_t)u.ru_nvcsw;
+    r->preempted = (uint64_t)u.ru_nivcsw;
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_wrap_run(cd_arena *a, char *const *argv, const char *library, cd_wrap_report *out, cdmpp_err *err) {
+    shared s = {-1, NULL};
+    char **env = environ;
+    *out = (cd_wrap_report){.why_no_heap = ""};
+    if (!library) library = cd_wrap_library(a);
+    if (!library) out->why_no_heap = "libcdmpp-wrap.so is not beside cdmpp-profile nor in ../lib/cdmpp";
+    else if (!*library) out->why_no_heap = "not asked for";
+    else if (!share(&s)) out->why_no_heap = "no shared memory";
+    else env = environment(a, library, &s);
+    cdmpp_status st = CDMPP_OK;
+    if (!env) st = CD_FAIL(err, ENOMEM, "environment");
+    if (!st) st = run(argv, env, out, err);
+    if (!st && s.map) st = read_map(a, s.map, out, err);
+    unshare_map(&s);
+    return st;
+}
+
+/* ---- telling ---- */
+static void put_heap_text(cd_buf *b, const cd_wrap_heap *h) {
+    cd_buf_putf(b, "heap peak %.3f MB, live at the end %.3f MB; %llu allocations of %.3f MB, %llu reallocations, %llu freed",
+                1e-6 * (double)h->peak_bytes, 1e-6 * (double)h->live_bytes, (unsigned long long)(h->n_malloc + h->n_calloc + h->n_aligned),
+                1e-6 * (double)h->total_bytes, (unsigned long long)h->n_realloc, (unsigned long long)h->n_free);
+}
+
+void cd_wrap_put_text(cd_buf *out, const cd_wrap_report *r) {
+    cd_buf_putf(out, "%s %d, wall %.6f s, user %.6f s, system %.6f s\n", r->signaled ? "signal" : "exit status", r->code, r->wall_s, r->user_s, r->sys_s);
+    cd_buf_putf(out, "resident peak %.3f MB%s; faults %llu minor, %llu major; switches %llu waiting, %llu preempted\n", 1.024e-3 * (double)r->max_rss_kb,
+                r->rss_own ? "" : " (of it and its children)", (unsigned long long)r->minor_faults, (unsigned long long)r->major_faults,
+                (unsigned long long)r->waited, (unsigned long long)r->preempted);
+    if (r->has_heap) put_heap_text(out, &r->own);
+    else cd_buf_putf(out, "heap not known: %s", r->why_no_heap);
+    cd_buf_puts(out, "\n");
+    for (uint64_t k = 0; k < r->n_image - r->n_lost; k++) {
+        const cd_wrap_heap *h = &r->image[k];
+        if (h->pid == r->pid && !memcmp(h, &r->own, sizeof *h)) continue;
+        cd_buf_putf(out, "  %s[%d]: ", h->name, h->pid);
+        put_heap_text(out, h);
+        cd_buf_puts(out, "\n");
+    }
+    if (r->n_lost) cd_buf_putf(out, "  and %llu processes more\n", (unsigned long long)r->n_lost);
+}
+
+static void put_heap_json(cd_buf *b, const cd_wrap_heap *h) {
+    cd_buf_putf(b, "{\"pid\":%d,\"parent\":%d,\"name\":", h->pid, h->parent);
+    cd_buf_put_json_str(b, h->name, strlen(h->name));
+    cd_buf_putf(b, ",\"peak_bytes\":%lld,\"live_bytes\":%lld,\"total_bytes\":%llu,\"malloc\":%llu,\"calloc\":%llu,\"realloc\":%llu,"
+                   "\"aligned\":%llu,\"free\":%llu,\"max_rss_kb\":",
+                (long long)h->peak_bytes, (long long)h->live_bytes, (unsigned long long)h->total_bytes, (unsigned long long)h->n_malloc,
+                (unsigned long long)h->n_calloc, (unsigned long long)h->n_realloc, (unsigned long long)h->n_aligned, (unsigned long long)h->n_free);
+    if (h->high_water_kb) cd_buf_putf(b, "%llu}", (unsigned long long)h->high_water_kb);
+    else cd_buf_puts(b, "null}");
+}
+
+void cd_wrap_put_json(cd_buf *out, const cd_wrap_report *r) {
+    cd_buf_putf(out, "{\"%s\":%d", r->signaled ? "signal" : "exit", r->code);
+    const double t[] = {r->wall_s, r->user_s, r->sys_s};
+    static const char *const name[] = {"wall_s", "user_s", "sys_s"};
+    for (size_t i = 0; i < 3; i++) {
+        cd_buf_putf(out, ",\"%s\":", name[i]);
+        cd_buf_put_json_real(out, t[i]);
+    }
+    cd_buf_putf(out, ",\"max_rss_kb\":%llu,\"max_rss_of\":\"%s\",\"minor_faults\":%llu,\"major_faults\":%llu,\"voluntary_switches\":%llu,"
+                     "\"involuntary_switches\":%llu,\"heap\":",
+                (unsigned long long)r->max_rss_kb, r->rss_own ? "program" : "tree", (unsigned long long)r->minor_faults,
+                (unsigned long long)r->major_faults, (unsigned long long)r->waited, (unsigned long long)r->preempted);
+    if (r->has_heap) put_heap_json(out, &r->own);
+    else cd_buf_puts(out, "null");
+    cd_buf_puts(out, ",\"why_no_heap\":");
+    cd_buf_put_json_str(out, r->why_no_heap, strlen(r->why_no_heap));
+    cd_buf_puts(out, ",\"processes\":[");
+    for (uint64_t k = 0; k < r->n_image - r->n_lost; k++) {
+        if (k) cd_buf_puts(out, ",");
+        put_heap_json(out, &r->image[k]);
+    }
+    cd_buf_putf(out, "],\"processes_lost\":%llu}", (unsigned long long)r->n_lost);
+}

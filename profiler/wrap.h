@@ -1,0 +1,51 @@
+/* wrap -- time and memory of any program.
+ *
+ *   cdmpp-profile wrap -- cmd args
+ *     └─ spawn, LD_PRELOAD=libcdmpp-wrap.so ──> cmd ──> its children
+ *                     shared counters (wrap_map.h) <──┘
+ *
+ *   (1) without the library, or for a program that does not load it (static, setuid), there are times but no heap;
+ *   (2) heap figures are per process image: the program's own are those of its last image, children stand for
+ *       themselves;
+ *   (3) max_rss_kb is the program's own high-water mark where the library could read it at its end, else the kernel's
+ *       ru_maxrss of it and all children, which is at least what this process had in use when it began it. */
+#ifndef CD_WRAP_H
+#define CD_WRAP_H
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+
+typedef struct cd_wrap_heap {
+    int32_t pid, parent;
+    char name[32];
+    uint64_t n_malloc, n_calloc, n_realloc, n_aligned, n_free, total_bytes, high_water_kb;
+    int64_t live_bytes, peak_bytes;
+} cd_wrap_heap;
+
+typedef struct cd_wrap_report {
+    int32_t pid;
+    bool signaled;
+    int code;                   /* exit status, or the signal */
+    double wall_s, user_s, sys_s;
+    uint64_t max_rss_kb;
+    bool rss_own;               /* see (3) */
+    uint64_t minor_faults, major_faults, waited, preempted; /* context switches: of its own will or not */
+    bool has_heap;
+    const char *why_no_heap;    /* static text; "" when there is one */
+    cd_wrap_heap own;
+    uint64_t n_image, n_lost;   /* process images seen; those without a slot */
+    const cd_wrap_heap *image;  /* (n_image - n_lost) in the order of their starts, in the arena */
+} cd_wrap_report;
+
+/* Run argv (NULL ends; searched in PATH) to its end. `library`: NULL: cd_wrap_library's, "": none. Errors: EIO (not
+ * to be found or begun), ENOMEM. */
+cdmpp_status cd_wrap_run(cd_arena *a, char *const *argv, const char *library, cd_wrap_report *out, cdmpp_err *err);
+/* libcdmpp-wrap.so beside the executable, in ../lib/cdmpp, or two folders up; NULL: nowhere. */
+const char *cd_wrap_library(cd_arena *a);
+void cd_wrap_put_text(cd_buf *out, const cd_wrap_report *r);
+/* A JSON object. */
+void cd_wrap_put_json(cd_buf *out, const cd_wrap_report *r);
+#endif

@@ -1,0 +1,246 @@
+/* wrap: this program, run again under the library, allocates what is asked and must be found out. */
+#include "profiler/wrap.h"
+#include "check.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/json.h"
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define SANITIZED 1 /* has its own allocator and wants to be the first library */
+#else
+#define SANITIZED 0
+#endif
+
+enum { MB = 1000000, THREADS = 4, ROUNDS = 20000 };
+static cdmpp_err err;
+static char self[4096];
+
+/* ---- what is watched ---- */
+static void *volatile kept;
+
+static void *churn(void *arg) {
+    for (int i = 0; i < ROUNDS; i++) {
+        char *p = malloc(100 + (size_t)(i % 7));
+        p[0] = 1;
+        p = realloc(p, 300);
+        free(p);
+    }
+    return arg;
+}
+
+static int watched(const char *what) {
+    if (!strcmp(what, "peak")) { /* 10 MB and 5 MB at once, 5 MB left */
+        void *volatile a = malloc(10 * MB);
+        kept = calloc(5, MB);
+        free(a);
+        return 0;
+    }
+    if (!strcmp(what, "threads")) {
+        pthread_t t[THREADS];
+        for (int i = 0; i < THREADS; i++) pthread_create(&t[i], NULL, churn, NULL);
+        for (int i = 0; i < THREADS; i++) pthread_join(t[i], NULL);
+        return 0;
+    }
+    if (!strcmp(what, "fork")) { /* the child's 20 MB are not ours */
+        kept = malloc(1 * MB);
+        const pid_t pid = fork();
+        if (!pid) {
+            kept = malloc(20 * MB);
+            exit(0);
+        }
+        waitpid(pid, NULL, 0);
+        return 0;
+    }
+    if (!strcmp(what, "aligned")) {
+        void *p = NULL;
+        if (posix_memalign(&p, 4096, 2 * MB)) return 1;
+        kept = aligned_alloc(64, 3 * 1024 * 1024);
+        free(p);
+        return 0;
+    }
+    if (!strcmp(what, "rss")) {
+        char *p = malloc(64 * MB);
+        memset(p, 1, 64 * MB);
+        kept = p;
+        return 0;
+    }
+    if (!strcmp(what, "abort")) abort();
+    if (!strcmp(what, "sleep")) {
+        const struct timespec t = {0, 100000000};
+        nanosleep(&t, NULL);
+    }
+    return 7;
+}
+
+/* ---- watching ---- */
+static cd_wrap_report watch(cd_arena *a, const char *what) {
+    char flag[] = "--watched", word[16];
+    snprintf(word, sizeof word, "%s", what);
+    char *const argv[] = {self, flag, word, NULL};
+    cd_wrap_report r;
+    assert_ok(cd_wrap_run(a, argv, SANITIZED ? "" : NULL, &r, &err));
+    return r;
+}
+
+static void need_library(void) {
+    if (SANITIZED) skip();
+}
+
+/* Between `low` and a little more: what else the program and its libraries allocate. */
+#define ABOUT(x, low) assert_in_range((uint64_t)(x), (uint64_t)(low), (uint64_t)(low) + 300000)
+
+static void peak_and_live(void **state) {
+    (void)state;
+    need_library();
+    cd_arena a = {0};
+    const cd_wrap_report r = watch(&a, "peak");
+    assert_true(r.has_heap);
+    ABOUT(r.own.peak_bytes, 15 * MB);
+    ABOUT(r.own.live_bytes, 5 * MB);
+    ABOUT(r.own.total_bytes, 15 * MB);
+    assert_int_equal(r.n_image, 1);
+    assert_true(r.code == 0 && !r.signaled);
+    cd_arena_free(&a);
+}
+
+static void counts_of_threads(void **state) {
+    (void)state;
+    need_library();
+    cd_arena a = {0};
+    const cd_wrap_report r = watch(&a, "threads");
+    assert_in_range(r.own.n_malloc, THREADS * ROUNDS, THREADS * ROUNDS + 200);
+    assert_in_range(r.own.n_realloc, THREADS * ROUNDS, THREADS * ROUNDS + 200);
+    assert_in_range(r.own.n_free, THREADS * ROUNDS, THREADS * ROUNDS + 200);
+    assert_true(r.own.live_bytes >= 0 && r.own.live_bytes < 300000);
+    cd_arena_free(&a);
+}
+
+static void children_apart(void **state) {
+    (void)state;
+    need_library();
+    cd_arena a = {0};
+    const cd_wrap_report r = watch(&a, "fork");
+    assert_int_equal(r.n_image, 2);
+    ABOUT(r.own.peak_bytes, 1 * MB);
+    assert_true(r.image[1].pid != r.pid);
+    assert_int_equal(r.image[1].parent, r.pid);
+    ABOUT(r.image[1].peak_bytes, 21 * MB);
+    cd_arena_free(&a);
+}
+
+static void aligned_memory(void **state) {
+    (void)state;
+    need_library();
+    cd_arena a = {0};
+    const cd_wrap_report r = watch(&a, "aligned");
+    assert_int_equal(r.own.n_aligned, 2);
+    ABOUT(r.own.peak_bytes, 2 * MB + 3 * 1024 * 1024);
+    ABOUT(r.own.live_bytes, 3 * 1024 * 1024);
+    cd_arena_free(&a);
+}
+
+static void resident_memory(void **state) {
+    (void)state;
+    cd_arena a = {0};
+    const cd_wrap_report r = watch(&a, "rss");
+    assert_true(r.max_rss_kb >= 62500);
+    if (SANITIZED) {
+        cd_arena_free(&a);
+        return;
+    }
+    assert_true(r.rss_own);
+    assert_in_range(r.max_rss_kb, 62500, 62500 + 40000);
+    cd_arena_free(&a);
+}
+
+/* The watcher's own memory is not the watched one's. */
+static void small_programs_stay_small(void **state) {
+    (void)state;
+    need_library();
+    cd_arena a = {0};
+    char *big = malloc(100 * MB), word[] = "true";
+    memset(big, 1, 100 * MB);
+    char *const argv[] = {word, NULL};
+    cd_wrap_report r;
+    assert_ok(cd_wrap_run(&a, argv, NULL, &r, &err));
+    assert_true(r.rss_own);
+    assert_true(r.max_rss_kb < 20000);
+    free(big);
+    cd_arena_free(&a);
+}
+
+static void ends_and_times(void **state) {
+    (void)state;
+    cd_arena a = {0};
+    cd_wrap_report r = watch(&a, "sleep");
+    assert_int_equal(r.code, 7);
+    assert_true(r.wall_s >= 0.1 && r.user_s + r.sys_s < r.wall_s);
+    r = watch(&a, "abort");
+    assert_true(r.signaled);
+    assert_int_equal(r.code, SIGABRT);
+    assert_false(r.rss_own);
+    char none[] = "/nonexistent/program";
+    char *const argv[] = {none, NULL};
+    assert_status(cd_wrap_run(&a, argv, "", &r, &err), CDMPP_EIO);
+    cd_arena_free(&a);
+}
+
+/* A shell and what it runs, its own environment kept. */
+static void shells(void **state) {
+    (void)state;
+    need_library();
+    cd_arena a = {0};
+    cd_buf b = {0};
+    char sh[] = "sh", c[] = "-c", text[] = "test -n \"$LD_PRELOAD\" && ls / >/dev/null; exec cat </dev/null";
+    char *const argv[] = {sh, c, text, NULL};
+    cd_wrap_report r;
+    assert_ok(cd_wrap_run(&a, argv, NULL, &r, &err));
+    assert_int_equal(r.code, 0);
+    assert_true(r.n_image >= 3);
+    assert_string_equal(r.own.name, "cat");
+    cd_wrap_put_json(&b, &r);
+    const cd_json *v;
+    assert_ok(cd_json_parse(&a, b.p, b.n, &v, &err));
+    assert_int_equal(cd_json_get(v, "processes")->n, r.n_image);
+    cd_buf_clear(&b);
+    cd_wrap_put_text(&b, &r);
+    assert_non_null(strstr(b.p, "  ls["));
+    assert_non_null(strstr(b.p, "  sh["));
+    cd_buf_free(&b);
+    cd_arena_free(&a);
+}
+
+static void without_the_library(void **state) {
+    (void)state;
+    cd_arena a = {0};
+    char word[] = "true";
+    char *const argv[] = {word, NULL};
+    cd_wrap_report r;
+    assert_ok(cd_wrap_run(&a, argv, "", &r, &err));
+    assert_false(r.has_heap);
+    assert_string_equal(r.why_no_heap, "not asked for");
+    assert_ok(cd_wrap_run(&a, argv, "/nonexistent.so", &r, &err)); /* the loader complains and goes on */
+    assert_false(r.has_heap);
+    assert_non_null(strstr(r.why_no_heap, "did not load"));
+    cd_arena_free(&a);
+}
+
+int main(int argc, char **argv) {
+    if (argc > 2 && !strcmp(argv[1], "--watched")) return watched(argv[2]);
+    const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+    self[n > 0 ? n : 0] = 0;
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(peak_and_live),   cmocka_unit_test(counts_of_threads),         cmocka_unit_test(children_apart),
+        cmocka_unit_test(aligned_memory),  cmocka_unit_test(resident_memory),           cmocka_unit_test(small_programs_stay_small),
+        cmocka_unit_test(ends_and_times),  cmocka_unit_test(shells),                    cmocka_unit_test(without_the_library),
+    };
+    return cmocka_run_group_tests_name("wrap", tests, NULL, NULL);
+}
