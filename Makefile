@@ -109,9 +109,9 @@ $(B)/libprofiler.a: $(PROFO)
 # What uses the profiler: its own command and tests.
 $(B)/cdmpp-profile: $(B)/libprofiler.a
 $(B)/cdmpp-profile: LIBS := $(PLIBS) $(LIBS)
-$(filter $(B)/tests/profiler/%,$(TEST)): $(B)/libprofiler.a
-$(B)/tests/profiler/%: PROFILER := $(B)/libprofiler.a
-$(B)/tests/profiler/%: LIBS := $(PLIBS) $(LIBS)
+$(filter $(B)/tests/profiler/%,$(TEST)) $(B)/tests/bench/bench_codegen: $(B)/libprofiler.a
+$(B)/tests/profiler/% $(B)/tests/bench/bench_codegen: PROFILER := $(B)/libprofiler.a
+$(B)/tests/profiler/% $(B)/tests/bench/bench_codegen: LIBS := $(PLIBS) $(LIBS)
 
 # What `cdmpp-profile wrap` loads into other programs: nothing but itself, whatever the mode.
 $(B)/libcdmpp-wrap.so: profiler/wrap_heap.c profiler/wrap_map.h $(B)/flags

@@ -1,8 +1,29 @@
 #include "profiler/codegen.h"
 
+#include <string.h>
+
+#include "profiler/codegen_c.h"
+
 void cd_code_free(cd_code *c) {
     if (!c) return;
     cd_buf_free(&c->text);
     cd_arena_free(&c->arena);
     *c = (cd_code){.dialect = c->dialect};
+}
+
+static bool is_identifier(const char *s) {
+
+    if (!*s) return false;
+    for (const char *p = s; *p; p++) {
+        const bool letter = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || *p == '_';
+        if (!letter && !(*p >= '0' && *p <= '9' && p > s)) return false;
+    }
+    return true;
+}
+
+cdmpp_status cd_codegen(const cd_nest *nest, cd_dialect dialect, const char *name, cd_code *out, cdmpp_err *err) {
+    *out = (cd_code){.dialect = dialect};
+    if (!is_identifier(name)) return CD_FAIL(err, EINVALID, "\"%.60s\" cannot begin the names of a program", name);
+    if (dialect == CD_DIALECT_C) return cd_codegen_c(nest, name, out, err);
+    return CD_FAIL(err, EUNSUPPORTED, "programs in this dialect");
 }

@@ -30,9 +30,11 @@ static const char c_text[] =
     LINE("#include <omp.h>")
     LINE("#define cd_thread() omp_get_thread_num()")
     LINE("#define cd_threads() omp_get_num_threads()")
+    LINE("#define cd_alone() (omp_get_max_threads() == 1 || omp_in_parallel())")
     LINE("#else")
     LINE("#define cd_thread() 0")
     LINE("#define cd_threads() 1")
+    LINE("#define cd_alone() 1")
     LINE("#endif")
     LINE("#define INL static inline __attribute__((always_inline, unused))")
     LINE("#define fabs(x) __builtin_fabsf(x)")
@@ -71,10 +73,18 @@ static const char c_text[] =
     /* Vectors: of values, and of what lies in memory at any place ("u"). */
     LINE("#define CD_VEC(T, S, N) \\")
     LINE("typedef T cd_##S##x##N __attribute__((vector_size(N * sizeof(T)))); \\")
-    LINE("typedef T cd_##S##x##N##u __attribute__((vector_size(N * sizeof(T)), aligned(sizeof(T)), may_alias));")
-    LINE("#define CD_VECS(T, S) CD_VEC(T, S, 2) CD_VEC(T, S, 4) CD_VEC(T, S, 8) CD_VEC(T, S, 16)")
-    LINE("CD_VECS(float, f32)")
-    LINE("CD_VECS(int, i32)");
+    LINE("typedef T cd_##S##x##N##u __attribute__((vector_size(N * sizeof(T)), aligned(sizeof(T)), may_alias)); \\")
+    LINE("INL cd_##S##x##N cd_splat_##S##x##N(T a) { return a - (cd_##S##x##N){0}; } \\")
+    LINE("INL cd_##S##x##N cd_min_##S##x##N(cd_##S##x##N a, cd_##S##x##N b) { \\")
+    LINE("    cd_##S##x##N r; for (int i = 0; i < N; i++) r[i] = a[i] < b[i] ? a[i] : b[i]; return r; } \\")
+    LINE("INL cd_##S##x##N cd_max_##S##x##N(cd_##S##x##N a, cd_##S##x##N b) { \\")
+    LINE("    cd_##S##x##N r; for (int i = 0; i < N; i++) r[i] = a[i] > b[i] ? a[i] : b[i]; return r; }")
+    LINE("#define CD_FVEC(N) CD_VEC(float, f32, N) CD_VEC(int, i32, N) \\")
+    LINE("INL cd_f32x##N cd_sqrt_f32x##N(cd_f32x##N a) { \\")
+    LINE("    cd_f32x##N r; for (int i = 0; i < N; i++) r[i] = __builtin_sqrtf(a[i]); return r; } \\")
+    LINE("INL cd_f32x##N cd_map_f32x##N(float (*f)(float), cd_f32x##N a) { \\")
+    LINE("    cd_f32x##N r; for (int i = 0; i < N; i++) r[i] = f(a[i]); return r; }")
+    LINE("CD_FVEC(2) CD_FVEC(4) CD_FVEC(8) CD_FVEC(16)");
 
 static const char opencl_text[] =
     LINE("#define INL static inline")

@@ -1,0 +1,60 @@
+/* codegen_affine -- index expressions as sums, under what is known of the loop variables.
+ *
+ *   (i*28 + j) // 14,  j = 15 (unrolled)   ──>   2*i + 1
+ *
+ *   a variable is  itself            a loop of the text
+ *                  a number          this copy of an unrolled loop
+ *                  number + lane     a run of elements handled as one vector
+ *
+ *   (1) an affine form is c + sum of k*atom; an atom is a variable or what is not
+ *       linear (a quotient, a load, a selection), rebuilt under the same knowledge;
+ *   (2) atoms of one form differ, no k is 0, atoms are in order of their ids.
+ * Expressions made live in the environment's own pool. One thread. */
+#ifndef CD_CODEGEN_AFFINE_H
+#define CD_CODEGEN_AFFINE_H
+#include "profiler/codegen_range.h"
+
+#define CD_AFF_MAX 40
+
+typedef struct cd_aff_term {
+    int64_t k;
+    const cd_expr *atom;
+} cd_aff_term;
+
+typedef struct cd_aff {
+    int64_t c;
+    uint32_t n;
+    cd_aff_term t[CD_AFF_MAX];
+} cd_aff;
+
+typedef struct cd_env {
+    cd_pool pool;
+    uint32_t n_var;             /* of the nest; number n_var is the lane */
+    struct cd_env_var { bool fixed, lane; int64_t value; } *var;
+    cd_bound *bound;            /* (n_var + 1) */
+    cd_ranges ranges;
+    bool many;                  /* a form had too many terms: EUNSUPPORTED, sticky */
+} cd_env;
+
+cdmpp_status cd_env_init(cd_env *v, const cd_ast *ast, uint32_t n_var, cdmpp_err *err);
+void cd_env_free(cd_env *v);
+/* EUNSUPPORTED or ENOMEM if anything went wrong since init. */
+cdmpp_status cd_env_check(const cd_env *v, cdmpp_err *err);
+
+static inline bool cd_env_is_lane(const cd_env *v, const cd_expr *e) { return e->op == CD_VAR && e->u.i == (int64_t)v->n_var; }
+/* Does the lane occur in e (made by cd_env_apply)? */
+bool cd_env_has_lane(const cd_env *v, const cd_expr *e);
+void cd_env_set_lanes(cd_env *v, int64_t n); /* range of the lane: [0, n-1] */
+
+/* e under the environment, index arithmetic in its affine form. */
+const cd_expr *cd_env_apply(cd_env *v, const cd_expr *e);
+void cd_env_affine(cd_env *v, const cd_expr *e, cd_aff *out);
+/* The same of an expression that cd_env_apply made. */
+void cd_env_affine_applied(cd_env *v, const cd_expr *e, cd_aff *out);
+const cd_expr *cd_aff_expr(cd_env *v, cd_dtype t, const cd_aff *a);
+void cd_aff_add(cd_env *v, cd_aff *to, const cd_aff *from, int64_t times);
+cd_bound cd_aff_range(const cd_env *v, const cd_aff *a);
+/* a floordiv d, a floormod d; d > 0. */
+void cd_aff_divide(cd_env *v, cd_dtype t, cd_aff *a, int64_t d);
+void cd_aff_modulo(cd_env *v, cd_dtype t, cd_aff *a, int64_t d);
+#endif

@@ -1,0 +1,109 @@
+/* codegen_cpriv -- the C generator's insides, shared by codegen_c*.c.
+ *
+ *   scope 0  the function          defs: float *p1 = t1 + ...;
+ *     scope 1  for (v0 ...)        defs: const float *p2 = t0 + 640L*v0;
+ *       scope 2  for (v3 ...)      defs, body: "#5 = #5 + #6 * #7"
+ *
+ *   (1) text of a loop's body is kept apart until the loop is closed, so that
+ *       pointers and quotients that depend on its variable, but on none further
+ *       in, can be computed at its top;
+ *   (2) an access to memory is a token (\1 number \2) in the text until the end:
+ *       element `off` after pointer `ptr`, `lanes` of them;
+ *   (3) when a loop is closed, tensors that it stores to, and only at places that
+ *       stay the same from turn to turn, are kept in variables meanwhile: the
+ *       loop's tokens become names, tokens for loading and storing stand around it;
+ *   (4) a parallel loop's body is a function of its own with a scope 0 of its own. */
+#ifndef CD_CODEGEN_CPRIV_H
+#define CD_CODEGEN_CPRIV_H
+#include "profiler/codegen_affine.h"
+#include "profiler/codegen_expr.h"
+#include "profiler/codegen_plan.h"
+
+typedef struct cd_cptr {
+    uint32_t tensor, parent;    /* parent: 0 for the tensor's own name */
+    uint32_t instance, id;
+    int depth;                  /* scope that declares it */
+    cd_aff terms;               /* added to parent; c is 0 */
+} cd_cptr;
+
+typedef struct cd_cname {       /* a quotient and the variable that holds it */
+    const cd_expr *e;
+    uint32_t id;
+} cd_cname;
+
+typedef struct cd_cscope {
+    cd_buf defs, body;
+    uint32_t var;               /* of the loop; UINT32_MAX for a function */
+    uint32_t first_token;
+    int if_depth;               /* open conditions when it was opened */
+    cd_cname *name;
+    uint32_t n_name, cap_name;
+} cd_cscope;
+
+typedef struct cd_ctoken {
+    uint32_t tensor, ptr, instance; /* instance: of a stack buffer */
+    uint32_t reg;               /* variable that took its place, 0: none */
+    int ptr_depth, if_depth;
+    int64_t off;
+    uint8_t lanes;
+    bool store, closed, safe;   /* closed: does not count any more; safe: may be touched without its condition */
+} cd_ctoken;
+
+typedef struct cd_cgen {
+    const cd_nest *nest;
+    const cd_ast *t;
+    cd_plan plan;
+    cd_env env;
+    const char *name;
+    cd_code *out;
+    const bool *copy;           /* (ast->n) loops to write out */
+    const uint32_t *scratch;    /* (n_slot) number of the buffer in the code; UINT32_MAX: on the stack */
+    uint32_t *instance;         /* (n_slot) which declaration of a stack buffer is the current one */
+    int *home;                  /* (n_slot) scope that declares it */
+    const cd_code_digit **digit;/* (n_slot) packed parameters */
+    uint32_t *n_digit;
+    cd_cscope *scope;           /* (depth + 1 used) */
+    int depth, cap_scope, if_depth;
+    int *var_depth;             /* (n_var + 1) scope of each loop variable */
+    cd_cptr *ptr;
+    uint32_t n_ptr, cap_ptr;
+    cd_ctoken *token;
+    uint32_t n_token, cap_token;
+    uint32_t n_reg, n_name, n_function;
+    uint32_t max_lanes;         /* of 4-byte elements */
+    uint32_t lanes;             /* of the chunk being written; 0: scalars */
+    bool in_function;           /* of a parallel loop */
+    bool oom;
+} cd_cgen;
+
+static inline cd_cscope *cd_ctop(cd_cgen *g) { return &g->scope[g->depth]; }
+static inline cd_buf *cd_cbody(cd_cgen *g) { return &g->scope[g->depth].body; }
+
+/* codegen_cscope.c */
+bool cd_cscope_open(cd_cgen *g, uint32_t var);
+/* Close the loop whose header is `head`; its text goes to the scope outside. */
+void cd_cscope_close_loop(cd_cgen *g, const char *head);
+/* Write a token for an element of `tensor` at (indices, unapplied) in the current environment. */
+void cd_caccess(cd_cgen *g, cd_buf *out, uint32_t tensor, const cd_aff *flat, uint32_t lanes, bool store);
+/* Flat index, from the applied indices x of an access. */
+void cd_cflat(cd_cgen *g, uint32_t tensor, const cd_expr *const *x, uint32_t n, cd_aff *out);
+int cd_cdepth_of(cd_cgen *g, const cd_expr *e);
+/* Replace the tokens of a finished text. */
+void cd_cresolve(cd_cgen *g, const cd_buf *in, cd_buf *out);
+void cd_ctensor_name(const cd_cgen *g, cd_buf *out, uint32_t tensor, uint32_t instance);
+/* Text written since token `first` is done with: later loops must only know what it touched. */
+void cd_cforget_tokens(cd_cgen *g, uint32_t first);
+
+/* codegen_cvalue.c: an applied expression as text, of g->lanes elements where not 0. */
+cdmpp_status cd_cvalue(cd_cgen *g, cd_buf *out, const cd_expr *e, cdmpp_err *err);
+cdmpp_status cd_cvector(cd_cgen *g, cd_buf *out, const cd_expr *e, cdmpp_err *err);
+/* May e, and what it reads, be computed in vectors? */
+bool cd_cvector_can(const cd_cgen *g, const cd_expr *e);
+
+/* codegen_cwalk.c */
+cdmpp_status cd_cwalk(cd_cgen *g, int32_t from, int32_t to, cdmpp_err *err);
+/* codegen_cfunction.c: a parallel loop. */
+cdmpp_status cd_cparallel(cd_cgen *g, int32_t k, cdmpp_err *err);
+/* All functions of the program, to g->out->text. */
+cdmpp_status cd_cprogram(cd_cgen *g, cdmpp_err *err);
+#endif

@@ -1,0 +1,322 @@
+/* Nodes of the nest as text of C. */
+#include "profiler/codegen_cpriv.h"
+
+#define MOST_CHUNKS 32 /* vector statements for one vectorised loop; longer ones are left to the compiler */
+
+/* ---- stores ---- */
+
+static const cd_expr **apply_all(cd_cgen *g, const cd_expr *const *x, uint32_t n) {
+    const cd_expr **y = cd_arena_alloc(&g->env.pool.arena, n + 1, sizeof *y);
+    if (!y) {
+        g->oom = true;
+        return NULL;
+    }
+    for (uint32_t k = 0; k < n; k++) y[k] = cd_env_apply(&g->env, x[k]);
+    return y;
+}
+
+static cdmpp_status flat_of(cd_cgen *g, const cd_node *n, cd_aff *flat, cdmpp_err *err) {
+    const cd_expr **x = apply_all(g, n->x, n->n);
+    if (!x) return CD_FAIL(err, ENOMEM, "code");
+    cd_cflat(g, n->tensor, x, n->n, flat);
+    return CDMPP_OK;
+}
+
+/* Left side, " = ", and what stores need around the value; text of the value is given. */
+static void assign(cd_cgen *g, const cd_node *n, const cd_aff *flat, const cd_buf *value) {
+    const char *wrap = cd_cexpr_stored(g->plan.slot[n->tensor].dtype);
+    cd_buf *out = cd_cbody(g);
+    cd_caccess(g, out, n->tensor, flat, 0, true);
+    out = cd_cbody(g);
+    cd_buf_putf(out, " = %s%s", wrap, *wrap ? "(" : "");
+    cd_buf_put(out, value->p, value->n);
+    cd_buf_puts(out, *wrap ? ");\n" : ";\n");
+}
+
+/* The lanes of a value go to places that are not in a row. */
+static cdmpp_status scatter(cd_cgen *g, const cd_node *n, const cd_aff *flat, const cd_buf *value) {
+    const uint32_t lanes = g->lanes;
+    const unsigned x = ++g->n_name;
+    cd_buf_putf(cd_cbody(g), "{ const cd_%s32x%u x%u = ", cd_dtype_is_float(n->e->type) ? "f" : "i", lanes, x);
+    cd_buf_put(cd_cbody(g), value->p, value->n);
+    cd_buf_puts(cd_cbody(g), ";\n");
+    g->lanes = 0;
+    for (uint32_t k = 0; k < lanes; k++) {
+        cd_aff at = {.c = flat->c};
+        g->env.var[g->env.n_var] = (struct cd_env_var){.fixed = true, .value = k};
+        for (uint32_t i = 0; i < flat->n; i++) {
+            cd_aff a;
+            cd_env_affine_applied(&g->env, cd_env_apply(&g->env, flat->t[i].atom), &a);
+            cd_aff_add(&g->env, &at, &a, flat->t[i].k);
+        }
+        cd_caccess(g, cd_cbody(g), n->tensor, &at, 0, true);
+        cd_buf_putf(cd_cbody(g), " = x%u[%u];\n", x, k);
+    }
+    g->env.var[g->env.n_var] = (struct cd_env_var){0};
+    g->lanes = lanes;
+    cd_buf_puts(cd_cbody(g), "}\n");
+    return CDMPP_OK;
+}
+
+static cdmpp_status vector_store(cd_cgen *g, const cd_node *n, const cd_aff *flat, const cd_buf *value) {
+    cd_aff base = {.c = flat->c};
+    int64_t factor = 0;
+    for (uint32_t k = 0; k < flat->n; k++) {
+        if (cd_env_is_lane(&g->env, flat->t[k].atom)) factor = flat->t[k].k;
+        else if (cd_env_has_lane(&g->env, flat->t[k].atom)) return scatter(g, n, flat, value);
+        else base.t[base.n++] = flat->t[k];
+    }
+    if (factor != 1) return scatter(g, n, flat, value);
+    cd_caccess(g, cd_cbody(g), n->tensor, &base, g->lanes, true);
+    cd_buf_puts(cd_cbody(g), " = ");
+    cd_buf_put(cd_cbody(g), value->p, value->n);
+    cd_buf_puts(cd_cbody(g), ";\n");
+    return CDMPP_OK;
+}
+
+static cdmpp_status store(cd_cgen *g, const cd_node *n, cdmpp_err *err) {
+    cd_buf value = {0};
+    cd_aff flat;
+    CD_TRY(flat_of(g, n, &flat, err));
+    const cd_expr *e = cd_env_apply(&g->env, n->e);
+    cdmpp_status st = g->lanes ? cd_cvector(g, &value, e, err) : cd_cvalue(g, &value, e, err);
+    if (value.oom) g->oom = true;
+    if (!st && value.p) {
+        if (g->lanes) st = vector_store(g, n, &flat, &value);
+        else assign(g, n, &flat, &value);
+    }
+    cd_buf_free(&value);
+    return st;
+}
+
+/* ---- several results of one reduction ---- */
+
+typedef struct {
+    uint32_t first, last;
+} tensors;
+
+static bool reads_none(void *ctx, const cd_expr *e) {
+    const tensors *t = ctx;
+    return e->op != CD_LOAD || (uint32_t)e->u.i < t->first || (uint32_t)e->u.i > t->last;
+}
+
+/* Nodes from..: stores to tensors in a row at one place, of which a later one reads an earlier. */
+static int32_t tuple_end(const cd_ast *t, int32_t from, int32_t to) {
+    int32_t k = from + 1;
+    bool reads = false;
+    const tensors all = {t->node[from].tensor, t->node[from].tensor + (uint32_t)(to - from)};
+    for (; k < to; k++) {
+        const cd_node *n = &t->node[k], *o = &t->node[from];
+        if (n->dead || n->kind != CD_NODE_STORE || n->tensor != o->tensor + (uint32_t)(k - from) || n->n != o->n) break;
+        bool same = true;
+        for (uint32_t d = 0; d < n->n; d++) same &= n->x[d] == o->x[d];
+        if (!same) break;
+        reads |= !cd_expr_visit(n->e, reads_none, (void *)(uintptr_t)&all);
+    }
+    return reads ? k : from + 1;
+}
+
+/* All values first, then all stores. */
+static cdmpp_status tuple(cd_cgen *g, int32_t from, int32_t to, cdmpp_err *err) {
+    const unsigned x = g->n_name + 1;
+    g->n_name += (uint32_t)(to - from);
+    cd_buf_puts(cd_cbody(g), "{\n");
+    for (int32_t k = from; k < to; k++) {
+        const cd_expr *e = cd_env_apply(&g->env, g->t->node[k].e);
+        cd_buf value = {0};
+        const cdmpp_status st = cd_cvalue(g, &value, e, err);
+        cd_buf_putf(cd_cbody(g), "const %s x%u = ", cd_expr_type(CD_DIALECT_C, e->type), x + (unsigned)(k - from));
+        if (value.p) cd_buf_put(cd_cbody(g), value.p, value.n);
+        cd_buf_puts(cd_cbody(g), ";\n");
+        if (value.oom) g->oom = true;
+        cd_buf_free(&value);
+        if (st) return st;
+    }
+    for (int32_t k = from; k < to; k++) {
+        const cd_node *n = &g->t->node[k];
+        cd_aff flat;
+        cd_buf name = {0};
+        CD_TRY(flat_of(g, n, &flat, err));
+        cd_buf_putf(&name, "x%u", x + (unsigned)(k - from));
+        if (name.p) assign(g, n, &flat, &name);
+        cd_buf_free(&name);
+    }
+    cd_buf_puts(cd_cbody(g), "}\n");
+    return CDMPP_OK;
+}
+
+/* ---- loops ---- */
+
+static cdmpp_status copies(cd_cgen *g, int32_t k, cdmpp_err *err) {
+    const cd_node *n = &g->t->node[k];
+    struct cd_env_var *v = &g->env.var[n->var->u.i];
+    cdmpp_status st = CDMPP_OK;
+    for (int64_t i = 0; i < n->extent && !st; i++) {
+        *v = (struct cd_env_var){.fixed = true, .value = i};
+        st = cd_cwalk(g, k + 1, n->end, err);
+    }
+    *v = (struct cd_env_var){0};
+    return st;
+}
+
+static cdmpp_status plain_loop(cd_cgen *g, int32_t k, cdmpp_err *err) {
+    const cd_node *n = &g->t->node[k];
+    const uint32_t var = (uint32_t)n->var->u.i, v = g->plan.var[var];
+    cd_buf head = {0};
+    cd_buf_putf(&head, "for (%s v%u = 0; v%u < ", cd_expr_type(CD_DIALECT_C, n->var->type), v, v);
+    cdmpp_status st = cd_cvalue(g, &head, cd_env_apply(&g->env, n->extent_e), err);
+    cd_buf_putf(&head, "; v%u++)", v);
+    if (!st && (head.oom || !cd_cscope_open(g, var))) st = CD_FAIL(err, ENOMEM, "code");
+    if (!st) {
+        st = cd_cwalk(g, k + 1, n->end, err);
+        cd_cscope_close_loop(g, head.p);
+    }
+    cd_buf_free(&head);
+    return st;
+}
+
+/* A store that reads its own tensor (a reduction): do lanes meet in one element? */
+static bool lanes_apart(cd_cgen *g, const cd_node *n, const cd_node *vector) {
+    struct cd_env_var *v = &g->env.var[vector->var->u.i];
+    const tensors own = {n->tensor, n->tensor};
+    cdmpp_err err;
+    cd_aff flat;
+    bool apart = false;
+    if (cd_expr_visit(n->e, reads_none, (void *)(uintptr_t)&own)) return true;
+    *v = (struct cd_env_var){.lane = true};
+    cd_env_set_lanes(&g->env, vector->extent);
+    if (!flat_of(g, n, &flat, &err))
+        for (uint32_t k = 0; k < flat.n; k++) {
+            if (cd_env_is_lane(&g->env, flat.t[k].atom)) apart = true;
+            else if (cd_env_has_lane(&g->env, flat.t[k].atom)) flat.n = 0, apart = false;
+        }
+    *v = (struct cd_env_var){0};
+    return apart;
+}
+
+/* Nothing below whose form depends on the lane, and every store at places of its own. */
+static bool vector_body(cd_cgen *g, int32_t from, int32_t to, const cd_node *vector) {
+    const cd_expr *var = vector->var;
+    for (int32_t k = from; k < to; k++) {
+        const cd_node *n = &g->t->node[k];
+        if (n->dead) continue;
+        switch ((cd_node_kind)n->kind) {
+        case CD_NODE_STORE: {
+            bool own = false;
+            for (uint32_t d = 0; d < n->n; d++) own |= cd_expr_uses(n->x[d], var);
+            if (!own || !cd_cvector_can(g, n->e) || n->e->type != g->plan.slot[n->tensor].dtype) return false;
+            if (!lanes_apart(g, n, vector)) return false;
+            if (tuple_end(g->t, k, n->end < to ? to : n->end) > k + 1) return false;
+            break;
+        }
+        case CD_NODE_FOR:
+            if (n->loop == CD_LOOP_PARALLEL || cd_expr_uses(n->extent_e, var)) return false;
+            break;
+        case CD_NODE_IF:
+            if (cd_expr_uses(n->e, var)) return false;
+            break;
+        case CD_NODE_ATTR: break;
+        default: return false;
+        }
+    }
+    return true;
+}
+
+static cdmpp_status chunks(cd_cgen *g, int32_t k, cdmpp_err *err) {
+    const cd_node *n = &g->t->node[k];
+    struct cd_env_var *v = &g->env.var[n->var->u.i];
+    cdmpp_status st = CDMPP_OK;
+    for (int64_t at = 0; at < n->extent && !st;) {
+        uint32_t lanes = g->max_lanes;
+        while (lanes > 1 && at + lanes > n->extent) lanes /= 2;
+        *v = (struct cd_env_var){.fixed = lanes == 1, .lane = lanes > 1, .value = at};
+        cd_env_set_lanes(&g->env, lanes);
+        g->lanes = lanes > 1 ? lanes : 0;
+        st = cd_cwalk(g, k + 1, n->end, err);
+        at += lanes;
+    }
+    *v = (struct cd_env_var){0};
+    g->lanes = 0;
+    return st;
+}
+
+static cdmpp_status loop(cd_cgen *g, int32_t k, cdmpp_err *err) {
+    const cd_node *n = &g->t->node[k];
+    const bool known = n->extent_e->op == CD_INT;
+    if (n->loop == CD_LOOP_PARALLEL && !g->in_function && !g->lanes) return cd_cparallel(g, k, err);
+    if (g->copy[k] || (known && n->extent == 1)) return copies(g, k, err);
+    if (n->loop == CD_LOOP_VECTORIZED && known && !g->lanes && n->extent <= (int64_t)MOST_CHUNKS * g->max_lanes &&
+        vector_body(g, k + 1, n->end, n))
+        return chunks(g, k, err);
+    return plain_loop(g, k, err);
+}
+
+/* ---- others ---- */
+
+static cdmpp_status branch(cd_cgen *g, int32_t k, cdmpp_err *err) {
+    const cd_node *n = &g->t->node[k];
+    const cd_expr *c = cd_env_apply(&g->env, n->e);
+    const int d = cd_range_decide(&g->env.ranges, c);
+    const uint32_t lanes = g->lanes;
+    if (d >= 0) return d ? cd_cwalk(g, k + 1, n->end, err) : CDMPP_OK;
+    cd_buf cond = {0};
+    g->lanes = 0;
+    cdmpp_status st = cd_cvalue(g, &cond, c, err);
+    g->lanes = lanes;
+    cd_buf_puts(cd_cbody(g), "if (");
+    if (cond.p) cd_buf_put(cd_cbody(g), cond.p, cond.n);
+    cd_buf_free(&cond);
+    cd_buf_puts(cd_cbody(g), ") {\n");
+    g->if_depth++;
+    if (!st) st = cd_cwalk(g, k + 1, n->end, err);
+    g->if_depth--;
+    cd_buf_puts(cd_cbody(g), "}\n");
+    return st;
+}
+
+static void declare(cd_cgen *g, uint32_t tensor) {
+    const cd_slot *s = &g->plan.slot[tensor];
+    if (!s->used || s->is_arg || g->scratch[tensor] != UINT32_MAX) return;
+    g->instance[tensor]++;
+    g->home[tensor] = g->depth;
+    cd_buf *d = &cd_ctop(g)->defs;
+    cd_buf_putf(d, "%s ", cd_expr_storage(CD_DIALECT_C, s->dtype));
+    cd_ctensor_name(g, d, tensor, g->instance[tensor]);
+    cd_buf_putf(d, "[%lld] __attribute__((aligned(64)));\n", (long long)(s->elements ? s->elements : 1));
+}
+
+static cdmpp_status one(cd_cgen *g, int32_t k, cdmpp_err *err) {
+    const cd_node *n = &g->t->node[k];
+    switch ((cd_node_kind)n->kind) {
+    case CD_NODE_FOR:  return loop(g, k, err);
+    case CD_NODE_IF:   return branch(g, k, err);
+    case CD_NODE_ATTR: return cd_cwalk(g, k + 1, n->end, err);
+    case CD_NODE_REALIZE:
+    case CD_NODE_ALLOC:
+        declare(g, n->tensor);
+        return cd_cwalk(g, k + 1, n->end, err);
+    case CD_NODE_LET:  return CDMPP_OK;
+    case CD_NODE_STORE: return store(g, n, err);
+    default: return CD_FAIL(err, EUNSUPPORTED, "thread axes in a program for a CPU");
+    }
+}
+
+cdmpp_status cd_cwalk(cd_cgen *g, int32_t from, int32_t to, cdmpp_err *err) {
+    for (int32_t k = from; k < to;) {
+        if (g->t->node[k].dead) {
+            k++;
+            continue;
+        }
+        const bool is_store = g->t->node[k].kind == CD_NODE_STORE && !g->lanes;
+        const int32_t end = is_store ? tuple_end(g->t, k, to) : k + 1;
+        if (end > k + 1) {
+            CD_TRY(tuple(g, k, end, err));
+            k = end;
+            continue;
+        }
+        CD_TRY(one(g, k, err));
+        if (g->oom) return CD_FAIL(err, ENOMEM, "code");
+        k = g->t->node[k].end;
+    }
+    return CDMPP_OK;
+}

@@ -1,0 +1,99 @@
+#include "profiler/codegen_unroll.h"
+
+#define MAX_DEPTH 8      /* TVM's auto_max_depth */
+#define FEW 24           /* vector statements of a loop that LLVM writes out on its own */
+
+typedef struct {
+    const cd_ast *t;
+    bool *copy;
+    int64_t lanes;
+} unroller;
+
+typedef struct {
+    int64_t step;
+    int depth, normal;
+} count;
+
+static bool known(const cd_node *n) { return n->extent_e->op == CD_INT && n->extent >= 0; }
+
+/* Children of k, dead ones replaced by theirs, are what visit() walks over. */
+static count visit(unroller *u, int32_t from, int32_t to, int64_t max_step);
+
+static count visit_loop(unroller *u, int32_t k, int64_t max_step) {
+    const cd_node *n = &u->t->node[k];
+    count c = visit(u, k + 1, n->end, max_step);
+    if (n->loop == CD_LOOP_VECTORIZED) return c;
+    const bool serial = n->loop == CD_LOOP_SERIAL && known(n) && c.normal == 0 && c.depth <= MAX_DEPTH;
+    const bool go = (serial && n->extent * c.step <= max_step) || (n->loop == CD_LOOP_UNROLLED && known(n));
+    if (!go) {
+        c.normal++;
+        return c;
+    }
+    u->copy[k] = true;
+    c.step *= n->extent;
+    c.depth++;
+    return c;
+}
+
+static count visit(unroller *u, int32_t from, int32_t to, int64_t max_step) {
+    count all = {0};
+    for (int32_t k = from; k < to;) {
+        const cd_node *n = &u->t->node[k];
+        if (n->dead) {
+            k++;
+            continue;
+        }
+        count c = {0};
+        if (n->kind == CD_NODE_FOR) c = visit_loop(u, k, max_step);
+        else if (n->kind == CD_NODE_STORE) c.step = 1;
+        else if (n->end > k + 1)
+            c = visit(u, k + 1, n->end, n->kind == CD_NODE_ATTR && n->attr == CD_ATTR_UNROLL_STEP ? n->extent : max_step);
+        all.step += c.step;
+        if (c.depth > all.depth) all.depth = c.depth;
+        if (c.normal > all.normal) all.normal = c.normal;
+        k = n->end;
+    }
+    return all;
+}
+
+/* Vector statements below, copies counted; -1: there are others, or loops that stay. */
+static int64_t statements(unroller *u, int32_t from, int32_t to, int64_t chunks);
+
+static int64_t one(unroller *u, int32_t k, int64_t chunks) {
+    const cd_node *n = &u->t->node[k];
+    if (n->kind == CD_NODE_STORE) return chunks ? chunks : -1;
+    if (n->kind == CD_NODE_IF || n->kind == CD_NODE_EVAL) {
+        statements(u, k + 1, n->end, 0);
+        return -1;
+    }
+    const bool vector = n->kind == CD_NODE_FOR && n->loop == CD_LOOP_VECTORIZED;
+    const int64_t c = statements(u, k + 1, n->end, vector ? (n->extent + u->lanes - 1) / u->lanes : chunks);
+    if (n->kind != CD_NODE_FOR || vector) return c;
+    if (u->copy[k]) return c < 0 ? c : c * n->extent;
+    if (c < 0 || !known(n) || n->loop != CD_LOOP_SERIAL || c * n->extent > FEW) return -1;
+    u->copy[k] = true;
+    return c * n->extent;
+}
+
+static int64_t statements(unroller *u, int32_t from, int32_t to, int64_t chunks) {
+    int64_t all = 0;
+    for (int32_t k = from; k < to;) {
+        if (u->t->node[k].dead) {
+            k++;
+            continue;
+        }
+        const int64_t c = one(u, k, chunks);
+        all = c < 0 || all < 0 ? -1 : all + c;
+        k = u->t->node[k].end;
+    }
+    return all;
+}
+
+cdmpp_status cd_unroll_plan(cd_arena *a, const cd_ast *ast, uint32_t lanes, const bool **copy, cdmpp_err *err) {
+    unroller u = {ast, CD_NEWN(a, bool, (size_t)ast->n + 1), lanes};
+    if (!u.copy) return CD_FAIL(err, ENOMEM, "unrolling");
+    visit(&u, 0, ast->n, 0);
+    statements(&u, 0, ast->n, 0);
+    *copy = u.copy;
+    return CDMPP_OK;
+}
