@@ -1,0 +1,233 @@
+#include "profiler/netrun.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "base/arena.h"
+#include "profiler/backend_cpu.h"
+#include "profiler/codegen_pack.h"
+#include "profiler/fill.h"
+#include "profiler/netplan.h"
+
+typedef struct {
+    void *handle;
+    void (*entry)(void *const *arg);
+    void **arg;                 /* (n_buffer) */
+    uint32_t *place;            /* (n_buffer) of the plan */
+} step;
+
+struct cd_netrun {
+    cd_arena arena;
+    const cd_net *net;
+    int threads;
+    step *step;
+    cd_netplan_tensor *plan;    /* (n_plan) the net's tensors, packed copies, scratch */
+    uint32_t n_plan;
+    unsigned char *block;
+    size_t n_block;
+    cd_netrun_memory bytes;
+};
+
+static double now_s(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static const cd_code *code_of(const cd_netrun *r, uint32_t k) { return r->net->step[k].build->code; }
+
+/* ---- the plan ---- */
+
+static uint32_t most_places(const cd_net *n) {
+    uint32_t m = n->n_tensor;
+    for (uint32_t k = 0; k < n->n_step; k++) m += n->step[k].build->code->n_buffer;
+    return m;
+}
+
+static bool always(const cd_net_tensor *t) { return t->role != CD_NET_INNER; }
+
+static cdmpp_status touch(cd_netrun *r, uint32_t t, uint32_t k, const cd_code_buffer *b, cdmpp_err *err) {
+    const cd_net *n = r->net;
+    if (t >= n->n_tensor || n->tensor[t].bytes < b->elements * cd_dtype_bytes(b->dtype))
+        return CD_FAIL(err, EINVALID, "step %u (%.60s): parameter %.60s does not fit its tensor", k, n->step[k].name, b->name);
+    if (b->n_digit && n->tensor[t].role != CD_NET_WEIGHT)
+        return CD_FAIL(err, EINVALID, "step %u (%.60s): parameter %.60s is packed, and no weight", k, n->step[k].name, b->name);
+    cd_netplan_tensor *p = &r->plan[t];
+    if (always(&n->tensor[t])) return CDMPP_OK;
+    if (p->first == UINT32_MAX && !b->written)
+        return CD_FAIL(err, EINVALID, "step %u (%.60s) reads tensor %u before it is made", k, n->step[k].name, t);
+    if (p->first == UINT32_MAX) p->first = k;
+    p->last = k;
+    return CDMPP_OK;
+}
+
+/* Where buffer b of step k is: the tensor's own place, a packed copy, or scratch. */
+static cdmpp_status place_buffer(cd_netrun *r, uint32_t k, uint32_t b, cdmpp_err *err) {
+    const cd_code_buffer *buf = &code_of(r, k)->buffer[b];
+    const uint32_t t = buf->is_arg ? r->net->step[k].tensor[b] : UINT32_MAX;
+    if (buf->is_arg) CD_TRY(touch(r, t, k, buf, err));
+    if (buf->is_arg && !buf->n_digit) {
+        r->step[k].place[b] = t;
+        return CDMPP_OK;
+    }
+    const int64_t times = buf->per_thread ? r->threads : 1;
+    r->step[k].place[b] = r->n_plan;
+    r->plan[r->n_plan++] = buf->is_arg ? (cd_netplan_tensor){.bytes = buf->bytes, .last = UINT32_MAX}
+                                       : (cd_netplan_tensor){.bytes = buf->bytes * times, .first = k, .last = k};
+    if (buf->is_arg) r->bytes.weights += buf->bytes;
+    return CDMPP_OK;
+}
+
+/* What lives at once, without what lives always. */
+static int64_t inner_least(const cd_netrun *r, int64_t least) {
+    for (uint32_t k = 0; k < r->n_plan; k++)
+        if (r->plan[k].last == UINT32_MAX) least -= (r->plan[k].bytes + CD_NETPLAN_ALIGN - 1) / CD_NETPLAN_ALIGN * CD_NETPLAN_ALIGN;
+    return least;
+}
+
+static cdmpp_status make_plan(cd_netrun *r, cdmpp_err *err) {
+    const cd_net *n = r->net;
+    r->plan = CD_NEWN(&r->arena, cd_netplan_tensor, most_places(n) + 1);
+    r->step = CD_NEWN(&r->arena, step, n->n_step + 1);
+    if (!r->plan || !r->step) return CD_FAIL(err, ENOMEM, "network of %u steps", n->n_step);
+    r->n_plan = n->n_tensor;
+    for (uint32_t t = 0; t < n->n_tensor; t++) {
+        r->plan[t] = (cd_netplan_tensor){.bytes = n->tensor[t].bytes, .first = always(&n->tensor[t]) ? 0 : UINT32_MAX, .last = UINT32_MAX};
+        if (n->tensor[t].role == CD_NET_WEIGHT) r->bytes.weights += n->tensor[t].bytes;
+    }
+    for (uint32_t k = 0; k < n->n_step; k++) {
+        const uint32_t m = code_of(r, k)->n_buffer;
+        r->step[k].arg = CD_NEWN(&r->arena, void *, m + 1);
+        r->step[k].place = CD_NEWN(&r->arena, uint32_t, m + 1);
+        if (!r->step[k].arg || !r->step[k].place) return CD_FAIL(err, ENOMEM, "network of %u steps", n->n_step);
+        for (uint32_t b = 0; b < m; b++) CD_TRY(place_buffer(r, k, b, err));
+    }
+    for (uint32_t t = 0; t < n->n_tensor; t++) /* touched by nobody */
+        if (r->plan[t].first == UINT32_MAX) r->plan[t] = (cd_netplan_tensor){0};
+    int64_t least = 0;
+    CD_TRY(cd_netplan(r->plan, r->n_plan, &r->bytes.all, &least, err));
+    r->bytes.inner_least = inner_least(r, least);
+    return CDMPP_OK;
+}
+
+/* ---- memory ---- */
+
+static cdmpp_status make_block(cd_netrun *r, cdmpp_err *err) {
+    enum { PAGE = 4096 };
+    r->n_block = (size_t)r->bytes.all + PAGE;
+    void *p = mmap(NULL, r->n_block, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) return CD_FAIL(err, ENOMEM, "%zu bytes for a network: %s", r->n_block, strerror(errno));
+    r->block = p;
+    (void)madvise(p, r->n_block, MADV_HUGEPAGE);
+    for (uint32_t k = 0; k < r->net->n_step; k++)
+        for (uint32_t b = 0; b < code_of(r, k)->n_buffer; b++) r->step[k].arg[b] = r->block + r->plan[r->step[k].place[b]].offset;
+    return CDMPP_OK;
+}
+
+static unsigned char *at(const cd_netrun *r, uint32_t place) { return r->block + r->plan[place].offset; }
+
+/* Every packed copy of a tensor anew. */
+static void pack_copies(cd_netrun *r, uint32_t tensor) {
+    const cd_net_tensor *t = &r->net->tensor[tensor];
+    for (uint32_t k = 0; k < r->net->n_step; k++)
+        for (uint32_t b = 0; b < code_of(r, k)->n_arg; b++) {
+            const cd_code_buffer *x = &code_of(r, k)->buffer[b];
+            if (x->n_digit && r->net->step[k].tensor[b] == tensor)
+                cd_code_pack(x, t->rank, t->shape, at(r, tensor), r->step[k].arg[b]);
+        }
+}
+
+static cdmpp_status fill(cd_netrun *r, cdmpp_err *err) {
+    for (uint32_t t = 0; t < r->net->n_tensor; t++) {
+        const cd_net_tensor *x = &r->net->tensor[t];
+        const size_t size = cd_dtype_bytes(x->dtype);
+        if (x->role != CD_NET_INPUT && x->role != CD_NET_WEIGHT) continue;
+        if (!size || !cd_fill(x->dtype, t, 0, (size_t)x->bytes / size, at(r, t)))
+            return CD_FAIL(err, EUNSUPPORTED, "tensor %u: a type that cannot be filled", t);
+        pack_copies(r, t);
+    }
+    return CDMPP_OK;
+}
+
+/* ---- programs ---- */
+
+static cdmpp_status link_step(cd_netrun *r, uint32_t k, cdmpp_err *err) {
+    const cd_build *b = r->net->step[k].build;
+    if (b->status || !b->object) return CD_FAIL(err, EBACKEND, "step %u (%.60s) has not been compiled", k, r->net->step[k].name);
+    void *h = r->step[k].handle = dlopen(b->object, RTLD_NOW | RTLD_LOCAL);
+    if (!h) return CD_FAIL(err, EBACKEND, "cannot load the object: %.180s", dlerror());
+    union { /* POSIX: what dlsym gives may be a function */
+        void *object;
+        void (*entry)(void *const *arg);
+        void (*threads)(int n);
+    } u = {dlsym(h, b->code->launch[0].entry)};
+    if (!u.object) return CD_FAIL(err, EBACKEND, "the object has no function %.80s", b->code->launch[0].entry);
+    r->step[k].entry = u.entry;
+    u.object = dlsym(h, "omp_set_num_threads");
+    if (u.object) u.threads(r->threads);
+    return CDMPP_OK;
+}
+
+void cd_netrun_close(cd_netrun *r) {
+    if (!r) return;
+    for (uint32_t k = 0; r->step && k < r->net->n_step; k++)
+        if (r->step[k].handle) dlclose(r->step[k].handle);
+    if (r->block) munmap(r->block, r->n_block);
+    cd_arena_free(&r->arena);
+    cd_free(r);
+}
+
+cdmpp_status cd_netrun_open(const cd_net *n, int threads, cd_netrun **out, cdmpp_err *err) {
+    cd_netrun *r = cd_calloc(1, sizeof *r);
+    if (!r) return CD_FAIL(err, ENOMEM, "network");
+    r->net = n;
+    r->threads = threads > 0 ? threads : cd_backend_cpu_threads("");
+    cdmpp_status st = make_plan(r, err);
+    if (!st) st = make_block(r, err);
+    if (!st) st = fill(r, err);
+    for (uint32_t k = 0; k < n->n_step && !st; k++) st = link_step(r, k, err);
+    if (st) cd_netrun_close(r);
+    else *out = r;
+    return st;
+}
+
+/* ---- running ---- */
+
+void cd_netrun_pass(cd_netrun *r, double *step_s, double *total_s) {
+    const double begin = now_s();
+    double last = begin;
+    for (uint32_t k = 0; k < r->net->n_step; k++) {
+        r->step[k].entry(r->step[k].arg);
+        if (!step_s) continue;
+        const double t = now_s();
+        step_s[k] = t - last;
+        last = t;
+    }
+    *total_s = now_s() - begin;
+}
+
+void cd_netrun_step(cd_netrun *r, uint32_t k, unsigned times, double *seconds) {
+    const double begin = now_s();
+    for (unsigned i = 0; i < times; i++) r->step[k].entry(r->step[k].arg);
+    *seconds = now_s() - begin;
+}
+
+/* ---- content ---- */
+
+cdmpp_status cd_netrun_write(cd_netrun *r, uint32_t tensor, const void *from, cdmpp_err *err) {
+    if (tensor >= r->net->n_tensor || !always(&r->net->tensor[tensor])) return CD_FAIL(err, ERANGE, "tensor %u is no input, weight or result", tensor);
+    memcpy(at(r, tensor), from, (size_t)r->net->tensor[tensor].bytes);
+    pack_copies(r, tensor);
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_netrun_read(const cd_netrun *r, uint32_t tensor, void *to, cdmpp_err *err) {
+    if (tensor >= r->net->n_tensor || !always(&r->net->tensor[tensor])) return CD_FAIL(err, ERANGE, "tensor %u is no input, weight or result", tensor);
+    memcpy(to, at(r, tensor), (size_t)r->net->tensor[tensor].bytes);
+    return CDMPP_OK;
+}
+
+cd_netrun_memory cd_netrun_bytes(const cd_netrun *r) { return r->bytes; }
