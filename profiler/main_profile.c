@@ -11,12 +11,14 @@ static const char *const group[] = {"What", "How", "Store", "Network"};
 static const cd_option table[] = {
     {"tasks", 0, "FILE", CD_OPT_FILES, AT(task), NULL, WHAT, "Task definitions: all_tasks.pkl, *.task.pkl, our text form, or a folder of these"},
     {"dry-run", 0, NULL, CD_OPT_FLAG, AT(dry_run), NULL, WHAT, "Only read the records and lower their programs; say which cannot be"},
+    {"trials", 0, "N", CD_OPT_INT, AT(trials), "1..1000000", WHAT, "draw: different programs of a task (default: 10)"},
+    {"seed", 0, "N", CD_OPT_INT, AT(seed), "0..2000000000", WHAT, "draw: of the random schedules (default: 0)"},
     {"jobs", 'j', "N", CD_OPT_INT, AT(jobs), "1..1024", HOW, "Compiler processes at a time (default: one per CPU)"},
     {"store", 0, "FILE", CD_OPT_FILE, AT(store), "*.db", STORE, "The store: one SQLite file; made where it is not there"},
     {"form", 0, "FORM", CD_OPT_WORD, AT(form), CD_STORE_FORMS, STORE, "Form of the files to import (default: by their first bytes)"},
     {"strict", 0, NULL, CD_OPT_FLAG, AT(strict), NULL, STORE, "Stop at the first line that cannot be used"},
     {"device", 0, "NAME", CD_OPT_TEXT, AT(device), NULL, STORE, "Only of this device; of imported files, the device that they were measured on"},
-    {"target", 0, "TARGET", CD_OPT_TEXT, AT(target), NULL, STORE, "Only of this target, or of this kind of target (cuda, llvm ...)"},
+    {"target", 0, "TARGET", CD_OPT_TEXT, AT(target), NULL, STORE, "Only of this target, or of this kind of target (cuda, llvm ...); draw: for this target (default: the task's)"},
     {"operator", 0, "NAME", CD_OPT_TEXT, AT(operator_name), NULL, STORE, "Only of this operator, as list names it"},
     {"workload", 0, "KEY", CD_OPT_TEXT, AT(workload), NULL, STORE, "Only of this workload key"},
     {"shape", 0, "JSON", CD_OPT_TEXT, AT(shape), NULL, STORE, "Sizes to be near to: [[1,64,56,56],[64,64,3,3]]"},
@@ -46,6 +48,7 @@ typedef struct {
 } mode;
 static const mode modes[] = {
     {"records", -1, cd_main_profile_records_check, cd_main_profile_records},
+    {"draw", -1, cd_main_profile_draw_check, cd_main_profile_draw},
     {"store", -1, cd_main_profile_store_check, cd_main_profile_store},
     {NULL, (long)AT(list_ops), cd_main_profile_model_check, cd_main_profile_ops},
     {"wrap", -1, cd_main_profile_wrap_check, cd_main_profile_wrap},
@@ -93,6 +96,7 @@ static cdmpp_status check(void *to, const cd_said *said, cdmpp_err *err) {
 }
 
 static const char *const use[] = {"records --tasks FILE [OPTION...] LOG|FOLDER...",
+                                  "draw --tasks FILE [--trials N] [--seed N] [--target TARGET] [--out FILE]",
                                   "store import|list|best|near|export|stats --store FILE [OPTION...] [LOG|TABLE|TRACE|FOLDER...]",
                                   "--list-ops --model-name NAME|FILE [OPTION...]",
                                   "wrap [--json] [--out FILE] -- COMMAND [ARGUMENT...]",
@@ -109,6 +113,7 @@ static const cd_command self = {
     "Makes measure records in the format of TVM's auto_scheduler on this machine.\n\n"
     "records: reads measure records, of any tuner and machine. \"-\" is standard input. A record that cannot be used is "
     "counted and named, the others are done, and the exit status is 3.\n\n"
+    "draw: writes records of random schedules of all tasks, by the rules of TVM's auto_scheduler; they have no time yet.\n\n"
     "store: keeps measurements in one SQLite file that many may write at once. import reads logs, tables of operators, "
     "Nsight Systems' exports and PyTorch's traces; list shows workloads, best the fastest measurements, near those of the "
     "nearest shapes of the same operator; export writes records, CSV or JSON; stats counts.\n\n"

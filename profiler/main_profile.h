@@ -18,6 +18,8 @@ typedef struct cd_main_profile {
     bool dry_run;
     /* how */
     int jobs;
+    /* draw (main_profile_draw.c) */
+    int trials, seed;
     /* store (main_profile_store.c) */
     const char *store, *device, *target, *operator_name, *workload, *shape, *dtype, *layout, *out;
     int form, as, limit, each;
@@ -38,6 +40,9 @@ typedef struct cd_main_profile {
 /* ---- main_profile_records.c ---- */
 cdmpp_status cd_main_profile_records_check(const cd_main_profile *o, cdmpp_err *err);
 cdmpp_status cd_main_profile_records(cd_main_profile *o, cdmpp_err *err);
+/* ---- main_profile_draw.c ---- */
+cdmpp_status cd_main_profile_draw_check(const cd_main_profile *o, cdmpp_err *err);
+cdmpp_status cd_main_profile_draw(cd_main_profile *o, cdmpp_err *err);
 /* ---- main_profile_wrap.c ---- */
 cdmpp_status cd_main_profile_wrap_check(const cd_main_profile *o, cdmpp_err *err);
 cdmpp_status cd_main_profile_wrap(cd_main_profile *o, cdmpp_err *err);
