@@ -149,13 +149,17 @@ results: $(BIN)
 
 FUZZ := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_S ?= 60
-fuzz:
-	$(Q)FUZZ_S=$(FUZZ_S) INC="$(INC)" LIBS="$(LIBS)" SRC="$(filter-out $(MAIN) $(PART),$(SRC))" scripts/fuzz.sh $(FUZZ)
+fuzz: $(B)/gen/onnx/onnx.pb-c.c
+	$(Q)FUZZ_S=$(FUZZ_S) INC="$(INC) -isystem $(B)/gen" LIBS="$(PLIBS) $(LIBS)" \
+	    SRC="$(filter-out $(MAIN) $(PART),$(SRC)) $<" scripts/fuzz.sh $(FUZZ)
 # The same targets without an engine: replay the seed corpora.
+$(B)/fuzz/onnx: $(B)/libprofiler.a
+$(B)/fuzz/onnx: PROFILER := $(B)/libprofiler.a
+$(B)/fuzz/onnx: LIBS := $(PLIBS) $(LIBS)
 $(B)/fuzz/%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(B)/libcdmpp.a
 	@mkdir -p $(@D)
 	@echo "  FUZZ  $<"
-	$(Q)$(CC) $(CFLAGS) tests/fuzz/fuzz_$*.c tests/fuzz/replay.c $(B)/libcdmpp.a $(LDFLAGS) $(LIBS) -o $@
+	$(Q)$(CC) $(CFLAGS) tests/fuzz/fuzz_$*.c tests/fuzz/replay.c $(PROFILER) $(B)/libcdmpp.a $(LDFLAGS) $(LIBS) -o $@
 replayers: $(FUZZ:%=$(B)/fuzz/%)
 
 install: all

@@ -17,15 +17,17 @@ const Onnx__FunctionProto *cd_onnx_function(const cd_onnx *r, const Onnx__NodePr
     return NULL;
 }
 
-/* Results of an inner scope under the names that the node has for them. */
-static cdmpp_status give_back(cd_onnx *r, cd_onnx_scope *s, const cd_onnx_scope *in, const Onnx__NodeProto *n, const char *const *result,
-                              size_t n_result, cdmpp_err *err) {
+/* Results of an inner scope under the names that the node has for them; tensors from `first` on are its own. */
+static cdmpp_status give_back(cd_onnx *r, cd_onnx_scope *s, const cd_onnx_scope *in, const Onnx__NodeProto *n, uint32_t first,
+                              const char *const *result, size_t n_result, cdmpp_err *err) {
     if (n->n_output > n_result) return CD_FAIL(err, ESCHEMA, "expected at most %zu results, found %zu", n_result, n->n_output);
     for (size_t i = 0; i < n->n_output; i++) {
         const char *name = cd_onnx_text(n->output[i]);
         const uint32_t *t = cd_onnx_look_up(in, cd_onnx_text(result[i]));
         if (!t) return CD_FAIL(err, ESCHEMA, "result \"%s\" is not defined anywhere", cd_onnx_text(result[i]));
-        if (*name) CD_TRY(cd_onnx_define(r, s, name, *t, err));
+        if (!*name) continue;
+        CD_TRY(cd_onnx_define(r, s, name, *t, err));
+        if (*t >= first && *t < r->g->n_tensor) CD_TRY(cd_graph_rename(r->g, *t, name, err));
     }
     return CDMPP_OK;
 }
@@ -45,16 +47,18 @@ cdmpp_status cd_onnx_inline(cd_onnx *r, cd_onnx_scope *s, const Onnx__NodeProto 
     cd_onnx_scope in = {.call = n, .caller = s, .depth = s->depth + 1};
     const int64_t opset = cd_onnx_opset(f->opset_import, f->n_opset_import);
     const int outer = r->g->opset;
+    const uint32_t first = r->g->n_tensor;
     if (in.depth > CD_ONNX_MAX_NESTED) return CD_FAIL(err, ERANGE, "functions nested deeper than %d", CD_ONNX_MAX_NESTED);
     CD_TRY(formal(r, s, &in, n, f, err));
     if (opset > 0 && opset < 100) r->g->opset = (int)opset;
     const cdmpp_status st = cd_onnx_nodes(r, &in, f->node, f->n_node, err);
     r->g->opset = outer;
-    return st ? st : give_back(r, s, &in, n, (const char *const *)f->output, f->n_output, err);
+    return st ? st : give_back(r, s, &in, n, first, (const char *const *)f->output, f->n_output, err);
 }
 
 static cdmpp_status branch(cd_onnx *r, cd_onnx_scope *s, const Onnx__NodeProto *n, const Onnx__GraphProto *g, cdmpp_err *err) {
     cd_onnx_scope in = {.up = s, .call = s->call, .caller = s->caller, .depth = s->depth + 1};
+    const uint32_t first = r->g->n_tensor;
     if (in.depth > CD_ONNX_MAX_NESTED) return CD_FAIL(err, ERANGE, "branches nested deeper than %d", CD_ONNX_MAX_NESTED);
     const char **result = CD_NEWN(r->a, const char *, g->n_output + 1);
     if (!result) return CD_FAIL(err, ENOMEM, "a branch");
@@ -62,7 +66,7 @@ static cdmpp_status branch(cd_onnx *r, cd_onnx_scope *s, const Onnx__NodeProto *
     CD_TRY(cd_onnx_index_shapes(r, &in, g, err));
     CD_TRY(cd_onnx_inputs(r, &in, g, err));
     CD_TRY(cd_onnx_nodes(r, &in, g->node, g->n_node, err));
-    return give_back(r, s, &in, n, result, g->n_output, err);
+    return give_back(r, s, &in, n, first, result, g->n_output, err);
 }
 
 cdmpp_status cd_onnx_if(cd_onnx *r, cd_onnx_scope *s, const Onnx__NodeProto *n, const char **why, cdmpp_err *err) {

@@ -1,4 +1,5 @@
 /* Nodes of a file, one after the other, become nodes of the graph. */
+#include <stdio.h>
 #include <string.h>
 
 #include "profiler/onnx_scope.h"
@@ -119,6 +120,12 @@ static cdmpp_status plain(cd_onnx *r, cd_onnx_scope *s, const Onnx__NodeProto *n
     return st;
 }
 
+static cdmpp_status behind(cd_onnx *r, cd_onnx_scope *s, const Onnx__NodeProto *n, operands *p, cdmpp_err *err) {
+    char why[160];
+    snprintf(why, sizeof why, "it reads \"%.100s\", whose shape nobody knows", p->unknown);
+    return missing(r, s, n, p, why, err);
+}
+
 static cdmpp_status node(cd_onnx *r, cd_onnx_scope *s, const Onnx__NodeProto *n, cdmpp_err *err) {
     operands p;
     const char *op = cd_onnx_text(n->op_type), *why = NULL;
@@ -134,7 +141,7 @@ static cdmpp_status node(cd_onnx *r, cd_onnx_scope *s, const Onnx__NodeProto *n,
     }
     if (own && (!strcmp(op, "Loop") || !strcmp(op, "Scan"))) return missing(r, s, n, &p, "how often its body runs is not known before it runs", err);
     if (!own) return missing(r, s, n, &p, "an operator of another domain than ONNX's", err);
-    if (p.unknown) return missing(r, s, n, &p, "it reads what an unsupported node makes", err);
+    if (p.unknown) return behind(r, s, n, &p, err);
     return plain(r, s, n, &p, err);
 }
 

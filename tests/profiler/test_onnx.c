@@ -1,0 +1,420 @@
+/* ONNX files: the small ones in data/ (make_onnx.py), and what no writer of ONNX would write. */
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "check.h"
+#include "tmp.h"
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "profiler/onnx.h"
+
+typedef struct read {
+    cd_graph *g;
+    const cd_onnx_miss *miss;
+    uint32_t n_miss;
+    cdmpp_err err;
+} onnx;
+
+static cdmpp_status open_with(onnx *r, const char *name, const cd_onnx_options *o) {
+    char path[256];
+    memset(r, 0, sizeof *r);
+    snprintf(path, sizeof path, "tests/profiler/data/%s.onnx", name);
+    return cd_onnx_read(path, o, &r->g, &r->miss, &r->n_miss, &r->err);
+}
+
+static onnx must(const char *name, const cd_onnx_options *o) {
+    onnx r;
+    const cdmpp_status st = open_with(&r, name, o);
+    cdmpp_err err = r.err;
+    check_status(st, CDMPP_OK, &err, name, __FILE__, __LINE__);
+    return r;
+}
+
+/* The file is refused with this status, and the message tells of all the words. */
+static void refuse(const char *name, const cd_onnx_options *o, cdmpp_status want, const char *words) {
+    char all[256], *save = NULL;
+    onnx r;
+    const cdmpp_status st = open_with(&r, name, o);
+    cdmpp_err err = r.err;
+    check_status(st, want, &err, name, __FILE__, __LINE__);
+    assert_null(r.g);
+    assert_non_null(strstr(err.path, name));
+    snprintf(all, sizeof all, "%s", words);
+    for (char *w = strtok_r(all, "|", &save); w; w = strtok_r(NULL, "|", &save))
+        if (!strstr(err.msg, w) && !strstr(err.key, w)) {
+            print_error("%s: \"%s\" is not in \"%s: %s\"\n", name, w, err.key, err.msg);
+            fail();
+        }
+}
+
+static const cd_gtensor *tensor(const cd_graph *g, const char *name) {
+    for (uint32_t i = 0; i < g->n_tensor; i++)
+        if (!strcmp(g->tensor[i].name, name)) return &g->tensor[i];
+    print_error("no tensor %s\n", name);
+    fail();
+    return NULL;
+}
+
+static void has_shape(const cd_graph *g, const char *name, const char *want) {
+    const cd_shape *s = &tensor(g, name)->shape;
+    char got[128] = "";
+    for (uint32_t d = 0; d < s->rank; d++) sprintf(got + strlen(got), d ? ",%lld" : "%lld", (long long)s->dim[d]);
+    assert_string_equal(got, want);
+}
+
+static void missed(const onnx *r, uint32_t i, const char *node, const char *word) {
+    assert_true(i < r->n_miss);
+    assert_string_equal(r->miss[i].node, node);
+    if (!strstr(r->miss[i].reason, word)) fail_msg("%s: %s", node, r->miss[i].reason);
+}
+
+static void whole_models(void **state) {
+    (void)state;
+    static const char *const dims[] = {"height=16", "batch=5"}, *const place[] = {"x[2]=16", "x[0]=2"}, *const alien[] = {"height=16", "batch=5", "depth=3"};
+    const cd_onnx_options o = {.dim = dims, .n_dim = 2}, p = {.dim = place, .n_dim = 2}, b = {.batch = 7, .dim = dims, .n_dim = 1};
+    onnx r = must("whole", &o);
+    has_shape(r.g, "p", "5,8,4,4");
+    has_shape(r.g, "f", "5,128");
+    has_shape(r.g, "y", "5,10");
+    assert_true(r.g->n_input == 1 && r.g->n_output == 1 && r.g->opset == 13);
+    assert_string_equal(r.g->name, "whole");
+    assert_string_equal(r.g->node[0].name, "conv");
+    assert_true(tensor(r.g, "w")->is_weight && tensor(r.g, "x")->is_input && tensor(r.g, "y")->is_output);
+    assert_close(r.g->node[0].flop, 5.0 * 8 * 64 * (2 * 27 + 1), 1e-15, 0);
+    cd_graph_free(r.g);
+    r = must("whole", &b);
+    has_shape(r.g, "y", "7,10");
+    cd_graph_free(r.g);
+    r = must("whole", &p);
+    has_shape(r.g, "y", "2,10");
+    cd_graph_free(r.g);
+    refuse("whole", NULL, CDMPP_ESCHEMA, "dimension 0|batch|\"x\"|--batch-size|--dim 'batch=N'");
+    refuse("whole", &(cd_onnx_options){.batch = 2}, CDMPP_ESCHEMA, "dimension 2|height");
+    refuse("whole", &(cd_onnx_options){.dim = alien, .n_dim = 3}, CDMPP_EUSAGE, "depth=3");
+    refuse("whole", &(cd_onnx_options){.dim = (const char *const[]){"batch=x"}, .n_dim = 1}, CDMPP_EUSAGE, "batch=x|NAME=NUMBER");
+    refuse("unnamed", NULL, CDMPP_ESCHEMA, "x[0]=N");
+    refuse("negative", NULL, CDMPP_ERANGE, "-1|x[1]=N");
+    r = must("negative", &(cd_onnx_options){.dim = (const char *const[]){"x[1]=9"}, .n_dim = 1});
+    has_shape(r.g, "y", "1,9,4");
+    cd_graph_free(r.g);
+}
+
+static void roles(void **state) {
+    (void)state;
+    onnx r = must("stripped", NULL);
+    assert_int_equal(r.g->n_input, 1);
+    assert_true(tensor(r.g, "ids")->is_input);
+    static const char *const weights[] = {"table", "q", "bias", "scale", "token"};
+    for (size_t i = 0; i < 5; i++) assert_true(tensor(r.g, weights[i])->is_weight);
+    assert_true(tensor(r.g, "qt")->is_weight && !tensor(r.g, "m")->is_weight);
+    cd_graph_free(r.g);
+    r = must("float_input", NULL); /* the image, though it is the last of the inputs */
+    assert_true(r.g->n_input == 1 && tensor(r.g, "image")->is_input && tensor(r.g, "w")->is_weight && tensor(r.g, "mask")->is_weight);
+    cd_graph_free(r.g);
+    r = must("float_input", &(cd_onnx_options){.input = (const char *const[]){"image", "mask"}, .n_input = 2});
+    assert_true(r.g->n_input == 2 && tensor(r.g, "mask")->is_input);
+    cd_graph_free(r.g);
+    refuse("float_input", &(cd_onnx_options){.input = (const char *const[]){"picture"}, .n_input = 1}, CDMPP_EUSAGE, "picture");
+    r = must("no_heads", NULL);
+    assert_int_equal(r.g->n_input, 2);
+    cd_graph_free(r.g);
+    r = must("fill", NULL); /* an initializer that is listed as input is none */
+    assert_true(r.g->n_input == 1 && tensor(r.g, "w")->is_weight && tensor(r.g, "b")->is_weight);
+    assert_close(cd_graph_flop(r.g), 4.0 * 36 * (2 * 27 + 1), 1e-15, 0);
+    cd_graph_free(r.g);
+    r = must("hollows", NULL);
+    assert_true(tensor(r.g, "w")->is_weight && !tensor(r.g, "w")->fvalue);
+    cd_graph_free(r.g);
+}
+
+static void batches(void **state) {
+    (void)state;
+    onnx r = must("baked", &(cd_onnx_options){.batch = 3});
+    has_shape(r.g, "r", "3,4,6");
+    has_shape(r.g, "f", "3,24");
+    has_shape(r.g, "y", "3,5");
+    cd_graph_free(r.g);
+    refuse("baked_deep", &(cd_onnx_options){.batch = 4}, CDMPP_ESCHEMA, "batch size of 2");
+    refuse("baked", &(cd_onnx_options){.batch = -1}, CDMPP_EUSAGE, "-1");
+    r = must("recurrent", &(cd_onnx_options){.batch = 3, .dim = (const char *const[]){"t=9"}, .n_dim = 1});
+    has_shape(r.g, "h0", "1,3,8");
+    has_shape(r.g, "y", "9,3,8");
+    has_shape(r.g, "c", "1,3,8");
+    cd_graph_free(r.g);
+}
+
+static void contents(void **state) {
+    (void)state;
+    onnx r = must("constants", NULL);
+    has_shape(r.g, "e", "2,3");
+    has_shape(r.g, "y", "1,1,8,10");
+    const cd_gtensor *k = tensor(r.g, "k");
+    assert_true(k->value && k->value[0] == 4 && k->value[1] == -12);
+    assert_int_equal(tensor(r.g, "wide")->value[0], -3);
+    cd_graph_free(r.g);
+    refuse("short_content", NULL, CDMPP_ESCHEMA, "\"to\"|24 bytes|20");
+    r = must("older_forms", NULL);
+    has_shape(r.g, "b", "1,3,6,4");
+    has_shape(r.g, "f", "1,3,12,4");
+    has_shape(r.g, "g1", "1,2,12,4");
+    has_shape(r.g, "r", "1,2");
+    assert_int_equal(r.n_miss, 0);
+    cd_graph_free(r.g);
+}
+
+static void flow(void **state) {
+    (void)state;
+    onnx r = must("if_known", NULL);
+    has_shape(r.g, "y", "12");
+    assert_true(r.n_miss == 0 && r.g->n_node == 4);
+    cd_graph_free(r.g);
+    r = must("if_data", NULL);
+    missed(&r, 0, "if", "depends on the data");
+    missed(&r, 1, "y", "\"z\"");
+    assert_true(r.n_miss == 2 && r.g->n_output == 0);
+    cd_graph_free(r.g);
+    r = must("function", NULL);
+    has_shape(r.g, "y", "2,8");
+    assert_int_equal(r.g->n_node, 4);
+    assert_close(cd_gnode_float(&r.g->node[1], "alpha", 0), 0.25, 0, 0);
+    assert_close(cd_gnode_float(&r.g->node[3], "alpha", 0), 0.5, 0, 0);
+    cd_graph_free(r.g);
+    refuse("endless", NULL, CDMPP_ERANGE, "nested");
+    r = must("unsorted", NULL);
+    assert_string_equal(r.g->node[0].op, "Neg");
+    assert_string_equal(r.g->node[2].op, "Exp");
+    cd_graph_free(r.g);
+}
+
+static void unsupported(void **state) {
+    (void)state;
+    onnx r = must("opaque", NULL);
+    missed(&r, 0, "magic", "domain");
+    missed(&r, 1, "s", "domain");
+    missed(&r, 2, "behind", "\"s\"");
+    assert_string_equal(r.miss[0].domain, "com.me");
+    assert_string_equal(r.miss[0].op, "Magic");
+    has_shape(r.g, "y", "2,7");
+    assert_true(r.n_miss == 3 && r.g->n_output == 1 && r.g->n_node == 2);
+    cd_graph_free(r.g);
+    r = must("dynamic", NULL);
+    missed(&r, 0, "nz", "depends on the data");
+    missed(&r, 1, "after", "\"k\"");
+    missed(&r, 2, "frob", "unknown operator Frobnicate");
+    missed(&r, 3, "loop", "how often");
+    assert_int_equal(r.g->n_node, 1);
+    cd_graph_free(r.g);
+    r = must("sequence", NULL);
+    missed(&r, 0, "t", "\"s\"");
+    cd_graph_free(r.g);
+}
+
+static void invalid(void **state) {
+    (void)state;
+    refuse("cycle", NULL, CDMPP_ESCHEMA, "cycle|\"a\"");
+    refuse("twice", NULL, CDMPP_ESCHEMA, "\"a\"|twice");
+    refuse("nowhere", NULL, CDMPP_ESCHEMA, "ghost|not defined");
+    refuse("misfit", NULL, CDMPP_ESCHEMA, "product|[2,4]|[5,8]");
+    refuse("overflow", NULL, CDMPP_ERANGE, "2^48");
+    refuse("overflow_inside", NULL, CDMPP_ERANGE, "tile");
+    refuse("old", NULL, CDMPP_EUNSUPPORTED, "opset 6|7 to 23");
+    refuse("no_such_file", NULL, CDMPP_EIO, "");
+}
+
+static void external_files(void **state) {
+    (void)state;
+    onnx r = must("external_weight", NULL);
+    has_shape(r.g, "y", "2,8");
+    cd_graph_free(r.g);
+    refuse("external_shape", NULL, CDMPP_EIO, "re|\"to\"|data.bin");
+    refuse("external_outside", NULL, CDMPP_EIO, "../data.bin");
+    tmp_dir d = tmp_make();
+    cdmpp_err err = {0};
+    const int64_t data[] = {99, 4, 2, 3};
+    char *model;
+    size_t n;
+    assert_ok(cd_file_read("tests/profiler/data/external_shape.onnx", 0, &model, &n, &err));
+    const char *path = tmp_put(&d, "m.onnx", model, n);
+    tmp_put(&d, "data.bin", data, sizeof data);
+    assert_ok(cd_onnx_read(path, NULL, &r.g, &r.miss, &r.n_miss, &err));
+    has_shape(r.g, "y", "4,2,3");
+    cd_graph_free(r.g);
+    tmp_put(&d, "data.bin", data, sizeof data - 1); /* half a number is missing */
+    assert_status(cd_onnx_read(path, NULL, &r.g, &r.miss, &r.n_miss, &err), CDMPP_EIO);
+    cd_free(model);
+    tmp_remove(&d);
+}
+
+/* ---- bytes that no writer of ONNX would write ---- */
+static cdmpp_status parse(const cd_buf *b, cdmpp_err *err) {
+    onnx r = {0};
+    memset(err, 0, sizeof *err);
+    const cdmpp_status st = cd_onnx_parse(b->p, b->n, "made", NULL, NULL, &r.g, &r.miss, &r.n_miss, err);
+    assert_true(!st == !!r.g);
+    cd_graph_free(r.g);
+    return st;
+}
+
+static void varint(cd_buf *b, uint64_t v) {
+    for (; v > 127; v >>= 7) cd_buf_put(b, &(char){(char)(v | 128)}, 1);
+    cd_buf_put(b, &(char){(char)v}, 1);
+}
+
+static void field(cd_buf *b, unsigned number, const cd_buf *content) {
+    varint(b, number << 3 | 2);
+    varint(b, content->n);
+    if (content->n) cd_buf_put(b, content->p, content->n);
+}
+
+static void damaged(void **state) {
+    (void)state;
+    cdmpp_err err = {0};
+    char *p;
+    size_t n;
+    assert_ok(cd_file_read("tests/profiler/data/fill.onnx", 0, &p, &n, &err));
+    for (size_t k = 0; k < n; k++) { /* every prefix; the shortest end between two fields and hold no graph or opset */
+        cd_buf b = {.p = p, .n = k};
+        const cdmpp_status st = parse(&b, &err);
+        assert_true(st == CDMPP_EPARSE || st == CDMPP_ESCHEMA || st == CDMPP_EUNSUPPORTED);
+    }
+    for (size_t k = 0; k < n; k++) { /* every byte changed: any answer, no crash */
+        p[k] = (char)(p[k] ^ 0x55);
+        parse(&(cd_buf){.p = p, .n = n}, &err);
+        p[k] = (char)(p[k] ^ 0x55);
+    }
+    cd_free(p);
+    assert_int_equal(parse(&(cd_buf){.p = (char[]){"\x08\x07"}, .n = 2}, &err), CDMPP_ESCHEMA); /* no graph */
+    tmp_dir d = tmp_make();
+    onnx r;
+    assert_status(cd_onnx_read(tmp_put(&d, "empty.onnx", "", 0), NULL, &r.g, &r.miss, &r.n_miss, &err), CDMPP_EPARSE);
+    assert_status(cd_onnx_read(d.path, NULL, &r.g, &r.miss, &r.n_miss, &err), CDMPP_EIO);
+    tmp_remove(&d);
+}
+
+/* 5,000 graphs in one another, as attributes of nodes. */
+static void nesting(void **state) {
+    (void)state;
+    cdmpp_err err;
+    cd_buf b = {0}, out = {0};
+    for (int k = 0; k < 5000; k++) {
+        static const unsigned chain[] = {6, 5, 1}; /* AttributeProto.g, NodeProto.attribute, GraphProto.node */
+        cd_buf_clear(&out);
+        field(&out, chain[k % 3], &b);
+        const cd_buf swap = b;
+        b = out, out = swap;
+    }
+    while (b.n && (b.p[0] >> 3) != 1) { /* up to a graph */
+        cd_buf_clear(&out);
+        field(&out, (b.p[0] >> 3) == 6 ? 5 : 1, &b);
+        const cd_buf swap = b;
+        b = out, out = swap;
+    }
+    cd_buf_clear(&out);
+    field(&out, 7, &b);
+    assert_int_equal(parse(&out, &err), CDMPP_ERANGE);
+    assert_non_null(strstr(err.msg, "nested deeper than 64"));
+    cd_buf_free(&b);
+    cd_buf_free(&out);
+}
+
+/* Two bytes become a struct: a million of them. */
+static void bomb(void **state) {
+    (void)state;
+    cdmpp_err err;
+    cd_buf graph = {0}, model = {0};
+    const cd_buf nothing = {0};
+    for (int k = 0; k < 1000000; k++) field(&graph, 5, &nothing); /* initializers */
+    field(&model, 7, &graph);
+    assert_int_equal(parse(&model, &err), CDMPP_ERANGE);
+    assert_non_null(strstr(err.msg, "MiB"));
+    cd_buf_free(&graph);
+    cd_buf_free(&model);
+}
+
+/* A file of 3 GiB, most of it one weight: a hole on the disk that is never read. */
+static void giant(void **state) {
+    (void)state;
+    cdmpp_err err = {0};
+    cd_buf tensor_head = {0}, graph_head = {0}, file = {0};
+    const uint64_t hole = (uint64_t)3 << 30;
+    onnx r = {0};
+    tmp_dir d = tmp_make();
+    cd_buf_put(&tensor_head, "\x08\x80\x80\x80\x80\x03\x10\x01\x42\x01w\x4a", 12); /* dims, float, name, raw_data */
+    varint(&tensor_head, hole);
+    varint(&graph_head, 5 << 3 | 2);
+    varint(&graph_head, tensor_head.n + hole);
+    cd_buf_put(&file, "\x42\x02\x10\x0d\x3a", 5); /* opset 13; graph */
+    varint(&file, graph_head.n + tensor_head.n + hole);
+    cd_buf_put(&file, graph_head.p, graph_head.n);
+    cd_buf_put(&file, tensor_head.p, tensor_head.n);
+    const char *path = tmp_put(&d, "giant.onnx", file.p, file.n);
+    assert_int_equal(truncate(path, (off_t)(file.n + hole)), 0);
+    assert_ok(cd_onnx_read(path, NULL, &r.g, &r.miss, &r.n_miss, &err));
+    has_shape(r.g, "w", "805306368");
+    cd_graph_free(r.g);
+    assert_int_equal(truncate(path, (off_t)(file.n + hole - 1)), 0);
+    assert_status(cd_onnx_read(path, NULL, &r.g, &r.miss, &r.n_miss, &err), CDMPP_EPARSE);
+    tmp_remove(&d);
+    cd_buf_free(&tensor_head);
+    cd_buf_free(&graph_head);
+    cd_buf_free(&file);
+}
+
+/* Every allocation refused in turn: an error, and nothing is left behind. */
+static void refused(void **state) {
+    (void)state;
+#ifdef CD_FAULT
+    static const char *const names[] = {"whole", "function", "if_known", "opaque", "constants"};
+    static const char *const dims[] = {"height=16", "batch=5"};
+    for (size_t i = 0; i < 5; i++) {
+        const cd_onnx_options o = {.dim = dims, .n_dim = i == 0 ? 2 : 0};
+        cdmpp_status st = CDMPP_ENOMEM;
+        const long live = cd_mem_live();
+        for (long k = 0; st; k++) {
+            onnx r;
+            cd_mem_fail_at(k);
+            st = open_with(&r, names[i], &o);
+            cd_mem_fail_at(-1);
+            if (st) assert_int_equal(st, CDMPP_ENOMEM);
+            cd_graph_free(r.g);
+            assert_int_equal(cd_mem_live(), live);
+        }
+    }
+#else
+    skip();
+#endif
+}
+
+/* The graphs of the reference set: all of them, nothing unsupported (shapes and operations: scripts/check_onnx.sh). */
+static void reference(void **state) {
+    (void)state;
+    cd_arena a = {0};
+    cdmpp_err err = {0};
+    const char *const *path;
+    char folder[512];
+    size_t n;
+    const char *root = getenv("CDMPP_DATA");
+    if (!root) skip();
+    snprintf(folder, sizeof folder, "%s/onnx", root);
+    assert_ok(cd_file_list(&a, folder, NULL, NULL, &path, &n, &err));
+    size_t seen = 0;
+    for (size_t i = 0; i < n; i++) {
+        onnx r;
+        if (!strstr(path[i], ".onnx")) continue;
+        assert_ok(cd_onnx_read(path[i], NULL, &r.g, &r.miss, &r.n_miss, &err));
+        assert_true(r.n_miss == 0 && r.g->n_input == 1 && r.g->n_output >= 1);
+        cd_graph_free(r.g);
+        seen++;
+    }
+    assert_int_equal(seen, 27);
+    cd_arena_free(&a);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(whole_models), cmocka_unit_test(roles), cmocka_unit_test(batches),
+        cmocka_unit_test(contents), cmocka_unit_test(flow), cmocka_unit_test(unsupported), cmocka_unit_test(invalid),
+        cmocka_unit_test(external_files), cmocka_unit_test(damaged), cmocka_unit_test(nesting), cmocka_unit_test(bomb),
+        cmocka_unit_test(giant), cmocka_unit_test(refused), cmocka_unit_test(reference)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
