@@ -181,7 +181,8 @@ static void variable(cd_env *v, const cd_expr *e, cd_aff *out) {
     *out = (cd_aff){0};
     if (x && (x->fixed || x->lane)) out->c = x->value;
     if (x && x->fixed) return;
-    add_term(v, out, 1, cd_new_var(&v->pool, e->type, x && x->lane ? v->n_var : (uint32_t)e->u.i));
+    if (x && x->lane) add_term(v, out, 1, cd_new_var(&v->pool, e->type, v->n_var));
+    if (!x || !x->lane || x->both) add_term(v, out, 1, cd_new_var(&v->pool, e->type, (uint32_t)e->u.i));
 }
 
 static void opaque(cd_env *v, const cd_expr *e, cd_aff *out) {

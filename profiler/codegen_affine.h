@@ -5,6 +5,7 @@
  *   a variable is  itself            a loop of the text
  *                  a number          this copy of an unrolled loop
  *                  number + lane     a run of elements handled as one vector
+ *                  itself + lane     the same in a loop over such runs
  *
  *   (1) an affine form is c + sum of k*atom; an atom is a variable or what is not
  *       linear (a quotient, a load, a selection), rebuilt under the same knowledge;
@@ -30,7 +31,7 @@ typedef struct cd_aff {
 typedef struct cd_env {
     cd_pool pool;
     uint32_t n_var;             /* of the nest; number n_var is the lane */
-    struct cd_env_var { bool fixed, lane; int64_t value; } *var;
+    struct cd_env_var { bool fixed, lane, both; int64_t value; } *var; /* both: the variable plus the lane */
     cd_bound *bound;            /* (n_var + 1) */
     cd_ranges ranges;
     bool many;                  /* a form had too many terms: EUNSUPPORTED, sticky */

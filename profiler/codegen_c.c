@@ -89,12 +89,17 @@ static cdmpp_status prepare(cd_cgen *g, cdmpp_err *err) {
     g->n_digit = CD_NEWN(a, uint32_t, n);
     g->digit = CD_NEWN(a, const cd_code_digit *, n);
     g->home = CD_NEWN(a, int, n);
-    if (!g->instance || !g->n_digit || !g->digit || !g->home) return CD_FAIL(err, ENOMEM, "code");
+    g->copy = CD_NEWN(a, bool, (size_t)g->t->n + 1);
+    g->vec = CD_NEWN(a, bool, (size_t)g->t->n + 1);
+    if (!g->copy || !g->vec || !g->instance || !g->n_digit || !g->digit || !g->home) return CD_FAIL(err, ENOMEM, "code");
     g->max_lanes = g->nest->vector_bytes >= 64 ? 16 : g->nest->vector_bytes >= 32 ? 8 : 4;
-    CD_TRY(cd_unroll_plan(a, g->t, g->max_lanes, &g->copy, err));
     CD_TRY(check_types(g, err));
     CD_TRY(pack(g, err));
-    return buffers(g, err);
+    CD_TRY(buffers(g, err));
+    cd_unroll_tvm(g->t, g->copy);
+    cd_cvloops(g);
+    cd_unroll_llvm(g->t, g->vec, g->max_lanes, g->copy);
+    return CDMPP_OK;
 }
 
 static cdmpp_status generate(cd_cgen *g, cdmpp_err *err) {

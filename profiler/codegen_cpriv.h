@@ -56,7 +56,8 @@ typedef struct cd_cgen {
     cd_env env;
     const char *name;
     cd_code *out;
-    const bool *copy;           /* (ast->n) loops to write out */
+    bool *copy;                 /* (ast->n) loops to write out */
+    bool *vec;                  /* (ast->n) loops of vectors */
     const uint32_t *scratch;    /* (n_slot) number of the buffer in the code; UINT32_MAX: on the stack */
     uint32_t *instance;         /* (n_slot) which declaration of a stack buffer is the current one */
     int *home;                  /* (n_slot) scope that declares it */
@@ -97,10 +98,13 @@ void cd_cforget_tokens(cd_cgen *g, uint32_t first);
 /* codegen_cvalue.c: an applied expression as text, of g->lanes elements where not 0. */
 cdmpp_status cd_cvalue(cd_cgen *g, cd_buf *out, const cd_expr *e, cdmpp_err *err);
 cdmpp_status cd_cvector(cd_cgen *g, cd_buf *out, const cd_expr *e, cdmpp_err *err);
-/* May e, and what it reads, be computed in vectors? */
-bool cd_cvector_can(const cd_cgen *g, const cd_expr *e);
+
+/* codegen_cvloop.c: decides g->vec, after loops to write out are known. */
+void cd_cvloops(cd_cgen *g);
 
 /* codegen_cwalk.c */
+/* Nodes from .. end-1 are stores of one tuple whose values must all be known first; from + 1: just one. */
+int32_t cd_ctuple_end(const cd_ast *t, int32_t from, int32_t to);
 cdmpp_status cd_cwalk(cd_cgen *g, int32_t from, int32_t to, cdmpp_err *err);
 /* codegen_cfunction.c: a parallel loop. */
 cdmpp_status cd_cparallel(cd_cgen *g, int32_t k, cdmpp_err *err);

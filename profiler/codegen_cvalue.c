@@ -36,17 +36,6 @@ cdmpp_status cd_cvalue(cd_cgen *g, cd_buf *out, const cd_expr *e, cdmpp_err *err
 
 static bool vector_type(cd_dtype t) { return t == CD_F32 || t == CD_I32; }
 
-static bool can(void *ctx, const cd_expr *e) {
-    (void)ctx;
-    if (e->op == CD_STR || e->type == CD_BOOL) return true;
-    return vector_type(e->type);
-}
-
-bool cd_cvector_can(const cd_cgen *g, const cd_expr *e) {
-    (void)g;
-    return vector_type(e->type) && cd_expr_visit(e, can, NULL);
-}
-
 static char letter(cd_dtype t) { return cd_dtype_is_float(t) ? 'f' : 'i'; }
 
 /* Every lane on its own: {a, b, c, d}. */

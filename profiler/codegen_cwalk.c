@@ -1,7 +1,9 @@
 /* Nodes of the nest as text of C. */
+#include <stdio.h>
+
 #include "profiler/codegen_cpriv.h"
 
-#define MOST_CHUNKS 32 /* vector statements for one vectorised loop; longer ones are left to the compiler */
+#define MOST_CHUNKS 8 /* vector statements for one vectorised loop; longer ones stay loops */
 
 /* ---- stores ---- */
 
@@ -101,7 +103,7 @@ static bool reads_none(void *ctx, const cd_expr *e) {
 }
 
 /* Nodes from..: stores to tensors in a row at one place, of which a later one reads an earlier. */
-static int32_t tuple_end(const cd_ast *t, int32_t from, int32_t to) {
+int32_t cd_ctuple_end(const cd_ast *t, int32_t from, int32_t to) {
     int32_t k = from + 1;
     bool reads = false;
     const tensors all = {t->node[from].tensor, t->node[from].tensor + (uint32_t)(to - from)};
@@ -175,58 +177,12 @@ static cdmpp_status plain_loop(cd_cgen *g, int32_t k, cdmpp_err *err) {
     return st;
 }
 
-/* A store that reads its own tensor (a reduction): do lanes meet in one element? */
-static bool lanes_apart(cd_cgen *g, const cd_node *n, const cd_node *vector) {
-    struct cd_env_var *v = &g->env.var[vector->var->u.i];
-    const tensors own = {n->tensor, n->tensor};
-    cdmpp_err err;
-    cd_aff flat;
-    bool apart = false;
-    if (cd_expr_visit(n->e, reads_none, (void *)(uintptr_t)&own)) return true;
-    *v = (struct cd_env_var){.lane = true};
-    cd_env_set_lanes(&g->env, vector->extent);
-    if (!flat_of(g, n, &flat, &err))
-        for (uint32_t k = 0; k < flat.n; k++) {
-            if (cd_env_is_lane(&g->env, flat.t[k].atom)) apart = true;
-            else if (cd_env_has_lane(&g->env, flat.t[k].atom)) flat.n = 0, apart = false;
-        }
-    *v = (struct cd_env_var){0};
-    return apart;
-}
-
-/* Nothing below whose form depends on the lane, and every store at places of its own. */
-static bool vector_body(cd_cgen *g, int32_t from, int32_t to, const cd_node *vector) {
-    const cd_expr *var = vector->var;
-    for (int32_t k = from; k < to; k++) {
-        const cd_node *n = &g->t->node[k];
-        if (n->dead) continue;
-        switch ((cd_node_kind)n->kind) {
-        case CD_NODE_STORE: {
-            bool own = false;
-            for (uint32_t d = 0; d < n->n; d++) own |= cd_expr_uses(n->x[d], var);
-            if (!own || !cd_cvector_can(g, n->e) || n->e->type != g->plan.slot[n->tensor].dtype) return false;
-            if (!lanes_apart(g, n, vector)) return false;
-            if (tuple_end(g->t, k, n->end < to ? to : n->end) > k + 1) return false;
-            break;
-        }
-        case CD_NODE_FOR:
-            if (n->loop == CD_LOOP_PARALLEL || cd_expr_uses(n->extent_e, var)) return false;
-            break;
-        case CD_NODE_IF:
-            if (cd_expr_uses(n->e, var)) return false;
-            break;
-        case CD_NODE_ATTR: break;
-        default: return false;
-        }
-    }
-    return true;
-}
-
-static cdmpp_status chunks(cd_cgen *g, int32_t k, cdmpp_err *err) {
+/* Elements from..: one statement for as many as a register has. */
+static cdmpp_status chunks(cd_cgen *g, int32_t k, int64_t from, cdmpp_err *err) {
     const cd_node *n = &g->t->node[k];
     struct cd_env_var *v = &g->env.var[n->var->u.i];
     cdmpp_status st = CDMPP_OK;
-    for (int64_t at = 0; at < n->extent && !st;) {
+    for (int64_t at = from; at < n->extent && !st;) {
         uint32_t lanes = g->max_lanes;
         while (lanes > 1 && at + lanes > n->extent) lanes /= 2;
         *v = (struct cd_env_var){.fixed = lanes == 1, .lane = lanes > 1, .value = at};
@@ -240,14 +196,34 @@ static cdmpp_status chunks(cd_cgen *g, int32_t k, cdmpp_err *err) {
     return st;
 }
 
+/* Long ones: a loop over full registers, then the rest. */
+static cdmpp_status strips(cd_cgen *g, int32_t k, cdmpp_err *err) {
+    const cd_node *n = &g->t->node[k];
+    const uint32_t var = (uint32_t)n->var->u.i, v = g->plan.var[var], lanes = g->max_lanes;
+    const int64_t whole = n->extent / lanes * lanes;
+    const cd_bound all = g->env.bound[var];
+    char head[96];
+    cdmpp_status st = CDMPP_OK;
+    snprintf(head, sizeof head, "for (int v%u = 0; v%u < %lld; v%u += %u)", v, v, (long long)whole, v, lanes);
+    if (!cd_cscope_open(g, var)) return CD_FAIL(err, ENOMEM, "code");
+    g->env.var[var] = (struct cd_env_var){.lane = true, .both = true};
+    g->env.bound[var] = (cd_bound){0, whole - lanes};
+    cd_env_set_lanes(&g->env, lanes);
+    g->lanes = lanes;
+    st = cd_cwalk(g, k + 1, n->end, err);
+    g->lanes = 0;
+    g->env.var[var] = (struct cd_env_var){0};
+    g->env.bound[var] = all;
+    cd_cscope_close_loop(g, head);
+    return st || whole == n->extent ? st : chunks(g, k, whole, err);
+}
+
 static cdmpp_status loop(cd_cgen *g, int32_t k, cdmpp_err *err) {
     const cd_node *n = &g->t->node[k];
     const bool known = n->extent_e->op == CD_INT;
     if (n->loop == CD_LOOP_PARALLEL && !g->in_function && !g->lanes) return cd_cparallel(g, k, err);
+    if (g->vec[k] && !g->lanes) return n->extent <= (int64_t)MOST_CHUNKS * g->max_lanes ? chunks(g, k, 0, err) : strips(g, k, err);
     if (g->copy[k] || (known && n->extent == 1)) return copies(g, k, err);
-    if (n->loop == CD_LOOP_VECTORIZED && known && !g->lanes && n->extent <= (int64_t)MOST_CHUNKS * g->max_lanes &&
-        vector_body(g, k + 1, n->end, n))
-        return chunks(g, k, err);
     return plain_loop(g, k, err);
 }
 
@@ -308,7 +284,7 @@ cdmpp_status cd_cwalk(cd_cgen *g, int32_t from, int32_t to, cdmpp_err *err) {
             continue;
         }
         const bool is_store = g->t->node[k].kind == CD_NODE_STORE && !g->lanes;
-        const int32_t end = is_store ? tuple_end(g->t, k, to) : k + 1;
+        const int32_t end = is_store ? cd_ctuple_end(g->t, k, to) : k + 1;
         if (end > k + 1) {
             CD_TRY(tuple(g, k, end, err));
             k = end;

@@ -5,6 +5,7 @@
 
 typedef struct {
     const cd_ast *t;
+    const bool *vec;
     bool *copy;
     int64_t lanes;
 } unroller;
@@ -66,7 +67,7 @@ static int64_t one(unroller *u, int32_t k, int64_t chunks) {
         statements(u, k + 1, n->end, 0);
         return -1;
     }
-    const bool vector = n->kind == CD_NODE_FOR && n->loop == CD_LOOP_VECTORIZED;
+    const bool vector = n->kind == CD_NODE_FOR && u->vec[k];
     const int64_t c = statements(u, k + 1, n->end, vector ? (n->extent + u->lanes - 1) / u->lanes : chunks);
     if (n->kind != CD_NODE_FOR || vector) return c;
     if (u->copy[k]) return c < 0 ? c : c * n->extent;
@@ -89,11 +90,12 @@ static int64_t statements(unroller *u, int32_t from, int32_t to, int64_t chunks)
     return all;
 }
 
-cdmpp_status cd_unroll_plan(cd_arena *a, const cd_ast *ast, uint32_t lanes, const bool **copy, cdmpp_err *err) {
-    unroller u = {ast, CD_NEWN(a, bool, (size_t)ast->n + 1), lanes};
-    if (!u.copy) return CD_FAIL(err, ENOMEM, "unrolling");
+void cd_unroll_tvm(const cd_ast *ast, bool *copy) {
+    unroller u = {.t = ast, .copy = copy};
     visit(&u, 0, ast->n, 0);
+}
+
+void cd_unroll_llvm(const cd_ast *ast, const bool *vec, uint32_t lanes, bool *copy) {
+    unroller u = {ast, vec, copy, lanes};
     statements(&u, 0, ast->n, 0);
-    *copy = u.copy;
-    return CDMPP_OK;
 }

@@ -11,6 +11,8 @@
 #define CD_CODEGEN_UNROLL_H
 #include "profiler/codegen.h"
 
-/* copy (ast->n): by node. `lanes`: elements of the longest vector. Errors: ENOMEM. */
-cdmpp_status cd_unroll_plan(cd_arena *a, const cd_ast *ast, uint32_t lanes, const bool **copy, cdmpp_err *err);
+/* copy (ast->n), all false before: what TVM writes out. */
+void cd_unroll_tvm(const cd_ast *ast, bool *copy);
+/* What LLVM writes out of the rest. vec: loops that become vectors, of at most `lanes` elements each. */
+void cd_unroll_llvm(const cd_ast *ast, const bool *vec, uint32_t lanes, bool *copy);
 #endif
