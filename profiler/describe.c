@@ -1,0 +1,128 @@
+#include "profiler/describe.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+    const char *key, *unit;
+    size_t offset;
+    double low, high;
+} keys[CD_N_DESCRIBED] = {
+#define X(key, low, high, unit, meaning) {#key, unit, offsetof(cd_device, key), low, high},
+#include "features/device_keys.def"
+};
+
+static double *slot(cd_device *d, int k) { return (double *)(void *)((char *)d + keys[k].offset); }
+
+void cd_described_init(cd_described *d, cd_device_kind kind) {
+    memset(d, 0, sizeof *d);
+    d->device.kind = kind;
+    d->device.name = d->name;
+    for (int k = 0; k < CD_N_DESCRIBED; k++) *slot(&d->device, k) = CD_DEVICE_UNKNOWN;
+    snprintf(d->name, sizeof d->name, "unknown-%s", cd_device_kind_name(kind));
+}
+
+void cd_described_set(cd_described *d, int key, double value, const char *note) {
+    if (!(value >= keys[key].low && value <= keys[key].high)) return;
+    *slot(&d->device, key) = value;
+    snprintf(d->note[key], sizeof d->note[key], "%s", note ? note : "");
+}
+
+/* ---- names ---- */
+
+/* Words that say what kind of thing it is, not which. */
+static bool idle_word(const char *w, size_t n) {
+    static const char *const word[] = {"cpu", "processor", "(r)", "(tm)", "r", "tm", "gpu", "with", "graphics"};
+    for (size_t i = 0; i < sizeof word / sizeof *word; i++)
+        if (strlen(word[i]) == n && !strncmp(w, word[i], n)) return true;
+    return n > 5 && !strncmp(w + n - 5, "-core", 5);
+}
+
+void cd_described_call(cd_described *d, const char *says) {
+    char text[256], *to = d->name, *end = d->name + sizeof d->name - 1;
+    size_t n = 0;
+    for (const char *s = says; *s && *s != '@' && n + 1 < sizeof text; s++) {
+        if (!strncmp(s, "(R)", 3) || !strncmp(s, "(r)", 3)) text[n++] = ' ', s += 2;
+        else if (!strncmp(s, "(TM)", 4) || !strncmp(s, "(tm)", 4)) text[n++] = ' ', s += 3;
+        else text[n++] = (char)tolower((unsigned char)*s);
+    }
+    text[n] = 0;
+    *to = 0;
+    for (char *w = text; *(w += strspn(w, " \t\"'#:,[]{}&*!|>%`\\()/")); ) {
+        const size_t len = strcspn(w, " \t\"'#:,[]{}&*!|>%`\\()/");
+        if (!idle_word(w, len) && to + len + 1 < end) {
+            if (to > d->name) *to++ = '-';
+            memcpy(to, w, len);
+            to += len;
+        }
+        w += len;
+    }
+    *to = 0;
+    if (to == d->name) snprintf(d->name, sizeof d->name, "unknown-%s", cd_device_kind_name(d->device.kind));
+    /* an alias that is the name but for its punctuation would be the name given twice */
+    char a[64] = "", b[64] = "";
+    size_t na = 0, nb = 0;
+    for (const char *s = says; *s && na < 63; s++)
+        if (isalnum((unsigned char)*s)) a[na++] = (char)tolower((unsigned char)*s);
+    for (const char *s = d->name; *s && nb < 63; s++)
+        if (isalnum((unsigned char)*s)) b[nb++] = *s;
+    if (strcmp(a, b) && na && strlen(says) < sizeof d->alias) snprintf(d->alias, sizeof d->alias, "%s", says);
+}
+
+/* ---- YAML ---- */
+
+/* A text in double quotes: whatever a driver calls itself. */
+static void put_text(cd_buf *b, const char *s) {
+    cd_buf_puts(b, "\"");
+    for (; *s; s++) {
+        if (*s == '"' || *s == '\\') cd_buf_puts(b, "\\");
+        if ((unsigned char)*s >= ' ') cd_buf_put(b, s, 1);
+    }
+    cd_buf_puts(b, "\"");
+}
+
+static void put_number(cd_buf *b, double x) {
+    if (x == floor(x) && fabs(x) < 1e15) cd_buf_putf(b, "%.0f", x);
+    else cd_buf_putf(b, "%.6g", x);
+}
+
+void cd_described_put_yaml(cd_buf *out, const cd_described *d) {
+    for (const char *s = d->head; *s;) {
+        const size_t n = strcspn(s, "\n");
+        cd_buf_putf(out, "# %.*s\n", (int)n, s);
+        s += n + (s[n] == '\n');
+    }
+    cd_buf_puts(out, "- name: ");
+    put_text(out, d->name);
+    if (d->alias[0]) {
+        cd_buf_puts(out, "\n  aliases: [");
+        put_text(out, d->alias);
+        cd_buf_puts(out, "]");
+    }
+    cd_buf_putf(out, "\n  kind: %s\n", cd_device_kind_name(d->device.kind));
+    for (int k = 0; k < CD_N_DESCRIBED; k++) {
+        const double x = *slot((cd_device *)(uintptr_t)&d->device, k);
+        if (x < 0) {
+            if (d->note[k][0]) cd_buf_putf(out, "  # %s: not known: %s\n", keys[k].key, d->note[k]);
+            continue;
+        }
+        cd_buf_putf(out, "  %s: ", keys[k].key);
+        put_number(out, x);
+        if (d->note[k][0]) cd_buf_putf(out, " # %s", d->note[k]);
+        cd_buf_puts(out, "\n");
+    }
+}
+
+cdmpp_status cd_describe(const char *device, bool measure, cd_buf *out, cdmpp_err *err) {
+    cd_described d;
+    cdmpp_status st;
+    if (!strcmp(device, "cpu")) st = cd_describe_cpu("", measure, &d, err);
+    else if (!strcmp(device, "opencl") || !strncmp(device, "opencl:", 7)) st = cd_describe_opencl(device[6] ? device + 7 : "", &d, err);
+    else if (!strcmp(device, "cuda") || !strncmp(device, "cuda:", 5)) st = cd_describe_cuda(device[4] ? device + 5 : "", &d, err);
+    else st = CD_FAIL(err, ERANGE, "expected cpu, opencl[:NAME] or cuda[:NUMBER], found '%.60s'", device);
+    if (!st) cd_described_put_yaml(out, &d);
+    if (!st && out->oom) st = CD_FAIL(err, ENOMEM, "description");
+    return st;
+}

@@ -1,0 +1,251 @@
+/* describe_cpu -- caches and cores by hwloc, the rest by /proc and /sys. */
+#include <hwloc.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "profiler/describe.h"
+
+enum { TEXT = 1 << 16, KIB = 1024 };
+#define TRIAD_MIN ((size_t)64 << 20)
+#define TRIAD_MAX ((size_t)512 << 20)
+#define LANES_TOLERANCE 0.1
+
+typedef struct machine {
+    const char *root;
+    char cpuinfo[TEXT];
+    cd_described *d;
+    int packages, cores, usable; /* of the first package; processors that we may use on the whole machine */
+    bool here;                  /* it is this machine: it can be measured */
+    uint64_t last_cache, memory;
+} machine;
+
+/* The text of a small file; "" when there is none. */
+static void read_text(const char *root, const char *path, char *out, size_t n) {
+    char full[512];
+    snprintf(full, sizeof full, "%s%s", root, path);
+    FILE *f = fopen(full, "rb");
+    const size_t got = f ? fread(out, 1, n - 1, f) : 0;
+    out[got] = 0;
+    if (f) fclose(f);
+}
+
+static double read_number(const char *root, const char *path) {
+    char text[64], *end;
+    read_text(root, path, text, sizeof text);
+    const double x = strtod(text, &end);
+    return end > text ? x : -1;
+}
+
+/* ---- /proc/cpuinfo ---- */
+
+/* Value of the first line "key : value"; "" when there is none. */
+static void field(const machine *m, const char *key, char *out, size_t n) {
+    const size_t len = strlen(key);
+    out[0] = 0;
+    for (const char *line = m->cpuinfo; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        const char *at = line + len;
+        if (strncmp(line, key, len) != 0) continue;
+        at += strspn(at, " \t");
+        if (*at != ':') continue;
+        at += 1 + strspn(at + 1, " \t");
+        snprintf(out, n, "%.*s", (int)strcspn(at, "\n"), at);
+        return;
+    }
+}
+
+/* Is `word` one of the processor's flags (x86) or features (Arm)? */
+static bool has_flag(const machine *m, const char *word) {
+    static const char *const list[] = {"flags", "Features"};
+    const size_t n = strlen(word);
+    for (size_t i = 0; i < 2; i++) {
+        const char *line = strstr(m->cpuinfo, list[i]);
+        const char *end = line ? line + strcspn(line, "\n") : NULL;
+        for (const char *at = line; at && (at = strstr(at, word)) && at < end; at += n)
+            if (at[-1] == ' ' && (at[n] == ' ' || at[n] == '\n' || !at[n])) return true;
+    }
+    return false;
+}
+
+static void set_isa(machine *m) {
+    cd_described *d = m->d;
+    const bool arm = has_flag(m, "asimd"), x86 = has_flag(m, "sse");
+    if (has_flag(m, "avx512f")) cd_described_set(d, CD_DESCRIBED_simd_bits, 512, "AVX-512");
+    else if (has_flag(m, "avx")) cd_described_set(d, CD_DESCRIBED_simd_bits, 256, has_flag(m, "avx2") ? "AVX2" : "AVX");
+    else if (x86) cd_described_set(d, CD_DESCRIBED_simd_bits, 128, "SSE");
+    else if (has_flag(m, "sve")) snprintf(d->note[CD_DESCRIBED_simd_bits], sizeof d->note[0], "SVE");
+    else if (arm) cd_described_set(d, CD_DESCRIBED_simd_bits, 128, "NEON");
+    if (!x86 && !arm) return; /* nothing is known of other units */
+    if (!has_flag(m, "sme")) cd_described_set(d, CD_DESCRIBED_fp32_matrix_gflops, 0, NULL);
+    if (!has_flag(m, "avx512_fp16") && !has_flag(m, "asimdhp")) cd_described_set(d, CD_DESCRIBED_fp16_tflops, 0, NULL);
+    if (!has_flag(m, "amx_fp16") && !has_flag(m, "amx_bf16") && !has_flag(m, "sme")) cd_described_set(d, CD_DESCRIBED_tensor_tflops, 0, NULL);
+    cd_described_set(d, CD_DESCRIBED_warp, 1, NULL);
+    cd_described_set(d, CD_DESCRIBED_shared_kb, 0, NULL);
+}
+
+/* The base clock, by whoever knows it best. */
+static void set_clock(machine *m) {
+    char text[256];
+    const double base = read_number(m->root, "/sys/devices/system/cpu/cpu0/cpufreq/base_frequency");
+    if (base > 0) {
+        cd_described_set(m->d, CD_DESCRIBED_clock_mhz, base / 1000, NULL);
+        return;
+    }
+    field(m, "model name", text, sizeof text);
+    const char *at = strchr(text, '@');
+    const double ghz = at ? strtod(at + 1, NULL) : 0;
+    if (ghz > 0 && strstr(at, "GHz")) {
+        cd_described_set(m->d, CD_DESCRIBED_clock_mhz, round(1000 * ghz), NULL);
+        return;
+    }
+    field(m, "bogomips", text, sizeof text);
+    const double bogo = strtod(text, NULL);
+    const double most = read_number(m->root, "/sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq");
+    if (bogo > 0 && has_flag(m, "constant_tsc")) cd_described_set(m->d, CD_DESCRIBED_clock_mhz, round(bogo / 2), "of the time-stamp counter");
+    else if (most > 0 && !has_flag(m, "constant_tsc")) cd_described_set(m->d, CD_DESCRIBED_clock_mhz, most / 1000, "highest");
+}
+
+static void set_name(machine *m) {
+    static const char *const key[] = {"model name", "Processor", "Hardware", "cpu model", "cpu"};
+    char text[256] = "";
+    for (size_t i = 0; i < sizeof key / sizeof *key && !text[0]; i++) field(m, key[i], text, sizeof text);
+    if (!text[0]) read_text(m->root, "/proc/device-tree/model", text, sizeof text);
+    if (text[0]) cd_described_call(m->d, text);
+}
+
+static void set_power(machine *m) {
+    const double uw = read_number(m->root, "/sys/class/powercap/intel-rapl:0/constraint_0_max_power_uw");
+    if (uw > 0) cd_described_set(m->d, CD_DESCRIBED_tdp_w, round(uw * 1e-6), "by RAPL");
+}
+
+/* ---- hwloc ---- */
+
+/* Size of the first data or unified cache of a level, and how many cores share it. */
+static uint64_t cache_of(hwloc_topology_t t, hwloc_obj_type_t type, unsigned *sharing) {
+    const hwloc_obj_t c = hwloc_get_obj_by_type(t, type, 0);
+    if (!c || !c->attr) return 0;
+    const int n = hwloc_get_nbobjs_inside_cpuset_by_type(t, c->cpuset, HWLOC_OBJ_CORE);
+    *sharing = n > 0 ? (unsigned)n : 1;
+    return c->attr->cache.size;
+}
+
+static void set_caches(machine *m, hwloc_topology_t t, hwloc_const_cpuset_t package) {
+    unsigned sharing = 1;
+    const uint64_t l1 = cache_of(t, HWLOC_OBJ_L1CACHE, &sharing), l2 = cache_of(t, HWLOC_OBJ_L2CACHE, &sharing);
+    char note[64] = "";
+    uint64_t l3 = 0;
+    const int n = hwloc_get_nbobjs_inside_cpuset_by_type(t, package, HWLOC_OBJ_L3CACHE);
+    for (int i = 0; i < n; i++) {
+        const hwloc_obj_t c = hwloc_get_obj_inside_cpuset_by_type(t, package, HWLOC_OBJ_L3CACHE, (unsigned)i);
+        if (c && c->attr) l3 += c->attr->cache.size;
+    }
+    if (sharing > 1) snprintf(note, sizeof note, "of %.0f KB that %u cores share", (double)l2 / KIB, sharing);
+    if (l1) cd_described_set(m->d, CD_DESCRIBED_l1_kb, (double)l1 / KIB, NULL);
+    if (l2) cd_described_set(m->d, CD_DESCRIBED_l2_kb, (double)l2 / KIB / sharing, note);
+    snprintf(note, sizeof note, "in %d parts", n);
+    if (l3 || l2) cd_described_set(m->d, CD_DESCRIBED_l3_kb, (double)l3 / KIB, n > 1 ? note : NULL);
+    m->last_cache = l3 ? l3 : l2;
+}
+
+static void set_cores(machine *m, hwloc_topology_t t, hwloc_const_cpuset_t package) {
+    const hwloc_const_cpuset_t allowed = hwloc_topology_get_allowed_cpuset(t);
+    int used = 0;
+    m->cores = hwloc_get_nbobjs_inside_cpuset_by_type(t, package, HWLOC_OBJ_CORE);
+    for (int i = 0; i < m->cores; i++) {
+        const hwloc_obj_t c = hwloc_get_obj_inside_cpuset_by_type(t, package, HWLOC_OBJ_CORE, (unsigned)i);
+        used += c && hwloc_bitmap_intersects(c->cpuset, allowed);
+    }
+    m->usable = hwloc_bitmap_weight(allowed);
+    cd_described_set(m->d, CD_DESCRIBED_cores, m->cores, NULL);
+    if (used > 0 && used < m->cores) cd_described_set(m->d, CD_DESCRIBED_cores_used, used, "that this process may use");
+}
+
+static void set_memory(machine *m, hwloc_topology_t t) {
+    m->memory = hwloc_get_root_obj(t)->total_memory;
+    if (m->memory) cd_described_set(m->d, CD_DESCRIBED_mem_gb, round(10 * (double)m->memory / (1 << 30) / m->packages) / 10, "installed, for each socket");
+}
+
+static cdmpp_status read_topology(machine *m, cdmpp_err *err) {
+    hwloc_topology_t t;
+    if (hwloc_topology_init(&t)) return CD_FAIL(err, ENOMEM, "topology");
+    hwloc_topology_set_flags(t, HWLOC_TOPOLOGY_FLAG_INCLUDE_DISALLOWED);
+    if (hwloc_topology_load(t)) {
+        hwloc_topology_destroy(t);
+        return CD_FAIL(err, EBACKEND, "hwloc cannot tell this machine's topology%s", getenv("HWLOC_XMLFILE") ? " from $HWLOC_XMLFILE" : "");
+    }
+    const int n = hwloc_get_nbobjs_by_type(t, HWLOC_OBJ_PACKAGE);
+    const hwloc_obj_t package = n > 0 ? hwloc_get_obj_by_type(t, HWLOC_OBJ_PACKAGE, 0) : hwloc_get_root_obj(t);
+    m->packages = n > 0 ? n : 1;
+    m->here = hwloc_topology_is_thissystem(t) && !m->root[0];
+    set_cores(m, t, package->cpuset);
+    set_caches(m, t, package->cpuset);
+    set_memory(m, t);
+    hwloc_topology_destroy(t);
+    return CDMPP_OK;
+}
+
+/* ---- measured ---- */
+static void set_lanes(machine *m) {
+    static const double usual[] = {1, 2, 4, 8, 16, 32, 64};
+    cd_described *d = m->d;
+    double per_clock, mhz;
+    char note[96];
+    cd_describe_core_speed((int)d->device.simd_bits, &per_clock, &mhz);
+    if (per_clock < 0) {
+        snprintf(d->note[CD_DESCRIBED_lanes], sizeof d->note[0], "no loop for this kind of processor");
+        return;
+    }
+    snprintf(note, sizeof note, "measured %.2f at %.0f MHz", per_clock, mhz);
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+        if (fabs(per_clock / usual[i] - 1) < LANES_TOLERANCE) cd_described_set(d, CD_DESCRIBED_lanes, usual[i], note);
+    if (d->device.lanes < 0) snprintf(d->note[CD_DESCRIBED_lanes], sizeof d->note[0], "measured %.2f at %.0f MHz, near no power of 2", per_clock, mhz);
+}
+
+static cdmpp_status measure_it(machine *m, cdmpp_err *err) {
+    double gb_s;
+    char note[96];
+    if (!m->here) return CD_FAIL(err, EBACKEND, "only the machine that this runs on can be measured");
+    set_lanes(m);
+    size_t bytes = 4 * (size_t)m->last_cache;
+    if (bytes < TRIAD_MIN) bytes = TRIAD_MIN;
+    if (bytes > TRIAD_MAX) bytes = TRIAD_MAX;
+    if (m->memory && bytes > m->memory / 16) bytes = m->memory / 16;
+    CD_TRY(cd_describe_triad(bytes, m->usable, &gb_s, err));
+    snprintf(note, sizeof note, "measured: triad of %d threads, %zu MB an array", m->usable, bytes >> 20);
+    cd_described_set(m->d, CD_DESCRIBED_bandwidth_gb_s, round(10 * gb_s / m->packages) / 10, note);
+    return CDMPP_OK;
+}
+
+/* 2 * lanes * cores * clock, where all are known. */
+static void set_peak(cd_described *d) {
+    const cd_device *v = &d->device;
+    if (v->lanes > 0 && v->cores > 0 && v->clock_mhz > 0)
+        cd_described_set(d, CD_DESCRIBED_fp32_gflops, 2 * v->lanes * v->cores * v->clock_mhz / 1000, NULL);
+}
+
+cdmpp_status cd_describe_cpu(const char *root, bool measure, cd_described *out, cdmpp_err *err) {
+    machine *m = cd_calloc(1, sizeof *m);
+    if (!m) return CD_FAIL(err, ENOMEM, "description");
+    m->root = root;
+    m->d = out;
+    cd_described_init(out, CD_DEVICE_CPU);
+    read_text(root, "/proc/cpuinfo", m->cpuinfo, sizeof m->cpuinfo);
+    cdmpp_status st = read_topology(m, err);
+    if (!st) {
+        set_name(m);
+        set_isa(m);
+        set_clock(m);
+        set_power(m);
+        if (m->packages > 1) snprintf(out->head, sizeof out->head, "One of %d sockets.", m->packages);
+        if (!measure) {
+            snprintf(out->note[CD_DESCRIBED_lanes], sizeof out->note[0], "--measure finds out");
+            snprintf(out->note[CD_DESCRIBED_bandwidth_gb_s], sizeof out->note[0], "--measure finds out");
+        }
+    }
+    if (!st && measure) st = measure_it(m, err);
+    if (!st) set_peak(out);
+    cd_free(m);
+    return st;
+}

@@ -1,0 +1,244 @@
+/* describe: made-up machines by hwloc's synthetic topologies and folders instead of /proc; GPUs by made-up facts; what
+ * is printed is read back, and what is known of real devices comes out as in configs/devices.yaml. */
+#include "profiler/describe.h"
+#include "check.h"
+#include "tmp.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+
+static cdmpp_err err;
+
+/* ---- reading back ---- */
+typedef struct back {
+    cd_buf text;
+    cd_diag diag;
+    cd_devices *l;
+    const cd_device *d;
+} back;
+
+static back read_back(const cd_described *d) {
+    back b = {0};
+    cd_described_put_yaml(&b.text, d);
+    if (cd_devices_read("d.yaml", b.text.p, b.text.n, &b.diag, &b.l, &err)) fail_msg("%s\n%s", b.diag.text.p, b.text.p);
+    b.d = cd_devices_at(b.l, 0);
+    const cd_device *found;
+    if (d->alias[0]) assert_ok(cd_devices_find(b.l, d->alias, &found, &err));
+    return b;
+}
+
+static void done(back *b) {
+    cd_devices_free(b->l);
+    cd_diag_free(&b->diag);
+    cd_buf_free(&b->text);
+}
+
+/* ---- processors ---- */
+static const char *const made[] = {
+    "processor\t: 0\nmodel name\t: Intel(R) Xeon(R) CPU E5-2673 v4 @ 2.30GHz\nbogomips\t: 4589.37\nflags\t\t: fpu sse sse2 avx fma avx2 constant_tsc\n\n",
+    "processor\t: 0\nmodel name\t: AMD EPYC 9654 96-Core Processor\nbogomips\t: 4800.00\nflags\t\t: fpu sse avx avx2 avx512f avx512_bf16 constant_tsc\n",
+    "processor\t: 0\nBogoMIPS\t: 243.75\nFeatures\t: fp asimd evtstrm aes asimdhp cpuid asimdrdm\nCPU implementer\t: 0x41\n",
+};
+
+/* A folder with this /proc/cpuinfo. */
+static void make_root(tmp_dir *d, const char *cpuinfo) {
+    *d = tmp_make();
+    mkdir(tmp_path(d, "proc"), 0755);
+    tmp_put(d, "proc/cpuinfo", cpuinfo, strlen(cpuinfo));
+}
+
+static cdmpp_status describe(const char *topology, const char *cpuinfo, cd_described *out) {
+    tmp_dir d;
+    make_root(&d, cpuinfo);
+    setenv("HWLOC_SYNTHETIC", topology, 1);
+    const cdmpp_status st = cd_describe_cpu(d.path, false, out, &err);
+    unsetenv("HWLOC_SYNTHETIC");
+    tmp_remove(&d);
+    return st;
+}
+
+static void a_xeon(void **state) {
+    (void)state;
+    cd_described d;
+    assert_ok(describe("package:2 l3:1(size=52428800) l2:20(size=262144) l1d:1(size=32768) core:1 pu:2", made[0], &d));
+    back b = read_back(&d);
+    assert_string_equal(b.d->name, "intel-xeon-e5-2673-v4");
+    assert_int_equal(b.d->kind, CD_DEVICE_CPU);
+    const double want[][2] = {{b.d->clock_mhz, 2300}, {b.d->cores, 20}, {b.d->simd_bits, 256}, {b.d->l1_kb, 32}, {b.d->l2_kb, 256},
+                              {b.d->l3_kb, 51200}, {b.d->shared_kb, 0}, {b.d->warp, 1}, {b.d->fp16_tflops, 0}, {b.d->lanes, CD_DEVICE_UNKNOWN},
+                              {b.d->cores_used, CD_DEVICE_UNKNOWN}, {b.d->fp32_gflops, CD_DEVICE_UNKNOWN}};
+    for (size_t i = 0; i < sizeof want / sizeof *want; i++) assert_close(want[i][0], want[i][1], 1e-9, 0);
+    assert_non_null(strstr(b.text.p, "# One of 2 sockets."));
+    assert_non_null(strstr(b.text.p, "aliases: [\"Intel(R) Xeon(R) CPU E5-2673 v4 @ 2.30GHz\"]"));
+    assert_non_null(strstr(b.text.p, "# lanes: not known: --measure finds out"));
+    done(&b);
+}
+
+static void an_epyc_of_parts(void **state) {
+    (void)state;
+    cd_described d;
+    assert_ok(describe("package:1 l3:12(size=33554432) l2:8(size=1048576) l1d:1(size=32768) core:1 pu:2", made[1], &d));
+    back b = read_back(&d);
+    assert_string_equal(b.d->name, "amd-epyc-9654");
+    assert_close(b.d->l3_kb, 12 * 32768, 1e-9, 0);
+    assert_close(b.d->cores, 96, 1e-9, 0);
+    assert_close(b.d->simd_bits, 512, 1e-9, 0);
+    assert_close(b.d->clock_mhz, 2400, 1e-9, 0);
+    assert_non_null(strstr(b.text.p, "clock_mhz: 2400 # of the time-stamp counter"));
+    assert_non_null(strstr(b.text.p, "l3_kb: 393216 # in 12 parts"));
+    done(&b);
+}
+
+/* Cores in pairs share an L2; nothing tells the clock nor a name. */
+static void an_arm_board(void **state) {
+    (void)state;
+    cd_described d;
+    assert_ok(describe("package:1 l2:2(size=2097152) l1d:2(size=65536) core:1 pu:1", made[2], &d));
+    back b = read_back(&d);
+    assert_string_equal(b.d->name, "unknown-cpu");
+    assert_close(b.d->l2_kb, 1024, 1e-9, 0);
+    assert_close(b.d->l3_kb, 0, 0, 0);
+    assert_close(b.d->simd_bits, 128, 1e-9, 0);
+    assert_true(b.d->clock_mhz < 0 && b.d->fp16_tflops < 0);
+    assert_close(b.d->tensor_tflops, 0, 0, 0);
+    assert_non_null(strstr(b.text.p, "l2_kb: 1024 # of 2048 KB that 2 cores share"));
+    done(&b);
+}
+
+static void an_exported_topology(void **state) {
+    (void)state;
+    static const char xml[] = "<?xml version=\"1.0\"?><!DOCTYPE topology SYSTEM \"hwloc2.dtd\"><topology version=\"2.0\"><object type=\"Machine\" os_index=\"0\" "
+        "cpuset=\"0x3\" complete_cpuset=\"0x3\" allowed_cpuset=\"0x3\" nodeset=\"0x1\" complete_nodeset=\"0x1\" allowed_nodeset=\"0x1\" gp_index=\"1\">"
+        "<object type=\"Package\" os_index=\"0\" cpuset=\"0x3\" complete_cpuset=\"0x3\" nodeset=\"0x1\" complete_nodeset=\"0x1\" gp_index=\"2\">"
+        "<object type=\"NUMANode\" os_index=\"0\" cpuset=\"0x3\" complete_cpuset=\"0x3\" nodeset=\"0x1\" complete_nodeset=\"0x1\" gp_index=\"3\" local_memory=\"4294967296\"/>"
+        "<object type=\"L1Cache\" cpuset=\"0x1\" complete_cpuset=\"0x1\" nodeset=\"0x1\" complete_nodeset=\"0x1\" gp_index=\"4\" cache_size=\"49152\" depth=\"1\" cache_linesize=\"64\" cache_associativity=\"12\" cache_type=\"1\">"
+        "<object type=\"Core\" os_index=\"0\" cpuset=\"0x1\" complete_cpuset=\"0x1\" nodeset=\"0x1\" complete_nodeset=\"0x1\" gp_index=\"5\">"
+        "<object type=\"PU\" os_index=\"0\" cpuset=\"0x1\" complete_cpuset=\"0x1\" nodeset=\"0x1\" complete_nodeset=\"0x1\" gp_index=\"6\"/></object></object>"
+        "<object type=\"L1Cache\" cpuset=\"0x2\" complete_cpuset=\"0x2\" nodeset=\"0x1\" complete_nodeset=\"0x1\" gp_index=\"7\" cache_size=\"49152\" depth=\"1\" cache_linesize=\"64\" cache_associativity=\"12\" cache_type=\"1\">"
+        "<object type=\"Core\" os_index=\"1\" cpuset=\"0x2\" complete_cpuset=\"0x2\" nodeset=\"0x1\" complete_nodeset=\"0x1\" gp_index=\"8\">"
+        "<object type=\"PU\" os_index=\"1\" cpuset=\"0x2\" complete_cpuset=\"0x2\" nodeset=\"0x1\" complete_nodeset=\"0x1\" gp_index=\"9\"/></object></object>"
+        "</object></object></topology>";
+    tmp_dir t = tmp_make();
+    cd_described d;
+    setenv("HWLOC_XMLFILE", tmp_put(&t, "t.xml", xml, sizeof xml - 1), 1);
+    assert_ok(cd_describe_cpu(t.path, false, &d, &err));
+    assert_status(cd_describe_cpu(t.path, true, &d, &err), CDMPP_EBACKEND); /* another machine */
+    unsetenv("HWLOC_XMLFILE");
+    assert_ok(cd_describe_cpu(t.path, false, &d, &err));
+    setenv("HWLOC_XMLFILE", "/nonexistent.xml", 1);
+    assert_true(cd_describe_cpu("", true, &d, &err) == CDMPP_EBACKEND || d.device.cores > 0); /* hwloc may fall back to the machine */
+    unsetenv("HWLOC_XMLFILE");
+    tmp_remove(&t);
+}
+
+static void this_machine(void **state) {
+    (void)state;
+    cd_buf b = {0};
+    cd_diag diag = {0};
+    cd_devices *l = NULL;
+    assert_ok(cd_describe("cpu", false, &b, &err));
+    if (cd_devices_read("d.yaml", b.p, b.n, &diag, &l, &err)) fail_msg("%s\n%s", diag.text.p, b.p);
+    float v[CD_N_DEVICE_COL];
+    cd_device_vector(cd_devices_at(l, 0), v);
+    for (size_t k = 0; k < CD_N_DEVICE_COL; k++) assert_true(isfinite(v[k]));
+    cd_devices_free(l);
+    cd_diag_free(&diag);
+    cd_buf_free(&b);
+}
+
+/* ---- measured ---- */
+static void a_core(void **state) {
+    (void)state;
+    double per_clock, mhz;
+    cd_describe_core_speed(0, &per_clock, &mhz);
+    assert_true(per_clock < 0); /* no vectors, no loop */
+#if defined(__x86_64__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) skip();
+    cd_describe_core_speed(256, &per_clock, &mhz);
+    assert_in_range((uint64_t)mhz, 300, 9000);
+    assert_true(per_clock > 4 && per_clock < 40); /* one or two units of 8; a busy machine may cost much of it */
+#endif
+}
+
+static void the_memory(void **state) {
+    (void)state;
+    double one = 0;
+    assert_ok(cd_describe_triad((size_t)4 << 20, 2, &one, &err));
+    assert_true(one > 0.1 && one < 10000);
+}
+
+/* ---- GPUs: V100 as its driver tells ---- */
+static void a_v100(void **state) {
+    (void)state;
+    const cd_cuda_facts f = {.name = "Tesla V100-SXM2-32GB", .cc_major = 7, .cc_minor = 0, .units = 80, .warp = 32, .clock_khz = 1530000,
+                             .memory_khz = 877000, .bus_bits = 4096, .l2_bytes = 6291456, .shared_bytes = 98304, .memory_bytes = (uint64_t)32 << 30};
+    cd_described d;
+    cd_diag diag = {0};
+    cd_devices *known = NULL;
+    const cd_device *v;
+    cd_describe_cuda_facts(&f, &d);
+    back b = read_back(&d);
+    assert_string_equal(b.d->name, "tesla-v100-sxm2-32gb");
+    assert_ok(cd_devices_load("configs/devices.yaml", &diag, &known, &err));
+    assert_ok(cd_devices_find(known, f.name, &v, &err));
+    const double same[][2] = {{b.d->clock_mhz, v->clock_mhz}, {b.d->cores, v->cores}, {b.d->lanes, v->lanes}, {b.d->mem_gb, v->mem_gb},
+                              {b.d->l2_kb, v->l2_kb}, {b.d->shared_kb, v->shared_kb}, {b.d->warp, v->warp}};
+    for (size_t i = 0; i < sizeof same / sizeof *same; i++) assert_close(same[i][0], same[i][1], 1e-9, 0);
+    assert_close(b.d->bandwidth_gb_s, v->bandwidth_gb_s, 0.005, 0);
+    assert_close(b.d->fp32_gflops, v->fp32_gflops, 0.001, 0);
+    cd_devices_free(known);
+    cd_diag_free(&diag);
+    done(&b);
+}
+
+static void nothing_told(void **state) {
+    (void)state;
+    cd_described d;
+    const cd_cuda_facts none = {.cc_major = 99};
+    cd_describe_cuda_facts(&none, &d);
+    back b = read_back(&d);
+    assert_string_equal(b.d->name, "unknown-gpu");
+    assert_true(b.d->clock_mhz < 0 && b.d->cores < 0 && b.d->lanes < 0 && b.d->bandwidth_gb_s < 0 && b.d->fp32_gflops < 0);
+    done(&b);
+    const cd_opencl_facts cl = {.name = "evil: [\"name\"] # \\ \n x"};
+    cd_describe_opencl_facts(&cl, &d);
+    b = read_back(&d);
+    assert_true(b.d->clock_mhz < 0 && b.d->warp == 1);
+    done(&b);
+}
+
+static void an_opencl_gpu(void **state) {
+    (void)state;
+    const cd_opencl_facts f = {.name = "gfx906", .gpu = true, .local_is_own = true, .units = 60, .clock_mhz = 1725, .warp = 64,
+                               .memory_bytes = (uint64_t)16 << 30, .local_bytes = 65536};
+    cd_described d;
+    cd_describe_opencl_facts(&f, &d);
+    back b = read_back(&d);
+    assert_close(b.d->cores, 60, 0, 0);
+    assert_close(b.d->warp, 64, 0, 0);
+    assert_close(b.d->shared_kb, 64, 0, 0);
+    assert_true(b.d->l2_kb < 0 && b.d->lanes < 0);
+    done(&b);
+}
+
+static void devices_by_name(void **state) {
+    (void)state;
+    cd_buf b = {0};
+    assert_status(cd_describe("fpga", false, &b, &err), CDMPP_ERANGE);
+    assert_status(cd_describe("cuda:x", false, &b, &err), CDMPP_ERANGE);
+    assert_status(cd_describe("cuda:999", false, &b, &err), CDMPP_EBACKEND);
+    assert_status(cd_describe("opencl:none:0", false, &b, &err), CDMPP_EBACKEND);
+    assert_status(cd_describe("opencl:x", false, &b, &err), CDMPP_ERANGE);
+    const cdmpp_status st = cd_describe("opencl", false, &b, &err); /* where there is one */
+    assert_true(st == CDMPP_OK || st == CDMPP_EBACKEND);
+    cd_buf_free(&b);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_xeon),       cmocka_unit_test(an_epyc_of_parts), cmocka_unit_test(an_arm_board), cmocka_unit_test(an_exported_topology),
+        cmocka_unit_test(this_machine), cmocka_unit_test(a_core),           cmocka_unit_test(the_memory),   cmocka_unit_test(a_v100),
+        cmocka_unit_test(nothing_told), cmocka_unit_test(an_opencl_gpu),    cmocka_unit_test(devices_by_name),
+    };
+    return cmocka_run_group_tests_name("describe", tests, NULL, NULL);
+}
