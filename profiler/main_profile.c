@@ -14,6 +14,8 @@ static const cd_option table[] = {
     {"trials", 0, "N", CD_OPT_INT, AT(trials), "1..1000000", WHAT, "draw: different programs of a task (default: 10)"},
     {"seed", 0, "N", CD_OPT_INT, AT(seed), "0..2000000000", WHAT, "draw: of the random schedules (default: 0)"},
     {"jobs", 'j', "N", CD_OPT_INT, AT(jobs), "1..1024", HOW, "Compiler processes at a time (default: one per CPU)"},
+    {"describe-device", 0, NULL, CD_OPT_FLAG, AT(describe), NULL, WHAT, "Print entries of devices.yaml for the devices named: cpu (default), opencl[:NAME], cuda[:NUMBER]"},
+    {"measure", 0, NULL, CD_OPT_FLAG, AT(measure), NULL, WHAT, "With --describe-device: measure the units of a core and the memory bandwidth (a second)"},
     {"store", 0, "FILE", CD_OPT_FILE, AT(store), "*.db", STORE, "The store: one SQLite file; made where it is not there"},
     {"form", 0, "FORM", CD_OPT_WORD, AT(form), CD_STORE_FORMS, STORE, "Form of the files to import (default: by their first bytes)"},
     {"strict", 0, NULL, CD_OPT_FLAG, AT(strict), NULL, STORE, "Stop at the first line that cannot be used"},
@@ -51,6 +53,7 @@ static const mode modes[] = {
     {"draw", -1, cd_main_profile_draw_check, cd_main_profile_draw},
     {"store", -1, cd_main_profile_store_check, cd_main_profile_store},
     {NULL, (long)AT(list_ops), cd_main_profile_model_check, cd_main_profile_ops},
+    {NULL, (long)AT(describe), cd_main_profile_describe_check, cd_main_profile_describe},
     {"wrap", -1, cd_main_profile_wrap_check, cd_main_profile_wrap},
 };
 
@@ -99,6 +102,7 @@ static const char *const use[] = {"records --tasks FILE [OPTION...] LOG|FOLDER..
                                   "draw --tasks FILE [--trials N] [--seed N] [--target TARGET] [--out FILE]",
                                   "store import|list|best|near|export|stats --store FILE [OPTION...] [LOG|TABLE|TRACE|FOLDER...]",
                                   "--list-ops --model-name NAME|FILE [OPTION...]",
+                                  "--describe-device [--measure] [cpu|opencl[:NAME]|cuda[:NUMBER]...]",
                                   "wrap [--json] [--out FILE] -- COMMAND [ARGUMENT...]",
                                   NULL};
 static const char *const example[] = {

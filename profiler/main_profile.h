@@ -24,6 +24,8 @@ typedef struct cd_main_profile {
     const char *store, *device, *target, *operator_name, *workload, *shape, *dtype, *layout, *out;
     int form, as, limit, each;
     bool errors, strict, steps;
+    /* devices (main_profile_describe.c) */
+    bool describe, measure;
     /* networks (main_profile_model.c) */
     bool list_ops;
     int model_source, batch, input_size; /* position in CD_MAIN_PROFILE_SOURCES; 0: as published */
@@ -43,6 +45,9 @@ cdmpp_status cd_main_profile_records(cd_main_profile *o, cdmpp_err *err);
 /* ---- main_profile_draw.c ---- */
 cdmpp_status cd_main_profile_draw_check(const cd_main_profile *o, cdmpp_err *err);
 cdmpp_status cd_main_profile_draw(cd_main_profile *o, cdmpp_err *err);
+/* ---- main_profile_describe.c ---- */
+cdmpp_status cd_main_profile_describe_check(const cd_main_profile *o, cdmpp_err *err);
+cdmpp_status cd_main_profile_describe(cd_main_profile *o, cdmpp_err *err);
 /* ---- main_profile_wrap.c ---- */
 cdmpp_status cd_main_profile_wrap_check(const cd_main_profile *o, cdmpp_err *err);
 cdmpp_status cd_main_profile_wrap(cd_main_profile *o, cdmpp_err *err);

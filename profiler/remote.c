@@ -31,7 +31,7 @@ typedef struct pool {
     job *job;
     const cd_str *record;
     size_t n, delivered, done;
-    const char *options;
+    const char *setup;
     const cd_remote_watch *w;
     int64_t lease;              /* last given */
     cd_arena arena;             /* of one line */
@@ -116,7 +116,6 @@ static cdmpp_status lease_to(pool *p, size_t k, size_t i, cdmpp_err *err) {
     p->job[i].out = true;
     cd_buf_putf(&l->out, "{\"lease\":%lld,\"record\":", (long long)l->lease);
     cd_buf_put_json_str(&l->out, p->record[i].p, p->record[i].n);
-    if (p->options && p->options[0]) cd_buf_putf(&l->out, ",\"options\":%s", p->options);
     cd_buf_puts(&l->out, "}\n");
     if (l->out.oom) return CD_FAIL(err, ENOMEM, "job");
     return cd_link_send(l) ? CDMPP_OK : fail(p, k, "ended", err);
@@ -162,7 +161,11 @@ static cdmpp_status hello(pool *p, size_t k, const cd_json *m, cdmpp_err *err) {
         return fail(p, k, "speaks another version of the protocol", err);
     }
     l->state = CD_LINK_IDLE;
-    return CDMPP_OK;
+    if (!p->setup[0]) return CDMPP_OK;
+    cd_buf_puts(&l->out, "{\"setup\":");
+    cd_buf_puts(&l->out, p->setup);
+    cd_buf_puts(&l->out, "}\n");
+    return l->out.oom ? CD_FAIL(err, ENOMEM, "setup") : CDMPP_OK; /* goes with the first job */
 }
 
 static cdmpp_status answered(pool *p, size_t k, const cd_json *m, cdmpp_err *err) {
@@ -322,7 +325,7 @@ static void close_all(pool *p) {
 }
 
 cdmpp_status cd_remote_run(const cd_remote_host *host, size_t n_host, const cd_remote_policy *policy, const cd_str *record, size_t n,
-                           const char *options, const cd_remote_watch *w, cdmpp_err *err) {
+                           const char *setup, const cd_remote_watch *w, cdmpp_err *err) {
     if (!n_host || n_host > MAX_HOST) return CD_FAIL(err, EUSAGE, "expected 1 to %d hosts, found %zu", MAX_HOST, n_host);
     pool *p = cd_calloc(1, sizeof *p);
     cd_link *link = cd_calloc(n_host, sizeof *link);
@@ -334,7 +337,7 @@ cdmpp_status cd_remote_run(const cd_remote_host *host, size_t n_host, const cd_r
         const cd_remote_policy q = {policy->lease_s > 0 ? policy->lease_s : 120, policy->silence_s > 0 ? policy->silence_s : 30,
                                     policy->retry_s > 0 ? policy->retry_s : 0.5, policy->max_failures ? policy->max_failures : 4,
                                     policy->max_attempts ? policy->max_attempts : 3};
-        *p = (pool){.p = q, .link = link, .n_link = n_host, .job = jobs, .record = record, .n = n, .options = options, .w = w};
+        *p = (pool){.p = q, .link = link, .n_link = n_host, .job = jobs, .record = record, .n = n, .setup = setup ? setup : "", .w = w};
         for (size_t k = 0; k < n_host; k++) link[k] = (cd_link){.host = &host[k], .fd = -1, .err_fd = -1};
         st = run(p, err);
         close_all(p);

@@ -4,7 +4,8 @@
  *   answers 0 1 2 3 .. <─────────  worker "pi@board-2"   one JSON line for each message, both ways
  *
  *   worker -> pool  {"hello":"cdmpp-worker","protocol":1,"version":"0.1.0","device":"..."}          once, first
- *   pool -> worker  {"lease":7,"record":"{\"i\": ..}","options":{..}}          the record's line as text
+ *   pool -> worker  {"setup":{..}}                                                                  once, next; of the caller
+ *   pool -> worker  {"lease":7,"record":"{\"i\": ..}"}                                              the record's line as text
  *   worker -> pool  {"lease":7,"alive":true}                                                        while at work
  *   worker -> pool  {"lease":7,"error_no":0,"costs":[s, ..],"total_s":s,"timestamp":t}              measured
  *   worker -> pool  {"lease":7,"refused":"EUNSUPPORTED","message":".."}                             cannot be
@@ -73,10 +74,10 @@ typedef struct cd_remote_watch {
     const volatile sig_atomic_t *stop; /* NULL: never */
 } cd_remote_watch;
 
-/* Have n records (their lines, borrowed) measured. `options`: a JSON object, "" for none. Errors:
+/* Have n records (their lines, borrowed) measured. `setup`: a JSON object that every worker gets first, "" for none. Errors:
  * EINTERRUPTED, EUSAGE (no host), EIO (no process to be had), ENOMEM, those of answer. A failed job is no error. */
 cdmpp_status cd_remote_run(const cd_remote_host *host, size_t n_host, const cd_remote_policy *p, const cd_str *record, size_t n,
-                           const char *options, const cd_remote_watch *w, cdmpp_err *err);
+                           const char *setup, const cd_remote_watch *w, cdmpp_err *err);
 
 /* The command line that reaches `host` ("user@board") by ssh, into the arena; `transport` not NULL: by
  * sh -c transport, with host and port as $1 and $2. Errors: EUSAGE (no name of a host), ENOMEM. */
@@ -84,8 +85,10 @@ cdmpp_status cd_remote_reach(cd_arena *a, const char *host, int port, const char
 
 /* ---- the worker ---- */
 typedef struct cd_remote_service {
-    /* Measure; `options` is the job's, NULL: none. An error is a refusal. */
-    cdmpp_status (*measure)(void *ctx, const cd_record *r, const cd_json *options, cd_remote_times *out, cdmpp_err *err);
+    /* Get ready, once before the first job; `setup` lives until then. An error is a refusal of every job. NULL: nothing to do. */
+    cdmpp_status (*setup)(void *ctx, const cd_json *setup, cdmpp_err *err);
+    /* Measure the record on this line. An error is a refusal. */
+    cdmpp_status (*measure)(void *ctx, cd_str line, cd_remote_times *out, cdmpp_err *err);
     void *ctx;
     const char *device;         /* what hello says */
     double alive_s;             /* between signs of life; 0: 5 */

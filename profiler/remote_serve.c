@@ -18,6 +18,7 @@ typedef struct server {
     pthread_cond_t change;
     int64_t lease;              /* being worked on; -1: none */
     bool end, broken;           /* nobody reads any more */
+    cdmpp_err unfit;            /* why the setup failed; code OK: it did not */
     cd_buf line;
     char block[65536];
     size_t at, n;               /* of block */
@@ -69,12 +70,14 @@ static void answer(server *v, const cd_buf *b) {
 }
 
 /* ---- one job ---- */
-static cdmpp_status do_job(server *v, cd_arena *a, const cd_json *job, cd_remote_times *t, cdmpp_err *err) {
-    const cd_json *record = cd_json_get(job, "record"), *options = cd_json_get(job, "options");
-    cd_record r;
+static cdmpp_status do_job(const server *v, const cd_json *job, cd_remote_times *t, cdmpp_err *err) {
+    const cd_json *record = cd_json_get(job, "record");
     if (!record || record->kind != CD_JSON_STR) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected a record as text"), "record");
-    CD_TRY(cd_err_key(err, cd_record_read(a, record->u.s.p, record->u.s.n, &r, err), "record"));
-    return v->s->measure(v->s->ctx, &r, options, t, err);
+    if (v->unfit.code) {
+        *err = v->unfit;
+        return err->code;
+    }
+    return v->s->measure(v->s->ctx, record->u.s, t, err);
 }
 
 static void put_times(cd_buf *b, const cd_remote_times *t) {
@@ -104,10 +107,16 @@ static cdmpp_status one_line(server *v, cd_arena *a, cd_buf *b, const char *text
     cd_arena_reset(a);
     cd_buf_clear(b);
     cdmpp_status st = cd_json_parse(a, text, n, &job, &e);
+    const cd_json *setup = st ? NULL : cd_json_get(job, "setup");
+    if (setup) {
+        v->unfit = (cdmpp_err){0};
+        if (v->s->setup && v->s->setup(v->s->ctx, setup, &v->unfit) == CDMPP_OK) v->unfit.code = CDMPP_OK;
+        return CDMPP_OK;
+    }
     if (!st) st = cd_err_key(&e, cd_json_int(cd_json_get(job, "lease") ? cd_json_get(job, "lease") : job, 0, INT64_MAX, &lease, &e), "lease");
     if (!st) {
         work_on(v, lease);
-        st = do_job(v, a, job, &t, &e);
+        st = do_job(v, job, &t, &e);
     }
     cd_buf_putf(b, "{\"lease\":%lld", (long long)lease);
     if (st) put_refusal(b, st, &e);

@@ -196,19 +196,27 @@ static void a_stop_ends_it(void **state) {
 }
 
 /* ---- our own worker, measured time: its extent; it needs longer than a sign of life ---- */
-static cdmpp_status fake(void *ctx, const cd_record *r, const cd_json *options, cd_remote_times *out, cdmpp_err *e) {
-    const cd_json *bad = options ? cd_json_get(options, "bad") : NULL;
-    (void)ctx;
-    if (r->n_step != 1) return CD_FAIL(e, EUNSUPPORTED, "expected one step");
-    if (bad && bad->kind == CD_JSON_INT && bad->u.i == r->step[0].i[1]) _exit(1);
+static cdmpp_status fake_setup(void *ctx, const cd_json *setup, cdmpp_err *e) {
+    return cd_err_key(e, cd_json_int(cd_json_get(setup, "bad"), 0, 99, ctx, e), "bad");
+}
+
+static cdmpp_status fake(void *ctx, cd_str line, cd_remote_times *out, cdmpp_err *e) {
+    const int64_t *bad = ctx;
+    static cd_arena a;
+    cd_record r;
+    cd_arena_reset(&a);
+    CD_TRY(cd_record_read(&a, line.p, line.n, &r, e));
+    if (r.n_step != 1) return CD_FAIL(e, EUNSUPPORTED, "expected one step");
+    if (*bad == r.step[0].i[1]) _exit(1);
     const struct timespec t = {0, 80000000};
     nanosleep(&t, NULL);
-    *out = (cd_remote_times){.n_cost = 2, .cost_s = {r->step[0].i[1], 1}, .total_s = 1, .timestamp = 5};
+    *out = (cd_remote_times){.n_cost = 2, .cost_s = {r.step[0].i[1], 1}, .total_s = 1, .timestamp = 5};
     return CDMPP_OK;
 }
 
 static int serve(void) {
-    const cd_remote_service s = {fake, NULL, "test", 0.02};
+    int64_t bad = 0;
+    const cd_remote_service s = {fake_setup, fake, &bad, "test", 0.02};
     cdmpp_err e = {0};
     return (int)cd_remote_serve(0, 1, &s, &e);
 }
@@ -237,6 +245,19 @@ static void our_own_worker(void **state) {
     }
 }
 
+static void a_setup_that_fails(void **state) {
+    (void)state;
+    const char *const argv[] = {self, "--serve", NULL};
+    const cd_remote_host host = {"x", argv};
+    const cd_str job = {"job-1", 5};
+    seen s = {0};
+    const cd_remote_policy p = {0};
+    const cd_remote_watch w = {on_answer, on_event, &s, NULL};
+    assert_ok(cd_remote_run(&host, 1, &p, &job, 1, "{\"bad\":1000}", &w, &err));
+    assert_int_equal(s.status[0], CDMPP_ERANGE);
+    assert_non_null(strstr(s.why[0], "bad: "));
+}
+
 static void ways_to_a_host(void **state) {
     (void)state;
     cd_arena a = {0};
@@ -262,6 +283,7 @@ int main(int argc, char **argv) {
         cmocka_unit_test(answers_come_in_order),       cmocka_unit_test(workers_that_fail), cmocka_unit_test(nobody_is_left),
         cmocka_unit_test(a_job_is_not_tried_for_ever), cmocka_unit_test(refusals),          cmocka_unit_test(a_missing_program),
         cmocka_unit_test(a_stop_ends_it),              cmocka_unit_test(our_own_worker),    cmocka_unit_test(ways_to_a_host),
+        cmocka_unit_test(a_setup_that_fails),
     };
     return cmocka_run_group_tests_name("remote", tests, NULL, NULL);
 }
