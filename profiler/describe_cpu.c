@@ -163,7 +163,12 @@ static void set_cores(machine *m, hwloc_topology_t t, hwloc_const_cpuset_t packa
 }
 
 static void set_memory(machine *m, hwloc_topology_t t) {
+    char text[512];
     m->memory = hwloc_get_root_obj(t)->total_memory;
+    read_text(m->root, "/proc/meminfo", text, sizeof text);
+    const char *at = strstr(text, "MemTotal:");
+    const double kb = m->here && at ? strtod(at + 9, NULL) : 0;
+    if (kb * KIB > (double)m->memory) m->memory = (uint64_t)(kb * KIB); /* memory added later is in no node of some machines */
     if (m->memory) cd_described_set(m->d, CD_DESCRIBED_mem_gb, round(10 * (double)m->memory / (1 << 30) / m->packages) / 10, "installed, for each socket");
 }
 
