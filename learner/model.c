@@ -160,6 +160,7 @@ void cd_model_free(cd_model *m) {
 }
 
 const char *cd_model_header(const cd_model *m) { return m->header; }
+const char *cd_model_digest(const cd_model *m) { return m->digest; }
 const cd_model *cd_model_tuner(const cd_model *m) { return m->tuner; }
 size_t cd_model_n_device(const cd_model *m) { return m->n_device; }
 const char *cd_model_device(const cd_model *m, size_t i) { return m->device[i]; }

@@ -44,6 +44,8 @@ void cd_model_free(CD_TAKE cd_model *m); /* NULL is fine */
 
 /* The header, one JSON object, NUL-terminated. */
 CD_KEEP const char *cd_model_header(const cd_model *m);
+/* The SHA-256 at the end of its file, 64 hex digits: two files of one digest are the same model. */
+CD_KEEP const char *cd_model_digest(const cd_model *m);
 /* The small model for schedule search in the same file: same devices, no header of its own, lives as long as m. NULL: none. */
 CD_KEEP const cd_model *cd_model_tuner(const cd_model *m);
 size_t cd_model_n_device(const cd_model *m);

@@ -88,6 +88,7 @@ cdmpp_status cd_model_from_bytes(const void *p, size_t n, cd_model **out, cdmpp_
     CD_TRY(cd_frame_get(CD_FRAME_MODEL, p, n, &f, err));
     cd_model *m = cd_calloc(1, sizeof *m);
     if (!m) return CD_FAIL(err, ENOMEM, "model");
+    memcpy(m->digest, (const char *)p + n - 64, 64); /* the frame has checked it */
     const cdmpp_status st = read_model(m, &f, err);
     if (st) cd_model_free(m);
     else *out = m;

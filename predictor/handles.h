@@ -71,6 +71,8 @@ cdmpp_status cd_batch_run_some(cdmpp_context *c, const cdmpp_batch *b, const siz
 cdmpp_status cd_asks_run(cdmpp_context *c, const cd_ask *ask, size_t n, cd_chunk_fn *done, void *arg, cdmpp_err *err);
 
 /* ---- score.c ---- */
+/* EMODEL: the model reads loop nests, which rows do not hold. */
+cdmpp_status cd_check_rows_fit(const cd_model *m, cdmpp_err *err);
 /* Score of a time, within float's range whatever the model says; CDMPP_FLAG_* of a result. */
 double cd_score_of(double seconds);
 uint32_t cd_scored_flags(const cd_scored *o, bool observed);

@@ -15,7 +15,8 @@ typedef struct {
     const char *model, *device, *devices, *explain, *out, *profile;
     cd_texts task, input;
     int jobs, export_to, member; /* -1: not asked */
-    bool eval, json, info, operators, strict;
+    int batch, max_delay_ms, format, cache;
+    bool eval, json, info, operators, strict, stream, nearest, verbose;
     cd_log *log;
 } options;
 
@@ -24,11 +25,18 @@ static const cd_option table[] = {
     {"model", 0, "FILE", CD_OPT_FILE, AT(model), "*.cdmpp", 0, "Model file of cdmpp-train"},
     {"tasks", 0, "FILE", CD_OPT_FILES, AT(task), NULL, 0, "Task definitions: all_tasks.pkl, *.task.pkl, our text form, or a folder of these"},
     {"device", 0, "NAME", CD_OPT_TEXT, AT(device), NULL, 0, "Device of all records (default: -model= of the target, else the folder of the file)"},
-    {"profile", 0, "NAME", CD_OPT_TEXT, AT(profile), "full|tuner", 0, "Who answers: full, the whole model (default), or tuner, the small network for schedule search (docs/model.md)"},
+    {"profile", 0, "NAME", CD_OPT_TEXT, AT(profile), "full|tuner|two-stage", 0, "Who answers: full, the whole model (default), or tuner, the small network for schedule search; two-stage only with --format packed (docs/model.md)"},
     {"operators", 0, NULL, CD_OPT_FLAG, AT(operators), NULL, 0, "The files are tables of library operators (docs/operators.md), the model is one of operators"},
-    {"devices", 0, "FILE", CD_OPT_FILE, AT(devices), "*.yaml", 0, "With --operators: descriptions of devices (default: beside the installed configurations)"},
+    {"devices", 0, "FILE", CD_OPT_FILE, AT(devices), "*.yaml", 0, "With --operators and --nearest: descriptions of devices (default: beside the installed configurations)"},
     {"eval", 0, NULL, CD_OPT_FLAG, AT(eval), NULL, 0, "Also the measured median and the relative error; a summary on standard error. With --json: the figures alone, as one JSON object"},
-    {"jobs", 'j', "N", CD_OPT_INT, AT(jobs), "1..1024", 0, "Threads (default: one per CPU); output and order do not depend on it"},
+    {"jobs", 'j', "N", CD_OPT_INT, AT(jobs), "1..1024", 0, "Threads (default: one per CPU, with --stream 1); output and order do not depend on it"},
+    {"stream", 0, NULL, CD_OPT_FLAG, AT(stream), NULL, 1, "Answer requests on standard input, one after another (docs/stream.md)"},
+    {"format", 0, "FORM", CD_OPT_WORD, AT(format), CD_SERVE_FORMATS, 1, "JSON objects a line (default), a table, or TVM's packed features"},
+    {"batch", 0, "N", CD_OPT_INT, AT(batch), "1..65536", 1, "Score at most so many requests at once (default: 256)"},
+    {"max-delay-ms", 0, "N", CD_OPT_INT, AT(max_delay_ms), "0..60000", 1, "Longest that a request waits for others to share its batch (default: 2)"},
+    {"cache", 0, "N", CD_OPT_INT, AT(cache), "0..100000000", 1, "Keep the answers of so many candidates for when they come again, 0.2 kB each (default: 65536, 0: none)"},
+    {"nearest", 0, NULL, CD_OPT_FLAG, AT(nearest), NULL, 1, "For a device that the model does not know the most similar one answers, and says so"},
+    {"verbose", 'v', NULL, CD_OPT_FLAG, AT(verbose), NULL, 1, "Counts and cache hits on standard error at the end, with --json as an object"},
     {"explain", 0, "FILE[:LINE]", CD_OPT_FILE, AT(explain), NULL, 0, "Print the loop nest of one record and, beside it, which stores and feature groups carry its time (docs/explain.md)"},
     {"strict", 0, NULL, CD_OPT_FLAG, AT(strict), NULL, 0, "Stop at the first line that cannot be scored"},
     {"export", 0, "FORM", CD_OPT_WORD, AT(export_to), CD_EXPORTS, 0, "Write the model in another form, safetensors (networks), onnx (the ensemble) or xgboost (trees), and stop (docs/export.md)"},
@@ -37,25 +45,41 @@ static const cd_option table[] = {
     {"info", 0, NULL, CD_OPT_FLAG, AT(info), NULL, 0, "Print the model's header, one JSON object, and stop"},
 };
 
+static cdmpp_status check_stream(const options *o, const cd_said *said, cdmpp_err *err) {
+    const bool packed = o->format == CD_SERVE_PACKED;
+    if (said->operand.n) return CD_FAIL(err, EUSAGE, "--stream reads standard input and no files");
+    if (o->operators || o->explain || o->strict) return CD_FAIL(err, EUSAGE, "--stream goes without --operators, --explain and --strict");
+    if (o->eval && o->format > 0) return CD_FAIL(err, EUSAGE, "--eval reads the costs of records, which only --format ndjson has");
+    if (o->profile && !strcmp(o->profile, "two-stage") && !packed)
+        return CD_FAIL(err, EUSAGE, "--profile two-stage compares the candidates of one task: with --stream only in --format packed");
+    return CDMPP_OK;
+}
+
 static cdmpp_status check(void *to, const cd_said *said, cdmpp_err *err) {
     const options *o = to;
     if (!o->model) return CD_FAIL(err, EUSAGE, "--model is missing");
     if (o->export_to < 0 && (o->out || o->member >= 0)) return CD_FAIL(err, EUSAGE, "--out and --member go with --export");
     if (o->export_to >= 0 && (!o->out || o->operators || said->operand.n)) return CD_FAIL(err, EUSAGE, o->out ? "--export reads no records, and no model of operators" : "--out is missing");
     if (o->info || o->export_to >= 0) return CDMPP_OK;
+    if (o->stream) return check_stream(o, said, err);
+    if (o->format >= 0 || o->batch >= 0 || o->max_delay_ms >= 0 || o->cache >= 0 || o->nearest || o->verbose)
+        return CD_FAIL(err, EUSAGE, "--format, --batch, --max-delay-ms, --cache, --nearest and --verbose go with --stream");
     if (!o->operators && !o->task.n) return CD_FAIL(err, EUSAGE, "--tasks is missing");
     if (o->explain) return o->operators || said->operand.n ? CD_FAIL(err, EUSAGE, "--explain takes one record and no other input") : CDMPP_OK;
     if (!said->operand.n) return CD_FAIL(err, EUSAGE, "no records to read");
     return CDMPP_OK;
 }
 
+static const char *const group[] = {"Records", "Requests"};
 static const char *const use[] = {"--model FILE --tasks FILE [OPTION...] LOG|FOLDER...",
+                                  "--model FILE --stream [--tasks FILE] [OPTION...]",
                                   "--model FILE --tasks FILE --explain FILE[:LINE]",
                                   "--operators --model FILE [OPTION...] TABLE...", "--model FILE --export FORM --out FILE", "--model FILE --info", NULL};
 static const char *const example[] = {
     "How good is it on new measurements", "cdmpp-predict --model epyc.cdmpp --tasks network_info --eval new.json >predicted.jsonl",
     "From a pipe", "zcat new.json.gz | cdmpp-predict --model epyc.cdmpp --tasks network_info -",
     "Where does the time of line 7 go", "cdmpp-predict --model epyc.cdmpp --tasks network_info --explain new.json:7",
+    "For another program: a JSON object a line, an answer each", "cdmpp-predict --model epyc.cdmpp --tasks network_info --stream --profile tuner",
     "What is in a model file", "cdmpp-predict --model epyc.cdmpp --info", NULL};
 static const char *const see[] = {"cdmpp-train(1)", "cdmpp-extract(1)", NULL};
 static const cd_command self = {
@@ -64,7 +88,7 @@ static const cd_command self = {
     "with an interval and a flag for programs unlike those that the model was trained on. \"-\" is standard input.\n\n"
     "A line that cannot be scored gets an object with its error, the others are scored, and the exit status is 3. With --json "
     "there are no lines, only one object with the counts and, with --eval, the figures.",
-    table, sizeof table / sizeof *table, NULL, "", example, NULL, see, NULL, check};
+    table, sizeof table / sizeof *table, group, "", example, NULL, see, NULL, check};
 
 static volatile sig_atomic_t stop;
 /* Files end before their next line. A read of standard input may wait for ever: it ends
@@ -170,6 +194,9 @@ static cdmpp_status run(options *o, size_t *bad, cdmpp_err *err) {
     cd_tasks *tasks = NULL;
     const cd_main_operators op = {o->model, o->devices, o->input.v, o->input.n, o->info, o->json, {o->device, o->eval, o->strict, o->json, &stop}, o->log};
     if (o->operators) return cd_main_predict_operators(&op, bad, err);
+    if (o->stream) return cd_main_predict_stream(&(cd_main_stream){.model = o->model, .task = o->task, .device = o->device, .devices = o->devices,
+        .profile = o->profile, .nearest = o->nearest, .eval = o->eval, .verbose = o->verbose, .json = o->json, .jobs = o->jobs, .format = o->format,
+        .batch = o->batch, .max_delay_ms = o->max_delay_ms, .cache = o->cache, .stop = &stop, .log = o->log}, bad, err);
     cdmpp_status st = cd_model_load(o->model, &m, err);
     if (!st && o->info) {
         puts(cd_model_header(m));
@@ -190,7 +217,7 @@ static cdmpp_status run(options *o, size_t *bad, cdmpp_err *err) {
 }
 
 int main(int argc, char **argv) {
-    options o = {.export_to = -1, .member = -1};
+    options o = {.export_to = -1, .member = -1, .batch = -1, .max_delay_ms = -1, .format = -1, .cache = -1};
     cdmpp_err err = {0};
     size_t bad = 0;
     cd_face f;

@@ -4,6 +4,7 @@
 #include "base/face.h"
 #include "predictor/opstream.h"
 #include "predictor/predict.h"
+#include "predictor/serve.h"
 
 /* ---- main_predict_operators.c ---- */
 typedef struct cd_main_operators {
@@ -18,6 +19,19 @@ typedef struct cd_main_operators {
 
 /* Predict tables; *bad: rows that could not be scored. */
 cdmpp_status cd_main_predict_operators(const cd_main_operators *o, size_t *bad, cdmpp_err *err);
+
+/* ---- main_predict_stream.c ---- */
+typedef struct cd_main_stream {
+    const char *model, *device, *devices, *profile; /* NULL: the defaults */
+    cd_texts task;
+    bool nearest, eval, verbose, json;
+    int jobs, format, batch, max_delay_ms, cache;   /* below 1, below 0: the defaults */
+    const volatile sig_atomic_t *stop;
+    cd_log *log;
+} cd_main_stream;
+
+/* Answer standard input; *bad: requests that got an error. */
+cdmpp_status cd_main_predict_stream(const cd_main_stream *o, size_t *bad, cdmpp_err *err);
 
 /* ---- main_predict_explain.c ---- */
 typedef struct cd_main_explain {

@@ -93,7 +93,7 @@ static double measured(cd_arena *a, const cd_record *r) {
     cd_item it = {0};
     double *cost = cd_arena_alloc(a, r->n_cost + 1, sizeof *cost);
     if (!cost) return (double)NAN;
-    memcpy(cost, r->cost_s, r->n_cost * sizeof *cost);
+    if (r->n_cost) memcpy(cost, r->cost_s, r->n_cost * sizeof *cost);
     cd_label(cost, r->n_cost, r->error_no, &it);
     return it.error ? (double)NAN : it.latency_s;
 }

@@ -36,14 +36,18 @@ static cdmpp_status check_packed(cdmpp_context *c, const cdmpp_batch *b, cdmpp_e
     return cd_packed_open(b->data, b->len, b->n, c->at, err);
 }
 
+cdmpp_status cd_check_rows_fit(const cd_model *m, cdmpp_err *err) {
+    const char *reader = cd_model_leaf_reader(m);
+    if (!reader) return CDMPP_OK;
+    return CD_FAIL(err, EMODEL, "the model's %s reads the loop nests of programs, rows alone do not hold them: score records or steps, "
+                   "or use a model of rows, program, mlp", reader);
+}
+
 static cdmpp_status check_batch(cdmpp_context *c, const cdmpp_batch *b, cdmpp_err *err) {
     if (b->form == CDMPP_RECORDS || b->form == CDMPP_STEPS) return b->n ? check_text(b, err) : CDMPP_OK;
     if (b->form != CDMPP_ROWS_F32 && b->form != CDMPP_ROWS_F64 && b->form != CDMPP_PACKED)
         return CD_FAIL(err, EUSAGE, "cdmpp_batch.form: expected %d to %d, found %d", CDMPP_RECORDS, CDMPP_PACKED, (int)b->form);
-    const char *reader = cd_model_leaf_reader(c->impl);
-    if (reader)
-        return CD_FAIL(err, EMODEL, "the model's %s reads the loop nests of programs, rows alone do not hold them: score records or steps, "
-                       "or use a model of rows, program, mlp", reader);
+    CD_TRY(cd_check_rows_fit(c->impl, err));
     if (b->form == CDMPP_PACKED) return check_packed(c, b, err);
     return b->n ? check_rows(b, err) : CDMPP_OK;
 }

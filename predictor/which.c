@@ -178,6 +178,9 @@ cdmpp_status cd_which_pick(cd_which *w, cd_str target, const char *source, cd_de
 }
 
 cdmpp_status cd_which_named(cd_which *w, cd_str name, cd_str target, cd_device_pick *out, cdmpp_err *err) {
+    char known[120];
+    if (!name.n && !target.n && !w->has_fixed && cd_model_n_device(w->m) > 1)
+        return cd_err_key(err, CD_FAIL(err, EMODEL, "expected one of %s, found none", device_list(w->m, known, sizeof known)), "device");
     if (!name.n) return cd_which_pick(w, target, "", out, err);
     const int k = cd_model_find_device(w->m, name.p, name.n);
     if (k >= 0) *out = (cd_device_pick){(uint32_t)k, cd_model_device(w->m, (size_t)k), false};

@@ -1,0 +1,13 @@
+/* csvline -- one line of RFC 4180 into its fields.
+ *
+ *   a,"b ""c"", d",   ->   [a] [b "c", d] []
+ *
+ * A quoted field is rewritten in place without its quotes; others stay as they are. A field does not go over
+ * several lines. No heap. */
+#ifndef CD_CSVLINE_H
+#define CD_CSVLINE_H
+#include "base/json.h"
+
+/* *n fields, at most `most` of them into field. Errors: EPARSE (quotes), ERANGE (more than `most`). */
+cdmpp_status cd_csvline_split(char *line, size_t len, cd_str *field, size_t most, size_t *n, cdmpp_err *err);
+#endif

@@ -1,0 +1,151 @@
+#include "predictor/request.h"
+
+#include <string.h>
+
+enum { ID, CMD, I, ROWS, STEPS, R, V, DEVICE, TASK, TARGET, HARDWARE, FLOP, N_MEMBER };
+static const char *const name[N_MEMBER] = {"id", "cmd", "i", "rows", "steps", "r", "v", "device", "task", "target", "hardware", "flop"};
+
+typedef struct {
+    cd_arena *a;
+    cd_str m[N_MEMBER]; /* n == 0: absent */
+} members;
+
+/* ---- which members there are ---- */
+static cdmpp_status keep(members *s, cd_str key, cd_str value, cdmpp_err *err) {
+    int k = 0;
+    while (k < N_MEMBER && !cd_str_is(key, name[k])) k++;
+    if (k == N_MEMBER)
+        return CD_FAIL(err, ESCHEMA, "expected only id, cmd, i, r, v, rows, steps, device, task, target, hardware, flop, found \"%.*s\"",
+                       (int)(key.n < 24 ? key.n : 24), key.p);
+    if (s->m[k].n) return CD_FAIL(err, ESCHEMA, "\"%s\" comes twice", name[k]);
+    if (!value.n) return CD_FAIL(err, EPARSE, "\"%s\": expected a value", name[k]);
+    s->m[k] = value;
+    return CDMPP_OK;
+}
+
+/* What the member must be told with: a bit for each. */
+static cdmpp_status check_company(const members *s, cdmpp_err *err) {
+    static const struct { int member; unsigned with; const char *say; } rule[] = {
+        {R, 1u << I, "goes with i"}, {V, 1u << I, "goes with i"},
+        {TASK, 1u << ROWS | 1u << STEPS, "goes with rows or steps"}, {TARGET, 1u << ROWS | 1u << STEPS, "goes with rows or steps"},
+        {HARDWARE, 1u << STEPS, "goes with steps"}, {FLOP, 1u << ROWS | 1u << STEPS, "goes with rows or steps"},
+        {STEPS, 1u << TASK, "needs task: steps alone name none"}, {DEVICE, 1u << I | 1u << ROWS | 1u << STEPS, "goes with i, rows or steps"}};
+    unsigned have = 0, asked = 0;
+    for (int k = 0; k < N_MEMBER; k++) have |= s->m[k].n ? 1u << k : 0u;
+    for (int k = CMD; k <= STEPS; k++) asked += have >> k & 1u;
+    if (asked != 1) return CD_FAIL(err, ESCHEMA, "expected one of i, rows, steps, cmd, found %u of them", asked);
+    for (size_t k = 0; k < sizeof rule / sizeof *rule; k++)
+        if (have >> rule[k].member & 1 && !(have & rule[k].with)) return CD_FAIL(err, ESCHEMA, "\"%s\" %s", name[rule[k].member], rule[k].say);
+    return CDMPP_OK;
+}
+
+/* ---- their values ---- */
+static cdmpp_status value(const members *s, int k, const cd_json **out, cdmpp_err *err) {
+    return cd_json_parse(s->a, s->m[k].p, s->m[k].n, out, err);
+}
+
+static cdmpp_status read_id(const members *s, cd_str *out, cdmpp_err *err) {
+    const cd_json *v = NULL;
+    if (!s->m[ID].n) return CDMPP_OK;
+    if (s->m[ID].n > CD_REQUEST_ID) return CD_FAIL(err, ERANGE, "expected at most %d bytes, found %zu", CD_REQUEST_ID, s->m[ID].n);
+    CD_TRY(value(s, ID, &v, err));
+    if (v->kind != CD_JSON_INT && v->kind != CD_JSON_REAL && v->kind != CD_JSON_STR)
+        return CD_FAIL(err, ESCHEMA, "expected a number or a string, found %s", cd_json_kind_name(v->kind));
+    *out = s->m[ID];
+    return CDMPP_OK;
+}
+
+/* Plain texts need no tree. */
+static cdmpp_status text(const members *s, int k, cd_str *out, cdmpp_err *err) {
+    const cd_json *v = NULL;
+    if (!s->m[k].n) return CDMPP_OK;
+    CD_TRY(cd_err_key(err, value(s, k, &v, err), name[k]));
+    return cd_err_key(err, cd_json_str(v, out, err), name[k]);
+}
+
+static cdmpp_status read_hardware(const members *s, cd_aim *aim, cdmpp_err *err) {
+    const cd_json *v = NULL, *c = NULL;
+    cd_hardware *h = &aim->hardware;
+    int64_t *to[8] = {&h->num_cores, &h->vector_unit_bytes, &h->cache_line_bytes, &h->max_shared_memory_per_block,
+                      &h->max_local_memory_per_block, &h->max_threads_per_block, &h->max_vthread_extent, &h->warp_size};
+    if (!s->m[HARDWARE].n) return CDMPP_OK;
+    CD_TRY(value(s, HARDWARE, &v, err));
+    CD_TRY(cd_json_arr(v, 8, &c, err));
+    if (v->n != 8) return CD_FAIL(err, ESCHEMA, "expected 8 integers, found %u", v->n);
+    for (size_t i = 0; i < 8; i++, c = c->next) CD_TRY(cd_err_index(err, cd_json_int(c, INT32_MIN, INT64_MAX, to[i], err), i));
+    aim->has_hardware = true;
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_flop(const members *s, cd_aim *aim, cdmpp_err *err) {
+    const cd_json *v = NULL;
+    double flop = 0;
+    if (!s->m[FLOP].n) return CDMPP_OK;
+    CD_TRY(value(s, FLOP, &v, err));
+    CD_TRY(cd_json_real(v, &flop, err));
+    if (!(flop > 0 && flop <= 1e300)) return CD_FAIL(err, ERANGE, "expected a number above 0, found %g", flop);
+    aim->flop = flop;
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_request_aim(cd_arena *a, const cd_tasks *tasks, cd_str task, cd_str target, cd_aim *out, cdmpp_err *err) {
+    *out = (cd_aim){.workload_key = "", .target = {"", 0}, .device = {"", 0}, .flop = -1};
+    if (task.n && tasks) {
+        if (!(out->task = cd_tasks_find(tasks, task)))
+            return cd_err_key(err, CD_FAIL(err, ENOTASK, "no task file defines %.*s", (int)(task.n < 150 ? task.n : 150), task.p), "task");
+        out->workload_key = out->task->workload_key;
+        out->target = (cd_str){out->task->target, strlen(out->task->target)};
+        out->flop = cd_task_flop(out->task);
+    } else if (task.n && !(out->workload_key = cd_str_dup(a, task))) {
+        return CD_FAIL(err, ENOMEM, "workload key");
+    }
+    if (target.n) out->target = target;
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_aim(const members *s, const cd_tasks *tasks, cd_aim *aim, cdmpp_err *err) {
+    cd_str task = {"", 0}, target = {"", 0}, device = {"", 0};
+    CD_TRY(text(s, TASK, &task, err));
+    CD_TRY(text(s, TARGET, &target, err));
+    CD_TRY(text(s, DEVICE, &device, err));
+    if (s->m[DEVICE].n && !device.n) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected a name, found none"), name[DEVICE]);
+    CD_TRY(cd_request_aim(s->a, tasks, task, target, aim, err));
+    aim->device = device;
+    CD_TRY(cd_err_key(err, read_hardware(s, aim, err), name[HARDWARE]));
+    return cd_err_key(err, read_flop(s, aim, err), name[FLOP]);
+}
+
+static cdmpp_status read_command(const members *s, cd_request *out, cdmpp_err *err) {
+    cd_str cmd = {"", 0};
+    CD_TRY(text(s, CMD, &cmd, err));
+    out->kind = cd_str_is(cmd, "hello") ? CD_REQUEST_HELLO : CD_REQUEST_STATS;
+    if (out->kind == CD_REQUEST_HELLO || cd_str_is(cmd, "stats")) return CDMPP_OK;
+    return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected hello or stats, found \"%.*s\"", (int)(cmd.n < 24 ? cmd.n : 24), cmd.p), name[CMD]);
+}
+
+static cdmpp_status read_members(members *s, cd_str line, cdmpp_err *err) {
+    cd_str key, v;
+    bool more = true;
+    if (!line.n || *line.p != '{') return CD_FAIL(err, EPARSE, "expected a JSON object, '{'");
+    for (;;) {
+        CD_TRY(cd_json_member(&line, &key, &v, &more, err));
+        if (!more) return CDMPP_OK;
+        CD_TRY(keep(s, key, v, err));
+    }
+}
+
+cdmpp_status cd_request_read(cd_arena *a, const cd_tasks *tasks, cd_str line, bool costs, cd_request *out, cdmpp_err *err) {
+    members s = {.a = a};
+    *out = (cd_request){.kind = CD_REQUEST_SCORE};
+    while (line.n && (*line.p == ' ' || *line.p == '\t')) line.p++, line.n--;
+    const cdmpp_status walked = read_members(&s, line, err);
+    const cdmpp_status st = cd_err_key(walked ? NULL : err, read_id(&s, &out->id, walked ? NULL : err), name[ID]);
+    CD_TRY(walked ? walked : st);
+    CD_TRY(check_company(&s, err));
+    if (s.m[CMD].n) return read_command(&s, out, err);
+    CD_TRY(read_aim(&s, tasks, &out->aim, err));
+    const int what = s.m[I].n ? I : s.m[ROWS].n ? ROWS : STEPS;
+    out->ask = (cd_ask){.form = what == I ? CD_ASK_PARTS : what == ROWS ? CD_ASK_ROWS_TEXT : CD_ASK_STEPS, .text = s.m[what], .version = s.m[V]};
+    if (costs) out->ask.costs = s.m[R];
+    return CDMPP_OK;
+}
