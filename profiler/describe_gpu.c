@@ -94,7 +94,7 @@ static cdmpp_status read_facts(const driver *c, int number, cd_cuda_facts *f, cd
 cdmpp_status cd_describe_cuda(const char *number, cd_described *out, cdmpp_err *err) {
     driver c = {0};
     cd_cuda_facts f;
-    char *end;
+    char *end = NULL;
     const long k = strtol(number, &end, 10);
     if (*end || k < 0 || k > 1000) return CD_FAIL(err, ERANGE, "expected the number of a CUDA device, found '%.40s'", number);
     cdmpp_status st = open_driver(&c, err);
@@ -188,7 +188,7 @@ static void read_cl(const cl *c, void *dev, cd_opencl_facts *f) {
 
 cdmpp_status cd_describe_opencl(const char *name, cd_described *out, cdmpp_err *err) {
     const char *colon = strchr(name, ':'), *digits = colon ? colon + 1 : name;
-    char *end;
+    char *end = NULL;
     const long number = *digits ? strtol(digits, &end, 10) : -1;
     cl c;
     cd_opencl_facts f;

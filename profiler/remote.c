@@ -34,6 +34,7 @@ typedef struct pool {
     const char *setup;
     const cd_remote_watch *w;
     int64_t lease;              /* last given */
+    char reason[REASON + 64];   /* why the last failure was */
     cd_arena arena;             /* of one line */
     struct pollfd poll[2 * MAX_HOST];
 } pool;
@@ -101,6 +102,7 @@ static cdmpp_status fail(pool *p, size_t k, const char *why, cdmpp_err *err) {
     l->state = drop ? CD_LINK_DROPPED : CD_LINK_OFF;
     l->start_at = now_s() + p->p.retry_s * (double)(1u << (l->failures < 7 ? l->failures - 1 : 6));
     snprintf(told, sizeof told, "%s (failure %u, %s)", what, l->failures, drop ? "dropped" : "begun again");
+    snprintf(p->reason, sizeof p->reason, "%.40s: %s", l->host->name, what);
     tell(p, l, told);
     return busy ? put_back(p, k, l->job, CDMPP_EBACKEND, what, false, err) : CDMPP_OK;
 }
@@ -226,21 +228,24 @@ static cdmpp_status listen_to(pool *p, size_t k, cdmpp_err *err) {
 static cdmpp_status tend(pool *p, size_t k, double *wait_s, cdmpp_err *err) {
     cd_link *l = &p->link[k];
     const double now = now_s();
-    if (l->state == CD_LINK_OFF && now >= l->start_at && next_job(p, k) < p->n) {
+    const bool wanted = l->state == CD_LINK_OFF && next_job(p, k) < p->n;
+    if (wanted && now >= l->start_at) {
         cdmpp_err why = {0};
+        l->deadline = now + p->p.start_s;
         if (cd_link_start(l, now, &why)) CD_TRY(fail(p, k, why.msg, err));
     }
     if (l->state == CD_LINK_BUSY && now >= l->deadline) CD_TRY(fail(p, k, "gave no answer in time", err));
-    if ((l->state == CD_LINK_BUSY || l->state == CD_LINK_GREETING) && now >= l->heard + p->p.silence_s) CD_TRY(fail(p, k, "fell silent", err));
+    if (l->state == CD_LINK_GREETING && now >= l->deadline) CD_TRY(fail(p, k, "did not say hello", err));
+    if (l->state == CD_LINK_BUSY && now >= l->heard + p->p.silence_s) CD_TRY(fail(p, k, "fell silent", err));
     if (l->state == CD_LINK_IDLE) {
         const size_t i = next_job(p, k);
         if (i < p->n) CD_TRY(lease_to(p, k, i, err));
     }
     double due = now + MAX_WAIT_S;
-    if (l->state == CD_LINK_OFF && l->start_at < due) due = l->start_at;
-    if (l->state == CD_LINK_BUSY) due = fmin(due, l->deadline);
-    if (linked(l) && l->state != CD_LINK_IDLE) due = fmin(due, l->heard + p->p.silence_s);
-    *wait_s = fmin(*wait_s, fmax(0, due - now));
+    if (wanted && l->state == CD_LINK_OFF) due = fmin(due, l->start_at);
+    if (l->state == CD_LINK_BUSY) due = fmin(l->deadline, l->heard + p->p.silence_s);
+    if (l->state == CD_LINK_GREETING) due = l->deadline;
+    *wait_s = fmin(*wait_s, fmax(0, due - now)); /* starts as MAX_WAIT_S */
     return CDMPP_OK;
 }
 
@@ -281,7 +286,7 @@ static cdmpp_status give_up(pool *p, cdmpp_err *err) {
     for (size_t i = p->delivered; i < p->n; i++) {
         job *j = &p->job[i];
         if (j->done) continue;
-        if (!j->err) CD_TRY(note(j, CDMPP_EBACKEND, "no worker is left", p->link[p->n_link - 1].said, err));
+        if (!j->err) CD_TRY(note(j, CDMPP_EBACKEND, "no worker is left", p->reason, err));
         finish(p, j, j->err->code, "");
     }
     return deliver(p, err);
@@ -334,7 +339,7 @@ cdmpp_status cd_remote_run(const cd_remote_host *host, size_t n_host, const cd_r
     if (!p || !link || !jobs) {
         st = CD_FAIL(err, ENOMEM, "%zu jobs", n);
     } else {
-        const cd_remote_policy q = {policy->lease_s > 0 ? policy->lease_s : 120, policy->silence_s > 0 ? policy->silence_s : 30,
+        const cd_remote_policy q = {policy->lease_s > 0 ? policy->lease_s : 120, policy->start_s > 0 ? policy->start_s : 60, policy->silence_s > 0 ? policy->silence_s : 30,
                                     policy->retry_s > 0 ? policy->retry_s : 0.5, policy->max_failures ? policy->max_failures : 4,
                                     policy->max_attempts ? policy->max_attempts : 3};
         *p = (pool){.p = q, .link = link, .n_link = n_host, .job = jobs, .record = record, .n = n, .setup = setup ? setup : "", .w = w};

@@ -12,7 +12,7 @@
  *   end of input ends the worker.
  *
  *   (1) a worker has one job at a time, under a number of its own, the lease; whatever else it names is a lie;
- *   (2) a worker fails when it ends, says nothing for silence_s, has no answer after lease_s, or sends anything that
+ *   (2) a worker fails when it ends, has not said hello after start_s, says nothing for silence_s, has no answer after lease_s, or sends anything that
  *       is not a message of the above with times above 0. It is killed, its job goes to another worker if there is
  *       one that has not had it, and it is begun again after a while; after max_failures it is dropped (20 answers
  *       make one failure good);
@@ -51,6 +51,7 @@ typedef struct cd_remote_host {
 
 typedef struct cd_remote_policy {
     double lease_s;             /* 0: 120 */
+    double start_s;             /* until hello; 0: 60 */
     double silence_s;           /* 0: 30 */
     double retry_s;             /* before the first new start, doubled with each failure up to 64 times; 0: 0.5 */
     unsigned max_failures;      /* 0: 4 */

@@ -63,7 +63,7 @@ static cdmpp_status run(const char *const *script, size_t n_host, size_t n, seen
         job[i] = (cd_str){text[i], (size_t)len};
     }
     *s = (seen){0};
-    const cd_remote_policy p = {.lease_s = 0.4, .silence_s = 0.25, .retry_s = 0.005, .max_failures = 3};
+    const cd_remote_policy p = {.lease_s = 0.4, .start_s = 0.3, .silence_s = 0.25, .retry_s = 0.005, .max_failures = 3};
     const cd_remote_watch w = {on_answer, on_event, s, NULL};
     return cd_remote_run(host, n_host, &p, job, n, "", &w, &err);
 }
@@ -112,7 +112,7 @@ static void workers_that_fail(void **state) {
         {HELLO LOOP "yes | tr -d '\\n'; done", "without end"},
         {HELLO LOOP "yes \"{\\\"lease\\\":$n,\\\"alive\\\":true}\"; done", "too many lines"},
         {HELLO "exit 3", "ended"},
-        {"echo welcome; echo last login; sleep 60", "fell silent"},
+        {"echo welcome; echo last login; sleep 60", "did not say hello"},
         {"yes welcome", "is no cdmpp-profile --worker"},
         {"echo '{\"hello\":\"cdmpp-worker\",\"protocol\":9}'; cat", "another version"},
         {"echo 'Permission denied (publickey).' >&2; exit 255", "it said: Permission denied (publickey)."},

@@ -3,6 +3,8 @@
 #include "check.h"
 #include "tmp.h"
 
+#include "base/err.h"
+
 #include <signal.h>
 #include <sqlite3.h>
 #include <stdarg.h>
@@ -335,6 +337,53 @@ static void own_measurements(void **state) {
     tmp_remove(&d);
 }
 
+/* Any allocation may fail: an error, nothing lost, and the next try does it. */
+#ifdef CD_FAULT
+static cdmpp_status all_of_it(const char *db, const char *log, seen *x) {
+    cd_store *s = NULL;
+    const cd_store_import how = {.form = CD_STORE_AUTO};
+    const cd_store_filter f = {.workload = "[\"abcd\", [1, 32, 56, 56], [64, 64, 3, 3]]"};
+    cd_store_tally t = {0};
+    CD_TRY(cd_store_open(db, true, &s, &err));
+    cdmpp_status st = cd_store_import_path(s, log, &how, &t, &err);
+    if (!st) st = cd_store_query(s, &f, see, x, &err);
+    if (!st) st = cd_store_find_near(s, &f, NULL, 1, see_near, x, &err);
+    cd_store_close(s);
+    return st;
+}
+#endif
+
+static void failing_at_every_allocation(void **state) {
+    (void)state;
+#ifndef CD_FAULT
+    skip();
+#else
+    tmp_dir d = tmp_make();
+    char db[256], log[256];
+    snprintf(log, sizeof log, "%s", make_log(&d, "a.json", 0, 6));
+    for (long k = 0;; k++) {
+        char name[32];
+        seen x = {0};
+        snprintf(name, sizeof name, "s%ld.db", k);
+        snprintf(db, sizeof db, "%s", tmp_path(&d, name));
+        const long before = cd_mem_live();
+        cd_mem_fail_at(k);
+        const cdmpp_status st = all_of_it(db, log, &x);
+        cd_mem_fail_at(-1);
+        free_seen(&x);
+        assert_int_equal(cd_mem_live(), before);
+        if (st == CDMPP_OK) break;
+        assert_int_equal(st, CDMPP_ENOMEM);
+        if (k % 8) continue;
+        x = (seen){0};
+        assert_ok(all_of_it(db, log, &x));
+        assert_int_equal(number(db, "SELECT count(*) FROM measurement"), 6);
+        free_seen(&x);
+    }
+    tmp_remove(&d);
+#endif
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(records_come_back_as_they_were),
@@ -347,6 +396,7 @@ int main(void) {
         cmocka_unit_test(a_stop_keeps_what_was_read),
         cmocka_unit_test(other_files_are_refused),
         cmocka_unit_test(own_measurements),
+        cmocka_unit_test(failing_at_every_allocation),
     };
     return cmocka_run_group_tests_name("store", tests, NULL, NULL);
 }
