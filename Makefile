@@ -109,9 +109,10 @@ $(B)/libprofiler.a: $(PROFO)
 # What uses the profiler: its own command and tests.
 $(B)/cdmpp-profile: $(B)/libprofiler.a
 $(B)/cdmpp-profile: LIBS := $(PLIBS) $(LIBS)
-$(filter $(B)/tests/profiler/%,$(TEST)) $(B)/tests/bench/bench_codegen: $(B)/libprofiler.a
-$(B)/tests/profiler/% $(B)/tests/bench/bench_codegen: PROFILER := $(B)/libprofiler.a
-$(B)/tests/profiler/% $(B)/tests/bench/bench_codegen: LIBS := $(PLIBS) $(LIBS)
+PBENCH := $(B)/tests/bench/bench_codegen $(B)/tests/bench/bench_gpucode
+$(filter $(B)/tests/profiler/%,$(TEST)) $(PBENCH): $(B)/libprofiler.a
+$(B)/tests/profiler/% $(PBENCH): PROFILER := $(B)/libprofiler.a
+$(B)/tests/profiler/% $(PBENCH): LIBS := $(PLIBS) $(LIBS)
 
 # What `cdmpp-profile wrap` loads into other programs: nothing but itself, whatever the mode.
 $(B)/libcdmpp-wrap.so: profiler/wrap_heap.c profiler/wrap_map.h $(B)/flags

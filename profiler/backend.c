@@ -4,12 +4,16 @@
 #include <string.h>
 
 #include "profiler/backend_cpu.h"
+#include "profiler/backend_cuda.h"
+#include "profiler/backend_opencl.h"
 
 static const struct {
     const cd_backend_kind *kind;
     const char *target;         /* first words of targets, each between blanks */
 } known[] = {
     {&cd_backend_cpu, " llvm c cpu "},
+    {&cd_backend_opencl, " opencl "},
+    {&cd_backend_cuda, " cuda "},
 };
 
 const cd_backend_kind *cd_backend_find(const char *name) {
@@ -33,4 +37,4 @@ const cd_backend_kind *cd_backend_for_target(cd_str target) {
     return NULL;
 }
 
-const char *cd_backend_names(void) { return "cpu"; }
+const char *cd_backend_names(void) { return "cpu|opencl|cuda"; }

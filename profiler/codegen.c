@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "profiler/codegen_c.h"
+#include "profiler/codegen_gpu.h"
 
 void cd_code_free(cd_code *c) {
     if (!c) return;
@@ -12,7 +13,6 @@ void cd_code_free(cd_code *c) {
 }
 
 static bool is_identifier(const char *s) {
-
     if (!*s) return false;
     for (const char *p = s; *p; p++) {
         const bool letter = (*p >= 'a' && *p <= 'z') || (*p >= 'A' && *p <= 'Z') || *p == '_';
@@ -25,5 +25,5 @@ cdmpp_status cd_codegen(const cd_nest *nest, cd_dialect dialect, const char *nam
     *out = (cd_code){.dialect = dialect};
     if (!is_identifier(name)) return CD_FAIL(err, EINVALID, "\"%.60s\" cannot begin the names of a program", name);
     if (dialect == CD_DIALECT_C) return cd_codegen_c(nest, name, out, err);
-    return CD_FAIL(err, EUNSUPPORTED, "programs in this dialect");
+    return cd_codegen_gpu(nest, dialect, name, out, err);
 }

@@ -86,7 +86,14 @@ static const char c_text[] =
     LINE("    cd_f32x##N r; for (int i = 0; i < N; i++) r[i] = f(a[i]); return r; }")
     LINE("CD_FVEC(2) CD_FVEC(4) CD_FVEC(8) CD_FVEC(16)");
 
+/* A reader may define these anew behind the prelude, to run some blocks only. */
 static const char opencl_text[] =
+    LINE("#define CD_BLOCK_X ((int)get_group_id(0))")
+    LINE("#define CD_BLOCK_Y ((int)get_group_id(1))")
+    LINE("#define CD_BLOCK_Z ((int)get_group_id(2))")
+    LINE("#define CD_THREAD_X ((int)get_local_id(0))")
+    LINE("#define CD_THREAD_Y ((int)get_local_id(1))")
+    LINE("#define CD_THREAD_Z ((int)get_local_id(2))")
     LINE("#define INL static inline")
     HELPERS
     LINE("CD_SIGNED(char, i8)")
@@ -103,6 +110,12 @@ static const char opencl_text[] =
     LINE("}");
 
 static const char cuda_text[] =
+    LINE("#define CD_BLOCK_X ((int)blockIdx.x)")
+    LINE("#define CD_BLOCK_Y ((int)blockIdx.y)")
+    LINE("#define CD_BLOCK_Z ((int)blockIdx.z)")
+    LINE("#define CD_THREAD_X ((int)threadIdx.x)")
+    LINE("#define CD_THREAD_Y ((int)threadIdx.y)")
+    LINE("#define CD_THREAD_Z ((int)threadIdx.z)")
     LINE("#define INL static __device__ __forceinline__")
     HELPERS
     LINE("CD_ORDER(double, f64)")

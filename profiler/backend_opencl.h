@@ -1,0 +1,19 @@
+/* backend_opencl -- programs on OpenCL devices, PoCL's processors among them.
+ *
+ * Device names: opencl_device.h. A program's object is the device's own binary.
+ * Errors of a program: EBACKEND with the compiler's log; EREJECTED when a work
+ * group or its local memory is more than the device has. */
+#ifndef CD_BACKEND_OPENCL_H
+#define CD_BACKEND_OPENCL_H
+#include "profiler/backend.h"
+#include "profiler/opencl_device.h"
+
+extern const cd_backend_kind cd_backend_opencl;
+
+/* Device of an open back end. */
+const cd_opencl *cd_backend_opencl_device(const cd_backend *b);
+/* As load, but the buffers are the given memory itself where the device can reach
+ * it (processors): nothing is copied. memory[k]: page-aligned, valid until unload. */
+cdmpp_status cd_backend_opencl_load_in_place(cd_backend *b, const cd_build *p, void *const *memory, CD_GIVE cd_loaded **out,
+                                             cdmpp_err *err);
+#endif

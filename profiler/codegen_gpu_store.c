@@ -1,0 +1,122 @@
+/* Loads and stores: elements, and vectors where a vectorised loop only copies. */
+#include "profiler/codegen_gpu.h"
+
+#include <string.h>
+
+/* " + v0*len" for every virtual thread that the tensor has copies for. */
+static void write_copy(cd_gpu *g, uint32_t tensor) {
+    int64_t size = g->plan.slot[tensor].elements;
+    for (uint32_t v = 0; v < g->n_vt; v++) {
+        if (!(g->vt_mask[tensor] >> v & 1)) continue;
+        cd_buf_putf(g->w.out, " + v%u*%lld", v, (long long)size);
+        size *= g->vt_extent[v];
+    }
+}
+
+cdmpp_status cd_gpu_write_element(cd_gpu *g, uint32_t tensor, const cd_expr *const *x, uint32_t n, cdmpp_err *err) {
+    cd_gpu_sum sum;
+    CD_TRY(cd_gpu_address(g, tensor, x, n, &sum, err));
+    cd_buf_putf(g->w.out, "t%u[", g->plan.slot[tensor].order);
+    CD_TRY(cd_gpu_write_sum(g, &sum, err));
+    write_copy(g, tensor);
+    cd_buf_puts(g->w.out, "]");
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_gpu_write_load(cd_cexpr *w, const cd_expr *e, cdmpp_err *err) {
+    cd_gpu *g = w->ctx;
+    const char *wrap = cd_cexpr_loaded(g->plan.slot[e->u.i].dtype);
+    if (*wrap) cd_buf_putf(w->out, "%s(", wrap);
+    CD_TRY(cd_gpu_write_element(g, (uint32_t)e->u.i, e->a, e->n, err));
+    if (*wrap) cd_buf_puts(w->out, ")");
+    return CDMPP_OK;
+}
+
+/* Is the axis bound by a node above? */
+static bool bound_above(const cd_gpu *g, int32_t k, cd_tag tag) {
+    for (int32_t p = g->t->node[k].parent; p >= 0; p = g->t->node[p].parent)
+        if (g->t->node[p].kind == CD_NODE_THREAD && g->t->node[p].tag == tag) return true;
+    return false;
+}
+
+/* What a stage does not share out among the threads is one thread's work, where others see it. */
+static void write_lone(cd_gpu *g, int32_t k) {
+    static const cd_tag tag[] = {CD_TAG_TX, CD_TAG_TY, CD_TAG_TZ};
+    const char *before = "if (";
+    if (!cd_gpu_is_shared(g, g->t->node[k].tensor)) return;
+    for (size_t i = 0; i < sizeof tag / sizeof *tag; i++) {
+        if (g->extent[tag[i]] <= 1 || bound_above(g, k, tag[i])) continue;
+        cd_buf_putf(g->w.out, "%s%s == 0", before, cd_gpu_tag_text(tag[i]));
+        before = " && ";
+    }
+    if (*before == ' ') cd_buf_puts(g->w.out, ") ");
+}
+
+cdmpp_status cd_gpu_write_store(cd_gpu *g, int32_t k, cdmpp_err *err) {
+    const cd_node *n = &g->t->node[k];
+    const char *wrap = cd_cexpr_stored(g->plan.slot[n->tensor].dtype);
+    cd_gpu_indent(g);
+    write_lone(g, k);
+    CD_TRY(cd_gpu_write_element(g, n->tensor, n->x, n->n, err));
+    cd_buf_putf(g->w.out, " = %s%s", wrap, *wrap ? "(" : "");
+    CD_TRY(cd_cexpr_write(&g->w, n->e, err));
+    cd_buf_puts(g->w.out, *wrap ? ");\n" : ";\n");
+    return CDMPP_OK;
+}
+
+/* ---- vectors ---- */
+
+static const cd_node *only_store(const cd_gpu *g, int32_t loop) {
+    const cd_node *only = NULL;
+    for (int32_t k = loop + 1; k < g->t->node[loop].end; k++) {
+        const cd_node *n = &g->t->node[k];
+        if (n->dead || n->kind == CD_NODE_ATTR) continue;
+        if (n->kind != CD_NODE_STORE || only) return NULL;
+        only = n;
+    }
+    return only;
+}
+
+/* CUDA's vectors must lie at multiples of their size; OpenCL's may lie anywhere. */
+static bool vector_fits(const cd_gpu *g, const cd_gpu_sum *s, const cd_expr *var, int64_t width) {
+    int64_t by = 0;
+    if (!cd_gpu_sum_step(s, var, width, &by) || by != 1) return false;
+    return g->dialect == CD_DIALECT_OPENCL || cd_gpu_sum_divisor(s, var) % width == 0;
+}
+
+static bool copies_whole(const cd_gpu *g, uint32_t tensor) {
+    return cd_gpu_is_shared(g, tensor) && g->plan.slot[tensor].dtype == CD_F32 && !g->vt_mask[tensor];
+}
+
+static cdmpp_status write_copy_of(cd_gpu *g, const cd_node *n, int64_t width, const cd_gpu_sum *to, const cd_gpu_sum *from, cdmpp_err *err) {
+    const uint32_t a = g->plan.slot[n->tensor].order, b = g->plan.slot[n->e->u.i].order;
+    const bool cl = g->dialect == CD_DIALECT_OPENCL;
+    cd_gpu_indent(g);
+    write_lone(g, (int32_t)(n - g->t->node));
+    if (cl) cd_buf_putf(g->w.out, "vstore%lld(vload%lld(0, t%u + (", (long long)width, (long long)width, b);
+    else cd_buf_putf(g->w.out, "*(float%lld *)(t%u + (", (long long)width, a);
+    CD_TRY(cd_gpu_write_sum(g, cl ? from : to, err));
+    if (cl) cd_buf_putf(g->w.out, ")), 0, t%u + (", a);
+    else cd_buf_putf(g->w.out, ")) = *(const float%lld *)(t%u + (", (long long)width, b);
+    CD_TRY(cd_gpu_write_sum(g, cl ? to : from, err));
+    cd_buf_puts(g->w.out, "));\n");
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_gpu_write_vector(cd_gpu *g, int32_t k, bool *done, cdmpp_err *err) {
+    const cd_node *loop = &g->t->node[k], *n = only_store(g, k);
+    const int64_t width = loop->extent;
+    const bool legal = width == 2 || width == 4 || (g->dialect == CD_DIALECT_OPENCL && (width == 8 || width == 16));
+    cd_gpu_sum to, from;
+    *done = false;
+    if (!legal || !n || n->e->op != CD_LOAD) return CDMPP_OK;
+    if (!copies_whole(g, n->tensor) || !copies_whole(g, (uint32_t)n->e->u.i)) return CDMPP_OK;
+    CD_TRY(cd_gpu_address(g, n->tensor, n->x, n->n, &to, err));
+    CD_TRY(cd_gpu_address(g, (uint32_t)n->e->u.i, n->e->a, n->e->n, &from, err));
+    if (!vector_fits(g, &to, loop->var, width) || !vector_fits(g, &from, loop->var, width)) return CDMPP_OK;
+    *done = true;
+    g->zero = loop->var;
+    const cdmpp_status st = write_copy_of(g, n, width, &to, &from, err);
+    g->zero = NULL;
+    return st;
+}

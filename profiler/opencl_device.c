@@ -1,0 +1,182 @@
+#include "profiler/opencl_device.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#define MAX_PLATFORM 16
+#define MAX_DEVICE 64
+#define MAX_PART 256
+
+/* ---- names ---- */
+
+static bool number(const char **p, long most, long *out) {
+    char *end;
+    if (**p < '0' || **p > '9') return false;
+    *out = strtol(*p, &end, 10);
+    *p = end;
+    return *out <= most;
+}
+
+cdmpp_status cd_opencl_parse_name(const char *text, cd_opencl_name *out, cdmpp_err *err) {
+    *out = (cd_opencl_name){.number = -1};
+    const char *p = text, *colon = strchr(text, ':');
+    long parts = 0, part = 0;
+    bool good = true;
+    if (colon) {
+        good = colon > text && (size_t)(colon - text) < sizeof out->platform;
+        if (good) memcpy(out->platform, text, (size_t)(colon - text));
+        p = colon + 1;
+    }
+    if (good && *p && *p != '/') good = number(&p, MAX_DEVICE - 1, &out->number);
+    if (good && *p == '/') {
+        p++;
+        good = number(&p, MAX_PART, &parts) && parts > 0;
+        if (good && *p == '.') p++, good = number(&p, parts - 1, &part);
+    }
+    if (!good || *p)
+        return CD_FAIL(err, ERANGE, "device \"%s\": expected [PLATFORM:][NUMBER][/PARTS[.PART]], as in \"\", \"0\", \"pocl:0\", \"0/2.1\"", text);
+    out->parts = (unsigned)parts;
+    out->part = (unsigned)part;
+    return CDMPP_OK;
+}
+
+/* ---- the devices that there are ---- */
+
+typedef struct {
+    uint32_t n;
+    struct {
+        cd_cl platform, device;
+        char name[128], version[128];
+        uint64_t kind;
+    } d[MAX_DEVICE];
+} inventory;
+
+static void list_platform(const cd_opencl_api *a, cd_cl platform, inventory *inv) {
+    cd_cl device[MAX_DEVICE];
+    uint32_t n = 0;
+    char name[128] = "", version[128] = "";
+    if (a->clGetDeviceIDs(platform, CD_CL_DEVICE_ANY, MAX_DEVICE, device, &n)) return;
+    a->clGetPlatformInfo(platform, CD_CL_PLATFORM_NAME, sizeof name - 1, name, NULL);
+    a->clGetPlatformInfo(platform, CD_CL_PLATFORM_VERSION, sizeof version - 1, version, NULL);
+    for (uint32_t k = 0; k < n && k < MAX_DEVICE && inv->n < MAX_DEVICE; k++, inv->n++) {
+        inv->d[inv->n].platform = platform;
+        inv->d[inv->n].device = device[k];
+        memcpy(inv->d[inv->n].name, name, sizeof name);
+        memcpy(inv->d[inv->n].version, version, sizeof version);
+        a->clGetDeviceInfo(device[k], CD_CL_DEVICE_TYPE, sizeof inv->d[0].kind, &inv->d[inv->n].kind, NULL);
+    }
+}
+
+static cdmpp_status take_inventory(const cd_opencl_api *a, inventory *inv, cdmpp_err *err) {
+    cd_cl platform[MAX_PLATFORM];
+    uint32_t n = 0;
+    memset(inv, 0, sizeof *inv);
+    const int32_t st = a->clGetPlatformIDs(MAX_PLATFORM, platform, &n);
+    if (st || !n) return CD_FAIL(err, EBACKEND, "OpenCL has no platform here (%s)", cd_opencl_api_error(st));
+    for (uint32_t k = 0; k < n && k < MAX_PLATFORM; k++) list_platform(a, platform[k], inv);
+    return inv->n ? CDMPP_OK : CD_FAIL(err, EBACKEND, "OpenCL has %u platforms here and no device", n);
+}
+
+static cdmpp_status pick(const inventory *inv, const cd_opencl_name *want, uint32_t *out, cdmpp_err *err) {
+    cd_cl platform = NULL;
+    for (uint32_t k = 0; k < inv->n && !platform; k++)
+        if (!want->platform[0] || strcasestr(inv->d[k].name, want->platform) || strcasestr(inv->d[k].version, want->platform))
+            platform = inv->d[k].platform;
+    long seen = 0;
+    for (uint32_t k = 0; k < inv->n && want->number < 0 && platform; k++)
+        if ((inv->d[k].kind & CD_CL_DEVICE_GPU) && (!want->platform[0] || inv->d[k].platform == platform)) return *out = k, CDMPP_OK;
+    for (uint32_t k = 0; k < inv->n && platform; k++) {
+        if (want->platform[0] && inv->d[k].platform != platform) continue;
+        if (seen++ == (want->number < 0 ? 0 : want->number)) return *out = k, CDMPP_OK;
+    }
+    if (!platform) return CD_FAIL(err, EBACKEND, "no OpenCL platform has \"%s\" in its name", want->platform);
+    return CD_FAIL(err, EBACKEND, "no OpenCL device %ld%s%s: there are %ld", want->number, want->platform[0] ? " on " : "",
+                   want->platform, seen);
+}
+
+/* ---- opening ---- */
+
+static void describe(cd_opencl *d) {
+    const cd_opencl_api *a = &d->api;
+    a->clGetDeviceInfo(d->device, CD_CL_DEVICE_NAME, sizeof d->name - 1, d->name, NULL);
+    a->clGetDeviceInfo(d->device, CD_CL_DRIVER_VERSION, sizeof d->driver - 1, d->driver, NULL);
+    a->clGetDeviceInfo(d->device, CD_CL_DEVICE_TYPE, sizeof d->kind, &d->kind, NULL);
+    a->clGetDeviceInfo(d->device, CD_CL_DEVICE_UNITS, sizeof d->units, &d->units, NULL);
+    a->clGetDeviceInfo(d->device, CD_CL_DEVICE_CLOCK, sizeof d->clock_mhz, &d->clock_mhz, NULL);
+    a->clGetDeviceInfo(d->device, CD_CL_DEVICE_BYTES, sizeof d->bytes, &d->bytes, NULL);
+    a->clGetDeviceInfo(d->device, CD_CL_DEVICE_ALLOC_MAX, sizeof d->alloc_max, &d->alloc_max, NULL);
+    a->clGetDeviceInfo(d->device, CD_CL_DEVICE_CACHE_BYTES, sizeof d->cache_bytes, &d->cache_bytes, NULL);
+    a->clGetDeviceInfo(d->device, CD_CL_DEVICE_LOCAL_BYTES, sizeof d->local_bytes, &d->local_bytes, NULL);
+    a->clGetDeviceInfo(d->device, CD_CL_DEVICE_GROUP_MAX, sizeof d->group_max, &d->group_max, NULL);
+    a->clGetDeviceInfo(d->device, CD_CL_DEVICE_GROUP_SIZES, sizeof d->group_size, d->group_size, NULL);
+}
+
+static cdmpp_status cut(cd_opencl *d, const cd_opencl_name *want, cdmpp_err *err) {
+    const cd_opencl_api *a = &d->api;
+    uint32_t units = 0, n = 0;
+    cd_cl part[MAX_PART];
+    a->clGetDeviceInfo(d->device, CD_CL_DEVICE_UNITS, sizeof units, &units, NULL);
+    if (want->parts > units)
+        return CD_FAIL(err, EBACKEND, "the OpenCL device has %u compute units: it cannot be cut into %u parts", units, want->parts);
+    const intptr_t how[] = {CD_CL_PARTITION_EQUALLY, units / want->parts, 0};
+    const int32_t st = a->clCreateSubDevices(d->device, how, MAX_PART, part, &n);
+    if (st || want->part >= n) {
+        for (uint32_t k = 0; !st && k < n; k++) a->clReleaseDevice(part[k]);
+        return CD_FAIL(err, EBACKEND, "the OpenCL device cannot be cut into %u parts (%s)", want->parts, cd_opencl_api_error(st));
+    }
+    for (uint32_t k = 0; k < n; k++)
+        if (k != want->part) a->clReleaseDevice(part[k]);
+    d->part = d->device = part[want->part];
+    return CDMPP_OK;
+}
+
+static cdmpp_status open_on(cd_opencl *d, const cd_opencl_name *want, cdmpp_err *err) {
+    inventory inv;
+    uint32_t k = 0;
+    int32_t st = 0;
+    CD_TRY(take_inventory(&d->api, &inv, err));
+    CD_TRY(pick(&inv, want, &k, err));
+    d->device = inv.d[k].device;
+    memcpy(d->version, inv.d[k].version, sizeof d->version);
+    if (want->parts > 1) CD_TRY(cut(d, want, err));
+    describe(d);
+    d->context = d->api.clCreateContext(NULL, 1, &d->device, NULL, NULL, &st);
+    if (st) return CD_FAIL(err, EBACKEND, "OpenCL device %s: no context (%s)", d->name, cd_opencl_api_error(st));
+    d->queue = d->api.clCreateCommandQueue(d->context, d->device, CD_CL_QUEUE_PROFILING, &st);
+    return st ? CD_FAIL(err, EBACKEND, "OpenCL device %s: no queue with clocks (%s)", d->name, cd_opencl_api_error(st)) : CDMPP_OK;
+}
+
+cdmpp_status cd_opencl_open(cd_opencl *out, const char *name, cdmpp_err *err) {
+    cd_opencl_name want;
+    memset(out, 0, sizeof *out);
+    CD_TRY(cd_opencl_parse_name(name ? name : "", &want, err));
+    CD_TRY(cd_opencl_api_open(&out->api, err));
+    const cdmpp_status st = open_on(out, &want, err);
+    if (st) cd_opencl_close(out);
+    return st;
+}
+
+/* The library stays: drivers leave threads behind that still run in it. */
+void cd_opencl_close(cd_opencl *d) {
+    const cd_opencl_api *a = &d->api;
+    if (d->queue) a->clReleaseCommandQueue(d->queue);
+    if (d->context) a->clReleaseContext(d->context);
+    if (d->part) a->clReleaseDevice(d->part);
+    memset(d, 0, sizeof *d);
+}
+
+cdmpp_status cd_opencl_list(cd_buf *out, cdmpp_err *err) {
+    cd_opencl d = {0};
+    inventory inv;
+    CD_TRY(cd_opencl_api_open(&d.api, err));
+    CD_TRY(take_inventory(&d.api, &inv, err));
+    for (uint32_t k = 0; k < inv.n; k++) {
+        d.device = inv.d[k].device;
+        memset(d.name, 0, sizeof d.name);
+        describe(&d);
+        cd_buf_putf(out, "%u\t%s\t%s\t%u compute units\t%.1f GB\n", k, inv.d[k].name, d.name, d.units, (double)d.bytes / 1e9);
+    }
+    return out->oom ? CD_FAIL(err, ENOMEM, "list of devices") : CDMPP_OK;
+}

@@ -1,0 +1,157 @@
+/* Random GPU programs of small tasks compute what the task says: as CUDA C on emulated
+ * threads (every barrier matters, see cudaemu.h), and as OpenCL C on PoCL where it is. */
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include "check.h"
+#include "cudaemu.h"
+#include "gpuprog.h"
+#include "profiler/backend_opencl.h"
+#include "tmp.h"
+
+enum { MAX_PROGRAM = 256 };
+
+/* ---- CUDA, emulated ---- */
+
+typedef struct {
+    cd_buf text;
+    cd_code code[MAX_PROGRAM];
+    unsigned n, at;
+    void *library;
+    emu e;
+    unsigned ran;
+} emulated;
+
+static cdmpp_status generate(void *ctx, const gp_program *p, cdmpp_err *err) {
+    emulated *m = ctx;
+    char name[32];
+    snprintf(name, sizeof name, "p%u", m->n);
+    if (m->n == MAX_PROGRAM) return CDMPP_OK;
+    const cdmpp_status st = cd_codegen(p->nest, CD_DIALECT_CUDA, name, &m->code[m->n], err);
+    if (st) return st;
+    cd_buf_put(&m->text, m->code[m->n].text.p, m->code[m->n].text.n);
+    emu_stubs(&m->text, &m->code[m->n]);
+    m->n++;
+    return CDMPP_OK;
+}
+
+static cdmpp_status run_one(emulated *m, const gp_program *p, const cd_code *c, bool backwards, cdmpp_err *err) {
+    void **memory = gp_content(p, c);
+    cdmpp_status st = CDMPP_OK;
+    m->e.memory = memory;
+    for (uint32_t k = 0; k < c->n_launch && !st; k++) {
+        char name[160];
+        snprintf(name, sizeof name, "%s_call", c->launch[k].entry);
+        *(void **)(void *)&m->e.call = dlsym(m->library, name);
+        if (!m->e.call) st = CD_FAIL(err, EBACKEND, "no %s", name);
+        else if (!emu_launch(&m->e, &c->launch[k], backwards))
+            st = CD_FAIL(err, ENUMERIC, "task %s, program %u: not all threads meet at a barrier", p->task->workload_key, p->number);
+    }
+    if (!st) st = gp_compare(p, memory, err);
+    gp_free(memory, c);
+    return st;
+}
+
+static cdmpp_status run_emulated(void *ctx, const gp_program *p, cdmpp_err *err) {
+    emulated *m = ctx;
+    if (m->at == m->n) return CDMPP_OK;
+    const cd_code *c = &m->code[m->at++];
+    const cdmpp_status st = run_one(m, p, c, false, err);
+    m->ran++;
+    return st ? st : run_one(m, p, c, true, err);
+}
+
+static bool build_emulated(emulated *m, tmp_dir *d) {
+    char command[600], source[256], library[256];
+    snprintf(source, sizeof source, "%s", tmp_path(d, "k.cc"));
+    snprintf(library, sizeof library, "%s", tmp_path(d, "k.so"));
+    FILE *f = fopen(source, "w");
+    fputs(emu_prelude, f);
+    fputs(cd_code_prelude(CD_DIALECT_CUDA), f);
+    fputs(m->text.p, f);
+    fclose(f);
+    snprintf(command, sizeof command, "g++ -w -O1 -ffp-contract=off -shared -fPIC -o %s %s", library, source);
+    if (system(command)) return false;
+    m->library = dlopen(library, RTLD_NOW | RTLD_LOCAL);
+    if (!m->library) return false;
+    *(void (**)(void))dlsym(m->library, "emu_sync") = emu_meet;
+    m->e.thread_id = dlsym(m->library, "emu_thread");
+    m->e.block_id = dlsym(m->library, "emu_block");
+    return true;
+}
+
+static unsigned trials(unsigned usual) {
+    const char *more = getenv("CDMPP_TRIALS"); /* a longer search, by hand */
+    return more ? (unsigned)atoi(more) : usual;
+}
+static uint64_t seed(void) { return getenv("CDMPP_SEED") ? (uint64_t)atoi(getenv("CDMPP_SEED")) : 5; }
+
+static void test_emulated(void **state) {
+    (void)state;
+    emulated *m = calloc(1, sizeof *m);
+    cdmpp_err err = {0};
+    tmp_dir d = tmp_make();
+    if (system("g++ --version >/dev/null 2>&1")) skip();
+    m->e.stack = malloc((size_t)EMU_THREADS * EMU_STACK);
+    assert_ok(gp_each(trials(2), seed(), generate, m, &err));
+    assert_true(m->n >= GP_TASKS);
+    assert_true(build_emulated(m, &d));
+    assert_ok(gp_each(trials(2), seed(), run_emulated, m, &err));
+    assert_int_equal(m->ran, m->n);
+    for (unsigned k = 0; k < m->n; k++) cd_code_free(&m->code[k]);
+    dlclose(m->library);
+    cd_buf_free(&m->text);
+    free(m->e.stack);
+    free(m);
+    tmp_remove(&d);
+}
+
+/* ---- OpenCL ---- */
+
+static cdmpp_status opencl_program(cd_backend *b, const gp_program *p, const cd_code *c, cdmpp_err *err) {
+    const cd_backend_kind *kind = &cd_backend_opencl;
+    cd_build build = {.code = c};
+    cd_loaded *l = NULL;
+    double s = -1;
+    void **memory = gp_content(p, c);
+    cdmpp_status st = kind->build(b, &build, 1, 1, err);
+    if (!st && build.status) *err = build.err, st = build.status;
+    if (!st) st = kind->load(b, &build, (const void *const *)memory, &l, err);
+    if (!st) st = kind->run(l, 3, &s, err); /* more than once: results must not pile up */
+    if (!st && !(s > 0)) st = CD_FAIL(err, ENUMERIC, "a run of %g s", s);
+    for (uint32_t k = 0; k < c->n_arg && !st; k++) st = kind->read(l, k, memory[k], (size_t)c->buffer[k].bytes, err);
+    if (!st) st = gp_compare(p, memory, err);
+    kind->unload(l);
+    cd_free(build.object);
+    gp_free(memory, c);
+    return st;
+}
+
+/* Compiling takes long: two of the tasks, unless more are asked for. */
+static cdmpp_status run_opencl(void *ctx, const gp_program *p, cdmpp_err *err) {
+    cd_code c;
+    const bool some = p->task->workload_key[0] == '1' || p->task->workload_key[0] == '4';
+    if (!some && !getenv("CDMPP_TRIALS")) return CDMPP_OK;
+    cdmpp_status st = cd_codegen(p->nest, CD_DIALECT_OPENCL, "p", &c, err);
+    if (!st) st = opencl_program(ctx, p, &c, err);
+    cd_code_free(&c);
+    return st;
+}
+
+static void test_opencl(void **state) {
+    (void)state;
+    cd_backend *b = NULL;
+    cdmpp_err err = {0};
+    if (cd_backend_opencl.open("", "", &b, &err)) {
+        print_message("no OpenCL: %s\n", err.msg);
+        skip();
+    }
+    assert_ok(gp_each(trials(1), seed(), run_opencl, b, &err));
+    assert_ok(cd_backend_opencl.flush(b, &err));
+    cd_backend_opencl.close(b);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_emulated), cmocka_unit_test(test_opencl)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
