@@ -25,6 +25,7 @@ stage "TSan" MODE=tsan UNITS="base/test_log base/test_threads dataset/test_extra
     TSAN_OPTIONS="suppressions=$PWD/tests/support/tsan.supp" scripts/check.sh unit
 stage "ranks of cdmpp-mpi" MODE=release scripts/check.sh mpi
 stage "exports in Python" MODE=release scripts/check.sh export
+stage "operators and networks against onnx" MODE=release CDMPP_DATA="$data" scripts/check.sh onnx
 stage "reports in a browser" MODE=release scripts/check.sh report
 if [ -n "$data" ] && [ -d "$data" ]; then
     stage "reference sets: reading" MODE=release CDMPP_DATA="$data" \
