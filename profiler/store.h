@@ -60,7 +60,7 @@ typedef struct cd_store_latency {
     uint32_t n, flags;
 } cd_store_latency;
 
-/* All texts may be empty. */
+/* All texts may be empty, and are UTF-8. */
 typedef struct cd_store_env {
     cd_str host, cpu, os, compiler, governor, tool, extra; /* extra: JSON */
 } cd_store_env;
@@ -87,7 +87,7 @@ typedef struct cd_store_row {
 void cd_store_latency_of(double *x, size_t n, cd_store_latency *out);
 
 /* Add one measurement; *fresh (may be NULL): it was not there yet. It is durable after cd_store_commit. Errors:
- * EIO, ERANGE (a time that is not a number above 0), ENOMEM; after them the open transaction is undone. */
+ * EIO, ERANGE (a time that is not a number above 0), ESCHEMA (text), ENOMEM; after them the open transaction is undone. */
 cdmpp_status cd_store_add(cd_store *s, const cd_store_row *row, bool *fresh, cdmpp_err *err);
 /* A measured record. `task` (NULL: not known) gives operator, types, layout; `device` "": -model of the target. */
 cdmpp_status cd_store_add_record(cd_store *s, const cd_record *r, const cd_task *task, cd_str device,

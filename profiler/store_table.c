@@ -66,7 +66,7 @@ cdmpp_status cd_store_read_table(cd_store_reading *r, cdmpp_err *err) {
         if (st || more) n = (uint64_t)cd_opreader_line(in);
         if (!st && more && n > r->first) {
             r->tally->lines++;
-            st = take_op(r, &o, device, (long)n, &b, &e);
+            st = cd_err_at(&e, take_op(r, &o, device, (long)n, &b, &e), r->path, (long)n);
         }
         if (st) st = cd_store_bad(r, st, &e, err);
         if (!st && (n > r->first || !more)) st = cd_store_mark(r, n, !more, err);
@@ -143,12 +143,32 @@ static cdmpp_status take_point(curves *c, char *const f[], long n, double ms, lo
     return cd_store_take(c->r, &row, err);
 }
 
+/* Lists of sizes, or lists of lists of them? */
+static bool is_shape(const cd_json *v, int depth) {
+    if (v->kind != CD_JSON_ARR) return v->kind == CD_JSON_INT && depth > 0;
+    for (const cd_json *c = v->u.child; c; c = c->next)
+        if (!is_shape(c, depth + 1)) return false;
+    return true;
+}
+
+static cdmpp_status check_shape(curves *c, const char *s, cdmpp_err *err) {
+    const cd_json *v = NULL;
+    cd_buf_clear(&c->shape);
+    put_shape(&c->shape, s, 1);
+    cd_arena_reset(&c->r->arena);
+    if (c->shape.oom) return CD_FAIL(err, ENOMEM, "shape");
+    if (!c->shape.n || cd_json_parse(&c->r->arena, c->shape.p, c->shape.n, &v, NULL) || !is_shape(v, 0))
+        return CD_FAIL(err, ESCHEMA, "expected a shape ((-1, 3), (71,)), found '%.40s'", s);
+    return CDMPP_OK;
+}
+
 static cdmpp_status take_curve(curves *c, char *line, long number, cdmpp_err *err) {
     char *f[32];
     const int n = split(line, f, 32);
     for (int k = 0; k < N_FIELD; k++)
         if (c->of[k] >= n) return CD_FAIL(err, ESCHEMA, "expected a field '%s', found %d fields", field_name[k], n);
     const char *id = f[c->of[DEVICE_ID]], *set = f[c->of[SET]];
+    CD_TRY(check_shape(c, f[c->of[SHAPE]], err));
     cd_buf_clear(&c->device);
     cd_buf_clear(&c->extra);
     cd_buf_puts(&c->device, f[c->of[HOST]]);

@@ -77,6 +77,12 @@ static void put_key(cd_buf *b, const cd_group *g) {
     cd_buf_puts(b, "]");
 }
 
+static cdmpp_status take(cd_store_reading *r, const cd_store_row *row, cdmpp_err *err) {
+    cdmpp_err e = {0};
+    const cdmpp_status st = cd_err_at(&e, cd_store_take(r, row, &e), r->path, row->line);
+    return st ? cd_store_bad(r, st, &e, err) : CDMPP_OK;
+}
+
 cdmpp_status cd_groups_store(cd_groups *g, cd_store_reading *r, cdmpp_err *err) {
     cd_buf key = {0};
     cdmpp_status st = CDMPP_OK;
@@ -91,7 +97,7 @@ cdmpp_status cd_groups_store(cd_groups *g, cd_store_reading *r, cdmpp_err *err) 
         row.workload_key = (cd_str){key.p, key.n};
         cd_store_latency_of(x->time_s, x->n, &row.latency);
         row.latency.flags |= x->flags | (x->n > 1 ? CD_STORE_SUMMARY : 0);
-        if (!st) st = cd_store_take(r, &row, err);
+        if (!st) st = take(r, &row, err);
     }
     cd_buf_free(&key);
     return st;
