@@ -62,7 +62,7 @@ typedef struct cd_opencl_facts {
     uint64_t memory_bytes, cache_bytes, local_bytes;
 } cd_opencl_facts;
 void cd_describe_opencl_facts(const cd_opencl_facts *f, cd_described *out);
-/* Device by its name: "", "1", "pocl:0". Errors: ERANGE, EBACKEND. */
+/* Device by its name (opencl_device.h): "", "1", "pocl:0". Errors: ERANGE, EBACKEND. */
 cdmpp_status cd_describe_opencl(const char *name, cd_described *out, cdmpp_err *err);
 
 /* "cpu", "opencl:NAME", "cuda:N" -> YAML. Errors: ERANGE (the name), EBACKEND (no such device). */
