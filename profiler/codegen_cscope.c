@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#define MOST_KEPT 64 /* variables in place of elements of one tensor */
+#define MOST_KEPT 96 /* variables in place of elements of one tensor */
 
 /* ---- growing arrays ---- */
 
@@ -257,9 +257,9 @@ static uint32_t place(const cd_cgen *g, kept *k, const cd_ctoken *t, uint32_t nu
     const int64_t w = t->lanes ? t->lanes : 1;
     for (uint32_t i = 0; i < k->n; i++) {
         const cd_ctoken *o = &g->token[k->token[i]];
-        const int64_t d = t->off > o->off ? t->off - o->off : o->off - t->off;
-        if (o->lanes != t->lanes || (d && d < w)) k->no = true;
-        if (!d) return i;
+        const int64_t v = o->lanes ? o->lanes : 1;
+        if (o->off == t->off && o->lanes == t->lanes) return i;
+        if (t->off < o->off + v && o->off < t->off + w) k->no = true;
     }
     if (k->n == MOST_KEPT) k->no = true;
     if (k->no) return 0;

@@ -92,9 +92,15 @@ static bool reads_index(const cd_aff *flat) {
 static cdmpp_status load(cd_cgen *g, cd_buf *out, const cd_expr *e, cdmpp_err *err) {
     cd_aff flat;
     cd_cflat(g, (uint32_t)e->u.i, e->a, e->n, &flat);
-    if (lane_factor(g, &flat) != 1 || reads_index(&flat)) return lane_by_lane(g, out, e, err);
+    const int64_t k = lane_factor(g, &flat);
+    if ((k != 1 && k != -1) || reads_index(&flat)) return lane_by_lane(g, out, e, err);
     drop_lane(g, &flat);
+    if (k < 0) {
+        flat.c -= g->lanes - 1;
+        cd_buf_putf(out, "cd_reverse_%c32x%u(", letter(e->type), g->lanes);
+    }
     cd_caccess(g, out, (uint32_t)e->u.i, &flat, g->lanes, false);
+    if (k < 0) cd_buf_puts(out, ")");
     return CDMPP_OK;
 }
 

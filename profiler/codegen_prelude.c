@@ -75,6 +75,8 @@ static const char c_text[] =
     LINE("typedef T cd_##S##x##N __attribute__((vector_size(N * sizeof(T)))); \\")
     LINE("typedef T cd_##S##x##N##u __attribute__((vector_size(N * sizeof(T)), aligned(sizeof(T)), may_alias)); \\")
     LINE("INL cd_##S##x##N cd_splat_##S##x##N(T a) { return a - (cd_##S##x##N){0}; } \\")
+    LINE("INL cd_##S##x##N cd_reverse_##S##x##N(cd_##S##x##N a) { \\")
+    LINE("    cd_##S##x##N r; for (int i = 0; i < N; i++) r[i] = a[N - 1 - i]; return r; } \\")
     LINE("INL cd_##S##x##N cd_min_##S##x##N(cd_##S##x##N a, cd_##S##x##N b) { \\")
     LINE("    cd_##S##x##N r; for (int i = 0; i < N; i++) r[i] = a[i] < b[i] ? a[i] : b[i]; return r; } \\")
     LINE("INL cd_##S##x##N cd_max_##S##x##N(cd_##S##x##N a, cd_##S##x##N b) { \\")

@@ -1,7 +1,11 @@
 #include "profiler/codegen_unroll.h"
 
 #define MAX_DEPTH 8      /* TVM's auto_max_depth */
-#define FEW 24           /* vector statements of a loop that LLVM writes out on its own */
+/* LLVM at -O3 writes out a loop of known length whose copies come to at most 300
+ * instructions; so many a store is, with its loads, product and sum. */
+#define MOST_COST 300
+#define SCALAR_COST 6
+#define VECTOR_COST 8
 
 typedef struct {
     const cd_ast *t;
@@ -57,33 +61,29 @@ static count visit(unroller *u, int32_t from, int32_t to, int64_t max_step) {
     return all;
 }
 
-/* Vector statements below, copies counted; -1: there are others, or loops that stay. */
-static int64_t statements(unroller *u, int32_t from, int32_t to, int64_t chunks);
+/* Instructions below, copies counted; -1: a loop stays. */
+static int64_t cost(unroller *u, int32_t from, int32_t to, int64_t chunks);
 
-static int64_t one(unroller *u, int32_t k, int64_t chunks) {
+static int64_t cost_of(unroller *u, int32_t k, int64_t chunks) {
     const cd_node *n = &u->t->node[k];
-    if (n->kind == CD_NODE_STORE) return chunks ? chunks : -1;
-    if (n->kind == CD_NODE_IF || n->kind == CD_NODE_EVAL) {
-        statements(u, k + 1, n->end, 0);
-        return -1;
-    }
+    if (n->kind == CD_NODE_STORE) return chunks ? VECTOR_COST * chunks : SCALAR_COST;
     const bool vector = n->kind == CD_NODE_FOR && u->vec[k];
-    const int64_t c = statements(u, k + 1, n->end, vector ? (n->extent + u->lanes - 1) / u->lanes : chunks);
+    const int64_t c = cost(u, k + 1, n->end, vector ? (n->extent + u->lanes - 1) / u->lanes : chunks);
     if (n->kind != CD_NODE_FOR || vector) return c;
     if (u->copy[k]) return c < 0 ? c : c * n->extent;
-    if (c < 0 || !known(n) || n->loop != CD_LOOP_SERIAL || c * n->extent > FEW) return -1;
+    if (c < 0 || !known(n) || n->loop != CD_LOOP_SERIAL || c * n->extent > MOST_COST) return -1;
     u->copy[k] = true;
     return c * n->extent;
 }
 
-static int64_t statements(unroller *u, int32_t from, int32_t to, int64_t chunks) {
+static int64_t cost(unroller *u, int32_t from, int32_t to, int64_t chunks) {
     int64_t all = 0;
     for (int32_t k = from; k < to;) {
         if (u->t->node[k].dead) {
             k++;
             continue;
         }
-        const int64_t c = one(u, k, chunks);
+        const int64_t c = cost_of(u, k, chunks);
         all = c < 0 || all < 0 ? -1 : all + c;
         k = u->t->node[k].end;
     }
@@ -97,5 +97,5 @@ void cd_unroll_tvm(const cd_ast *ast, bool *copy) {
 
 void cd_unroll_llvm(const cd_ast *ast, const bool *vec, uint32_t lanes, bool *copy) {
     unroller u = {ast, vec, copy, lanes};
-    statements(&u, 0, ast->n, 0);
+    cost(&u, 0, ast->n, 0);
 }
