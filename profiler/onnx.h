@@ -28,8 +28,9 @@
  *   e. where that leaves none, all are data.
  *
  * A batch size replaces dimension 0 of data inputs (those whose dimension 0 is the
- * first one's), and at the front of a Reshape's target where the exporter wrote
- * the old one down. Elsewhere a file may have its batch size in constants: then
+ * first one's), is the value of the name that stands there, and goes to the front of
+ * a Reshape's target where the exporter wrote the old one down. Elsewhere a file may
+ * have its batch size in constants: then
  * operands do not fit. One thread. */
 #ifndef CD_ONNX_H
 #define CD_ONNX_H

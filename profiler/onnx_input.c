@@ -31,7 +31,8 @@ static cdmpp_status dimension(cd_onnx *r, const char *input, uint32_t k, const O
     CD_TRY(option(r, place, &here, v, err));
     if (found || here) return CDMPP_OK;
     const bool number = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
-    if (k == 0 && batch && (!number || d->dim_value == r->old_batch)) *v = r->o->batch;
+    if (named && r->batch_name && !strcmp(name, r->batch_name)) *v = r->o->batch;
+    else if (k == 0 && batch && (!number || d->dim_value == r->old_batch)) *v = r->o->batch;
     else if (number && d->dim_value < 0)
         return CD_FAIL(err, ERANGE, "dimension %u of input \"%s\" is %lld (%s--dim '%s=N' gives it a value)", k, input,
                        (long long)d->dim_value, k ? "" : "--batch-size N or ", place);
@@ -83,13 +84,14 @@ static cdmpp_status initializers(cd_onnx *r, cd_onnx_scope *s, const Onnx__Graph
     return CDMPP_OK;
 }
 
-/* The batch size that the file is written for: only a number can be replaced. */
+/* The batch size that the file is written for, or its name. */
 static void find_batch(cd_onnx *r, const Onnx__GraphProto *g, const bool *data) {
     for (size_t i = 0; i < g->n_input && r->o->batch > 0; i++) {
         const Onnx__TypeProto__Tensor *t = data[i] ? tensor_type(g->input[i]) : NULL;
         if (!t || !t->shape || !t->shape->n_dim) continue;
         const Onnx__TensorShapeProto__Dimension *d = t->shape->dim[0];
         if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE) r->old_batch = d->dim_value;
+        if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM && *cd_onnx_text(d->dim_param)) r->batch_name = d->dim_param;
         return;
     }
 }

@@ -38,6 +38,7 @@ typedef struct cd_onnx {
     cd_onnx_miss *miss;             /* (n_miss of cap_miss) in the graph's arena */
     uint32_t n_miss, cap_miss, n_node;
     int64_t old_batch;              /* dimension 0 of the first data input in the file, where a batch size replaces it; 0: not replaced */
+    const char *batch_name;         /* or the name that stands there: wherever it stands it is the batch; NULL: none */
     bool *used;                     /* (o->n_dim) this option named a dimension */
     cd_onnx_map lost;               /* initializers whose external file could not be read */
     const char *lost_why;

@@ -236,6 +236,11 @@ def old():
     return model([N("Relu", "x", "y")], [x("x", [4])], [x("y", [4])], opset=6)
 
 
+def named_batch():
+    """The batch's name at another place of the second input."""
+    return model([N("Transpose", "b", "bt", perm=[1, 0]), N("Add", "a bt", "y")], [x("a", ["N", 4]), x("b", [4, "N"])], [x("y", ["N", 4])], [weight("unused", 1)])
+
+
 def recurrent():
     """LSTM with the initial state that exporters write: Shape, Gather, Expand."""
     n = [N("Transpose", "x", "xt", perm=[1, 0, 2]), N("Shape", "xt", "s"), N("Gather", "s one", "b"), N("Unsqueeze", "b ax", "b1"),
@@ -260,7 +265,7 @@ def sequence():
 
 CASES = [whole, stripped, float_input, no_heads, fill, hollows, baked, baked_deep, constants, if_known, if_data, function, endless, unsorted, cycle, twice,
          nowhere, misfit, opaque, dynamic, external_weight, external_shape, external_outside, unnamed, negative, overflow, overflow_inside, short_content,
-         old, recurrent, older_forms, sequence]
+         old, named_batch, recurrent, older_forms, sequence]
 
 if __name__ == "__main__":
     to = sys.argv[1] if len(sys.argv) > 1 else HERE

@@ -137,6 +137,9 @@ static void batches(void **state) {
     cd_graph_free(r.g);
     refuse("baked_deep", &(cd_onnx_options){.batch = 4}, CDMPP_ESCHEMA, "batch size of 2");
     refuse("baked", &(cd_onnx_options){.batch = -1}, CDMPP_EUSAGE, "-1");
+    r = must("named_batch", &(cd_onnx_options){.batch = 6});
+    has_shape(r.g, "y", "6,4");
+    cd_graph_free(r.g);
     r = must("recurrent", &(cd_onnx_options){.batch = 3, .dim = (const char *const[]){"t=9"}, .n_dim = 1});
     has_shape(r.g, "h0", "1,3,8");
     has_shape(r.g, "y", "9,3,8");
