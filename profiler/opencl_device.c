@@ -1,5 +1,6 @@
 #include "profiler/opencl_device.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -148,12 +149,26 @@ static cdmpp_status open_on(cd_opencl *d, const cd_opencl_name *want, cdmpp_err 
     return st ? CD_FAIL(err, EBACKEND, "OpenCL device %s: no queue with clocks (%s)", d->name, cd_opencl_api_error(st)) : CDMPP_OK;
 }
 
+/* A processor's driver puts the private memory of a whole work group on the stack of
+ * one of its threads: 1024 times 64 KiB are nothing unusual. Only touched pages are there. */
+static cdmpp_status open_with_stack(cd_opencl *d, const cd_opencl_name *want, cdmpp_err *err) {
+    enum { STACK = 512 << 20 };
+    pthread_attr_t before, deep;
+    const bool known = !pthread_getattr_default_np(&before), made = known && !pthread_attr_init(&deep);
+    if (made && !pthread_attr_setstacksize(&deep, STACK)) (void)pthread_setattr_default_np(&deep);
+    const cdmpp_status st = open_on(d, want, err);
+    if (known) (void)pthread_setattr_default_np(&before);
+    if (known) pthread_attr_destroy(&before);
+    if (made) pthread_attr_destroy(&deep);
+    return st;
+}
+
 cdmpp_status cd_opencl_open(cd_opencl *out, const char *name, cdmpp_err *err) {
     cd_opencl_name want;
     memset(out, 0, sizeof *out);
     CD_TRY(cd_opencl_parse_name(name ? name : "", &want, err));
     CD_TRY(cd_opencl_api_open(&out->api, err));
-    const cdmpp_status st = open_on(out, &want, err);
+    const cdmpp_status st = open_with_stack(out, &want, err);
     if (st) cd_opencl_close(out);
     return st;
 }

@@ -5,13 +5,15 @@
  * DEVICE: opencl_device.h, one that shares the host's memory ("pocl:0"). FOLDER: one device's logs.
  * Strata: the operators of a task (their names) times the folder; N programs are drawn from each, at random
  * over its lines. Programs that TVM refused (an error number, or the limits of the GPU) are a table of their own.
- * Every program runs in a process of its own, for 120 s at most; how it is checked: gpublocks.h.
- * Prints one line a program on standard error, tables on standard output. */
+ * Every program runs in a process of its own, for 120 s of its own time at most; how it is checked: gpublocks.h.
+ * Records that fail are appended to the file that GPUCODE_FAILED names.
+ * Prints one line a program on standard error; after each round over the strata, tables on standard output. */
 #include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 
 #include "base/rng.h"
@@ -33,6 +35,7 @@ typedef struct {
     const char *device;
     unsigned per;
     int numbers;
+    FILE *failed;            /* NULL: nobody wants them */
     stratum s[MAX_STRATA];
     unsigned n;
     struct {
@@ -144,12 +147,19 @@ static void check(const rig *r, cd_program *p, const cd_task *task, const cd_rec
     cd_backend_opencl.close(b.device);
 }
 
+/* Of the process's own time, whoever else uses the machine. */
+static void limit(void) {
+    const struct itimerval t = {.it_value = {.tv_sec = LIMIT_S}};
+    setitimer(ITIMER_PROF, &t, NULL);
+    alarm(10 * LIMIT_S);
+}
+
 static void child(const rig *r, const char *line, int out) {
     verdict v = {0};
     cd_arena a = {0};
     cd_record rec;
     cd_program *p = NULL;
-    alarm(LIMIT_S);
+    limit();
     if (!cd_record_read(&a, line, strlen(line), &rec, NULL) && !cd_program_new(&p, NULL))
         check(r, p, cd_tasks_find(r->tasks, rec.workload_key), &rec, &v);
     if (write(out, &v, sizeof v) != (ssize_t)sizeof v) _exit(1);
@@ -166,7 +176,7 @@ static verdict run(const rig *r, const char *line) {
     if (read(fd[0], &v, sizeof v) != (ssize_t)sizeof v) v = (verdict){.compiled = true};
     close(fd[0]);
     waitpid(pid, &status, 0);
-    if (WIFSIGNALED(status)) snprintf(v.why, sizeof v.why, WTERMSIG(status) == SIGALRM ? "time-out" : "crash (signal %d)", WTERMSIG(status));
+    if (WIFSIGNALED(status)) snprintf(v.why, sizeof v.why, WTERMSIG(status) == SIGPROF || WTERMSIG(status) == SIGALRM ? "time-out" : "crash (signal %d)", WTERMSIG(status));
     return v;
 }
 
@@ -199,6 +209,19 @@ static void tables(const rig *r) {
     for (unsigned k = 0; k < r->n_reason; k++) printf("%6u  %s\n", r->reason[k].n, r->reason[k].text);
 }
 
+static void one(rig *r, const stratum *s, unsigned k) {
+    const verdict v = run(r, s->line[k]);
+    const int g = v.refused;
+    r->sum[g].n++;
+    r->sum[g].compiled += v.compiled;
+    r->sum[g].right += v.right;
+    r->sum[g].unchecked += v.unchecked;
+    if (!v.right) count_reason(r, &v);
+    if (!v.right && r->failed) fputs(s->line[k], r->failed), fflush(r->failed);
+    fprintf(stderr, "%s%s #%u: %s  build %.2f s, %ld blocks in %.4f s, %ld compared, off by %.1e %s\n", s->name, g ? " (refused)" : "", k,
+            v.right ? "right" : "WRONG", v.build_s, v.blocks, v.run_s, v.compared, v.worst, v.why);
+}
+
 int main(int argc, char **argv) {
     static rig r;
     cdmpp_err err = {0};
@@ -208,20 +231,14 @@ int main(int argc, char **argv) {
     r.per = (unsigned)atoi(argv[3]);
     if (r.per > MAX_DRAW) r.per = MAX_DRAW;
     r.numbers = gb_numbers_file();
+    if (getenv("GPUCODE_FAILED")) r.failed = fopen(getenv("GPUCODE_FAILED"), "a");
     if (cd_tasks_new(&r.tasks, &err) || cd_tasks_load(r.tasks, argv[1], &err)) return fprintf(stderr, "%s\n", cdmpp_err_format(&err, text, sizeof text)), 1;
     for (int k = 4; k < argc; k++) read_folder(&r, argv[k]);
-    for (unsigned i = 0; i < r.n; i++)
-        for (unsigned k = 0; k < r.s[i].n; k++) {
-            const verdict v = run(&r, r.s[i].line[k]);
-            const int g = v.refused;
-            r.sum[g].n++;
-            r.sum[g].compiled += v.compiled;
-            r.sum[g].right += v.right;
-            r.sum[g].unchecked += v.unchecked;
-            if (!v.right) count_reason(&r, &v);
-            fprintf(stderr, "%s%s #%u: %s  build %.2f s, %ld blocks in %.4f s, %ld compared, off by %.1e %s\n", r.s[i].name, g ? " (refused)" : "", k,
-                    v.right ? "right" : "WRONG", v.build_s, v.blocks, v.run_s, v.compared, v.worst, v.why);
-        }
-    tables(&r);
+    for (unsigned k = 0; k < r.per; k++) { /* one of every stratum, then the next: a run that is cut short is a sample too */
+        for (unsigned i = 0; i < r.n; i++)
+            if (k < r.s[i].n) one(&r, &r.s[i], k);
+        tables(&r);
+        fflush(stdout);
+    }
     return 0;
 }

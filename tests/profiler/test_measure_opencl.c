@@ -1,0 +1,71 @@
+/* GPU programs measured in processes of their own, results against the plain C program of the same task. */
+#include "check.h"
+#include "gpuprog.h"
+#include "profiler/backend_opencl.h"
+#include "profiler/measure.h"
+
+typedef struct {
+    cd_measure *m;
+    unsigned n;
+} rig;
+
+/* The task without a schedule. */
+static cdmpp_status plain(const gp_program *p, cd_code *out, cdmpp_err *err) {
+    cd_record r = *p->rec;
+    cd_program *w = NULL;
+    cd_nest nest;
+    r.n_step = 0;
+    cdmpp_status st = cd_program_new(&w, err);
+    if (!st) st = cd_program_lower_code(w, p->task, &r, err);
+    if (!st) st = cd_program_nest(w, &nest, err);
+    if (!st) st = cd_codegen(&nest, CD_DIALECT_C, "plain", out, err);
+    cd_program_free(w);
+    return st;
+}
+
+static cdmpp_status measure(void *ctx, const gp_program *p, cdmpp_err *err) {
+    rig *r = ctx;
+    cd_code code, reference;
+    if (p->task->workload_key[0] != '1') return CDMPP_OK;
+    cdmpp_status st = cd_codegen(p->nest, CD_DIALECT_OPENCL, "p", &code, err);
+    if (st || (st = plain(p, &reference, err))) return st;
+    cd_measure_item item = {.code = &code, .reference = &reference, .target = "opencl"};
+    st = cd_measure_one(r->m, &item, err);
+    if (!st && item.out.error_no) st = CD_FAIL(err, EBACKEND, "error %d: %s", item.out.error_no, item.out.err.msg);
+    if (!st && !(item.out.flags & CD_MEASURED_CHECKED)) st = CD_FAIL(err, ENUMERIC, "not checked");
+    if (!st && !(item.out.time.mean_s > 1e-7 && item.out.time.mean_s < 1)) st = CD_FAIL(err, ENUMERIC, "a time of %g s", item.out.time.mean_s);
+    cd_code broken = code; /* what the device's compiler refuses is error 3, and the next one runs */
+    static char text[] = "__kernel void p_k0() { nonsense; }";
+    broken.text = (cd_buf){.p = text, .n = sizeof text - 1};
+    cd_measure_item bad = {.code = &broken, .target = "opencl"};
+    if (!st) st = cd_measure_one(r->m, &bad, err);
+    if (!st && bad.out.error_no != 3) st = CD_FAIL(err, ENUMERIC, "error %d for a text that is none", bad.out.error_no);
+    r->n++;
+    cd_code_free(&code);
+    cd_code_free(&reference);
+    return st;
+}
+
+static void test_measured(void **state) {
+    (void)state;
+    rig r = {0};
+    cdmpp_err err = {0};
+    cd_opencl d;
+    const cd_measure_options o = {.compiler = "gcc", .cache = "", .jobs = 1, .threads = 1, .build_limit_s = 60, .run_limit_s = 60,
+                                  .timing = {.budget_s = 0.02, .warmup_s = 0.001, .max_repeat = 5}};
+    assert_ok(cd_measure_open(&o, &r.m, &err)); /* first: OpenCL has threads, and they do not survive a fork */
+    if (cd_opencl_open(&d, "", &err)) {
+        print_message("no OpenCL: %s\n", err.msg);
+        cd_measure_close(r.m);
+        skip();
+    }
+    cd_opencl_close(&d);
+    assert_ok(gp_each(1, 5, measure, &r, &err));
+    assert_int_equal(r.n, 1);
+    cd_measure_close(r.m);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_measured)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
