@@ -154,9 +154,10 @@ fuzz: $(B)/gen/onnx/onnx.pb-c.c
 	$(Q)FUZZ_S=$(FUZZ_S) INC="$(INC) -isystem $(B)/gen" LIBS="$(PLIBS) $(LIBS)" \
 	    SRC="$(filter-out $(MAIN) $(PART) profiler/wrap_heap.c,$(SRC)) $<" scripts/fuzz.sh $(FUZZ)
 # The same targets without an engine: replay the seed corpora.
-$(B)/fuzz/onnx $(B)/fuzz/store: $(B)/libprofiler.a
-$(B)/fuzz/onnx $(B)/fuzz/store: PROFILER := $(B)/libprofiler.a
-$(B)/fuzz/onnx $(B)/fuzz/store: LIBS := $(PLIBS) $(LIBS)
+PFUZZ := $(addprefix $(B)/fuzz/,onnx operators store)
+$(PFUZZ): $(B)/libprofiler.a
+$(PFUZZ): PROFILER := $(B)/libprofiler.a
+$(PFUZZ): LIBS := $(PLIBS) $(LIBS)
 $(B)/fuzz/%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(B)/libcdmpp.a
 	@mkdir -p $(@D)
 	@echo "  FUZZ  $<"

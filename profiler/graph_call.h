@@ -38,6 +38,8 @@ typedef struct cd_grule {
 
 /* The row for an operator in an opset; NULL when there is none. *known: in another opset. */
 const cd_grule *cd_grule_find(const char *op, int opset, bool *known);
+/* Row i of the table; NULL behind the last. */
+const cd_grule *cd_grule_at(size_t i);
 
 /* Operand i; NULL when absent. */
 const cd_gtensor *cd_gcall_in(const cd_gcall *c, uint32_t i);

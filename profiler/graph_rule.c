@@ -183,6 +183,8 @@ static const cd_grule rules[] = {
     {"Xor", 1, 0, 2, 2, 1, I(compare), F(binary), N(out), 0},
 };
 
+const cd_grule *cd_grule_at(size_t i) { return i < sizeof rules / sizeof *rules ? &rules[i] : NULL; }
+
 const cd_grule *cd_grule_find(const char *op, int opset, bool *known) {
     *known = false;
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) {

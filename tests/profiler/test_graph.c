@@ -2,6 +2,9 @@
 #include "check.h"
 #include "made_graph.h"
 
+#include "profiler/graph_call.h"
+#include "profiler/graph_print.h"
+
 static int setup(void **state) {
     gm *m = calloc(1, sizeof *m);
     *state = m;
@@ -359,9 +362,56 @@ static void limits(void **state) {
     assert_true(m->g->n_output == 1 && m->g->output[0] == t && m->g->tensor[t].is_output);
 }
 
+/* Rows in the order of their names; those of one operator for different opsets. */
+static void table(void **state) {
+    (void)state;
+    size_t n = 0;
+    for (const cd_grule *r, *before = NULL; (r = cd_grule_at(n)); before = r, n++) {
+        assert_true(r->infer && r->first >= 1 && (!r->last || r->last >= r->first) && r->min_in >= 0);
+        assert_true((r->max_in < 0 || r->max_in >= r->min_in) && (r->max_out < 0 || r->max_out >= 1));
+        if (!before) continue;
+        const int order = strcmp(before->op, r->op);
+        assert_true(order < 0 || (order == 0 && before->last && before->last < r->first));
+    }
+    assert_true(n > 150);
+}
+
+static void printing(void **state) {
+    gm *m = *state;
+    cd_buf b = {0}, t = {0};
+    cd_arena a = {0};
+    cdmpp_err err = {0};
+    const cd_json *j, *node, *v;
+    double flop;
+    cd_str s;
+    const uint32_t c = gm_add(m, "Conv", "auto_pad=SAME_UPPER", gm_x(m, 1, 3, 8, 8), gm_w(m, 4, 3, 3, 3), CD_GRAPH_NONE);
+    assert_ok(cd_graph_rename(m->g, c, "a \"b\"", &err));
+    gm_add(m, "Dropout", "", c);
+    assert_ok(cd_graph_result(m->g, m->out[0], &err));
+    cd_buf_puts(&b, "{");
+    cd_graph_print_json(&b, m->g);
+    cd_buf_puts(&b, "}");
+    assert_ok(cd_json_parse(&a, b.p, b.n, &j, &err));
+    assert_ok(cd_json_need(j, "nodes", &v, &err));
+    assert_ok(cd_json_arr(v, 2, &node, &err));
+    assert_ok(cd_json_need_real(node, "flop", 0, 1e9, &flop, &err));
+    assert_close(flop, 4.0 * 64 * 54, 0, 0);
+    assert_true(cd_json_get(node, "in")->n == 3 && cd_json_get(node, "in")->u.child->next->next->kind == CD_JSON_NULL);
+    assert_int_equal(cd_json_get(cd_json_get(node, "attributes"), "pads")->n, 4);
+    assert_ok(cd_json_need_str(cd_json_get(node, "out")->u.child, "name", &s, &err));
+    assert_true(cd_str_is(s, "a \"b\""));
+    assert_true(cd_json_get(node->next, "view")->u.i && cd_json_get(j, "outputs")->n == 1);
+    cd_graph_print(&t, m->g);
+    assert_non_null(strstr(t.p, "float32[1,4,8,8] 13824"));
+    assert_non_null(strstr(t.p, "net: 2 nodes, 13824 operations"));
+    cd_buf_free(&b);
+    cd_buf_free(&t);
+    cd_arena_free(&a);
+}
+
 int main(void) {
 #define T(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
     const struct CMUnitTest tests[] = {T(convolutions), T(transposed), T(pools), T(products), T(recurrent), T(elementwise),
-        T(normalisations), T(reductions), T(shapes), T(moving), T(images), T(folding), T(weights), T(limits)};
+        T(normalisations), T(reductions), T(shapes), T(moving), T(images), T(folding), T(weights), T(limits), T(table), T(printing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
