@@ -224,6 +224,13 @@ static cdmpp_status listen_to(pool *p, size_t k, cdmpp_err *err) {
 
 /* ---- the loop ---- */
 
+/* What the worker did not do in time; NULL: nothing. */
+static const char *why_late(const pool *p, const cd_link *l, double now) {
+    if (l->state == CD_LINK_GREETING && now >= l->deadline) return "did not say hello";
+    if (l->state == CD_LINK_BUSY && now >= l->deadline) return "gave no answer in time";
+    return l->state == CD_LINK_BUSY && now >= l->heard + p->p.silence_s ? "fell silent" : NULL;
+}
+
 /* Begin, time out, hand out; *wait_s until one of these is due again. */
 static cdmpp_status tend(pool *p, size_t k, double *wait_s, cdmpp_err *err) {
     cd_link *l = &p->link[k];
@@ -234,9 +241,9 @@ static cdmpp_status tend(pool *p, size_t k, double *wait_s, cdmpp_err *err) {
         l->deadline = now + p->p.start_s;
         if (cd_link_start(l, now, &why)) CD_TRY(fail(p, k, why.msg, err));
     }
-    if (l->state == CD_LINK_BUSY && now >= l->deadline) CD_TRY(fail(p, k, "gave no answer in time", err));
-    if (l->state == CD_LINK_GREETING && now >= l->deadline) CD_TRY(fail(p, k, "did not say hello", err));
-    if (l->state == CD_LINK_BUSY && now >= l->heard + p->p.silence_s) CD_TRY(fail(p, k, "fell silent", err));
+    if (why_late(p, l, now)) CD_TRY(listen_to(p, k, err)); /* it may have spoken while others were heard */
+    const char *late = why_late(p, l, now);
+    if (late) CD_TRY(fail(p, k, late, err));
     if (l->state == CD_LINK_IDLE) {
         const size_t i = next_job(p, k);
         if (i < p->n) CD_TRY(lease_to(p, k, i, err));

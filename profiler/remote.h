@@ -31,7 +31,7 @@
 
 #define CD_REMOTE_PROTOCOL 1
 #define CD_REMOTE_LINE ((size_t)1 << 20)
-#define CD_REMOTE_LINES 100000
+#define CD_REMOTE_LINES 10000
 #define CD_REMOTE_COSTS 256
 
 /* What a worker found out. */

@@ -89,9 +89,11 @@ void cd_store_latency_of(double *x, size_t n, cd_store_latency *out);
 /* Add one measurement; *fresh (may be NULL): it was not there yet. It is durable after cd_store_commit. Errors:
  * EIO, ERANGE (a time that is not a number above 0), ESCHEMA (text), ENOMEM; after them the open transaction is undone. */
 cdmpp_status cd_store_add(cd_store *s, const cd_store_row *row, bool *fresh, cdmpp_err *err);
-/* A measured record. `task` (NULL: not known) gives operator, types, layout; `device` "": -model of the target. */
+/* A measured record. `task` (NULL: not known) gives operator, types, layout; `device` "": -model of the target;
+ * `latency` NULL: by the record's costs, which may be fewer than what was measured. */
 cdmpp_status cd_store_add_record(cd_store *s, const cd_record *r, const cd_task *task, cd_str device,
-                                 const cd_store_env *env, uint32_t flags, long line, bool *fresh, cdmpp_err *err);
+                                 const cd_store_env *env, const cd_store_latency *latency, long line, bool *fresh,
+                                 cdmpp_err *err);
 cdmpp_status cd_store_commit(cd_store *s, cdmpp_err *err);
 
 /* ---- importing ---- */

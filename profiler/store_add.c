@@ -203,13 +203,13 @@ static cdmpp_status texts_of(cd_store *s, const cd_record *r, cd_store_row *row,
     return CDMPP_OK;
 }
 
-static cdmpp_status latency_of(cd_arena *a, const cd_record *r, uint32_t flags, cd_store_row *row, cdmpp_err *err) {
+static cdmpp_status latency_of(cd_arena *a, const cd_record *r, const cd_store_latency *known, cd_store_row *row, cdmpp_err *err) {
     double *x = cd_arena_alloc(a, r->n_cost, sizeof *x);
     if (!x) return CD_FAIL(err, ENOMEM, "costs");
     memcpy(x, r->cost_s, r->n_cost * sizeof *x);
     if (r->error_no) row->latency.n = r->n_cost;
+    else if (known) row->latency = *known;
     else cd_store_latency_of(x, r->n_cost, &row->latency);
-    row->latency.flags |= flags;
     row->n_cost = r->n_cost;
     row->cost_s = r->cost_s;
     row->error_no = r->error_no;
@@ -217,7 +217,7 @@ static cdmpp_status latency_of(cd_arena *a, const cd_record *r, uint32_t flags, 
 }
 
 cdmpp_status cd_store_add_record(cd_store *s, const cd_record *r, const cd_task *task, cd_str device, const cd_store_env *env,
-                                 uint32_t flags, long line, bool *fresh, cdmpp_err *err) {
+                                 const cd_store_latency *latency, long line, bool *fresh, cdmpp_err *err) {
     const bool known = task && task->dag;
     cd_store_row row = {.device = device.n ? device : model_of(r->target), .target = r->target, .workload_key = r->workload_key,
                         .total_s = r->total_s, .timestamp = r->timestamp, .version = r->version, .env = env, .line = line,
@@ -228,6 +228,6 @@ cdmpp_status cd_store_add_record(cd_store *s, const cd_record *r, const cd_task 
         if (known) CD_TRY(cd_store_describe_task(&s->scratch, task, &row, err));
     }
     CD_TRY(texts_of(s, r, &row, err));
-    CD_TRY(latency_of(&s->scratch, r, flags, &row, err));
+    CD_TRY(latency_of(&s->scratch, r, latency, &row, err));
     return cd_store_add(s, &row, fresh, err);
 }

@@ -10,7 +10,7 @@ static cdmpp_status one_line(cd_store_reading *r, const char *line, size_t len, 
     cd_arena_reset(&r->arena);
     CD_TRY(cd_record_read(&r->arena, line, len, &rec, err));
     const cd_task *task = r->how->tasks ? cd_tasks_find(r->how->tasks, rec.workload_key) : NULL;
-    CD_TRY(cd_store_add_record(r->store, &rec, task, r->device, r->how->env, 0, number, &fresh, err));
+    CD_TRY(cd_store_add_record(r->store, &rec, task, r->device, r->how->env, NULL, number, &fresh, err));
     if (fresh) r->tally->added++;
     else r->tally->known++;
     return CDMPP_OK;
