@@ -84,7 +84,8 @@ static inline cd_buf *cd_cbody(cd_cgen *g) { return &g->scope[g->depth].body; }
 bool cd_cscope_open(cd_cgen *g, uint32_t var);
 /* Close the loop whose header is `head`; its text goes to the scope outside. */
 void cd_cscope_close_loop(cd_cgen *g, const char *head);
-/* Write a token for an element of `tensor` at (indices, unapplied) in the current environment. */
+/* Write a token for the element of `tensor` at flat: the value where it is loaded, or
+ * all that stands before the value where it is stored; ")" must follow that one. */
 void cd_caccess(cd_cgen *g, cd_buf *out, uint32_t tensor, const cd_aff *flat, uint32_t lanes, bool store);
 /* Flat index, from the applied indices x of an access. */
 void cd_cflat(cd_cgen *g, uint32_t tensor, const cd_expr *const *x, uint32_t n, cd_aff *out);

@@ -175,7 +175,7 @@ static uint32_t new_token(cd_cgen *g, const cd_ctoken *t) {
 }
 
 /* An index that is itself read from memory is written out where it is used. */
-static bool put_direct(cd_cgen *g, cd_buf *out, uint32_t tensor, const cd_aff *flat) {
+static bool put_direct(cd_cgen *g, cd_buf *out, uint32_t tensor, const cd_aff *flat, bool store) {
     bool loads = false;
     for (uint32_t k = 0; k < flat->n; k++) loads |= (flat->t[k].atom->flags & CD_EXPR_HAS_LOAD) != 0;
     if (!loads) return false;
@@ -185,14 +185,14 @@ static bool put_direct(cd_cgen *g, cd_buf *out, uint32_t tensor, const cd_aff *f
         cd_buf_putf(out, " + %lldL*", (long long)flat->t[k].k);
         put_atom(g, out, flat->t[k].atom);
     }
-    cd_buf_puts(out, "]");
+    cd_buf_puts(out, store ? "] = (" : "]");
     new_token(g, &(cd_ctoken){.tensor = tensor, .instance = g->instance[tensor], .ptr_depth = INT32_MAX});
     return true;
 }
 
 void cd_caccess(cd_cgen *g, cd_buf *out, uint32_t tensor, const cd_aff *flat, uint32_t lanes, bool store) {
     int depth;
-    if (put_direct(g, out, tensor, flat)) return;
+    if (put_direct(g, out, tensor, flat, store)) return;
     const uint32_t ptr = pointer(g, tensor, flat, &depth);
     cd_buf_putf(out, "\1%u\2", g->n_token);
     new_token(g, &(cd_ctoken){.tensor = tensor, .ptr = ptr, .instance = g->instance[tensor], .ptr_depth = depth,
@@ -315,7 +315,7 @@ static void keep(cd_cgen *g, const cd_cscope *s, kept *k, uint32_t last, cd_buf 
         cd_buf_puts(before, ";\n");
         if (!k->stored[i]) continue;
         outer_token(g, after, &t, s->if_depth, true);
-        cd_buf_putf(after, " = r%u;\n", k->reg[i]);
+        cd_buf_putf(after, "r%u);\n", k->reg[i]);
     }
 }
 
@@ -364,16 +364,20 @@ void cd_cscope_close_loop(cd_cgen *g, const char *head) {
 
 /* ---- the end ---- */
 
-static void put_token(cd_cgen *g, const cd_ctoken *t, cd_buf *out) {
-    if (t->reg) {
-        cd_buf_putf(out, "r%u", t->reg);
-        return;
-    }
-    const cd_dtype d = g->plan.slot[t->tensor].dtype;
-    if (t->lanes) cd_buf_putf(out, "(*(%scd_%s32x%uu *)(", qualifier(g, t->tensor), cd_dtype_is_float(d) ? "f" : "i", t->lanes);
+static void put_element(cd_cgen *g, const cd_ctoken *t, cd_buf *out) {
+    const char letter = cd_dtype_is_float(g->plan.slot[t->tensor].dtype) ? 'f' : 'i';
+    if (t->lanes == 2) cd_buf_putf(out, "cd_%s_%c32x2(", t->store ? "store" : "load", letter);
+    else if (t->lanes) cd_buf_putf(out, "(*(%scd_%c32x%uu *)(", qualifier(g, t->tensor), letter, t->lanes);
     put_ptr(g, out, t->tensor, t->instance, t->ptr);
-    if (t->lanes) cd_buf_putf(out, " + %lld))", (long long)t->off);
-    else cd_buf_putf(out, "[%lld]", (long long)t->off);
+    if (t->lanes == 2) cd_buf_putf(out, t->store ? " + %lld, " : " + %lld)", (long long)t->off);
+    else cd_buf_putf(out, t->lanes ? " + %lld))" : "[%lld]", (long long)t->off);
+}
+
+/* A load's value, or what stands before a stored one; ")" follows that. */
+static void put_token(cd_cgen *g, const cd_ctoken *t, cd_buf *out) {
+    if (t->reg) cd_buf_putf(out, "r%u", t->reg);
+    else put_element(g, t, out);
+    if (t->store && (t->reg || t->lanes != 2)) cd_buf_puts(out, " = (");
 }
 
 void cd_cresolve(cd_cgen *g, const cd_buf *in, cd_buf *out) {

@@ -11,6 +11,7 @@ typedef struct {
     cd_cgen *g;
     const cd_node *loop;
     const cd_node *store; /* whose value is looked at */
+    int single;           /* its loads lane by lane that nothing else takes */
     bool strict;          /* not asked for by the schedule: only where it surely pays */
 } judge;
 
@@ -57,6 +58,15 @@ static bool same_place(const cd_node *n, const cd_expr *load) {
     return true;
 }
 
+/* How many statements, once loops are written out, take the same lanes of e. */
+static int64_t reuse(const judge *j, const cd_expr *e) {
+    const cd_ast *t = j->g->t;
+    int64_t n = 1;
+    for (int32_t k = j->store->parent; &t->node[k] != j->loop; k = t->node[k].parent)
+        if (t->node[k].kind == CD_NODE_FOR && !t->node[k].dead && !cd_expr_uses(e, t->node[k].var)) n *= t->node[k].extent;
+    return n;
+}
+
 static bool clean(judge *j, const cd_expr *e);
 
 static bool clean_load(judge *j, const cd_expr *e) {
@@ -66,7 +76,9 @@ static bool clean_load(judge *j, const cd_expr *e) {
     if (made && !same_place(made, e)) return false;
     if (!flat_of(j->g, (uint32_t)e->u.i, e->a, e->n, &flat)) return false;
     const int64_t k = factor(j->g, &flat, &linear);
-    return linear && (k == 0 || k == 1);
+    if (!linear) return false;
+    if (k == 0 || k == 1 || k == -1 || reuse(j, e) > 1) return true;
+    return ++j->single <= 1; /* one of the loads may be lane by lane and for this statement alone */
 }
 
 static bool clean_call(judge *j, const cd_expr *e) {
@@ -103,6 +115,7 @@ static bool store_fits(judge *j, const cd_node *n, int32_t k) {
     cd_aff flat;
     bool linear, own = false;
     j->store = n;
+    j->single = 0;
     for (uint32_t d = 0; d < n->n; d++) own |= cd_expr_uses(n->x[d], j->loop->var);
     if (!own || !vector_type(n->e->type) || n->e->type != g->plan.slot[n->tensor].dtype || !cd_expr_visit(n->e, types_fit, NULL))
         return false;

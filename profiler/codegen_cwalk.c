@@ -24,15 +24,15 @@ static cdmpp_status flat_of(cd_cgen *g, const cd_node *n, cd_aff *flat, cdmpp_er
     return CDMPP_OK;
 }
 
-/* Left side, " = ", and what stores need around the value; text of the value is given. */
+/* What stores need around the value, whose text is given. */
 static void assign(cd_cgen *g, const cd_node *n, const cd_aff *flat, const cd_buf *value) {
     const char *wrap = cd_cexpr_stored(g->plan.slot[n->tensor].dtype);
     cd_buf *out = cd_cbody(g);
     cd_caccess(g, out, n->tensor, flat, 0, true);
     out = cd_cbody(g);
-    cd_buf_putf(out, " = %s%s", wrap, *wrap ? "(" : "");
+    cd_buf_putf(out, "%s%s", wrap, *wrap ? "(" : "");
     cd_buf_put(out, value->p, value->n);
-    cd_buf_puts(out, *wrap ? ");\n" : ";\n");
+    cd_buf_puts(out, *wrap ? "));\n" : ");\n");
 }
 
 /* The lanes of a value go to places that are not in a row. */
@@ -52,7 +52,7 @@ static cdmpp_status scatter(cd_cgen *g, const cd_node *n, const cd_aff *flat, co
             cd_aff_add(&g->env, &at, &a, flat->t[i].k);
         }
         cd_caccess(g, cd_cbody(g), n->tensor, &at, 0, true);
-        cd_buf_putf(cd_cbody(g), " = x%u[%u];\n", x, k);
+        cd_buf_putf(cd_cbody(g), "x%u[%u]);\n", x, k);
     }
     g->env.var[g->env.n_var] = (struct cd_env_var){0};
     g->lanes = lanes;
@@ -70,9 +70,8 @@ static cdmpp_status vector_store(cd_cgen *g, const cd_node *n, const cd_aff *fla
     }
     if (factor != 1) return scatter(g, n, flat, value);
     cd_caccess(g, cd_cbody(g), n->tensor, &base, g->lanes, true);
-    cd_buf_puts(cd_cbody(g), " = ");
     cd_buf_put(cd_cbody(g), value->p, value->n);
-    cd_buf_puts(cd_cbody(g), ";\n");
+    cd_buf_puts(cd_cbody(g), ");\n");
     return CDMPP_OK;
 }
 

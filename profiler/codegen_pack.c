@@ -44,20 +44,15 @@ static int32_t loop_of(const packer *p, const cd_expr *var) {
     return -1;
 }
 
-/* v, v // a, v % b, (v // a) % b. */
+/* v, v // a, v % b, (v // a) % b, (v % b) // a: a run of digits of v. */
 static bool read_atom(const packer *p, const cd_expr *e, digit *out) {
     out->high = 1;
     out->d.extent = cd_range_of(&p->env->ranges, e).hi;
     if (out->d.extent == CD_INF || out->d.extent < 0) return false;
     out->d.extent++;
-    if (e->op == CD_FMOD && e->a[1]->op == CD_INT) {
-        if (out->d.extent != e->a[1]->u.i) return false;
-        e = e->a[0];
-    }
-    if (e->op == CD_FDIV && e->a[1]->op == CD_INT) {
-        out->high = e->a[1]->u.i;
-        e = e->a[0];
-    }
+    if (e->op == CD_FMOD && e->a[1]->op == CD_INT && out->d.extent != e->a[1]->u.i) return false;
+    for (; (e->op == CD_FDIV || e->op == CD_FMOD) && e->a[1]->op == CD_INT; e = e->a[0])
+        if (e->op == CD_FDIV) out->high *= e->a[1]->u.i;
     out->loop = e->op == CD_VAR ? loop_of(p, e) : -1;
     return out->loop >= 0;
 }

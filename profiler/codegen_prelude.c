@@ -71,24 +71,30 @@ static const char c_text[] =
     LINE("    return (unsigned short)((u + 0x7fff + (u >> 16 & 1)) >> 16);")
     LINE("}")
     /* Vectors: of values, and of what lies in memory at any place ("u"). */
-    LINE("#define CD_VEC(T, S, N) \\")
-    LINE("typedef T cd_##S##x##N __attribute__((vector_size(N * sizeof(T)))); \\")
-    LINE("typedef T cd_##S##x##N##u __attribute__((vector_size(N * sizeof(T)), aligned(sizeof(T)), may_alias)); \\")
+    /* N elements in a register of B bytes; two take one of four, whose 8 bytes GCC keeps out of the integer ones. */
+    LINE("#define CD_VEC(T, S, N, B) \\")
+    LINE("typedef T cd_##S##x##N __attribute__((vector_size(B))); \\")
+    LINE("typedef T cd_##S##x##N##u __attribute__((vector_size(B), aligned(sizeof(T)), may_alias)); \\")
     LINE("INL cd_##S##x##N cd_splat_##S##x##N(T a) { return a - (cd_##S##x##N){0}; } \\")
     LINE("INL cd_##S##x##N cd_reverse_##S##x##N(cd_##S##x##N a) { \\")
-    LINE("    cd_##S##x##N r; for (int i = 0; i < N; i++) r[i] = a[N - 1 - i]; return r; } \\")
+    LINE("    cd_##S##x##N r = a; for (int i = 0; i < N; i++) r[i] = a[N - 1 - i]; return r; } \\")
     LINE("INL cd_##S##x##N cd_min_##S##x##N(cd_##S##x##N a, cd_##S##x##N b) { \\")
-    LINE("    cd_##S##x##N r; for (int i = 0; i < N; i++) r[i] = a[i] < b[i] ? a[i] : b[i]; return r; } \\")
+    LINE("    cd_##S##x##N r; for (int i = 0; i < B / 4; i++) r[i] = a[i] < b[i] ? a[i] : b[i]; return r; } \\")
     LINE("INL cd_##S##x##N cd_max_##S##x##N(cd_##S##x##N a, cd_##S##x##N b) { \\")
-    LINE("    cd_##S##x##N r; for (int i = 0; i < N; i++) r[i] = a[i] > b[i] ? a[i] : b[i]; return r; }")
-    LINE("#define CD_FVEC(N) CD_VEC(float, f32, N) CD_VEC(int, i32, N) \\")
+    LINE("    cd_##S##x##N r; for (int i = 0; i < B / 4; i++) r[i] = a[i] > b[i] ? a[i] : b[i]; return r; }")
+    LINE("#define CD_FVEC(N, B) CD_VEC(float, f32, N, B) CD_VEC(int, i32, N, B) \\")
     LINE("INL cd_f32x##N cd_sqrt_f32x##N(cd_f32x##N a) { \\")
-    LINE("    cd_f32x##N r; for (int i = 0; i < N; i++) r[i] = __builtin_sqrtf(a[i]); return r; } \\")
+    LINE("    cd_f32x##N r; for (int i = 0; i < B / 4; i++) r[i] = __builtin_sqrtf(a[i]); return r; } \\")
     LINE("INL cd_f32x##N cd_map_f32x##N(float (*f)(float), cd_f32x##N a) { \\")
-    LINE("    cd_f32x##N r; for (int i = 0; i < N; i++) r[i] = f(a[i]); return r; }")
-    LINE("CD_FVEC(2) CD_FVEC(4) CD_FVEC(8) CD_FVEC(16)");
+    LINE("    cd_f32x##N r = a; for (int i = 0; i < N; i++) r[i] = f(a[i]); return r; }")
+    LINE("CD_FVEC(2, 16) CD_FVEC(4, 16) CD_FVEC(8, 32) CD_FVEC(16, 64)")
+    LINE("typedef double cd_pair __attribute__((vector_size(16)));")
+    LINE("typedef double cd_half __attribute__((aligned(4), may_alias));")
+    LINE("INL cd_f32x2 cd_load_f32x2(const float *p) { return (cd_f32x2)(cd_pair){*(const cd_half *)p, 0}; }")
+    LINE("INL cd_i32x2 cd_load_i32x2(const int *p) { return (cd_i32x2)(cd_pair){*(const cd_half *)p, 0}; }")
+    LINE("INL void cd_store_f32x2(float *p, cd_f32x2 a) { *(cd_half *)p = ((cd_pair)a)[0]; }")
+    LINE("INL void cd_store_i32x2(int *p, cd_i32x2 a) { *(cd_half *)p = ((cd_pair)a)[0]; }");
 
-/* A reader may define these anew behind the prelude, to run some blocks only. */
 static const char opencl_text[] =
     LINE("#define CD_BLOCK_X ((int)get_group_id(0))")
     LINE("#define CD_BLOCK_Y ((int)get_group_id(1))")
