@@ -12,6 +12,7 @@ struct judging {
     const uint32_t *program;
     double *kind_log_s;      /* oof: written; answers: read; (n_kind, n) */
     size_t n;
+    int fold;                /* unseen: whose members answer */
     cd_pred *out;
     judge_fn *fn;
     cd_model_scratch **scratch;
@@ -69,6 +70,16 @@ static cdmpp_status answers(const judging *j, cd_model_scratch *s, size_t beg, s
     return st;
 }
 
+static cdmpp_status unseen(const judging *j, cd_model_scratch *s, size_t beg, size_t end, cdmpp_err *err) {
+    const size_t n = end - beg;
+    double *part = cd_calloc(j->m->n_kind * n, sizeof *part);
+    if (!part) return CD_FAIL(err, ENOMEM, "%zu programs", n);
+    cdmpp_status st = cd_model_kinds(j->m, s, &j->t->view, j->program + beg, n, j->fold, part, err);
+    if (!st) st = cd_model_answer(j->m, s, &j->t->view, j->program + beg, n, part, j->out + beg, err);
+    cd_free(part);
+    return st;
+}
+
 cdmpp_status cd_judge_oof(const cd_trainset *t, const cd_model *m, cd_threads *pool, const uint32_t *program, size_t n,
                           double *kind_log_s, cdmpp_err *err) {
     judging j = {.t = t, .m = m, .program = program, .kind_log_s = kind_log_s, .n = n, .fn = oof};
@@ -81,9 +92,14 @@ cdmpp_status cd_judge(const cd_trainset *t, const cd_model *m, cd_threads *pool,
     return run(&j, pool, err);
 }
 
-cdmpp_status cd_judge_answers(const cd_trainset *t, const cd_model *m, cd_threads *pool, const double *kind_log_s, cd_pred *out,
-                              cdmpp_err *err) {
-    judging j = {.t = t, .m = m, .program = t->oof, .kind_log_s = (double *)(uintptr_t)kind_log_s, .n = t->n_oof, .out = out,
-                 .fn = answers};
+cdmpp_status cd_judge_answers(const cd_trainset *t, const cd_model *m, cd_threads *pool, const uint32_t *program, size_t n,
+                              const double *kind_log_s, cd_pred *out, cdmpp_err *err) {
+    judging j = {.t = t, .m = m, .program = program, .kind_log_s = (double *)(uintptr_t)kind_log_s, .n = n, .out = out, .fn = answers};
+    return run(&j, pool, err);
+}
+
+cdmpp_status cd_judge_unseen(const cd_trainset *t, const cd_model *m, cd_threads *pool, int fold, const uint32_t *program, size_t n,
+                             cd_pred *out, cdmpp_err *err) {
+    judging j = {.t = t, .m = m, .program = program, .n = n, .fold = fold, .out = out, .fn = unseen};
     return run(&j, pool, err);
 }

@@ -13,7 +13,10 @@ cdmpp_status cd_judge_oof(const cd_trainset *t, const cd_model *m, cd_threads *p
 /* out (n) of programs program[0 .. n) by the whole model. */
 cdmpp_status cd_judge(const cd_trainset *t, const cd_model *m, cd_threads *pool, const uint32_t *program, size_t n, cd_pred *out,
                       cdmpp_err *err);
-/* out (n_oof) from the out-of-fold answers of the kinds. */
-cdmpp_status cd_judge_answers(const cd_trainset *t, const cd_model *m, cd_threads *pool, const double *kind_log_s, cd_pred *out,
-                              cdmpp_err *err);
+/* out (n) of programs program[0 .. n) from kind_log_s (n_kind, n), as cd_judge_oof gives them. */
+cdmpp_status cd_judge_answers(const cd_trainset *t, const cd_model *m, cd_threads *pool, const uint32_t *program, size_t n,
+                              const double *kind_log_s, cd_pred *out, cdmpp_err *err);
+/* out (n) of programs program[0 .. n) by the members that never saw `fold`. */
+cdmpp_status cd_judge_unseen(const cd_trainset *t, const cd_model *m, cd_threads *pool, int fold, const uint32_t *program, size_t n,
+                             cd_pred *out, cdmpp_err *err);
 #endif

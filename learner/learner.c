@@ -16,6 +16,7 @@ typedef struct {
     cd_learner_how how;
     cd_trainset set;
     double *kind_log_s;      /* (n_kind, n_oof) out-of-fold answers */
+    double *tuner_log_s;     /* (n_oof) profile tuner's, likewise */
     cd_learned *out;
 } trainer;
 
@@ -107,14 +108,12 @@ static const uint32_t *programs(const trainer *t, cd_part part, size_t *n) {
 static cdmpp_status answers(const trainer *t, cd_part part, cd_pred *out, cdmpp_err *err) {
     size_t n;
     const uint32_t *program = programs(t, part, &n);
-    if (part == CD_PART_VALID) return cd_judge_answers(&t->set, t->out->model, t->how.pool, t->kind_log_s, out, err);
+    if (part == CD_PART_VALID) return cd_judge_answers(&t->set, t->out->model, t->how.pool, program, n, t->kind_log_s, out, err);
     return cd_judge(&t->set, t->out->model, t->how.pool, program, n, out, err);
 }
 
-static void spread_out(const trainer *t, cd_part part, const double *task_weight, figures *f) {
+static void spread_out(const trainer *t, const uint32_t *program, size_t n, const double *task_weight, figures *f) {
     const cd_dataset *d = t->set.d;
-    size_t n;
-    const uint32_t *program = programs(t, part, &n);
     for (size_t i = 0; i < n; i++) {
         const size_t q = program[i];
         const cd_pred *p = &f->pred[i];
@@ -125,16 +124,19 @@ static void spread_out(const trainer *t, cd_part part, const double *task_weight
     }
 }
 
-/* Profile tuner on the test part, to hold against the whole model. */
-static cdmpp_status evaluate_tuner(trainer *t, cdmpp_err *err) {
-    const size_t n = t->set.split->n_program[CD_PART_TEST];
+/* Profile tuner, to hold against the whole model: on the test part, or out of fold. */
+static cdmpp_status evaluate_tuner(trainer *t, cd_part part, cd_metrics *m, cdmpp_err *err) {
+    const cd_model *k = cd_model_tuner(t->out->model);
+    size_t n;
+    const uint32_t *program = programs(t, part, &n);
     double *task_weight = task_weights(t->set.d);
     figures f;
     cdmpp_status st = figures_new(&f, n, err);
     if (!st && !task_weight) st = CD_FAIL(err, ENOMEM, "tasks");
-    if (!st) st = cd_judge(&t->set, cd_model_tuner(t->out->model), t->how.pool, t->set.program[CD_PART_TEST], n, f.pred, err);
-    if (!st) spread_out(t, CD_PART_TEST, task_weight, &f);
-    if (!st) st = cd_metrics_compute(f.v, f.v + n, f.group, f.v + 5 * n, n, &t->out->tuner, err);
+    if (!st && part == CD_PART_VALID) st = cd_judge_answers(&t->set, k, t->how.pool, program, n, t->tuner_log_s, f.pred, err);
+    else if (!st) st = cd_judge(&t->set, k, t->how.pool, program, n, f.pred, err);
+    if (!st) spread_out(t, program, n, task_weight, &f);
+    if (!st) st = cd_metrics_compute(f.v, f.v + n, f.group, f.v + 5 * n, n, m, err);
     figures_free(&f);
     cd_free(task_weight);
     return st;
@@ -148,7 +150,7 @@ static cdmpp_status evaluate(trainer *t, cd_part part, cdmpp_err *err) {
     cdmpp_status st = figures_new(&f, n, err);
     if (!st && !task_weight) st = CD_FAIL(err, ENOMEM, "tasks");
     if (!st) st = answers(t, part, f.pred, err);
-    if (!st) spread_out(t, part, task_weight, &f);
+    if (!st) spread_out(t, program, n, task_weight, &f);
     const double *v = f.v;
     const cd_trainscore s = {v + n, v + 2 * n, v + 3 * n, v + 4 * n, f.out_of_range};
     if (!st) st = cd_metrics_compute(v, v + n, f.group, v + 5 * n, n, &t->out->metrics[part], err);
@@ -180,15 +182,18 @@ static cdmpp_status fit(trainer *t, cdmpp_err *err) {
     return cd_ensemble_train(set, &run, out->model, &t->kind_log_s, err);
 }
 
+static cdmpp_status train_tuner(trainer *t, cdmpp_err *err) {
+    const cd_ensemble_run run = {.pool = t->how.pool, .tick = on_step, .ctx = t};
+    CD_TRY(cd_tuner_train(&t->set, t->kind_log_s, &run, t->out->model, &t->tuner_log_s, err));
+    CD_TRY(evaluate_tuner(t, CD_PART_VALID, &t->out->tuner[0], err));
+    return evaluate_tuner(t, CD_PART_TEST, &t->out->tuner[1], err);
+}
+
 static cdmpp_status run(trainer *t, cdmpp_err *err) {
     cd_learned *out = t->out;
     CD_TRY(fit(t, err));
     if (t->how.crew && t->how.crew->rank) return CDMPP_OK;
-    if (t->c->model_tuner) {
-        const cd_ensemble_run run = {.pool = t->how.pool, .tick = on_step, .ctx = t};
-        CD_TRY(cd_tuner_train(&t->set, t->kind_log_s, &run, out->model, err));
-        CD_TRY(evaluate_tuner(t, err));
-    }
+    if (t->c->model_tuner) CD_TRY(train_tuner(t, err));
     for (int p = 0; p < CD_N_PART; p++) CD_TRY(evaluate(t, (cd_part)p, err));
     cd_buf provenance = {0};
     cd_provenance(&provenance, t->set.c, t->set.d, t->set.split, out);
@@ -206,6 +211,7 @@ cdmpp_status cd_learner_run(const cd_config *c, const cd_dataset *d, const cd_le
     if (!st) st = run(&t, err);
     cd_trainset_free(&t.set);
     cd_free(t.kind_log_s);
+    cd_free(t.tuner_log_s);
     if (st || (how->crew && how->crew->rank)) cd_learned_free(out);
     return st;
 }

@@ -24,7 +24,7 @@ typedef struct cd_learned {
     char split_digest[65];
     cd_metrics metrics[CD_N_PART]; /* validation: of out-of-fold answers (trainset.h) */
     cd_unsure unsure[CD_N_PART];
-    cd_metrics tuner;            /* of the test part by profile tuner (model.tuner), else zeros */
+    cd_metrics tuner[2];         /* profile tuner's (model.tuner, else zeros): out of fold, of the test part */
     cd_buf notes;                /* lines on the split, for people; may be empty */
     cd_trainkeep *keep;          /* owned; NULL unless output.report names a page */
 } cd_learned;

@@ -45,7 +45,8 @@ static void print_text(const cd_learned *l, const char *path, const char *report
         if (l->filter.drop[k]) printf("dropped %zu of %zu programs: %s\n", l->filter.drop[k], l->filter.in, cd_drop_text((cd_drop)k));
     printf("%s", l->notes.p ? l->notes.p : "");
     for (int p = 0; p < CD_N_PART; p++) cd_metrics_text(&b, cd_part_name((cd_part)p), cd_split_name(l->kind), &l->metrics[p]);
-    if (l->tuner.n) cd_metrics_text(&b, "test by profile tuner", cd_split_name(l->kind), &l->tuner);
+    for (int k = 0; k < 2 && l->tuner[1].n; k++)
+        cd_metrics_text(&b, k ? "test by profile tuner" : "validation by profile tuner", cd_split_name(l->kind), &l->tuner[k]);
     for (int p = 0; p < CD_N_PART; p++) cd_unsure_text(&b, cd_part_name((cd_part)p), level, &l->unsure[p]);
     printf("%smodel %s, %zu bytes\n", b.p ? b.p : "", path, l->file.n);
     if (report[0]) printf("report %s\n", report);

@@ -79,7 +79,9 @@ void cd_provenance(cd_buf *b, const cd_config *c, const cd_dataset *d, const cd_
     cd_buf_puts(b, "},");
     if (c->model_tuner) {
         cd_buf_puts(b, "\"tuner_metrics\":{\"test\":");
-        cd_metrics_json(b, &l->tuner);
+        cd_metrics_json(b, &l->tuner[1]);
+        cd_buf_puts(b, ",\"validation\":");
+        cd_metrics_json(b, &l->tuner[0]);
         cd_buf_puts(b, "},");
     }
     put_config(b, c);

@@ -1,6 +1,7 @@
 #include "learner/tuner.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "features/device.h"
@@ -9,45 +10,28 @@
 #include "learner/netconf.h"
 #include "learner/trainnet.h"
 
-enum { WIDTH = 64, SIDE = 16, OWN_FOLD = 0 };
+enum { WIDTH = 64, SIDE = 16, LAYERS = 1, BATCH = 64 };
 
 typedef struct {
-    uint32_t *train, *valid; /* programs; valid: those of its own fold */
-    size_t n_train, n_valid;
-    double *label;           /* (d->n) seconds */
-    double *log_s;           /* (n_valid) what the network says of valid */
-} parts;
+    const cd_trainset *t;
+    const cd_ensemble_run *run;
+    const cd_model *m;       /* the whole model */
+    const double *kind_log_s;/* its answers out of fold */
+    cd_model *checks;        /* a network for each fold, which never saw it */
+    cd_member *last;         /* the tuner's, of all folds */
+} job;
 
-static void parts_free(parts *p) {
-    cd_free(p->train);
-    cd_free(p->valid);
-    cd_free(p->label);
-    cd_free(p->log_s);
-}
-
-static cdmpp_status parts_new(const cd_trainset *t, parts *p, cdmpp_err *err) {
-    const size_t n = t->d->n + 1;
-    *p = (parts){.train = cd_calloc(n, sizeof *p->train), .valid = cd_calloc(n, sizeof *p->valid), .label = cd_calloc(n, sizeof *p->label),
-                 .log_s = cd_calloc(n, sizeof *p->log_s)};
-    if (!p->train || !p->valid || !p->label || !p->log_s) return CD_FAIL(err, ENOMEM, "%zu programs", t->d->n);
-    memcpy(p->label, t->d->latency_s, t->d->n * sizeof *p->label);
-    for (size_t i = 0; i < t->d->n; i++) {
-        if (t->fold[i] == CD_FOLD_NEVER) continue;
-        if (t->fold[i] == OWN_FOLD) p->valid[p->n_valid++] = (uint32_t)i;
-        else p->train[p->n_train++] = (uint32_t)i;
-    }
-    return CDMPP_OK;
-}
-
-/* Halfway, in the logarithm, from the measurement to what members said that never saw the program. Its own
- * fold keeps its measurements: they decide when to stop. */
-static cdmpp_status soften(const cd_trainset *t, const cd_model *m, const double *kind_log_s, cd_threads *pool, double *label,
-                           cdmpp_err *err) {
+/* Halfway, in the logarithm, from the measurement to what the model says: members that never saw the program. What they
+ * saw of other folds is in their answers, so a network that is to know nothing of a fold learns from the members
+ * that know nothing of it. */
+static cdmpp_status soften(const job *j, int fold, double *label, cdmpp_err *err) {
+    const cd_trainset *t = j->t;
     cd_pred *pred = cd_calloc(t->n_oof + 1, sizeof *pred);
     if (!pred) return CD_FAIL(err, ENOMEM, "%zu answers", t->n_oof);
-    const cdmpp_status st = cd_judge_answers(t, m, pool, kind_log_s, pred, err);
-    for (size_t i = 0; !st && i < t->n_oof; i++)
-        if (t->fold[t->oof[i]] != OWN_FOLD) label[t->oof[i]] = sqrt(label[t->oof[i]] * pred[i].median_s);
+    memcpy(label, t->d->latency_s, t->d->n * sizeof *label);
+    const cdmpp_status st = fold < 0 ? cd_judge_answers(t, j->m, NULL, t->oof, t->n_oof, j->kind_log_s, pred, err)
+                                     : cd_judge_unseen(t, j->m, NULL, fold, t->oof, t->n_oof, pred, err);
+    for (size_t i = 0; !st && i < t->n_oof; i++) label[t->oof[i]] = sqrt(label[t->oof[i]] * pred[i].median_s);
     cd_free(pred);
     return st;
 }
@@ -59,7 +43,8 @@ static cd_fit_spec small(const cd_config *c) {
     n->tokens = CD_TOKENS_ROWS;
     n->position = CD_POS_NONE;
     n->context = n->program = false;
-    n->layers = n->head_first = n->head_depth = 0;
+    n->layers = LAYERS;
+    n->head_first = n->head_depth = 0;
     n->width = n->ff = n->head_width = n->embed = n->decoder_width = WIDTH;
     n->heads = 1;
     n->side_width = SIDE;
@@ -70,52 +55,91 @@ static cd_fit_spec small(const cd_config *c) {
     s.transform = CD_TRANSFORM_LOG;
     s.loss = "1mape_s";
     s.freeze_encoder = false;
+    s.batch = BATCH;
     return s;
 }
 
 typedef struct {
     const cd_ensemble_run *run;
+    const char *name;
     size_t n_sample;
 } ticking;
 
 static bool on_step(void *ctx, const cd_fit_progress *p) {
     const ticking *t = ctx;
     if (!t->run->tick) return true;
-    const cd_tick k = {.member = "tuner", .unit = "step", .step = p->step, .n_step = p->steps, .n_sample = t->n_sample,
-                       .train = p->evaluated ? p->train_loss : (double)NAN, .valid = p->evaluated ? p->valid : (double)NAN,
-                       .end = p->step == p->steps};
+    const cd_tick k = {.member = t->name, .unit = "step", .step = p->step, .n_step = p->steps, .n_sample = t->n_sample,
+                       .train = p->evaluated ? p->train_loss : (double)NAN, .valid = (double)NAN, .end = p->step == p->steps};
     return t->run->tick(t->run->ctx, &k);
 }
 
-static cdmpp_status train(const cd_trainset *t, const parts *p, const cd_ensemble_run *run, cd_member *e, cdmpp_err *err) {
+/* To the last step: a fold of a few tasks is no judge of when to stop. */
+static cdmpp_status fit(const job *j, cd_member *e, const double *label, uint32_t *program, cdmpp_err *err) {
+    const cd_trainset *t = j->t;
     const cd_fit_spec spec = small(t->c);
-    const cd_fit_data data = {.view = &t->view, .latency_s = p->label, .train = p->train, .n_train = p->n_train, .valid = p->valid,
-                              .n_valid = p->n_valid, .device = t->device_vector, .n_device = t->n_device, .w_dev = CD_N_DEVICE_COL,
-                              .group = t->group, .weight = t->weight};
-    ticking tick = {run, (size_t)spec.batch};
+    char name[48] = "tuner";
+    cd_fit_data data = {.view = &t->view, .latency_s = label, .train = program, .device = t->device_vector, .n_device = t->n_device,
+                        .w_dev = CD_N_DEVICE_COL, .group = t->group, .weight = t->weight};
+    for (size_t i = 0; i < t->d->n; i++)
+        if (t->fold[i] != CD_FOLD_NEVER && t->fold[i] != e->fold) program[data.n_train++] = (uint32_t)i;
+    if (e->fold >= 0) snprintf(name, sizeof name, "tuner %d/%d", e->fold + 1, t->n_fold);
+    ticking tick = {j->run, name, (size_t)spec.batch};
     cd_fitted f;
-    CD_TRY(cd_fit(&spec, &data, NULL, &(cd_fit_run){.pool = run->pool, .tick = on_step, .ctx = &tick}, &f, err));
+    CD_TRY(cd_fit(&spec, &data, NULL, &(cd_fit_run){.tick = on_step, .ctx = &tick}, &f, err));
     return cd_trainnet_keep(&f, e, err);
 }
 
-static cdmpp_status make(const cd_trainset *t, const double *kind_log_s, const cd_ensemble_run *run, parts *p, cd_model *m,
-                         cdmpp_err *err) {
-    CD_TRY(soften(t, m, kind_log_s, run->pool, p->label, err));
-    cd_model *k = cd_model_new_tuner(m);
-    if (!k) return CD_FAIL(err, ENOMEM, "tuner");
-    k->member = cd_calloc(1, sizeof *k->member);
-    if (!k->member) return CD_FAIL(err, ENOMEM, "tuner");
-    k->kind[k->n_kind++] = CD_MEMBER_TSF;
-    k->member[k->n_member++] = (cd_member){.kind = CD_MEMBER_TSF, .fold = OWN_FOLD};
-    CD_TRY(train(t, p, run, k->member, err));
-    CD_TRY(cd_judge_oof(t, k, run->pool, p->valid, p->n_valid, p->log_s, err));
-    return cd_calibrate(t, p->valid, p->n_valid, OWN_FOLD, true, p->log_s, run->pool, k, err);
+static cdmpp_status train(const job *j, cd_member *e, cdmpp_err *err) {
+    const size_t n = j->t->d->n + 1;
+    double *label = cd_calloc(n, sizeof *label);
+    uint32_t *program = cd_calloc(n, sizeof *program);
+    cdmpp_status st = label && program ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", n - 1);
+    if (!st) st = soften(j, e->fold, label, err);
+    if (!st) st = fit(j, e, label, program, err);
+    cd_free(label);
+    cd_free(program);
+    return st;
 }
 
-cdmpp_status cd_tuner_train(const cd_trainset *t, const double *kind_log_s, const cd_ensemble_run *run, cd_model *m, cdmpp_err *err) {
-    parts p;
-    cdmpp_status st = parts_new(t, &p, err);
-    if (!st) st = make(t, kind_log_s, run, &p, m, err);
-    parts_free(&p);
+static cdmpp_status train_chunk(void *ctx, size_t beg, size_t end, int w, cdmpp_err *err) {
+    const job *j = ctx;
+    (void)w;
+    for (size_t k = beg; k < end; k++) CD_TRY(train(j, k < j->checks->n_member ? &j->checks->member[k] : j->last, err));
+    return CDMPP_OK;
+}
+
+static cdmpp_status members(cd_model *m, size_t n, cdmpp_err *err) {
+    m->kind[m->n_kind++] = CD_MEMBER_TSF;
+    m->member = cd_calloc(n, sizeof *m->member);
+    if (!m->member) return CD_FAIL(err, ENOMEM, "networks of the tuner");
+    for (; m->n_member < n; m->n_member++) m->member[m->n_member] = (cd_member){.kind = CD_MEMBER_TSF, .fold = (int)m->n_member};
+    return CDMPP_OK;
+}
+
+static cdmpp_status make(job *j, cd_model *m, double *log_s, cdmpp_err *err) {
+    const cd_trainset *t = j->t;
+    cd_threads *pool = j->run->pool;
+    cd_model *k = cd_model_new_tuner(m);
+    if (!k) return CD_FAIL(err, ENOMEM, "tuner");
+    *j->checks = (cd_model){.log_min = k->log_min, .log_max = k->log_max, .n_device = k->n_device, .w_device = k->w_device,
+                            .device_vector = k->device_vector};
+    CD_TRY(members(j->checks, (size_t)t->n_fold, err));
+    CD_TRY(members(k, 1, err));
+    j->last = &k->member[0];
+    j->last->fold = -1;
+    CD_TRY(cd_threads_run(pool, j->checks->n_member + 1, 1, train_chunk, j, err));
+    CD_TRY(cd_judge_oof(t, j->checks, pool, t->oof, t->n_oof, log_s, err));
+    return cd_calibrate(t, t->oof, t->n_oof, -1, true, log_s, pool, k, err);
+}
+
+cdmpp_status cd_tuner_train(const cd_trainset *t, const double *kind_log_s, const cd_ensemble_run *run, cd_model *m, double **log_s,
+                            cdmpp_err *err) {
+    job j = {.t = t, .run = run, .m = m, .kind_log_s = kind_log_s, .checks = cd_calloc(1, sizeof *j.checks)};
+    *log_s = cd_calloc(t->n_oof + 1, sizeof **log_s);
+    cdmpp_status st = j.checks && *log_s ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", t->n_oof);
+    if (!st) st = make(&j, m, *log_s, err);
+    cd_model_free(j.checks);
+    if (st) cd_free(*log_s);
+    if (st) *log_s = NULL;
     return st;
 }

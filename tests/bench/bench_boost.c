@@ -138,7 +138,7 @@ static cdmpp_status figures(const rig *r, cdmpp_err *err) {
 static cdmpp_status run(rig *r, const char *dir, cdmpp_err *err) {
     cd_plan plan;
     size_t rows[2] = {0, 0};
-    const cd_boost_run how = {"bench", 1, on_round, r};
+    const cd_boost_run how = {"bench", 1, on_round, r, NULL};
     CD_TRY(cd_config_check(&r->c, "bench_boost", err));
     CD_TRY(cd_plan_of(&r->c, &plan, err));
     CD_TRY(cd_trainset_make(&r->t, &r->c, NULL, NULL, err));
