@@ -93,10 +93,13 @@ draws() { # the task split again, other tasks; and what profile tuner makes of t
 }
 tuner_row() { # set, seed; of the file that was written last
     line="| $1 | task, seed $2"
-    for json in "$(object test n "$f.json")" "$(grep -o '"tuner_metrics":{"test":{[^}]*}' "$f.json")"; do
+    t=$(grep -o '"tuner_metrics":{"test":{[^}]*},"validation":{[^}]*}' "$f.json")
+    for json in "$(object test n "$f.json")" "${t%%\}*}"; do
         [ "$line" = "| $1 | task, seed $2" ] && line="$line | $(get n 1 0)"
         line="$line | $(get mape 100 1) | $(get spearman 1 3) | $(get top1 1 3) | $(get top5 1 3)"
     done
+    json=$(object validation n "$f.json"); line="$line | $(get spearman 1 3)"
+    json=${t#*\}}; line="$line / $(get spearman 1 3) ($(get n 1 0))"
     echo "$line |" >>"$W/tuner.table"
 }
 network() {

@@ -26,8 +26,8 @@ CDMPP's own figures are 16.93 % on V100 and 10.26 % on K80, of other programs, w
 table task "Operators never seen" "Whole tasks held out; on the GPUs 100 programs of a task are drawn before the split."
 table draws "Operators never seen, other draws" "The same with other seeds of the split: how far one draw of the tasks can be trusted, above all its intervals."
 [ ! -s "$W/tuner.table" ] || {
-    printf '\n## Profile tuner\n\nThe small network in the same model files (docs/model.md), on the test parts of the draws above: first the whole model, then the tuner.\n\n'
-    printf '| set | split | n | MAPE | Spearman | top-1 | top-5 | MAPE | Spearman | top-1 | top-5 |\n| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n'
+    printf '\n## Profile tuner\n\nThe small network in the same model files (docs/model.md), on the test parts of the draws above: first the whole model, then the tuner; at the end the Spearman of both out of fold (n).\n\n'
+    printf '| set | split | n | MAPE | Spearman | top-1 | top-5 | MAPE | Spearman | top-1 | top-5 | out of fold |\n| --- | --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |\n'
     cat "$W/tuner.table"
 }
 table network "Networks never seen" "All tasks of a network held out, also those that other networks share."
