@@ -1,6 +1,5 @@
 #include "profiler/remoteint.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <poll.h>
@@ -360,32 +359,4 @@ cdmpp_status cd_remote_run(const cd_remote_host *host, size_t n_host, const cd_r
     cd_free(link);
     cd_free(p);
     return st;
-}
-
-/* ---- how to get there ---- */
-cdmpp_status cd_remote_reach(cd_arena *a, const char *host, int port, const char *transport, cd_remote_host *out, cdmpp_err *err) {
-    const char **argv = cd_arena_zalloc(a, 16, sizeof *argv);
-    const char *name = cd_str_dup(a, (cd_str){host, strlen(host)});
-    char *number = cd_arena_zalloc(a, 16, 1);
-    size_t n = 0;
-    if (!argv || !name || !number) return CD_FAIL(err, ENOMEM, "name of a host");
-    for (const char *s = host; *s; s++)
-        if (!isalnum((unsigned char)*s) && !strchr("@._-:%[]", *s))
-            return CD_FAIL(err, EUSAGE, "--host: expected user@board, found '%.60s'", host);
-    if (!*host || *host == '-') return CD_FAIL(err, EUSAGE, "--host: expected user@board, found '%.60s'", host); /* no option of ssh */
-    if (port > 0) snprintf(number, 16, "%d", port);
-    if (transport) {
-        const char *const all[] = {"sh", "-c", transport, "cdmpp-worker", name, number};
-        memcpy(argv, all, sizeof all);
-    } else {
-        const char *const all[] = {"ssh", "-o", "BatchMode=yes", "-o", "ServerAliveInterval=10"};
-        for (; n < sizeof all / sizeof *all; n++) argv[n] = all[n];
-        if (port > 0) argv[n++] = "-p", argv[n++] = number;
-        argv[n++] = "--";
-        argv[n++] = name;
-        argv[n++] = "cdmpp-profile";
-        argv[n++] = "--worker";
-    }
-    *out = (cd_remote_host){name, argv};
-    return CDMPP_OK;
 }

@@ -80,9 +80,11 @@ typedef struct cd_remote_watch {
 cdmpp_status cd_remote_run(const cd_remote_host *host, size_t n_host, const cd_remote_policy *p, const cd_str *record, size_t n,
                            const char *setup, const cd_remote_watch *w, cdmpp_err *err);
 
-/* The command line that reaches `host` ("user@board") by ssh, into the arena; `transport` not NULL: by
- * sh -c transport, with host and port as $1 and $2. Errors: EUSAGE (no name of a host), ENOMEM. */
-cdmpp_status cd_remote_reach(cd_arena *a, const char *host, int port, const char *transport, cd_remote_host *out, cdmpp_err *err);
+/* The command line that reaches `host` ("user@board") by ssh and runs cdmpp-profile --worker there with the n words
+ * `arg`, into the arena; `transport` not NULL: by sh -c transport, with host and port as $1 and $2, the words behind.
+ * Errors: EUSAGE (no name of a host; a word that a shell might take for more than a word), ENOMEM. */
+cdmpp_status cd_remote_reach(cd_arena *a, const char *host, int port, const char *transport, const char *const *arg, size_t n,
+                             cd_remote_host *out, cdmpp_err *err);
 
 /* ---- the worker ---- */
 typedef struct cd_remote_service {

@@ -8,7 +8,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#define APPLICATION_ID 0x63646d70
 #define BATCH_S 0.5
 
 static const char schema[] =
@@ -132,7 +131,7 @@ static cdmpp_status run(cd_store *s, const char *sql, const char *what, cdmpp_er
 static cdmpp_status make_tables(cd_store *s, cdmpp_err *err) {
     char stamp[96];
     int64_t tables = 0;
-    snprintf(stamp, sizeof stamp, "PRAGMA application_id=%d; PRAGMA user_version=%d; COMMIT", APPLICATION_ID, CD_STORE_VERSION);
+    snprintf(stamp, sizeof stamp, "PRAGMA application_id=%d; PRAGMA user_version=%d; COMMIT", CD_STORE_APPLICATION, CD_STORE_VERSION);
     CD_TRY(run(s, "PRAGMA page_size=8192; PRAGMA journal_mode=WAL", "open", err));
     CD_TRY(run(s, "BEGIN IMMEDIATE", "open", err));
     CD_TRY(number_of(s, "SELECT count(*) FROM sqlite_schema", &tables, err));
@@ -147,7 +146,7 @@ static cdmpp_status check(cd_store *s, bool create, cdmpp_err *err) {
     if (!tables && create) CD_TRY(make_tables(s, err));
     CD_TRY(number_of(s, "PRAGMA application_id", &app, err));
     CD_TRY(number_of(s, "PRAGMA user_version", &version, err));
-    if (app != APPLICATION_ID) return cd_err_at(err, CD_FAIL(err, ESCHEMA, "expected a store, found another database"), s->path, 0);
+    if (app != CD_STORE_APPLICATION) return cd_err_at(err, CD_FAIL(err, ESCHEMA, "expected a store, found another database"), s->path, 0);
     if (version != CD_STORE_VERSION)
         return cd_err_at(err, CD_FAIL(err, EUNSUPPORTED, "store of version %lld, this program knows %d", (long long)version, CD_STORE_VERSION),
                          s->path, 0);

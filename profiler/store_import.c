@@ -35,6 +35,19 @@ static cd_store_form form_of(const char *head, size_t n) {
     return CD_STORE_AUTO;
 }
 
+/* Not by the file's head: that may still be in the log beside it. */
+static bool is_store(const char *path) {
+    sqlite3 *db = NULL;
+    sqlite3_stmt *q = NULL;
+    bool is = false;
+    if (sqlite3_open_v2(path, &db, SQLITE_OPEN_READONLY, NULL) == SQLITE_OK &&
+        sqlite3_prepare_v2(db, "PRAGMA application_id", -1, &q, NULL) == SQLITE_OK && sqlite3_step(q) == SQLITE_ROW)
+        is = sqlite3_column_int64(q, 0) == CD_STORE_APPLICATION;
+    sqlite3_finalize(q);
+    sqlite3_close(db);
+    return is;
+}
+
 static cdmpp_status look(const char *path, cd_store_form *form, cdmpp_err *err) {
     cd_source *s = NULL;
     char head[HEAD + 1];
@@ -49,6 +62,7 @@ static cdmpp_status look(const char *path, cd_store_form *form, cdmpp_err *err) 
     if (st && !n) return st; /* what is there of a damaged file is read all the same */
     head[n] = 0;
     *form = form_of(head, n);
+    if (*form == CD_STORE_NSYS && is_store(path)) *form = CD_STORE_STORE;
     if (*form == CD_STORE_AUTO)
         return cd_err_at(err, CD_FAIL(err, ESCHEMA, "expected a log, table or trace of the forms %s", strchr(CD_STORE_FORMS, '|') + 1), path, 0);
     return CDMPP_OK;
@@ -138,6 +152,7 @@ static cdmpp_status read_form(cd_store_reading *r, cd_store_form form, cdmpp_err
     case CD_STORE_TABLE: return cd_store_read_table(r, err);
     case CD_STORE_CURVES: return cd_store_read_curves(r, err);
     case CD_STORE_NSYS: return cd_store_read_nsys(r, err);
+    case CD_STORE_STORE: return cd_store_read_store(r, err);
     default: return cd_store_read_kineto(r, err);
     }
 }

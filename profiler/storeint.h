@@ -116,6 +116,8 @@ cdmpp_status cd_store_read_table(cd_store_reading *r, cdmpp_err *err);
 cdmpp_status cd_store_read_curves(cd_store_reading *r, cdmpp_err *err);
 cdmpp_status cd_store_read_nsys(cd_store_reading *r, cdmpp_err *err);
 cdmpp_status cd_store_read_kineto(cd_store_reading *r, cdmpp_err *err);
+cdmpp_status cd_store_read_store(cd_store_reading *r, cdmpp_err *err);
+#define CD_STORE_APPLICATION 0x63646d70
 /* A bad line: count, tell and go on (OK), or stop when strict or when it is no error of a line. */
 cdmpp_status cd_store_bad(cd_store_reading *r, cdmpp_status st, const cdmpp_err *e, cdmpp_err *err);
 /* After `lines` lines were read: note it with the next commit, commit if it is time, look for a stop. */

@@ -262,16 +262,22 @@ static void ways_to_a_host(void **state) {
     (void)state;
     cd_arena a = {0};
     cd_remote_host h;
-    assert_ok(cd_remote_reach(&a, "pi@board-1", 2222, NULL, &h, &err));
+    const char *const more[] = {"--isa=avx2", "--cold"}, *const evil[] = {"--isa=$(reboot)"};
+    assert_ok(cd_remote_reach(&a, "pi@board-1", 2222, NULL, more, 2, &h, &err));
     char all[256] = "";
     for (size_t i = 0; h.argv[i]; i++) snprintf(all + strlen(all), sizeof all - strlen(all), "%s ", h.argv[i]);
-    assert_string_equal(all, "ssh -o BatchMode=yes -o ServerAliveInterval=10 -p 2222 -- pi@board-1 cdmpp-profile --worker ");
-    assert_status(cd_remote_reach(&a, "-oProxyCommand=x", 0, NULL, &h, &err), CDMPP_EUSAGE);
-    assert_status(cd_remote_reach(&a, "a b", 0, NULL, &h, &err), CDMPP_EUSAGE);
-    assert_status(cd_remote_reach(&a, "", 0, NULL, &h, &err), CDMPP_EUSAGE);
-    assert_ok(cd_remote_reach(&a, "b", 0, "exec x", &h, &err));
+    assert_string_equal(all, "ssh -o BatchMode=yes -o ServerAliveInterval=10 -p 2222 -- pi@board-1 cdmpp-profile --worker --isa=avx2 --cold ");
+    assert_ok(cd_remote_reach(&a, "pi@board-1", 0, NULL, NULL, 0, &h, &err));
+    assert_string_equal(h.argv[5], "--");
+    assert_status(cd_remote_reach(&a, "b", 0, NULL, evil, 1, &h, &err), CDMPP_EUSAGE);
+    assert_status(cd_remote_reach(&a, "-oProxyCommand=x", 0, NULL, NULL, 0, &h, &err), CDMPP_EUSAGE);
+    assert_status(cd_remote_reach(&a, "a b", 0, NULL, NULL, 0, &h, &err), CDMPP_EUSAGE);
+    assert_status(cd_remote_reach(&a, "", 0, NULL, NULL, 0, &h, &err), CDMPP_EUSAGE);
+    assert_ok(cd_remote_reach(&a, "b", 7, "exec x", more, 1, &h, &err));
     assert_string_equal(h.argv[2], "exec x");
     assert_string_equal(h.argv[4], "b");
+    assert_string_equal(h.argv[5], "7");
+    assert_string_equal(h.argv[6], "--isa=avx2");
     cd_arena_free(&a);
 }
 

@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <sqlite3.h>
 #include <stdarg.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #define STR(s) ((cd_str){(s), sizeof(s) - 1})
@@ -253,6 +254,36 @@ static void killed_writers_lose_nothing(void **state) {
     tmp_remove(&d);
 }
 
+/* The disk is full in the middle (a limit on the size of files stands for it): an error, and later it goes on. */
+static void a_full_disk(void **state) {
+    (void)state;
+    tmp_dir d = tmp_make();
+    char log[256], db[256];
+    int rc = -1;
+    snprintf(log, sizeof log, "%s", make_log(&d, "a.json", 0, 4000));
+    snprintf(db, sizeof db, "%s", tmp_path(&d, "s.db"));
+    const pid_t pid = fork();
+    if (!pid) {
+        cd_store *s = NULL;
+        const cd_store_import how = {.form = CD_STORE_ANSOR};
+        const struct rlimit most = {300000, 300000};
+        cd_store_tally t = {0};
+        signal(SIGXFSZ, SIG_IGN);
+        setrlimit(RLIMIT_FSIZE, &most);
+        cdmpp_status st = cd_store_open(db, true, &s, NULL);
+        if (!st) st = cd_store_import_path(s, log, &how, &t, NULL);
+        cd_store_close(s);
+        _exit((int)st);
+    }
+    assert_int_equal(waitpid(pid, &rc, 0), pid);
+    assert_int_equal(WEXITSTATUS(rc), CDMPP_EIO);
+    const pid_t again = writer(db, log);
+    assert_int_equal(waitpid(again, &rc, 0), again);
+    assert_int_equal(rc, 0);
+    assert_int_equal(number(db, "SELECT count(*) FROM measurement"), 4000);
+    tmp_remove(&d);
+}
+
 /* ---- stop, other files, values ---- */
 static void a_stop_keeps_what_was_read(void **state) {
     (void)state;
@@ -337,6 +368,46 @@ static void own_measurements(void **state) {
     tmp_remove(&d);
 }
 
+/* Two stores that overlap, into a third: nothing twice, nothing changed. */
+static void stores_merge(void **state) {
+    (void)state;
+    tmp_dir d = tmp_make();
+    cd_store *s = NULL;
+    char a[256], b[256];
+    seen x = {0}, y = {0};
+    const cd_store_filter all = {0};
+    snprintf(a, sizeof a, "%s", tmp_path(&d, "a.db"));
+    snprintf(b, sizeof b, "%s", tmp_path(&d, "b.db"));
+    assert_ok(cd_store_open(a, true, &s, &err));
+    import(s, make_log(&d, "a.json", 0, 20));
+    cd_store_close(s);
+    assert_ok(cd_store_open(b, true, &s, &err));
+    import(s, make_log(&d, "b.json", 10, 30));
+    cd_store_close(s);
+    s = open_new(&d);
+    assert_int_equal(import(s, a).added, 20);
+    const cd_store_tally t = import(s, b);
+    assert_int_equal(t.added, 10);
+    assert_int_equal(t.known, 10);
+    assert_int_equal(import(s, make_log(&d, "c.json", 0, 30)).known, 30);
+    assert_ok(cd_store_query(s, &all, see, &x, &err));
+    cd_store_close(s);
+    assert_int_equal(unlink(tmp_path(&d, "s.db")), 0);
+    s = open_new(&d);
+    import(s, tmp_path(&d, "c.json"));
+    assert_ok(cd_store_query(s, &all, see, &y, &err));
+    assert_int_equal(x.text.n, y.text.n);
+    assert_memory_equal(x.text.p, y.text.p, x.text.n);
+    const cd_store_import how = {.form = CD_STORE_AUTO};
+    cd_store_tally none = {0};
+    cd_store_commit(s, NULL);
+    assert_status(cd_store_import_path(s, tmp_path(&d, "s.db"), &how, &none, &err), CDMPP_EUSAGE);
+    free_seen(&x);
+    free_seen(&y);
+    cd_store_close(s);
+    tmp_remove(&d);
+}
+
 /* Any allocation may fail: an error, nothing lost, and the next try does it. */
 #ifdef CD_FAULT
 static cdmpp_status all_of_it(const char *db, const char *log, seen *x) {
@@ -393,9 +464,11 @@ int main(void) {
         cmocka_unit_test(bad_lines_are_skipped),
         cmocka_unit_test(two_writers_at_once),
         cmocka_unit_test(killed_writers_lose_nothing),
+        cmocka_unit_test(a_full_disk),
         cmocka_unit_test(a_stop_keeps_what_was_read),
         cmocka_unit_test(other_files_are_refused),
         cmocka_unit_test(own_measurements),
+        cmocka_unit_test(stores_merge),
         cmocka_unit_test(failing_at_every_allocation),
     };
     return cmocka_run_group_tests_name("store", tests, NULL, NULL);
