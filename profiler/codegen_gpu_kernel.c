@@ -93,11 +93,15 @@ static void note_uses(cd_gpu *g, int32_t k) {
 }
 
 /* The store of the reduced values comes right behind. */
+static const cd_node *store_behind(const cd_gpu *g, int32_t k) {
+    do k++;
+    while (k < g->t->n && (g->t->node[k].dead || g->t->node[k].kind != CD_NODE_STORE));
+    return k < g->t->n ? &g->t->node[k] : NULL;
+}
+
 cdmpp_status cd_gpu_allreduce(const cd_gpu *g, int32_t k, uint32_t *result, const cd_te_reducer **r, cdmpp_err *err) {
-    const cd_node *n = &g->t->node[k];
-    int32_t st = k + 1;
-    while (st < g->t->n && (g->t->node[st].dead || g->t->node[st].kind != CD_NODE_STORE)) st++;
-    *r = st < g->t->n ? g->plan.nest->tensor[g->t->node[st].tensor].reducer : NULL;
+    const cd_node *n = &g->t->node[k], *store = store_behind(g, k);
+    *r = store ? g->plan.nest->tensor[store->tensor].reducer : NULL;
     if (!*r || !n->e->n || n->e->a[0]->op != CD_LOAD || n->n < (*r)->n)
         return CD_FAIL(err, EUNSUPPORTED, "an evaluation that is no reduction over threads");
     *result = (uint32_t)n->e->a[0]->u.i;
@@ -108,6 +112,11 @@ static cdmpp_status note_result(cd_gpu *g, int32_t k, cdmpp_err *err) {
     uint32_t result = 0;
     const cd_te_reducer *r = NULL;
     CD_TRY(cd_gpu_allreduce(g, k, &result, &r, err));
+    const cd_node *n = &g->t->node[k], *store = store_behind(g, k);
+    for (uint32_t i = r->n; i < n->n; i++)
+        for (uint32_t d = 0; d < store->n; d++)
+            if (n->x[i]->op == CD_VAR && cd_expr_uses(store->x[d], n->x[i]))
+                return CD_FAIL(err, EREJECTED, "a thread axis that is reduced and kept");
     for (uint32_t o = 0; o < r->n; o++) g->use[result + o] |= CD_GPU_STORED;
     return CDMPP_OK;
 }
@@ -121,6 +130,37 @@ static cdmpp_status check_places(const cd_gpu *g, cdmpp_err *err) {
             return CD_FAIL(err, EUNSUPPORTED, "global memory for \"%.60s\" inside a kernel", g->plan.nest->tensor[t].name);
         if ((s->node < g->begin || s->node >= g->end) && s->rank > 0)
             return CD_FAIL(err, EREJECTED, "memory of a block for \"%.60s\" outside of all blocks", g->plan.nest->tensor[t].name);
+    }
+    return CDMPP_OK;
+}
+
+/* ---- axes that are bound twice ---- */
+
+typedef struct {
+    const cd_gpu *g;
+    const cd_expr *bound[CD_TAG_COUNT]; /* what the innermost node above binds */
+    bool clash;
+} clash_ctx;
+
+static bool find_clash(void *ctx, const cd_expr *e) {
+    clash_ctx *c = ctx;
+    const uint8_t tag = e->op == CD_VAR && e->u.i < (int64_t)c->g->plan.nest->n_var ? c->g->tag[e->u.i] : 0;
+    if (tag && tag != CD_TAG_VTHREAD + 1 && c->bound[tag - 1] != e) c->clash = true;
+    return !c->clash;
+}
+
+/* A stage inside of another one may share out its work over the same threads anew, but
+ * no statement can stand in two turns of one axis. */
+static cdmpp_status check_axes(const cd_gpu *g, cdmpp_err *err) {
+    for (int32_t k = g->begin; k < g->end; k++) {
+        const cd_node *n = &g->t->node[k];
+        clash_ctx c = {.g = g};
+        if (n->dead || (n->kind != CD_NODE_STORE && n->kind != CD_NODE_IF)) continue;
+        for (int32_t p = n->parent; p >= 0; p = g->t->node[p].parent)
+            if (g->t->node[p].kind == CD_NODE_THREAD && !c.bound[g->t->node[p].tag]) c.bound[g->t->node[p].tag] = g->t->node[p].var;
+        for (uint32_t i = 0; i < n->n; i++) cd_expr_visit(n->x[i], find_clash, &c);
+        cd_expr_visit(n->e, find_clash, &c);
+        if (c.clash) return CD_FAIL(err, EREJECTED, "a statement below two loops over the same thread axis");
     }
     return CDMPP_OK;
 }
@@ -145,5 +185,6 @@ cdmpp_status cd_gpu_kernel_study(cd_gpu *g, cdmpp_err *err) {
         g->around[t] = s->node >= 0 && !s->is_arg ? cd_gpu_vt_around(g, s->node) : 0;
     }
     if (g->n_vt) spread(g);
+    CD_TRY(check_axes(g, err));
     return check_places(g, err);
 }

@@ -52,11 +52,28 @@ static void write_lone(cd_gpu *g, int32_t k) {
     if (*before == ' ') cd_buf_puts(g->w.out, ") ");
 }
 
+/* TVM does not guard the store of an allreduce, whose loops may go beyond the tensor. */
+static cdmpp_status write_rim(cd_gpu *g, const cd_node *n, cdmpp_err *err) {
+    const cd_slot *s = &g->plan.slot[n->tensor];
+    const char *before = "if (";
+    const bool reduced = n->e->op == CD_LOAD && g->plan.slot[n->e->u.i].node >= 0 && g->t->node[g->plan.slot[n->e->u.i].node].kind == CD_NODE_ALLOC;
+    for (uint32_t d = 0; reduced && !s->min && d < n->n; d++) {
+        if (cd_range_of(&g->plan.ranges, n->x[d]).hi < s->extent[d]) continue;
+        cd_buf_puts(g->w.out, before);
+        CD_TRY(cd_cexpr_write(&g->w, n->x[d], err));
+        cd_buf_putf(g->w.out, " < %lld", (long long)s->extent[d]);
+        before = " && ";
+    }
+    if (*before == ' ') cd_buf_puts(g->w.out, ") ");
+    return CDMPP_OK;
+}
+
 cdmpp_status cd_gpu_write_store(cd_gpu *g, int32_t k, cdmpp_err *err) {
     const cd_node *n = &g->t->node[k];
     const char *wrap = cd_cexpr_stored(g->plan.slot[n->tensor].dtype);
     cd_gpu_indent(g);
     write_lone(g, k);
+    CD_TRY(write_rim(g, n, err));
     CD_TRY(cd_gpu_write_element(g, n->tensor, n->x, n->n, err));
     cd_buf_putf(g->w.out, " = %s%s", wrap, *wrap ? "(" : "");
     CD_TRY(cd_cexpr_write(&g->w, n->e, err));
