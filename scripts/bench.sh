@@ -15,7 +15,7 @@ if [ $# -eq 0 ]; then
     [ ! -d "$D/gpu-ansor" ] || set -- "$@" gpu
 fi
 make --no-print-directory -s -j"$(nproc)" B="$B" all "$B/tests/bench/bench_features" "$B/tests/bench/bench_train" "$B/tests/bench/bench_boost" \
-    "$B/tests/bench/bench_predict" "$B/tests/bench/bench_observe" >&2
+    "$B/tests/bench/bench_predict" "$B/tests/bench/bench_observe" "$B/tests/bench/bench_stream" "$B/tests/bench/bench_profiles" >&2
 bench=$B/tests/bench/bench_features
 mkdir -p "$W"
 
@@ -87,6 +87,10 @@ predict() { # models of the sample: trees, a network that reads rows, one that r
             --set train.rounds=200 --set fit.epochs=6 --out "$W/$name.cdmpp" configs/quickstart.yaml >/dev/null
     done
     "$B/tests/bench/bench_predict" $e/zen5.tasks.json.xz $log "$W/rowsprogram.cdmpp" "$W/mlp.cdmpp" "$W/transformer.cdmpp"
+    set_="data.files=$W/sample.h5 split.kind=task data.devices=[] model.members=[rows,program] model.folds=2 train.rounds=200 fit.epochs=20"
+    "$B/cdmpp-train" -q $(for o in $set_; do echo "--set $o"; done) --set model.tuner=true --out "$W/tuner.cdmpp" configs/quickstart.yaml >/dev/null
+    "$B/tests/bench/bench_stream" $e/zen5.tasks.json.xz $log "$W/tuner.cdmpp"
+    "$B/tests/bench/bench_profiles" "$W/tuner.cdmpp" configs/quickstart.yaml $set_
     py=/usr/bin/python3
     if "$py" -c 'import numpy' 2>/dev/null; then
         CDMPP_LIBRARY=$B/libcdmpp.so "$py" tests/python/bench_tvm.py "$W/rowsprogram.cdmpp" "$W/mlp.cdmpp" "$W/transformer.cdmpp"

@@ -1,6 +1,6 @@
-/* Any bytes as a model file, twice: as they are (the frame), and as the header of
- * a file whose lengths and checksum are right (the header's reader). The tree
- * bytes are left out of the second, so XGBoost's reader is never reached: it sees
+/* Any bytes as a model file: as they are (the frame), and as the header of files of
+ * versions 1 to 3 whose lengths and checksum are right (the header's reader). The weights
+ * are left out of these, so XGBoost's reader is never reached: it sees
  * only what a matching checksum vouches for. */
 #include <string.h>
 
@@ -23,21 +23,23 @@ static void load(const void *p, size_t n) {
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    cd_buf b = {0};
-    cd_sha256 s;
-    char hex[65];
     load(data, size);
-    cd_buf_puts(&b, "CDMPPMDL");
-    put_le(&b, 1, 4);
-    put_le(&b, 0, 4);
-    put_le(&b, size, 8);
-    put_le(&b, 0, 8);
-    cd_buf_put(&b, (const char *)data, size);
-    cd_sha256_init(&s);
-    cd_sha256_add(&s, b.p, b.n);
-    cd_sha256_hex(&s, hex);
-    cd_buf_put(&b, hex, 64);
-    load(b.p, b.n);
-    cd_buf_free(&b);
+    for (uint64_t version = 1; version <= 3; version++) {
+        cd_buf b = {0};
+        cd_sha256 s;
+        char hex[65];
+        cd_buf_puts(&b, "CDMPPMDL");
+        put_le(&b, version, 4);
+        put_le(&b, 0, 4);
+        put_le(&b, size, 8);
+        put_le(&b, 0, 8);
+        cd_buf_put(&b, (const char *)data, size);
+        cd_sha256_init(&s);
+        cd_sha256_add(&s, b.p, b.n);
+        cd_sha256_hex(&s, hex);
+        cd_buf_put(&b, hex, 64);
+        load(b.p, b.n);
+        cd_buf_free(&b);
+    }
     return 0;
 }
