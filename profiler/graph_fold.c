@@ -196,18 +196,23 @@ cdmpp_status cd_gfold_cast(cd_gcall *c, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* One integer of operand i; false: absent. */
+static bool int_bound(const cd_gcall *c, uint32_t i, int64_t *v) {
+    const cd_gtensor *t = cd_gcall_in(c, i);
+    if (!t || !t->value || cd_shape_elements(&t->shape) != 1) return false;
+    *v = t->value[0];
+    return true;
+}
+
 cdmpp_status cd_gfold_clip(cd_gcall *c, cdmpp_err *err) {
     const cd_gtensor *x = cd_gcall_in(c, 0);
-    const cd_gattr *lo = cd_gcall_attr(c, "min"), *hi = cd_gcall_attr(c, "max");
-    int64_t *v, n = cd_shape_elements(&x->shape);
+    int64_t *v, lo = INT64_MIN, hi = INT64_MAX, n = cd_shape_elements(&x->shape);
     double *f;
     if (!x->value) return CDMPP_OK; /* reals: weights, no shapes */
+    if (cd_gcall_in(c, 1) && !int_bound(c, 1, &lo)) return CDMPP_OK;
+    if (cd_gcall_in(c, 2) && !int_bound(c, 2, &hi)) return CDMPP_OK;
     CD_TRY(cd_gcall_content(c, 0, &v, &f, err));
-    for (int64_t k = 0; k < n && v; k++) {
-        v[k] = x->value[k];
-        if (lo && (double)v[k] < lo->f) v[k] = (int64_t)lo->f;
-        if (hi && (double)v[k] > hi->f) v[k] = (int64_t)hi->f;
-    }
+    for (int64_t k = 0; k < n && v; k++) v[k] = x->value[k] > hi ? hi : x->value[k] < lo ? lo : x->value[k];
     return CDMPP_OK;
 }
 

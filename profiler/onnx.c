@@ -7,43 +7,17 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "profiler/onnx_quota.h"
 #include "profiler/onnx_scope.h"
 #include "profiler/onnx_slim.h"
 
 enum { OPSET_LOW = 7, OPSET_HIGH = 23 };
 
-/* What protobuf-c may take: each message becomes a struct of some 100 bytes, however short it was. */
-typedef struct quota {
-    cd_arena *a;
-    size_t left;
-    bool over, oom;
-} quota;
-
-static void *take(void *ctx, size_t n) {
-    quota *q = ctx;
-    if (n > q->left) {
-        q->over = true;
-        return NULL;
-    }
-    q->left -= n;
-    void *p = cd_arena_alloc(q->a, n ? n : 1, 1);
-    q->oom |= !p;
-    return p;
-}
-
-static void drop(void *ctx, void *p) { /* dies with the arena */
-    (void)ctx;
-    (void)p;
-}
-
 static cdmpp_status unpack(cd_arena *a, const cd_buf *b, const Onnx__ModelProto **out, cdmpp_err *err) {
-    const size_t cap = ((size_t)16 << 20) + 40 * b->n, most = (size_t)2 << 30;
-    quota q = {.a = a, .left = cap < most ? cap : most};
-    ProtobufCAllocator alloc = {take, drop, &q};
+    cd_onnx_quota q;
+    ProtobufCAllocator alloc = cd_onnx_quota_begin(&q, a, b->n);
     *out = onnx__model_proto__unpack(&alloc, b->n, (const uint8_t *)(b->p ? b->p : ""));
-    if (*out) return CDMPP_OK;
-    if (q.over) return CD_FAIL(err, ERANGE, "%zu bytes would become more than %zu MiB: no ONNX model of sense", b->n, (cap < most ? cap : most) >> 20);
-    return q.oom ? CD_FAIL(err, ENOMEM, "a model of %zu bytes", b->n) : CD_FAIL(err, EPARSE, "no ONNX model, or a damaged one");
+    return *out ? CDMPP_OK : cd_onnx_quota_why(&q, "no ONNX model, or a damaged one", err);
 }
 
 static cdmpp_status check_model(const Onnx__ModelProto *m, cd_graph *g, cdmpp_err *err) {

@@ -3,13 +3,18 @@
 
 #include "profiler/onnx_scope.h"
 
+static const Onnx__AttributeProto *named(const Onnx__AttributeProto *const *a, size_t n, const char *name) {
+    for (size_t i = 0; i < n; i++)
+        if (!strcmp(cd_onnx_text(a[i]->name), name)) return a[i];
+    return NULL;
+}
+
+/* What a function's call says of an attribute, or the function itself, by reference to its own call and so on. */
 const Onnx__AttributeProto *cd_onnx_deref(const cd_onnx_scope *s, const Onnx__AttributeProto *a) {
     while (a && a->ref_attr_name && *a->ref_attr_name) {
-        const Onnx__NodeProto *call = s ? s->call : NULL;
-        const Onnx__AttributeProto *found = NULL;
-        for (size_t i = 0; call && i < call->n_attribute; i++)
-            if (!strcmp(cd_onnx_text(call->attribute[i]->name), a->ref_attr_name)) found = call->attribute[i];
-        a = found;
+        const char *name = a->ref_attr_name;
+        a = s && s->call ? named((const Onnx__AttributeProto *const *)s->call->attribute, s->call->n_attribute, name) : NULL;
+        if (!a && s) return named((const Onnx__AttributeProto *const *)s->absent, s->n_absent, name);
         s = s ? s->caller : NULL;
     }
     return a;

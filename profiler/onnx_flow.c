@@ -50,6 +50,7 @@ cdmpp_status cd_onnx_inline(cd_onnx *r, cd_onnx_scope *s, const Onnx__NodeProto 
     const uint32_t first = r->g->n_tensor;
     if (in.depth > CD_ONNX_MAX_NESTED) return CD_FAIL(err, ERANGE, "functions nested deeper than %d", CD_ONNX_MAX_NESTED);
     CD_TRY(formal(r, s, &in, n, f, err));
+    CD_TRY(cd_onnx_absent(r, &in, f, err));
     if (opset > 0 && opset < 100) r->g->opset = (int)opset;
     const cdmpp_status st = cd_onnx_nodes(r, &in, f->node, f->n_node, err);
     r->g->opset = outer;
@@ -57,7 +58,7 @@ cdmpp_status cd_onnx_inline(cd_onnx *r, cd_onnx_scope *s, const Onnx__NodeProto 
 }
 
 static cdmpp_status branch(cd_onnx *r, cd_onnx_scope *s, const Onnx__NodeProto *n, const Onnx__GraphProto *g, cdmpp_err *err) {
-    cd_onnx_scope in = {.up = s, .call = s->call, .caller = s->caller, .depth = s->depth + 1};
+    cd_onnx_scope in = {.up = s, .call = s->call, .caller = s->caller, .absent = s->absent, .n_absent = s->n_absent, .depth = s->depth + 1};
     const uint32_t first = r->g->n_tensor;
     if (in.depth > CD_ONNX_MAX_NESTED) return CD_FAIL(err, ERANGE, "branches nested deeper than %d", CD_ONNX_MAX_NESTED);
     const char **result = CD_NEWN(r->a, const char *, g->n_output + 1);

@@ -16,8 +16,6 @@
 #define CD_ONNX_MAX_NODE (1U << 20)  /* nodes read, those of functions each time that they are called */
 #define CD_ONNX_MAX_NESTED 16        /* functions and branches */
 
-typedef struct cd_onnx_call cd_onnx_call;
-
 typedef struct cd_onnx_scope {
     const struct cd_onnx_scope *up; /* of the graph around a branch */
     cd_onnx_map name;
@@ -25,6 +23,8 @@ typedef struct cd_onnx_scope {
     Onnx__ValueInfoProto **info;
     const Onnx__NodeProto *call;    /* of a function: whose attributes ref_attr_name means */
     const struct cd_onnx_scope *caller;
+    const Onnx__AttributeProto **absent; /* (n_absent) the function's own values for what a call leaves out */
+    size_t n_absent;
     unsigned depth;
 } cd_onnx_scope;
 
@@ -89,6 +89,8 @@ cdmpp_status cd_onnx_attrs(cd_onnx *r, const cd_onnx_scope *s, const Onnx__NodeP
 /* ---- onnx_flow.c ---- */
 const Onnx__FunctionProto *cd_onnx_function(const cd_onnx *r, const Onnx__NodeProto *n);
 cdmpp_status cd_onnx_inline(cd_onnx *r, cd_onnx_scope *s, const Onnx__NodeProto *n, const Onnx__FunctionProto *f, cdmpp_err *err);
+/* onnx_absent.c: s->absent of a function. */
+cdmpp_status cd_onnx_absent(cd_onnx *r, cd_onnx_scope *s, const Onnx__FunctionProto *f, cdmpp_err *err);
 /* The branch that is known to run; *why: none is. */
 cdmpp_status cd_onnx_if(cd_onnx *r, cd_onnx_scope *s, const Onnx__NodeProto *n, const char **why, cdmpp_err *err);
 /* Version of a domain "" in a list; 0: none. */

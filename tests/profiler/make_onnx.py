@@ -142,6 +142,21 @@ def function():
     return model(n, [x("x", [2, 4])], [x("y", [2, 8])], [weight("w1", 4, 6), weight("w2", 6, 8)], functions=[outer, inner], domains=["mine"])
 
 
+def field(number, content):
+    """A field with bytes, by hand: the length is below 128."""
+    return bytes([number << 3 | 2, len(content)]) + content
+
+
+def defaults():
+    """A function whose attribute has a value of its own (attribute_proto, which the definition at hand may not know)."""
+    leaky = N("LeakyRelu", "v", "u")
+    leaky.attribute.append(onnx.AttributeProto(name="alpha", type=onnx.AttributeProto.FLOAT, ref_attr_name="slope"))
+    f = h.make_function("mine", "Act", ["v"], ["u"], [leaky], [h.make_opsetid("", 13)], [])
+    f.MergeFromString(field(11, h.make_attribute("slope", 0.75).SerializeToString()))
+    n = [h.make_node("Act", ["x"], ["a"], domain="mine"), h.make_node("Act", ["a"], ["y"], domain="mine", slope=0.125)]
+    return model(n, [x("x", [2, 4])], [x("y", [2, 4])], functions=[f], domains=["mine"])
+
+
 def endless():
     """A function that calls itself."""
     f = h.make_function("mine", "F", ["v"], ["u"], [h.make_node("F", ["v"], ["u"], domain="mine")], [h.make_opsetid("mine", 1)])
@@ -263,7 +278,7 @@ def sequence():
     return model([N("SequenceAt", "s i", "t"), N("Relu", "x", "y")], [v, x("i", [], T.INT64), x("x", [4])], [x("y", [4])])
 
 
-CASES = [whole, stripped, float_input, no_heads, fill, hollows, baked, baked_deep, constants, if_known, if_data, function, endless, unsorted, cycle, twice,
+CASES = [whole, stripped, float_input, no_heads, fill, hollows, baked, baked_deep, constants, if_known, if_data, function, defaults, endless, unsorted, cycle, twice,
          nowhere, misfit, opaque, dynamic, external_weight, external_shape, external_outside, unnamed, negative, overflow, overflow_inside, short_content,
          old, named_batch, recurrent, older_forms, sequence]
 

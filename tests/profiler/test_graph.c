@@ -313,6 +313,7 @@ static void folding(void **state) {
     assert_ints(gm_add(m, "Cast", "to=6", gm_ints(m, (int64_t)1 << 32 | 5)), 5);
     assert_ints(gm_add(m, "Add", "", gm_ints(m, INT64_MAX), one), INT64_MIN);
     assert_ints(gm_add(m, "ReduceMax", "axes=[1]", gm_add(m, "Reshape", "", gm_ints(m, 1, 9, 3, 4), gm_ints(m, 2, 2))), 9, 4);
+    assert_ints(gm_add(m, "Clip", "", gm_ints(m, INT64_MAX, 5, -9), CD_GRAPH_NONE, gm_scalar(m, INT64_MAX - 1)), INT64_MAX - 1, 5, -9);
     m->n_out = 2;
     gm_add(m, "Split", "", gm_ints(m, 1, 2, 3), gm_ints(m, 1, 2));
     assert_ints(m->out[1], 2, 3);

@@ -183,6 +183,10 @@ static void flow(void **state) {
     assert_close(cd_gnode_float(&r.g->node[1], "alpha", 0), 0.25, 0, 0);
     assert_close(cd_gnode_float(&r.g->node[3], "alpha", 0), 0.5, 0, 0);
     cd_graph_free(r.g);
+    r = must("defaults", NULL);
+    assert_close(cd_gnode_float(&r.g->node[0], "alpha", 0), 0.75, 0, 0);
+    assert_close(cd_gnode_float(&r.g->node[1], "alpha", 0), 0.125, 0, 0);
+    cd_graph_free(r.g);
     refuse("endless", NULL, CDMPP_ERANGE, "nested");
     r = must("unsorted", NULL);
     assert_string_equal(r.g->node[0].op, "Neg");
@@ -368,9 +372,9 @@ static void giant(void **state) {
 static void refused(void **state) {
     (void)state;
 #ifdef CD_FAULT
-    static const char *const names[] = {"whole", "function", "if_known", "opaque", "constants"};
+    static const char *const names[] = {"whole", "function", "if_known", "opaque", "constants", "defaults"};
     static const char *const dims[] = {"height=16", "batch=5"};
-    for (size_t i = 0; i < 5; i++) {
+    for (size_t i = 0; i < 6; i++) {
         const cd_onnx_options o = {.dim = dims, .n_dim = i == 0 ? 2 : 0};
         cdmpp_status st = CDMPP_ENOMEM;
         const long live = cd_mem_live();

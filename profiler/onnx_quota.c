@@ -1,0 +1,29 @@
+#include "profiler/onnx_quota.h"
+
+static void *take(void *ctx, size_t n) {
+    cd_onnx_quota *q = ctx;
+    if (n > q->most - q->used) {
+        q->over = true;
+        return NULL;
+    }
+    q->used += n;
+    void *p = cd_arena_alloc(q->a, n ? n : 1, 1);
+    q->oom |= !p;
+    return p;
+}
+
+static void drop(void *ctx, void *p) { /* dies with the arena */
+    (void)ctx;
+    (void)p;
+}
+
+ProtobufCAllocator cd_onnx_quota_begin(cd_onnx_quota *q, cd_arena *a, size_t n) {
+    const size_t want = ((size_t)16 << 20) + 40 * n, most = (size_t)2 << 30;
+    *q = (cd_onnx_quota){.a = a, .n = n, .most = want < most ? want : most};
+    return (ProtobufCAllocator){take, drop, q};
+}
+
+cdmpp_status cd_onnx_quota_why(const cd_onnx_quota *q, const char *text, cdmpp_err *err) {
+    if (q->over) return CD_FAIL(err, ERANGE, "%zu bytes would become more than %zu MiB: no ONNX model of sense", q->n, q->most >> 20);
+    return q->oom ? CD_FAIL(err, ENOMEM, "a model of %zu bytes", q->n) : CD_FAIL(err, EPARSE, "%s", text);
+}
