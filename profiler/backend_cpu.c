@@ -163,6 +163,12 @@ static void unload(cd_loaded *l) {
     cd_free(l);
 }
 
+/* Threads of a parallel program outlive it: they wait in OpenMP's library, which must stay. */
+static void keep_openmp(void *symbol) {
+    Dl_info where;
+    if (dladdr(symbol, &where) && where.dli_fname) (void)dlopen(where.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
 static cdmpp_status link_it(cd_loaded *l, const cd_build *p, int threads, cdmpp_err *err) {
     l->handle = dlopen(p->object, RTLD_NOW | RTLD_LOCAL);
     if (!l->handle) return CD_FAIL(err, EBACKEND, "cannot load the object: %.180s", dlerror());
@@ -174,7 +180,9 @@ static cdmpp_status link_it(cd_loaded *l, const cd_build *p, int threads, cdmpp_
     l->entry = u.entry;
     if (!u.object) return CD_FAIL(err, EBACKEND, "the object has no function %.80s", l->code->launch[0].entry);
     u.object = dlsym(l->handle, "omp_set_num_threads");
-    if (u.object) u.threads(threads);
+    if (!u.object) return CDMPP_OK;
+    keep_openmp(u.object);
+    u.threads(threads);
     return CDMPP_OK;
 }
 

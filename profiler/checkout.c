@@ -4,8 +4,11 @@
 #include <string.h>
 
 #include "profiler/backend_cpu.h"
+#include "profiler/codegen_pack.h"
+#include "profiler/fill.h"
 
 struct cd_checkout {
+    cd_arena arena;             /* of packed parameters */
     uint32_t n;                 /* parameters */
     void **result;              /* (n) of the reference; NULL: not written */
     size_t *bytes;              /* (n) */
@@ -86,6 +89,7 @@ void cd_checkout_free(cd_checkout *c) {
     cd_free(c->bytes);
     cd_free(c->spoilt);
     cd_free((void *)c->content);
+    cd_arena_free(&c->arena);
     cd_free(c);
 }
 
@@ -155,8 +159,27 @@ cdmpp_status cd_checkout_reference(const cd_code *code, const char *object, cons
 }
 
 /* ---- the program ---- */
-const void *const *cd_checkout_content(cd_checkout *c, const cd_code *code) {
-    return spoil(c, code, NULL) ? NULL : c->content;
+/* What cd_fill makes of parameter k, in the packed order; made in the checkout's memory. */
+static cdmpp_status pack(cd_checkout *c, const cd_code_buffer *b, uint32_t k, const cd_measure_arg *arg, cdmpp_err *err) {
+    uint64_t n = 1;
+    if (!arg) return CD_FAIL(err, EUSAGE, "parameter %u is packed: its shape is needed", k);
+    for (uint32_t d = 0; d < arg->rank; d++) n *= (uint64_t)arg->shape[d];
+    const size_t size = cd_dtype_bytes(b->dtype);
+    void *plain = cd_arena_alloc(&c->arena, (size_t)n + 1, size), *packed = cd_arena_zalloc(&c->arena, (size_t)b->bytes + 1, 1);
+    if (!plain || !packed) return CD_FAIL(err, ENOMEM, "parameter %u", k);
+    if (!cd_fill(b->dtype, k, 0, (size_t)n, plain)) return CD_FAIL(err, EUNSUPPORTED, "parameter %u: a type that cannot be filled", k);
+    cd_code_pack(b, arg->rank, arg->shape, plain, packed);
+    c->content[k] = packed;
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_checkout_content(cd_checkout *c, const cd_code *code, const cd_measure_arg *arg, const void *const **out, cdmpp_err *err) {
+    cd_arena_reset(&c->arena);
+    CD_TRY(spoil(c, code, err));
+    for (uint32_t k = 0; k < code->n_arg; k++)
+        if (code->buffer[k].n_digit) CD_TRY(pack(c, &code->buffer[k], k, arg ? &arg[k] : NULL, err));
+    *out = c->content;
+    return CDMPP_OK;
 }
 
 static cdmpp_status compare_one(const cd_checkout *c, const cd_code_buffer *b, uint32_t k, const void *got, double *max_error, cdmpp_err *err) {

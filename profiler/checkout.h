@@ -7,15 +7,17 @@
  * What is written before it is read may hold anything: it begins as 0xFF in all bytes. One thread. */
 #ifndef CD_CHECKOUT_H
 #define CD_CHECKOUT_H
-#include "profiler/backend.h"
+#include "profiler/measure.h"
 
 typedef struct cd_checkout cd_checkout;
 
 /* Run the reference. Errors: those of the cpu back end; ENOMEM. */
 cdmpp_status cd_checkout_reference(const cd_code *reference, const char *object, const char *target, CD_GIVE cd_checkout **out, cdmpp_err *err);
 void cd_checkout_free(CD_TAKE cd_checkout *c); /* NULL is fine */
-/* (n_buffer of code) what to load the program with; NULL in it: cd_fill. Borrowed. */
-CD_KEEP const void *const *cd_checkout_content(cd_checkout *c, const cd_code *code);
+/* (n_buffer of code) what to load the program with; NULL in it: cd_fill. Packed parameters hold what row-major
+ * ones would; `arg` (n_arg) tells their shapes. Borrowed until the next call. Errors: EUSAGE (a packed parameter
+ * without a shape), ENOMEM. */
+cdmpp_status cd_checkout_content(cd_checkout *c, const cd_code *code, const cd_measure_arg *arg, CD_KEEP const void *const **out, cdmpp_err *err);
 /* Run it once and compare. Errors: EINVALID (another result: buffer, element, both values), those of run and read. */
 cdmpp_status cd_checkout_compare(cd_checkout *c, const cd_backend_kind *kind, cd_loaded *program, const cd_code *code, double *max_error, cdmpp_err *err);
 /* The largest error of n elements of a buffer; *at: where. An error above 1: not comparable (NaN on one side, another integer). */

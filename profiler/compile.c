@@ -11,7 +11,7 @@
 #include "profiler/objcache.h"
 #include "profiler/spawn.h"
 
-enum { MAX_ARG = 48, MAX_COMMAND = 8 };
+enum { MAX_ARG = 64, MAX_COMMAND = 8, MAX_MORE = 16 };
 #define UNIT_TEXT ((size_t)256 << 10) /* a unit's programs have no more text than this together */
 #define ASKING_S 20.0
 
@@ -21,6 +21,8 @@ struct cd_compiler {
     cd_isa_choice isa;
     const char *command[MAX_COMMAND + 1]; /* "ccache", "gcc" */
     size_t n_command;
+    const char *more[MAX_MORE + 1];
+    size_t n_more;
     cd_buf text;                /* version and flags */
     cd_sha256 key;              /* all that is equal for every program */
     double limit_s;
@@ -41,17 +43,23 @@ static const char *keep(cd_compiler *c, const char *s, size_t n) {
     return p;
 }
 
-/* Words of "ccache gcc". */
-static cdmpp_status split_command(cd_compiler *c, const char *text, cdmpp_err *err) {
-    c->n_command = 0;
+/* Words of "ccache gcc" to v, NULL at the end. */
+static cdmpp_status split(cd_compiler *c, const char *what, const char *text, const char **v, size_t max, size_t *count, cdmpp_err *err) {
+    size_t k = 0;
     for (const char *p = text + strspn(text, " \t"); *p; p += strspn(p, " \t")) {
         const size_t n = strcspn(p, " \t");
-        if (c->n_command == MAX_COMMAND) return CD_FAIL(err, EUSAGE, "compiler: expected at most %d words, found '%.80s'", MAX_COMMAND, text);
-        c->command[c->n_command++] = keep(c, p, n);
-        if (!c->command[c->n_command - 1]) return CD_FAIL(err, ENOMEM, "compiler");
+        if (k == max) return CD_FAIL(err, EUSAGE, "%s: expected at most %zu words, found '%.80s'", what, max, text);
+        v[k] = keep(c, p, n);
+        if (!v[k++]) return CD_FAIL(err, ENOMEM, "compiler");
         p += n;
     }
-    c->command[c->n_command] = NULL;
+    v[k] = NULL;
+    *count = k;
+    return CDMPP_OK;
+}
+
+static cdmpp_status split_command(cd_compiler *c, const char *text, cdmpp_err *err) {
+    CD_TRY(split(c, "compiler", text, c->command, MAX_COMMAND, &c->n_command, err));
     return c->n_command ? CDMPP_OK : CD_FAIL(err, EUSAGE, "compiler: expected its name, found nothing");
 }
 
@@ -114,6 +122,8 @@ static cdmpp_status set_up(cd_compiler *c, const cd_compile_options *o, cdmpp_er
     cd_buf_puts(&c->text, ":");
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) cd_buf_putf(&c->text, " %s", flags[i]);
     cd_buf_putf(&c->text, " %s", c->isa.march);
+    if (o->flags) CD_TRY(split(c, "flags", o->flags, c->more, MAX_MORE, &c->n_more, err));
+    for (size_t i = 0; i < c->n_more; i++) cd_buf_putf(&c->text, " %s", c->more[i]);
     if (c->text.oom) return CD_FAIL(err, ENOMEM, "compiler");
     set_key(c);
     return cd_objcache_open(o->cache, o->cache_bytes, &c->cache, err);
@@ -234,6 +244,7 @@ static void fill_argv(cd_compiler *c, unit *u) {
     for (size_t i = 0; i < c->n_command; i++) u->argv[n++] = c->command[i];
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) u->argv[n++] = flags[i];
     if (c->isa.march[0]) u->argv[n++] = c->isa.march;
+    for (size_t i = 0; i < c->n_more; i++) u->argv[n++] = c->more[i];
     u->argv[n++] = c->isa.isa == CD_ISA_AARCH64 && !c->isa.runs ? "-c" : "-shared";
     const char *const rest[] = {"-x", "c", "-", "-o", u->file, "-lm"};
     for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) u->argv[n++] = rest[i];

@@ -24,6 +24,7 @@
 
 typedef struct cd_compile_options {
     const char *command;        /* "gcc", "ccache gcc"; NULL: $CC, else cc (of aarch64 a cross compiler) */
+    const char *flags;          /* more flags, behind ours; NULL: none */
     const char *isa;            /* one of CD_ISAS (isa.h); NULL, "": by the target */
     const char *target;         /* "llvm -mcpu=core-avx2"; NULL: "" */
     const char *cache;          /* folder; NULL: the user's; "": none */

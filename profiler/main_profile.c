@@ -2,6 +2,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "profiler/codegen.h"
+#include "profiler/isa.h"
 #include "profiler/main_profile.h"
 #include "profiler/store.h"
 
@@ -11,22 +13,38 @@ static const char *const group[] = {"What", "How", "Store", "Network"};
 static const cd_option table[] = {
     {"tasks", 0, "FILE", CD_OPT_FILES, AT(task), NULL, WHAT, "Task definitions: all_tasks.pkl, *.task.pkl, our text form, or a folder of these"},
     {"dry-run", 0, NULL, CD_OPT_FLAG, AT(dry_run), NULL, WHAT, "Only read the records and lower their programs; say which cannot be"},
+    {"emit-source", 0, NULL, CD_OPT_FLAG, AT(emit_source), NULL, WHAT, "Only print the source code of the programs, to standard output or --out"},
+    {"dialect", 0, "DIALECT", CD_OPT_WORD, AT(dialect), CD_DIALECTS, WHAT, "With --emit-source: which language (default: the target's)"},
+    {"check", 0, NULL, CD_OPT_FLAG, AT(check), NULL, WHAT, "Compare the results of every program with those of its task without a schedule"},
+    {"stats", 0, "FILE", CD_OPT_FILE, AT(stats), "*.jsonl", WHAT, "Also write statistics of every measurement, one JSON object a line"},
     {"trials", 0, "N", CD_OPT_INT, AT(trials), "1..1000000", WHAT, "draw: different programs of a task (default: 10)"},
     {"seed", 0, "N", CD_OPT_INT, AT(seed), "0..2000000000", WHAT, "draw: of the random schedules (default: 0)"},
-    {"jobs", 'j', "N", CD_OPT_INT, AT(jobs), "1..1024", HOW, "Compiler processes at a time (default: one per CPU)"},
     {"describe-device", 0, NULL, CD_OPT_FLAG, AT(describe), NULL, WHAT, "Print entries of devices.yaml for the devices named: cpu (default), opencl[:NAME], cuda[:NUMBER]"},
     {"measure", 0, NULL, CD_OPT_FLAG, AT(measure), NULL, WHAT, "With --describe-device: measure the units of a core and the memory bandwidth (a second)"},
+    {"jobs", 'j', "N", CD_OPT_INT, AT(jobs), "1..1024", HOW, "Compiler processes at a time (default: one per CPU)"},
+    {"threads", 0, "N", CD_OPT_INT, AT(threads), "1..1024", HOW, "Threads of a program on a CPU (default: -num-cores of the target, else all CPUs)"},
+    {"isa", 0, "SET", CD_OPT_TEXT, AT(isa), CD_ISAS, HOW, "Instructions that C code may use (default: by -mcpu of the target, else native)"},
+    {"cflags", 0, "FLAGS", CD_OPT_TEXT, AT(cflags), NULL, HOW, "More flags for the C compiler ($CC, else cc), behind the usual ones"},
+    {"cold", 0, NULL, CD_OPT_FLAG, AT(cold), NULL, HOW, "Empty the caches before every run"},
+    {"rounds", 0, "N", CD_OPT_INT, AT(rounds), "1..1000000", HOW, "Until every record stands N times in the output, one round after the other (default: 1)"},
+    {"budget-ms", 0, "N", CD_OPT_INT, AT(budget_ms), "1..1000000", HOW, "At most so long for the repeats of one program (default: 100)"},
+    {"timeout", 0, "S", CD_OPT_INT, AT(timeout_s), "1..100000", HOW, "Seconds until a program that runs is given up (default: 10)"},
+    {"build-timeout", 0, "S", CD_OPT_INT, AT(build_timeout_s), "1..100000", HOW, "Seconds until a compiler is given up (default: 30)"},
+    {"memory-mb", 0, "N", CD_OPT_INT, AT(memory_mb), "16..100000000", HOW, "Mebibytes that a program may have (default: no limit)"},
+    {"no-pin", 0, NULL, CD_OPT_FLAG, AT(no_pin), NULL, HOW, "Do not keep programs on the last CPUs and compilers on the others"},
+    {"cache", 0, "FOLDER", CD_OPT_FOLDER, AT(cache), NULL, HOW, "Where compiled programs are kept; empty: nowhere (default: $XDG_CACHE_HOME/cdmpp, ~/.cache/cdmpp)"},
+    {"cache-mb", 0, "N", CD_OPT_INT, AT(cache_mb), "1..100000000", HOW, "Mebibytes of programs that are kept, those used least recently go (default: 1024)"},
     {"store", 0, "FILE", CD_OPT_FILE, AT(store), "*.db", STORE, "The store: one SQLite file; made where it is not there"},
     {"form", 0, "FORM", CD_OPT_WORD, AT(form), CD_STORE_FORMS, STORE, "Form of the files to import (default: by their first bytes)"},
     {"strict", 0, NULL, CD_OPT_FLAG, AT(strict), NULL, STORE, "Stop at the first line that cannot be used"},
-    {"device", 0, "NAME", CD_OPT_TEXT, AT(device), NULL, STORE, "Only of this device; of imported files, the device that they were measured on"},
-    {"target", 0, "TARGET", CD_OPT_TEXT, AT(target), NULL, STORE, "Only of this target, or of this kind of target (cuda, llvm ...); draw: for this target (default: the task's)"},
+    {"device", 0, "NAME", CD_OPT_TEXT, AT(device), NULL, STORE, "Records: which device, as its back end counts them (default: the first). Store: only of this device; of imported files, the device that they were measured on"},
+    {"target", 0, "TARGET", CD_OPT_TEXT, AT(target), NULL, STORE, "Records: measure and write for this target in place of the record's own. Store: only of this target, or of this kind of target (cuda, llvm ...). Draw: for this target (default: the task's)"},
     {"operator", 0, "NAME", CD_OPT_TEXT, AT(operator_name), NULL, STORE, "Only of this operator, as list names it"},
     {"workload", 0, "KEY", CD_OPT_TEXT, AT(workload), NULL, STORE, "Only of this workload key"},
     {"shape", 0, "JSON", CD_OPT_TEXT, AT(shape), NULL, STORE, "Sizes to be near to: [[1,64,56,56],[64,64,3,3]]"},
     {"dtype", 0, "TYPE", CD_OPT_TEXT, AT(dtype), NULL, STORE, "Only of this type"},
     {"layout", 0, "LAYOUT", CD_OPT_TEXT, AT(layout), NULL, STORE, "Only of this layout (nchw, nhwc ...)"},
-    {"limit", 'n', "N", CD_OPT_INT, AT(limit), "1..2000000000", STORE, "At most N lines (default: best 10, near 5 workloads, list and export all)"},
+    {"limit", 'n', "N", CD_OPT_INT, AT(limit), "1..2000000000", STORE, "At most N records. Store: at most N lines (default: best 10, near 5 workloads, list and export all)"},
     {"each", 0, "N", CD_OPT_INT, AT(each), "1..1000000", STORE, "Of each near workload the N best (default: 1)"},
     {"errors", 0, NULL, CD_OPT_FLAG, AT(errors), NULL, STORE, "Failed measurements too"},
     {"steps", 0, NULL, CD_OPT_FLAG, AT(steps), NULL, STORE, "Show the schedules"},
@@ -38,7 +56,7 @@ static const cd_option table[] = {
     {"input-size", 0, "N", CD_OPT_INT, AT(input_size), "1..1048576", NETWORK, "Edge of the image or length of the sequence (default: as published)"},
     {"dim", 0, "NAME=N", CD_OPT_TEXTS, AT(dim), NULL, NETWORK, "Value of a symbolic dimension of an ONNX file, or of a dimension of an input: 'ids[1]=128'"},
     {"input", 0, "NAME", CD_OPT_TEXTS, AT(input), NULL, NETWORK, "This input of an ONNX file is data; those that are not named are weights"},
-    {"out", 'o', "FILE", CD_OPT_FILE, AT(out), NULL, STORE, "Write there what is exported (default: standard output) or what wrap tells"},
+    {"out", 'o', "FILE", CD_OPT_FILE, AT(out), NULL, STORE, "Records: the file that grows; what it has already is not measured again. Store: write there what is exported (default: standard output); wrap: what it tells"},
 };
 
 /* The first row whose flag is given or whose word comes first. */
@@ -98,7 +116,8 @@ static cdmpp_status check(void *to, const cd_said *said, cdmpp_err *err) {
     return m->check(o, err);
 }
 
-static const char *const use[] = {"records --tasks FILE [OPTION...] LOG|FOLDER...",
+static const char *const use[] = {"records --tasks FILE --out OUT.json [OPTION...] LOG|FOLDER...",
+                                  "records --tasks FILE --dry-run|--emit-source [OPTION...] LOG|FOLDER...",
                                   "draw --tasks FILE [--trials N] [--seed N] [--target TARGET] [--out FILE]",
                                   "store import|list|best|near|export|stats --store FILE [OPTION...] [LOG|TABLE|TRACE|FOLDER...]",
                                   "--list-ops --model-name NAME|FILE [OPTION...]",
@@ -106,6 +125,8 @@ static const char *const use[] = {"records --tasks FILE [OPTION...] LOG|FOLDER..
                                   "wrap [--json] [--out FILE] -- COMMAND [ARGUMENT...]",
                                   NULL};
 static const char *const example[] = {
+    "Measure on one thread what others have measured elsewhere", "cdmpp-profile records --tasks network_info --threads 1 --target 'llvm -model=here' --out here.json measure_records/",
+    "The C code of the first ten", "cdmpp-profile records --tasks network_info --emit-source --dialect c --limit 10 measure_records/",
     "Which records can be lowered", "cdmpp-profile records --dry-run --tasks network_info measure_records/",
     "Keep what others measured, and ask for the best schedules of a task",
     "cdmpp-profile store import --store all.db --tasks network_info measure_records/\n"
@@ -115,8 +136,9 @@ static const char *const see[] = {"cdmpp-extract(1)", "cdmpp-train(1)", NULL};
 static const cd_command self = {
     "cdmpp-profile", "measure tensor programs", use,
     "Makes measure records in the format of TVM's auto_scheduler on this machine.\n\n"
-    "records: reads measure records, of any tuner and machine. \"-\" is standard input. A record that cannot be used is "
-    "counted and named, the others are done, and the exit status is 3.\n\n"
+    "records: compiles and measures the programs of measure records, of any tuner and machine, and appends a record of each to --out. "
+    "\"-\" is standard input. A program that crashes, hangs, does not compile or is wrong is a record with its error number; a line that cannot be used is "
+    "counted and named. The others are done, and the exit status is 3. A run that was stopped or killed goes on with the same command.\n\n"
     "draw: writes records of random schedules of all tasks, by the rules of TVM's auto_scheduler; they have no time yet.\n\n"
     "store: keeps measurements in one SQLite file that many may write at once. import reads logs, tables of operators, "
     "Nsight Systems' exports and PyTorch's traces; list shows workloads, best the fastest measurements, near those of the "
@@ -138,7 +160,7 @@ static void take_signals(void) {
 }
 
 int main(int argc, char **argv) {
-    cd_main_profile o = {.stop = &stop};
+    cd_main_profile o = {.dialect = -1, .stop = &stop};
     cdmpp_err err = {0};
     cd_face f;
     int code;

@@ -15,9 +15,14 @@ typedef struct cd_main_profile {
     /* what */
     cd_texts operand;           /* behind the mode's word */
     cd_texts task;
-    bool dry_run;
+    bool dry_run, emit_source, check;
+    int dialect;                /* -1: by the target */
+    const char *isa, *stats;
     /* how */
-    int jobs;
+    int jobs, threads, rounds;
+    bool cold, no_pin;
+    int budget_ms, timeout_s, build_timeout_s, memory_mb, cache_mb;
+    const char *cache, *cflags;
     /* draw (main_profile_draw.c) */
     int trials, seed;
     /* store (main_profile_store.c) */
@@ -48,6 +53,13 @@ cdmpp_status cd_main_profile_draw(cd_main_profile *o, cdmpp_err *err);
 /* ---- main_profile_describe.c ---- */
 cdmpp_status cd_main_profile_describe_check(const cd_main_profile *o, cdmpp_err *err);
 cdmpp_status cd_main_profile_describe(cd_main_profile *o, cdmpp_err *err);
+/* ---- main_profile_measure.c ---- */
+struct cd_recmaker;
+struct cd_recfile;
+/* Measure what the file gives, to --out and --stats. */
+cdmpp_status cd_main_profile_measure(cd_main_profile *o, struct cd_recmaker *maker, struct cd_recfile *file, cdmpp_err *err);
+/* A line or program that is no use: said, counted in *reason (NULL: not). Errors: the ones that would hit the next one too. */
+cdmpp_status cd_main_profile_bad(cd_main_profile *o, const cdmpp_err *why, size_t *reason, cdmpp_err *err);
 /* ---- main_profile_wrap.c ---- */
 cdmpp_status cd_main_profile_wrap_check(const cd_main_profile *o, cdmpp_err *err);
 cdmpp_status cd_main_profile_wrap(cd_main_profile *o, cdmpp_err *err);

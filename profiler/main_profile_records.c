@@ -1,25 +1,34 @@
 /* Mode "records" of cdmpp-profile: programs of measure records. */
 #include <string.h>
 
+#include "base/file.h"
 #include "features/program.h"
 #include "features/record.h"
+#include "profiler/isa.h"
 #include "profiler/main_profile.h"
-#include "profiler/recfile.h"
+#include "profiler/recjob.h"
 
 cdmpp_status cd_main_profile_records_check(const cd_main_profile *o, cdmpp_err *err) {
+    cd_isa_choice c;
     if (!o->task.n) return CD_FAIL(err, EUSAGE, "--tasks is missing");
     if (!o->operand.n) return CD_FAIL(err, EUSAGE, "no records to read");
-    if (!o->dry_run) return CD_FAIL(err, EUSAGE, "expected --dry-run");
-    return CDMPP_OK;
+    if (o->dry_run && o->emit_source) return CD_FAIL(err, EUSAGE, "--dry-run and --emit-source do not go together");
+    if (o->dialect >= 0 && !o->emit_source) return CD_FAIL(err, EUSAGE, "--dialect goes with --emit-source");
+    if (o->isa && o->isa[0]) CD_TRY(cd_err_key(err, cd_isa_choose(o->isa, "", &c, err), "--isa"));
+    for (size_t i = 0; o->rounds > 1 && i < o->operand.n; i++)
+        if (!strcmp(o->operand.v[i], "-")) return CD_FAIL(err, EUSAGE, "--rounds: standard input is read once");
+    return o->out || o->dry_run || o->emit_source ? CDMPP_OK : CD_FAIL(err, EUSAGE, "--out is missing (or --dry-run, --emit-source)");
 }
 
 typedef struct {
     cd_main_profile *o;
     cd_tasks *tasks;
     cd_program *program;
+    cd_recmaker maker;
     cd_recfile *file;
-    cd_arena arena;             /* of one record */
+    cd_buf source;
     size_t lines, reason[CDMPP_STATUS_COUNT];
+    unsigned prelude;           /* a bit for every dialect that stands in source already */
 } state;
 
 static cdmpp_status begin(state *s, cdmpp_err *err) {
@@ -27,40 +36,57 @@ static cdmpp_status begin(state *s, cdmpp_err *err) {
     CD_TRY(cd_tasks_new(&s->tasks, err));
     for (size_t i = 0; i < o->task.n; i++) CD_TRY(cd_tasks_load(s->tasks, o->task.v[i], err));
     CD_TRY(cd_program_new(&s->program, err));
+    s->maker = (cd_recmaker){.tasks = s->tasks, .program = s->program, .target = o->target, .dialect = o->dialect, .isa = o->isa, .reference = o->check};
     return cd_recfile_open(o->operand.v, o->operand.n, &s->file, err);
 }
 
-static cdmpp_status lower(state *s, const cd_recline *l, cdmpp_err *err) {
-    cd_record r;
-    CD_TRY(cd_record_read(&s->arena, l->text, l->len, &r, err));
-    const cd_task *t = cd_tasks_find(s->tasks, r.workload_key);
-    if (!t) return CD_FAIL(err, ENOTASK, "no task file defines %.*s", (int)(r.workload_key.n < 100 ? r.workload_key.n : 100), r.workload_key.p);
-    return cd_program_lower(s->program, t, &r, err);
-}
-
-/* A record that cannot be used costs only itself; the caller ends for what would hit the next one too. */
-static cdmpp_status bad_line(state *s, const cdmpp_err *why, cdmpp_err *err) {
+cdmpp_status cd_main_profile_bad(cd_main_profile *o, const cdmpp_err *why, size_t *reason, cdmpp_err *err) {
     if (why->code == CDMPP_ENOMEM || why->code == CDMPP_EIO) {
         if (err) *err = *why;
         return why->code;
     }
-    s->o->bad++;
-    s->reason[why->code]++;
-    cd_log_err(s->o->log, CD_LOG_WARNING, why);
+    o->bad++;
+    if (reason) ++*reason;
+    cd_log_err(o->log, CD_LOG_WARNING, why);
     return CDMPP_OK;
 }
 
+/* Two programs of one name are one program. */
+static void put_source(state *s, const cd_recjob *j) {
+    if (!(s->prelude & 1U << j->code.dialect)) cd_buf_puts(&s->source, cd_code_prelude(j->code.dialect));
+    s->prelude |= 1U << j->code.dialect;
+    cd_buf_putf(&s->source, "\n/* %s:%ld */\n", j->path, j->number);
+    cd_buf_put(&s->source, j->code.text.p, j->code.text.n);
+}
+
+static cdmpp_status use(state *s, const cd_recline *l, cdmpp_err *err) {
+    cd_recjob j;
+    cdmpp_status st = cd_recjob_make(&s->maker, l, &j, err);
+    if (!st && s->o->dry_run) {
+        const cd_task *t = cd_tasks_find(s->tasks, j.record.workload_key);
+        st = cd_err_at(err, cd_program_lower(s->program, t, &j.record, err), l->path, l->number);
+    } else if (!st) {
+        st = cd_recjob_code(&s->maker, &j, err);
+        if (!st && j.why.code) {
+            if (err) *err = j.why;
+            st = j.why.code;
+        }
+        if (!st) put_source(s, &j);
+    }
+    cd_recjob_free(&j);
+    return st;
+}
+
 static cdmpp_status each(state *s, cdmpp_err *err) {
-    for (cd_recline l; !*s->o->stop;) {
+    for (cd_recline l; !*s->o->stop && (!s->o->limit || s->lines < (size_t)s->o->limit);) {
         cdmpp_err why = {0};
         cdmpp_status st = cd_recfile_next(s->file, &l, &why);
         if (!st && !l.text) return CDMPP_OK;
         s->lines++;
-        if (!st) st = cd_err_at(&why, lower(s, &l, &why), l.path, l.number);
-        if (st) CD_TRY(bad_line(s, &why, err));
-        cd_arena_reset(&s->arena);
+        if (!st) st = use(s, &l, &why);
+        if (st) CD_TRY(cd_main_profile_bad(s->o, &why, &s->reason[why.code], err));
     }
-    return CD_FAIL(err, EINTERRUPTED, "after %zu records", s->lines);
+    return *s->o->stop ? CD_FAIL(err, EINTERRUPTED, "after %zu records", s->lines) : CDMPP_OK;
 }
 
 static cdmpp_status tell(const state *s, cdmpp_err *err) {
@@ -78,14 +104,24 @@ static cdmpp_status tell(const state *s, cdmpp_err *err) {
     return cd_face_print(&all, err);
 }
 
+static cdmpp_status emit(state *s, cdmpp_err *err) {
+    if (s->source.oom) return CD_FAIL(err, ENOMEM, "source code");
+    if (!s->o->out) return cd_face_print(&s->source, err);
+    return cd_file_write(s->o->out, s->source.p ? s->source.p : "", s->source.n, err);
+}
+
 cdmpp_status cd_main_profile_records(cd_main_profile *o, cdmpp_err *err) {
     state s = {.o = o};
     cdmpp_status st = begin(&s, err);
-    if (!st) st = each(&s, err);
-    if (!st) st = tell(&s, err);
+    if (!st && (o->dry_run || o->emit_source)) {
+        st = each(&s, err);
+        if (!st) st = o->dry_run ? tell(&s, err) : emit(&s, err);
+    } else if (!st) {
+        st = cd_main_profile_measure(o, &s.maker, s.file, err);
+    }
     cd_recfile_close(s.file);
     cd_program_free(s.program);
     cd_tasks_free(s.tasks);
-    cd_arena_free(&s.arena);
+    cd_buf_free(&s.source);
     return st;
 }

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "profiler/backend_cpu.h"
+#include "profiler/isa.h"
 #include "profiler/keeper.h"
 
 enum { MAX_COMPILER = 16 };
@@ -71,9 +72,6 @@ static char *copy(const char *s) {
     return p ? memcpy(p, s, n) : NULL;
 }
 
-/* Is it the whole run's misfortune, not that of programs of one target? */
-static bool fatal(cdmpp_status st) { return st == CDMPP_EIO || st == CDMPP_ENOMEM || st == CDMPP_EINTERRUPTED || st == CDMPP_EUSAGE; }
-
 static cdmpp_status get_tool(cd_measure *m, const char *target, tool **out, cdmpp_err *err) {
     for (size_t i = 0; i < m->n_tool; i++)
         if (!strcmp(m->tool[i].target, target)) return *out = &m->tool[i], CDMPP_OK;
@@ -84,12 +82,11 @@ static cdmpp_status get_tool(cd_measure *m, const char *target, tool **out, cdmp
     *t = (tool){.target = copy(target)};
     if (!t->target) return CD_FAIL(err, ENOMEM, "target");
     m->n_tool++;
-    const cd_compile_options o = {.command = m->o.compiler, .isa = m->o.isa, .target = t->target, .cache = m->o.cache,
+    const cd_compile_options o = {.command = m->o.compiler, .flags = m->o.flags, .isa = m->o.isa, .target = t->target, .cache = m->o.cache,
                                   .cache_bytes = m->o.cache_bytes, .limit_s = m->o.build_limit_s, .stop = m->o.stop};
-    const cdmpp_status st = cd_compiler_open(&o, &t->c, &t->why);
-    if (st && err) *err = t->why;
     *out = t;
-    return fatal(st) ? st : CDMPP_OK;
+    if (cd_isa_choose(m->o.isa, t->target, &(cd_isa_choice){0}, &t->why)) return CDMPP_OK; /* only programs of this target suffer */
+    return cd_compiler_open(&o, &t->c, err);
 }
 
 /* Programs of one target among the items that are C and not built: their places in `at`. */
@@ -134,6 +131,8 @@ static cdmpp_status build_target(cd_measure *m, cd_measure_item *item, size_t n,
     return CDMPP_OK;
 }
 
+void cd_measure_jobs(cd_measure *m, int jobs) { m->o.jobs = jobs < 1 ? 1 : jobs; }
+
 cdmpp_status cd_measure_build(cd_measure *m, cd_measure_item *item, size_t n, cdmpp_err *err) {
     cd_build *b = cd_calloc(n + 1, sizeof *b);
     size_t *at = cd_calloc(n + 1, sizeof *at);
@@ -156,10 +155,12 @@ static void fill_job(const cd_measure *m, const cd_measure_item *item, const cd_
     const bool cpu = kind->dialect == CD_DIALECT_C;
     *j = (cd_job){.backend = kind->name, .device = m->o.device, .target = item->target, .fresh = cpu, .pin = cpu && m->o.pin,
                   .memory_bytes = m->o.memory_bytes, .best_s = m->best_s, .timing = m->o.timing, .code = *item->code};
-    j->threads = m->o.threads > 0 ? m->o.threads : cd_backend_cpu_threads(item->target);
+    j->threads = item->threads > 0 ? item->threads : m->o.threads > 0 ? m->o.threads : cd_backend_cpu_threads(item->target);
     j->limit_s = m->o.run_limit_s + (cpu ? 0 : m->o.build_limit_s > 0 ? m->o.build_limit_s : 30);
     j->object = cpu ? item->build.object : "";
     if (!item->reference) return;
+    j->arg = item->arg;
+    j->n_shape = item->arg ? item->code->n_arg : 0;
     j->reference = *item->reference;
     j->reference_object = item->reference_build.object;
 }
@@ -179,7 +180,7 @@ cdmpp_status cd_measure_run(cd_measure *m, cd_measure_item *item, cdmpp_err *err
     fill_job(m, item, kind, &j);
     /* The number of threads is the target's business everywhere below. */
     snprintf(target, sizeof target, "%.400s -num-cores=%d", item->target ? item->target : "", j.threads);
-    if (m->o.threads > 0) j.target = target;
+    if (item->threads > 0 || m->o.threads > 0) j.target = target;
     const double build_s = item->out.build_s;
     CD_TRY(cd_keeper_do(m->keeper, &j, &a, m->o.stop, err));
     item->out = a.measured;

@@ -24,7 +24,7 @@ typedef struct cd_measure_options {
     const char *backend;        /* of cd_backend_names(); NULL: by the target of each item */
     const char *device;         /* as the back end says; NULL: "" */
     const char *isa;            /* of C: isa.h; NULL: by the target */
-    const char *compiler, *cache; /* as in compile.h */
+    const char *compiler, *flags, *cache; /* as in compile.h */
     uint64_t cache_bytes;
     int jobs;                   /* compilers at a time; 0: one per processor */
     int threads;                /* of a C program; 0: -num-cores of the target, else all processors */
@@ -54,10 +54,18 @@ typedef struct cd_measured {
     int64_t at;                 /* unix seconds */
 } cd_measured;
 
+/* Shape of a parameter as the task has it. */
+typedef struct cd_measure_arg {
+    uint32_t rank;
+    const int64_t *shape;       /* (rank) */
+} cd_measure_arg;
+
 typedef struct cd_measure_item {
     const cd_code *code;        /* in */
+    const cd_measure_arg *arg;  /* in: (code->n_arg); NULL: no parameter is packed, or nothing is checked */
     const cd_code *reference;   /* in: C code of the same parameters whose results are right; NULL: no check */
     const char *target;         /* in: NULL: "" */
+    int threads;                /* in: of a C program; 0: the options' */
     cd_build build, reference_build; /* cd_measure_build's */
     cd_measured out;
 } cd_measure_item;
@@ -67,6 +75,8 @@ typedef struct cd_measure cd_measure;
 /* Errors: EUSAGE (backend, isa), EIO (no process), ENOMEM. */
 cdmpp_status cd_measure_open(const cd_measure_options *o, CD_GIVE cd_measure **out, cdmpp_err *err);
 void cd_measure_close(CD_TAKE cd_measure *m); /* NULL is fine; reaps */
+/* Compilers at a time from now on; by the thread that builds. */
+void cd_measure_jobs(cd_measure *m, int jobs);
 /* Compile the C programs among n items. An item that fails has its result in `out` already and must not
  * be run. Errors: EIO (full disk), EBACKEND (no compiler), EINTERRUPTED, ENOMEM. */
 cdmpp_status cd_measure_build(cd_measure *m, cd_measure_item *item, size_t n, cdmpp_err *err);

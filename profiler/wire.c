@@ -25,6 +25,7 @@ static void put_code(cd_buf *b, const cd_code *c, bool with_text) {
     for (uint32_t k = 0; k < c->n_buffer; k++) {
         put(b, &c->buffer[k], sizeof c->buffer[k]); /* pointers in it are replaced by the reader */
         put_str(b, c->buffer[k].name);
+        put(b, c->buffer[k].digit, c->buffer[k].n_digit * sizeof *c->buffer[k].digit);
     }
     for (uint32_t k = 0; k < c->n_launch; k++) {
         put(b, &c->launch[k], sizeof c->launch[k]);
@@ -43,6 +44,10 @@ cdmpp_status cd_wire_put(cd_buf *b, const cd_job *j, cdmpp_err *err) {
     put_str(b, j->reference_object);
     put_code(b, &j->code, !j->object || !j->object[0]);
     put_code(b, &j->reference, !j->reference_object || !j->reference_object[0]);
+    for (uint32_t k = 0; j->arg && k < j->n_shape; k++) {
+        put(b, &j->arg[k].rank, sizeof j->arg[k].rank);
+        put(b, j->arg[k].shape, j->arg[k].rank * sizeof(int64_t));
+    }
     return b->oom ? CD_FAIL(err, ENOMEM, "job") : CDMPP_OK;
 }
 
@@ -76,11 +81,26 @@ static const char *get_text(reader *r, size_t *n) {
     return p ? p : "";
 }
 
-static void get_buffers(reader *r, cd_code *c) {
+/* n things of `size` bytes into the arena, aligned; *out NULL: memory is short. */
+static cdmpp_status get_array(cd_arena *a, reader *r, uint64_t n, size_t size, const void **out, cdmpp_err *err) {
+    const char *p = take(r, (size_t)n * size); /* n is less than 2^32 */
+    void *v = cd_arena_zalloc(a, (size_t)(p ? n : 0) + 1, size);
+    *out = v;
+    if (!v) return CD_FAIL(err, ENOMEM, "job");
+    if (p && n) memcpy(v, p, (size_t)n * size);
+    return CDMPP_OK;
+}
+
+static cdmpp_status get_buffers(cd_arena *a, reader *r, cd_code *c, cdmpp_err *err) {
     for (uint32_t k = 0; k < c->n_buffer && !r->bad; k++) {
-        get(r, &c->buffer[k], sizeof c->buffer[k]);
-        c->buffer[k].name = get_text(r, NULL);
+        cd_code_buffer *b = &c->buffer[k];
+        const void *v;
+        get(r, b, sizeof *b);
+        b->name = get_text(r, NULL);
+        CD_TRY(get_array(a, r, b->n_digit, sizeof *b->digit, &v, err));
+        b->digit = v;
     }
+    return CDMPP_OK;
 }
 
 static cdmpp_status get_launches(cd_arena *a, reader *r, cd_code *c, cdmpp_err *err) {
@@ -88,10 +108,8 @@ static cdmpp_status get_launches(cd_arena *a, reader *r, cd_code *c, cdmpp_err *
         cd_code_launch *l = &c->launch[k];
         get(r, l, sizeof *l);
         l->entry = get_text(r, NULL);
-        const char *p = take(r, l->n_buffer * sizeof(uint32_t));
-        uint32_t *v = CD_NEWN(a, uint32_t, (size_t)(p ? l->n_buffer : 0) + 1);
-        if (!v) return CD_FAIL(err, ENOMEM, "job");
-        if (p) memcpy(v, p, l->n_buffer * sizeof *v);
+        const void *v;
+        CD_TRY(get_array(a, r, l->n_buffer, sizeof *l->buffer, &v, err));
         l->buffer = v;
     }
     return CDMPP_OK;
@@ -111,12 +129,26 @@ static cdmpp_status get_code(cd_arena *a, reader *r, cd_code *c, cdmpp_err *err)
     c->buffer = CD_NEWN(a, cd_code_buffer, (size_t)n[0] + 1);
     c->launch = CD_NEWN(a, cd_code_launch, (size_t)n[2] + 1);
     if (!c->buffer || !c->launch) return CD_FAIL(err, ENOMEM, "job");
-    get_buffers(r, c);
+    CD_TRY(get_buffers(a, r, c, err));
     CD_TRY(get_launches(a, r, c, err));
     size_t len;
     const char *text = get_text(r, &len);
     cd_buf_put(&c->text, text, len);
     return c->text.oom ? CD_FAIL(err, ENOMEM, "job") : CDMPP_OK;
+}
+
+static cdmpp_status get_shapes(cd_arena *a, reader *r, cd_job *j, cdmpp_err *err) {
+    if (!j->arg || r->bad) return CDMPP_OK;
+    cd_measure_arg *v = CD_NEWN(a, cd_measure_arg, (size_t)(j->n_shape < r->n ? j->n_shape : 0) + 1);
+    if (!v) return CD_FAIL(err, ENOMEM, "job");
+    j->arg = v;
+    for (uint32_t k = 0; k < j->n_shape && !r->bad; k++) {
+        const void *shape;
+        get(r, &v[k].rank, sizeof v[k].rank);
+        CD_TRY(get_array(a, r, v[k].rank, sizeof(int64_t), &shape, err));
+        v[k].shape = shape;
+    }
+    return CDMPP_OK;
 }
 
 cdmpp_status cd_wire_get(cd_arena *a, const void *bytes, size_t n, cd_job *out, cdmpp_err *err) {
@@ -131,6 +163,7 @@ cdmpp_status cd_wire_get(cd_arena *a, const void *bytes, size_t n, cd_job *out, 
     out->reference_object = get_text(&r, NULL);
     CD_TRY(get_code(a, &r, &out->code, err));
     CD_TRY(get_code(a, &r, &out->reference, err));
+    CD_TRY(get_shapes(a, &r, out, err));
     return r.bad || r.n ? CD_FAIL(err, EPARSE, "a job of %zu bytes is cut short", n) : CDMPP_OK;
 }
 

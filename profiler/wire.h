@@ -19,6 +19,8 @@ typedef struct cd_job {
     double best_s;              /* quiet.h */
     cd_timing_policy timing;
     cd_code code, reference;    /* reference without launches: none */
+    const cd_measure_arg *arg;  /* (n_shape) code's parameters; NULL: not needed */
+    uint32_t n_shape;
     const char *object, *reference_object; /* "": build it */
 } cd_job;
 

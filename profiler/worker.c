@@ -1,11 +1,11 @@
 #include "profiler/worker.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 
+#include "profiler/affinity.h"
 #include "profiler/checkout.h"
 #include "profiler/perfcount.h"
 #include "profiler/quiet.h"
@@ -125,10 +125,12 @@ static cdmpp_status get_object(cd_worker *w, const cd_job *j, cd_build *b, cd_me
 static cdmpp_status do_program(cd_worker *w, const cd_job *j, const cd_build *b, cd_quiet *q, cd_measured *m, cdmpp_err *err) {
     subject s = {.kind = w->kind, .backend = w->backend, .threads = j->threads};
     cd_checkout *c = NULL;
+    const void *const *content = NULL;
     cdmpp_status st = CDMPP_OK;
     m->error_no = 4;
     if (j->reference.n_launch) st = cd_checkout_reference(&j->reference, j->reference_object, j->target, &c, err);
-    if (!st) st = w->kind->load(w->backend, b, c ? cd_checkout_content(c, &j->code) : NULL, &s.program, err);
+    if (!st && c) st = cd_checkout_content(c, &j->code, j->arg, &content, err);
+    if (!st) st = w->kind->load(w->backend, b, content, &s.program, err);
     if (!st && c) {
         st = cd_checkout_compare(c, w->kind, s.program, &j->code, &m->max_error, err);
         if (st == CDMPP_EINVALID) m->error_no = 5;
@@ -141,15 +143,6 @@ static cdmpp_status do_program(cd_worker *w, const cd_job *j, const cd_build *b,
     return st;
 }
 
-void cd_worker_pin(int n) {
-    cpu_set_t may, set;
-    CPU_ZERO(&set);
-    if (n < 1 || sched_getaffinity(0, sizeof may, &may) != 0 || CPU_COUNT(&may) <= n) return;
-    for (size_t k = CPU_SETSIZE, left = (size_t)n; k-- > 0 && left > 0;)
-        if (CPU_ISSET(k, &may)) CPU_SET(k, &set), left--;
-    (void)sched_setaffinity(0, sizeof set, &set);
-}
-
 void cd_worker_do(cd_worker *w, const cd_job *j, cd_answer *out) {
     cd_quiet q = {j->best_s};
     cd_build b = {0};
@@ -160,7 +153,7 @@ void cd_worker_do(cd_worker *w, const cd_job *j, cd_answer *out) {
     m->at = (int64_t)time(NULL);
     if (j->memory_bytes) (void)setrlimit(RLIMIT_AS, &(struct rlimit){j->memory_bytes, j->memory_bytes});
     m->error_no = 8;
-    if (j->pin) cd_worker_pin(j->threads);
+    if (j->pin) cd_affinity_last(j->threads);
     m->status = open_backend(w, j, &m->err);
     if (!m->status) m->status = get_object(w, j, &b, m, &m->err);
     if (!m->status) m->status = do_program(w, j, &b, &q, m, &m->err);

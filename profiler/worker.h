@@ -16,6 +16,4 @@ typedef struct cd_worker {
 /* Never fails: what goes wrong is in the answer. */
 void cd_worker_do(cd_worker *w, const cd_job *job, cd_answer *out);
 void cd_worker_close(cd_worker *w);
-/* Keep this process on the last n of the processors that it may use; where there are not so many, on all. */
-void cd_worker_pin(int n);
 #endif

@@ -1,0 +1,45 @@
+#include "profiler/affinity.h"
+
+#include <sched.h>
+#include <string.h>
+
+_Static_assert(sizeof(cd_affinity) == sizeof(cpu_set_t), "a mask of the system's size");
+
+int cd_affinity_count(void) {
+    cpu_set_t set;
+    return sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
+}
+
+/* The last n of `of`, or all others. */
+static cpu_set_t part(const cpu_set_t *of, int n, bool last) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (size_t k = CPU_SETSIZE, left = (size_t)n; k-- > 0;) {
+        if (!CPU_ISSET(k, of)) continue;
+        if ((left > 0) == last) CPU_SET(k, &set);
+        left -= left > 0;
+    }
+    return set;
+}
+
+bool cd_affinity_last(int n) {
+    cpu_set_t may;
+    if (n < 1 || sched_getaffinity(0, sizeof may, &may) != 0 || CPU_COUNT(&may) <= n) return false;
+    const cpu_set_t set = part(&may, n, true);
+    return sched_setaffinity(0, sizeof set, &set) == 0;
+}
+
+void cd_affinity_get(cd_affinity *a) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    (void)sched_getaffinity(0, sizeof set, &set);
+    memcpy(a, &set, sizeof set);
+}
+
+void cd_affinity_set(const cd_affinity *all, int but_last) {
+    cpu_set_t set;
+    memcpy(&set, all, sizeof set);
+    if (but_last < 0 || CPU_COUNT(&set) <= but_last) return;
+    if (but_last) set = part(&set, but_last, false);
+    (void)sched_setaffinity(0, sizeof set, &set);
+}

@@ -1,0 +1,244 @@
+/* Mode "records" of cdmpp-profile, measuring: lines become programs, programs times, times records.
+ *
+ *   batch k:   read, generate, compile │ measure, write      on the last processors
+ *   batch k+1:                           read, generate, compile   on the others, at the same time
+ *
+ * At the same time only where the programs leave processors to the compilers: with as many
+ * threads as processors the two take turns. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/threads.h"
+#include "profiler/affinity.h"
+#include "profiler/main_profile.h"
+#include "profiler/recstat.h"
+
+enum { BATCH = 32 };
+
+typedef struct {
+    cd_recjob job[BATCH];
+    cd_measure_item item[BATCH];
+    size_t n;
+    int threads;                /* most of any program */
+} batch;
+
+typedef struct {
+    cd_main_profile *o;
+    cd_recmaker *maker;
+    cd_recfile *file;           /* of this round; the caller's in the first one */
+    cd_recfile *again;          /* ours */
+    cd_reclog *log;
+    FILE *stats;
+    cd_measure *m;
+    cd_recstat sum;
+    cd_affinity all;
+    int cpus;
+    int round;                  /* from 1 */
+    size_t read;                /* lines of this round */
+    batch two[2];
+    int now;                    /* two[now] is measured, the other one is filled */
+    bool over;                  /* nothing more is to be read */
+} run;
+
+/* ---- reading ---- */
+static int threads_of(const run *r, const cd_recjob *j) {
+    const int64_t cores = j->record.hardware.num_cores;
+    if (r->o->threads > 0) return r->o->threads;
+    return cores < 1 || cores > r->cpus ? r->cpus : (int)cores;
+}
+
+static cdmpp_status add(run *r, batch *b, const cd_recline *l, cdmpp_err *err) {
+    cd_recjob *j = &b->job[b->n];
+    bool mine = false;
+    cdmpp_status st = cd_recjob_make(r->maker, l, j, err);
+    if (!st) st = cd_reclog_claim(r->log, j->id, (unsigned)r->round, &mine, err);
+    if (!st && mine) st = cd_recjob_code(r->maker, j, err);
+    if (st || !mine) {
+        r->sum.known += !st;
+        cd_recjob_free(j);
+        return st;
+    }
+    cd_measure_item *item = &b->item[b->n++];
+    *item = (cd_measure_item){.code = &j->code, .arg = j->arg, .reference = r->o->check ? &j->reference : NULL, .target = j->target, .threads = threads_of(r, j)};
+    if (item->threads > b->threads) b->threads = item->threads;
+    if (j->why.code) cd_measured_fail(&item->out, 1, &j->why);
+    return CDMPP_OK;
+}
+
+/* The next round reads the files again. */
+static cdmpp_status next_round(run *r, cdmpp_err *err) {
+    r->over = r->round >= r->o->rounds;
+    if (r->over) return CDMPP_OK;
+    r->round++;
+    r->read = 0;
+    cd_recfile_close(r->again);
+    r->again = NULL;
+    CD_TRY(cd_recfile_open(r->o->operand.v, r->o->operand.n, &r->again, err));
+    r->file = r->again;
+    return CDMPP_OK;
+}
+
+static cdmpp_status fill(run *r, batch *b, cdmpp_err *err) {
+    b->n = 0;
+    b->threads = 0;
+    while (b->n < BATCH && !r->over && !*r->o->stop) {
+        cdmpp_err why = {0};
+        cd_recline l = {0};
+        cdmpp_status st = r->o->limit && r->read >= (size_t)r->o->limit ? CDMPP_OK : cd_recfile_next(r->file, &l, &why);
+        if (!st && !l.text) {
+            CD_TRY(next_round(r, err));
+            continue;
+        }
+        r->read++;
+        r->sum.lines += r->round == 1;
+        if (!st) st = add(r, b, &l, &why);
+        if (st && r->round == 1) CD_TRY(cd_main_profile_bad(r->o, &why, &r->sum.reason[why.code], err));
+    }
+    return CDMPP_OK;
+}
+
+/* ---- measuring ---- */
+static cdmpp_status write_one(run *r, cd_recjob *j, const cd_measured *m, cdmpp_err *err) {
+    cd_record record;
+    cd_buf b = {0};
+    long line = 0;
+    CD_TRY(cd_recjob_record(j, m, &record, err));
+    CD_TRY(cd_reclog_add(r->log, &record, &line, err));
+    cd_recstat_add(&r->sum, m);
+    if (m->error_no) cd_log_put(r->o->log, CD_LOG_WARNING, "%s:%ld: %s (error %d): %s", j->path, j->number, cd_recstat_error(m->error_no), m->error_no, m->err.msg);
+    if (!r->stats) return CDMPP_OK;
+    cd_recstat_line(&b, j, line, m);
+    const bool good = !b.oom && fwrite(b.p, 1, b.n, r->stats) == b.n && fflush(r->stats) == 0;
+    cd_buf_free(&b);
+    return good ? CDMPP_OK : cd_err_at(err, CD_FAIL(err, EIO, "cannot write: %s", strerror(errno)), r->o->stats, 0);
+}
+
+static cdmpp_status measure_batch(run *r, batch *b, cdmpp_err *err) {
+    for (size_t i = 0; i < b->n; i++) {
+        if (*r->o->stop) return CD_FAIL(err, EINTERRUPTED, "after %zu programs", r->sum.measured + r->sum.failed);
+        CD_TRY(cd_measure_run(r->m, &b->item[i], err));
+        CD_TRY(write_one(r, &b->job[i], &b->item[i].out, err));
+    }
+    return CDMPP_OK;
+}
+
+static void empty(batch *b) {
+    for (size_t i = 0; i < b->n; i++) cd_recjob_free(&b->job[i]);
+    b->n = 0;
+}
+
+/* ---- both ---- */
+static cdmpp_status step(void *ctx, size_t beg, size_t end, int w, cdmpp_err *err) {
+    run *r = ctx;
+    (void)end, (void)w;
+    if (beg == 0) return measure_batch(r, &r->two[r->now], err);
+    batch *b = &r->two[!r->now];
+    CD_TRY(fill(r, b, err));
+    return cd_measure_build(r->m, b->item, b->n, err);
+}
+
+/* Compilers stay off the processors of the programs that are measured meanwhile. */
+static bool share(run *r, int threads) {
+    const bool both = threads > 0 && threads < r->cpus && !r->o->no_pin;
+    const int jobs = both ? r->cpus - threads : r->cpus;
+    cd_affinity_set(&r->all, both ? threads : 0);
+    cd_measure_jobs(r->m, r->o->jobs && r->o->jobs < jobs ? r->o->jobs : jobs);
+    return both;
+}
+
+static cdmpp_status all_batches(run *r, cdmpp_err *err) {
+    cd_threads *pool = NULL;
+    (void)share(r, 0);
+    r->now = 1;
+    cdmpp_status st = step(r, 1, 2, 0, err); /* fills two[0] */
+    if (!st) st = cd_threads_new(1, &pool, err);
+    for (bool both = false; !st && r->two[!r->now].n;) {
+        r->now = !r->now;
+        if (share(r, r->two[r->now].threads) != both) {
+            both = !both;
+            cd_threads_free(pool);
+            st = cd_threads_new(both ? 2 : 1, &pool, err); /* its thread begins with our processors */
+        }
+        if (!st) st = cd_threads_run(pool, 2, 1, step, r, err);
+        empty(&r->two[r->now]);
+    }
+    if (!st && *r->o->stop) st = CD_FAIL(err, EINTERRUPTED, "after %zu programs", r->sum.measured + r->sum.failed);
+    cd_threads_free(pool);
+    for (int k = 0; k < 2; k++) empty(&r->two[k]);
+    cd_affinity_set(&r->all, 0);
+    return st;
+}
+
+/* ---- begin and end ---- */
+static cd_measure_options options_of(const cd_main_profile *o) {
+    return (cd_measure_options){.device = o->device,
+                                .isa = o->isa,
+                                .flags = o->cflags,
+                                .cache = o->cache,
+                                .cache_bytes = (uint64_t)o->cache_mb << 20,
+                                .pin = !o->no_pin,
+                                .build_limit_s = o->build_timeout_s,
+                                .run_limit_s = o->timeout_s,
+                                .memory_bytes = (uint64_t)o->memory_mb << 20,
+                                .timing = {.budget_s = o->budget_ms * 1e-3, .cold = o->cold},
+                                .stop = o->stop};
+}
+
+static cdmpp_status begin(run *r, cdmpp_err *err) {
+    cd_main_profile *o = r->o;
+    cd_hostinfo h;
+    cd_buf warnings = {0}, head = {0};
+    const cd_measure_options m = options_of(o);
+    CD_TRY(cd_measure_open(&m, &r->m, err)); /* first of all: it forks */
+    CD_TRY(cd_reclog_open(o->out, &r->log, err));
+    r->cpus = cd_affinity_count();
+    cd_affinity_get(&r->all);
+    cd_hostinfo_read("", &h);
+    cd_hostinfo_warnings(&warnings, &h, o->threads > 0 ? o->threads : 1);
+    if (warnings.n) cd_log_put(o->log, CD_LOG_WARNING, "times may be unsteady: %s", warnings.p);
+    if (o->stats && !(r->stats = fopen(o->stats, "a"))) return cd_err_at(err, CD_FAIL(err, EIO, "cannot open: %s", strerror(errno)), o->stats, 0);
+    if (r->stats) {
+        const cd_timing_policy p = cd_timing_defaults(m.timing, cd_clock_check(cd_clock_now, NULL).tick_s);
+        cd_recstat_head(&head, &h, warnings.p ? warnings.p : "", &p, o->threads);
+        if (!head.oom) (void)fwrite(head.p, 1, head.n, r->stats); /* the next line's check sees what went wrong */
+    }
+    cd_buf_free(&warnings);
+    cd_buf_free(&head);
+    return CDMPP_OK;
+}
+
+static cdmpp_status tell(run *r, cdmpp_err *err) {
+    cd_buf b = {0}, all = {0};
+    const double now = cd_clock_now(NULL);
+    r->sum.bad = r->o->bad;
+    r->o->bad += r->sum.failed;
+    if (!r->o->json) {
+        cd_recstat_text(&b, &r->sum, now);
+        return cd_face_print(&b, err);
+    }
+    cd_recstat_json(&b, &r->sum, now);
+    cd_face_json(&all, "cdmpp.profile_records", "cdmpp-profile", &b);
+    return cd_face_print(&all, err);
+}
+
+cdmpp_status cd_main_profile_measure(cd_main_profile *o, cd_recmaker *maker, cd_recfile *file, cdmpp_err *err) {
+    run *r = cd_calloc(1, sizeof *r);
+    if (!r) return CD_FAIL(err, ENOMEM, "batch");
+    r->o = o;
+    r->maker = maker;
+    r->file = file;
+    r->round = 1;
+    if (o->rounds < 1) o->rounds = 1;
+    cd_recstat_begin(&r->sum, cd_clock_now(NULL));
+    cdmpp_status st = begin(r, err);
+    if (!st) st = all_batches(r, err);
+    cd_measure_close(r->m);
+    const cdmpp_status closed = cd_reclog_close(r->log, st ? NULL : err);
+    if (!st) st = closed;
+    if (r->stats && fclose(r->stats) != 0 && !st) st = cd_err_at(err, CD_FAIL(err, EIO, "cannot write: %s", strerror(errno)), o->stats, 0);
+    if (!st) st = tell(r, err);
+    cd_recfile_close(r->again);
+    cd_free(r);
+    return st;
+}

@@ -1,0 +1,144 @@
+#include "profiler/recjob.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "features/nest.h"
+#include "profiler/isa.h"
+
+static const char *keep(cd_arena *a, const char *p, size_t n) {
+    char *c = cd_arena_alloc(a, n + 1, 1);
+    if (!c) return NULL;
+    memcpy(c, p, n);
+    c[n] = 0;
+    return c;
+}
+
+/* Fields that older versions of the format lack: from the task, or none. */
+static void complete(cd_record *r, const cd_task *t) {
+    if (!r->has_hardware) r->hardware = t->hardware;
+    r->has_hardware = r->has_host = r->has_layout = r->has_inputs = true;
+    r->version = (cd_str){"v0.6", 4};
+}
+
+static cdmpp_status read_record(cd_recmaker *m, const cd_recline *l, cd_recjob *j, cdmpp_err *err) {
+    const char *text = keep(&j->arena, l->text, l->len);
+    if (!text) return CD_FAIL(err, ENOMEM, "record");
+    CD_TRY(cd_record_read(&j->arena, text, l->len, &j->record, err));
+    const cd_task *t = cd_tasks_find(m->tasks, j->record.workload_key);
+    const cd_str key = j->record.workload_key;
+    if (!t) return CD_FAIL(err, ENOTASK, "no task file defines %.*s", (int)(key.n < 100 ? key.n : 100), key.p);
+    complete(&j->record, t);
+    if (m->target) j->record.target = (cd_str){m->target, strlen(m->target)};
+    j->target = keep(&j->arena, j->record.target.p, j->record.target.n);
+    if (!j->target) return CD_FAIL(err, ENOMEM, "record");
+    j->flop = cd_task_flop(t);
+    return cd_recid_of(&j->record, &j->id, err);
+}
+
+cdmpp_status cd_recjob_make(cd_recmaker *m, const cd_recline *l, cd_recjob *j, cdmpp_err *err) {
+    memset(j, 0, sizeof *j);
+    j->path = l->path;
+    j->number = l->number;
+    return cd_err_at(err, read_record(m, l, j, err), l->path, l->number);
+}
+
+static cd_dialect dialect_of(const cd_recmaker *m, const cd_recjob *j) {
+    const cd_backend_kind *k = cd_backend_for_target(j->record.target);
+    return m->dialect >= 0 ? (cd_dialect)m->dialect : k ? k->dialect : CD_DIALECT_C;
+}
+
+/* Vectors as long as the instructions that the compiler will be told of. */
+static uint32_t vector_bytes(const cd_recmaker *m, const char *target, uint32_t of_nest) {
+    cd_isa_choice c;
+    const bool asked = m->isa && m->isa[0];
+    if (!asked && cd_target_option(target, "-mcpu").n) return of_nest;
+    if (cd_isa_choose(m->isa, target, &c, NULL)) return of_nest;
+    const cd_isa isa = c.isa == CD_ISA_NATIVE ? cd_isa_here() : c.isa;
+    return isa == CD_ISA_AVX512 ? 64 : isa == CD_ISA_AVX2 ? 32 : 16;
+}
+
+static cdmpp_status make_code(cd_recmaker *m, const cd_task *t, const cd_record *r, const char *target, cd_dialect dialect, const char *name, cd_nest *nest,
+                              cd_code *out, cdmpp_err *err) {
+    CD_TRY(cd_program_lower_code(m->program, t, r, err));
+    CD_TRY(cd_program_nest(m->program, nest, err));
+    nest->vector_bytes = vector_bytes(m, target, nest->vector_bytes);
+    if (dialect != CD_DIALECT_C) nest->pack = false;
+    return cd_codegen(nest, dialect, name, out, err);
+}
+
+/* Shapes of the parameters; the nest's go with its program's next build. */
+static cdmpp_status keep_shapes(cd_recjob *j, const cd_nest *nest, cdmpp_err *err) {
+    cd_measure_arg *v = CD_NEWN(&j->arena, cd_measure_arg, nest->n_arg + 1);
+    j->arg = v;
+    for (uint32_t k = 0; v && k < nest->n_arg; k++) {
+        const cd_nest_tensor *t = &nest->tensor[nest->arg[k]];
+        int64_t *shape = CD_NEWN(&j->arena, int64_t, t->rank + 1);
+        if (!shape) v = NULL;
+        else memcpy(shape, t->shape, t->rank * sizeof *shape), v[k] = (cd_measure_arg){t->rank, shape};
+    }
+    return v ? CDMPP_OK : CD_FAIL(err, ENOMEM, "shapes");
+}
+
+/* The task as it is written down: no steps, and for this machine, whatever the record is for. */
+static cdmpp_status make_reference(cd_recmaker *m, const cd_task *t, cd_recjob *j, cdmpp_err *err) {
+    cd_record plain = j->record;
+    cd_recid id;
+    char name[32];
+    cd_nest nest;
+    plain.n_step = 0;
+    plain.layout_rewrite = 0; /* all parameters row-major */
+    plain.target = (cd_str){"llvm", 4};
+    CD_TRY(cd_recid_of(&plain, &id, err));
+    snprintf(name, sizeof name, "r%016llx", (unsigned long long)id.a);
+    return cd_err_key(err, make_code(m, t, &plain, "llvm", CD_DIALECT_C, name, &nest, &j->reference, err), "reference");
+}
+
+cdmpp_status cd_recjob_code(cd_recmaker *m, cd_recjob *j, cdmpp_err *err) {
+    char name[32];
+    cd_nest nest;
+    const cd_task *t = cd_tasks_find(m->tasks, j->record.workload_key);
+    snprintf(name, sizeof name, "p%016llx", (unsigned long long)j->id.a);
+    cdmpp_status st = make_code(m, t, &j->record, j->target, dialect_of(m, j), name, &nest, &j->code, &j->why);
+    if (!st && m->reference) st = keep_shapes(j, &nest, &j->why);
+    if (!st && m->reference) st = make_reference(m, t, j, &j->why);
+    if (st) (void)cd_err_at(&j->why, st, j->path, j->number);
+    if (st != CDMPP_ENOMEM) return CDMPP_OK;
+    if (err) *err = j->why;
+    return st;
+}
+
+void cd_recjob_free(cd_recjob *j) {
+    cd_code_free(&j->code);
+    cd_code_free(&j->reference);
+    cd_arena_free(&j->arena);
+    memset(j, 0, sizeof *j);
+}
+
+/* Means of successive repeats, as equal in number as can be. */
+static uint32_t condense(const cd_timing *t, double *cost) {
+    const unsigned n = t->n_kept, groups = n < CD_RECJOB_COSTS ? n : CD_RECJOB_COSTS;
+    double sum[CD_RECJOB_COSTS] = {0};
+    unsigned count[CD_RECJOB_COSTS] = {0};
+    for (unsigned i = 0, k = 0; i < t->n; i++) {
+        if (!t->kept[i]) continue;
+        const unsigned g = (unsigned)((uint64_t)k++ * groups / n);
+        sum[g] += t->sample_s[i];
+        count[g]++;
+    }
+    for (unsigned g = 0; g < groups; g++) cost[g] = sum[g] / count[g];
+    return groups;
+}
+
+cdmpp_status cd_recjob_record(cd_recjob *j, const cd_measured *m, cd_record *out, cdmpp_err *err) {
+    double *cost = CD_NEWN(&j->arena, double, CD_RECJOB_COSTS);
+    if (!cost) return CD_FAIL(err, ENOMEM, "record");
+    *out = j->record;
+    cost[0] = CD_MEASURE_FAILED_S;
+    out->n_cost = m->error_no ? 1 : condense(&m->time, cost);
+    out->cost_s = cost;
+    out->error_no = m->error_no;
+    out->total_s = m->build_s + m->run_s;
+    out->timestamp = m->at;
+    return CDMPP_OK;
+}

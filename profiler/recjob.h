@@ -1,0 +1,49 @@
+/* recjob -- lines of records become programs to measure.
+ *
+ *   line -> record -> task -> nest -> code (and the code of the same task without steps: the reference)
+ *
+ *   (1) a job's texts live in its own arena: a batch of jobs outlives the lines that it came from;
+ *   (2) names of programs follow from what they are: equal records give equal texts, in any run;
+ *   (3) a line that is no record, or of an unknown task, gives no job but an error; a record whose
+ *       program cannot be made is a job with error number 1.
+ * A maker belongs to one thread at a time. */
+#ifndef CD_RECJOB_H
+#define CD_RECJOB_H
+#include "features/program.h"
+#include "profiler/measure.h"
+#include "profiler/recfile.h"
+#include "profiler/reclog.h"
+
+typedef struct cd_recjob {
+    cd_arena arena;
+    const char *path;           /* where it came from */
+    long number;
+    cd_record record;           /* as it will be written, but for what is measured */
+    cd_recid id;
+    const char *target;         /* the record's, NUL-terminated */
+    double flop;                /* of the task; -1: unknown */
+    cd_code code, reference;
+    const cd_measure_arg *arg;  /* (code.n_arg) */
+    cdmpp_err why;              /* code OK: code is there */
+} cd_recjob;
+
+typedef struct cd_recmaker {
+    CD_KEEP const cd_tasks *tasks;
+    cd_program *program;        /* of cd_program_new */
+    const char *target;         /* in place of the record's; NULL: as it is */
+    int dialect;                /* cd_dialect; -1: by the target's back end, C where there is none */
+    const char *isa;            /* instruction set of C code, isa.h; NULL: by the target */
+    bool reference;
+} cd_recmaker;
+
+/* One line. Free the job after an error too. Errors: those of cd_record_read, ENOTASK, ENOMEM; with path and line. */
+cdmpp_status cd_recjob_make(cd_recmaker *m, const cd_recline *line, cd_recjob *out, cdmpp_err *err);
+/* The code of a job that cd_recjob_make made; apart, since who only wants the identity needs none.
+ * Errors: ENOMEM; others are in job->why. */
+cdmpp_status cd_recjob_code(cd_recmaker *m, cd_recjob *job, cdmpp_err *err);
+void cd_recjob_free(cd_recjob *job); /* zeroed is fine */
+/* The record of a measured job: costs, error number, total, timestamp. Costs are at most
+ * CD_RECJOB_COSTS means of successive repeats, made in the job's arena. Errors: ENOMEM. */
+#define CD_RECJOB_COSTS 10
+cdmpp_status cd_recjob_record(cd_recjob *job, const cd_measured *m, cd_record *out, cdmpp_err *err);
+#endif

@@ -1,0 +1,30 @@
+/* recstat -- what a run has measured, beside its records: statistics as JSON lines, counts.
+ *
+ *   {"schema":"cdmpp.profile_stats","host":{..},"warnings":"..","policy":{..}}          once a run
+ *   {"file":..,"line":3,"record":17,"workload_key":..,"error_no":0,"n":12,"median_s":..,...}   each program
+ *
+ * "record" is the line of the record in the file of records. Times in seconds. One thread. */
+#ifndef CD_RECSTAT_H
+#define CD_RECSTAT_H
+#include "profiler/hostinfo.h"
+#include "profiler/recjob.h"
+
+typedef struct cd_recstat {
+    size_t lines, measured, failed, known, bad, noisy, wide, cached, wrong; /* known: were in the output already */
+    size_t error_no[CD_ERROR_NO_MAX + 1], reason[CDMPP_STATUS_COUNT];
+    double begin_s, build_s, run_s;
+    cd_hosttime begin;
+} cd_recstat;
+
+void cd_recstat_begin(cd_recstat *s, double now_s);
+void cd_recstat_add(cd_recstat *s, const cd_measured *m);
+/* The first line. */
+void cd_recstat_head(cd_buf *b, const cd_hostinfo *h, const char *warnings, const cd_timing_policy *p, int threads);
+void cd_recstat_line(cd_buf *b, const cd_recjob *j, long record, const cd_measured *m);
+/* {"records":..,"measured":..,...} */
+void cd_recstat_json(cd_buf *b, const cd_recstat *s, double now_s);
+/* For people, lines with their ends. */
+void cd_recstat_text(cd_buf *b, const cd_recstat *s, double now_s);
+/* "compile error" of 2; TVM's numbers. */
+const char *cd_recstat_error(int error_no);
+#endif

@@ -1,0 +1,168 @@
+/* Lines of the example's records become jobs, and jobs records again. */
+#include "check.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "profiler/recjob.h"
+#include "profiler/recstat.h"
+
+#define TASKS "examples/zen5/zen5.tasks.json.xz"
+#define LOG "examples/zen5/held_out.json"
+
+typedef struct {
+    cd_tasks *tasks;
+    cd_recfile *file;
+    cd_recmaker maker;
+} setting;
+
+static setting begin(void) {
+    setting s = {0};
+    static const char *const path[] = {LOG};
+    cdmpp_err err = {0};
+    assert_ok(cd_tasks_new(&s.tasks, &err));
+    assert_ok(cd_tasks_load(s.tasks, TASKS, &err));
+    assert_ok(cd_recfile_open(path, 1, &s.file, &err));
+    s.maker = (cd_recmaker){.tasks = s.tasks, .dialect = -1, .reference = true};
+    assert_ok(cd_program_new(&s.maker.program, &err));
+    return s;
+}
+
+static void end(setting *s) {
+    cd_recfile_close(s->file);
+    cd_program_free(s->maker.program);
+    cd_tasks_free(s->tasks);
+}
+
+static cd_recjob next_job(setting *s) {
+    cd_recline l;
+    cd_recjob j;
+    cdmpp_err err = {0};
+    assert_ok(cd_recfile_next(s->file, &l, &err));
+    assert_non_null(l.text);
+    assert_ok(cd_recjob_make(&s->maker, &l, &j, &err));
+    assert_ok(cd_recjob_code(&s->maker, &j, &err));
+    return j;
+}
+
+/* Equal records have equal names and texts; another target is another record, not another program. */
+static void test_names(void **state) {
+    (void)state;
+    setting a = begin(), b = begin();
+    b.maker.target = "llvm -model=here";
+    for (int i = 0; i < 3; i++) {
+        cd_recjob x = next_job(&a), y = next_job(&b);
+        assert_int_equal(x.why.code, CDMPP_OK);
+        assert_true(x.id.a != y.id.a);
+        assert_string_equal(y.target, "llvm -model=here");
+        assert_true(x.code.text.n > 0 && x.reference.text.n > 0);
+        assert_non_null(strstr(x.code.text.p, x.code.launch[0].entry));
+        assert_int_equal(x.code.n_arg, x.reference.n_arg);
+        cd_recjob_free(&x);
+        cd_recjob_free(&y);
+    }
+    end(&a);
+    end(&b);
+    a = begin(), b = begin();
+    cd_recjob x = next_job(&a), y = next_job(&b);
+    assert_string_equal(x.code.text.p, y.code.text.p);
+    assert_memory_equal(&x.id, &y.id, sizeof x.id);
+    cd_recjob_free(&x);
+    cd_recjob_free(&y);
+    end(&a);
+    end(&b);
+}
+
+/* Mean of the costs = mean of what was kept, in at most ten numbers. */
+static void test_costs(void **state) {
+    (void)state;
+    setting s = begin();
+    cdmpp_err err = {0};
+    for (unsigned n = 1; n <= CD_TIMING_MAX; n += n < 15 ? 1 : 80) {
+        cd_recjob j = next_job(&s);
+        static cd_measured m;
+        cd_record r;
+        double sum = 0, all = 0;
+        memset(&m, 0, sizeof m);
+        m.time.n = n;
+        m.at = 1234;
+        m.build_s = 1;
+        m.run_s = 2;
+        for (unsigned i = 0; i < n; i++) {
+            m.time.sample_s[i] = i + 1;
+            m.time.kept[i] = n < 3 || i % 3 != 1;
+            m.time.n_kept += m.time.kept[i];
+            if (m.time.kept[i]) all += i + 1;
+        }
+        assert_ok(cd_recjob_record(&j, &m, &r, &err));
+        assert_true(r.n_cost >= 1 && r.n_cost <= CD_RECJOB_COSTS);
+        assert_true(r.n_cost == CD_RECJOB_COSTS || r.n_cost == m.time.n_kept);
+        for (uint32_t k = 0; k < r.n_cost; k++) sum += r.cost_s[k];
+        if (m.time.n_kept <= CD_RECJOB_COSTS || m.time.n_kept % CD_RECJOB_COSTS == 0) assert_close(sum / r.n_cost, all / m.time.n_kept, 1e-12, 0);
+        assert_int_equal(r.timestamp, 1234);
+        assert_close(r.total_s, 3, 1e-12, 0);
+        assert_int_equal(r.error_no, 0);
+        m.error_no = 6;
+        assert_ok(cd_recjob_record(&j, &m, &r, &err));
+        assert_int_equal(r.n_cost, 1);
+        assert_close(r.cost_s[0], 1e10, 0, 0);
+        cd_recjob_free(&j);
+    }
+    end(&s);
+}
+
+/* Lines that give no job, and a record whose steps do not fit. */
+static void test_bad(void **state) {
+    (void)state;
+    setting s = begin();
+    cdmpp_err err = {0};
+    cd_recjob j;
+    static const char unknown[] = "{\"i\": [[\"[\\\"nosuch\\\"]\", \"llvm\", [1,64,64,0,0,0,0,0], \"\", 0, []], [[], []]], \"r\": [[0.1], 0, 1, 1], \"v\": \"v0.6\"}";
+    cd_recline l = {"x.json", 3, unknown, sizeof unknown - 1};
+    assert_status(cd_recjob_make(&s.maker, &l, &j, &err), CDMPP_ENOTASK);
+    assert_int_equal(err.line, 3);
+    cd_recjob_free(&j);
+    l = (cd_recline){"x.json", 4, "{", 1};
+    err = (cdmpp_err){0};
+    assert_status(cd_recjob_make(&s.maker, &l, &j, &err), CDMPP_EPARSE);
+    cd_recjob_free(&j);
+    cd_recline good;
+    assert_ok(cd_recfile_next(s.file, &good, &err));
+    char *text = malloc(good.len + 64), *steps;
+    memcpy(text, good.text, good.len + 1);
+    steps = strstr(text, ", [[], [[");
+    assert_non_null(steps);
+    const size_t at = (size_t)(steps - text) + 8;
+    static const char step[] = "[\"CI\", 77], ";
+    memmove(text + at + sizeof step - 1, text + at, good.len - at + 1);
+    memcpy(text + at, step, sizeof step - 1);
+    l = (cd_recline){"x.json", 5, text, good.len + sizeof step - 1};
+    assert_ok(cd_recjob_make(&s.maker, &l, &j, &err));
+    assert_ok(cd_recjob_code(&s.maker, &j, &err));
+    assert_int_equal(j.why.code, CDMPP_EINVALID);
+    assert_int_equal(j.why.line, 5);
+    cd_recjob_free(&j);
+    free(text);
+    end(&s);
+}
+
+static void test_sums(void **state) {
+    (void)state;
+    cd_recstat s;
+    cd_buf b = {0};
+    cd_recstat_begin(&s, 10);
+    const cd_measured good = {.flags = CD_MEASURED_NOISY | CD_MEASURED_CACHED}, bad = {.error_no = 4};
+    for (int i = 0; i < 5; i++) cd_recstat_add(&s, i < 3 ? &good : &bad);
+    cd_recstat_json(&b, &s, 12);
+    static const char *const said[] = {"\"measured\":3", "\"failed\":2", "\"noisy\":3", "\"cached\":3", "\"4\":2", "\"seconds\":2", "\"programs_per_s\":2.5"};
+    for (size_t i = 0; i < sizeof said / sizeof *said; i++) assert_non_null(strstr(b.p, said[i]));
+    cd_buf_free(&b);
+    assert_string_equal(cd_recstat_error(7), "running took too long");
+    assert_string_equal(cd_recstat_error(99), "unknown");
+}
+
+int main(void) {
+    const struct CMUnitTest t[] = {cmocka_unit_test(test_names), cmocka_unit_test(test_costs), cmocka_unit_test(test_bad), cmocka_unit_test(test_sums)};
+    return cmocka_run_group_tests(t, NULL, NULL);
+}

@@ -1,0 +1,194 @@
+/* A file of records that is killed, shared, full, and read again. */
+#include "check.h"
+#include "tmp.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "base/file.h"
+#include "profiler/reclog.h"
+
+static const double cost[] = {1e-3};
+
+static cd_record made(const char *key, int32_t factor) {
+    static cd_step steps[4]; /* of the last four records */
+    static int32_t list[4];
+    static unsigned made;
+    const unsigned k = made++ % 4;
+    list[k] = factor;
+    steps[k] = (cd_step){.kind = CD_STEP_SP, .stage = 1, .i = {0, 64, 1}, .n_list = 1, .list = &list[k]};
+    return (cd_record){.workload_key = {key, strlen(key)}, .target = {"llvm", 4}, .has_hardware = true, .has_host = true, .has_layout = true, .has_inputs = true,
+                       .n_step = 1, .step = &steps[k], .n_cost = 1, .cost_s = cost, .total_s = 1, .timestamp = 7, .version = {"v0.6", 4}};
+}
+
+static cd_reclog *open_ok(const char *path) {
+    cd_reclog *l = NULL;
+    cdmpp_err err = {0};
+    assert_ok(cd_reclog_open(path, &l, &err));
+    return l;
+}
+
+static bool claim(cd_reclog *l, const cd_record *r, unsigned limit) {
+    cd_recid id;
+    bool mine = false;
+    cdmpp_err err = {0};
+    assert_ok(cd_recid_of(r, &id, &err));
+    assert_ok(cd_reclog_claim(l, id, limit, &mine, &err));
+    return mine;
+}
+
+static char *content(const char *path, size_t *n) {
+    char *p = NULL;
+    cdmpp_err err = {0};
+    assert_ok(cd_file_read(path, 0, &p, n, &err));
+    return p;
+}
+
+/* What was measured does not change who a record is; what it measures does. */
+static void test_identity(void **state) {
+    (void)state;
+    cd_recid a, b;
+    cdmpp_err err = {0};
+    static const double other[] = {5, 6};
+    cd_record r = made("k", 2);
+    assert_ok(cd_recid_of(&r, &a, &err));
+    r.cost_s = other;
+    r.n_cost = 2;
+    r.error_no = 4;
+    r.total_s = 9;
+    r.timestamp = 1;
+    assert_ok(cd_recid_of(&r, &b, &err));
+    assert_memory_equal(&a, &b, sizeof a);
+    r = made("k", 4);
+    assert_ok(cd_recid_of(&r, &b, &err));
+    assert_memory_not_equal(&a, &b, sizeof a);
+    r = made("k", 2);
+    r.target = (cd_str){"c", 1};
+    assert_ok(cd_recid_of(&r, &b, &err));
+    assert_memory_not_equal(&a, &b, sizeof a);
+}
+
+static void test_again(void **state) {
+    (void)state;
+    tmp_dir d = tmp_make();
+    const char *path = tmp_path(&d, "out.json");
+    cdmpp_err err = {0};
+    long line;
+    cd_reclog *l = open_ok(path);
+    for (int32_t k = 1; k <= 2000; k++) {
+        const cd_record r = made("k", k);
+        assert_true(claim(l, &r, 1));
+        assert_false(claim(l, &r, 1));
+        assert_ok(cd_reclog_add(l, &r, &line, &err));
+        assert_int_equal(line, k);
+    }
+    assert_ok(cd_reclog_close(l, &err));
+    l = open_ok(path);
+    for (int32_t k = 1; k <= 2000; k++) {
+        const cd_record r = made("k", k);
+        assert_false(claim(l, &r, 1));
+    }
+    const cd_record r = made("k", 7), s = made("k", 2001);
+    assert_true(claim(l, &r, 2)); /* a second round */
+    assert_false(claim(l, &r, 2));
+    assert_true(claim(l, &s, 2));
+    assert_ok(cd_reclog_close(l, &err));
+    tmp_remove(&d);
+}
+
+/* Half a line at the end, as kill -9 or a crash of the machine leaves it, and lines that are no records. */
+static void test_half_a_line(void **state) {
+    (void)state;
+    tmp_dir d = tmp_make();
+    const char *path = tmp_path(&d, "out.json");
+    cdmpp_err err = {0};
+    size_t n, m;
+    const cd_record r = made("k", 1), s = made("k", 2);
+    cd_reclog *l = open_ok(path);
+    assert_ok(cd_reclog_add(l, &r, NULL, &err));
+    assert_ok(cd_reclog_close(l, &err));
+    char *whole = content(path, &n);
+    const int fd = open(path, O_WRONLY | O_APPEND);
+    assert_int_equal(write(fd, "# mine\nnonsense\n{\"i\": [[\"k", 26), 26);
+    close(fd);
+    l = open_ok(path);
+    assert_false(claim(l, &r, 1));
+    assert_true(claim(l, &s, 1));
+    assert_ok(cd_reclog_add(l, &s, NULL, &err));
+    assert_ok(cd_reclog_close(l, &err));
+    char *now = content(path, &m);
+    assert_int_equal(m, 2 * n + 16);
+    assert_memory_equal(now, whole, n);
+    assert_memory_equal(now + n, "# mine\nnonsense\n{\"i\"", 20);
+    cd_free(whole);
+    cd_free(now);
+    tmp_remove(&d);
+}
+
+static void test_two_writers(void **state) {
+    (void)state;
+    tmp_dir d = tmp_make();
+    const char *path = tmp_path(&d, "out.json");
+    cdmpp_err err = {0};
+    cd_reclog *l = open_ok(path), *m = NULL;
+    assert_status(cd_reclog_open(path, &m, &err), CDMPP_EIO);
+    assert_non_null(strstr(err.msg, "another run"));
+    assert_ok(cd_reclog_close(l, &err));
+    l = open_ok(path);
+    assert_ok(cd_reclog_close(l, &err));
+    tmp_remove(&d);
+}
+
+/* A disk that is full in the middle of a line: the line is not there, the others are. */
+static void test_full(void **state) {
+    (void)state;
+    tmp_dir d = tmp_make();
+    const char *path = tmp_path(&d, "out.json");
+    cdmpp_err err = {0};
+    size_t n;
+    struct rlimit old;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+    signal(SIGXFSZ, SIG_IGN);
+    cd_reclog *l = open_ok(path);
+    const struct rlimit small = {1000, old.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    cdmpp_status st = CDMPP_OK;
+    int32_t k = 1;
+    for (; !st && k < 100; k++) {
+        const cd_record r = made("k", k);
+        st = cd_reclog_add(l, &r, NULL, &err);
+    }
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+    assert_int_equal(st, CDMPP_EIO);
+    assert_non_null(strstr(err.path, "out.json"));
+    assert_ok(cd_reclog_close(l, &err));
+    char *p = content(path, &n);
+    assert_true(n > 0 && n <= 1000 && p[n - 1] == '\n');
+    long lines = 0;
+    for (size_t i = 0; i < n; i++) lines += p[i] == '\n';
+    assert_int_equal(lines, k - 2);
+    cd_free(p);
+    tmp_remove(&d);
+}
+
+/* Pipes and devices are written, not locked and not read. */
+static void test_device(void **state) {
+    (void)state;
+    cdmpp_err err = {0};
+    const cd_record r = made("k", 1);
+    cd_reclog *l = open_ok("/dev/null");
+    assert_ok(cd_reclog_add(l, &r, NULL, &err));
+    assert_ok(cd_reclog_close(l, &err));
+    l = open_ok("/dev/full");
+    assert_status(cd_reclog_add(l, &r, NULL, &err), CDMPP_EIO);
+    (void)cd_reclog_close(l, NULL);
+    assert_status(cd_reclog_open("/nosuch/folder/x", &l, &err), CDMPP_EIO);
+}
+
+int main(void) {
+    const struct CMUnitTest t[] = {cmocka_unit_test(test_identity),    cmocka_unit_test(test_again), cmocka_unit_test(test_half_a_line),
+                                   cmocka_unit_test(test_two_writers), cmocka_unit_test(test_full),  cmocka_unit_test(test_device)};
+    return cmocka_run_group_tests(t, NULL, NULL);
+}
