@@ -101,4 +101,9 @@ bool cd_te_dag_equal(const cd_te_dag *a, const cd_te_dag *b);
  * over 256 characters in the middle, which is done here too. */
 struct cd_buf;
 void cd_te_dag_print(struct cd_buf *out, const cd_te_dag *dag);
+
+/* TVM's hash of what the DAG computes, the first part of its workload keys: MD5 of
+ * the DAG printed uncut, without shapes of placeholders and arguments of a call
+ * that is a whole body. 32 hex digits + NUL. Errors: ENOMEM. */
+cdmpp_status cd_te_dag_hash(const cd_te_dag *dag, char out[33], cdmpp_err *err);
 #endif

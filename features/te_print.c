@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/md5.h"
 #include "features/te.h"
 
 #define LINE_MAX_CHARS 256U
@@ -67,12 +68,18 @@ static void put_reduction(cd_buf *out, const cd_te_op *op, uint32_t k, const cd_
     }
 }
 
-static void put_op(cd_buf *out, const cd_te_op *op, uint32_t k, const cd_names *names) {
+static void put_placeholder(cd_buf *out, const cd_te_op *op, bool simple) {
+    cd_buf_puts(out, " = PLACEHOLDER ");
+    if (simple) return;
+    cd_buf_puts(out, "[");
+    for (uint32_t i = 0; i < op->rank; i++) cd_buf_putf(out, "%s%lld", i ? ", " : "", (long long)op->shape[i]);
+    cd_buf_puts(out, "]");
+}
+
+static void put_op(cd_buf *out, const cd_te_op *op, uint32_t k, const cd_names *names, bool simple) {
     cd_buf_puts(out, op->name);
     if (op->is_placeholder) {
-        cd_buf_puts(out, " = PLACEHOLDER [");
-        for (uint32_t i = 0; i < op->rank; i++) cd_buf_putf(out, "%s%lld", i ? ", " : "", (long long)op->shape[i]);
-        cd_buf_puts(out, "]");
+        put_placeholder(out, op, simple);
         return;
     }
     cd_buf_puts(out, "(");
@@ -81,13 +88,15 @@ static void put_op(cd_buf *out, const cd_te_op *op, uint32_t k, const cd_names *
     if (op->n_out > 1) cd_buf_putf(out, ".v%u", k);
     if (op->red) {
         put_reduction(out, op, k, names);
+    } else if (simple && op->body[k]->op == CD_CALL) {
+        cd_buf_putf(out, " = Op(tir.%s)", op->body[k]->u.name);
     } else {
         cd_buf_puts(out, " = ");
         cd_expr_repr(out, op->body[k], names);
     }
 }
 
-void cd_te_dag_print(cd_buf *out, const cd_te_dag *dag) {
+static void put_dag(cd_buf *out, const cd_te_dag *dag, bool simple) {
     printer p = {.dag = dag};
     printer *const self = &p;
     const cd_names names = {name_of, &self};
@@ -96,9 +105,9 @@ void cd_te_dag_print(cd_buf *out, const cd_te_dag *dag) {
         p.op = &dag->op[i];
         for (uint32_t k = 0; k < p.op->n_out; k++) {
             cd_buf_clear(&line);
-            put_op(&line, p.op, k, &names);
+            put_op(&line, p.op, k, &names, simple);
             const size_t half = LINE_MAX_CHARS / 2;
-            const bool cut = line.n > LINE_MAX_CHARS;
+            const bool cut = !simple && line.n > LINE_MAX_CHARS;
             cd_buf_put(out, line.p, cut ? half : line.n);
             if (cut) cd_buf_puts(out, " ..(OMITTED).. ");
             if (cut) cd_buf_put(out, line.p + line.n - half, half);
@@ -108,4 +117,16 @@ void cd_te_dag_print(cd_buf *out, const cd_te_dag *dag) {
     out->oom = out->oom || line.oom || p.text.oom;
     cd_buf_free(&line);
     cd_buf_free(&p.text);
+}
+
+void cd_te_dag_print(cd_buf *out, const cd_te_dag *dag) { put_dag(out, dag, false); }
+
+cdmpp_status cd_te_dag_hash(const cd_te_dag *dag, char out[33], cdmpp_err *err) {
+    cd_buf text = {0};
+    put_dag(&text, dag, true);
+    const bool oom = text.oom;
+    if (!oom) cd_md5_hex(text.p ? text.p : "", text.n, out);
+    cd_buf_free(&text);
+    if (oom) return CD_FAIL(err, ENOMEM, "out of memory while naming a task");
+    return CDMPP_OK;
 }
