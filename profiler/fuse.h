@@ -1,0 +1,183 @@
+/* fuse -- a network in the vocabulary of tasks, and its operators in groups.
+ *
+ *   cd_graph ── import ──> nodes ── layout ──> nodes ── groups
+ *   Conv(x, w, b)          conv(x, w') + b'                {conv, add, relu}
+ *   BatchNormalization ──/ (folded into w', b')
+ *   Relu                   relu
+ *
+ * A node makes one tensor, so node and tensor are one number. What TVM's relay
+ * would have as tensor operators, and nothing else: Gemm is dense and add, an
+ * LSTM one cell a time step.
+ *   (1) node 0 is a sentinel that nothing reads; operands have smaller numbers;
+ *   (2) is_const: made from weights alone, once, before the network runs;
+ *   (3) a scalar of known value is a CONST node and part of each group that reads it;
+ *   (4) after cd_fuse_groups: group[i] is the node that i's group is named after,
+ *       its last one; a node that is no operator of the network (LEAF, CONST,
+ *       is_const) has CD_GRAPH_NONE; dead nodes too.
+ * Failure is sticky: f->st is set, later calls add nothing and return 0.
+ * Private to fuse*.c, compute*.c and workload*.c. One thread. */
+#ifndef CD_FUSE_H
+#define CD_FUSE_H
+#include "profiler/graph.h"
+
+/* TVM's pattern kinds, in its order: what may be fused with what. */
+typedef enum cd_fpattern { CD_FP_ELEM, CD_FP_BROADCAST, CD_FP_INJECTIVE, CD_FP_REDUCE, CD_FP_OUT, CD_FP_TUPLE, CD_FP_OPAQUE } cd_fpattern;
+
+/* X(id, name, pattern): what has a function of its own in compute*.c ... */
+#define CD_FOP_SPECIAL(X) \
+    X(LEAF, "leaf", OPAQUE) X(CONST, "const", ELEM) X(EXTERN, "extern", OPAQUE) \
+    X(CONV, "conv", OUT) X(CONVT, "conv_transpose", OUT) X(WINOGRAD, "conv2d_winograd", OUT) X(DENSE, "dense", OUT) X(BMM, "batch_matmul", OUT) \
+    X(POOL, "pool", OUT) X(ADAPTIVE, "adaptive_pool", OUT) X(LRN, "lrn", OPAQUE) \
+    X(SOFTMAX, "softmax", OPAQUE) X(LOGSOFTMAX, "log_softmax", OPAQUE) X(REDUCE, "reduce", REDUCE) X(ARG, "arg_reduce", REDUCE) \
+    X(TUPLE, "tuple", TUPLE) X(CONCAT, "concatenate", INJECTIVE) X(RESHAPE, "reshape", INJECTIVE) X(TRANSPOSE, "transpose", INJECTIVE) \
+    X(SLICE, "strided_slice", INJECTIVE) X(PAD, "pad", INJECTIVE) X(EXPAND, "broadcast_to", BROADCAST) X(TAKE, "take", INJECTIVE) \
+    X(GATHER, "gather", INJECTIVE) X(RESIZE, "resize", INJECTIVE) X(TILE, "tile", INJECTIVE)
+/* ... and what is one expression of its operands $0, $1, $2 (broadcast), parameters $p, $q and
+ * its type $t: X(id, name, pattern, operands, TVM's name of the stage, letters of its axes, expression). */
+#define CD_FOP_EXPR(X) \
+    X(RELU, "relu", ELEM, 1, "T_relu", "ax", "max($0, 0)") \
+    X(CLIP, "clip", ELEM, 1, "compute", "i", "max(min($0, $q), $p)") \
+    X(SIGMOID, "sigmoid", ELEM, 1, "T_sigmoid", "ax", "sigmoid($0)") \
+    X(TANH, "tanh", ELEM, 1, "T_tanh", "ax", "tanh($0)") \
+    X(EXP, "exp", ELEM, 1, "T_exp", "ax", "exp($0)") \
+    X(LOG, "log", ELEM, 1, "T_log", "ax", "log($0)") \
+    X(SQRT, "sqrt", ELEM, 1, "T_sqrt", "ax", "sqrt($0)") \
+    X(RSQRT, "rsqrt", ELEM, 1, "T_rsqrt", "ax", "1.0:$t/sqrt($0)") \
+    X(ERF, "erf", ELEM, 1, "T_erf", "ax", "erf($0)") \
+    X(NEG, "negative", ELEM, 1, "T_negative", "ax", "$0*-1") \
+    X(ABS, "abs", ELEM, 1, "T_abs", "ax", "fabs($0)") \
+    X(IABS, "abs", ELEM, 1, "T_abs", "ax", "select($0 >= 0, $0, 0:$t - $0)") \
+    X(FLOOR, "floor", ELEM, 1, "T_floor", "ax", "floor($0)") \
+    X(CEIL, "ceil", ELEM, 1, "T_ceil", "ax", "ceil($0)") \
+    X(ROUND, "round", ELEM, 1, "T_round", "ax", "nearbyint($0)") \
+    X(SIGN, "sign", ELEM, 1, "T_sign", "ax", "select($0 < 0, -1:$t, select($0 > 0, 1:$t, 0:$t))") \
+    X(SIN, "sin", ELEM, 1, "T_sin", "ax", "sin($0)") \
+    X(COS, "cos", ELEM, 1, "T_cos", "ax", "cos($0)") \
+    X(TAN, "tan", ELEM, 1, "T_tan", "ax", "tan($0)") \
+    X(ASIN, "asin", ELEM, 1, "T_asin", "ax", "asin($0)") \
+    X(ACOS, "acos", ELEM, 1, "T_acos", "ax", "acos($0)") \
+    X(ATAN, "atan", ELEM, 1, "T_atan", "ax", "atan($0)") \
+    X(SINH, "sinh", ELEM, 1, "T_sinh", "ax", "sinh($0)") \
+    X(COSH, "cosh", ELEM, 1, "T_cosh", "ax", "cosh($0)") \
+    X(NOT, "logical_not", ELEM, 1, "T_logical_not", "ax", "!$0") \
+    X(ISNAN, "isnan", ELEM, 1, "T_isnan", "ax", "isnan:bool($0)") \
+    X(CAST, "cast", ELEM, 1, "T_cast", "ax", "$t($0)") \
+    X(LEAKY, "leaky_relu", ELEM, 1, "T_leaky_relu", "ax", "select($0 > 0, $0, $0*$p)") \
+    X(ELU, "elu", ELEM, 1, "T_elu", "ax", "select($0 > 0, $0*$q, (exp($0) - 1)*$p)") \
+    X(ADD, "add", BROADCAST, 2, "T_add", "ax", "$0 + $1") \
+    X(SUB, "subtract", BROADCAST, 2, "T_subtract", "ax", "$0 - $1") \
+    X(MUL, "multiply", BROADCAST, 2, "T_multiply", "ax", "$0*$1") \
+    X(DIV, "divide", BROADCAST, 2, "T_divide", "ax", "$0/$1") \
+    X(IDIV, "divide", BROADCAST, 2, "T_divide", "ax", "truncdiv($0, $1)") \
+    X(MOD, "floor_mod", BROADCAST, 2, "T_floor_mod", "ax", "$0 % $1") \
+    X(IMOD, "mod", BROADCAST, 2, "T_mod", "ax", "truncmod($0, $1)") \
+    X(FMOD, "mod", BROADCAST, 2, "T_mod", "ax", "fmod($0, $1)") \
+    X(POW, "power", BROADCAST, 2, "T_power", "ax", "pow($0, $1)") \
+    X(MAX, "maximum", BROADCAST, 2, "T_maximum", "ax", "max($0, $1)") \
+    X(MIN, "minimum", BROADCAST, 2, "T_minimum", "ax", "min($0, $1)") \
+    X(PRELU, "prelu", BROADCAST, 2, "T_prelu", "ax", "select($0 > 0, $0, $0*$1)") \
+    X(EQ, "equal", BROADCAST, 2, "T_equal", "ax", "$0 == $1") \
+    X(LT, "less", BROADCAST, 2, "T_less", "ax", "$0 < $1") \
+    X(LE, "less_equal", BROADCAST, 2, "T_less_equal", "ax", "$0 <= $1") \
+    X(GT, "greater", BROADCAST, 2, "T_greater", "ax", "$0 > $1") \
+    X(GE, "greater_equal", BROADCAST, 2, "T_greater_equal", "ax", "$0 >= $1") \
+    X(AND, "logical_and", BROADCAST, 2, "T_logical_and", "ax", "$0 && $1") \
+    X(OR, "logical_or", BROADCAST, 2, "T_logical_or", "ax", "$0 || $1") \
+    X(WHERE, "where", BROADCAST, 3, "T_where", "ax", "select($0, $1, $2)")
+
+typedef enum cd_fop {
+#define CD_X(id, ...) CD_F_##id,
+    CD_FOP_SPECIAL(CD_X) CD_FOP_EXPR(CD_X)
+#undef CD_X
+    CD_F_COUNT
+} cd_fop;
+
+typedef enum cd_freduce { CD_FR_SUM, CD_FR_MEAN, CD_FR_MAX, CD_FR_MIN, CD_FR_PROD } cd_freduce;
+
+/* What an operator needs beside its operands' shapes; unused members are zero. */
+typedef struct cd_fattr {
+    uint32_t n;                 /* spatial dimensions, or entries of v */
+    int64_t kernel[3], stride[3], dilation[3], before[CD_GRAPH_MAX_RANK], after[CD_GRAPH_MAX_RANK];
+    int64_t v[CD_GRAPH_MAX_RANK]; /* permutation, reduced axes, starts of a slice */
+    int64_t step[CD_GRAPH_MAX_RANK];
+    int64_t groups, axis;
+    bool last;                  /* channels are the last dimension */
+    bool keepdims, ceil, include_pad, is_max;
+    int mode;                   /* cd_freduce; of PAD, RESIZE */
+    double p, q;                /* parameters of an expression; of LRN alpha, beta */
+    double r, s;                /* scale of a resize, bias of LRN */
+} cd_fattr;
+
+typedef struct cd_fnode {
+    cd_fop op;
+    cd_dtype dtype;
+    uint32_t n_in;
+    const uint32_t *in;         /* (n_in) */
+    cd_shape shape;
+    cd_fattr a;
+    bool is_const;
+    double value;               /* of CONST */
+    uint32_t origin;            /* node of the graph; CD_GRAPH_NONE for its inputs and weights */
+    uint32_t tensor;            /* LEAF, EXTERN: tensor of the graph */
+} cd_fnode;
+
+typedef struct cd_funsupported {
+    uint32_t node;              /* of the graph */
+    const char *why;
+} cd_funsupported;
+
+typedef struct cd_fgraph {
+    cd_arena arena;
+    const cd_graph *g;
+    uint32_t n, cap;
+    cd_fnode *node;             /* (n) */
+    uint32_t n_out;
+    uint32_t *out;              /* (n_out) the network's results, in its order */
+    uint32_t *group;            /* (n) after cd_fuse_groups */
+    uint32_t n_bad, cap_bad;
+    cd_funsupported *bad;       /* (n_bad) operators without a definition */
+    uint32_t origin;            /* for nodes that are added */
+    cdmpp_status st;
+    cdmpp_err *err;
+} cd_fgraph;
+
+const char *cd_fop_name(cd_fop op);
+cd_fpattern cd_fop_pattern(cd_fop op);
+static inline bool cd_fop_is_expr(cd_fop op) { return op >= CD_F_RELU; }
+
+/* ---- nodes (fuse_node.c); shapes are inferred, what does not fit is ESCHEMA ---- */
+cdmpp_status cd_fuse_new(const cd_graph *g, CD_GIVE cd_fgraph **out, cdmpp_err *err);
+void cd_fuse_free(CD_TAKE cd_fgraph *f); /* NULL is fine */
+uint32_t cd_fuse_node(cd_fgraph *f, cd_fop op, cd_dtype t, const cd_shape *s, const uint32_t *in, uint32_t n_in, const cd_fattr *a);
+uint32_t cd_fuse_leaf(cd_fgraph *f, uint32_t tensor, bool is_const);
+uint32_t cd_fuse_const(cd_fgraph *f, cd_dtype t, double v);
+uint32_t cd_fuse_unary(cd_fgraph *f, cd_fop op, uint32_t x, double p, double q);
+uint32_t cd_fuse_binary(cd_fgraph *f, cd_fop op, uint32_t x, uint32_t y);
+uint32_t cd_fuse_where(cd_fgraph *f, uint32_t c, uint32_t x, uint32_t y);
+uint32_t cd_fuse_cast(cd_fgraph *f, uint32_t x, cd_dtype t);
+/* A view: same elements in the same order. The node itself where the shape is the same already. */
+uint32_t cd_fuse_reshape(cd_fgraph *f, uint32_t x, const cd_shape *s);
+/* A view when only dimensions of 1 move. */
+uint32_t cd_fuse_transpose(cd_fgraph *f, uint32_t x, const int64_t *perm);
+uint32_t cd_fuse_reduce(cd_fgraph *f, cd_freduce how, uint32_t x, const int64_t *axis, uint32_t n, bool keepdims);
+uint32_t cd_fuse_slice(cd_fgraph *f, uint32_t x, const int64_t *start, const int64_t *step, const cd_shape *s);
+uint32_t cd_fuse_expand(cd_fgraph *f, uint32_t x, const cd_shape *s);
+uint32_t cd_fuse_concat(cd_fgraph *f, const uint32_t *in, uint32_t n, int64_t axis);
+uint32_t cd_fuse_dense(cd_fgraph *f, uint32_t x, uint32_t w); /* [M,K], [N,K] -> [M,N] */
+uint32_t cd_fuse_bmm(cd_fgraph *f, uint32_t x, uint32_t y);   /* [B,M,K], [B,N,K] -> [B,M,N] */
+uint32_t cd_fuse_softmax(cd_fgraph *f, cd_fop op, uint32_t x, int64_t axis);
+/* Set f->st once. */
+uint32_t cd_fuse_fail(cd_fgraph *f, cdmpp_status st, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+static inline const cd_fnode *cd_fuse_at(const cd_fgraph *f, uint32_t i) { return &f->node[i]; }
+
+/* ---- passes ---- */
+/* Operators of the graph -> nodes, batch norms folded. Operators without a
+ * definition become EXTERN nodes and are listed in bad. Errors: ENOMEM, ESCHEMA. */
+cdmpp_status cd_fuse_import(cd_fgraph *f, cdmpp_err *err);
+/* The same network with channels last where convolutions are (last), and rows
+ * of matrix products kept two-dimensional through what is computed element by
+ * element. Errors: ENOMEM. */
+cdmpp_status cd_fuse_layout(const cd_fgraph *from, bool last, CD_GIVE cd_fgraph **out, cdmpp_err *err);
+/* Fill group[]. At most max_depth nodes a group (TVM: 256). Errors: ENOMEM. */
+cdmpp_status cd_fuse_groups(cd_fgraph *f, uint32_t max_depth, cdmpp_err *err);
+#endif
