@@ -1,0 +1,304 @@
+/* Writing stages, and the table of who writes which operator. */
+#include "profiler/compute.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+cdmpp_status cd_compute_new(const cd_fgraph *f, cd_compute **out, cdmpp_err *err) {
+    cd_compute *c = cd_calloc(1, sizeof *c);
+    *out = NULL;
+    if (c) c->stage_of = cd_calloc(f->n + 1, sizeof *c->stage_of);
+    if (!c || !c->stage_of) {
+        cd_free(c);
+        return CD_FAIL(err, ENOMEM, "out of memory for definitions");
+    }
+    c->f = f;
+    *out = c;
+    return CDMPP_OK;
+}
+
+void cd_compute_free(cd_compute *c) {
+    if (!c) return;
+    cd_arena_free(&c->arena);
+    cd_buf_free(&c->ops);
+    cd_buf_free(&c->axis);
+    cd_buf_free(&c->raxis);
+    cd_buf_free(&c->body);
+    cd_free(c->stage);
+    cd_free(c->reads);
+    cd_free(c->stage_of);
+    cd_free(c->touched);
+    cd_free(c);
+}
+
+uint32_t cd_cs_fail(cd_compute *c, const char *why) {
+    if (!c->st) c->st = CD_FAIL(c->err, EUNSUPPORTED, "%s", why);
+    return 0;
+}
+
+static uint32_t no_memory(cd_compute *c) {
+    if (!c->st) c->st = CD_FAIL(c->err, ENOMEM, "out of memory for a definition");
+    return 0;
+}
+
+/* Room for one more in an array of the heap. */
+static bool grow(cd_compute *c, void **p, uint32_t n, uint32_t *cap, size_t size) {
+    if (n < *cap) return true;
+    const uint32_t more = *cap ? *cap * 2 : 64;
+    void *q = cd_realloc(*p, *cap * size, more * size);
+    if (!q) {
+        no_memory(c);
+        return false;
+    }
+    *p = q;
+    *cap = more;
+    return true;
+}
+
+/* ---- text ---- */
+
+void cd_cs_set(char out[CD_CTEXT], const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(out, CD_CTEXT, fmt, ap);
+    va_end(ap);
+}
+
+void cd_cs_plus(char out[CD_CTEXT], const char *x, int64_t k) {
+    char copy[CD_CTEXT];
+    cd_cs_set(copy, "%s", x);
+    if (k == 0) cd_cs_set(out, "%s", copy);
+    else cd_cs_set(out, "%.150s %c %lld", copy, k < 0 ? '-' : '+', (long long)(k < 0 ? -k : k));
+}
+
+void cd_cs_times(char out[CD_CTEXT], const char *x, int64_t k) {
+    char copy[CD_CTEXT];
+    cd_cs_set(copy, "%s", x);
+    const bool sum = strchr(copy, ' ') != NULL;
+    if (k == 1) cd_cs_set(out, "%s", copy);
+    else cd_cs_set(out, sum ? "(%.150s)*%lld" : "%.150s*%lld", copy, (long long)k);
+}
+
+void cd_cs_put(cd_compute *c, const char *fmt, ...) {
+    char text[1024];
+    va_list ap;
+    va_start(ap, fmt);
+    const int n = vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    if (n >= (int)sizeof text) cd_cs_fail(c, "an expression that is too long");
+    cd_buf_puts(&c->body, text);
+}
+
+void cd_cs_number(cd_compute *c, double v, cd_dtype t) {
+    char name[16], text[40];
+    if (t == CD_F32) v = (double)(float)v;
+    if (isnan(v)) cd_cs_put(c, "nan");
+    else if (isinf(v)) cd_cs_put(c, "%sinf", v < 0 ? "-" : "");
+    else if (cd_dtype_is_float(t)) {
+        snprintf(text, sizeof text, "%.17g", v);
+        cd_cs_put(c, "%s%s", text, strpbrk(text, ".e") ? "" : ".0");
+    } else cd_cs_put(c, "%lld", (long long)v);
+    if (t != CD_F32) cd_cs_put(c, ":%s", cd_dtype_format(t, name, sizeof name));
+}
+
+/* ---- a stage ---- */
+
+void cd_cs_begin(cd_compute *c) {
+    cd_buf_clear(&c->axis);
+    cd_buf_clear(&c->raxis);
+    cd_buf_clear(&c->body);
+    c->shape.rank = 0;
+    c->open_first = c->n_read;
+}
+
+void cd_cs_axis(cd_compute *c, const char *name, int64_t extent) {
+    cd_buf_putf(&c->axis, "%s[\"%s\", 0, %lld]", c->axis.n ? ", " : "", name, (long long)extent);
+    if (c->shape.rank == CD_GRAPH_MAX_RANK) cd_cs_fail(c, "too many dimensions");
+    else c->shape.dim[c->shape.rank++] = extent;
+}
+
+void cd_cs_axes(cd_compute *c, const char *prefix, const cd_shape *s) {
+    char name[CD_CTEXT];
+    for (uint32_t d = 0; d < s->rank; d++) {
+        cd_cs_set(name, "%s%u", prefix, d);
+        cd_cs_axis(c, name, s->dim[d]);
+    }
+}
+
+void cd_cs_raxis(cd_compute *c, const char *name, int64_t extent) {
+    cd_buf_putf(&c->raxis, "%s[\"%s\", 0, %lld]", c->raxis.n ? ", " : "", name, (long long)extent);
+}
+
+void cd_cs_raxis_text(cd_compute *c, const char *name, const char *extent) {
+    cd_buf_putf(&c->raxis, "%s[\"%s\", 0, \"%s\"]", c->raxis.n ? ", " : "", name, extent);
+}
+
+void cd_cs_touch(cd_compute *c, uint32_t stage) {
+    for (uint32_t k = c->open_first; k < c->n_read; k++)
+        if (c->reads[k] == stage) return;
+    if (grow(c, (void **)&c->reads, c->n_read, &c->cap_read, sizeof *c->reads)) c->reads[c->n_read++] = stage;
+}
+
+static void load(cd_compute *c, uint32_t stage, const char *result, char (*ix)[CD_CTEXT]) {
+    if (c->st) return;
+    cd_cs_touch(c, stage);
+    cd_cs_put(c, "t%u%s[", stage, result);
+    for (uint32_t d = 0; d < c->stage[stage].rank; d++) cd_cs_put(c, "%s%s", d ? ", " : "", ix[d]);
+    cd_cs_put(c, "]");
+}
+
+void cd_cs_load(cd_compute *c, uint32_t stage, char (*ix)[CD_CTEXT]) { load(c, stage, "", ix); }
+
+static void load_at(cd_compute *c, uint32_t stage, const char *result, const char *prefix, const cd_shape *out) {
+    char ix[CD_GRAPH_MAX_RANK][CD_CTEXT];
+    if (c->st) return;
+    const cd_cstage *s = &c->stage[stage];
+    for (uint32_t d = 0; d < s->rank; d++) {
+        const uint32_t o = d + out->rank - s->rank;
+        if (s->dim[d] == out->dim[o]) cd_cs_set(ix[d], "%s%u", prefix, o);
+        else cd_cs_set(ix[d], "0");
+    }
+    load(c, stage, result, ix);
+}
+
+void cd_cs_load_at(cd_compute *c, uint32_t stage, const char *prefix, const cd_shape *out) { load_at(c, stage, "", prefix, out); }
+void cd_cs_first_of(cd_compute *c, uint32_t stage, const char *prefix, const cd_shape *out) { load_at(c, stage, ".v0", prefix, out); }
+
+static uint32_t add_stage(cd_compute *c, const char *name, const cd_shape *s, uint32_t node) {
+    if (c->st || !grow(c, (void **)&c->stage, c->n, &c->cap, sizeof *c->stage)) return 0;
+    cd_cstage *t = &c->stage[c->n];
+    const char *copy = cd_str_dup(&c->arena, (cd_str){name, strlen(name)});
+    if (!copy) return no_memory(c);
+    *t = (cd_cstage){.node = node, .rank = s->rank, .name = copy, .first_in = c->open_first, .n_in = c->n_read - c->open_first};
+    memcpy(t->dim, s->dim, sizeof t->dim);
+    return c->n++;
+}
+
+uint32_t cd_cs_end(cd_compute *c, const char *name, const char *tag, const char *reduce) {
+    if (c->st) return 0;
+    cd_buf_putf(&c->ops, "%s{\"name\": \"%s\", \"ref\": \"t%u\", \"axis\": [%s]", c->n ? ",\n" : "", name, c->n, c->axis.n ? c->axis.p : "");
+    if (reduce) cd_buf_putf(&c->ops, ", \"reduce_axis\": [%s], \"reduce\": %s", c->raxis.p ? c->raxis.p : "", reduce);
+    if (c->body.n && c->body.p[0] == '[') { /* several results */
+        cd_buf_putf(&c->ops, ", \"body\": %s", c->body.p);
+    } else {
+        cd_buf_puts(&c->ops, ", \"body\": ");
+        cd_buf_put_json_str(&c->ops, c->body.p ? c->body.p : "", c->body.n);
+    }
+    if (tag) cd_buf_putf(&c->ops, ", \"tag\": \"%s\"", tag);
+    cd_buf_puts(&c->ops, "}");
+    return add_stage(c, name, &c->shape, CD_GRAPH_NONE);
+}
+
+static uint32_t placeholder(cd_compute *c, uint32_t node) {
+    const cd_fnode *n = &c->f->node[node];
+    char type[16];
+    cd_buf_putf(&c->ops, "%s{\"name\": \"placeholder\", \"ref\": \"t%u\", \"shape\": [", c->n ? ",\n" : "", c->n);
+    for (uint32_t d = 0; d < n->shape.rank; d++) cd_buf_putf(&c->ops, "%s%lld", d ? ", " : "", (long long)n->shape.dim[d]);
+    cd_buf_putf(&c->ops, "], \"dtype\": \"%s\"}", cd_dtype_format(n->dtype, type, sizeof type));
+    c->open_first = c->n_read;
+    return add_stage(c, "placeholder", &n->shape, node);
+}
+
+void cd_cs_layout_free(cd_compute *c, uint32_t stage) {
+    char ref[40];
+    if (c->st || c->stage[stage].node == CD_GRAPH_NONE) return;
+    snprintf(ref, sizeof ref, "\"ref\": \"t%u\", ", stage);
+    const char *at = strstr(c->ops.p, ref);
+    if (!at) return;
+    const size_t head = (size_t)(at - c->ops.p) + strlen(ref);
+    cd_buf copy = {0};
+    cd_buf_put(&copy, c->ops.p, head);
+    cd_buf_puts(&copy, "\"layout_free\": true, ");
+    cd_buf_puts(&copy, c->ops.p + head);
+    cd_buf_free(&c->ops);
+    c->ops = copy;
+}
+
+static uint32_t constant(cd_compute *c, const cd_fnode *n) {
+    cd_cs_begin(c);
+    cd_cs_number(c, n->value, n->dtype);
+    return cd_cs_end(c, "compile_engine_const", "broadcast", NULL);
+}
+
+/* ---- operators ---- */
+
+static bool member(const cd_compute *c, uint32_t node) { return !c->single && c->f->group[node] == c->group; }
+
+static uint32_t write(cd_compute *c, const cd_fnode *n) {
+    typedef uint32_t (*writer)(cd_compute *c, const cd_fnode *n);
+    static const writer table[CD_F_RELU] = {
+        [CD_F_CONV] = cd_compute_conv, [CD_F_CONVT] = cd_compute_convt, [CD_F_DENSE] = cd_compute_dense, [CD_F_BMM] = cd_compute_bmm,
+        [CD_F_POOL] = cd_compute_pool, [CD_F_ADAPTIVE] = cd_compute_adaptive, [CD_F_LRN] = cd_compute_lrn,
+        [CD_F_SOFTMAX] = cd_compute_softmax, [CD_F_LOGSOFTMAX] = cd_compute_softmax, [CD_F_REDUCE] = cd_compute_reduce,
+        [CD_F_ARG] = cd_compute_arg, [CD_F_CONCAT] = cd_compute_concat, [CD_F_RESHAPE] = cd_compute_reshape,
+        [CD_F_TRANSPOSE] = cd_compute_transpose, [CD_F_SLICE] = cd_compute_slice, [CD_F_PAD] = cd_compute_padding,
+        [CD_F_EXPAND] = cd_compute_expand, [CD_F_TILE] = cd_compute_tile, [CD_F_TAKE] = cd_compute_take,
+        [CD_F_GATHER] = cd_compute_gather, [CD_F_RESIZE] = cd_compute_resize,
+    };
+    if (cd_fop_is_expr(n->op)) return cd_compute_expr(c, n);
+    return table[n->op] ? table[n->op](c, n) : cd_cs_fail(c, "no compute definition for this operator");
+}
+
+static void remember(cd_compute *c, uint32_t node, uint32_t stage) {
+    if (c->st || !grow(c, (void **)&c->touched, c->n_touched, &c->cap_touched, sizeof *c->touched)) return;
+    c->touched[c->n_touched++] = node;
+    c->stage_of[node] = stage + 1;
+}
+
+/* A view of what another group makes is an argument of the view's shape. */
+static bool is_argument(const cd_compute *c, uint32_t node) {
+    const cd_fnode *n = &c->f->node[node];
+    if (!member(c, node)) return true;
+    return n->op == CD_F_RESHAPE && is_argument(c, n->in[0]);
+}
+
+static uint32_t stage_for(cd_compute *c, uint32_t node) {
+    if (c->st) return 0;
+    if (c->stage_of[node]) return c->stage_of[node] - 1;
+    const cd_fnode *n = &c->f->node[node];
+    const uint32_t stage = n->op == CD_F_CONST ? constant(c, n) : is_argument(c, node) ? placeholder(c, node) : write(c, n);
+    remember(c, node, stage);
+    return stage;
+}
+
+uint32_t cd_cs_operand(cd_compute *c, const cd_fnode *n, uint32_t k) { return stage_for(c, n->in[k]); }
+
+static void walk_args(cd_compute *c, uint32_t stage, bool *seen) {
+    if (seen[stage]) return;
+    seen[stage] = true;
+    const cd_cstage *s = &c->stage[stage];
+    if (s->node != CD_GRAPH_NONE) c->arg[c->n_arg++] = stage;
+    for (uint32_t k = 0; k < s->n_in; k++) walk_args(c, c->reads[s->first_in + k], seen);
+}
+
+static void find_args(cd_compute *c) {
+    bool *seen = CD_NEWN(&c->arena, bool, c->n + 1);
+    c->arg = CD_NEWN(&c->arena, uint32_t, c->n + 1);
+    if (!seen || !c->arg) {
+        no_memory(c);
+        return;
+    }
+    walk_args(c, c->n - 1, seen);
+    c->arg[c->n_arg++] = c->n - 1;
+}
+
+static void start(cd_compute *c, uint32_t root, cdmpp_err *err) {
+    for (uint32_t i = 0; i < c->n_touched; i++) c->stage_of[c->touched[i]] = 0;
+    cd_arena_reset(&c->arena);
+    cd_buf_clear(&c->ops);
+    c->n = c->n_read = c->n_touched = c->n_arg = c->open_first = 0;
+    c->group = root;
+    c->single = root == CD_GRAPH_NONE;
+    c->st = CDMPP_OK;
+    c->err = err;
+}
+
+cdmpp_status cd_compute_group(cd_compute *c, uint32_t root, uint32_t last, cdmpp_err *err) {
+    start(c, root, err);
+    remember(c, last, write(c, &c->f->node[last]));
+    if (!c->st) find_args(c);
+    if (!c->st && (c->ops.oom || c->axis.oom || c->raxis.oom || c->body.oom)) no_memory(c);
+    return c->st;
+}

@@ -1,0 +1,234 @@
+/* Convolutions and matrix products. */
+#include <string.h>
+
+#include "profiler/compute.h"
+
+typedef struct conv {
+    const cd_fnode *n;
+    const cd_fattr *a;
+    const cd_shape *x, *w, *out;
+    uint32_t dims;
+    bool last;
+} conv;
+
+static conv conv_of(const cd_compute *c, const cd_fnode *n) {
+    const cd_fnode *x = &c->f->node[n->in[0]], *w = &c->f->node[n->in[1]];
+    return (conv){.n = n, .a = &n->a, .x = &x->shape, .w = &w->shape, .out = &n->shape, .dims = n->a.n, .last = n->a.last};
+}
+
+static int64_t channels(const conv *v) { return v->x->dim[v->last ? v->dims + 1 : 1]; }
+static int64_t filters(const conv *v) { return v->out->dim[v->last ? v->dims + 1 : 1]; }
+
+/* The padded operand; spatial dimensions stand behind the batch (last) or the channels. */
+static uint32_t padded(cd_compute *c, const conv *v, uint32_t x, const char *name) {
+    int64_t before[CD_GRAPH_MAX_RANK] = {0}, after[CD_GRAPH_MAX_RANK] = {0};
+    for (uint32_t d = 0; d < v->dims; d++) {
+        before[d + (v->last ? 1 : 2)] = v->a->before[d];
+        after[d + (v->last ? 1 : 2)] = v->a->after[d];
+    }
+    return cd_cs_pad(c, x, name, true, before, after, 0, v->n->dtype);
+}
+
+/* y*stride + r*dilation */
+static void slide(char out[CD_CTEXT], const char *y, int64_t stride, const char *r, int64_t dilation) {
+    char a[CD_CTEXT], b[CD_CTEXT];
+    cd_cs_times(a, y, stride);
+    cd_cs_times(b, r, dilation);
+    cd_cs_set(out, "%.80s + %.80s", a, b);
+}
+
+/* ff // (filters of a group) * (channels of a group) + rc */
+static void channel_index(const conv *v, char out[CD_CTEXT]) {
+    const int64_t per = filters(v) / v->a->groups, in = channels(v) / v->a->groups;
+    char ff[CD_CTEXT], t[CD_CTEXT];
+    if (v->a->groups == 1) {
+        cd_cs_set(out, "rc");
+        return;
+    }
+    if (per == 1) cd_cs_set(ff, "ff");
+    else cd_cs_set(ff, "ff // %lld", (long long)per);
+    cd_cs_set(t, in == 1 ? "%s" : "%s*%lld", ff, (long long)in);
+    cd_cs_set(out, "%s + rc", t);
+}
+
+static uint32_t plain_conv(cd_compute *c, const conv *v, uint32_t x, uint32_t w) {
+    static const char *const ys[] = {"yy", "xx", "zz"}, *const rs[] = {"ry", "rx", "rz"};
+    static const char *const orders[2][3] = {{"ncw", "nchw", "ncdhw"}, {"nwc", "nhwc", "ndhwc"}};
+    char ix[CD_GRAPH_MAX_RANK][CD_CTEXT], iw[CD_GRAPH_MAX_RANK][CD_CTEXT], name[CD_CTEXT];
+    const uint32_t n = v->dims, at = v->last ? 1 : 2, wat = v->last ? 0 : 2;
+    const uint32_t pad = padded(c, v, x, "pad_temp");
+    cd_cs_begin(c);
+    cd_cs_axis(c, "nn", v->out->dim[0]);
+    if (!v->last) cd_cs_axis(c, "ff", filters(v));
+    for (uint32_t d = 0; d < n; d++) cd_cs_axis(c, ys[d], v->out->dim[d + at]);
+    if (v->last) cd_cs_axis(c, "ff", filters(v));
+    if (!v->last) cd_cs_raxis(c, "rc", channels(v) / v->a->groups);
+    for (uint32_t d = 0; d < n; d++) cd_cs_raxis(c, rs[d], v->w->dim[d + wat]);
+    if (v->last) cd_cs_raxis(c, "rc", channels(v) / v->a->groups);
+    cd_cs_set(ix[0], "nn");
+    channel_index(v, ix[v->last ? n + 1 : 1]);
+    for (uint32_t d = 0; d < n; d++) {
+        slide(ix[d + at], ys[d], v->a->stride[d], rs[d], v->a->dilation[d]);
+        cd_cs_set(iw[d + wat], "%s", rs[d]);
+    }
+    cd_cs_set(iw[v->last ? n + 1 : 0], "ff");
+    cd_cs_set(iw[v->last ? n : 1], "rc");
+    cd_cs_load(c, pad, ix);
+    cd_cs_put(c, "*");
+    cd_cs_load(c, w, iw);
+    if (v->last && n == 2 && v->a->groups == 1) cd_cs_layout_free(c, w);
+    cd_cs_set(name, "%sconv%ud_%s", v->a->groups > 1 ? "group_" : "", n, orders[v->last][n - 1]);
+    return cd_cs_end(c, name, name, "\"sum\"");
+}
+
+static uint32_t depthwise(cd_compute *c, const conv *v, uint32_t x, uint32_t w) {
+    char ix[4][CD_CTEXT], iw[4][CD_CTEXT];
+    const uint32_t at = v->last ? 1 : 2, wat = v->last ? 0 : 2;
+    const uint32_t pad = padded(c, v, x, "PaddedInput");
+    cd_cs_begin(c);
+    cd_cs_axis(c, "b", v->out->dim[0]);
+    if (!v->last) cd_cs_axis(c, "c", filters(v));
+    cd_cs_axis(c, "i", v->out->dim[at]);
+    cd_cs_axis(c, "j", v->out->dim[at + 1]);
+    if (v->last) cd_cs_axis(c, "c", filters(v));
+    cd_cs_raxis(c, "di", v->w->dim[wat]);
+    cd_cs_raxis(c, "dj", v->w->dim[wat + 1]);
+    cd_cs_set(ix[0], "b");
+    cd_cs_set(ix[v->last ? 3 : 1], "c");
+    slide(ix[at], "i", v->a->stride[0], "di", v->a->dilation[0]);
+    slide(ix[at + 1], "j", v->a->stride[1], "dj", v->a->dilation[1]);
+    cd_cs_set(iw[v->last ? 2 : 0], "c");
+    cd_cs_set(iw[v->last ? 3 : 1], "0");
+    cd_cs_set(iw[wat], "di");
+    cd_cs_set(iw[wat + 1], "dj");
+    cd_cs_load(c, pad, ix);
+    cd_cs_put(c, "*");
+    cd_cs_load(c, w, iw);
+    return cd_cs_end(c, "DepthwiseConv2d", v->last ? "depthwise_conv2d_nhwc" : "depthwise_conv2d_nchw", "\"sum\"");
+}
+
+uint32_t cd_compute_conv(cd_compute *c, const cd_fnode *n) {
+    const conv v = conv_of(c, n);
+    const uint32_t x = cd_cs_operand(c, n, 0), w = cd_cs_operand(c, n, 1);
+    const bool dw = v.dims == 2 && v.a->groups > 1 && channels(&v) == v.a->groups && filters(&v) == v.a->groups;
+    return dw ? depthwise(c, &v, x, w) : plain_conv(c, &v, x, w);
+}
+
+/* ---- transposed ---- */
+
+/* stride - 1 zeros between elements. */
+static uint32_t dilate(cd_compute *c, const conv *v, uint32_t x) {
+    char ix[CD_GRAPH_MAX_RANK][CD_CTEXT];
+    cd_shape s = *v->x;
+    bool any = false;
+    cd_cs_begin(c);
+    for (uint32_t d = 0; d < v->dims; d++) {
+        s.dim[d + 2] = s.dim[d + 2] ? (s.dim[d + 2] - 1) * v->a->stride[d] + 1 : 0;
+        any = any || v->a->stride[d] != 1;
+    }
+    if (!any) return x;
+    cd_cs_axes(c, "i", &s);
+    cd_cs_put(c, "if_then_else(");
+    any = false;
+    for (uint32_t d = 0; d < s.rank; d++) {
+        const int64_t stride = d < 2 ? 1 : v->a->stride[d - 2];
+        cd_cs_set(ix[d], stride == 1 ? "i%u" : "i%u // %lld", d, (long long)stride);
+        if (stride != 1) cd_cs_put(c, "%si%u %% %lld == 0", any ? " && " : "", d, (long long)stride);
+        any = any || stride != 1;
+    }
+    cd_cs_put(c, ", ");
+    cd_cs_load(c, x, ix);
+    cd_cs_put(c, ", ");
+    cd_cs_number(c, 0, v->n->dtype);
+    cd_cs_put(c, ")");
+    return cd_cs_end(c, "data_dilate", "injective,dilate", NULL);
+}
+
+/* [I,O,h,w] -> [O,I,h,w], turned around. */
+static uint32_t turned(cd_compute *c, const conv *v, uint32_t w) {
+    static const char *const names[3][5] = {{"o", "i", "w"}, {"o", "i", "h", "w"}, {"o", "i", "d", "h", "w"}};
+    char iw[CD_GRAPH_MAX_RANK][CD_CTEXT];
+    cd_cs_begin(c);
+    cd_cs_axis(c, "o", v->w->dim[1]);
+    cd_cs_axis(c, "i", v->w->dim[0]);
+    cd_cs_set(iw[0], "i");
+    cd_cs_set(iw[1], "o");
+    for (uint32_t d = 0; d < v->dims; d++) {
+        cd_cs_axis(c, names[v->dims - 1][d + 2], v->w->dim[d + 2]);
+        cd_cs_set(iw[d + 2], "%lld - %s", (long long)(v->w->dim[d + 2] - 1), names[v->dims - 1][d + 2]);
+    }
+    cd_cs_load(c, w, iw);
+    return cd_cs_end(c, "kernel_transform", NULL, NULL);
+}
+
+static uint32_t spread(cd_compute *c, const conv *v, uint32_t x) {
+    int64_t before[CD_GRAPH_MAX_RANK] = {0}, after[CD_GRAPH_MAX_RANK] = {0};
+    for (uint32_t d = 0; d < v->dims; d++) {
+        const int64_t reach = (v->w->dim[d + 2] - 1) * v->a->dilation[d];
+        const int64_t wide = v->x->dim[d + 2] ? (v->x->dim[d + 2] - 1) * v->a->stride[d] + 1 : 0;
+        before[d + 2] = reach - v->a->before[d];
+        after[d + 2] = v->out->dim[d + 2] + reach - before[d + 2] - wide; /* output padding too */
+    }
+    return cd_cs_pad(c, dilate(c, v, x), "data_pad", true, before, after, 0, v->n->dtype);
+}
+
+uint32_t cd_compute_convt(cd_compute *c, const cd_fnode *n) {
+    static const char *const names[3][3] = {{"w"}, {"h", "w"}, {"d", "h", "w"}};
+    static const char *const tags[3] = {"conv1d_transpose_ncw", "conv2d_transpose_nchw", "conv3d_transpose_ncdhw"};
+    char ix[CD_GRAPH_MAX_RANK][CD_CTEXT], iw[CD_GRAPH_MAX_RANK][CD_CTEXT], r[CD_CTEXT];
+    const conv v = conv_of(c, n);
+    const uint32_t x = cd_cs_operand(c, n, 0), w = cd_cs_operand(c, n, 1);
+    const uint32_t pad = spread(c, &v, x), kernel = turned(c, &v, w);
+    cd_cs_begin(c);
+    cd_cs_axis(c, "b", n->shape.dim[0]);
+    cd_cs_axis(c, "c", n->shape.dim[1]);
+    cd_cs_raxis(c, "dc", v.x->dim[1]);
+    cd_cs_set(ix[0], "b");
+    cd_cs_set(ix[1], "dc");
+    cd_cs_set(iw[0], "c");
+    cd_cs_set(iw[1], "dc");
+    for (uint32_t d = 0; d < v.dims; d++) {
+        const char *at = names[v.dims - 1][d];
+        cd_cs_axis(c, at, n->shape.dim[d + 2]);
+        cd_cs_set(r, "d%s", at);
+        cd_cs_raxis(c, r, v.w->dim[d + 2]);
+        slide(ix[d + 2], at, 1, r, v.a->dilation[d]);
+        cd_cs_set(iw[d + 2], "%s", r);
+    }
+    cd_cs_load(c, pad, ix);
+    cd_cs_put(c, "*");
+    cd_cs_load(c, kernel, iw);
+    return cd_cs_end(c, "compute", tags[v.dims - 1], "\"sum\"");
+}
+
+/* ---- matrices ---- */
+
+uint32_t cd_compute_dense(cd_compute *c, const cd_fnode *n) {
+    const uint32_t x = cd_cs_operand(c, n, 0), w = cd_cs_operand(c, n, 1);
+    cd_cs_begin(c);
+    cd_cs_axis(c, "i", n->shape.dim[0]);
+    cd_cs_axis(c, "j", n->shape.dim[1]);
+    cd_cs_raxis(c, "k", c->f->node[n->in[0]].shape.dim[1]);
+    cd_cs_load(c, x, (char[2][CD_CTEXT]){"i", "k"});
+    cd_cs_put(c, "*");
+    cd_cs_load(c, w, (char[2][CD_CTEXT]){"j", "k"});
+    cd_cs_layout_free(c, w);
+    return cd_cs_end(c, "T_matmul_NT", "dense", "\"sum\"");
+}
+
+uint32_t cd_compute_bmm(cd_compute *c, const cd_fnode *n) {
+    const uint32_t x = cd_cs_operand(c, n, 0), y = cd_cs_operand(c, n, 1);
+    char ix[3][CD_CTEXT] = {"b", "i", "k"}, iy[3][CD_CTEXT] = {"b", "j", "k"};
+    if (c->f->node[n->in[0]].shape.dim[0] == 1) cd_cs_set(ix[0], "0");
+    if (c->f->node[n->in[1]].shape.dim[0] == 1) cd_cs_set(iy[0], "0");
+    cd_cs_begin(c);
+    cd_cs_axis(c, "b", n->shape.dim[0]);
+    cd_cs_axis(c, "i", n->shape.dim[1]);
+    cd_cs_axis(c, "j", n->shape.dim[2]);
+    cd_cs_raxis(c, "k", c->f->node[n->in[0]].shape.dim[2]);
+    cd_cs_load(c, x, ix);
+    cd_cs_put(c, "*");
+    cd_cs_load(c, y, iy);
+    cd_cs_layout_free(c, y);
+    return cd_cs_end(c, "T_batch_matmul_NT", "batch_matmul", "\"sum\"");
+}
