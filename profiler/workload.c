@@ -1,0 +1,164 @@
+#include "profiler/workload.h"
+
+#include <string.h>
+
+#include "profiler/workload_part.h"
+
+bool cd_workload_layout(const char *name, cd_wlayout *out) {
+    static const char *const names[] = {"auto", "nchw", "nhwc"};
+    for (int i = 0; i < 3; i++)
+        if (!strcmp(names[i], name)) {
+            *out = (cd_wlayout)i;
+            return true;
+        }
+    return false;
+}
+
+static bool channels_last(const cd_workload_options *o) {
+    const char *t = o->target ? o->target : "llvm";
+    if (o->layout != CD_WLAYOUT_AUTO) return o->layout == CD_WLAYOUT_NHWC;
+    return !strncmp(t, "llvm", 4) || (t[0] == 'c' && (!t[1] || t[1] == ' '));
+}
+
+void cd_workload_free(cd_workload *w) {
+    if (!w) return;
+    cd_tasks_free(w->tasks);
+    cd_arena_free(&w->arena);
+    cd_free(w);
+}
+
+uint32_t cd_wb_base(const cd_fgraph *f, uint32_t node) {
+    while (f->node[node].op == CD_F_RESHAPE) node = f->node[node].in[0];
+    return node;
+}
+
+/* ---- the registry ---- */
+
+static void put_hardware(cd_buf *out, const cd_hardware *h) {
+    static const char *const name[] = {"num_cores", "vector_unit_bytes", "cache_line_bytes", "max_shared_memory_per_block",
+                                       "max_local_memory_per_block", "max_threads_per_block", "max_vthread_extent", "warp_size"};
+    const int64_t v[] = {h->num_cores, h->vector_unit_bytes, h->cache_line_bytes, h->max_shared_memory_per_block,
+                         h->max_local_memory_per_block, h->max_threads_per_block, h->max_vthread_extent, h->warp_size};
+    cd_buf_puts(out, "\"hardware\": {");
+    for (size_t i = 0; i < sizeof v / sizeof *v; i++) cd_buf_putf(out, "%s\"%s\": %lld", i ? ", " : "", name[i], (long long)v[i]);
+    cd_buf_puts(out, "}, ");
+}
+
+static void put_tasks(cd_buf *out, const cd_wbuild *b) {
+    const char *target = b->o->target ? b->o->target : "llvm";
+    for (uint32_t i = 0; i < b->w->n_task; i++) {
+        cd_buf_puts(out, i ? ",\n{\"workload_key\": " : "\n{\"workload_key\": ");
+        cd_buf_put_json_str(out, b->def[i].key, strlen(b->def[i].key));
+        cd_buf_puts(out, ", \"target\": ");
+        cd_buf_put_json_str(out, target, strlen(target));
+        cd_buf_puts(out, ", ");
+        if (b->o->hardware) put_hardware(out, b->o->hardware);
+        cd_buf_puts(out, b->def[i].body);
+        cd_buf_puts(out, "}");
+    }
+}
+
+static void put_network(cd_buf *out, const cd_wbuild *b) {
+    const char *name = b->w->graph->name && *b->w->graph->name ? b->w->graph->name : "network";
+    bool any = false;
+    cd_buf_puts(out, "], \"networks\": {");
+    cd_buf_put_json_str(out, name, strlen(name));
+    cd_buf_puts(out, ": [");
+    for (uint32_t i = 0; i < b->w->n_task; i++) {
+        if (!b->w->task[i].weight) continue;
+        cd_buf_puts(out, any ? ", {\"workload_key\": " : "{\"workload_key\": ");
+        cd_buf_put_json_str(out, b->def[i].key, strlen(b->def[i].key));
+        cd_buf_putf(out, ", \"weight\": %lld}", (long long)b->w->task[i].weight);
+        any = true;
+    }
+    cd_buf_puts(out, "]}}");
+}
+
+static cdmpp_status load(cd_wbuild *b) {
+    cd_buf text = {0};
+    cdmpp_status st = CDMPP_OK;
+    CD_TRY(cd_tasks_new(&b->w->tasks, b->err));
+    if (!b->w->n_task) return CDMPP_OK;
+    cd_buf_puts(&text, "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": [");
+    put_tasks(&text, b);
+    put_network(&text, b);
+    if (text.oom) st = CD_FAIL(b->err, ENOMEM, "out of memory for tasks");
+    if (!st) st = cd_tasks_load_text(b->w->tasks, "network", text.p, text.n, b->err);
+    cd_buf_free(&text);
+    for (uint32_t i = 0; !st && i < b->w->n_task; i++) {
+        const cd_task *t = cd_tasks_find(b->w->tasks, (cd_str){b->def[i].key, strlen(b->def[i].key)});
+        if (!t) return CD_FAIL(b->err, ESCHEMA, "a task that is lost");
+        b->w->task[i].task = (uint32_t)cd_tasks_index(b->w->tasks, t);
+    }
+    return st;
+}
+
+/* ---- the way there ---- */
+
+static cdmpp_status set_up(cd_wbuild *b) {
+    const uint32_t n = b->f->n;
+    cd_arena *a = &b->w->arena;
+    for (b->n_slot = 64; b->n_slot < 2 * n; b->n_slot *= 2) {}
+    b->group_of = CD_NEWN(&b->scratch, uint32_t, n);
+    b->buffer_of = CD_NEWN(&b->scratch, uint32_t, n);
+    b->def = CD_NEWN(&b->scratch, cd_wdef, n);
+    b->slot = CD_NEWN(&b->scratch, uint32_t, b->n_slot);
+    b->w->task = CD_NEWN(a, cd_wtask, n);
+    b->w->group = CD_NEWN(a, cd_wgroup, n);
+    b->w->buffer = CD_NEWN(a, cd_wbuffer, n);
+    b->w->node = CD_NEWN(a, cd_wnode, b->w->graph->n_node + 1);
+    b->w->unsupported = CD_NEWN(a, cd_wunsupported, b->w->graph->n_node + b->f->n_bad + n);
+    b->w->output = CD_NEWN(a, uint32_t, b->w->graph->n_output + 1);
+    if (!b->group_of || !b->buffer_of || !b->def || !b->slot || !b->w->task || !b->w->group || !b->w->buffer || !b->w->node ||
+        !b->w->unsupported || !b->w->output)
+        return CD_FAIL(b->err, ENOMEM, "out of memory for a workload");
+    for (uint32_t i = 0; i < n; i++) b->group_of[i] = b->buffer_of[i] = CD_GRAPH_NONE;
+    CD_TRY(cd_tasks_new(&b->one, b->err));
+    return cd_compute_new(b->f, &b->c, b->err);
+}
+
+static cdmpp_status take_apart(cd_wbuild *b) {
+    CD_TRY(set_up(b));
+    CD_TRY(cd_wb_groups(b));
+    CD_TRY(cd_wb_nodes(b));
+    return load(b);
+}
+
+/* Import, layout, groups: the nodes that remain. */
+static cdmpp_status fused(const cd_graph *g, const cd_workload_options *o, const cd_fgraph **bad, cd_fgraph **first, cd_fgraph **f, cdmpp_err *err) {
+    CD_TRY(cd_fuse_new(g, first, err));
+    *bad = *first;
+    CD_TRY(cd_fuse_import(*first, err));
+    CD_TRY(cd_fuse_layout(*first, channels_last(o), f, err));
+    (*f)->bad = (*first)->bad;
+    (*f)->n_bad = (*first)->n_bad;
+    return cd_fuse_groups(*f, o->max_depth ? o->max_depth : 256, err);
+}
+
+cdmpp_status cd_workload_build(const cd_graph *g, const cd_workload_options *o, cd_workload **out, cdmpp_err *err) {
+    static const cd_workload_options none = {0};
+    cd_fgraph *first = NULL, *f = NULL;
+    const cd_fgraph *bad = NULL;
+    cd_workload *w = cd_calloc(1, sizeof *w);
+    *out = NULL;
+    if (!w) return CD_FAIL(err, ENOMEM, "out of memory for a workload");
+    w->graph = g;
+    if (!o) o = &none;
+    cdmpp_status st = fused(g, o, &bad, &first, &f, err);
+    cd_wbuild b = {.w = w, .o = o, .f = f, .err = err};
+    if (!st) st = take_apart(&b);
+    cd_compute_free(b.c);
+    cd_tasks_free(b.one);
+    cd_arena_free(&b.scratch);
+    cd_fuse_free(f);
+    cd_fuse_free(first);
+    if (st) cd_workload_free(w);
+    else *out = w;
+    return st;
+}
+
+double cd_workload_flop(const cd_workload *w) {
+    double sum = 0;
+    for (uint32_t i = 0; i < w->n_task; i++) sum += w->task[i].flop * (double)w->task[i].weight;
+    return sum;
+}

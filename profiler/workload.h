@@ -1,0 +1,104 @@
+/* workload -- a network becomes tasks.
+ *
+ *   cd_graph ── fuse, compute ──> task[]   distinct programs, with weights
+ *                                 group[]  what runs, in order: a task each
+ *                                 buffer[] what groups read and write
+ *                                 node[]   where each operator of the graph went
+ *
+ *   conv1 ─ bn1 ─ relu ── pool ── conv2 ─ bn2 ─ relu
+ *   └── group 0, task 0 ┘ └ 1,1 ┘ └── group 2, task 0 ┘     task 0: weight 2
+ *
+ *   (1) groups are in an order in which they can run; `after` lists the groups
+ *       that make what a group reads, itself not among them;
+ *   (2) a task's arguments are group.read[0..n_read) and then group.write;
+ *   (3) each operator of the graph is in a task, costs nothing (a view, or it
+ *       works on weights and constants alone), is read by nobody, or is listed
+ *       as unsupported with the reason;
+ *   (4) a workload key is TVM's: MD5 of the definition and the arguments' shapes;
+ *       where two definitions of a network would share one, the second one's hash
+ *       covers its whole text. Keys do not depend on names of the network;
+ *   (5) weights that the network's own weights are folded into (batch norms,
+ *       layouts) are buffers without a group: they are made before it runs.
+ * Built by one thread, then read-only. */
+#ifndef CD_WORKLOAD_H
+#define CD_WORKLOAD_H
+#include "base/buf.h"
+#include "features/task.h"
+#include "profiler/graph.h"
+
+#define CD_WORKLOAD_LAYOUTS "auto|nchw|nhwc"
+typedef enum cd_wlayout { CD_WLAYOUT_AUTO, CD_WLAYOUT_NCHW, CD_WLAYOUT_NHWC } cd_wlayout; /* AUTO: nhwc for llvm, nchw for GPUs */
+
+typedef struct cd_workload_options {
+    cd_wlayout layout;
+    const char *target;         /* NULL: "llvm" */
+    const cd_hardware *hardware; /* NULL: none in the tasks */
+    uint32_t max_depth;         /* operators of a group; 0: 256, as TVM */
+    bool weights;               /* also tasks (weight 0) and groups for what is made of weights: to check values */
+} cd_workload_options;
+
+typedef struct cd_wtask {
+    uint32_t task;              /* in the registry */
+    int64_t weight;             /* groups that run it */
+    double flop;                /* of one run */
+    uint32_t n_op;
+    const char *const *op;      /* (n_op) the graph's operators, of the first group: "Conv", "Relu" */
+} cd_wtask;
+
+typedef struct cd_wbuffer {
+    cd_dtype dtype;
+    cd_shape shape;
+    uint32_t group;             /* that writes it; CD_GRAPH_NONE: an input, a weight, or an unsupported operator's */
+    uint32_t tensor;            /* of the graph: an input or weight of the file; CD_GRAPH_NONE: neither */
+    double value;               /* of a buffer that holds a known scalar; else NaN */
+    bool is_const;              /* a weight or made of weights */
+} cd_wbuffer;
+
+typedef struct cd_wgroup {
+    uint32_t task;              /* of task[]; CD_GRAPH_NONE: an unsupported operator */
+    uint32_t n_read, n_after, n_node;
+    const uint32_t *read;       /* (n_read) buffers */
+    uint32_t write;             /* buffer */
+    const uint32_t *after;      /* (n_after) groups */
+    const uint32_t *node;       /* (n_node) of the graph, ascending */
+    bool weights;               /* runs before the network does */
+} cd_wgroup;
+
+typedef enum cd_wstate { CD_WNODE_TASK, CD_WNODE_VIEW, CD_WNODE_FOLDED, CD_WNODE_UNUSED, CD_WNODE_UNSUPPORTED } cd_wstate;
+typedef struct cd_wnode {
+    cd_wstate state;
+    uint32_t group;             /* TASK: the last group it is part of; else CD_GRAPH_NONE */
+} cd_wnode;
+
+typedef struct cd_wunsupported {
+    const char *op, *node, *reason;
+} cd_wunsupported;
+
+typedef struct cd_workload {
+    cd_arena arena;
+    const cd_graph *graph;      /* borrowed */
+    cd_tasks *tasks;            /* the registry: definitions, and the network with its weights */
+    uint32_t n_task, n_group, n_buffer, n_node, n_unsupported;
+    cd_wtask *task;             /* (n_task) */
+    cd_wgroup *group;           /* (n_group) */
+    cd_wbuffer *buffer;         /* (n_buffer) */
+    cd_wnode *node;             /* (n_node) of the graph */
+    cd_wunsupported *unsupported; /* (n_unsupported) */
+    uint32_t *output;           /* (graph->n_output) buffers of the network's results */
+} cd_workload;
+
+/* `o` NULL: defaults. The graph must outlive the workload. Errors: ESCHEMA (a graph
+ * whose shapes do not fit its operators), ENOMEM; what has no definition is no error. */
+cdmpp_status cd_workload_build(const cd_graph *g, const cd_workload_options *o, CD_GIVE cd_workload **out, cdmpp_err *err);
+void cd_workload_free(CD_TAKE cd_workload *w); /* NULL is fine */
+
+/* Operations of all groups. */
+double cd_workload_flop(const cd_workload *w);
+/* {"network", "flop", "tasks": [{"workload_key", "weight", "flop", "operators"}], "unsupported": [{"operator", "node", "reason"}]}.
+ * Errors: ENOMEM. */
+cdmpp_status cd_workload_json(cd_buf *out, const cd_workload *w, cdmpp_err *err);
+/* The same as a table. Errors: ENOMEM. */
+cdmpp_status cd_workload_text(cd_buf *out, const cd_workload *w, cdmpp_err *err);
+/* Layout by name; false: none of CD_WORKLOAD_LAYOUTS. */
+bool cd_workload_layout(const char *name, cd_wlayout *out);
+#endif

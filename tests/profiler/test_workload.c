@@ -1,0 +1,264 @@
+/* Networks become tasks: which, how many, with TVM's keys. */
+#include <stdio.h>
+
+#include "made_net.h"
+#include "profiler/workload.h"
+#include "profiler/zoo.h"
+
+static cd_workload *build(const cd_graph *g, cd_wlayout layout) {
+    cdmpp_err err = {0};
+    const cd_workload_options o = {.layout = layout};
+    cd_workload *w;
+    assert_ok(cd_workload_build(g, &o, &w, &err));
+    return w;
+}
+
+static cd_graph *zoo(const char *name) {
+    cdmpp_err err = {0};
+    const cd_zoo_options o = {0};
+    cd_graph *g;
+    assert_ok(cd_zoo_build(name, &o, &g, &err));
+    return g;
+}
+
+static int64_t weight_of(const cd_workload *w, const char *key) {
+    for (uint32_t i = 0; i < w->n_task; i++)
+        if (!strcmp(cd_tasks_at(w->tasks, w->task[i].task)->workload_key, key)) return w->task[i].weight;
+    return 0;
+}
+
+/* What TVM v0.9 extracts from torchvision's resnet-18 for NHWC (TenSet's keys), but for its Winograd tasks, which are
+ * plain convolutions here, and for the input's layout. */
+static void test_tvm_keys(void **state) {
+    static const struct {
+        const char *key;
+        int64_t weight;
+    } tvm[] = {
+        {"[\"96daaa9daa1b41bc383b7c05ce8b58de\", [1, 224, 224, 3], [7, 7, 3, 64], [1, 1, 1, 64], [1, 112, 112, 64]]", 1},
+        {"[\"bf0c567153187e06a6c032427f7d757d\", [1, 112, 112, 64], [1, 56, 56, 64]]", 1},
+        {"[\"86551f1a74663d3ceafd5884659d3478\", [1, 56, 56, 64], [3, 3, 64, 64], [1, 1, 1, 64], [1, 56, 56, 64]]", 2},
+        {"[\"5945b4c2608fab624f04d9c4d66f29ad\", [1, 56, 56, 64], [3, 3, 64, 64], [1, 1, 1, 64], [1, 56, 56, 64], [1, 56, 56, 64]]", 2},
+        {"[\"96daaa9daa1b41bc383b7c05ce8b58de\", [1, 56, 56, 64], [3, 3, 64, 128], [1, 1, 1, 128], [1, 28, 28, 128]]", 1},
+        {"[\"4b23b0dc1d1164f464c7f5544479ae4d\", [1, 56, 56, 64], [1, 1, 64, 128], [1, 1, 1, 128], [1, 28, 28, 128]]", 1},
+        {"[\"5945b4c2608fab624f04d9c4d66f29ad\", [1, 7, 7, 512], [3, 3, 512, 512], [1, 1, 1, 512], [1, 7, 7, 512], [1, 7, 7, 512]]", 2},
+        {"[\"69115f188984ae34ede37c3b8ca40b43\", [1, 7, 7, 512], [1, 1, 1, 512]]", 1},
+        {"[\"7d44c6e3c81cd80f61ff2265b2bae89a\", [1, 512], [1000, 512], [1, 1000], [1, 1000]]", 1},
+    };
+    cd_graph *g = zoo("resnet-18");
+    cd_workload *w = build(g, CD_WLAYOUT_AUTO);
+    (void)state;
+    assert_int_equal(w->n_unsupported, 0);
+    for (size_t i = 0; i < sizeof tvm / sizeof *tvm; i++) assert_int_equal(weight_of(w, tvm[i].key), tvm[i].weight);
+    cd_workload_free(w);
+    cd_graph_free(g);
+}
+
+/* (1)-(3) of workload.h, and operations: tasks have no more than the graph counts, and few less. */
+static void check_laws(const cd_graph *g, const cd_workload *w) {
+    int64_t groups = 0, weights = 0;
+    for (uint32_t k = 0; k < w->n_group; k++) {
+        const cd_wgroup *p = &w->group[k];
+        for (uint32_t i = 0; i < p->n_after; i++) assert_true(p->after[i] < k);
+        assert_int_equal(w->buffer[p->write].group, k);
+        if (p->task == CD_GRAPH_NONE) continue;
+        groups++;
+        const cd_te_dag *dag = cd_tasks_at(w->tasks, w->task[p->task].task)->dag;
+        assert_int_equal(dag->n_arg, p->n_read + 1);
+        for (uint32_t i = 0; i < dag->n_arg; i++) {
+            const cd_te_op *op = &dag->op[dag->tensor_op[dag->arg[i]]];
+            const cd_shape s = w->buffer[i < p->n_read ? p->read[i] : p->write].shape;
+            int64_t n = 1;
+            for (uint32_t d = 0; d < op->rank; d++) n *= op->shape[d];
+            assert_int_equal(n, cd_shape_elements(&s));
+        }
+    }
+    for (uint32_t i = 0; i < w->n_task; i++) weights += w->task[i].weight;
+    assert_int_equal(weights, groups);
+    assert_int_equal(w->n_node, g->n_node);
+    for (uint32_t i = 0; i < w->n_node; i++) {
+        assert_int_not_equal(w->node[i].state, CD_WNODE_UNSUPPORTED);
+        assert_int_not_equal(w->node[i].state, CD_WNODE_UNUSED);
+        assert_true((w->node[i].state == CD_WNODE_TASK) == (w->node[i].group < w->n_group));
+    }
+}
+
+static void test_zoo(void **state) {
+    (void)state;
+    for (size_t i = 0; i < cd_zoo_count(); i++) {
+        const char *name = cd_zoo_at(i)->name;
+        if (strstr(name, "bert-large") || strstr(name, "gpt") || strstr(name, "101") || strstr(name, "efficient")) continue; /* time */
+        cd_graph *g = zoo(name);
+        cd_workload *w = build(g, i & 1 ? CD_WLAYOUT_NHWC : CD_WLAYOUT_NCHW);
+        for (uint32_t k = 0; k < w->n_unsupported; k++) print_error("%s: %s %s: %s\n", name, w->unsupported[k].op, w->unsupported[k].node, w->unsupported[k].reason);
+        assert_int_equal(w->n_unsupported, 0);
+        check_laws(g, w);
+        const double ratio = cd_workload_flop(w) / cd_graph_flop(g);
+        const double most = strcmp(name, "dcgan") ? 1.02 : 4; /* a transposed convolution multiplies by the zeros in between, as TVM's does */
+        if (!(ratio > 0.94 && ratio < most)) fail_msg("%s: %g of the graph's operations", name, ratio);
+        cd_workload_free(w);
+        cd_graph_free(g);
+    }
+}
+
+/* ---- which operators run together ---- */
+
+static void expect_groups(mg *m, cd_wlayout layout, const char *want) {
+    cd_workload *w = build(m->g, layout);
+    char got[512] = "";
+    for (uint32_t k = 0; k < w->n_group; k++)
+        for (uint32_t i = 0; i < w->group[k].n_node; i++) {
+            strcat(got, i ? "+" : *got ? " " : "");
+            strcat(got, m->g->node[w->group[k].node[i]].op);
+        }
+    assert_string_equal(got, want);
+    check_laws(m->g, w);
+    cd_workload_free(w);
+    cd_graph_free(m->g);
+}
+
+static void test_fusion(void **state) {
+    (void)state;
+    mg m = mg_new("conv_bn_relu", 13);
+    uint32_t x = mg_in(&m, 4, 1, 8, 6, 6), c = mg_op(&m, "Conv", "kernel_shape:3,3 pads:1,1,1,1", 2, x, mg_w(&m, 4, 8, 8, 3, 3));
+    uint32_t n = mg_op(&m, "BatchNormalization", "", 5, c, mg_w(&m, 1, 8), mg_w(&m, 1, 8), mg_w(&m, 1, 8), mg_w(&m, 1, 8));
+    mg_end(&m, mg_op(&m, "Relu", "", 1, mg_op(&m, "Add", "", 2, n, x)));
+    expect_groups(&m, CD_WLAYOUT_NCHW, "Conv+BatchNormalization+Add+Relu");
+
+    m = mg_new("gelu", 13); /* the bias, and a diamond */
+    x = mg_op(&m, "Add", "", 2, mg_op(&m, "MatMul", "", 2, mg_in(&m, 3, 1, 4, 8), mg_w(&m, 2, 8, 16)), mg_w(&m, 1, 16));
+    n = mg_op(&m, "Add", "", 2, mg_op(&m, "Erf", "", 1, mg_op(&m, "Div", "", 2, x, mg_real(&m, 1.414))), mg_real(&m, 1));
+    mg_end(&m, mg_op(&m, "Mul", "", 2, mg_op(&m, "Mul", "", 2, x, n), mg_real(&m, 0.5)));
+    expect_groups(&m, CD_WLAYOUT_NCHW, "MatMul+Add+Div+Erf+Add+Mul+Mul");
+
+    m = mg_new("two readers", 13); /* a convolution that two read ends its group */
+    x = mg_op(&m, "Relu", "", 1, mg_op(&m, "Conv", "kernel_shape:1,1", 2, mg_in(&m, 4, 1, 8, 6, 6), mg_w(&m, 4, 8, 8, 1, 1)));
+    c = mg_op(&m, "Conv", "kernel_shape:1,1", 2, x, mg_w(&m, 4, 8, 8, 1, 1));
+    mg_end(&m, mg_op(&m, "Add", "", 2, c, x));
+    expect_groups(&m, CD_WLAYOUT_NCHW, "Conv+Relu Conv+Add");
+
+    m = mg_new("softmax", 13); /* alone, and a reduction takes what comes before it */
+    x = mg_op(&m, "Softmax", "axis=-1", 1, mg_op(&m, "Exp", "", 1, mg_in(&m, 2, 4, 8)));
+    mg_end(&m, mg_op(&m, "ReduceSum", "keepdims=0", 2, mg_op(&m, "Mul", "", 2, x, x), mg_ints(&m, 1, 1)));
+    expect_groups(&m, CD_WLAYOUT_NCHW, "Exp Softmax Mul+ReduceSum");
+
+    m = mg_new("shuffle", 13); /* views within a group are index arithmetic, at its borders nothing */
+    x = mg_op(&m, "Reshape", "", 2, mg_in(&m, 4, 1, 8, 4, 4), mg_ints(&m, 5, 1, 2, 4, 4, 4));
+    x = mg_op(&m, "Reshape", "", 2, mg_op(&m, "Transpose", "perm:0,2,1,3,4", 1, x), mg_ints(&m, 4, 1, 8, 4, 4));
+    mg_end(&m, mg_op(&m, "Conv", "kernel_shape:1,1", 2, x, mg_w(&m, 4, 8, 8, 1, 1)));
+    expect_groups(&m, CD_WLAYOUT_NCHW, "Transpose Conv");
+
+    m = mg_new("concat", 13); /* takes what moves elements, no convolution */
+    x = mg_in(&m, 4, 1, 8, 6, 6);
+    c = mg_op(&m, "Conv", "kernel_shape:1,1", 2, x, mg_w(&m, 4, 8, 8, 1, 1));
+    mg_end(&m, mg_op(&m, "Relu", "", 1, mg_op(&m, "Concat", "axis=1", 2, c, mg_op(&m, "Tanh", "", 1, x))));
+    expect_groups(&m, CD_WLAYOUT_NCHW, "Conv Tanh+Concat+Relu");
+}
+
+/* Not in the table, and what reads it: the rest stands. */
+static void test_unsupported(void **state) {
+    cdmpp_err err = {0};
+    (void)state;
+    mg m = mg_new("mystery", 13);
+    const uint32_t x = mg_op(&m, "Relu", "", 1, mg_in(&m, 2, 4, 4));
+    const cd_shape s = {2, {4, 4}};
+    const cd_dtype t = CD_F32;
+    uint32_t y;
+    assert_ok(cd_graph_opaque(m.g, "what", "com.example", "Mystery", &x, 1, &s, &t, &y, 1, &err));
+    mg_end(&m, mg_op(&m, "Tanh", "", 1, y));
+    cd_workload *w = build(m.g, CD_WLAYOUT_AUTO);
+    cd_buf b = {0};
+    assert_int_equal(w->n_unsupported, 1);
+    assert_string_equal(w->unsupported[0].op, "Mystery");
+    assert_string_equal(w->unsupported[0].node, "what");
+    assert_int_equal(w->n_group, 3);
+    assert_int_equal(w->group[1].task, CD_GRAPH_NONE);
+    assert_int_equal(w->group[2].n_after, 1);
+    assert_int_equal(w->group[2].after[0], 1);
+    assert_int_equal(w->node[1].state, CD_WNODE_UNSUPPORTED);
+    assert_ok(cd_workload_json(&b, w, &err));
+    assert_non_null(strstr(b.p, "\"operator\": \"Mystery\", \"node\": \"what\""));
+    cd_buf_free(&b);
+    cd_workload_free(w);
+    cd_graph_free(m.g);
+}
+
+/* The task file that is written reads back with the same keys, weights and operations. */
+static void test_written(void **state) {
+    cdmpp_err err = {0};
+    cd_graph *g = zoo("squeezenet-1.1");
+    cd_workload *w = build(g, CD_WLAYOUT_NHWC);
+    cd_buf b = {0};
+    cd_tasks *again;
+    (void)state;
+    assert_ok(cd_tasks_write(&b, w->tasks, &err));
+    assert_ok(cd_tasks_new(&again, &err));
+    assert_ok(cd_tasks_load_text(again, "again", b.p, b.n, &err));
+    assert_int_equal(cd_tasks_count(again), cd_tasks_count(w->tasks));
+    assert_int_equal(cd_tasks_network_count(again), 1);
+    for (size_t i = 0; i < cd_tasks_count(again); i++) {
+        char h[33];
+        const cd_task *t = cd_tasks_at(again, i);
+        assert_string_equal(t->workload_key, cd_tasks_at(w->tasks, i)->workload_key);
+        assert_ok(cd_te_dag_hash(t->dag, h, &err));
+        assert_memory_equal(h, t->workload_key + 2, 32);
+    }
+    cd_buf_free(&b);
+    cd_tasks_free(again);
+    cd_workload_free(w);
+    cd_graph_free(g);
+}
+
+/* Where the reference sets are: each key of TVM's is the hash of its DAG. */
+static void test_reference_keys(void **state) {
+    static const char *const sets[] = {"tenset-cpu", "gpu-ansor"};
+    const char *root = getenv("CDMPP_DATA");
+    (void)state;
+    for (int k = 0; root && *root && k < 2; k++) {
+        cdmpp_err err = {0};
+        char path[512], h[33];
+        cd_tasks *t;
+        snprintf(path, sizeof path, "%s/%s/network_info/all_tasks.pkl", root, sets[k]);
+        assert_ok(cd_tasks_new(&t, &err));
+        assert_ok(cd_tasks_load(t, path, &err));
+        assert_int_equal(cd_tasks_count(t), k ? 243 : 361);
+        for (size_t i = 0; i < cd_tasks_count(t); i++) {
+            assert_ok(cd_te_dag_hash(cd_tasks_at(t, i)->dag, h, &err));
+            assert_memory_equal(h, cd_tasks_at(t, i)->workload_key + 2, 32);
+        }
+        cd_tasks_free(t);
+    }
+    if (!root || !*root) print_message("skipped: no CDMPP_DATA\n");
+}
+
+#ifdef CD_FAULT
+static void test_no_memory(void **state) {
+    (void)state;
+    mg m = mg_new("small", 13);
+    uint32_t x = mg_in(&m, 4, 1, 4, 6, 6), c = mg_op(&m, "Conv", "kernel_shape:3,3", 2, x, mg_w(&m, 4, 4, 4, 3, 3));
+    mg_end(&m, mg_op(&m, "Softmax", "axis=1", 1, mg_op(&m, "Concat", "axis=1", 2, c, mg_op(&m, "Relu", "", 1, c))));
+    for (long k = 0;; k++) {
+        cdmpp_err err = {0};
+        cd_workload *w = NULL;
+        const long live = cd_mem_live();
+        cd_mem_fail_at(k);
+        const cdmpp_status st = cd_workload_build(m.g, NULL, &w, &err);
+        cd_mem_fail_at(-1);
+        if (st) assert_int_equal(st, CDMPP_ENOMEM);
+        cd_workload_free(w);
+        assert_int_equal(cd_mem_live(), live);
+        if (!st) break;
+    }
+    cd_graph_free(m.g);
+}
+#endif
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_tvm_keys), cmocka_unit_test(test_zoo), cmocka_unit_test(test_fusion), cmocka_unit_test(test_unsupported),
+        cmocka_unit_test(test_written), cmocka_unit_test(test_reference_keys),
+#ifdef CD_FAULT
+        cmocka_unit_test(test_no_memory),
+#endif
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
