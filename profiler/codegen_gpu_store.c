@@ -57,11 +57,12 @@ static cdmpp_status write_rim(cd_gpu *g, const cd_node *n, cdmpp_err *err) {
     const cd_slot *s = &g->plan.slot[n->tensor];
     const char *before = "if (";
     const bool reduced = n->e->op == CD_LOAD && g->plan.slot[n->e->u.i].node >= 0 && g->t->node[g->plan.slot[n->e->u.i].node].kind == CD_NODE_ALLOC;
-    for (uint32_t d = 0; reduced && !s->min && d < n->n; d++) {
-        if (cd_range_of(&g->plan.ranges, n->x[d]).hi < s->extent[d]) continue;
+    for (uint32_t d = 0; reduced && d < n->n; d++) {
+        const int64_t end = s->extent[d] + (s->min && cd_is_int(s->min[d]) ? s->min[d]->u.i : 0);
+        if ((s->min && !cd_is_int(s->min[d])) || cd_range_of(&g->plan.ranges, n->x[d]).hi < end) continue;
         cd_buf_puts(g->w.out, before);
         CD_TRY(cd_cexpr_write(&g->w, n->x[d], err));
-        cd_buf_putf(g->w.out, " < %lld", (long long)s->extent[d]);
+        cd_buf_putf(g->w.out, " < %lld", (long long)end);
         before = " && ";
     }
     if (*before == ' ') cd_buf_puts(g->w.out, ") ");

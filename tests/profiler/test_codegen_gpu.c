@@ -3,6 +3,7 @@
 
 #include "check.h"
 #include "gpuprog.h"
+#include "noopencl.h"
 #include "profiler/backend_opencl.h"
 
 static const char *const matmul[] = {
@@ -108,10 +109,8 @@ static void test_compiler(void **state) {
     (void)state;
     cd_backend *b = NULL;
     cdmpp_err err = {0};
-    if (cd_backend_opencl.open("", "", &b, &err)) {
-        print_message("no OpenCL: %s\n", err.msg);
-        skip();
-    }
+    SKIP_WITHOUT_OPENCL();
+    assert_ok(cd_backend_opencl.open("", "", &b, &err));
     static char good[] = "__kernel void f(__global float *x) { x[0] = cd_max_f32(1.0f, 2.0f); }", bad[] = "__kernel void f() { nonsense; }";
     uint32_t list[1] = {0};
     cd_code_launch launch = {.entry = "f", .grid = {1, 1, 1}, .block = {1, 1, 1}, .n_buffer = 1, .buffer = list};
