@@ -2,6 +2,10 @@
 
 #include <string.h>
 
+#include "base/sha256_x86.h"
+
+enum { WORTH_ASKING = 4096 }; /* bytes from which the processor is asked what it can do */
+
 static const uint32_t k[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
     0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
@@ -58,6 +62,10 @@ void cd_sha256_add(cd_sha256 *s, const void *data, size_t n) {
         p += m, n -= m, have += m;
         if (have < 64) return;
         block(s->h, s->buf);
+    }
+    if (n >= WORTH_ASKING && cd_sha256_x86_has()) {
+        cd_sha256_x86_blocks(s->h, p, n / 64, k);
+        p += n / 64 * 64, n %= 64;
     }
     for (; n >= 64; p += 64, n -= 64) block(s->h, p);
     memcpy(s->buf, p, n);

@@ -37,7 +37,25 @@ static void pieces(void **state) {
     }
 }
 
+/* In one piece the processor's instructions do it, in pieces of 999 bytes the plain code; lengths around blocks,
+ * any alignment, continued. */
+static void quick_and_plain(void **state) {
+    static char text[70000];
+    char whole[65], part[65];
+    (void)state;
+    for (size_t i = 0; i < sizeof text; i++) text[i] = (char)(i * i >> 3);
+    for (size_t n = 4000; n < sizeof text - 64; n += n < 4300 ? 1 : 4999) {
+        hex_of(text + n % 64, n, n, whole);
+        hex_of(text + n % 64, n, 999, part);
+        assert_string_equal(part, whole);
+        hex_of(text + n % 64, n, 5003, whole);
+        assert_string_equal(part, whole);
+    }
+    hex_of(text, 65536, 65536, whole);
+    assert_string_equal(whole, "5866d897a4d8c29d14dde58d68a298381a939c955aff9c50f7078564e4477450");
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(known_values), cmocka_unit_test(pieces)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(known_values), cmocka_unit_test(pieces), cmocka_unit_test(quick_and_plain)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
