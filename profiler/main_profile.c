@@ -8,8 +8,8 @@
 #include "profiler/store.h"
 
 #define AT(member) offsetof(cd_main_profile, member)
-enum { WHAT, HOW, STORE, NETWORK };
-static const char *const group[] = {"What", "How", "Store", "Network"};
+enum { WHAT, HOW, STORE, NETWORK, HOSTS };
+static const char *const group[] = {"What", "How", "Store", "Network", "Other hosts"};
 static const cd_option table[] = {
     {"tasks", 0, "FILE", CD_OPT_FILES, AT(task), NULL, WHAT, "Task definitions: all_tasks.pkl, *.task.pkl, our text form, or a folder of these"},
     {"dry-run", 0, NULL, CD_OPT_FLAG, AT(dry_run), NULL, WHAT, "Only read the records and lower their programs; say which cannot be"},
@@ -19,6 +19,11 @@ static const cd_option table[] = {
     {"stats", 0, "FILE", CD_OPT_FILE, AT(stats), "*.jsonl", WHAT, "Also write statistics of every measurement, one JSON object a line"},
     {"trials", 0, "N", CD_OPT_INT, AT(trials), "1..1000000", WHAT, "draw: different programs of a task (default: 10)"},
     {"seed", 0, "N", CD_OPT_INT, AT(seed), "0..2000000000", WHAT, "draw: of the random schedules (default: 0)"},
+    {"host", 0, "USER@BOARD", CD_OPT_TEXTS, AT(host), NULL, HOSTS, "Measure there, by ssh; of several hosts each has one program at a time"},
+    {"port", 0, "N", CD_OPT_INT, AT(port), "1..65535", HOSTS, "Port of ssh there"},
+    {"transport", 0, "COMMAND", CD_OPT_TEXT, AT(transport), NULL, HOSTS, "Reach hosts by this shell command in place of ssh: host and port are $1 and $2, options for cdmpp-profile the words behind"},
+    {"lease", 0, "S", CD_OPT_INT, AT(lease_s), "1..1000000", HOSTS, "Seconds that a host may take for one program until another one gets it (default: 120)"},
+    {"worker", 0, NULL, CD_OPT_FLAG, AT(worker), NULL, HOSTS, "Be what --host reaches: a line of JSON comes in for each program and one goes out"},
     {"describe-device", 0, NULL, CD_OPT_FLAG, AT(describe), NULL, WHAT, "Print entries of devices.yaml for the devices named: cpu (default), opencl[:NAME], cuda[:NUMBER]"},
     {"measure", 0, NULL, CD_OPT_FLAG, AT(measure), NULL, WHAT, "With --describe-device: measure the units of a core and the memory bandwidth (a second)"},
     {"jobs", 'j', "N", CD_OPT_INT, AT(jobs), "1..1024", HOW, "Compiler processes at a time (default: one per CPU)"},
@@ -34,7 +39,7 @@ static const cd_option table[] = {
     {"no-pin", 0, NULL, CD_OPT_FLAG, AT(no_pin), NULL, HOW, "Do not keep programs on the last CPUs and compilers on the others"},
     {"cache", 0, "FOLDER", CD_OPT_FOLDER, AT(cache), NULL, HOW, "Where compiled programs are kept; empty: nowhere (default: $XDG_CACHE_HOME/cdmpp, ~/.cache/cdmpp)"},
     {"cache-mb", 0, "N", CD_OPT_INT, AT(cache_mb), "1..100000000", HOW, "Mebibytes of programs that are kept, those used least recently go (default: 1024)"},
-    {"store", 0, "FILE", CD_OPT_FILE, AT(store), "*.db", STORE, "The store: one SQLite file; made where it is not there"},
+    {"store", 0, "FILE", CD_OPT_FILE, AT(store), "*.db", STORE, "The store: one SQLite file, made where it is not there. Records: what is measured goes there too"},
     {"form", 0, "FORM", CD_OPT_WORD, AT(form), CD_STORE_FORMS, STORE, "Form of the files to import (default: by their first bytes)"},
     {"strict", 0, NULL, CD_OPT_FLAG, AT(strict), NULL, STORE, "Stop at the first line that cannot be used"},
     {"device", 0, "NAME", CD_OPT_TEXT, AT(device), NULL, STORE, "Records: which device, as its back end counts them (default: the first). Store: only of this device; of imported files, the device that they were measured on"},
@@ -72,6 +77,7 @@ static const mode modes[] = {
     {"store", -1, cd_main_profile_store_check, cd_main_profile_store},
     {NULL, (long)AT(list_ops), cd_main_profile_model_check, cd_main_profile_ops},
     {NULL, (long)AT(describe), cd_main_profile_describe_check, cd_main_profile_describe},
+    {NULL, (long)AT(worker), cd_main_profile_worker_check, cd_main_profile_worker},
     {"wrap", -1, cd_main_profile_wrap_check, cd_main_profile_wrap},
 };
 
@@ -122,6 +128,7 @@ static const char *const use[] = {"records --tasks FILE --out OUT.json [OPTION..
                                   "store import|list|best|near|export|stats --store FILE [OPTION...] [LOG|TABLE|TRACE|FOLDER...]",
                                   "--list-ops --model-name NAME|FILE [OPTION...]",
                                   "--describe-device [--measure] [cpu|opencl[:NAME]|cuda[:NUMBER]...]",
+                                  "records --host USER@BOARD... --tasks FILE --out OUT.json [OPTION...] LOG|FOLDER...",
                                   "wrap [--json] [--out FILE] -- COMMAND [ARGUMENT...]",
                                   NULL};
 static const char *const example[] = {

@@ -9,6 +9,7 @@
 #include <signal.h>
 
 #include "base/face.h"
+#include "features/record.h"
 #include "profiler/onnx.h"
 
 typedef struct cd_main_profile {
@@ -36,6 +37,11 @@ typedef struct cd_main_profile {
     int model_source, batch, input_size; /* position in CD_MAIN_PROFILE_SOURCES; 0: as published */
     const char *model_name;
     cd_texts dim, input;
+    /* other hosts (main_profile_worker.c, main_profile_remote.c) */
+    bool worker;
+    cd_texts host;
+    int port, lease_s;
+    const char *transport;
     /* every command */
     bool json;
     cd_log *log;
@@ -63,6 +69,22 @@ cdmpp_status cd_main_profile_bad(cd_main_profile *o, const cdmpp_err *why, size_
 /* ---- main_profile_wrap.c ---- */
 cdmpp_status cd_main_profile_wrap_check(const cd_main_profile *o, cdmpp_err *err);
 cdmpp_status cd_main_profile_wrap(cd_main_profile *o, cdmpp_err *err);
+/* ---- main_profile_keep.c: everything may be NULL, for no --store ---- */
+struct cd_measured;
+typedef struct cd_main_profile_keep cd_main_profile_keep;
+cdmpp_status cd_main_profile_keep_open(const cd_main_profile *o, CD_GIVE cd_main_profile_keep **out, cdmpp_err *err);
+/* `line` of --out. */
+cdmpp_status cd_main_profile_keep_add(cd_main_profile_keep *k, const cd_record *r, const cd_task *t, const struct cd_measured *m, long line,
+                                      cdmpp_err *err);
+cdmpp_status cd_main_profile_keep_close(CD_TAKE cd_main_profile_keep *k, cdmpp_err *err);
+/* ---- main_profile_worker.c, main_profile_remote.c ---- */
+struct cd_measure_options;
+/* What the options say of measuring, for every mode that does. */
+struct cd_measure_options cd_main_profile_measure_options(const cd_main_profile *o);
+cdmpp_status cd_main_profile_worker_check(const cd_main_profile *o, cdmpp_err *err);
+cdmpp_status cd_main_profile_worker(cd_main_profile *o, cdmpp_err *err);
+/* Have what the file gives measured by --host, to --out. */
+cdmpp_status cd_main_profile_remote(cd_main_profile *o, struct cd_recmaker *maker, struct cd_recfile *file, cdmpp_err *err);
 /* ---- main_profile_store.c ---- */
 #define CD_MAIN_PROFILE_AS "records|csv|json"
 cdmpp_status cd_main_profile_store_check(const cd_main_profile *o, cdmpp_err *err);

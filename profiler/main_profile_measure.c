@@ -30,6 +30,7 @@ typedef struct {
     cd_recfile *again;          /* ours */
     cd_reclog *log;
     FILE *stats;
+    cd_main_profile_keep *keep; /* NULL: no --store */
     cd_measure *m;
     cd_recstat sum;
     cd_affinity all;
@@ -105,6 +106,7 @@ static cdmpp_status write_one(run *r, cd_recjob *j, const cd_measured *m, cdmpp_
     long line = 0;
     CD_TRY(cd_recjob_record(j, m, &record, err));
     CD_TRY(cd_reclog_add(r->log, &record, &line, err));
+    CD_TRY(cd_main_profile_keep_add(r->keep, &record, cd_tasks_find(r->maker->tasks, record.workload_key), m, line, err));
     cd_recstat_add(&r->sum, m);
     if (m->error_no) cd_log_put(r->o->log, CD_LOG_WARNING, "%s:%ld: %s (error %d): %s", j->path, j->number, cd_recstat_error(m->error_no), m->error_no, m->err.msg);
     if (!r->stats) return CDMPP_OK;
@@ -171,7 +173,7 @@ static cdmpp_status all_batches(run *r, cdmpp_err *err) {
 }
 
 /* ---- begin and end ---- */
-static cd_measure_options options_of(const cd_main_profile *o) {
+cd_measure_options cd_main_profile_measure_options(const cd_main_profile *o) {
     return (cd_measure_options){.device = o->device,
                                 .isa = o->isa,
                                 .flags = o->cflags,
@@ -189,9 +191,10 @@ static cdmpp_status begin(run *r, cdmpp_err *err) {
     cd_main_profile *o = r->o;
     cd_hostinfo h;
     cd_buf warnings = {0}, head = {0};
-    const cd_measure_options m = options_of(o);
+    const cd_measure_options m = cd_main_profile_measure_options(o);
     CD_TRY(cd_measure_open(&m, &r->m, err)); /* first of all: it forks */
     CD_TRY(cd_reclog_open(o->out, &r->log, err));
+    CD_TRY(cd_main_profile_keep_open(o, &r->keep, err));
     r->cpus = cd_affinity_count();
     cd_affinity_get(&r->all);
     cd_hostinfo_read("", &h);
@@ -236,6 +239,8 @@ cdmpp_status cd_main_profile_measure(cd_main_profile *o, cd_recmaker *maker, cd_
     cd_measure_close(r->m);
     const cdmpp_status closed = cd_reclog_close(r->log, st ? NULL : err);
     if (!st) st = closed;
+    const cdmpp_status kept = cd_main_profile_keep_close(r->keep, st ? NULL : err);
+    if (!st) st = kept;
     if (r->stats && fclose(r->stats) != 0 && !st) st = cd_err_at(err, CD_FAIL(err, EIO, "cannot write: %s", strerror(errno)), o->stats, 0);
     if (!st) st = tell(r, err);
     cd_recfile_close(r->again);

@@ -117,7 +117,7 @@ cdmpp_status cd_main_profile_records(cd_main_profile *o, cdmpp_err *err) {
         st = each(&s, err);
         if (!st) st = o->dry_run ? tell(&s, err) : emit(&s, err);
     } else if (!st) {
-        st = cd_main_profile_measure(o, &s.maker, s.file, err);
+        st = o->host.n ? cd_main_profile_remote(o, &s.maker, s.file, err) : cd_main_profile_measure(o, &s.maker, s.file, err);
     }
     cd_recfile_close(s.file);
     cd_program_free(s.program);

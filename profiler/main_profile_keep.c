@@ -1,0 +1,69 @@
+/* What is measured goes into a store as well (--store), with all its statistics and what machine it was. */
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "profiler/describe.h"
+#include "profiler/hostinfo.h"
+#include "profiler/main_profile.h"
+#include "profiler/measure.h"
+#include "profiler/store.h"
+
+struct cd_main_profile_keep {
+    cd_store *s;
+    const cd_main_profile *o;
+    cd_hostinfo h;
+    cd_described cpu;
+    cd_buf extra;
+    struct utsname system;
+    cd_store_env env;
+};
+
+static cd_str str(const char *s) { return (cd_str){s, strlen(s)}; }
+
+cdmpp_status cd_main_profile_keep_open(const cd_main_profile *o, cd_main_profile_keep **out, cdmpp_err *err) {
+    *out = NULL;
+    if (!o->store) return CDMPP_OK;
+    cd_main_profile_keep *k = cd_calloc(1, sizeof *k);
+    if (!k) return CD_FAIL(err, ENOMEM, "store");
+    k->o = o;
+    cd_hostinfo_read("", &k->h);
+    cd_hostinfo_json(&k->extra, &k->h);
+    cd_described_init(&k->cpu, CD_DEVICE_CPU);
+    cd_described_call(&k->cpu, k->h.cpu);
+    if (uname(&k->system)) memset(&k->system, 0, sizeof k->system);
+    k->env = (cd_store_env){.host = str(k->system.nodename), .cpu = str(k->h.cpu), .os = str(k->h.kernel), .governor = str(k->h.governor),
+                            .compiler = str(o->cflags ? o->cflags : ""), .tool = str("cdmpp-profile " CDMPP_VERSION),
+                            .extra = {k->extra.p, k->extra.n}};
+    cdmpp_status st = CDMPP_OK;
+    if (k->extra.oom) st = CD_FAIL(err, ENOMEM, "store");
+    if (!st) st = cd_store_open(o->store, true, &k->s, err);
+    if (st) cd_main_profile_keep_close(k, NULL);
+    else *out = k;
+    return st;
+}
+
+/* A processor by its own name where the target has none; a GPU by what it was asked for as. */
+static cd_str device_of(const cd_main_profile_keep *k, cd_str target) {
+    const cd_backend_kind *kind = cd_backend_for_target(target);
+    if (kind && strcmp(kind->name, "cpu") != 0) return k->o->device ? str(k->o->device) : (cd_str){"", 0};
+    return str(k->cpu.name);
+}
+
+cdmpp_status cd_main_profile_keep_add(cd_main_profile_keep *k, const cd_record *r, const cd_task *t, const cd_measured *m, long line,
+                                      cdmpp_err *err) {
+    if (!k) return CDMPP_OK;
+    const cd_timing *x = &m->time;
+    cd_store_latency l = {x->min_s, x->median_s, x->mean_s, x->std_s, x->cv, x->n_kept, 0};
+    if (m->flags & CD_MEASURED_NOISY) l.flags |= CD_STORE_NOISY;
+    if (k->o->cold) l.flags |= CD_STORE_COLD;
+    return cd_store_add_record(k->s, r, t, device_of(k, r->target), &k->env, &l, line, NULL, err);
+}
+
+cdmpp_status cd_main_profile_keep_close(cd_main_profile_keep *k, cdmpp_err *err) {
+    if (!k) return CDMPP_OK;
+    const cdmpp_status st = k->s ? cd_store_commit(k->s, err) : CDMPP_OK;
+    cd_store_close(k->s);
+    cd_buf_free(&k->extra);
+    cd_free(k);
+    return st;
+}

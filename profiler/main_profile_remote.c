@@ -1,0 +1,187 @@
+/* Mode "records" of cdmpp-profile with --host: the programs are measured by workers on other machines. */
+#include <stdio.h>
+#include <string.h>
+
+#include "profiler/main_profile.h"
+#include "profiler/recjob.h"
+#include "profiler/remote.h"
+
+typedef struct {
+    cd_main_profile *o;
+    cd_recmaker *maker;
+    cd_recfile *file;
+    cd_reclog *log;
+    cd_arena arena;             /* hosts, lines */
+    cd_recjob *job;             /* (n) */
+    cd_str *line;               /* (n) what is sent */
+    size_t n, cap, known, read, measured, failed, lost;
+    cd_buf setup;
+} run;
+
+/* ---- what is to be measured ---- */
+static cdmpp_status grow(run *r, cdmpp_err *err) {
+    const size_t cap = r->cap ? 2 * r->cap : 256;
+    if (r->n < r->cap) return CDMPP_OK;
+    cd_recjob *job = cd_realloc(r->job, r->cap * sizeof *job, cap * sizeof *job);
+    if (job) r->job = job;
+    cd_str *line = job ? cd_realloc(r->line, r->cap * sizeof *line, cap * sizeof *line) : NULL;
+    if (!line) return CD_FAIL(err, ENOMEM, "%zu jobs", cap);
+    r->line = line;
+    r->cap = cap;
+    return CDMPP_OK;
+}
+
+/* The record as it is sent: complete, with the target that is asked for. */
+static cdmpp_status keep_line(run *r, const cd_recjob *j, cdmpp_err *err) {
+    cd_buf b = {0};
+    cdmpp_status st = cd_record_write(&b, &j->record, err);
+    cd_str *to = &r->line[r->n];
+    *to = (cd_str){NULL, b.n ? b.n - 1 : 0}; /* without the line's end */
+    if (!st && !(to->p = cd_str_dup(&r->arena, (cd_str){b.p, to->n}))) st = CD_FAIL(err, ENOMEM, "record");
+    cd_buf_free(&b);
+    return st;
+}
+
+static cdmpp_status add(run *r, const cd_recline *l, cdmpp_err *err) {
+    bool mine = false;
+    CD_TRY(grow(r, err));
+    cd_recjob *j = &r->job[r->n];
+    cdmpp_status st = cd_recjob_make(r->maker, l, j, err);
+    if (!st) st = cd_reclog_claim(r->log, j->id, 1, &mine, err);
+    if (!st && mine) st = keep_line(r, j, err);
+    if (st || !mine) {
+        r->known += !st;
+        cd_recjob_free(j);
+        return st;
+    }
+    r->n++;
+    return CDMPP_OK;
+}
+
+static cdmpp_status collect(run *r, cdmpp_err *err) {
+    while (!*r->o->stop && (!r->o->limit || r->read < (size_t)r->o->limit)) {
+        cdmpp_err why = {0};
+        cd_recline l = {0};
+        cdmpp_status st = cd_recfile_next(r->file, &l, &why);
+        if (!st && !l.text) break;
+        r->read++;
+        if (!st) st = add(r, &l, &why);
+        if (st) CD_TRY(cd_main_profile_bad(r->o, &why, NULL, err));
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status make_setup(run *r, cdmpp_err *err) {
+    cd_buf tasks = {0};
+    cdmpp_status st = cd_tasks_write(&tasks, r->maker->tasks, err);
+    cd_buf_puts(&r->setup, "{\"tasks\":");
+    if (!st) cd_buf_put_json_str(&r->setup, tasks.p, tasks.n);
+    cd_buf_putf(&r->setup, ",\"check\":%s}", r->o->check ? "true" : "false");
+    cd_buf_free(&tasks);
+    if (!st && r->setup.oom) st = CD_FAIL(err, ENOMEM, "tasks");
+    return st;
+}
+
+/* ---- what comes back ---- */
+static cdmpp_status on_answer(void *ctx, size_t i, const cd_remote_answer *a, cdmpp_err *err) {
+    run *r = ctx;
+    cd_recjob *j = &r->job[i];
+    if (a->status) {
+        cdmpp_err why = *a->err;
+        r->lost++;
+        (void)cd_err_at(&why, a->status, j->path, j->number);
+        r->o->bad++;
+        cd_log_err(r->o->log, CD_LOG_WARNING, &why);
+    } else {
+        cd_record out = j->record;
+        out.cost_s = a->times->cost_s;
+        out.n_cost = a->times->n_cost;
+        out.error_no = a->times->error_no;
+        out.total_s = a->times->total_s;
+        out.timestamp = a->times->timestamp;
+        const double none = 1e10;
+        if (!out.n_cost) out.cost_s = &none, out.n_cost = 1;
+        CD_TRY(cd_reclog_add(r->log, &out, NULL, err));
+        r->measured += !out.error_no;
+        r->failed += out.error_no != 0;
+        if (out.error_no) cd_log_put(r->o->log, CD_LOG_WARNING, "%s:%ld: error %lld on %s", j->path, j->number, (long long)out.error_no, a->host);
+    }
+    cd_recjob_free(j);
+    return CDMPP_OK;
+}
+
+static void on_event(void *ctx, const char *host, const char *what) {
+    const run *r = ctx;
+    cd_log_put(r->o->log, CD_LOG_WARNING, "%s: %s", host, what);
+}
+
+/* What the options say of measuring, as words for the workers. */
+enum { MAX_WORD = 12 };
+static cdmpp_status words_of(run *r, const char *word[MAX_WORD], size_t *n, cdmpp_err *err) {
+    const cd_main_profile *o = r->o;
+    const struct {
+        const char *name;
+        int value;
+    } number[] = {{"budget-ms", o->budget_ms}, {"timeout", o->timeout_s}, {"build-timeout", o->build_timeout_s}, {"memory-mb", o->memory_mb},
+                  {"threads", o->threads}};
+    char text[128];
+    *n = 0;
+    for (size_t i = 0; i < sizeof number / sizeof *number; i++) {
+        snprintf(text, sizeof text, "--%s=%d", number[i].name, number[i].value);
+        if (number[i].value > 0) word[(*n)++] = cd_str_dup(&r->arena, (cd_str){text, strlen(text)});
+    }
+    if (o->cold) word[(*n)++] = "--cold";
+    if (o->no_pin) word[(*n)++] = "--no-pin";
+    const char *const told[][2] = {{"isa", o->isa}, {"device", o->device}, {"cflags", o->cflags}};
+    for (size_t i = 0; i < sizeof told / sizeof *told; i++) {
+        snprintf(text, sizeof text, "--%s=%.100s", told[i][0], told[i][1] ? told[i][1] : "");
+        if (told[i][1]) word[(*n)++] = cd_str_dup(&r->arena, (cd_str){text, strlen(text)});
+    }
+    for (size_t i = 0; i < *n; i++)
+        if (!word[i]) return CD_FAIL(err, ENOMEM, "options");
+    return CDMPP_OK;
+}
+
+static cdmpp_status send_all(run *r, cdmpp_err *err) {
+    const cd_main_profile *o = r->o;
+    cd_remote_host *host = cd_arena_zalloc(&r->arena, o->host.n, sizeof *host);
+    const cd_remote_watch w = {on_answer, on_event, r, o->stop};
+    const cd_remote_policy p = {.lease_s = o->lease_s};
+    const char *word[MAX_WORD];
+    size_t n_word;
+    if (!host) return CD_FAIL(err, ENOMEM, "hosts");
+    CD_TRY(words_of(r, word, &n_word, err));
+    for (size_t i = 0; i < o->host.n; i++)
+        CD_TRY(cd_remote_reach(&r->arena, o->host.v[i], o->port, o->transport, word, n_word, &host[i], err));
+    CD_TRY(make_setup(r, err));
+    return cd_remote_run(host, o->host.n, &p, r->line, r->n, r->setup.p, &w, err);
+}
+
+static cdmpp_status tell(const run *r, cdmpp_err *err) {
+    cd_buf b = {0}, all = {0};
+    if (!r->o->json) {
+        cd_buf_putf(&b, "%zu records: %zu measured, %zu failed, %zu without an answer, %zu were there already\n", r->read, r->measured, r->failed, r->lost, r->known);
+        return cd_face_print(&b, err);
+    }
+    cd_buf_putf(&b, "{\"records\":%zu,\"measured\":%zu,\"failed\":%zu,\"lost\":%zu,\"known\":%zu,\"bad\":%zu}", r->read, r->measured, r->failed, r->lost,
+                r->known, r->o->bad);
+    cd_face_json(&all, "cdmpp.profile_remote", "cdmpp-profile", &b);
+    return cd_face_print(&all, err);
+}
+
+cdmpp_status cd_main_profile_remote(cd_main_profile *o, cd_recmaker *maker, cd_recfile *file, cdmpp_err *err) {
+    run r = {.o = o, .maker = maker, .file = file};
+    cdmpp_status st = cd_reclog_open(o->out, &r.log, err);
+    if (!st) st = collect(&r, err);
+    if (!st && r.n) st = send_all(&r, err);
+    const cdmpp_status closed = cd_reclog_close(r.log, st ? NULL : err);
+    if (!st) st = closed;
+    r.o->bad += r.failed;
+    if (!st) st = tell(&r, err);
+    for (size_t i = 0; i < r.n; i++) cd_recjob_free(&r.job[i]);
+    cd_free(r.job);
+    cd_free(r.line);
+    cd_buf_free(&r.setup);
+    cd_arena_free(&r.arena);
+    return st;
+}

@@ -1,0 +1,84 @@
+/* Mode "--worker" of cdmpp-profile: measures what comes in on standard input (remote.h). */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "profiler/affinity.h"
+#include "profiler/hostinfo.h"
+#include "profiler/main_profile.h"
+#include "profiler/recjob.h"
+#include "profiler/remote.h"
+
+typedef struct {
+    cd_main_profile *o;
+    cd_tasks *tasks;
+    cd_program *program;
+    cd_recmaker maker;
+    cd_measure *m;
+} worker;
+
+cdmpp_status cd_main_profile_worker_check(const cd_main_profile *o, cdmpp_err *err) {
+    return o->operand.n ? CD_FAIL(err, EUSAGE, "--worker: unexpected '%.60s'", o->operand.v[0]) : CDMPP_OK;
+}
+
+/* {"tasks": our text form, "check": true} */
+static cdmpp_status on_setup(void *ctx, const cd_json *setup, cdmpp_err *err) {
+    worker *w = ctx;
+    cd_str text;
+    const cd_json *check = cd_json_get(setup, "check");
+    CD_TRY(cd_json_need_str(setup, "tasks", &text, err));
+    CD_TRY(cd_tasks_load_text(w->tasks, "setup", text.p, text.n, err));
+    w->maker.reference = check && check->kind == CD_JSON_BOOL && check->u.i;
+    return CDMPP_OK;
+}
+
+static int threads_of(const cd_main_profile *o, const cd_record *r) {
+    const int cpus = cd_affinity_count();
+    if (o->threads > 0) return o->threads;
+    return r->hardware.num_cores < 1 || r->hardware.num_cores > cpus ? cpus : (int)r->hardware.num_cores;
+}
+
+static cdmpp_status measure_job(worker *w, cd_recjob *j, cd_remote_times *out, cdmpp_err *err) {
+    cd_measure_item item = {.code = &j->code, .arg = j->arg, .reference = w->maker.reference ? &j->reference : NULL, .target = j->target,
+                            .threads = threads_of(w->o, &j->record)};
+    cd_record r;
+    CD_TRY(cd_recjob_code(&w->maker, j, err));
+    if (j->why.code) cd_measured_fail(&item.out, 1, &j->why);
+    else CD_TRY(cd_measure_one(w->m, &item, err));
+    CD_TRY(cd_recjob_record(j, &item.out, &r, err));
+    out->error_no = r.error_no;
+    out->total_s = r.total_s;
+    out->timestamp = r.timestamp;
+    for (uint32_t i = 0; i < r.n_cost && i < CD_REMOTE_COSTS; i++) out->cost_s[out->n_cost++] = r.cost_s[i];
+    return CDMPP_OK;
+}
+
+static cdmpp_status on_job(void *ctx, cd_str line, cd_remote_times *out, cdmpp_err *err) {
+    worker *w = ctx;
+    cd_recjob j;
+    const cd_recline l = {.path = "job", .number = 0, .text = line.p, .len = line.n};
+    cdmpp_status st = cd_recjob_make(&w->maker, &l, &j, err);
+    if (!st) st = measure_job(w, &j, out, err);
+    cd_recjob_free(&j);
+    return st;
+}
+
+cdmpp_status cd_main_profile_worker(cd_main_profile *o, cdmpp_err *err) {
+    worker w = {.o = o};
+    cd_hostinfo h;
+    const cd_measure_options m = cd_main_profile_measure_options(o);
+    cdmpp_status st = cd_measure_open(&m, &w.m, err); /* before the thread of remote_serve: it forks */
+    if (!st) st = cd_tasks_new(&w.tasks, err);
+    if (!st) st = cd_program_new(&w.program, err);
+    if (!st) {
+        w.maker = (cd_recmaker){.tasks = w.tasks, .program = w.program, .dialect = o->dialect, .isa = o->isa, .reference = false};
+        cd_hostinfo_read("", &h);
+        const cd_remote_service s = {on_setup, on_job, &w, h.cpu, 0};
+        st = cd_remote_serve(0, 1, &s, err);
+    }
+    cd_measure_close(w.m);
+    cd_program_free(w.program);
+    cd_tasks_free(w.tasks);
+    return st;
+}
