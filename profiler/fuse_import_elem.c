@@ -160,7 +160,10 @@ static void gelu(cd_fim *m) {
 }
 
 static void cast(cd_fim *m) { cd_fim_out(m, 0, cd_fuse_cast(m->f, cd_fim_in(m, 0), m->g->tensor[m->n->out[0]].dtype)); }
-static void where(cd_fim *m) { cd_fim_out(m, 0, cd_fuse_where(m->f, cd_fim_in(m, 0), cd_fim_in(m, 1), cd_fim_in(m, 2))); }
+static void where(cd_fim *m) {
+    const uint32_t c = cd_fim_in(m, 0), x = cd_fim_in(m, 1), y = cd_fim_in(m, 2);
+    cd_fim_out(m, 0, cd_fuse_where(m->f, c, x, y));
+}
 
 const cd_fim_rule cd_fim_rules_elem[] = {
     {"Add", add}, {"Mul", mul}, {"Div", divide}, {"Mod", modulo}, {"Pow", power}, {"Abs", absolute}, {"Reciprocal", reciprocal},

@@ -99,7 +99,8 @@ static void batch_norm(cd_fim *m) {
     const uint32_t root = cd_fuse_unary(m->f, CD_F_SQRT, cd_fuse_binary(m->f, CD_F_ADD, var, eps_of(m, var)), 0, 0);
     const uint32_t s = cd_fuse_binary(m->f, CD_F_DIV, cd_fim_in(m, 1), root);
     const uint32_t t = cd_fuse_binary(m->f, CD_F_SUB, cd_fim_in(m, 2), cd_fuse_binary(m->f, CD_F_MUL, cd_fim_in(m, 3), s));
-    cd_fim_out(m, 0, cd_fim_shift(m, cd_fim_scale(m, x, cd_fim_channels(m, s, rank)), cd_fim_channels(m, t, rank)));
+    const uint32_t y = cd_fim_scale(m, x, cd_fim_channels(m, s, rank));
+    cd_fim_out(m, 0, cd_fim_shift(m, y, cd_fim_channels(m, t, rank)));
 }
 
 /* (x - mean)/sqrt(var + eps) over some dimensions; the variance subtracts for itself, as TVM's does, and is one task. */
@@ -193,7 +194,8 @@ static void gemm(cd_fim *m) {
     uint32_t a = cd_fim_in(m, 0), b = cd_fim_in(m, 1);
     if (cd_gnode_int(m->n, "transA", 0)) a = flip(m, a);
     if (!cd_gnode_int(m->n, "transB", 0)) b = flip(m, b);
-    uint32_t y = cd_fuse_dense(m->f, times(m, a, cd_gnode_float(m->n, "alpha", 1)), b);
+    a = times(m, a, cd_gnode_float(m->n, "alpha", 1));
+    uint32_t y = cd_fuse_dense(m->f, a, b);
     if (cd_fim_has(m, 2)) y = cd_fuse_binary(m->f, CD_F_ADD, y, times(m, cd_fim_in(m, 2), cd_gnode_float(m->n, "beta", 1)));
     cd_fim_out(m, 0, y);
 }
@@ -229,7 +231,8 @@ static void matmul(cd_fim *m) {
     uint32_t y;
     if (sa.rank < 2 || sb.rank < 2) return;
     if (sb.rank == 2) {
-        y = cd_fuse_dense(m->f, rows(m, a), flip(m, b));
+        const uint32_t left = rows(m, a), right = flip(m, b);
+        y = cd_fuse_dense(m->f, left, right);
     } else {
         const uint32_t most = sa.rank > sb.rank ? sa.rank : sb.rank;
         cd_shape lead = {most - 2, {0}};
@@ -237,7 +240,8 @@ static void matmul(cd_fim *m) {
             const int64_t da = d + sa.rank < most ? 1 : sa.dim[d + sa.rank - most], db = d + sb.rank < most ? 1 : sb.dim[d + sb.rank - most];
             lead.dim[d] = da == 1 ? db : da;
         }
-        y = cd_fuse_bmm(m->f, batches(m, a, &lead), flip(m, batches(m, b, &lead)));
+        const uint32_t left = batches(m, a, &lead), right = flip(m, batches(m, b, &lead));
+        y = cd_fuse_bmm(m->f, left, right);
     }
     cd_fim_out(m, 0, cd_fuse_reshape(m->f, y, out));
 }

@@ -1,6 +1,9 @@
 /* Recurrent layers: one cell a time step, as TVM unrolls them.
  *
- *   gates = (x_t W' + Wb) + (h R' + Rb);  LSTM: i o f c  GRU: z r h  RNN: one */
+ *   gates = (h R' + Rb) + (x_t W' + Wb);  LSTM: i o f c  GRU: z r h  RNN: one
+ *
+ * The sum is one task with the product of h, as in TVM's. Each node is made by a statement of its own: their order
+ * decides which product that is. */
 #include <string.h>
 
 #include "profiler/fuse_import.h"
@@ -39,11 +42,17 @@ static uint32_t product(layer *l, uint32_t x, uint32_t w, uint32_t bias) {
     return bias ? bi(l, CD_F_ADD, y, bias) : y;
 }
 
+static uint32_t both_products(layer *l, uint32_t x) {
+    const uint32_t h = product(l, l->h, l->r, l->rb), in = product(l, x, l->w, l->wb);
+    return bi(l, CD_F_ADD, h, in);
+}
+
 static void lstm_cell(layer *l, uint32_t x) {
-    const uint32_t all = bi(l, CD_F_ADD, product(l, x, l->w, l->wb), product(l, l->h, l->r, l->rb));
+    const uint32_t all = both_products(l, x);
     const uint32_t i = un(l, CD_F_SIGMOID, gate(l, all, 0)), o = un(l, CD_F_SIGMOID, gate(l, all, 1));
     const uint32_t f = un(l, CD_F_SIGMOID, gate(l, all, 2)), g = un(l, CD_F_TANH, gate(l, all, 3));
-    l->c = bi(l, CD_F_ADD, bi(l, CD_F_MUL, f, l->c), bi(l, CD_F_MUL, i, g));
+    const uint32_t old = bi(l, CD_F_MUL, f, l->c), more = bi(l, CD_F_MUL, i, g);
+    l->c = bi(l, CD_F_ADD, old, more);
     l->h = bi(l, CD_F_MUL, o, un(l, CD_F_TANH, l->c));
 }
 
@@ -52,17 +61,23 @@ static void gru_cell(layer *l, uint32_t x) {
     const int64_t n = l->hidden;
     const uint32_t xs = product(l, x, l->w, l->wb), one = cd_fuse_const(m->f, CD_F32, 1);
     const int64_t side = l->after ? 3 * n : 2 * n;
-    const uint32_t hs = product(l, l->h, part(m, l->r, 0, 0, side), l->rb ? part(m, l->rb, 0, 0, side) : 0);
-    const uint32_t z = un(l, CD_F_SIGMOID, bi(l, CD_F_ADD, gate(l, xs, 0), gate(l, hs, 0)));
-    const uint32_t r = un(l, CD_F_SIGMOID, bi(l, CD_F_ADD, gate(l, xs, 1), gate(l, hs, 1)));
-    const uint32_t hn = l->after ? bi(l, CD_F_MUL, r, gate(l, hs, 2))
-                                 : product(l, bi(l, CD_F_MUL, r, l->h), part(m, l->r, 0, 2 * n, n), l->rb ? part(m, l->rb, 0, 2 * n, n) : 0);
+    const uint32_t w = part(m, l->r, 0, 0, side), b = l->rb ? part(m, l->rb, 0, 0, side) : 0, hs = product(l, l->h, w, b);
+    const uint32_t xz = gate(l, xs, 0), hz = gate(l, hs, 0), z = un(l, CD_F_SIGMOID, bi(l, CD_F_ADD, xz, hz));
+    const uint32_t xr = gate(l, xs, 1), hr = gate(l, hs, 1), r = un(l, CD_F_SIGMOID, bi(l, CD_F_ADD, xr, hr));
+    uint32_t hn;
+    if (l->after) {
+        hn = bi(l, CD_F_MUL, r, gate(l, hs, 2));
+    } else {
+        const uint32_t v = part(m, l->r, 0, 2 * n, n), d = l->rb ? part(m, l->rb, 0, 2 * n, n) : 0;
+        hn = product(l, bi(l, CD_F_MUL, r, l->h), v, d);
+    }
     const uint32_t g = un(l, CD_F_TANH, bi(l, CD_F_ADD, gate(l, xs, 2), hn));
-    l->h = bi(l, CD_F_ADD, bi(l, CD_F_MUL, bi(l, CD_F_SUB, one, z), g), bi(l, CD_F_MUL, z, l->h));
+    const uint32_t more = bi(l, CD_F_MUL, bi(l, CD_F_SUB, one, z), g), old = bi(l, CD_F_MUL, z, l->h);
+    l->h = bi(l, CD_F_ADD, more, old);
 }
 
 static void rnn_cell(layer *l, uint32_t x) {
-    l->h = un(l, CD_F_TANH, bi(l, CD_F_ADD, product(l, x, l->w, l->wb), product(l, l->h, l->r, l->rb)));
+    l->h = un(l, CD_F_TANH, both_products(l, x));
 }
 
 /* Operand k of direction d, or zeros. */

@@ -52,12 +52,16 @@ static void permute(int64_t *v, uint32_t rank) {
 /* Where dimension d stands with channels last. */
 static int64_t moved(int64_t d, uint32_t rank) { return d == 0 ? 0 : d == 1 ? rank - 1 : d - 1; }
 
+/* Changes of form are no operator's: they have no origin. */
 static uint32_t plain(layout *l, uint32_t i) {
     int64_t perm[CD_GRAPH_MAX_RANK];
     if (l->form[i] == PLAIN) return l->to[i];
     if (l->plain[i]) return l->plain[i];
+    const uint32_t origin = l->f->origin;
+    l->f->origin = CD_GRAPH_NONE;
     from_last(old(l, i)->shape.rank, perm);
     l->plain[i] = l->form[i] == ROWS ? cd_fuse_reshape(l->f, l->to[i], &old(l, i)->shape) : cd_fuse_transpose(l->f, l->to[i], perm);
+    l->f->origin = origin;
     return l->plain[i];
 }
 
@@ -65,8 +69,12 @@ static uint32_t last(layout *l, uint32_t i) {
     int64_t perm[CD_GRAPH_MAX_RANK];
     if (l->form[i] == LAST) return l->to[i];
     if (l->other[i]) return l->other[i];
+    const uint32_t origin = l->f->origin;
+    l->f->origin = CD_GRAPH_NONE;
     to_last(old(l, i)->shape.rank, perm);
-    return l->other[i] = cd_fuse_transpose(l->f, plain(l, i), perm);
+    l->other[i] = cd_fuse_transpose(l->f, plain(l, i), perm);
+    l->f->origin = origin;
+    return l->other[i];
 }
 
 static uint32_t same_as(layout *l, const cd_fnode *n, const cd_shape *s, const uint32_t *in, const cd_fattr *a) {

@@ -33,7 +33,8 @@ typedef struct cd_main_profile {
     /* devices (main_profile_describe.c) */
     bool describe, measure;
     /* networks (main_profile_model.c) */
-    bool list_ops;
+    bool list_ops, list_tasks;
+    const char *out_tasks;
     int model_source, batch, input_size; /* position in CD_MAIN_PROFILE_SOURCES; 0: as published */
     const char *model_name;
     cd_texts dim, input;
@@ -99,4 +100,7 @@ cdmpp_status cd_main_profile_model(const cd_main_profile *o, CD_GIVE cd_graph **
 /* "unsupported": [{name, op, domain, reason}] */
 void cd_main_profile_misses(cd_buf *b, const cd_onnx_miss *miss, uint32_t n);
 cdmpp_status cd_main_profile_ops(cd_main_profile *o, cdmpp_err *err);
+/* ---- main_profile_tasks.c ---- */
+cdmpp_status cd_main_profile_tasks_check(const cd_main_profile *o, cdmpp_err *err);
+cdmpp_status cd_main_profile_tasks(cd_main_profile *o, cdmpp_err *err);
 #endif

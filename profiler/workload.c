@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "features/program.h"
 #include "profiler/workload_part.h"
 
 bool cd_workload_layout(const char *name, cd_wlayout *out) {
@@ -17,7 +18,7 @@ bool cd_workload_layout(const char *name, cd_wlayout *out) {
 static bool channels_last(const cd_workload_options *o) {
     const char *t = o->target ? o->target : "llvm";
     if (o->layout != CD_WLAYOUT_AUTO) return o->layout == CD_WLAYOUT_NHWC;
-    return !strncmp(t, "llvm", 4) || (t[0] == 'c' && (!t[1] || t[1] == ' '));
+    return !cd_target_is_gpu((cd_str){t, strlen(t)});
 }
 
 void cd_workload_free(cd_workload *w) {
@@ -107,7 +108,7 @@ static cdmpp_status set_up(cd_wbuild *b) {
     b->w->group = CD_NEWN(a, cd_wgroup, n);
     b->w->buffer = CD_NEWN(a, cd_wbuffer, n);
     b->w->node = CD_NEWN(a, cd_wnode, b->w->graph->n_node + 1);
-    b->w->unsupported = CD_NEWN(a, cd_wunsupported, b->w->graph->n_node + b->f->n_bad + n);
+    b->w->unsupported = CD_NEWN(a, cd_wunsupported, b->w->graph->n_node + b->f->n_bad + n + b->o->n_missing);
     b->w->output = CD_NEWN(a, uint32_t, b->w->graph->n_output + 1);
     if (!b->group_of || !b->buffer_of || !b->def || !b->slot || !b->w->task || !b->w->group || !b->w->buffer || !b->w->node ||
         !b->w->unsupported || !b->w->output)
@@ -117,10 +118,21 @@ static cdmpp_status set_up(cd_wbuild *b) {
     return cd_compute_new(b->f, &b->c, b->err);
 }
 
+/* The reader knows better why a node is not supported. */
+static void list_missing(cd_workload *w, const cd_workload_options *o) {
+    for (uint32_t i = 0; i < o->n_missing; i++) {
+        uint32_t k = 0;
+        while (k < w->n_unsupported && strcmp(w->unsupported[k].node, o->missing[i].node)) k++;
+        w->unsupported[k] = o->missing[i];
+        if (k == w->n_unsupported) w->n_unsupported++;
+    }
+}
+
 static cdmpp_status take_apart(cd_wbuild *b) {
     CD_TRY(set_up(b));
     CD_TRY(cd_wb_groups(b));
     CD_TRY(cd_wb_nodes(b));
+    list_missing(b->w, b->o);
     return load(b);
 }
 

@@ -29,11 +29,17 @@
 #define CD_WORKLOAD_LAYOUTS "auto|nchw|nhwc"
 typedef enum cd_wlayout { CD_WLAYOUT_AUTO, CD_WLAYOUT_NCHW, CD_WLAYOUT_NHWC } cd_wlayout; /* AUTO: nhwc for llvm, nchw for GPUs */
 
+typedef struct cd_wunsupported {
+    const char *op, *node, *reason;
+} cd_wunsupported;
+
 typedef struct cd_workload_options {
     cd_wlayout layout;
     const char *target;         /* NULL: "llvm" */
     const cd_hardware *hardware; /* NULL: none in the tasks */
     uint32_t max_depth;         /* operators of a group; 0: 256, as TVM */
+    const cd_wunsupported *missing; /* (n_missing) what the graph's reader could not take: listed too, their reasons first. As long as the graph */
+    uint32_t n_missing;
     bool weights;               /* also tasks (weight 0) and groups for what is made of weights: to check values */
 } cd_workload_options;
 
@@ -42,7 +48,7 @@ typedef struct cd_wtask {
     int64_t weight;             /* groups that run it */
     double flop;                /* of one run */
     uint32_t n_op;
-    const char *const *op;      /* (n_op) the graph's operators, of the first group: "Conv", "Relu" */
+    const char *const *op;      /* (n_op) the graph's operators, of the first group: "Conv", "Relu"; "LayoutTransform" where it is none's */
 } cd_wtask;
 
 typedef struct cd_wbuffer {
@@ -60,7 +66,7 @@ typedef struct cd_wgroup {
     const uint32_t *read;       /* (n_read) buffers */
     uint32_t write;             /* buffer */
     const uint32_t *after;      /* (n_after) groups */
-    const uint32_t *node;       /* (n_node) of the graph, ascending */
+    const uint32_t *node;       /* (n_node) of the graph, ascending; one that is taken apart is in several groups */
     bool weights;               /* runs before the network does */
 } cd_wgroup;
 
@@ -69,10 +75,6 @@ typedef struct cd_wnode {
     cd_wstate state;
     uint32_t group;             /* TASK: the last group it is part of; else CD_GRAPH_NONE */
 } cd_wnode;
-
-typedef struct cd_wunsupported {
-    const char *op, *node, *reason;
-} cd_wunsupported;
 
 typedef struct cd_workload {
     cd_arena arena;

@@ -1,5 +1,6 @@
 /* Nodes in groups become groups with buffers, and where the graph's operators went. */
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "profiler/workload_part.h"
@@ -163,23 +164,52 @@ static void mark_weights(const cd_graph *g, bool *is_const) {
 
 /* ---- a group's operators, a task's weight ---- */
 
+typedef struct part {
+    uint32_t group, node;
+} part;
+
+static int by_group(const void *x, const void *y) {
+    const part *a = x, *b = y;
+    if (a->group != b->group) return a->group < b->group ? -1 : 1;
+    return a->node < b->node ? -1 : a->node > b->node;
+}
+
+/* Operators that leave work in a group, and those whose work went into it. A recurrent layer is in many. */
+static uint32_t collect(const cd_wbuild *b, part *p) {
+    uint32_t n = 0, kept = 0;
+    for (uint32_t i = 1; i < b->f->n; i++) {
+        const cd_fnode *f = &b->f->node[i];
+        const uint32_t k = group_at(b, i);
+        if (k != CD_GRAPH_NONE && f->origin != CD_GRAPH_NONE && f->op != CD_F_RESHAPE) p[n++] = (part){k, f->origin};
+    }
+    for (uint32_t i = 0; i < b->w->n_node; i++)
+        if (b->w->node[i].state == CD_WNODE_TASK) p[n++] = (part){b->w->node[i].group, i};
+    if (n) qsort(p, n, sizeof *p, by_group);
+    for (uint32_t i = 0; i < n; i++)
+        if (!kept || by_group(&p[kept - 1], &p[i])) p[kept++] = p[i];
+    return kept;
+}
+
 static cdmpp_status list_nodes(cd_wbuild *b) {
     cd_workload *w = b->w;
-    for (uint32_t i = 0; i < w->n_node; i++)
-        if (w->node[i].state == CD_WNODE_TASK) w->group[w->node[i].group].n_node++;
-    for (uint32_t k = 0; k < w->n_group; k++) {
-        uint32_t *list = CD_NEWN(&w->arena, uint32_t, w->group[k].n_node + 1);
-        if (!list) return no_memory(b);
-        w->group[k].node = list;
-        w->group[k].n_node = 0;
+    part *p = CD_NEWN(&b->scratch, part, b->f->n + w->n_node + 1);
+    if (!p) return no_memory(b);
+    const uint32_t n = collect(b, p);
+    uint32_t *all = CD_NEWN(&w->arena, uint32_t, n + 1);
+    if (!all) return no_memory(b);
+    for (uint32_t i = 0; i < n; i++) all[i] = p[i].node;
+    for (uint32_t i = 0; i < n; i++) {
+        cd_wgroup *g = &w->group[p[i].group];
+        if (!g->n_node++) g->node = all + i;
     }
-    for (uint32_t i = 0; i < w->n_node; i++) {
-        if (w->node[i].state != CD_WNODE_TASK) continue;
-        cd_wgroup *g = &w->group[w->node[i].group];
-        uint32_t *list;
-        memcpy(&list, &g->node, sizeof list);
-        list[g->n_node++] = i;
-    }
+    return CDMPP_OK;
+}
+
+/* What a task is called that no operator of the graph asks for: a change of layout. */
+static cdmpp_status name_layout(cd_wtask *t) {
+    static const char *const layout[] = {"LayoutTransform"};
+    t->op = layout;
+    t->n_op = 1;
     return CDMPP_OK;
 }
 
@@ -187,7 +217,8 @@ static cdmpp_status weigh(cd_wbuild *b, cd_wgroup *g) {
     if (g->task == CD_GRAPH_NONE || g->weights) return CDMPP_OK;
     cd_wtask *t = &b->w->task[g->task];
     t->weight++;
-    if (t->n_op || !g->n_node) return CDMPP_OK;
+    if (t->n_op) return CDMPP_OK;
+    if (!g->n_node) return name_layout(t);
     const char **op = CD_NEWN(&b->w->arena, const char *, g->n_node);
     if (!op) return no_memory(b);
     for (uint32_t i = 0; i < g->n_node; i++) op[i] = b->w->graph->node[g->node[i]].op;
