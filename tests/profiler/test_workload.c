@@ -53,6 +53,38 @@ static void test_tvm_keys(void **state) {
     cd_graph_free(g);
 }
 
+/* Where a key is one of TVM's, the definition is TVM's: operators, names, axes, tags, expressions. 265 of the example's
+ * 361 tasks are in these networks; most others are its Winograd convolutions and networks that are not here. */
+static void test_tvm_definitions(void **state) {
+    static const char *const names[] = {"resnet-18", "wide-resnet-50", "vgg-16", "mobilenet-v3", "densenet-121", "inception-v3",
+                                        "efficientnet-b0", "squeezenet-1.1", "resnet3d-18", "lstm", "gru"};
+    cdmpp_err err = {0};
+    cd_tasks *tvm;
+    size_t found = 0;
+    (void)state;
+    assert_ok(cd_tasks_new(&tvm, &err));
+    assert_ok(cd_tasks_load(tvm, "examples/zen5/zen5.tasks.json.xz", &err));
+    bool *seen = calloc(cd_tasks_count(tvm) + 1, sizeof *seen);
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+        cd_graph *g = zoo(names[k]);
+        cd_workload *w = build(g, CD_WLAYOUT_NHWC);
+        for (uint32_t i = 0; i < w->n_task; i++) {
+            const cd_task *t = cd_tasks_at(w->tasks, w->task[i].task);
+            const cd_task *same = cd_tasks_find(tvm, (cd_str){t->workload_key, strlen(t->workload_key)});
+            if (!same) continue;
+            if (!cd_te_dag_equal(t->dag, same->dag)) fail_msg("%s: %s", names[k], t->workload_key);
+            found += !seen[cd_tasks_index(tvm, same)];
+            seen[cd_tasks_index(tvm, same)] = true;
+        }
+        cd_workload_free(w);
+        cd_graph_free(g);
+    }
+    print_message("%zu of %zu tasks are TVM's\n", found, cd_tasks_count(tvm));
+    assert_true(found >= 265);
+    free(seen);
+    cd_tasks_free(tvm);
+}
+
 /* (1)-(3) of workload.h, and operations: tasks have no more than the graph counts, and few less. */
 static void check_laws(const cd_graph *g, const cd_workload *w) {
     int64_t groups = 0, weights = 0;
@@ -254,7 +286,7 @@ static void test_no_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_tvm_keys), cmocka_unit_test(test_zoo), cmocka_unit_test(test_fusion), cmocka_unit_test(test_unsupported),
+        cmocka_unit_test(test_tvm_keys), cmocka_unit_test(test_tvm_definitions), cmocka_unit_test(test_zoo), cmocka_unit_test(test_fusion), cmocka_unit_test(test_unsupported),
         cmocka_unit_test(test_written), cmocka_unit_test(test_reference_keys),
 #ifdef CD_FAULT
         cmocka_unit_test(test_no_memory),
