@@ -123,7 +123,7 @@ static cdmpp_status close_program(sheet *t, cdmpp_err *err) {
     s->id[i] = w[ID];
     s->line[i] = t->number;
     s->ask[i] = (cd_ask){.form = t->rows ? CD_ASK_ROWS_F32 : CD_ASK_STEPS, .aim = &s->aim[i], .text = w[STEPS],
-                         .row = t->row + t->first * CD_N_COL, .n_row = t->n_row - t->first};
+                         .row = t->row ? t->row + t->first * CD_N_COL : NULL, .n_row = t->n_row - t->first};
     const cdmpp_status st = t->bad ? CDMPP_OK : read_aim(t, w, &s->aim[i], &why);
     if (st == CDMPP_ENOMEM && err) *err = why;
     if (st == CDMPP_ENOMEM) return st;

@@ -45,7 +45,8 @@ class _TaskInfo(C.Structure):
 
 class _Options(C.Structure):
     _fields_ = [("size", C.c_size_t), ("device", C.c_char_p), ("profile", C.c_char_p), ("nearest_device", C.c_int),
-                ("devices_file", C.c_char_p), ("nthreads", C.c_int), ("max_rows", C.c_size_t), ("observer", C.c_void_p)]
+                ("devices_file", C.c_char_p), ("nthreads", C.c_int), ("max_rows", C.c_size_t), ("observer", C.c_void_p),
+                ("cache", C.c_size_t)]
 
 
 class _Text(C.Structure):
