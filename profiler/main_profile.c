@@ -57,6 +57,11 @@ static const cd_option table[] = {
     {"list-ops", 0, NULL, CD_OPT_FLAG, AT(list_ops), NULL, NETWORK, "List the operators of a network with their shapes and operations"},
     {"list-tasks", 0, NULL, CD_OPT_FLAG, AT(list_tasks), NULL, NETWORK, "List the tasks that a network consists of, with TVM's workload keys and weights; --layout: auto, nchw or nhwc (auto: nhwc for CPUs)"},
     {"out-tasks", 0, "FILE", CD_OPT_FILE, AT(out_tasks), "*.json", NETWORK, "list-tasks: write the tasks there in our own text form"},
+    {"ops", 0, NULL, CD_OPT_FLAG, AT(run_ops), NULL, NETWORK, "Measure a network on this machine: its groups of operators, alone and in place, and as a whole"},
+    {"cover", 0, "PERCENT", CD_OPT_INT, AT(cover), "1..100", NETWORK, "--ops: key groups are the largest that make up so much of the time (default: those of 1 % each)"},
+    {"passes", 0, "N", CD_OPT_INT, AT(passes), "1..100000000", NETWORK, "--ops: time exactly N passes of the network (default: until the time is known)"},
+    {"key-only", 0, NULL, CD_OPT_FLAG, AT(key_only), NULL, NETWORK, "--ops: show the key groups only"},
+    {"csv", 0, "LAYOUT", CD_OPT_WORD, AT(csv), CD_MAIN_PROFILE_CSV, NETWORK, "--ops: print CSV, a row a group, or a row a type of operators in the layout of EOP's files"},
     {"model-source", 0, "SOURCE", CD_OPT_WORD, AT(model_source), CD_MAIN_PROFILE_SOURCES, NETWORK, "Where the network comes from (default: zoo, built in)"},
     {"model-name", 0, "NAME", CD_OPT_TEXT, AT(model_name), NULL, NETWORK, "Name of the network (resnet-50 ...), or the ONNX file"},
     {"batch-size", 0, "N", CD_OPT_INT, AT(batch), "1..1048576", NETWORK, "Batch size (default: 1, or what the file says)"},
@@ -79,6 +84,7 @@ static const mode modes[] = {
     {"store", -1, cd_main_profile_store_check, cd_main_profile_store},
     {NULL, (long)AT(list_ops), cd_main_profile_model_check, cd_main_profile_ops},
     {NULL, (long)AT(list_tasks), cd_main_profile_tasks_check, cd_main_profile_tasks},
+    {NULL, (long)AT(run_ops), cd_main_profile_run_check, cd_main_profile_run},
     {NULL, (long)AT(describe), cd_main_profile_describe_check, cd_main_profile_describe},
     {NULL, (long)AT(worker), cd_main_profile_worker_check, cd_main_profile_worker},
     {"wrap", -1, cd_main_profile_wrap_check, cd_main_profile_wrap},
@@ -133,6 +139,7 @@ static const char *const use[] = {"records --tasks FILE --out OUT.json [OPTION..
                                   "--list-tasks --model-name NAME|FILE [--target TARGET] [--layout LAYOUT] [--out-tasks FILE]",
                                   "--describe-device [--measure] [cpu|opencl[:NAME]|cuda[:NUMBER]...]",
                                   "records --host USER@BOARD... --tasks FILE --out OUT.json [OPTION...] LOG|FOLDER...",
+                                  "--ops --model-name NAME|FILE [--trials N] [--cover PERCENT] [--out FILE] [OPTION...] [LOG...]",
                                   "wrap [--json] [--out FILE] -- COMMAND [ARGUMENT...]",
                                   NULL};
 static const char *const example[] = {
@@ -171,7 +178,7 @@ static void take_signals(void) {
 }
 
 int main(int argc, char **argv) {
-    cd_main_profile o = {.dialect = -1, .stop = &stop};
+    cd_main_profile o = {.dialect = -1, .csv = CD_MAIN_PROFILE_NO_CSV, .stop = &stop};
     cdmpp_err err = {0};
     cd_face f;
     int code;

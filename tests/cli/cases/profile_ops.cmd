@@ -1,18 +1,13 @@
-# operators of a network: from a file, with other sizes, built in; what is not supported, and what is wrong
-for f in whole opaque external_shape negative cycle float_input; do cp "$ROOT/tests/profiler/data/$f.onnx" .; done
-onnx="cdmpp-profile --list-ops --model-source onnx --model-name"
-$onnx whole.onnx --batch-size 2 --dim height=16; echo "status $?"
-$onnx whole.onnx; echo "status $?"
-$onnx whole.onnx --batch-size 2 --dim height=16 --dim depth=3; echo "status $?"
-$onnx opaque.onnx; echo "status $?"
-$onnx opaque.onnx --json 2>/dev/null | sed 's/.*"unsupported"/"unsupported"/'; echo "status $?"
-$onnx external_shape.onnx; echo "status $?"
-$onnx negative.onnx; echo "status $?"
-$onnx cycle.onnx; echo "status $?"
-$onnx none.onnx; echo "status $?"
-$onnx float_input.onnx --input image --input mask --json | sed 's/.*"inputs"/"inputs"/; s/,"outputs".*//'
-cdmpp-profile --list-ops --model-name resnet-18 --batch-size 2 | tail -n 1
-cdmpp-profile --list-ops --model-name resnet-19; echo "status $?"
-cdmpp-profile --list-ops --model-name resnet-18 --dim a=1; echo "status $?"
-cdmpp-profile --list-ops --model-source onnx; echo "status $?"
-cdmpp-profile --list-ops --model-source torch --model-name x; echo "status $?"
+# A network measured: groups, shares, records that can be used again. Times differ, so only what they must obey is shown.
+export XDG_CACHE_HOME=$PWD/cache
+cdmpp-profile --ops --model-name squeezenet-1.1 --input-size 32 --trials 1 --threads 1 --budget-ms 2 --passes 8 --out best.json --json >a.json 2>err; echo "status $?"
+sed 's/.*"runs":\([0-9]*\).*/runs \1/' a.json
+grep -o '"ran":true' a.json | wc -l
+grep -o '"ran":false' a.json | wc -l
+wc -l <best.json
+# the records are those of the tasks; each task is tried once, with its record
+cdmpp-profile --ops --model-name squeezenet-1.1 --input-size 32 --threads 1 --budget-ms 2 --passes 8 --json best.json 2>>err | grep -o '"from_log":true' | wc -l
+cdmpp-profile --ops --model-name squeezenet-1.1 --input-size 32 --threads 1 --budget-ms 2 --passes 8 --csv eop best.json 2>>err | head -1
+cdmpp-profile --ops --model-name squeezenet-1.1 --csv weird; echo "status $?"
+cdmpp-profile --ops --model-name squeezenet-1.1 --target cuda; echo "status $?"
+cdmpp-profile --ops --model-name nosuchnet; echo "status $?"

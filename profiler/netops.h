@@ -1,0 +1,58 @@
+/* netops -- a network measured group by group: alone, in place, and as a whole.
+ *
+ *   workload + chosen programs (netpick.h) ──> net (netrun.h) ── in a child ──> passes
+ *
+ *   group   operators        alone     in place   share   of the whole
+ *   0       Conv+Relu        1.20 ms   1.31 ms    12 %    key
+ *
+ *   alone     the program by itself, its data warm (measure.h)
+ *   in place  between its neighbours in passes of the whole network: median
+ *   share     of the sum of all groups in place
+ *   key       shares of at least `key_share`, or the largest ones that together
+ *             cover `cover` of the time
+ *
+ *   (1) groups without a program (unsupported, or nothing compiled) are left out of
+ *       passes; what they would make holds the content of cd_fill;
+ *   (2) passes run in a process of their own: a crash is an error, not the end.
+ * Times in seconds, sizes in bytes. One thread. */
+#ifndef CD_NETOPS_H
+#define CD_NETOPS_H
+#include "profiler/netpick.h"
+#include "profiler/netrun.h"
+
+typedef struct cd_netops_options {
+    int threads;                /* 0: all processors */
+    double budget_s;            /* of passes; 0: 2 */
+    unsigned passes;            /* exactly so many, to compare with another clock; 0: until the interval is narrow */
+    double limit_s;             /* when the child is killed; 0: 120 */
+    double key_share, cover;    /* fractions; 0: 0.01 and none */
+} cd_netops_options;
+
+typedef struct cd_netops_group {
+    bool ran, key;
+    double alone_s, place_s, share;
+    double flop;
+    int64_t read, written;      /* bytes of arguments; weights among what is read */
+} cd_netops_group;
+
+typedef struct cd_netops {
+    uint32_t n;                 /* as the workload's groups */
+    cd_netops_group *group;     /* (n) */
+    uint32_t n_ran;
+    cd_timing pass;             /* of the whole network, no clock between steps */
+    double wall_s;              /* of the timed passes together, by the child's clock */
+    unsigned passes;
+    cd_netrun_memory memory;
+    int64_t rss_peak;           /* of the child, bytes */
+} cd_netops;
+
+/* Errors: EBACKEND (no group has a program, or the child died), EINTERRUPTED, EIO, those of cd_netrun_open. */
+cdmpp_status cd_netops_run(const cd_workload *w, const cd_netpick *p, const cd_netops_options *o, CD_GIVE cd_netops **out, cdmpp_err *err);
+void cd_netops_free(CD_TAKE cd_netops *n); /* NULL is fine */
+
+/* Reports; `key_only` leaves the others out. Errors: ENOMEM. */
+cdmpp_status cd_netops_text(cd_buf *b, const cd_workload *w, const cd_netpick *p, const cd_netops *n, bool key_only, cdmpp_err *err);
+cdmpp_status cd_netops_json(cd_buf *b, const cd_workload *w, const cd_netpick *p, const cd_netops *n, cdmpp_err *err);
+/* One row a group; `eop`: in the layout of EOP's files, by operator type ("op_name,op_time,op_proportion", time in ns, percent). */
+cdmpp_status cd_netops_csv(cd_buf *b, const cd_workload *w, const cd_netpick *p, const cd_netops *n, bool eop, cdmpp_err *err);
+#endif

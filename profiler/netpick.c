@@ -1,0 +1,233 @@
+#include "profiler/netpick.h"
+
+#include <string.h>
+
+#include "profiler/draw.h"
+#include "profiler/recfile.h"
+
+enum { BATCH = 32, TRIALS = 4 };
+
+/* A line to try, and whose task it is for. */
+typedef struct {
+    uint32_t task;
+    bool from_log;
+    const char *text;
+    size_t len;
+    double cost_s;              /* of logs: to choose by */
+} candidate;
+
+typedef struct {
+    const cd_workload *w;
+    const cd_netpick_options *o;
+    cd_netpick *out;
+    cd_arena arena;
+    candidate *best;            /* (n_task) of logs; text NULL: none */
+    candidate *c;               /* (n, cap) */
+    size_t n, cap;
+    cd_recmaker maker;
+} picker;
+
+static void drop(cd_netpick_task *t) { cd_recjob_free(&t->job); }
+
+void cd_netpick_free(cd_netpick *p) {
+    if (!p) return;
+    for (uint32_t k = 0; p->task && k < p->n; k++) drop(&p->task[k]);
+    cd_free(p->task);
+    cd_free(p);
+}
+
+static uint32_t task_of(const picker *p, cd_str key) {
+    const cd_task *t = cd_tasks_find(p->w->tasks, key);
+    for (uint32_t k = 0; t && k < p->w->n_task; k++)
+        if (cd_tasks_at(p->w->tasks, p->w->task[k].task) == t) return k;
+    return CD_GRAPH_NONE;
+}
+
+static cdmpp_status keep_text(picker *p, candidate *c, const char *text, size_t n, cdmpp_err *err) {
+    char *copy = cd_arena_alloc(&p->arena, n + 1, 1);
+    if (!copy) return CD_FAIL(err, ENOMEM, "record");
+    memcpy(copy, text, n);
+    copy[n] = 0;
+    c->text = copy;
+    c->len = n;
+    return CDMPP_OK;
+}
+
+/* ---- records of logs ---- */
+
+static double mean_cost(const cd_record *r) {
+    double sum = 0;
+    for (uint32_t k = 0; k < r->n_cost; k++) sum += r->cost_s[k];
+    return r->n_cost ? sum / r->n_cost : CD_MEASURE_FAILED_S;
+}
+
+static cdmpp_status look_at(picker *p, cd_arena *a, const cd_recline *l, cdmpp_err *err) {
+    cd_record r;
+    if (cd_record_read(a, l->text, l->len, &r, NULL)) {
+        p->out->bad_lines++;
+        return CDMPP_OK;
+    }
+    const uint32_t t = task_of(p, r.workload_key);
+    const double cost = r.error_no ? CD_MEASURE_FAILED_S : mean_cost(&r);
+    if (t == CD_GRAPH_NONE || (p->best[t].text && p->best[t].cost_s <= cost)) return CDMPP_OK;
+    p->best[t] = (candidate){.task = t, .from_log = true, .cost_s = cost};
+    return keep_text(p, &p->best[t], l->text, l->len, err);
+}
+
+static cdmpp_status read_logs(picker *p, cdmpp_err *err) {
+    cd_recfile *f = NULL;
+    cd_arena a = {0};
+    if (!p->o->n_log) return CDMPP_OK;
+    CD_TRY(cd_recfile_open(p->o->log, p->o->n_log, &f, err));
+    cdmpp_status st = CDMPP_OK;
+    for (cd_recline l = {0}; !st; cd_arena_reset(&a)) {
+        cdmpp_err why = {0};
+        st = cd_recfile_next(f, &l, &why);
+        if (st == CDMPP_ERANGE || st == CDMPP_EPARSE) p->out->bad_lines++;
+        else if (st && err) *err = why;
+        if (st == CDMPP_ERANGE || st == CDMPP_EPARSE) {
+            st = CDMPP_OK;
+            continue;
+        }
+        if (st || !l.text) break;
+        st = look_at(p, &a, &l, err);
+    }
+    cd_arena_free(&a);
+    cd_recfile_close(f);
+    return st;
+}
+
+/* ---- what is tried ---- */
+
+static cdmpp_status add(picker *p, candidate c, cdmpp_err *err) {
+    if (p->n == p->cap) {
+        const size_t cap = p->cap ? p->cap * 2 : 64;
+        candidate *q = cd_arena_alloc(&p->arena, cap, sizeof *q);
+        if (!q) return CD_FAIL(err, ENOMEM, "candidates");
+        if (p->n) memcpy(q, p->c, p->n * sizeof *q);
+        p->c = q;
+        p->cap = cap;
+    }
+    p->c[p->n++] = c;
+    return CDMPP_OK;
+}
+
+static cdmpp_status add_drawn(picker *p, const char *line, size_t len, cdmpp_err *err) {
+    cd_record r;
+    cd_arena a = {0};
+    candidate c = {.task = CD_GRAPH_NONE};
+    if (!cd_record_read(&a, line, len, &r, NULL)) c.task = task_of(p, r.workload_key);
+    cd_arena_free(&a);
+    if (c.task == CD_GRAPH_NONE || p->best[c.task].text) return CDMPP_OK;
+    CD_TRY(keep_text(p, &c, line, len, err));
+    return add(p, c, err);
+}
+
+static cdmpp_status draw_rest(picker *p, cdmpp_err *err) {
+    const cd_draw_options o = {.trials = p->o->trials ? p->o->trials : TRIALS, .seed = p->o->seed, .target = p->o->target, .hardware = p->o->hardware};
+    cd_draw *d = NULL;
+    cd_buf line = {0};
+    cdmpp_status st = cd_draw_new(p->w->tasks, &o, &d, err);
+    while (!st) {
+        cdmpp_err why = {0};
+        cd_buf_clear(&line);
+        const cdmpp_status drawn = cd_draw_next(d, &line, &why);
+        if (drawn == CDMPP_ENOMEM || line.oom) st = CD_FAIL(err, ENOMEM, "schedules");
+        else if (drawn) continue; /* a task without schedules stays without a program */
+        else if (!line.n) break;
+        else st = add_drawn(p, line.p, line.n, err);
+    }
+    cd_buf_free(&line);
+    cd_draw_free(d);
+    return st;
+}
+
+/* ---- trying ---- */
+
+static bool better(const cd_measured *a, const cd_netpick_task *t) {
+    return t->status || a->time.median_s < t->item.out.time.median_s;
+}
+
+/* The job goes to its task, or away. */
+static void settle(cd_netpick *out, const candidate *c, cd_recjob *j, cd_measure_item *item) {
+    cd_netpick_task *t = &out->task[c->task];
+    t->tried++;
+    if (item->out.error_no) {
+        t->failed++;
+        if (t->status) t->err = item->out.err, t->status = item->out.status;
+        cd_recjob_free(j);
+        return;
+    }
+    if (!better(&item->out, t)) {
+        cd_recjob_free(j);
+        return;
+    }
+    drop(t);
+    t->job = *j;
+    t->item = *item;
+    t->item.code = t->item.build.code = &t->job.code;
+    t->from_log = c->from_log;
+    t->status = CDMPP_OK;
+}
+
+static cdmpp_status make(picker *p, const candidate *c, cd_recjob *j, cd_measure_item *item, cdmpp_err *err) {
+    const cd_recline l = {.text = c->text, .len = c->len, .path = c->from_log ? "log" : "draw"};
+    CD_TRY(cd_recjob_make(&p->maker, &l, j, err));
+    CD_TRY(cd_recjob_code(&p->maker, j, err));
+    *item = (cd_measure_item){.code = &j->code, .target = j->target, .threads = p->o->threads};
+    if (j->why.code) cd_measured_fail(&item->out, 1, &j->why);
+    return CDMPP_OK;
+}
+
+static cdmpp_status try_some(picker *p, const candidate *c, size_t n, cd_recjob *job, cd_measure_item *item, cdmpp_err *err) {
+    size_t made = 0, done = 0;
+    cdmpp_status st = CDMPP_OK;
+    for (; made < n && !st; made++) st = make(p, &c[made], &job[made], &item[made], err);
+    if (!st) st = cd_measure_build(p->o->measure, item, n, err);
+    for (; done < n && !st; done++) {
+        if (p->o->stop && *p->o->stop) st = CD_FAIL(err, EINTERRUPTED, "while programs were tried");
+        if (!st && !item[done].out.error_no) st = cd_measure_run(p->o->measure, &item[done], err);
+        if (st) break;
+        settle(p->out, &c[done], &job[done], &item[done]);
+    }
+    for (; done < made; done++) cd_recjob_free(&job[done]);
+    return st;
+}
+
+static cdmpp_status try_all(picker *p, cdmpp_err *err) {
+    cd_recjob *job = cd_calloc(BATCH, sizeof *job);
+    cd_measure_item *item = cd_calloc(BATCH, sizeof *item);
+    cdmpp_status st = job && item ? CDMPP_OK : CD_FAIL(err, ENOMEM, "batch");
+    for (size_t k = 0; k < p->n && !st; k += BATCH)
+        st = try_some(p, p->c + k, p->n - k < BATCH ? p->n - k : BATCH, job, item, err);
+    cd_free(job);
+    cd_free(item);
+    return st;
+}
+
+static cdmpp_status run(picker *p, cdmpp_err *err) {
+    const uint32_t n = p->w->n_task;
+    p->out->n = n;
+    p->out->task = cd_calloc(n + 1, sizeof *p->out->task);
+    p->best = CD_NEWN(&p->arena, candidate, n + 1);
+    if (!p->out->task || !p->best) return CD_FAIL(err, ENOMEM, "%u tasks", n);
+    for (uint32_t k = 0; k < n; k++) p->out->task[k].status = CD_FAIL(&p->out->task[k].err, EUNSUPPORTED, "no schedule");
+    CD_TRY(cd_program_new(&p->maker.program, err));
+    CD_TRY(read_logs(p, err));
+    for (uint32_t k = 0; k < n; k++)
+        if (p->best[k].text) CD_TRY(add(p, p->best[k], err));
+    CD_TRY(draw_rest(p, err));
+    return try_all(p, err);
+}
+
+cdmpp_status cd_netpick_run(const cd_workload *w, const cd_netpick_options *o, cd_netpick **out, cdmpp_err *err) {
+    picker p = {.w = w, .o = o, .maker = {.tasks = w->tasks, .target = o->target, .dialect = -1}};
+    p.out = cd_calloc(1, sizeof *p.out);
+    if (!p.out) return CD_FAIL(err, ENOMEM, "programs");
+    const cdmpp_status st = run(&p, err);
+    cd_program_free(p.maker.program);
+    cd_arena_free(&p.arena);
+    if (st) cd_netpick_free(p.out);
+    else *out = p.out;
+    return st;
+}

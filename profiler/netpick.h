@@ -1,0 +1,48 @@
+/* netpick -- a program for each task of a network: the best of those that are known or tried.
+ *
+ *   logs  ──> best record of a task ─┐
+ *   none: `trials` random schedules ─┴> compiled, measured ──> the fastest of each task
+ *
+ *   (1) schedules of logs are compiled and measured here like all others: a time
+ *       from elsewhere only chooses among records;
+ *   (2) of n tried programs those that fail cost nothing but themselves; a task
+ *       of which all fail has the last one's error;
+ *   (3) the same seed tries the same programs.
+ * One thread. */
+#ifndef CD_NETPICK_H
+#define CD_NETPICK_H
+#include "profiler/measure.h"
+#include "profiler/recjob.h"
+#include "profiler/workload.h"
+
+typedef struct cd_netpick_options {
+    const char *const *log;     /* (n_log) files or folders of records */
+    size_t n_log;
+    uint32_t trials;            /* of a task without a record; 0: 4 */
+    uint64_t seed;
+    const char *target;
+    cd_hardware hardware;
+    int threads;                /* of a program; 0: the measurer's */
+    CD_KEEP cd_measure *measure;
+    const volatile sig_atomic_t *stop;
+} cd_netpick_options;
+
+typedef struct cd_netpick_task {
+    cd_recjob job;              /* the chosen one; only where status is OK */
+    cd_measure_item item;       /* with its object and times */
+    uint32_t tried, failed;
+    bool from_log;
+    cdmpp_status status;
+    cdmpp_err err;
+} cd_netpick_task;
+
+typedef struct cd_netpick {
+    uint32_t n;                 /* as the workload's tasks */
+    cd_netpick_task *task;      /* (n) */
+    size_t bad_lines;           /* of logs */
+} cd_netpick;
+
+/* Errors: EIO (a log that cannot be read), EINTERRUPTED, those of cd_measure_build, ENOMEM. */
+cdmpp_status cd_netpick_run(const cd_workload *w, const cd_netpick_options *o, CD_GIVE cd_netpick **out, cdmpp_err *err);
+void cd_netpick_free(CD_TAKE cd_netpick *p); /* NULL is fine */
+#endif
