@@ -53,8 +53,8 @@ static cdmpp_status write_var(cd_cexpr *w, const cd_expr *e, cdmpp_err *err) {
     if (e == g->zero || (tag == CD_TAG_VTHREAD + 1 && !vt)) cd_buf_puts(w->out, "0");
     else if (vt) cd_buf_putf(w->out, "v%u", vt - 1U);
     else if (tag) cd_buf_puts(w->out, cd_gpu_tag_text((cd_tag)(tag - 1)));
-    else if (g->plan.var[e->u.i] != UINT32_MAX) cd_buf_putf(w->out, "i%u", g->plan.var[e->u.i]);
-    else return CD_FAIL(err, EUNSUPPORTED, "a variable that nothing binds");
+    else if (g->open[e->u.i]) cd_buf_putf(w->out, "i%u", g->plan.var[e->u.i]);
+    else return CD_FAIL(err, EREJECTED, "a loop's variable outside of its loop");
     return CDMPP_OK;
 }
 
@@ -201,13 +201,14 @@ static cdmpp_status write_kernels(cd_gpu *g, cdmpp_err *err) {
 static cdmpp_status generate(cd_gpu *g, const cd_nest *nest, cdmpp_err *err) {
     g->tag = CD_NEWN(g->a, uint8_t, nest->n_var + 1);
     g->vt = CD_NEWN(g->a, uint8_t, nest->n_var + 1);
+    g->open = CD_NEWN(g->a, bool, nest->n_var + 1);
     g->buffer = CD_NEWN(g->a, int32_t, nest->n_tensor + 1);
     g->unroll = CD_NEWN(g->a, bool, (size_t)nest->ast->n + 1);
     g->barrier = CD_NEWN(g->a, bool, (size_t)nest->ast->n + 1);
     g->vt_mask = CD_NEWN(g->a, uint32_t, nest->n_tensor + 1);
     g->around = CD_NEWN(g->a, uint32_t, nest->n_tensor + 1);
     g->use = CD_NEWN(g->a, uint8_t, nest->n_tensor + 1);
-    if (!g->tag || !g->vt || !g->buffer || !g->unroll || !g->barrier || !g->vt_mask || !g->around || !g->use)
+    if (!g->tag || !g->vt || !g->open || !g->buffer || !g->unroll || !g->barrier || !g->vt_mask || !g->around || !g->use)
         return CD_FAIL(err, ENOMEM, "code");
     CD_TRY(cd_plan_make(g->a, nest, &g->plan, err));
     CD_TRY(make_buffers(g, err));

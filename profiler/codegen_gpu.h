@@ -33,6 +33,7 @@ typedef struct cd_gpu {
     const cd_ast *t;
     uint8_t *tag;               /* (n_var) 1 + cd_tag of thread axes, 0: none */
     uint8_t *vt;                /* (n_var) 1 + number of a virtual thread, 0: none */
+    bool *open;                 /* (n_var) loops around the text at work */
     int32_t *buffer;            /* (n_slot) number among the code's buffers, -1 */
     bool *unroll, *barrier;     /* (t->n) */
     /* the kernel at work: nodes begin .. end-1 */

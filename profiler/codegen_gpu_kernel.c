@@ -149,6 +149,17 @@ static bool find_clash(void *ctx, const cd_expr *e) {
     return !c->clash;
 }
 
+/* Registers of which every thread would fill a part, for all to read. */
+static bool shares_out_registers(const cd_gpu *g, int32_t k) {
+    const cd_node *n = &g->t->node[k];
+    const cd_slot *s = &g->plan.slot[n->tensor];
+    if (n->kind != CD_NODE_STORE || s->is_arg || s->rank != 3) return false;
+    for (int32_t p = n->parent; p > s->node; p = g->t->node[p].parent)
+        for (uint32_t d = 0; d < n->n && g->t->node[p].kind == CD_NODE_THREAD && g->t->node[p].tag != CD_TAG_VTHREAD; d++)
+            if (cd_expr_uses(n->x[d], g->t->node[p].var)) return true;
+    return false;
+}
+
 /* A stage inside of another one may share out its work over the same threads anew, but
  * no statement can stand in two turns of one axis. */
 static cdmpp_status check_axes(const cd_gpu *g, cdmpp_err *err) {
@@ -161,6 +172,7 @@ static cdmpp_status check_axes(const cd_gpu *g, cdmpp_err *err) {
         for (uint32_t i = 0; i < n->n; i++) cd_expr_visit(n->x[i], find_clash, &c);
         cd_expr_visit(n->e, find_clash, &c);
         if (c.clash) return CD_FAIL(err, EREJECTED, "a statement below two loops over the same thread axis");
+        if (shares_out_registers(g, k)) return CD_FAIL(err, EREJECTED, "local memory that threads fill for each other");
     }
     return CDMPP_OK;
 }

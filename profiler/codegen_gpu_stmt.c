@@ -27,7 +27,9 @@ static cdmpp_status write_loop(cd_gpu *g, int32_t k, cdmpp_err *err) {
     CD_TRY(cd_cexpr_write(&g->w, n->extent_e, err));
     cd_buf_putf(g->w.out, "; i%u++) {\n", i);
     g->indent++;
+    g->open[n->var->u.i] = true;
     CD_TRY(cd_gpu_write_range(g, k + 1, n->end, err));
+    g->open[n->var->u.i] = false;
     g->indent--;
     cd_gpu_line(g, "}");
     return CDMPP_OK;

@@ -1,6 +1,6 @@
 /* bench_gpucode -- how many GPU programs of a data set become running OpenCL code that is right.
  *
- *   bench_gpucode TASKS DEVICE N FOLDER...
+ *   bench_gpucode TASKS DEVICE N[:FROM] FOLDER...
  *
  * DEVICE: opencl_device.h, one that shares the host's memory ("pocl:0"). FOLDER: one device's logs.
  * Strata: the operators of a task (their names) times the folder; N programs are drawn from each, at random
@@ -226,15 +226,16 @@ int main(int argc, char **argv) {
     static rig r;
     cdmpp_err err = {0};
     char text[600];
-    if (argc < 5) return fprintf(stderr, "usage: bench_gpucode TASKS DEVICE N FOLDER...\n"), 2;
+    if (argc < 5) return fprintf(stderr, "usage: bench_gpucode TASKS DEVICE N[:FROM] FOLDER...\n"), 2;
     r.device = argv[2];
     r.per = (unsigned)atoi(argv[3]);
     if (r.per > MAX_DRAW) r.per = MAX_DRAW;
+    const char *from = strchr(argv[3], ':'); /* the rounds before are another run's */
     r.numbers = gb_numbers_file();
     if (getenv("GPUCODE_FAILED")) r.failed = fopen(getenv("GPUCODE_FAILED"), "a");
     if (cd_tasks_new(&r.tasks, &err) || cd_tasks_load(r.tasks, argv[1], &err)) return fprintf(stderr, "%s\n", cdmpp_err_format(&err, text, sizeof text)), 1;
     for (int k = 4; k < argc; k++) read_folder(&r, argv[k]);
-    for (unsigned k = 0; k < r.per; k++) { /* one of every stratum, then the next: a run that is cut short is a sample too */
+    for (unsigned k = from ? (unsigned)atoi(from + 1) : 0; k < r.per; k++) { /* one of every stratum, then the next: a run that is cut short is a sample too */
         for (unsigned i = 0; i < r.n; i++)
             if (k < r.s[i].n) one(&r, &r.s[i], k);
         tables(&r);
