@@ -5,13 +5,13 @@
 
 #include "profiler/codegen_cpriv.h"
 
-#define LEAST 4 /* turns of a serial loop that are worth it */
+#define LEAST 4  /* turns of a serial loop that are worth it */
+#define SHARED 4 /* statements that must share lanes loaded one by one; GCC's own vectors are better with fewer */
 
 typedef struct {
     cd_cgen *g;
     const cd_node *loop;
     const cd_node *store; /* whose value is looked at */
-    int single;           /* its loads lane by lane that nothing else takes */
     bool strict;          /* not asked for by the schedule: only where it surely pays */
 } judge;
 
@@ -77,8 +77,7 @@ static bool clean_load(judge *j, const cd_expr *e) {
     if (!flat_of(j->g, (uint32_t)e->u.i, e->a, e->n, &flat)) return false;
     const int64_t k = factor(j->g, &flat, &linear);
     if (!linear) return false;
-    if (k == 0 || k == 1 || k == -1 || reuse(j, e) > 1) return true;
-    return ++j->single <= 1; /* one of the loads may be lane by lane and for this statement alone */
+    return k == 0 || k == 1 || k == -1 || reuse(j, e) >= SHARED;
 }
 
 static bool clean_call(judge *j, const cd_expr *e) {
@@ -115,7 +114,6 @@ static bool store_fits(judge *j, const cd_node *n, int32_t k) {
     cd_aff flat;
     bool linear, own = false;
     j->store = n;
-    j->single = 0;
     for (uint32_t d = 0; d < n->n; d++) own |= cd_expr_uses(n->x[d], j->loop->var);
     if (!own || !vector_type(n->e->type) || n->e->type != g->plan.slot[n->tensor].dtype || !cd_expr_visit(n->e, types_fit, NULL))
         return false;
