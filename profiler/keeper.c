@@ -133,7 +133,8 @@ static bool one_job(ward *w, const void *bytes, size_t n) {
     const bool given = begin_worker(w) && cd_wire_send(w->fd, bytes, n);
     const outcome o = !given ? DIED : wait_for(w, j.limit_s, &a);
     if (o == ORPHANED) return false;
-    if (o != ANSWERED || j.fresh) end_worker(w, &how);
+    /* After a failure a device's context may be of no use any more. */
+    if (o != ANSWERED || j.fresh || a.measured.error_no) end_worker(w, &how);
     if (o != ANSWERED) ended(&a, o == LATE ? 7 : 4, how, j.limit_s);
     return cd_wire_send(w->up, &a, sizeof a);
 }

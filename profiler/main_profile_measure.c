@@ -3,8 +3,9 @@
  *   batch k:   read, generate, compile │ measure, write      on the last processors
  *   batch k+1:                           read, generate, compile   on the others, at the same time
  *
- * At the same time only where the programs leave processors to the compilers: with as many
- * threads as processors the two take turns. */
+ * At the same time only where the programs leave processors to the compilers, and where that is
+ * faster: on two processors, where compiling takes longer than measuring, the two take turns and
+ * compilers have both. Taking turns also disturbs nothing. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,6 +40,8 @@ typedef struct {
     size_t read;                /* lines of this round */
     batch two[2];
     int now;                    /* two[now] is measured, the other one is filled */
+    int jobs;                   /* compilers at a time, now */
+    double build_s, run_s;      /* of a program, lately: processor time of compilers; time of a worker; 0: unknown */
     bool over;                  /* nothing more is to be read */
 } run;
 
@@ -117,11 +120,13 @@ static cdmpp_status write_one(run *r, cd_recjob *j, const cd_measured *m, cdmpp_
 }
 
 static cdmpp_status measure_batch(run *r, batch *b, cdmpp_err *err) {
+    const double begin = cd_clock_now(NULL);
     for (size_t i = 0; i < b->n; i++) {
         if (*r->o->stop) return CD_FAIL(err, EINTERRUPTED, "after %zu programs", r->sum.measured + r->sum.failed);
         CD_TRY(cd_measure_run(r->m, &b->item[i], err));
         CD_TRY(write_one(r, &b->job[i], &b->item[i].out, err));
     }
+    if (b->n) r->run_s = (cd_clock_now(NULL) - begin) / (double)b->n;
     return CDMPP_OK;
 }
 
@@ -137,15 +142,26 @@ static cdmpp_status step(void *ctx, size_t beg, size_t end, int w, cdmpp_err *er
     if (beg == 0) return measure_batch(r, &r->two[r->now], err);
     batch *b = &r->two[!r->now];
     CD_TRY(fill(r, b, err));
-    return cd_measure_build(r->m, b->item, b->n, err);
+    const double begin = cd_clock_now(NULL);
+    CD_TRY(cd_measure_build(r->m, b->item, b->n, err));
+    if (b->n) r->build_s = (cd_clock_now(NULL) - begin) / (double)b->n * r->jobs;
+    return CDMPP_OK;
+}
+
+/* Is a program done sooner when compiling has `rest` processors all the time than when it has all of them in its turn? */
+static bool sooner(const run *r, int rest) {
+    if (r->build_s <= 0 || r->run_s <= 0) return rest > r->cpus / 2; /* nothing is known yet */
+    const double together = r->build_s / rest > r->run_s ? r->build_s / rest : r->run_s;
+    return together < r->build_s / r->cpus + r->run_s;
 }
 
 /* Compilers stay off the processors of the programs that are measured meanwhile. */
 static bool share(run *r, int threads) {
-    const bool both = threads > 0 && threads < r->cpus && !r->o->no_pin;
-    const int jobs = both ? r->cpus - threads : r->cpus;
+    const bool both = threads > 0 && threads < r->cpus && !r->o->no_pin && sooner(r, r->cpus - threads);
+    r->jobs = both ? r->cpus - threads : r->cpus;
+    if (r->o->jobs && r->o->jobs < r->jobs) r->jobs = r->o->jobs;
     cd_affinity_set(&r->all, both ? threads : 0);
-    cd_measure_jobs(r->m, r->o->jobs && r->o->jobs < jobs ? r->o->jobs : jobs);
+    cd_measure_jobs(r->m, r->jobs);
     return both;
 }
 

@@ -9,7 +9,7 @@
 #include "profiler/isa.h"
 #include "profiler/keeper.h"
 
-enum { MAX_COMPILER = 16 };
+enum { MAX_COMPILER = 16, CHECK_LIMITS = 5 }; /* a task without a schedule may be that much slower */
 
 /* One for each target string that came along: they ask for different instructions. */
 typedef struct {
@@ -156,7 +156,7 @@ static void fill_job(const cd_measure *m, const cd_measure_item *item, const cd_
     *j = (cd_job){.backend = kind->name, .device = m->o.device, .target = item->target, .fresh = cpu, .pin = cpu && m->o.pin,
                   .memory_bytes = m->o.memory_bytes, .best_s = m->best_s, .timing = m->o.timing, .code = *item->code};
     j->threads = item->threads > 0 ? item->threads : m->o.threads > 0 ? m->o.threads : cd_backend_cpu_threads(item->target);
-    j->limit_s = m->o.run_limit_s + (cpu ? 0 : m->o.build_limit_s > 0 ? m->o.build_limit_s : 30);
+    j->limit_s = (item->reference ? 1 + CHECK_LIMITS : 1) * m->o.run_limit_s + (cpu ? 0 : m->o.build_limit_s > 0 ? m->o.build_limit_s : 30);
     j->object = cpu ? item->build.object : "";
     if (!item->reference) return;
     j->arg = item->arg;
@@ -183,6 +183,10 @@ cdmpp_status cd_measure_run(cd_measure *m, cd_measure_item *item, cdmpp_err *err
     if (item->threads > 0 || m->o.threads > 0) j.target = target;
     const double build_s = item->out.build_s;
     CD_TRY(cd_keeper_do(m->keeper, &j, &a, m->o.stop, err));
+    if (a.measured.error_no == CD_ANSWER_NO_DEVICE) {
+        if (err) *err = a.measured.err;
+        return a.measured.status;
+    }
     item->out = a.measured;
     item->out.build_s += build_s;
     if (item->build.cached) item->out.flags |= CD_MEASURED_CACHED;

@@ -80,7 +80,7 @@ void cd_measure_jobs(cd_measure *m, int jobs);
 /* Compile the C programs among n items. An item that fails has its result in `out` already and must not
  * be run. Errors: EIO (full disk), EBACKEND (no compiler), EINTERRUPTED, ENOMEM. */
 cdmpp_status cd_measure_build(cd_measure *m, cd_measure_item *item, size_t n, cdmpp_err *err);
-/* Time one item. Errors: EINTERRUPTED, EIO (the keeper is gone), ENOMEM. */
+/* Time one item. Errors: EINTERRUPTED, EIO (the keeper is gone), EBACKEND (no such device, or no longer), EUSAGE (its name), ENOMEM. */
 cdmpp_status cd_measure_run(cd_measure *m, cd_measure_item *item, cdmpp_err *err);
 /* Both, for one. */
 cdmpp_status cd_measure_one(cd_measure *m, cd_measure_item *item, cdmpp_err *err);

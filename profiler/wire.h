@@ -24,6 +24,7 @@ typedef struct cd_job {
     const char *object, *reference_object; /* "": build it */
 } cd_job;
 
+#define CD_ANSWER_NO_DEVICE (-1) /* an error_no: no program is to blame */
 typedef struct cd_answer {
     double best_s;
     cd_measured measured;

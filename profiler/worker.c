@@ -155,6 +155,7 @@ void cd_worker_do(cd_worker *w, const cd_job *j, cd_answer *out) {
     m->error_no = 8;
     if (j->pin) cd_affinity_last(j->threads);
     m->status = open_backend(w, j, &m->err);
+    if (m->status) m->error_no = CD_ANSWER_NO_DEVICE;
     if (!m->status) m->status = get_object(w, j, &b, m, &m->err);
     if (!m->status) m->status = do_program(w, j, &b, &q, m, &m->err);
     if (!m->status) m->error_no = 0;
