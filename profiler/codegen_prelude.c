@@ -118,6 +118,12 @@ static const char opencl_text[] =
     LINE("}");
 
 static const char cuda_text[] =
+    LINE("#ifndef INFINITY") /* NVRTC has no math.h */
+    LINE("#define INFINITY __int_as_float(0x7f800000)")
+    LINE("#endif")
+    LINE("#ifndef NAN")
+    LINE("#define NAN __int_as_float(0x7fffffff)")
+    LINE("#endif")
     LINE("#define CD_BLOCK_X ((int)blockIdx.x)")
     LINE("#define CD_BLOCK_Y ((int)blockIdx.y)")
     LINE("#define CD_BLOCK_Z ((int)blockIdx.z)")
