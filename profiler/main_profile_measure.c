@@ -12,6 +12,7 @@
 
 #include "base/threads.h"
 #include "profiler/affinity.h"
+#include "profiler/isa.h"
 #include "profiler/main_profile.h"
 #include "profiler/recstat.h"
 
@@ -52,10 +53,19 @@ static int threads_of(const run *r, const cd_recjob *j) {
     return cores < 1 || cores > r->cpus ? r->cpus : (int)cores;
 }
 
+/* A program for another machine is no failure: it is not measured here, and no record says that it was. */
+static cdmpp_status runs_here(const run *r, const cd_recjob *j, cdmpp_err *err) {
+    const cd_backend_kind *k = cd_backend_for_target(j->record.target);
+    const cd_str t = j->record.target;
+    if (!k) return CD_FAIL(err, EBACKEND, "no back end (%s) for target '%.*s'; --target measures for another one", cd_backend_names(), (int)(t.n < 60 ? t.n : 60), t.p);
+    return k->dialect == CD_DIALECT_C ? cd_isa_choose(r->o->isa, j->target, &(cd_isa_choice){0}, err) : CDMPP_OK;
+}
+
 static cdmpp_status add(run *r, batch *b, const cd_recline *l, cdmpp_err *err) {
     cd_recjob *j = &b->job[b->n];
     bool mine = false;
     cdmpp_status st = cd_recjob_make(r->maker, l, j, err);
+    if (!st) st = cd_err_at(err, runs_here(r, j, err), l->path, l->number);
     if (!st) st = cd_reclog_claim(r->log, j->id, (unsigned)r->round, &mine, err);
     if (!st && mine) st = cd_recjob_code(r->maker, j, err);
     if (st || !mine) {

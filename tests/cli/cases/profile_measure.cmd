@@ -18,3 +18,5 @@ ls cdmpp | sed 's/work.*/work/'
 head -c 900 o.json | head -1 >p.json; printf '{"i": [["half' >>p.json
 run --out p.json r.json
 wc -l <p.json
+# for another machine: no record says that it was measured here
+for t in hexagon 'llvm -mcpu=quantum9'; do cdmpp-profile records --tasks "$K" --target "$t" --out n.json --limit 1 --json -q r.json | grep -o '"bad":1.*"reasons":{[^}]*}'; done; wc -c <n.json
