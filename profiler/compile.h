@@ -41,7 +41,7 @@ cdmpp_status cd_compiler_open(const cd_compile_options *o, CD_GIVE cd_compiler *
 void cd_compiler_close(CD_TAKE cd_compiler *c); /* NULL is fine; the objects are gone afterwards */
 /* Is the object for this machine? */
 bool cd_compiler_runs(const cd_compiler *c);
-/* "gcc 12.2.0: -O3 -march=native ..." */
+/* "gcc 12.2.0: -O2 -march=native ..." */
 CD_KEEP const char *cd_compiler_text(const cd_compiler *c);
 /* As cd_backend_kind.build; object: const char * path, owned by the compiler. */
 cdmpp_status cd_compiler_build(cd_compiler *c, cd_build *p, size_t n, int jobs, cdmpp_err *err);

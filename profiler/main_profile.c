@@ -6,6 +6,7 @@
 #include "profiler/isa.h"
 #include "profiler/main_profile.h"
 #include "profiler/store.h"
+#include "profiler/vary.h"
 
 #define AT(member) offsetof(cd_main_profile, member)
 enum { WHAT, HOW, STORE, NETWORK, HOSTS };
@@ -24,6 +25,8 @@ static const cd_option table[] = {
     {"transport", 0, "COMMAND", CD_OPT_TEXT, AT(transport), NULL, HOSTS, "Reach hosts by this shell command in place of ssh: host and port are $1 and $2, options for cdmpp-profile the words behind"},
     {"lease", 0, "S", CD_OPT_INT, AT(lease_s), "1..1000000", HOSTS, "Seconds that a host may take for one program until another one gets it (default: 120)"},
     {"worker", 0, NULL, CD_OPT_FLAG, AT(worker), NULL, HOSTS, "Be what --host reaches: a line of JSON comes in for each program and one goes out"},
+    {"factor", 0, "LIST", CD_OPT_TEXT, AT(factor), NULL, WHAT, "sweep: what is changed, some of " CD_VARY_FACTORS ", separated by commas (default: all)"},
+    {"plot", 0, "FILE", CD_OPT_FILE, AT(plot), "*.svg", WHAT, "sweep: also draw the variants there"},
     {"describe-device", 0, NULL, CD_OPT_FLAG, AT(describe), NULL, WHAT, "Print entries of devices.yaml for the devices named: cpu (default), opencl[:NAME], cuda[:NUMBER]"},
     {"measure", 0, NULL, CD_OPT_FLAG, AT(measure), NULL, WHAT, "With --describe-device: measure the units of a core and the memory bandwidth (a second)"},
     {"jobs", 'j', "N", CD_OPT_INT, AT(jobs), "1..1024", HOW, "Compiler processes at a time (default: one per CPU)"},
@@ -81,6 +84,7 @@ typedef struct {
 static const mode modes[] = {
     {"records", -1, cd_main_profile_records_check, cd_main_profile_records},
     {"draw", -1, cd_main_profile_draw_check, cd_main_profile_draw},
+    {"sweep", -1, cd_main_profile_sweep_check, cd_main_profile_sweep},
     {"store", -1, cd_main_profile_store_check, cd_main_profile_store},
     {NULL, (long)AT(list_ops), cd_main_profile_model_check, cd_main_profile_ops},
     {NULL, (long)AT(list_tasks), cd_main_profile_tasks_check, cd_main_profile_tasks},
@@ -134,6 +138,7 @@ static cdmpp_status check(void *to, const cd_said *said, cdmpp_err *err) {
 static const char *const use[] = {"records --tasks FILE --out OUT.json [OPTION...] LOG|FOLDER...",
                                   "records --tasks FILE --dry-run|--emit-source [OPTION...] LOG|FOLDER...",
                                   "draw --tasks FILE [--trials N] [--seed N] [--target TARGET] [--out FILE]",
+                                  "sweep --tasks FILE [--workload KEY] [--factor LIST] [--out CSV] [--plot SVG] [OPTION...] LOG...",
                                   "store import|list|best|near|export|stats --store FILE [OPTION...] [LOG|TABLE|TRACE|FOLDER...]",
                                   "--list-ops --model-name NAME|FILE [OPTION...]",
                                   "--list-tasks --model-name NAME|FILE [--target TARGET] [--layout LAYOUT] [--out-tasks FILE]",
@@ -158,6 +163,8 @@ static const cd_command self = {
     "\"-\" is standard input. A program that crashes, hangs, does not compile or is wrong is a record with its error number; a line that cannot be used is "
     "counted and named. The others are done, and the exit status is 3. A run that was stopped or killed goes on with the same command.\n\n"
     "draw: writes records of random schedules of all tasks, by the rules of TVM's auto_scheduler; they have no time yet.\n\n"
+    "sweep: takes the fastest record of a workload and measures variants of it that differ in one thing each: a tile length, the "
+    "order of two loops, where a stage is computed, what is fused, unrolling, vectors, threads, a cold cache.\n\n"
     "store: keeps measurements in one SQLite file that many may write at once. import reads logs, tables of operators, "
     "Nsight Systems' exports and PyTorch's traces; list shows workloads, best the fastest measurements, near those of the "
     "nearest shapes of the same operator; export writes records, CSV or JSON; stats counts.\n\n"

@@ -43,6 +43,8 @@ typedef struct cd_main_profile {
     cd_texts host;
     int port, lease_s;
     const char *transport;
+    /* sweep (main_profile_sweep.c) */
+    const char *factor, *plot;
     /* networks, measured (main_profile_run.c) */
     bool run_ops, key_only;
     int cover, csv, passes;     /* percent; CD_MAIN_PROFILE_*; 0: until steady */
@@ -70,6 +72,9 @@ struct cd_recfile;
 cdmpp_status cd_main_profile_measure(cd_main_profile *o, struct cd_recmaker *maker, struct cd_recfile *file, cdmpp_err *err);
 /* A line or program that is no use: said, counted in *reason (NULL: not). Errors: the ones that would hit the next one too. */
 cdmpp_status cd_main_profile_bad(cd_main_profile *o, const cdmpp_err *why, size_t *reason, cdmpp_err *err);
+/* ---- main_profile_sweep.c ---- */
+cdmpp_status cd_main_profile_sweep_check(const cd_main_profile *o, cdmpp_err *err);
+cdmpp_status cd_main_profile_sweep(cd_main_profile *o, cdmpp_err *err);
 /* ---- main_profile_run.c ---- */
 #define CD_MAIN_PROFILE_CSV "groups|eop"
 enum { CD_MAIN_PROFILE_NO_CSV = -1, CD_MAIN_PROFILE_GROUPS, CD_MAIN_PROFILE_EOP };

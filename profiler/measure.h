@@ -9,7 +9,8 @@
  *   (2) error numbers are TVM's: 0 none, 1 no program (the caller's), 2 host compiler, 3 device
  *       compiler, 4 error while running, 5 wrong result, 6 compiling took too long, 7 running did;
  *   (3) the keeper ends with the process that opened it, however that ends, and takes its worker along;
- *   (4) open() before the first use of OpenMP (libgomp) and before other threads are begun.
+ *   (4) open() before the first use of OpenMP (libgomp) and before other threads are begun;
+ *   (5) of several that are open at once the one opened last is closed first.
  * build() may be called by one thread while another one is in run(). */
 #ifndef CD_MEASURE_H
 #define CD_MEASURE_H

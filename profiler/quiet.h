@@ -2,8 +2,8 @@
  *
  *   a loop of known work      quiet: best_s     other load, less frequency: longer
  *
- * The loop adds and multiplies in registers: its time depends on the frequency and on who else
- * runs here, on nothing else. `best_s` is the fastest that was ever seen, here or by whoever
+ * The loop adds and multiplies in registers, as much at once as the core can: its time depends on the
+ * frequency, on who else runs here and on who shares the core, on nothing else. `best_s` is the fastest that was ever seen, here or by whoever
  * passes it on. One thread. */
 #ifndef CD_QUIET_H
 #define CD_QUIET_H

@@ -127,12 +127,21 @@ static cdmpp_status run(cd_store *s, const char *sql, const char *what, cdmpp_er
     return sqlite3_exec(s->db, sql, NULL, NULL, NULL) == SQLITE_OK ? CDMPP_OK : cd_store_fail(s, what, err);
 }
 
+/* SQLite does not ask the busy handler where two turn the same file into a WAL at once. */
+static cdmpp_status become_wal(cd_store *s, cdmpp_err *err) {
+    for (int tried = 0;; tried++) {
+        const cdmpp_status st = run(s, "PRAGMA page_size=8192; PRAGMA journal_mode=WAL", "open", err);
+        if (!st || (sqlite3_errcode(s->db) & 0xff) != SQLITE_BUSY || !wait_for_others(NULL, tried)) return st;
+        if (err) *err = (cdmpp_err){0};
+    }
+}
+
 /* Two processes may meet here: the second finds the tables made. */
 static cdmpp_status make_tables(cd_store *s, cdmpp_err *err) {
     char stamp[96];
     int64_t tables = 0;
     snprintf(stamp, sizeof stamp, "PRAGMA application_id=%d; PRAGMA user_version=%d; COMMIT", CD_STORE_APPLICATION, CD_STORE_VERSION);
-    CD_TRY(run(s, "PRAGMA page_size=8192; PRAGMA journal_mode=WAL", "open", err));
+    CD_TRY(become_wal(s, err));
     CD_TRY(run(s, "BEGIN IMMEDIATE", "open", err));
     CD_TRY(number_of(s, "SELECT count(*) FROM sqlite_schema", &tables, err));
     if (tables) return run(s, "COMMIT", "open", err);

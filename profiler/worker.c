@@ -12,6 +12,7 @@
 
 enum { ATTEMPTS = 3 };
 #define LOST_SHARE 0.01         /* of a repeat's time: then it was disturbed */
+#define STEADY 1.1
 #define NOISY_SHARE 0.3         /* of the repeats: then the measurement was */
 
 typedef struct {
@@ -45,6 +46,13 @@ static bool noisy(const cd_measured *m) {
     return m->quiet_before > CD_QUIET_LIMIT || m->quiet_after > CD_QUIET_LIMIT || m->time.disturbed > NOISY_SHARE * m->time.n;
 }
 
+/* As slow before as after, and nobody in between: who shares the core stays, and another attempt costs time for nothing. */
+static bool steady(const cd_measured *m) {
+    const double low = m->quiet_before < m->quiet_after ? m->quiet_before : m->quiet_after;
+    const double high = m->quiet_before < m->quiet_after ? m->quiet_after : m->quiet_before;
+    return low > CD_QUIET_LIMIT && high < low * STEADY && m->time.disturbed <= NOISY_SHARE * m->time.n;
+}
+
 /* How far from quiet: the lower, the better. */
 static double unrest(const cd_measured *m) {
     const double q = m->quiet_before > m->quiet_after ? m->quiet_before : m->quiet_after;
@@ -68,7 +76,7 @@ static cdmpp_status measure(subject *s, const cd_job *job, cd_quiet *q, cd_measu
         CD_TRY(attempt(s, &p, q, &now, err));
         if (k == 0 || unrest(&now) < unrest(m)) *m = now;
         m->attempts = k + 1;
-        if (!noisy(&now)) break;
+        if (!noisy(&now) || steady(&now)) break;
     }
     if (noisy(m)) m->flags |= CD_MEASURED_NOISY;
     if (m->time.ci > p.ci) m->flags |= CD_MEASURED_WIDE;

@@ -27,7 +27,7 @@
 #define THREADS 2 /* at most: OMP_NUM_THREADS is set to it for check, 1 for time */
 #define DIE(...) (fprintf(stderr, __VA_ARGS__), exit(1))
 
-static const char *folder, *cflags = "-O3 -march=native -fno-math-errno -fno-trapping-math -fopenmp";
+static const char *folder, *cflags = "-O2 -fvect-cost-model=dynamic -march=native -fno-math-errno -fno-trapping-math -fopenmp";
 static cd_tasks *tasks;
 static cd_program *program;
 static char dir[64];

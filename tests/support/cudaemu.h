@@ -56,16 +56,19 @@ static inline void emu_thread_main(void) {
     emu_now->done[emu_now->at] = true;
 }
 
+/* Apart: getcontext returns twice as far as the compiler knows. */
+static __attribute__((noinline)) void emu_thread_begin(emu *e, int t) {
+    getcontext(&e->thread[t]);
+    e->thread[t].uc_stack.ss_sp = e->stack + (size_t)t * EMU_STACK;
+    e->thread[t].uc_stack.ss_size = EMU_STACK;
+    e->thread[t].uc_link = &e->back;
+    makecontext(&e->thread[t], emu_thread_main, 0);
+    e->done[t] = false;
+}
+
 /* From barrier to barrier until all are done; false: some wait where others have ended. */
 static inline bool emu_block_run(emu *e, bool backwards) {
-    for (int t = 0; t < e->n; t++) {
-        getcontext(&e->thread[t]);
-        e->thread[t].uc_stack.ss_sp = e->stack + (size_t)t * EMU_STACK;
-        e->thread[t].uc_stack.ss_size = EMU_STACK;
-        e->thread[t].uc_link = &e->back;
-        makecontext(&e->thread[t], emu_thread_main, 0);
-        e->done[t] = false;
-    }
+    for (int t = 0; t < e->n; t++) emu_thread_begin(e, t);
     for (int ended = 0; ended < e->n;) {
         ended = 0;
         for (int k = 0; k < e->n; k++) {
