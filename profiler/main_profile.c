@@ -6,7 +6,6 @@
 #include "profiler/isa.h"
 #include "profiler/main_profile.h"
 #include "profiler/store.h"
-#include "profiler/vary.h"
 
 #define AT(member) offsetof(cd_main_profile, member)
 enum { WHAT, HOW, STORE, NETWORK, HOSTS };
@@ -25,7 +24,7 @@ static const cd_option table[] = {
     {"transport", 0, "COMMAND", CD_OPT_TEXT, AT(transport), NULL, HOSTS, "Reach hosts by this shell command in place of ssh: host and port are $1 and $2, options for cdmpp-profile the words behind"},
     {"lease", 0, "S", CD_OPT_INT, AT(lease_s), "1..1000000", HOSTS, "Seconds that a host may take for one program until another one gets it (default: 120)"},
     {"worker", 0, NULL, CD_OPT_FLAG, AT(worker), NULL, HOSTS, "Be what --host reaches: a line of JSON comes in for each program and one goes out"},
-    {"factor", 0, "LIST", CD_OPT_TEXT, AT(factor), NULL, WHAT, "sweep: what is changed, some of " CD_VARY_FACTORS ", separated by commas (default: all)"},
+    {"factor", 0, "LIST", CD_OPT_TEXT, AT(factor), NULL, WHAT, "sweep: what is changed: tile, reorder, compute_at, fuse, unroll, vectorize, parallel, threads, cache, or several with commas between (default: all)"},
     {"plot", 0, "FILE", CD_OPT_FILE, AT(plot), "*.svg", WHAT, "sweep: also draw the variants there"},
     {"describe-device", 0, NULL, CD_OPT_FLAG, AT(describe), NULL, WHAT, "Print entries of devices.yaml for the devices named: cpu (default), opencl[:NAME], cuda[:NUMBER]"},
     {"measure", 0, NULL, CD_OPT_FLAG, AT(measure), NULL, WHAT, "With --describe-device: measure the units of a core and the memory bandwidth (a second)"},
