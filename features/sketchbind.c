@@ -38,7 +38,7 @@ static bool fuse_level(cd_sk_state *s, uint32_t stage, uint32_t at, int8_t level
 
 static int64_t all_points(const cd_sk_op *op) {
     int64_t n = 1;
-    for (uint32_t k = 0; k < op->n_axis + op->n_raxis; k++) n *= op->init[k].ext;
+    for (uint32_t k = 0; k < op->n_axis + op->n_raxis; k++) n = cd_sk_times(n, op->init[k].ext);
     return n;
 }
 

@@ -146,7 +146,7 @@ static void parallel_from(cd_sampler *w, cd_sk_state *s, uint32_t stage, uint32_
     for (; k < st->n; k++) {
         if (cd_sk_is_reduce(&st->it[k]) || st->it[k].ann) break;
         n++;
-        degree *= st->it[k].ext;
+        degree = cd_sk_times(degree, st->it[k].ext);
         if (degree > w->space->hw.num_cores * 16 || cd_sk_has_attached(s, stage, k)) break;
     }
     if (degree == 1 && k < st->n && cd_sk_has_attached(s, stage, k)) {
@@ -195,7 +195,7 @@ static void vectorize(cd_sampler *w, cd_sk_state *s, uint32_t stage) {
     for (; n < st->n; n++) {
         const uint32_t k = st->n - 1 - n;
         if (cd_sk_has_attached(s, stage, k) || cd_sk_is_reduce(&st->it[k]) || st->it[k].ann || (tiled && n)) break;
-        product *= st->it[k].ext;
+        product = cd_sk_times(product, st->it[k].ext);
         if (product > MAX_VECTOR) break;
     }
     if (n > 1) n = 1 + (uint32_t)cd_sk_draw(w, n - 1);

@@ -64,6 +64,13 @@ typedef struct cd_sk_state {
     bool oom, failed;           /* failed: a step did not fit; the state is dropped */
 } cd_sk_state;
 
+/* Products of extents stop at the ends of the type: shapes are anybody's. */
+static inline int64_t cd_sk_times(int64_t a, int64_t b) {
+    int64_t c;
+    if (!__builtin_mul_overflow(a, b, &c)) return c;
+    return (a < 0) == (b < 0) ? INT64_MAX : INT64_MIN;
+}
+
 struct cd_sketches {
     cd_arena arena;
     const cd_te_dag *dag;

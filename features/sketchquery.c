@@ -147,8 +147,8 @@ bool cd_sk_cross_thread(const cd_sk_state *s, uint32_t stage) {
 void cd_sk_volume(const cd_sk_stage *st, int64_t *space, int64_t *reduce) {
     *space = *reduce = 1;
     for (uint32_t k = 0; k < st->n; k++) {
-        if (st->it[k].kind == CD_SK_SPATIAL) *space *= st->it[k].ext;
-        if (st->it[k].kind == CD_SK_REDUCE) *reduce *= st->it[k].ext;
+        if (st->it[k].kind == CD_SK_SPATIAL) *space = cd_sk_times(*space, st->it[k].ext);
+        if (st->it[k].kind == CD_SK_REDUCE) *reduce = cd_sk_times(*reduce, st->it[k].ext);
     }
 }
 

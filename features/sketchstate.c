@@ -91,7 +91,7 @@ static void put_parts(cd_sk_state *s, uint32_t stage, uint32_t it, const int64_t
     for (uint32_t k = n; k-- > 0;) {
         if (!len[k]) rest = -1;
         p[it + k + 1] = (cd_sk_it){.ext = rest < 0 ? -1 : len[k], .origin = whole.origin, .kind = whole.kind, .level = (int8_t)(k + 1)};
-        if (rest >= 0) rest = (rest + len[k] - 1) / len[k];
+        if (rest >= 0) rest = rest / len[k] + (rest % len[k] != 0);
     }
     p[it] = (cd_sk_it){.ext = rest, .origin = whole.origin, .kind = whole.kind, .level = 0};
     memcpy(p + it + n + 1, st->it + it + 1, (st->n - it - 1) * sizeof *p);
@@ -117,7 +117,7 @@ void cd_sk_follow(cd_sk_state *s, uint32_t stage, uint32_t it, uint32_t source, 
     const cd_step *src = &s->step[source];
     int64_t len[CD_STEP_MAX_LIST] = {0};
     int64_t rest = 1;
-    for (uint32_t k = n_split - 1; k < src->n_list; k++) rest *= src->list[k]; /* 0 when open */
+    for (uint32_t k = n_split - 1; k < src->n_list; k++) rest = cd_sk_times(rest, src->list[k]); /* 0 when open */
     for (uint32_t k = 0; k + 1 < n_split && k < src->n_list; k++) len[k] = src->list[k];
     len[n_split - 1] = rest;
     cd_step *t = push(s, CD_STEP_FSP, stage);
@@ -138,7 +138,7 @@ void cd_sk_follow_fused(cd_sk_state *s, uint32_t stage, uint32_t it, const uint3
     for (uint32_t k = 0; k < n && list; k++) {
         list[k] = (int32_t)source[k];
         if (s->step[source[k]].n_list <= level) s->failed = true;
-        else len *= s->step[source[k]].list[level];
+        else len = cd_sk_times(len, s->step[source[k]].list[level]);
     }
     put_parts(s, stage, it, &len, 1);
 }
@@ -160,7 +160,7 @@ uint32_t cd_sk_fuse(cd_sk_state *s, uint32_t stage, uint32_t first, uint32_t n) 
     }
     cd_sk_it f = {.ext = 1, .kind = st->it[first].kind, .level = -2};
     for (uint32_t k = first; k < first + n; k++) {
-        f.ext = f.ext < 0 || st->it[k].ext < 0 ? -1 : f.ext * st->it[k].ext;
+        f.ext = f.ext < 0 || st->it[k].ext < 0 ? -1 : cd_sk_times(f.ext, st->it[k].ext);
         f.origin |= st->it[k].origin;
         if (st->it[k].kind != f.kind) f.kind = CD_SK_MIXED;
     }
