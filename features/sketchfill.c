@@ -21,10 +21,13 @@ static uint64_t ways(int64_t ext, uint32_t n) {
     return sum;
 }
 
-/* The next divisor after f, ascending; 0: none. */
+/* The next divisor after f, ascending; 0: none. Those above the root are quotients of those below. */
 static int64_t next_divisor(int64_t ext, int64_t f) {
-    for (f++; f <= ext; f++)
-        if (ext % f == 0) return f;
+    int64_t i = f + 1;
+    for (; i <= ext / i; i++)
+        if (ext % i == 0) return i;
+    for (i = i > ext / (f + 1) ? ext / (f + 1) : i; i >= 1; i--)
+        if (ext % i == 0 && ext / i > f) return ext / i;
     return 0;
 }
 
