@@ -4,6 +4,7 @@
 
 #include "features/program.h"
 #include "features/sketch.h"
+#include "profiler/reclog.h"
 
 /* Draws in a row that may fail or repeat before a task is left. */
 enum { PATIENCE = 400, TRIALS = 10 };
@@ -18,7 +19,7 @@ struct cd_draw {
     cd_program *program;
     uint64_t next;              /* draw */
     uint32_t made;
-    uint64_t *seen;             /* (trials) hashes of its programs */
+    cd_recid *seen;             /* (trials) its programs */
 };
 
 void cd_draw_free(cd_draw *d) {
@@ -79,16 +80,10 @@ static cdmpp_status begin(cd_draw *d, const cd_task *t, cdmpp_err *err) {
     return cd_sampler_new(d->sketches, d->o.seed, &d->sampler, err);
 }
 
-static uint64_t hash_of(const char *p, size_t n) {
-    uint64_t h = 0xcbf29ce484222325U; /* FNV-1a */
-    for (size_t i = 0; i < n; i++) h = (h ^ (unsigned char)p[i]) * 0x100000001b3U;
-    return h;
-}
-
-static bool is_new(cd_draw *d, uint64_t h) {
+static bool is_new(cd_draw *d, cd_recid id) {
     for (uint32_t k = 0; k < d->made; k++)
-        if (d->seen[k] == h) return false;
-    d->seen[d->made++] = h;
+        if (d->seen[k].a == id.a && d->seen[k].b == id.b) return false;
+    d->seen[d->made++] = id;
     return true;
 }
 
@@ -116,9 +111,11 @@ static cdmpp_status draw(cd_draw *d, const cd_task *t, cd_buf *line, bool *got, 
     CD_TRY(st);
     CD_TRY(write(d, t, &r, line, err));
     cd_rows rows;
+    cd_recid id;
+    CD_TRY(cd_recid_of(&r, &id, err));
     st = cd_program_build(d->program, t, &r, &rows, err);
     if (st == CDMPP_ENOMEM) return st;
-    *got = !st && is_new(d, hash_of(line->p + from, line->n - from));
+    *got = !st && is_new(d, id);
     if (!*got) line->p[line->n = from] = 0;
     return CDMPP_OK;
 }

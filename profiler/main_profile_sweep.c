@@ -47,20 +47,14 @@ typedef struct {
 
 /* ---- the base: the fastest record of the workload, of the first workload where none is named ---- */
 
-static double cost(const cd_record *r) {
-    double sum = 0;
-    for (uint32_t k = 0; k < r->n_cost; k++) sum += r->cost_s[k];
-    return r->error_no || !r->n_cost ? CD_MEASURE_FAILED_S : sum / r->n_cost;
-}
-
 static cdmpp_status look_at(const cd_main_profile *o, state *s, const cd_recline *l, cd_record *base, cdmpp_err *err) {
     cd_record r;
     CD_TRY(cd_record_read(&s->line, l->text, l->len, &r, err));
     if (o->workload ? !cd_str_is(r.workload_key, o->workload)
                     : s->text && (r.workload_key.n != base->workload_key.n || memcmp(r.workload_key.p, base->workload_key.p, r.workload_key.n) != 0))
         return CDMPP_OK;
-    if (s->text && cost(&r) >= s->cost_s) return CDMPP_OK;
-    s->cost_s = cost(&r);
+    if (s->text && cd_recjob_cost_s(&r) >= s->cost_s) return CDMPP_OK;
+    s->cost_s = cd_recjob_cost_s(&r);
     s->text = cd_arena_alloc(&s->arena, l->len + 1, 1);
     if (!s->text) return CD_FAIL(err, ENOMEM, "record");
     memcpy(s->text, l->text, l->len);

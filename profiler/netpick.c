@@ -55,12 +55,6 @@ static cdmpp_status keep_text(picker *p, candidate *c, const char *text, size_t 
 
 /* ---- records of logs ---- */
 
-static double mean_cost(const cd_record *r) {
-    double sum = 0;
-    for (uint32_t k = 0; k < r->n_cost; k++) sum += r->cost_s[k];
-    return r->n_cost ? sum / r->n_cost : CD_MEASURE_FAILED_S;
-}
-
 static cdmpp_status look_at(picker *p, cd_arena *a, const cd_recline *l, cdmpp_err *err) {
     cd_record r;
     if (cd_record_read(a, l->text, l->len, &r, NULL)) {
@@ -68,7 +62,7 @@ static cdmpp_status look_at(picker *p, cd_arena *a, const cd_recline *l, cdmpp_e
         return CDMPP_OK;
     }
     const uint32_t t = task_of(p, r.workload_key);
-    const double cost = r.error_no ? CD_MEASURE_FAILED_S : mean_cost(&r);
+    const double cost = cd_recjob_cost_s(&r);
     if (t == CD_GRAPH_NONE || (p->best[t].text && p->best[t].cost_s <= cost)) return CDMPP_OK;
     p->best[t] = (candidate){.task = t, .from_log = true, .cost_s = cost};
     return keep_text(p, &p->best[t], l->text, l->len, err);

@@ -115,6 +115,12 @@ void cd_recjob_free(cd_recjob *j) {
     memset(j, 0, sizeof *j);
 }
 
+double cd_recjob_cost_s(const cd_record *r) {
+    double sum = 0;
+    for (uint32_t k = 0; k < r->n_cost; k++) sum += r->cost_s[k];
+    return r->error_no || !r->n_cost ? CD_MEASURE_FAILED_S : sum / r->n_cost;
+}
+
 /* Means of successive repeats, as equal in number as can be. */
 static uint32_t condense(const cd_timing *t, double *cost) {
     const unsigned n = t->n_kept, groups = n < CD_RECJOB_COSTS ? n : CD_RECJOB_COSTS;

@@ -42,6 +42,8 @@ cdmpp_status cd_recjob_make(cd_recmaker *m, const cd_recline *line, cd_recjob *o
  * Errors: ENOMEM; others are in job->why. */
 cdmpp_status cd_recjob_code(cd_recmaker *m, cd_recjob *job, cdmpp_err *err);
 void cd_recjob_free(cd_recjob *job); /* zeroed is fine */
+/* What a record says that its program takes: the mean of its costs; CD_MEASURE_FAILED_S where it failed. */
+double cd_recjob_cost_s(const cd_record *r);
 /* The record of a measured job: costs, error number, total, timestamp. Costs are at most
  * CD_RECJOB_COSTS means of successive repeats, made in the job's arena. Errors: ENOMEM. */
 #define CD_RECJOB_COSTS 10
