@@ -42,9 +42,9 @@ LDFLAGS := $(filter -fsanitize% --coverage,$(OPT_$(MODE)))
 # the rest the library.
 DIRS := base features dataset learner predictor profiler
 SRC  := $(wildcard $(DIRS:=/*.c))
-MAIN := $(filter %/main_extract.c %/main_train.c %/main_predict.c %/main_profile.c,$(SRC))
+MAIN := $(filter %/main_extract.c %/main_train.c %/main_predict.c %/main_profile.c %/main_tune.c,$(SRC))
 PART := $(wildcard $(DIRS:=/main_*_*.c)) learner/main_mpi.c
-LIBO := $(patsubst %.c,$(B)/%.o,$(filter-out $(MAIN) $(PART) profiler/%,$(SRC)))
+LIBO := $(patsubst %.c,$(B)/%.o,$(filter-out $(MAIN) $(PART) profiler/% predictor/tune%,$(SRC)))
 BIN  := $(foreach m,$(MAIN),$(B)/cdmpp-$(patsubst main_%.c,%,$(notdir $(m))))
 TEST := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard $(DIRS:%=tests/%/test_*.c)))
 
@@ -106,6 +106,16 @@ $(B)/libprofiler.a: $(PROFO)
 	@echo "  AR    $@"
 	$(Q)rm -f $@ && ar rcs $@ $^
 
+# The search for schedules measures what it finds: it stands beside the library too.
+TUNEO := $(patsubst %.c,$(B)/%.o,$(filter predictor/tune%.c,$(SRC)))
+$(B)/libtuner.a: $(TUNEO)
+	@echo "  AR    $@"
+	$(Q)rm -f $@ && ar rcs $@ $^
+TUNETEST := $(filter $(B)/tests/predictor/test_tune%,$(TEST)) $(B)/tests/bench/bench_tune
+$(B)/cdmpp-tune $(TUNETEST): $(B)/libtuner.a $(B)/libprofiler.a
+$(B)/cdmpp-tune $(TUNETEST): LIBS := $(PLIBS) $(LIBS)
+$(B)/tests/predictor/test_tune% $(B)/tests/bench/bench_tune: PROFILER := $(B)/libtuner.a $(B)/libprofiler.a
+
 # What uses the profiler: its own command and tests.
 $(B)/cdmpp-profile: $(B)/libprofiler.a
 $(B)/cdmpp-profile: LIBS := $(PLIBS) $(LIBS)
@@ -123,7 +133,7 @@ $(B)/cdmpp-profile $(B)/tests/profiler/test_wrap: $(B)/libcdmpp-wrap.so
 define cmd
 $(B)/cdmpp-$(patsubst main_%.c,%,$(notdir $(1))): $(patsubst %.c,$(B)/%.o,$(1) $(filter $(1:.c=)_%.c,$(PART))) $(B)/libcdmpp.a
 	@echo "  LD    $$@"
-	$$(Q)$$(CC) $$(LDFLAGS) -o $$@ $$(filter %.o,$$^) $$(filter %/libprofiler.a,$$^) $$(filter %/libcdmpp.a,$$^) $$(LIBS)
+	$$(Q)$$(CC) $$(LDFLAGS) -o $$@ $$(filter %.o,$$^) $$(filter %/libtuner.a,$$^) $$(filter %/libprofiler.a,$$^) $$(filter %/libcdmpp.a,$$^) $$(LIBS)
 endef
 $(foreach m,$(MAIN),$(eval $(call cmd,$(m))))
 

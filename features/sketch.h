@@ -16,6 +16,16 @@
 typedef struct cd_sketches cd_sketches;
 typedef struct cd_sampler cd_sampler;
 
+/* What a schedule is made of: one of n at each point where the rules leave a choice. */
+typedef enum cd_choice_kind {
+    CD_CHOICE_SKETCH, CD_CHOICE_TILE, CD_CHOICE_PLACE, CD_CHOICE_PARALLEL, CD_CHOICE_UNROLL, CD_CHOICE_VECTOR
+} cd_choice_kind;
+typedef struct cd_choice {
+    uint32_t pick, n;           /* pick < n */
+    uint8_t kind;
+    uint16_t at;                /* the step (TILE) or stage it is about */
+} cd_choice;
+
 /* All sketches of a task. gpu: for thread-bound targets. Errors: ENOTASK (no DAG), EUNSUPPORTED (too many stages),
  * ENOMEM. */
 cdmpp_status cd_sketches_new(CD_KEEP const cd_task *task, const cd_hardware *hw, bool gpu, CD_GIVE cd_sketches **out, cdmpp_err *err);

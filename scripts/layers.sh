@@ -14,7 +14,7 @@ awk -F'[:"]' '
 BEGIN { n = split("features/program.h features/nest.h features/sketch.h features/ast.h features/te.h features/record.h features/task.h features/expr.h features/cols.h features/device.h features/device_keys.def " \
                   "dataset/dataset.h dataset/extract.h dataset/report.h dataset/oprecord.h dataset/split.h dataset/filter.h dataset/select.h dataset/sample.h " \
                   "dataset/convert.h dataset/inputs.h dataset/key.h " \
-                  "learner/model.h learner/adapt.h learner/share.h learner/export.h learner/view.h learner/metric.h learner/opmodel.h learner/opscore.h learner/learner.h " \
+                  "learner/model.h learner/adapt.h learner/share.h learner/export.h learner/view.h learner/metric.h learner/opmodel.h learner/opscore.h learner/learner.h learner/gbt.h " \
                   "profiler/graph.h profiler/workload.h profiler/codegen.h profiler/backend.h profiler/measure.h profiler/store.h", d, " "); while (n) door[d[n--]] = 1; bad = 0 }
 function rank(p) {
     if (p == "cdmpp.h")          return 0
@@ -35,5 +35,6 @@ function no(why) { printf "%s:%s: %s may not include %s (%s)\n", $1, $2, dir($1)
     else if (dir($4) == "profiler" && a != 5) no("nobody but predictor/ depends on the profiler")
     else if (!($4 in door))                no("not a door")
     else if (a == 5 && $4 == "learner/learner.h") no("predicting must not need training")
+    else if ($4 == "learner/gbt.h" && $1 !~ /^predictor\/tune/) no("trees are grown by the search alone")
 }
 END { printf "layers: %d includes checked, %d wrong\n", NR, bad; exit bad > 0 }'

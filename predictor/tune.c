@@ -1,0 +1,47 @@
+#include "predictor/tune.h"
+
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/hash.h"
+
+static void add_number(cd_hash *h, int64_t v) { cd_hash_add(h, &v, sizeof v); }
+
+uint64_t cd_tune_cand_key(const cd_step *step, uint32_t n_step) {
+    cd_hash h = cd_hash_start();
+    for (uint32_t k = 0; k < n_step; k++) {
+        const cd_step *t = &step[k];
+        add_number(&h, (int64_t)t->kind << 32 | (uint32_t)t->stage);
+        for (int j = 0; j < 3; j++) add_number(&h, t->i[j]);
+        add_number(&h, t->n_list);
+        for (uint32_t j = 0; j < t->n_list; j++) add_number(&h, t->list[j]);
+        add_number(&h, (int64_t)t->s.n);
+        if (t->s.n) cd_hash_add(&h, t->s.p, t->s.n);
+    }
+    return h.a;
+}
+
+static void *copied(cd_arena *a, const void *from, size_t n, size_t size, bool *ok) {
+    if (!n) return NULL;
+    void *to = cd_arena_zalloc(a, n, size);
+    if (to) memcpy(to, from, n * size);
+    else *ok = false;
+    return to;
+}
+
+cdmpp_status cd_tune_cand_copy(cd_arena *a, const cd_tune_cand *from, cd_tune_cand *out, cdmpp_err *err) {
+    bool ok = true;
+    cd_step *step = copied(a, from->step, from->n_step, sizeof *step, &ok);
+    for (uint32_t k = 0; ok && k < from->n_step; k++) {
+        step[k].list = copied(a, step[k].list, step[k].n_list, sizeof *step[k].list, &ok);
+        step[k].s.p = copied(a, step[k].s.p, step[k].s.n, 1, &ok);
+    }
+    *out = *from;
+    out->step = step;
+    out->choice = copied(a, from->choice, from->n_choice, sizeof *from->choice, &ok);
+    return ok ? CDMPP_OK : CD_FAIL(err, ENOMEM, "candidate");
+}
+
+void cd_tune_space_free(cd_tune_space *s) {
+    if (s) s->kind->free(s);
+}

@@ -1,0 +1,160 @@
+/* tune -- searching for fast schedules: what all parts of the search share.
+ *
+ *   space   which candidates there are      draw, change, cross, list, follow
+ *   ranker  which of them are good          rank, learn
+ *   search  which to measure next           ask, tell
+ *
+ *        ┌──────────────── tell: seconds <── measured here (tune_run.h) or read from logs (tune_replay.h)
+ *        v                                      ^
+ *   search ── ask ──> candidates ───────────────┘        tuner = a search with its ranker, by name (tune.c)
+ *     └─ space, ranker
+ *
+ *   (1) a search never asks for a candidate twice, and gives fewer than asked for only when
+ *       its space has no more;
+ *   (2) what a search asks for depends on setup, seed and what it was told, on nothing else;
+ *   (3) a ranker is shared by the searches of all tasks of a network, a space and a search
+ *       belong to one task. All of them together belong to one thread.
+ * Seconds of a candidate that failed: CD_TUNE_FAILED_S. */
+#ifndef CD_TUNE_H
+#define CD_TUNE_H
+#include "features/sketch.h"
+
+#define CD_TUNE_FAILED_S 1e10 /* as in records */
+
+/* ---- candidates: one program each; equal programs have equal keys ---- */
+typedef struct cd_tune_cand {
+    uint64_t key;               /* digest of the steps */
+    uint32_t n_choice, n_step, row; /* row: of a listed space, its place in the list */
+    const cd_choice *choice;    /* (n_choice) sketch.h; of logs, the numbers in the steps that a tuner may change */
+    const cd_step *step;        /* (n_step) */
+} cd_tune_cand;
+
+/* Digest of steps as a record has them. */
+uint64_t cd_tune_cand_key(const cd_step *step, uint32_t n_step);
+/* Into an arena, with all that it points at. Errors: ENOMEM. */
+cdmpp_status cd_tune_cand_copy(cd_arena *a, const cd_tune_cand *from, cd_tune_cand *out, cdmpp_err *err);
+
+/* ---- space: begins with this struct, the rest is its kind's own ---- */
+typedef struct cd_tune_space cd_tune_space;
+typedef struct cd_tune_space_kind {
+    const char *name;           /* "sketch", "log" */
+    /* Random candidate number i. What `out` points at lives until the next call of any of these. Errors: EREJECTED (take the
+     * next i), ENODATA (nothing there), ENOMEM. */
+    cdmpp_status (*draw)(cd_tune_space *s, uint64_t i, cd_tune_cand *out, cdmpp_err *err);
+    /* One like `from`; i: which. Errors: as above. */
+    cdmpp_status (*change)(cd_tune_space *s, const cd_tune_cand *from, uint64_t i, cd_tune_cand *out, cdmpp_err *err);
+    /* One that takes after both. Errors: as above. */
+    cdmpp_status (*cross)(cd_tune_space *s, const cd_tune_cand *a, const cd_tune_cand *b, uint64_t i, cd_tune_cand *out,
+                          cdmpp_err *err);
+    /* All of it, in a fixed order, until free; n == 0: more than CD_TUNE_LIST_MAX. Errors: ENOMEM. */
+    cdmpp_status (*list)(cd_tune_space *s, CD_KEEP const cd_tune_cand **all, size_t *n, cdmpp_err *err);
+    /* The one nearest to a record of this or a like task; exact: its steps are the record's. Errors: as of draw. */
+    cdmpp_status (*follow)(cd_tune_space *s, const cd_record *r, cd_tune_cand *out, bool *exact, cdmpp_err *err);
+    void (*free)(CD_TAKE cd_tune_space *s);
+} cd_tune_space_kind;
+
+enum { CD_TUNE_LIST_MAX = 5000 };
+
+/* A task with its target: what records of its candidates say. */
+typedef struct cd_tune_task {
+    CD_KEEP const cd_task *task;
+    const char *target;
+    cd_hardware hardware;
+    bool gpu;
+    double flop;                /* -1: unknown */
+} cd_tune_task;
+
+struct cd_tune_space {
+    const cd_tune_space_kind *kind;
+    cd_tune_task of;
+};
+
+/* All that Ansor's rules make of a task (tune_space_sketch.c). A task that no rule fits has a space of one candidate, its
+ * naive program: *naive (may be NULL). Errors: ENOTASK, ENOMEM. */
+cdmpp_status cd_tune_space_sketch(const cd_tune_task *t, uint64_t seed, CD_GIVE cd_tune_space **out, bool *naive, cdmpp_err *err);
+void cd_tune_space_free(CD_TAKE cd_tune_space *s); /* NULL is fine */
+
+/* ---- ranker: begins with this struct ---- */
+typedef struct cd_tune_ranker cd_tune_ranker;
+struct cd_model;
+typedef struct cd_tune_ranker_setup {
+    CD_KEEP const struct cd_model *model; /* NULL: none; rankers that need one refuse */
+    const char *device;         /* of the model; NULL: by the target */
+    bool nearest;               /* a device that the model does not know is taken for its nearest */
+    bool frozen;                /* learn nothing from what is measured */
+    int threads;                /* 0: 1 */
+    uint64_t seed;
+} cd_tune_ranker_setup;
+
+typedef struct cd_tune_ranker_kind {
+    const char *name, *brief;
+    bool needs_model;
+    /* Errors: EUSAGE (no model), EMODEL, EBACKEND, ENOMEM. */
+    cdmpp_status (*open)(const cd_tune_ranker_setup *s, CD_GIVE cd_tune_ranker **out, cdmpp_err *err);
+    /* score (n): higher is better, -infinity: no program. Comparable between candidates of one task and the same state of
+     * the ranker; of rankers with `seconds` it is -ln of the expected seconds. Errors: EBACKEND, ENUMERIC, ENOMEM. */
+    cdmpp_status (*rank)(cd_tune_ranker *r, const cd_tune_task *t, const cd_tune_cand *c, size_t n, double *score, cdmpp_err *err);
+    /* seconds (n), CD_TUNE_FAILED_S where it failed. Copies what it keeps. Errors: as above. */
+    cdmpp_status (*learn)(cd_tune_ranker *r, const cd_tune_task *t, const cd_tune_cand *c, const double *seconds, size_t n,
+                          cdmpp_err *err);
+    /* Has it anything to rank by, for this task? */
+    bool (*ready)(const cd_tune_ranker *r, const cd_tune_task *t);
+    void (*free)(CD_TAKE cd_tune_ranker *r);
+    bool seconds;
+} cd_tune_ranker_kind;
+
+struct cd_tune_ranker {
+    const cd_tune_ranker_kind *kind;
+};
+
+/* ---- search: begins with this struct ---- */
+typedef struct cd_tune_search cd_tune_search;
+typedef struct cd_tune_search_setup {
+    CD_KEEP cd_tune_space *space;
+    CD_KEEP cd_tune_ranker *ranker; /* NULL: searches without one */
+    uint64_t seed;
+    uint32_t population, generations; /* 0: the search's own */
+    double epsilon;             /* share of random candidates; negative: the search's own */
+} cd_tune_search_setup;
+
+typedef struct cd_tune_search_kind {
+    const char *name;
+    cdmpp_status (*open)(const cd_tune_search_setup *s, CD_GIVE cd_tune_search **out, cdmpp_err *err);
+    /* The next candidates, at most n; they live until the next ask. Errors: ENOMEM, those of ranker and space but EREJECTED. */
+    cdmpp_status (*ask)(cd_tune_search *s, size_t n, const cd_tune_cand **out, size_t *got, cdmpp_err *err);
+    /* What candidates took, also ones that were not asked for (a log of before). The ranker learns too. Errors: ENOMEM, the ranker's. */
+    cdmpp_status (*tell)(cd_tune_search *s, const cd_tune_cand *c, const double *seconds, size_t n, cdmpp_err *err);
+    void (*free)(CD_TAKE cd_tune_search *s);
+} cd_tune_search_kind;
+
+struct cd_tune_search {
+    const cd_tune_search_kind *kind;
+};
+
+/* ---- tuners: the table of tune.c ---- */
+typedef struct cd_tuner {
+    const char *name, *brief;
+    const cd_tune_search_kind *search;
+    const cd_tune_ranker_kind *ranker; /* NULL: needs none */
+} cd_tuner;
+
+const cd_tuner *cd_tuner_find(const char *name); /* NULL: unknown */
+const cd_tuner *cd_tuner_at(size_t i);           /* NULL: no such i */
+#define CD_TUNERS "cdmpp|cdmpp-evo|two-stage|ansor|xgb|xgb-rank|xgb_knob|xgb_itervar|xgb_curve|ga|random|gridsearch"
+
+/* ---- tune_rank_model.c ---- */
+extern const cd_tune_ranker_kind cd_tune_rank_model;    /* profile tuner, else full; corrected by what was measured (learner/adapt.h) */
+extern const cd_tune_ranker_kind cd_tune_rank_twostage; /* its best are ranked again by profile full */
+/* ---- tune_rank_boost.c: XGBoost, trained on what was measured, by ... ---- */
+extern const cd_tune_ranker_kind cd_tune_rank_ansor;    /* Ansor's own: 164 columns a store, sums of scores (spec 7) */
+extern const cd_tune_ranker_kind cd_tune_rank_knob;     /* autotvm's features, pairwise rank (spec 9) */
+extern const cd_tune_ranker_kind cd_tune_rank_itervar;
+extern const cd_tune_ranker_kind cd_tune_rank_curve;
+/* ---- tune_search_*.c ---- */
+extern const cd_tune_search_kind cd_tune_search_grid;   /* in the order of the list, or of the choices */
+extern const cd_tune_search_kind cd_tune_search_random; /* without repetition */
+extern const cd_tune_search_kind cd_tune_search_ga;     /* autotvm's */
+extern const cd_tune_search_kind cd_tune_search_anneal; /* autotvm's plans by simulated annealing on the ranker */
+extern const cd_tune_search_kind cd_tune_search_best;   /* the ranker's best of many draws */
+extern const cd_tune_search_kind cd_tune_search_evolve; /* Ansor's evolution (spec 8.3, 8.4) */
+#endif
