@@ -114,7 +114,7 @@ $(B)/libtuner.a: $(TUNEO)
 TUNETEST := $(filter $(B)/tests/predictor/test_tune%,$(TEST)) $(B)/tests/bench/bench_tune
 $(B)/cdmpp-tune $(TUNETEST): $(B)/libtuner.a $(B)/libprofiler.a
 $(B)/cdmpp-tune $(TUNETEST): LIBS := $(PLIBS) $(LIBS)
-$(B)/tests/predictor/test_tune% $(B)/tests/bench/bench_tune: PROFILER := $(B)/libtuner.a $(B)/libprofiler.a
+$(TUNETEST): PROFILER := $(B)/libtuner.a $(B)/libprofiler.a
 
 # What uses the profiler: its own command and tests.
 $(B)/cdmpp-profile: $(B)/libprofiler.a
