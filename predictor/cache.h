@@ -23,7 +23,7 @@ typedef struct cd_cache cd_cache;
 /* Room for `entries` > 0, rounded up to whole sets. Errors: ENOMEM. */
 cdmpp_status cd_cache_new(size_t entries, CD_GIVE cd_cache **out, cdmpp_err *err);
 void cd_cache_free(CD_TAKE cd_cache *c); /* NULL is fine */
-cd_hash cd_cache_key(const cd_ask *ask);
+cd_hash cd_cache_key(const cd_ask *ask); /* of all forms but CD_ASK_SCHEDULE, whose steps the caller knows by a digest */
 /* *out as the scorer left it then; its task and key are those of `ask`. */
 bool cd_cache_find(cd_cache *c, const cd_hash *key, const cd_ask *ask, cd_scored *out);
 void cd_cache_put(cd_cache *c, const cd_hash *key, const cd_scored *o);

@@ -137,7 +137,8 @@ static cdmpp_status enter_steps(cd_scorer *s, const cd_ask *ask, cd_scored *o, c
     o->key = aim->workload_key;
     if (!o->task) return CD_FAIL(err, ENOTASK, "%.120s: the task has no definition", aim->workload_key);
     cd_arena_reset(&s->arena);
-    CD_TRY(cd_record_read_steps(&s->arena, ask->text.p, ask->text.n, &r, err));
+    if (ask->form == CD_ASK_STEPS) CD_TRY(cd_record_read_steps(&s->arena, ask->text.p, ask->text.n, &r, err));
+    else r.step = ask->step, r.n_step = ask->n_step;
     CD_TRY(cd_which_named(s->which, aim->device, aim->target, &o->which, err));
     CD_TRY(cd_program_build(s->program, aim->task, &r, &rows, err));
     return enter(s, &rows, aim->flop, o, err);
@@ -247,7 +248,8 @@ static cdmpp_status enter_ask(cd_scorer *s, const cd_ask *ask, cd_scored *o, cdm
     case CD_ASK_REFUSED: break;
     case CD_ASK_LINE: return enter_line(s, ask->text.p, ask->text.n, "", ask->aim, o, err);
     case CD_ASK_PARTS: return enter_parts(s, ask, o, err);
-    case CD_ASK_STEPS: return enter_steps(s, ask, o, err);
+    case CD_ASK_STEPS:
+    case CD_ASK_SCHEDULE: return enter_steps(s, ask, o, err);
     case CD_ASK_ROWS_F32:
     case CD_ASK_ROWS_F64:
     case CD_ASK_ROWS_TEXT: return enter_rows(s, ask, o, err);

@@ -72,6 +72,7 @@ typedef enum cd_ask_form {
     CD_ASK_LINE,            /* text: a line of a measure log */
     CD_ASK_PARTS,           /* text, costs, version: its members "i", "r", "v"; the last two may be empty */
     CD_ASK_STEPS,           /* text: steps as JSON; aim */
+    CD_ASK_SCHEDULE,        /* step, n_step; aim */
     CD_ASK_ROWS_F32,        /* row (n_row, CD_N_COL), aligned in any way */
     CD_ASK_ROWS_F64,
     CD_ASK_ROWS_TEXT        /* text: [[CD_N_COL numbers], ...] */
@@ -80,6 +81,8 @@ typedef struct cd_ask {
     cd_ask_form form;
     const cd_aim *aim;      /* NULL: nothing known; of LINE and PARTS only its device counts */
     cd_str text, costs, version;
+    const cd_step *step;
+    uint32_t n_step;
     const void *row;
     size_t n_row;
     const cdmpp_err *why;
