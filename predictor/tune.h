@@ -51,6 +51,9 @@ typedef struct cd_tune_space_kind {
     /* The one nearest to a record of this or a like task; exact: its steps are the record's. Errors: as of draw. */
     cdmpp_status (*follow)(cd_tune_space *s, const cd_record *r, cd_tune_cand *out, bool *exact, cdmpp_err *err);
     void (*free)(CD_TAKE cd_tune_space *s);
+    /* For spaces too large to list, else NULL: one after another in a fixed order. first: begin again. Errors: EREJECTED
+     * (this one breaks a rule: call again), ENODATA (that was the last), ENOMEM. */
+    cdmpp_status (*walk)(cd_tune_space *s, bool first, cd_tune_cand *out, cdmpp_err *err);
 } cd_tune_space_kind;
 
 enum { CD_TUNE_LIST_MAX = 5000 };

@@ -1,0 +1,26 @@
+/* tune_keys -- which programs are known, and a number for each.
+ *
+ *   key ──> slot, next slot, ...   {key, value}; open addressing, at most half full
+ *
+ * Keys are digests already, so their low bits say where to look. One thread. */
+#ifndef CD_TUNE_KEYS_H
+#define CD_TUNE_KEYS_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+
+typedef struct cd_tune_keys {
+    struct cd_tune_slot *slot;  /* (cap) */
+    size_t n, cap;              /* cap: 0 or a power of two */
+} cd_tune_keys;                 /* zero: empty */
+
+void cd_tune_keys_free(cd_tune_keys *k);
+void cd_tune_keys_clear(cd_tune_keys *k); /* keeps the room */
+/* *value of a key; false: it is not there. value may be NULL. */
+bool cd_tune_keys_find(const cd_tune_keys *k, uint64_t key, double *value);
+/* Enter, or change the value of, a key. Errors: ENOMEM; nothing has changed then. */
+cdmpp_status cd_tune_keys_put(cd_tune_keys *k, uint64_t key, double value, cdmpp_err *err);
+#endif
