@@ -1,0 +1,110 @@
+#include "predictor/tune_guide.h"
+
+#include <math.h>
+
+/* Of the pool, what the next ask begins with, and how many draws a candidate may cost. */
+enum { KEEP = 256, DRAWS = 8 };
+
+cdmpp_status cd_tune_guide_open(const cd_tune_search_kind *kind, const cd_tune_search_setup *s, const cd_tune_guide_own *own,
+                                cd_tune_search **out, cdmpp_err *err) {
+    cd_tune_guide *g = cd_calloc(1, sizeof *g);
+    if (!g) return CD_FAIL(err, ENOMEM, "search");
+    g->population = s->population ? s->population : own->population;
+    g->generations = s->generations ? s->generations : own->generations;
+    g->epsilon = s->epsilon >= 0 ? fmin(s->epsilon, 1) : own->epsilon;
+    g->widen = own->widen;
+    const cdmpp_status st = cd_tune_book_open(&g->b, kind, s, err);
+    if (st) cd_tune_guide_free(&g->b.search);
+    else *out = &g->b.search;
+    return st;
+}
+
+void cd_tune_guide_free(cd_tune_search *s) {
+    cd_tune_guide *g = (cd_tune_guide *)s;
+    cd_tune_pool_free(&g->pool);
+    cd_tune_book_close(&g->b);
+    cd_free(g);
+}
+
+cdmpp_status cd_tune_guide_tell(cd_tune_search *s, const cd_tune_cand *c, const double *seconds, size_t n, cdmpp_err *err) {
+    return cd_tune_book_tell(&((cd_tune_guide *)s)->b, c, seconds, n, err);
+}
+
+cdmpp_status cd_tune_guide_child(cd_tune_guide *g, const cd_tune_cand *from, const cd_tune_cand *mate, size_t *at, cdmpp_err *err) {
+    cd_tune_space *space = g->b.space;
+    const uint64_t i = cd_tune_book_number(&g->b);
+    cd_tune_cand c;
+    *at = SIZE_MAX;
+    const cdmpp_status st = mate ? space->kind->cross(space, from, mate, i, &c, err) : space->kind->change(space, from, i, &c, err);
+    if (st == CDMPP_EREJECTED || st == CDMPP_ENODATA) return CDMPP_OK;
+    CD_TRY(st);
+    return cd_tune_pool_add(&g->pool, &c, false, at, NULL, err);
+}
+
+/* ---- what a round begins with ---- */
+static cdmpp_status add_list(cd_tune_guide *g, cdmpp_err *err) {
+    size_t at;
+    for (size_t i = 0; i < g->b.n_list; i++)
+        if (!cd_tune_book_knows(&g->b, &g->b.list[i])) CD_TRY(cd_tune_pool_add(&g->pool, &g->b.list[i], true, &at, NULL, err));
+    return CDMPP_OK;
+}
+
+static cdmpp_status add_good(cd_tune_guide *g, cdmpp_err *err) {
+    const size_t most = g->population / 5;
+    size_t at;
+    for (size_t i = 0; i < g->b.n_good && i < most; i++)
+        CD_TRY(cd_tune_pool_add(&g->pool, &g->b.good[i].cand, false, &at, NULL, err));
+    return CDMPP_OK;
+}
+
+static cdmpp_status add_draws(cd_tune_guide *g, cdmpp_err *err) {
+    cd_tune_cand c;
+    size_t at;
+    for (size_t tries = 0; g->pool.n < g->population && tries < (size_t)DRAWS * g->population; tries++) {
+        const cdmpp_status st = cd_tune_book_draw(&g->b, &c, err);
+        if (st == CDMPP_ENODATA) break;
+        if (st == CDMPP_EREJECTED) continue;
+        CD_TRY(st);
+        CD_TRY(cd_tune_pool_add(&g->pool, &c, false, &at, NULL, err));
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status fill(cd_tune_guide *g, cdmpp_err *err) {
+    cd_tune_book *b = &g->b;
+    if (b->list) {
+        CD_TRY(add_list(g, err));
+        return cd_tune_pool_rank(&g->pool, b->ranker, &b->space->of, err);
+    }
+    CD_TRY(add_good(g, err));
+    CD_TRY(add_draws(g, err));
+    CD_TRY(cd_tune_pool_rank(&g->pool, b->ranker, &b->space->of, err));
+    return g->widen ? g->widen(g, err) : CDMPP_OK;
+}
+
+/* ---- an ask ---- */
+/* Of n more candidates, how many are random: the share holds over all asks, not of each. */
+static size_t n_random(const cd_tune_guide *g, size_t n) {
+    const double due = g->epsilon * (double)(g->n_asked + n) - (double)g->n_random;
+    return due >= 1 ? due < (double)n ? (size_t)due : n : 0;
+}
+
+static cdmpp_status guided(cd_tune_guide *g, size_t n, cdmpp_err *err) {
+    const size_t by_chance = n_random(g, n);
+    CD_TRY(fill(g, err));
+    CD_TRY(cd_tune_pool_pick(&g->pool, &g->b, n - by_chance, err));
+    g->n_asked += n;
+    g->n_random += by_chance;
+    if (!g->b.list) return cd_tune_pool_keep(&g->pool, &g->b, KEEP, err);
+    cd_tune_pool_free(&g->pool);
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_tune_guide_ask(cd_tune_search *s, size_t n, const cd_tune_cand **out, size_t *got, cdmpp_err *err) {
+    cd_tune_guide *g = (cd_tune_guide *)s;
+    CD_TRY(cd_tune_book_begin(&g->b, n, err));
+    if (n && cd_tune_book_guided(&g->b)) CD_TRY(guided(g, n, err));
+    CD_TRY(cd_tune_book_random(&g->b, n, err));
+    cd_tune_book_end(&g->b, out, got);
+    return CDMPP_OK;
+}
