@@ -45,3 +45,22 @@ cdmpp_status cd_tune_cand_copy(cd_arena *a, const cd_tune_cand *from, cd_tune_ca
 void cd_tune_space_free(cd_tune_space *s) {
     if (s) s->kind->free(s);
 }
+
+/* ---- tuners ---- */
+static const cd_tuner tuner[] = {
+    {"cdmpp", "best of many by a trained model, corrected by what is measured", &cd_tune_search_best, &cd_tune_rank_model},
+    {"cdmpp-evo", "Ansor's evolution on that model", &cd_tune_search_evolve, &cd_tune_rank_model},
+    {"two-stage", "best of many by the model's small profile, the best of those by the whole model", &cd_tune_search_best,
+     &cd_tune_rank_twostage},
+    {"ga", "autotvm's genetic algorithm", &cd_tune_search_ga, NULL},
+    {"random", "without repetition", &cd_tune_search_random, NULL},
+    {"gridsearch", "one after another", &cd_tune_search_grid, NULL},
+};
+
+const cd_tuner *cd_tuner_at(size_t i) { return i < sizeof tuner / sizeof *tuner ? &tuner[i] : NULL; }
+
+const cd_tuner *cd_tuner_find(const char *name) {
+    const cd_tuner *t = NULL;
+    for (size_t i = 0; (t = cd_tuner_at(i)) && strcmp(t->name, name) != 0; i++) {}
+    return t;
+}
