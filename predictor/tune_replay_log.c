@@ -1,0 +1,225 @@
+#include "predictor/tune_replay_log.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "dataset/convert.h"
+#include "dataset/inputs.h"
+#include "features/program.h"
+#include "predictor/tune_space_log.h"
+
+enum { NOT_MEASURED = 255 }; /* of cd_label */
+
+/* One record, as long as the reading lasts. */
+typedef struct {
+    const char *key, *device, *target;
+    bool has_hardware;
+    cd_hardware hardware;
+    cd_tune_cand cand;
+    double seconds, cost_s;
+} row;
+
+typedef struct {
+    row *v;
+    size_t n, cap;
+    cd_arena text;   /* keys, targets */
+    cd_arena scratch;
+    cd_arena *keep;  /* of the steps */
+} rows;
+
+static cdmpp_status grow(rows *r, cdmpp_err *err) {
+    if (r->n < r->cap) return CDMPP_OK;
+    const size_t cap = r->cap ? 2 * r->cap : 1024;
+    row *v = cd_realloc(r->v, r->cap * sizeof *v, cap * sizeof *v);
+    if (!v) return CD_FAIL(err, ENOMEM, "%zu records", cap);
+    r->v = v;
+    r->cap = cap;
+    return CDMPP_OK;
+}
+
+/* The text that the last record had too, else a copy. */
+static const char *kept(rows *r, const char *last, cd_str s) {
+    return last && strlen(last) == s.n && !memcmp(last, s.p, s.n) ? last : cd_str_dup(&r->text, s);
+}
+
+/* One that was not measured yet says nothing. */
+static cdmpp_status add(rows *r, const cd_record *from, const char *path, bool *measured, cdmpp_err *err) {
+    CD_TRY(grow(r, err));
+    const row *last = r->n ? &r->v[r->n - 1] : NULL;
+    row x = {.has_hardware = from->has_hardware, .hardware = from->hardware, .cost_s = fmax(from->total_s, 0)};
+    x.key = kept(r, last ? last->key : NULL, from->workload_key);
+    x.target = kept(r, last ? last->target : NULL, from->target);
+    x.device = kept(r, last ? last->device : NULL, cd_device_name(from->target, path));
+    double *cost = cd_arena_alloc(&r->scratch, from->n_cost + 1, sizeof *cost);
+    if (!x.key || !x.target || !x.device || !cost) return CD_FAIL(err, ENOMEM, "record");
+    cd_item item = {0};
+    if (from->n_cost) memcpy(cost, from->cost_s, from->n_cost * sizeof *cost);
+    cd_label(cost, from->n_cost, from->error_no, &item);
+    *measured = item.error != NOT_MEASURED;
+    if (!*measured) return CDMPP_OK;
+    x.seconds = item.error || !(item.latency_s > 0 && item.latency_s < 1e9) ? CD_TUNE_FAILED_S : item.latency_s;
+    const cd_tune_cand c = {.key = cd_tune_cand_key(from->step, from->n_step), .n_step = from->n_step, .step = from->step};
+    CD_TRY(cd_tune_cand_copy(r->keep, &c, &x.cand, err));
+    r->v[r->n++] = x;
+    return CDMPP_OK;
+}
+
+static void count_bad(cd_replay_logs *l, cdmpp_status st, const cdmpp_err *why) {
+    if (!l->bad++) l->first = *why;
+    l->reason[st]++;
+}
+
+static cdmpp_status read_file(rows *r, cd_replay_logs *l, const char *path, cdmpp_err *err) {
+    cd_lines *in = NULL;
+    char *line;
+    size_t len;
+    CD_TRY(cd_lines_open(path, 0, &in, err));
+    cdmpp_status st = CDMPP_OK;
+    while (!st) {
+        cdmpp_err why = {0};
+        cd_record rec;
+        bool measured = true;
+        cdmpp_status got = cd_lines_next(in, &line, &len, &why);
+        if (got && got != CDMPP_ERANGE) {
+            st = got;
+            if (err) *err = why;
+            break;
+        }
+        if (!got && !line) break;
+        if (!got && cd_record_is_comment(line, len)) continue;
+        l->lines++;
+        cd_arena_reset(&r->scratch);
+        if (!got) got = cd_record_read(&r->scratch, line, len, &rec, &why);
+        if (!got) st = add(r, &rec, path, &measured, err);
+        l->unmeasured += !measured;
+        if (!got) continue;
+        if (got == CDMPP_ENOMEM) st = CD_FAIL(err, ENOMEM, "record");
+        else count_bad(l, got, (cd_err_at(&why, got, path, cd_lines_number(in)), &why));
+    }
+    cd_lines_close(in);
+    return st;
+}
+
+/* ---- tasks ---- */
+static int by_task(const void *a, const void *b) {
+    const row *x = a, *y = b;
+    int c = strcmp(x->key, y->key);
+    if (!c) c = strcmp(x->device, y->device);
+    if (c) return c;
+    if (x->cand.key != y->cand.key) return x->cand.key < y->cand.key ? -1 : 1;
+    return (x->seconds > y->seconds) - (x->seconds < y->seconds);
+}
+
+static int ascending(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* One candidate of its records v (n), fastest first and the failed ones last. */
+static void merge(const row *v, size_t n, double *seconds, double *cost_s, double *work) {
+    size_t good = 0;
+    while (good < n && v[good].seconds < CD_TUNE_FAILED_S) good++;
+    *seconds = !good ? CD_TUNE_FAILED_S : good % 2 ? v[good / 2].seconds : (v[good / 2 - 1].seconds + v[good / 2].seconds) / 2;
+    for (size_t i = 0; i < n; i++) work[i] = v[i].cost_s;
+    qsort(work, n, sizeof *work, ascending);
+    *cost_s = work[n / 2];
+}
+
+/* What is known of a candidate, found again by its key after they were put in order. */
+typedef struct {
+    uint64_t key;
+    double seconds, cost_s;
+} known;
+
+static int by_key(const void *a, const void *b) {
+    const known *x = a, *y = b;
+    return (x->key > y->key) - (x->key < y->key);
+}
+
+static cdmpp_status fill_log(cd_arena *a, const row *v, size_t n, cd_replay_log *l, known *k, double *work, cdmpp_err *err) {
+    cd_tune_cand *cand = cd_arena_alloc(a, n, sizeof *cand);
+    double *seconds = cd_arena_alloc(a, n, sizeof *seconds), *cost = cd_arena_alloc(a, n, sizeof *cost);
+    if (!cand || !seconds || !cost) return CD_FAIL(err, ENOMEM, "%zu candidates", n);
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && v[end].cand.key == v[i].cand.key;) end++;
+        cand[l->n] = v[i].cand;
+        k[l->n].key = v[i].cand.key;
+        merge(v + i, end - i, &k[l->n].seconds, &k[l->n].cost_s, work);
+        l->n++;
+    }
+    CD_TRY(cd_tune_log_number(a, cand, l->n, err));
+    l->n_record = n;
+    l->best_s = CD_TUNE_FAILED_S;
+    for (size_t i = 0; i < l->n; i++) {
+        const known *x = bsearch(&(known){.key = cand[i].key}, k, l->n, sizeof *k, by_key);
+        seconds[i] = x->seconds;
+        cost[i] = x->cost_s;
+        l->best_s = fmin(l->best_s, seconds[i]);
+        l->n_failed += seconds[i] >= CD_TUNE_FAILED_S;
+    }
+    l->cand = cand;
+    l->seconds = seconds;
+    l->cost_s = cost;
+    return CDMPP_OK;
+}
+
+static cdmpp_status name_log(cd_arena *a, const cd_tasks *tasks, const row *v, cd_replay_log *l, cdmpp_err *err) {
+    const cd_str key = {v->key, strlen(v->key)}, device = {v->device, strlen(v->device)}, target = {v->target, strlen(v->target)};
+    *l = (cd_replay_log){.key = cd_str_dup(a, key), .device = cd_str_dup(a, device)};
+    const cd_task *t = tasks ? cd_tasks_find(tasks, key) : NULL;
+    l->of = (cd_tune_task){.task = t && t->dag ? t : NULL, .target = cd_str_dup(a, target), .hardware = v->hardware,
+                           .gpu = cd_target_is_gpu(target), .flop = -1};
+    if (l->of.task) l->of.flop = cd_task_flop(t);
+    if (!v->has_hardware) l->of.hardware = t && t->has_hardware ? t->hardware : cd_hardware_default(l->of.gpu, 1, 32);
+    return l->key && l->device && l->of.target ? CDMPP_OK : CD_FAIL(err, ENOMEM, "task");
+}
+
+static bool same_task(const row *x, const row *y) { return !strcmp(x->key, y->key) && !strcmp(x->device, y->device); }
+
+static cdmpp_status make_logs(const cd_tasks *tasks, const rows *r, cd_replay_logs *out, known *k, double *work, cdmpp_err *err) {
+    size_t n = 0;
+    for (size_t i = 0; i < r->n; i++) n += !i || !same_task(&r->v[i], &r->v[i - 1]);
+    out->log = cd_arena_zalloc(&out->arena, n + 1, sizeof *out->log);
+    if (!out->log) return CD_FAIL(err, ENOMEM, "%zu tasks", n);
+    for (size_t i = 0, end; i < r->n; i = end) {
+        cd_replay_log *l = &out->log[out->n++];
+        for (end = i + 1; end < r->n && same_task(&r->v[end], &r->v[i]);) end++;
+        CD_TRY(name_log(&out->arena, tasks, &r->v[i], l, err));
+        CD_TRY(fill_log(&out->arena, &r->v[i], end - i, l, k, work, err));
+    }
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_replay_logs_read(const cd_tasks *tasks, const char *const *input, size_t n_input, cd_replay_logs *out, cdmpp_err *err) {
+    *out = (cd_replay_logs){0};
+    rows r = {.keep = &out->arena};
+    cd_inputs in = {0};
+    cdmpp_status st = cd_inputs_list(&(cd_extract){.input = input, .n_input = n_input}, &in, err);
+    for (size_t i = 0; !st && i < in.n; i++) st = read_file(&r, out, in.path[i], err);
+    if (!st && r.n) qsort(r.v, r.n, sizeof *r.v, by_task);
+    known *k = cd_calloc(r.n + 1, sizeof *k);
+    double *work = cd_calloc(r.n + 1, sizeof *work);
+    if (!st && (!k || !work)) st = CD_FAIL(err, ENOMEM, "%zu records", r.n);
+    if (!st) st = make_logs(tasks, &r, out, k, work, err);
+    cd_free(k);
+    cd_free(work);
+    cd_free(r.v);
+    cd_arena_free(&r.text);
+    cd_arena_free(&r.scratch);
+    cd_inputs_free(&in);
+    return st;
+}
+
+void cd_replay_logs_free(cd_replay_logs *l) {
+    cd_arena_free(&l->arena);
+    *l = (cd_replay_logs){0};
+}
+
+size_t cd_replay_logs_keep(cd_replay_logs *l, bool (*keep)(const cd_replay_log *, const void *), const void *arg) {
+    size_t n = 0;
+    for (size_t i = 0; i < l->n; i++)
+        if (keep(&l->log[i], arg)) l->log[n++] = l->log[i];
+    return l->n = n;
+}

@@ -1,0 +1,25 @@
+/* tune_space_log -- the space of what was measured: the candidates of one task's records, and no others.
+ *
+ *   step list          class: codes, stages, lengths      numbers
+ *   SP 3 0 512 [4,8]   SP 3 [2] ..                        0 512 4 8 ..
+ *   SP 3 0 512 [2,8]   SP 3 [2] ..                        0 512 2 8 ..   --> choices: the class, then each number
+ *                                                                            that varies within it, as its rank
+ *   (1) candidates are in the order of their choices, not in that of the log: nothing tells when a record was found;
+ *   (2) change: one of the CD_TUNE_NEAR candidates with the least sum over choices of [differs] + distance of ranks,
+ *       a near one more often; of the same class first;
+ *   (3) cross: each choice of one parent or the other; the candidate nearest to that, but neither parent. Parents of
+ *       different classes: a change of one of them;
+ *   (4) draw may give a candidate twice, all are equally likely.
+ * One thread. */
+#ifndef CD_TUNE_SPACE_LOG_H
+#define CD_TUNE_SPACE_LOG_H
+#include "predictor/tune.h"
+
+enum { CD_TUNE_NEAR = 16 };
+
+/* Order cand (n), different ones, and set choice, n_choice and row, in `a`. Errors: ENOMEM. */
+cdmpp_status cd_tune_log_number(cd_arena *a, cd_tune_cand *cand, size_t n, cdmpp_err *err);
+/* cand (n) as above. Errors: ENOMEM. */
+cdmpp_status cd_tune_space_log(const cd_tune_task *t, CD_KEEP const cd_tune_cand *cand, size_t n, uint64_t seed,
+                               CD_GIVE cd_tune_space **out, cdmpp_err *err);
+#endif
