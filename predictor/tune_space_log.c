@@ -69,12 +69,13 @@ static cdmpp_status choose(cd_arena *a, entry *e, size_t n, uint32_t c, uint32_t
     for (size_t i = 0; i < n; i++) {
         e[i].choice = cd_arena_zalloc(a, n_choice, sizeof *e[i].choice);
         if (!e[i].choice) return CD_FAIL(err, ENOMEM, "choices of %zu candidates", n);
-        e[i].choice[e[i].n_choice++] = (cd_choice){c, n_class, CD_CHOICE_SKETCH, 0};
+        e[i].choice[e[i].n_choice++] = (cd_choice){.pick = c, .n = n_class, .kind = CD_CHOICE_SKETCH};
     }
     for (uint32_t k = 0; k < e[0].n_number; k++) {
         const uint32_t m = values(e, n, k, v);
         for (size_t i = 0; m > 1 && i < n; i++)
-            e[i].choice[e[i].n_choice++] = (cd_choice){rank_of(v, m, e[i].number[k]), m, kind_of(&like->step[at[k]]), at[k]};
+            e[i].choice[e[i].n_choice++] = (cd_choice){
+                .pick = rank_of(v, m, e[i].number[k]), .n = m, .kind = kind_of(&like->step[at[k]]), .at = at[k]};
     }
     return CDMPP_OK;
 }
