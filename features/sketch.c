@@ -17,6 +17,17 @@ static cdmpp_status check(const cd_sketches *s, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* One schedule: the program as it is; on a GPU every stage by itself. */
+static cdmpp_status be_naive(cd_sketches *s, cdmpp_err *err) {
+    const cd_sk_prog *start = cd_sk_prog_get(s, NULL, 0);
+    cd_sk_state *one = start ? cd_sk_start(&s->arena, start) : NULL;
+    if (!one) return CD_FAIL(err, ENOMEM, "naive schedule");
+    s->n_sketch = 0;
+    s->naive = true;
+    if (s->gpu) cd_sk_bind_plain(s, one);
+    return !one->oom && cd_sk_keep(s, one) ? CDMPP_OK : CD_FAIL(err, ENOMEM, "naive schedule");
+}
+
 cdmpp_status cd_sketches_new(const cd_task *task, const cd_hardware *hw, bool gpu, cd_sketches **out, cdmpp_err *err) {
     if (!task->dag) return CD_FAIL(err, ENOTASK, "the task's definition could not be read");
     cd_sketches *s = cd_calloc(1, sizeof *s);
@@ -27,12 +38,14 @@ cdmpp_status cd_sketches_new(const cd_task *task, const cd_hardware *hw, bool gp
     cdmpp_status st = check(s, err);
     if (!st) st = cd_sched_init(&s->sched, err);
     if (!st) st = cd_sk_generate(s, err);
+    if (st == CDMPP_EUNSUPPORTED || (!st && !s->n_sketch)) st = be_naive(s, err);
     if (st) cd_sketches_free(s);
     else *out = s;
     return st;
 }
 
 size_t cd_sketches_count(const cd_sketches *s) { return s->n_sketch; }
+bool cd_sketches_naive(const cd_sketches *s) { return s->naive; }
 
 cdmpp_status cd_sampler_new(const cd_sketches *s, uint64_t seed, cd_sampler **out, cdmpp_err *err) {
     cd_sampler *w = cd_calloc(1, sizeof *w);
@@ -49,6 +62,8 @@ void cd_sampler_free(cd_sampler *w) {
     if (!w) return;
     cd_sched_free(&w->sched);
     cd_arena_free(&w->arena);
+    cd_choices_free(&w->given);
+    cd_choices_free(&w->made);
     cd_free(w);
 }
 

@@ -1,44 +1,102 @@
 /* sketch -- the schedules that a tuner may choose from, by Ansor's rules.
  *
- *   task's DAG ──sketch rules──> sketches (open tile lengths) ──sample──> steps of a record
+ *   task's DAG ──sketch rules──> sketches (open decisions) ──choices──> steps of a record
+ *
+ *   choice   SKETCH  TILE  TILE ... PLACE ... PARALLEL ... UNROLL ... VECTOR ...     a tape, in the order of the decisions
+ *   pick/n    2/9    17/84 3/20      4/7        0/4          1/4        0/3
  *
  * The rules, their order and their parameters are those of TVM v0.9's
- * SketchPolicy (spec 8.1, 8.2): multi-level tiling SSRSRS on CPUs, SSSRRSRS with
+ * SketchPolicy (spec 8.1 to 8.3): multi-level tiling SSRSRS on CPUs, SSSRRSRS with
  * shared-memory stages on GPUs, fusion, inlining, cache write, rfactor and
  * cross-thread reduction. The random numbers are ours (base/rng.h): schedule i
  * of a seed is the same on any machine and thread.
+ *   (1) a tape determines the steps, on any sampler of the space;
+ *   (2) pick < n; the decisions of a tape depend on those before them, so tapes of
+ *       one sketch may differ in length;
+ *   (3) the SKETCH choice is first, then one TILE for each split with open lengths,
+ *       in the order of the steps; of those only SKETCH sets which there are;
+ *   (4) fresh schedules (draw) stay within Ansor's initial population: their picks
+ *       are among the first options. All options together are what its mutations lead to.
  * A space is immutable once made: share it. A sampler belongs to one thread. */
 #ifndef CD_SKETCH_H
 #define CD_SKETCH_H
+#include "base/buf.h"
 #include "features/record.h"
 #include "features/task.h"
 
 typedef struct cd_sketches cd_sketches;
 typedef struct cd_sampler cd_sampler;
 
-/* What a schedule is made of: one of n at each point where the rules leave a choice. */
 typedef enum cd_choice_kind {
-    CD_CHOICE_SKETCH, CD_CHOICE_TILE, CD_CHOICE_PLACE, CD_CHOICE_PARALLEL, CD_CHOICE_UNROLL, CD_CHOICE_VECTOR
+    CD_CHOICE_SKETCH,   /* which                                                     at: 0     value: pick */
+    CD_CHOICE_TILE,     /* lengths of a split; pick counts them in depth-first order at: step  value: pick */
+    CD_CHOICE_PLACE,    /* where a stage is computed    at: stage  value: 0 inline (nothing, where that cannot be),
+                         *                                                1 root, (stage + 1) << 16 | loop */
+    CD_CHOICE_PARALLEL, /* outermost loops to fuse and run in parallel               at: stage value: loops */
+    CD_CHOICE_UNROLL,   /* auto_unroll_max_step                                      at: stage value: steps */
+    CD_CHOICE_VECTOR,   /* innermost loops to fuse into a vector                     at: stage value: loops */
+    CD_CHOICE_KINDS
 } cd_choice_kind;
+
+#define CD_CHOICE_ANY UINT32_MAX /* a value to be set from the pick */
+
 typedef struct cd_choice {
-    uint32_t pick, n;           /* pick < n */
+    uint32_t pick, n;           /* pick < n options */
+    uint32_t value;             /* what the pick means, whatever the options */
+    uint16_t at;                /* step (TILE) or stage */
     uint8_t kind;
-    uint16_t at;                /* the step (TILE) or stage it is about */
 } cd_choice;
 
-/* All sketches of a task. gpu: for thread-bound targets. Errors: ENOTASK (no DAG), EUNSUPPORTED (too many stages),
- * ENOMEM. */
+/* A complete schedule. It lives until the sampler's next call, which may take its choices. */
+typedef struct cd_draft {
+    uint32_t n_choice;
+    const cd_choice *choice;    /* (n_choice) */
+    uint32_t n_step;
+    const cd_step *step;        /* (n_step) */
+} cd_draft;
+
+/* A list of the caller's; {0} is empty. */
+typedef struct cd_choices {
+    cd_choice *p;
+    uint32_t n, cap;
+} cd_choices;
+void cd_choices_free(cd_choices *c);
+
+/* All sketches of a task. gpu: for thread-bound targets. A task that no rule fits gets a space of one naive schedule.
+ * Errors: ENOTASK (no DAG), EINVALID (hardware), ENOMEM. */
 cdmpp_status cd_sketches_new(CD_KEEP const cd_task *task, const cd_hardware *hw, bool gpu, CD_GIVE cd_sketches **out, cdmpp_err *err);
 void cd_sketches_free(CD_TAKE cd_sketches *s); /* NULL is fine */
 size_t cd_sketches_count(const cd_sketches *s);
+/* Is this the space of one schedule without choices? On CPUs it has no steps; on GPUs every stage has its loops bound
+ * to blocks and threads. */
+bool cd_sketches_naive(const cd_sketches *s);
 
 cdmpp_status cd_sampler_new(CD_KEEP const cd_sketches *s, uint64_t seed, CD_GIVE cd_sampler **out, cdmpp_err *err);
 void cd_sampler_free(CD_TAKE cd_sampler *w); /* NULL is fine */
-/* Random schedule number i: only step and n_step of *r are written; they live
- * until the next call. Errors: EREJECTED (this draw breaks a rule: take the
- * next i), ENOMEM. */
-cdmpp_status cd_sampler_draw(cd_sampler *w, uint64_t i, cd_record *r, cdmpp_err *err);
 
+/* Of all that follow, errors: EREJECTED (the schedule breaks a rule: no steps, and the choices up to there), ENOMEM.
+ * Choices that are given may be those of the sampler's last draft. */
+
+/* Random schedule number i, as of Ansor's initial population. */
+cdmpp_status cd_sampler_draw(cd_sampler *w, uint64_t i, cd_draft *out, cdmpp_err *err);
+/* The schedule of these picks; value and n are not looked at. A decision takes the next choice of its kind and place,
+ * its pick modulo the number of options; decisions without one take option 0. The limits that Ansor sets to fresh
+ * schedules only (threads at least a warp, virtual threads at most max_vthread_extent) do not hold. */
+cdmpp_status cd_sampler_make(cd_sampler *w, const cd_choice *c, uint32_t n, cd_draft *out, cdmpp_err *err);
+
+/* One of Ansor's mutations (spec 8.3) of a draft's choices, by random number i: a factor moves between two levels of
+ * one split, or another unroll step, place, number of parallel loops; on CPUs with weights 0.90, 0.04, 0.05, 0.01, on
+ * GPUs 0.90, 0.10 of the first two, among the kinds that have something to change. The other choices keep their
+ * meaning, as far as it is one of the new schedule's options (the nearest, where not). A place may become any other,
+ * where Ansor changes those of attached stages only. */
+cdmpp_status cd_sampler_mutate(cd_sampler *w, const cd_choice *c, uint32_t n, uint64_t i, cd_draft *out, cdmpp_err *err);
+/* Every choice of one of two drafts, by random number i; EREJECTED as well where their sketches differ. */
+cdmpp_status cd_sampler_cross(cd_sampler *w, const cd_choice *a, uint32_t na, const cd_choice *b, uint32_t nb, uint64_t i,
+                              cd_draft *out, cdmpp_err *err);
+/* The schedule nearest to a record's, which may be of a task of another shape: of the longest sketch whose steps begin
+ * the record's but for extents and lengths; tile lengths least far in sum of |log| over all levels; place, parallel,
+ * unroll and vector as there. *exact: all steps are the record's. Limits as for make. EREJECTED also: no such sketch. */
+cdmpp_status cd_sampler_follow(cd_sampler *w, const cd_record *r, cd_draft *out, bool *exact, cdmpp_err *err);
 /* What TVM's tuner takes for a target without own numbers: of CPUs by the
  * machine's cores and vectors; of GPUs by CUDA's limits. */
 cd_hardware cd_hardware_default(bool gpu, int64_t num_cores, int64_t vector_bytes);

@@ -13,8 +13,8 @@ static uint32_t fuse_outer_space(cd_sk_state *s, uint32_t stage) {
     return n;
 }
 
-static void bind_untiled(cd_sampler *w, cd_sk_state *s, uint32_t stage) {
-    const int64_t warp = w->space->hw.warp_size;
+static void bind_untiled(const cd_hardware *hw, cd_sk_state *s, uint32_t stage) {
+    const int64_t warp = hw->warp_size;
     fuse_outer_space(s, stage);
     if (s->oom) return;
     if (s->stage[stage].it[0].ext <= warp) {
@@ -47,9 +47,9 @@ static bool bind_tiled(cd_sampler *w, cd_sk_state *s, uint32_t stage) {
     const bool small = all_points(&s->prog->op[stage]) <= hw->warp_size * 2;
     if (!fuse_level(s, stage, 0, 0)) return false;
     cd_sk_annotate(s, stage, 0, CD_SK_BLOCK_X);
-    if (!fuse_level(s, stage, 1, 1) || s->stage[stage].it[1].ext > hw->max_vthread_extent) return false;
+    if (!fuse_level(s, stage, 1, 1) || (w->strict && s->stage[stage].it[1].ext > hw->max_vthread_extent)) return false;
     cd_sk_annotate(s, stage, 1, CD_SK_VTHREAD);
-    if (!fuse_level(s, stage, 2, 2) || (!small && s->stage[stage].it[2].ext < hw->warp_size)) return false;
+    if (!fuse_level(s, stage, 2, 2) || (w->strict && !small && s->stage[stage].it[2].ext < hw->warp_size)) return false;
     cd_sk_annotate(s, stage, 2, CD_SK_THREAD_X);
     return !s->oom;
 }
@@ -96,10 +96,15 @@ static bool bind_stage(cd_sampler *w, cd_sk_state *s, uint32_t stage, bool tiled
     if (has_thread(st)) return true;
     if (st->at == CD_SK_ROOT) {
         if (tiled_root) return bind_tiled(w, s, stage);
-        bind_untiled(w, s, stage);
+        bind_untiled(&w->space->hw, s, stage);
         return true;
     }
     return st->at != CD_SK_AT || !s->prog->op[stage].shared || fetch_together(s, stage);
+}
+
+void cd_sk_bind_plain(const cd_sketches *sp, cd_sk_state *s) {
+    for (uint32_t k = s->n_stage; k-- > 0;)
+        if (!s->prog->op[k].placeholder && !s->oom) bind_untiled(&sp->hw, s, k);
 }
 
 bool cd_sk_thread_bind(cd_sampler *w, cd_sk_state *s) {

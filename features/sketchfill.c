@@ -1,68 +1,23 @@
-/* Random choices that complete a sketch for a CPU (spec 8.2), and what GPUs share. */
+/* Decisions that complete a sketch for a CPU (spec 8.2), and what GPUs share. Every one goes through cd_sk_choose: its
+ * first options are those that Ansor's fresh schedules are drawn from, the others what its mutations lead to. */
 #include <string.h>
 
-#include "base/rng.h"
 #include "features/sketchint.h"
 
-enum { MAX_INNERMOST = 64, MAX_VECTOR = 16 };
-
-uint64_t cd_sk_draw(cd_sampler *w, uint64_t n) { return cd_rng_at(w->key, w->drawn++) % n; }
-
-/* ---- tile lengths: every ordered factorisation alike, the innermost at most 64 ---- */
-
-static uint64_t ways(int64_t ext, uint32_t n) {
-    uint64_t sum = 0;
-    for (int64_t f = 1; f * f <= ext; f++) {
-        if (ext % f) continue;
-        const int64_t g = ext / f;
-        if (n == 1) sum += (uint64_t)(f <= MAX_INNERMOST) + (g != f && g <= MAX_INNERMOST);
-        else sum += ways(g, n - 1) + (g != f ? ways(f, n - 1) : 0);
-    }
-    return sum;
-}
-
-/* The next divisor after f, ascending; 0: none. Those above the root are quotients of those below. */
-static int64_t next_divisor(int64_t ext, int64_t f) {
-    int64_t i = f + 1;
-    for (; i <= ext / i; i++)
-        if (ext % i == 0) return i;
-    for (i = i > ext / (f + 1) ? ext / (f + 1) : i; i >= 1; i--)
-        if (ext % i == 0 && ext / i > f) return ext / i;
-    return 0;
-}
-
-static void choose_lengths(cd_sampler *w, int64_t ext, int32_t *len, uint32_t n) {
-    uint64_t pick = cd_sk_draw(w, ways(ext, n));
-    for (uint32_t k = 0; k < n; k++) {
-        for (int64_t f = 1; f; f = next_divisor(ext, f)) {
-            const uint64_t m = k + 1 < n ? ways(ext / f, n - k - 1) : f <= MAX_INNERMOST;
-            if (pick < m) {
-                len[k] = (int32_t)f;
-                ext /= f;
-                break;
-            }
-            pick -= m;
-        }
-    }
-}
-
-static bool is_open(const cd_step *t) {
-    for (uint32_t k = 0; k < t->n_list; k++)
-        if (!t->list[k]) return true;
-    return false;
-}
-
-static bool fill_tiles(cd_sampler *w, cd_sk_state *s) {
-    for (uint32_t k = 0; k < s->n_step; k++) {
-        cd_step *t = &s->step[k];
-        if (t->kind != CD_STEP_SP || !is_open(t)) continue;
-        int32_t *len = cd_arena_zalloc(s->a, t->n_list, sizeof *len);
+static bool fill_tiles(cd_sampler *w, cd_sk_state *s, const cd_sk_opens *open) {
+    for (uint32_t k = 0; k < open->n; k++) {
+        const cd_sk_open *o = &open->p[k];
+        cd_step *t = &s->step[o->step];
+        int32_t *len = cd_arena_alloc(s->a, t->n_list, sizeof *len);
         if (!len) {
             s->oom = true;
             return false;
         }
         for (uint32_t j = 0; j < t->n_list; j++) len[j] = 1;
-        if (t->i[1] > 0) choose_lengths(w, t->i[1], len, t->n_list);
+        if (o->tile) {
+            const uint32_t n = cd_sk_tile_ways(o->tile, t->n_list);
+            cd_sk_tile_lengths(o->tile, t->n_list, cd_sk_choose(w, &(cd_sk_menu){CD_CHOICE_TILE, o->step, NULL, n, n, 0}), len);
+        }
         t->list = len;
     }
     return true;
@@ -88,46 +43,52 @@ bool cd_sk_infer(cd_sampler *w, cd_sk_state *s) {
 /* ---- where stages are computed ---- */
 
 typedef struct {
-    uint32_t stage, it;
-} place;
+    uint32_t value[CD_STEP_MAX_LIST + 2], n;
+} places;
 
-static uint32_t places(const cd_sk_state *s, uint32_t stage, place *out, uint32_t cap) {
-    const int32_t target = cd_sk_single(s, stage);
-    if (target < 0) return 0;
+static void add_place(places *p, uint32_t stage, uint32_t it) {
+    if (p->n < sizeof p->value / sizeof *p->value) p->value[p->n++] = cd_sk_place(stage, it);
+}
+
+/* Loops of the consumer, then of what it is attached to. ones: those of extent 1 instead of all others, where TVM's
+ * mutation may put a stage as well: it counts the loops of the finished program, but means those before fusion. */
+static void find_places(const cd_sk_state *s, uint32_t target, bool ones, places *p) {
     const cd_sk_stage *t = &s->stage[target];
-    const bool attached = t->at == CD_SK_AT, tiled = cd_sk_is_tiled(s, (uint32_t)target);
+    const bool attached = t->at == CD_SK_AT, tiled = cd_sk_is_tiled(s, target);
     bool in_reduce = false;
-    uint32_t n = 0;
-    for (uint32_t k = 0; k < t->n && n < cap; k++) {
+    for (uint32_t k = 0; k < t->n; k++) {
         const cd_sk_it *it = &t->it[k];
         if (it->kind == CD_SK_REDUCE) in_reduce = true;
         if (it->kind == CD_SK_REDUCE && !tiled) break;
         if (it->kind == CD_SK_SPATIAL && in_reduce) break;
         if (it->ann == CD_SK_UNROLL) break;
-        if (it->ext == 1 || (attached && it->kind == CD_SK_SPATIAL && it->level == 0)) continue;
-        out[n++] = (place){(uint32_t)target, k};
-        if (cd_sk_has_attached(s, (uint32_t)target, k)) break;
+        if (it->ext == 1 && !ones) continue;
+        if (attached && it->kind == CD_SK_SPATIAL && it->level == 0) continue;
+        if ((it->ext == 1) == ones) add_place(p, target, k);
+        if (cd_sk_has_attached(s, target, k)) break;
     }
-    if (!attached) return n;
+    if (!attached) return;
     const uint32_t above = (uint32_t)t->at_stage;
-    for (uint32_t k = 0; k < s->stage[above].n && n < cap; k++) {
+    for (uint32_t k = 0; k < s->stage[above].n; k++) {
         const cd_sk_it *it = &s->stage[above].it[k];
         if (it->kind == CD_SK_REDUCE || cd_sk_has_attached(s, above, k) || it->ann == CD_SK_UNROLL) break;
-        if (it->ext != 1) out[n++] = (place){above, k};
+        if ((it->ext == 1) == ones) add_place(p, above, k);
     }
-    return n;
 }
 
 static void change_place(cd_sampler *w, cd_sk_state *s, uint32_t stage) {
-    place p[CD_STEP_MAX_LIST];
-    const uint32_t n = places(s, stage, p, CD_STEP_MAX_LIST);
-    const uint64_t pick = cd_sk_draw(w, n + 2);
-    if (pick == 0) {
+    places p = {.value = {CD_SK_PLACE_INLINE, CD_SK_PLACE_ROOT}, .n = 2};
+    const int32_t target = cd_sk_single(s, stage);
+    if (target >= 0) find_places(s, (uint32_t)target, false, &p);
+    const uint32_t n_draw = p.n;
+    if (target >= 0) find_places(s, (uint32_t)target, true, &p);
+    const uint32_t v = p.value[cd_sk_choose(w, &(cd_sk_menu){CD_CHOICE_PLACE, stage, p.value, p.n, n_draw, 0})];
+    if (v == CD_SK_PLACE_INLINE) {
         if (!cd_sk_has_reduce(&s->stage[stage]) && s->stage[stage].at == CD_SK_AT) cd_sk_inline(s, stage);
-    } else if (pick == 1) {
+    } else if (v == CD_SK_PLACE_ROOT) {
         cd_sk_root(s, stage);
     } else {
-        cd_sk_at(s, stage, p[pick - 2].stage, p[pick - 2].it);
+        cd_sk_at(s, stage, cd_sk_place_stage(v), cd_sk_place_loop(v));
     }
 }
 
@@ -142,24 +103,50 @@ static bool change_places(cd_sampler *w, cd_sk_state *s) {
 
 /* ---- parallel, unroll, vectorize ---- */
 
-static void parallel_from(cd_sampler *w, cd_sk_state *s, uint32_t stage, uint32_t first) {
+typedef struct {
+    uint32_t value[CD_STEP_MAX_LIST], n; /* numbers of loops */
+} loops;
+
+static void add_loops(loops *l, uint32_t n) {
+    if (l->n < CD_STEP_MAX_LIST) l->value[l->n++] = n;
+}
+
+/* Fresh schedules fuse `full` loops, mutated ones any number up to the first that others are attached to; below an
+ * outer loop of extent 1 perhaps none: what is parallel twice is refused. */
+static uint32_t choose_parallel(cd_sampler *w, const cd_sk_state *s, uint32_t stage, uint32_t first, uint32_t full, bool nested) {
+    const cd_sk_stage *st = &s->stage[stage];
+    loops l = {.n = 0};
+    add_loops(&l, full);
+    if (nested) add_loops(&l, 0);
+    for (uint32_t n = 1; first + n <= st->n; n++) {
+        const cd_sk_it *it = &st->it[first + n - 1];
+        if (cd_sk_is_reduce(it) || it->ann) break;
+        if (n != full) add_loops(&l, n);
+        if (n > full && cd_sk_has_attached(s, stage, first + n - 1)) break;
+    }
+    return l.value[cd_sk_choose(w, &(cd_sk_menu){CD_CHOICE_PARALLEL, stage, l.value, l.n, 0, nested})];
+}
+
+static void parallel_from(cd_sampler *w, cd_sk_state *s, uint32_t stage, uint32_t first, bool nested) {
     const cd_sk_stage *st = &s->stage[stage];
     int64_t degree = 1;
-    uint32_t n = 0, k = first;
+    uint32_t full = 0, k = first;
     for (; k < st->n; k++) {
         if (cd_sk_is_reduce(&st->it[k]) || st->it[k].ann) break;
-        n++;
+        full++;
         degree = cd_sk_times(degree, st->it[k].ext);
         if (degree > w->space->hw.num_cores * 16 || cd_sk_has_attached(s, stage, k)) break;
     }
+    const uint32_t n = full ? choose_parallel(w, s, stage, first, full, nested) : 0;
     if (degree == 1 && k < st->n && cd_sk_has_attached(s, stage, k)) {
         for (uint32_t a = 0; a < s->n_stage; a++)
             if (s->stage[a].at == CD_SK_AT && s->stage[a].at_stage == (int32_t)stage && s->stage[a].at_it == (int32_t)k)
-                parallel_from(w, s, a, 0);
-        parallel_from(w, s, stage, k + 1);
+                parallel_from(w, s, a, 0, true);
+        parallel_from(w, s, stage, k + 1, true);
     }
-    if (n > 1) cd_sk_fuse(s, stage, first, n);
-    if (n) cd_sk_annotate(s, stage, first, CD_SK_PARALLEL);
+    if (!n) return;
+    if (full > 1) cd_sk_fuse(s, stage, first, n); /* also of one loop, as TVM's mutation leaves it */
+    cd_sk_annotate(s, stage, first, CD_SK_PARALLEL);
 }
 
 static bool inside_parallel(const cd_sk_state *s, uint32_t stage) {
@@ -172,7 +159,7 @@ static bool inside_parallel(const cd_sk_state *s, uint32_t stage) {
 /* False: a parallel loop inside of another. */
 static bool parallelize(cd_sampler *w, cd_sk_state *s) {
     for (uint32_t k = 0; k < s->n_stage; k++)
-        if (s->stage[k].at == CD_SK_ROOT && !s->prog->op[k].placeholder) parallel_from(w, s, k, 0);
+        if (s->stage[k].at == CD_SK_ROOT && !s->prog->op[k].placeholder) parallel_from(w, s, k, 0, false);
     for (uint32_t k = 0; k < s->n_stage; k++) {
         uint32_t n = 0;
         for (uint32_t j = 0; j < s->stage[k].n; j++) n += s->stage[k].it[j].ann == CD_SK_PARALLEL;
@@ -182,34 +169,50 @@ static bool parallelize(cd_sampler *w, cd_sk_state *s) {
 }
 
 static void unroll(cd_sampler *w, cd_sk_state *s) {
-    static const int most[] = {0, 16, 64, 512, 1024};
-    const uint64_t n = w->space->gpu ? 5 : 4;
+    static const uint32_t most[] = {0, 16, 64, 512, 1024};
+    const uint32_t n = w->space->gpu ? 5 : 4;
     for (uint32_t k = 0; k < s->n_stage; k++) {
         if (s->stage[k].at == CD_SK_INLINED || s->prog->op[k].placeholder || !cd_sk_has_reduce(&s->stage[k])) continue;
-        cd_sk_pragma(s, k, 0, most[cd_sk_draw(w, n)]);
+        cd_sk_pragma(s, k, 0, (int)most[cd_sk_choose(w, &(cd_sk_menu){CD_CHOICE_UNROLL, k, most, n, n, 0})]);
     }
 }
 
-static void vectorize(cd_sampler *w, cd_sk_state *s, uint32_t stage) {
+/* Innermost loops that may become a vector; *fit: of those at most 16 points together. */
+static uint32_t vector_loops(const cd_sk_state *s, uint32_t stage, uint32_t *fit) {
     const cd_sk_stage *st = &s->stage[stage];
     const bool tiled = cd_sk_is_tiled(s, stage);
     int64_t product = 1;
     uint32_t n = 0;
-    for (; n < st->n; n++) {
+    bool short_ = true;
+    for (*fit = 0; n < st->n; n++) {
         const uint32_t k = st->n - 1 - n;
         if (cd_sk_has_attached(s, stage, k) || cd_sk_is_reduce(&st->it[k]) || st->it[k].ann || (tiled && n)) break;
         product = cd_sk_times(product, st->it[k].ext);
-        if (product > MAX_VECTOR) break;
+        if (product > CD_SK_MAX_WIDE) break;
+        short_ = short_ && product <= CD_SK_MAX_VECTOR;
+        if (short_) *fit = n + 1;
     }
-    if (n > 1) n = 1 + (uint32_t)cd_sk_draw(w, n - 1);
-    if (!n) return;
-    const uint32_t first = st->n - n;
-    if (n > 1) cd_sk_fuse(s, stage, first, n);
+    return n;
+}
+
+/* Fresh schedules: all that fit but one, as TVM draws. */
+static void vectorize(cd_sampler *w, cd_sk_state *s, uint32_t stage) {
+    loops l = {.n = 0};
+    uint32_t fit;
+    const uint32_t n = vector_loops(s, stage, &fit), low = fit > 0, high = fit > 1 ? fit - 1 : fit;
+    for (uint32_t k = low; k <= high; k++) add_loops(&l, k);
+    const uint32_t n_draw = fit > 1 ? l.n : 0;
+    for (uint32_t k = 0; k <= n; k++)
+        if (k < low || k > high) add_loops(&l, k);
+    const uint32_t take = l.value[cd_sk_choose(w, &(cd_sk_menu){CD_CHOICE_VECTOR, stage, l.value, l.n, n_draw, 0})];
+    if (!take) return;
+    const uint32_t first = s->stage[stage].n - take;
+    if (take > 1) cd_sk_fuse(s, stage, first, take);
     cd_sk_annotate(s, stage, first, CD_SK_VECTORIZE);
 }
 
-static bool complete(cd_sampler *w, cd_sk_state *s) {
-    if (!fill_tiles(w, s)) return false;
+bool cd_sk_complete(cd_sampler *w, cd_sk_state *s, uint32_t sketch) {
+    if (!fill_tiles(w, s, &w->space->open[sketch])) return false;
     if (w->space->gpu) {
         if (!cd_sk_thread_bind(w, s)) return false;
         unroll(w, s);
@@ -220,20 +223,4 @@ static bool complete(cd_sampler *w, cd_sk_state *s) {
     for (uint32_t k = 0; k < s->n_stage; k++)
         if (s->stage[k].at != CD_SK_INLINED && !s->prog->op[k].placeholder) vectorize(w, s, k);
     return !s->failed;
-}
-
-cdmpp_status cd_sampler_draw(cd_sampler *w, uint64_t i, cd_record *r, cdmpp_err *err) {
-    const cd_sketches *sp = w->space;
-    cd_arena_reset(&w->arena);
-    w->key = cd_rng_at(w->seed, i);
-    w->drawn = 0;
-    const uint64_t k = cd_sk_draw(w, sp->n_sketch);
-    cd_sk_state *s = cd_sk_copy(&w->arena, sp->sketch[k]);
-    if (!s) return CD_FAIL(err, ENOMEM, "schedule");
-    const bool good = complete(w, s);
-    if (s->oom) return CD_FAIL(err, ENOMEM, "schedule");
-    if (!good) return CD_FAIL(err, EREJECTED, "draw %llu of sketch %llu breaks a rule", (unsigned long long)i, (unsigned long long)k);
-    r->step = s->step;
-    r->n_step = s->n_step;
-    return CDMPP_OK;
 }

@@ -71,22 +71,47 @@ static inline int64_t cd_sk_times(int64_t a, int64_t b) {
     return (a < 0) == (b < 0) ? INT64_MAX : INT64_MIN;
 }
 
+enum { CD_SK_MAX_INNERMOST = 64, CD_SK_MAX_VECTOR = 16, CD_SK_MAX_WIDE = 256 };
+
+typedef struct cd_sk_tile cd_sk_tile; /* sketchtile.c */
+
+/* A split with open lengths. tile NULL: of unknown extent, all lengths 1. */
+typedef struct cd_sk_open {
+    uint32_t step;
+    const cd_sk_tile *tile;
+} cd_sk_open;
+
+typedef struct cd_sk_opens {
+    uint32_t n;
+    const cd_sk_open *p;
+} cd_sk_opens;
+
 struct cd_sketches {
     cd_arena arena;
     const cd_te_dag *dag;
     cd_hardware hw;
-    bool gpu;
+    bool gpu, naive;
     cd_sched sched;             /* to build progs with */
     cd_sk_prog *prog;
     cd_sk_state **sketch;
+    cd_sk_opens *open;          /* (n_sketch) */
     uint32_t n_sketch, cap_sketch;
+    cd_sk_tile *tile;           /* list */
 };
+
+/* Where choices come from: random numbers; given numbers; given meanings (cd_choice.value). */
+typedef enum { CD_SK_RANDOM, CD_SK_PICKS, CD_SK_VALUES } cd_sk_source;
 
 struct cd_sampler {
     cd_arena arena;
     cd_sched sched;
     const cd_sketches *space;
     uint64_t seed, key, drawn;  /* of the random numbers */
+    cd_sk_source source;
+    bool strict;                /* limits that Ansor asks of fresh schedules only */
+    cd_choices given, made;
+    uint32_t at;                /* next of given */
+    bool oom;
 };
 
 /* ---- sketchprog.c ---- */
@@ -134,11 +159,50 @@ bool cd_sk_inlines(const cd_sketches *sp, const cd_sk_state *s, uint32_t stage);
 /* Splits of a stage, last first; how many. */
 uint32_t cd_sk_splits_of(const cd_sk_state *s, uint32_t stage, uint32_t *step, uint32_t cap);
 
+/* ---- sketchtile.c: the lengths of a split as numbers 0 .. ways-1 ---- */
+/* For at least n lengths of an extent 1 .. INT32_MAX. NULL: no memory. */
+const cd_sk_tile *cd_sk_tile_get(cd_sketches *sp, int64_t ext, uint32_t n);
+uint32_t cd_sk_tile_ways(const cd_sk_tile *t, uint32_t n);
+void cd_sk_tile_lengths(const cd_sk_tile *t, uint32_t n, uint32_t pick, int32_t *len);
+/* False: lengths that are none of the ways. */
+bool cd_sk_tile_number(const cd_sk_tile *t, uint32_t n, const int32_t *len, uint32_t *pick);
+/* want: (n + 1) lengths, the outermost first, > 0. UINT32_MAX: no memory. */
+uint32_t cd_sk_tile_nearest(const cd_sk_tile *t, uint32_t n, const double *want, cd_arena *a);
+
+/* ---- sketchtape.c ---- */
+/* What a decision may be. */
+typedef struct cd_sk_menu {
+    cd_choice_kind kind;
+    uint32_t at;
+    const uint32_t *value;      /* (n) what each option means; NULL: its number */
+    uint32_t n;
+    uint32_t n_draw;            /* fresh schedules have one of the first n_draw; 0: the first, without a random number */
+    uint32_t other;             /* where meanings are given and none for this: the option */
+} cd_sk_menu;
+/* 0 .. n-1; noted on the tape. n >= 1. */
+uint32_t cd_sk_choose(cd_sampler *w, const cd_sk_menu *m);
+uint64_t cd_sk_random(cd_sampler *w, uint64_t n); /* 0 .. n-1 */
+/* Meanings of CD_CHOICE_PLACE. */
+enum { CD_SK_PLACE_INLINE = 0, CD_SK_PLACE_ROOT = 1 };
+static inline uint32_t cd_sk_place(uint32_t stage, uint32_t loop) { return (stage + 1) << 16 | loop; }
+static inline uint32_t cd_sk_place_stage(uint32_t v) { return (v >> 16) - 1; }
+static inline uint32_t cd_sk_place_loop(uint32_t v) { return v & 0xffff; }
+/* Complete a schedule from what has been set in w. */
+cdmpp_status cd_sk_play(cd_sampler *w, cd_draft *out, cdmpp_err *err);
+/* Set given: a copy; room in it for n. */
+cdmpp_status cd_sk_give(cd_sampler *w, const cd_choice *c, uint32_t n, cdmpp_err *err);
+cdmpp_status cd_sk_room(cd_sampler *w, uint32_t n, cdmpp_err *err);
+
 /* ---- sketchrules.c, sketchfill.c, sketchbind.c ---- */
 cdmpp_status cd_sk_generate(cd_sketches *sp, cdmpp_err *err);
-uint64_t cd_sk_draw(cd_sampler *w, uint64_t n); /* 0 .. n-1 */
+/* One more sketch. False: no memory. */
+bool cd_sk_keep(cd_sketches *sp, cd_sk_state *s);
+/* All decisions after that of the sketch. False: a rule is broken, or no memory. */
+bool cd_sk_complete(cd_sampler *w, cd_sk_state *s, uint32_t sketch);
 /* Infer bounds: extents of attached stages become known. False: the program is impossible. */
 bool cd_sk_infer(cd_sampler *w, cd_sk_state *s);
 /* Bind loops to threads of a GPU; false: too few or too many. */
 bool cd_sk_thread_bind(cd_sampler *w, cd_sk_state *s);
+/* Every stage by itself: its spatial loops to blocks and a warp of threads. */
+void cd_sk_bind_plain(const cd_sketches *sp, cd_sk_state *s);
 #endif

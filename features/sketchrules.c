@@ -318,17 +318,41 @@ static bool reopen_rfactor(cd_sk_state *s) {
     return true;
 }
 
-static bool keep(cd_sketches *sp, cd_sk_state *s) {
+static bool is_open(const cd_step *t) {
+    for (uint32_t k = 0; k < t->n_list && t->kind == CD_STEP_SP; k++)
+        if (!t->list[k]) return true;
+    return false;
+}
+
+static bool find_open(cd_sketches *sp, const cd_sk_state *s, cd_sk_opens *out) {
+    cd_sk_open *p = CD_NEWN(&sp->arena, cd_sk_open, s->n_step + 1);
+    if (!p) return false;
+    *out = (cd_sk_opens){0, p};
+    for (uint32_t k = 0; k < s->n_step; k++) {
+        const cd_step *t = &s->step[k];
+        if (!is_open(t)) continue;
+        const cd_sk_tile *tile = t->i[1] > 0 ? cd_sk_tile_get(sp, t->i[1], t->n_list) : NULL;
+        if (t->i[1] > 0 && !tile) return false;
+        p[out->n++] = (cd_sk_open){k, tile};
+    }
+    return true;
+}
+
+bool cd_sk_keep(cd_sketches *sp, cd_sk_state *s) {
     if (sp->n_sketch == sp->cap_sketch) {
         const uint32_t cap = sp->cap_sketch ? sp->cap_sketch * 2 : 16;
         cd_sk_state **p = CD_NEWN(&sp->arena, cd_sk_state *, cap);
-        if (!p) return false;
+        cd_sk_opens *o = CD_NEWN(&sp->arena, cd_sk_opens, cap);
+        if (!p || !o) return false;
         if (sp->n_sketch) memcpy(p, sp->sketch, sp->n_sketch * sizeof(cd_sk_state *));
+        if (sp->n_sketch) memcpy(o, sp->open, sp->n_sketch * sizeof *o);
         sp->sketch = p;
+        sp->open = o;
         sp->cap_sketch = cap;
     }
+    if (!reopen_rfactor(s) || !find_open(sp, s, &sp->open[sp->n_sketch])) return false;
     sp->sketch[sp->n_sketch++] = s;
-    return reopen_rfactor(s);
+    return true;
 }
 
 #define MAX_SKETCH 2000 /* a generation that grows beyond belongs to no operator anyone tunes */
@@ -346,7 +370,7 @@ cdmpp_status cd_sk_generate(cd_sketches *sp, cdmpp_err *err) {
         w.n = w.cap = 0;
         for (uint32_t k = 0; k < n && !w.oom; k++) {
             if (now[k].at >= 0) apply_rules(&w, &now[k]);
-            else if (!keep(sp, now[k].s)) w.oom = true;
+            else if (!cd_sk_keep(sp, now[k].s)) w.oom = true;
         }
     }
     return w.oom ? CD_FAIL(err, ENOMEM, "sketches") : CDMPP_OK;

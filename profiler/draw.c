@@ -106,9 +106,12 @@ static cdmpp_status draw(cd_draw *d, const cd_task *t, cd_buf *line, bool *got, 
     cd_record r = {0};
     const size_t from = line->n;
     *got = false;
-    cdmpp_status st = cd_sampler_draw(d->sampler, d->next++, &r, err);
+    cd_draft s;
+    cdmpp_status st = cd_sampler_draw(d->sampler, d->next++, &s, err);
     if (st == CDMPP_EREJECTED) return CDMPP_OK;
     CD_TRY(st);
+    r.step = s.step;
+    r.n_step = s.n_step;
     CD_TRY(write(d, t, &r, line, err));
     cd_rows rows;
     cd_recid id;

@@ -83,8 +83,8 @@ static void check_steps(const cd_record *r) {
     }
 }
 
-static void text_of(const cd_record *from, cd_buf *out) {
-    cd_record r = *from;
+static void text_of(const cd_draft *d, cd_buf *out) {
+    cd_record r = {.n_step = d->n_step, .step = d->step};
     r.workload_key = (cd_str){"x", 1};
     r.target = (cd_str){"llvm", 4};
     r.version = (cd_str){"v0.6", 4};
@@ -106,14 +106,15 @@ static size_t draw_all(const fixture *f, const cd_tasks *t, size_t task, bool gp
     assert_ok(cd_sampler_new(sp, 7, &a, &err));
     assert_ok(cd_sampler_new(sp, 7, &b, &err));
     for (uint64_t i = 0; i < 40; i++) {
-        cd_record r = {0}, again = {0};
-        const cdmpp_status st = cd_sampler_draw(a, i, &r, &err);
+        cd_draft d, again;
+        const cdmpp_status st = cd_sampler_draw(a, i, &d, &err);
         if (st) {
             assert_int_equal(st, CDMPP_EREJECTED);
             continue;
         }
+        const cd_record r = {.n_step = d.n_step, .step = d.step};
         check_steps(&r);
-        text_of(&r, &one);
+        text_of(&d, &one);
         assert_ok(cd_sampler_draw(b, i, &again, &err));
         text_of(&again, &two);
         assert_string_equal(one.p, two.p);
@@ -148,10 +149,10 @@ static void test_seeds_differ(void **state) {
         bool ok = true;
         for (uint64_t seed = 0; seed < 2; seed++) {
             cd_sampler *w;
-            cd_record r = {0};
+            cd_draft d;
             assert_ok(cd_sampler_new(sp, seed, &w, &err));
-            ok = ok && !cd_sampler_draw(w, i, &r, &err);
-            if (ok) text_of(&r, &text[seed]);
+            ok = ok && !cd_sampler_draw(w, i, &d, &err);
+            if (ok) text_of(&d, &text[seed]);
             cd_sampler_free(w);
         }
         n += ok;
@@ -179,11 +180,11 @@ static cdmpp_status whole(const fixture *f, size_t task, bool gpu) {
     const cd_hardware hw = gpu ? cd_hardware_default(true, 0, 0) : cpu;
     cd_sketches *sp = NULL;
     cd_sampler *w = NULL;
-    cd_record r = {0};
+    cd_draft d;
     cdmpp_err err = {0};
     cdmpp_status st = cd_sketches_new(cd_tasks_at(f->tasks, task), &hw, gpu, &sp, &err);
     if (!st) st = cd_sampler_new(sp, 1, &w, &err);
-    for (uint64_t i = 0; i < 5 && (!st || st == CDMPP_EREJECTED); i++) st = cd_sampler_draw(w, i, &r, &err);
+    for (uint64_t i = 0; i < 5 && (!st || st == CDMPP_EREJECTED); i++) st = cd_sampler_draw(w, i, &d, &err);
     cd_sampler_free(w);
     cd_sketches_free(sp);
     return st == CDMPP_EREJECTED ? CDMPP_OK : st;

@@ -48,7 +48,10 @@ static void draw_some(count *c, const cd_task *task, const cd_sketches *sp) {
         cd_record r = {.target = {task->target, strlen(task->target)}};
         cd_rows rows;
         c->draws++;
-        if (cd_sampler_draw(w, k, &r, &err)) continue;
+        cd_draft d;
+        if (cd_sampler_draw(w, k, &d, &err)) continue;
+        r.n_step = d.n_step;
+        r.step = d.step;
         c->valid++;
         const cdmpp_status st = cd_program_build(c->program, task, &r, &rows, &err);
         c->rejected += st == CDMPP_EREJECTED;

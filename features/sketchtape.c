@@ -1,0 +1,116 @@
+/* Choices on a tape: drawn, or read back. */
+#include <string.h>
+
+#include "base/rng.h"
+#include "features/sketchint.h"
+
+void cd_choices_free(cd_choices *c) {
+    cd_free(c->p);
+    *c = (cd_choices){0};
+}
+
+static bool reserve(cd_choices *c, uint32_t n) {
+    if (n <= c->cap) return true;
+    const uint32_t cap = n < 32 ? 64 : n * 2;
+    cd_choice *p = cd_realloc(c->p, c->n * sizeof *p, cap * sizeof *p);
+    if (!p) return false;
+    c->p = p;
+    c->cap = cap;
+    return true;
+}
+
+uint64_t cd_sk_random(cd_sampler *w, uint64_t n) { return cd_rng_at(w->key, w->drawn++) % n; }
+
+/* The given choice of this decision: in general the next one; where decisions came to be or ceased to be, the next
+ * of this kind and place. A list that ends early must read as one that goes on with zeros: picks are not looked for
+ * in front. */
+static const cd_choice *given(cd_sampler *w, const cd_sk_menu *m) {
+    const cd_choices *g = &w->given;
+    const uint32_t look = w->source == CD_SK_PICKS ? g->n - w->at : g->n;
+    for (uint32_t k = 0; k < look; k++) {
+        const uint32_t j = w->at + k < g->n ? w->at + k : w->at + k - g->n;
+        if (g->p[j].kind != m->kind || g->p[j].at != m->at) continue;
+        g->p[j].kind = CD_CHOICE_KINDS; /* taken */
+        w->at = j + 1;
+        return &g->p[j];
+    }
+    return NULL;
+}
+
+/* The option of this meaning, else the nearest: places by loops of one stage, others by number. */
+static uint32_t option_of(const cd_sk_menu *m, const cd_choice *c) {
+    if (!m->value || c->value == CD_CHOICE_ANY) return c->pick % m->n;
+    uint32_t best = 0;
+    uint64_t least = UINT64_MAX;
+    for (uint32_t k = 0; k < m->n; k++) {
+        uint64_t far = m->value[k] > c->value ? m->value[k] - c->value : c->value - m->value[k];
+        if (m->kind == CD_CHOICE_PLACE && m->value[k] >> 16 != c->value >> 16) far += UINT32_MAX; /* root or inline */
+        if (far >= least) continue;
+        least = far;
+        best = k;
+    }
+    return best;
+}
+
+uint32_t cd_sk_choose(cd_sampler *w, const cd_sk_menu *m) {
+    uint32_t pick = 0;
+    if (w->source == CD_SK_RANDOM) {
+        if (m->n_draw) pick = (uint32_t)cd_sk_random(w, m->n_draw);
+    } else {
+        const cd_choice *c = given(w, m);
+        if (c) pick = w->source == CD_SK_PICKS ? c->pick % m->n : option_of(m, c);
+        else if (w->source == CD_SK_VALUES) pick = m->other;
+    }
+    if (!reserve(&w->made, w->made.n + 1)) {
+        w->oom = true;
+        return pick;
+    }
+    w->made.p[w->made.n++] = (cd_choice){.pick = pick, .n = m->n, .value = m->value ? m->value[pick] : pick,
+                                         .kind = (uint8_t)m->kind, .at = (uint16_t)m->at};
+    return pick;
+}
+
+cdmpp_status cd_sk_room(cd_sampler *w, uint32_t n, cdmpp_err *err) {
+    return reserve(&w->given, n) ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%u choices", n);
+}
+
+cdmpp_status cd_sk_give(cd_sampler *w, const cd_choice *c, uint32_t n, cdmpp_err *err) {
+    CD_TRY(cd_sk_room(w, n, err));
+    if (n) memcpy(w->given.p, c, n * sizeof *c);
+    w->given.n = n;
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_sk_play(cd_sampler *w, cd_draft *out, cdmpp_err *err) {
+    const cd_sketches *sp = w->space;
+    cd_arena_reset(&w->arena);
+    w->made.n = w->at = 0;
+    w->oom = false;
+    *out = (cd_draft){0};
+    if (!sp->n_sketch) return CDMPP_OK;
+    const uint32_t k = sp->naive ? 0 : cd_sk_choose(w, &(cd_sk_menu){CD_CHOICE_SKETCH, 0, NULL, sp->n_sketch, sp->n_sketch, 0});
+    cd_sk_state *s = cd_sk_copy(&w->arena, sp->sketch[k]);
+    if (!s) return CD_FAIL(err, ENOMEM, "schedule");
+    const bool good = sp->naive || cd_sk_complete(w, s, k);
+    if (s->oom || w->oom) return CD_FAIL(err, ENOMEM, "schedule");
+    *out = (cd_draft){w->made.n, w->made.p, 0, NULL};
+    if (!good) return CD_FAIL(err, EREJECTED, "sketch %u so completed breaks a rule", k);
+    out->step = s->step;
+    out->n_step = s->n_step;
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_sampler_draw(cd_sampler *w, uint64_t i, cd_draft *out, cdmpp_err *err) {
+    w->source = CD_SK_RANDOM;
+    w->strict = true;
+    w->key = cd_rng_at(w->seed, i);
+    w->drawn = 0;
+    return cd_sk_play(w, out, err);
+}
+
+cdmpp_status cd_sampler_make(cd_sampler *w, const cd_choice *c, uint32_t n, cd_draft *out, cdmpp_err *err) {
+    CD_TRY(cd_sk_give(w, c, n, err));
+    w->source = CD_SK_PICKS;
+    w->strict = false;
+    return cd_sk_play(w, out, err);
+}
