@@ -1,0 +1,178 @@
+#include "predictor/tune_meter.h"
+
+#include <string.h>
+
+#include "base/threads.h"
+#include "profiler/affinity.h"
+
+enum { CHUNK = 8 };             /* programs of one run of the compiler */
+
+struct cd_tune_meter {
+    cd_tune_meter_setup s;
+    cd_recmaker maker;
+    cd_buf line;
+    cd_affinity all;
+    int cpus, jobs;             /* jobs: compilers at a time, now */
+    double build_s, run_s;      /* of a program, lately: processor time of compilers; time of a worker; 0: unknown */
+    /* the batch that is measured */
+    const cd_tune_task *task;
+    const cd_tune_cand *cand;
+    cd_tune_trial *trial;
+    cd_recjob *job;             /* (n) */
+    cd_measure_item *item;      /* (n) */
+    size_t n, built, ran, end;  /* [ran, built) is run, [built, end) compiled meanwhile */
+};
+
+static cd_str text(const char *s) { return (cd_str){s, strlen(s)}; }
+
+void cd_tune_record(const cd_tune_task *t, const cd_tune_cand *c, cd_record *r) {
+    static const double never = CD_TUNE_FAILED_S;
+    *r = (cd_record){.workload_key = text(t->task->workload_key), .target = text(t->target), .target_host = text(""), .hardware = t->hardware,
+                     .has_hardware = true, .has_host = true, .has_layout = true, .has_inputs = true, .n_step = c->n_step, .step = c->step,
+                     .n_cost = 1, .cost_s = &never, .error_no = CD_ERROR_NO_MAX, .version = text("v0.6")};
+}
+
+cdmpp_status cd_tune_meter_new(const cd_tune_meter_setup *s, cd_tune_meter **out, cdmpp_err *err) {
+    cd_tune_meter *m = cd_calloc(1, sizeof *m);
+    if (!m) return CD_FAIL(err, ENOMEM, "measuring");
+    m->s = *s;
+    m->maker = (cd_recmaker){.tasks = s->tasks, .dialect = -1, .isa = s->isa};
+    m->cpus = cd_affinity_count();
+    cd_affinity_get(&m->all);
+    const cdmpp_status st = cd_program_new(&m->maker.program, err);
+    if (st) cd_tune_meter_free(m);
+    else *out = m;
+    return st;
+}
+
+void cd_tune_meter_free(cd_tune_meter *m) {
+    if (!m) return;
+    cd_program_free(m->maker.program);
+    cd_buf_free(&m->line);
+    cd_free(m);
+}
+
+/* ---- programs ---- */
+static int threads_of(const cd_tune_meter *m, const cd_recjob *j) {
+    const int64_t cores = j->record.hardware.num_cores;
+    if (m->s.threads > 0) return m->s.threads;
+    return cores < 1 || cores > m->cpus ? m->cpus : (int)cores;
+}
+
+cdmpp_status cd_tune_meter_job(cd_tune_meter *m, const cd_tune_task *t, const cd_tune_cand *c, bool reference, cd_recjob *out, cdmpp_err *err) {
+    cd_record r;
+    memset(out, 0, sizeof *out);
+    cd_tune_record(t, c, &r);
+    cd_buf_clear(&m->line);
+    CD_TRY(cd_record_write(&m->line, &r, err));
+    const cd_recline l = {.path = "tune", .text = m->line.p, .len = m->line.n};
+    m->maker.reference = reference;
+    CD_TRY(cd_recjob_make(&m->maker, &l, out, err));
+    return cd_recjob_code(&m->maker, out, err);
+}
+
+cd_measure_item cd_tune_meter_item(const cd_tune_meter *m, const cd_recjob *j, bool reference) {
+    cd_measure_item item = {.code = &j->code, .arg = j->arg, .reference = reference ? &j->reference : NULL, .target = j->target, .threads = threads_of(m, j)};
+    if (j->why.code) cd_measured_fail(&item.out, 1, &j->why);
+    return item;
+}
+
+/* ---- a batch ---- */
+static cdmpp_status compile(cd_tune_meter *m, cdmpp_err *err) {
+    const double begin = cd_clock_now(NULL);
+    const size_t from = m->built;
+    for (size_t i = from; i < m->end; i++) {
+        CD_TRY(cd_tune_meter_job(m, m->task, &m->cand[i], m->s.check, &m->job[i], err));
+        m->item[i] = cd_tune_meter_item(m, &m->job[i], m->s.check);
+    }
+    CD_TRY(cd_measure_build(m->s.measure, m->item + from, m->end - from, err));
+    if (m->end > from) m->build_s = (cd_clock_now(NULL) - begin) / (double)(m->end - from) * m->jobs;
+    return CDMPP_OK;
+}
+
+static cdmpp_status write_down(cd_tune_meter *m, size_t i, cdmpp_err *err) {
+    const cd_measured *out = &m->item[i].out;
+    cd_record r;
+    CD_TRY(cd_recjob_record(&m->job[i], out, &r, err));
+    if (m->s.log) CD_TRY(cd_reclog_add(m->s.log, &r, NULL, err));
+    m->trial[i] = (cd_tune_trial){cd_recjob_cost_s(&r), out->error_no, out->build_s, out->run_s};
+    m->ran = i + 1;
+    if (m->s.each) m->s.each(m->s.ctx, &m->job[i], out);
+    return CDMPP_OK;
+}
+
+static cdmpp_status measure_some(cd_tune_meter *m, size_t to, cdmpp_err *err) {
+    const double begin = cd_clock_now(NULL);
+    const size_t from = m->ran;
+    for (size_t i = from; i < to; i++) {
+        if (m->s.stop && *m->s.stop) return CD_FAIL(err, EINTERRUPTED, "while candidates were measured");
+        CD_TRY(cd_measure_run(m->s.measure, &m->item[i], err));
+        CD_TRY(write_down(m, i, err));
+    }
+    if (to > from) m->run_s = (cd_clock_now(NULL) - begin) / (double)(to - from);
+    return CDMPP_OK;
+}
+
+static cdmpp_status step(void *ctx, size_t beg, size_t end, int w, cdmpp_err *err) {
+    cd_tune_meter *m = ctx;
+    (void)end, (void)w;
+    return beg == 0 ? measure_some(m, m->built, err) : compile(m, err);
+}
+
+/* Is a program done sooner when compiling has `rest` processors all the time than when it has all of them in its turn? */
+static bool sooner(const cd_tune_meter *m, int rest) {
+    if (m->build_s <= 0 || m->run_s <= 0) return rest > m->cpus / 2; /* nothing is known yet */
+    const double together = m->build_s / rest > m->run_s ? m->build_s / rest : m->run_s;
+    return together < m->build_s / m->cpus + m->run_s;
+}
+
+/* Both at once for this batch? */
+static bool share(cd_tune_meter *m, int threads) {
+    const bool both = !m->s.alternate && m->n > CHUNK && m->s.pin && threads < m->cpus && sooner(m, m->cpus - threads);
+    m->jobs = both ? m->cpus - threads : m->cpus;
+    if (m->s.jobs && m->s.jobs < m->jobs) m->jobs = m->s.jobs;
+    cd_affinity_set(&m->all, both ? threads : 0);
+    cd_measure_jobs(m->s.measure, m->jobs);
+    return both;
+}
+
+static cdmpp_status all_chunks(cd_tune_meter *m, bool both, cdmpp_err *err) {
+    cd_threads *pool = NULL;
+    const size_t chunk = both ? CHUNK : m->n;
+    m->built = m->ran = 0;
+    m->end = chunk;
+    cdmpp_status st = compile(m, err);
+    if (!st && both) st = cd_threads_new(2, &pool, err); /* its thread begins with our processors */
+    while (!st && m->built < m->n) {
+        m->built = m->end;
+        m->end = m->built + chunk < m->n ? m->built + chunk : m->n;
+        st = cd_threads_run(pool, 2, 1, step, m, err);
+    }
+    cd_threads_free(pool);
+    cd_affinity_set(&m->all, 0);
+    return st;
+}
+
+static cdmpp_status measure(void *ctx, const cd_tune_task *t, const cd_tune_cand *c, size_t n, cd_tune_trial *out, size_t *done, cdmpp_err *err) {
+    cd_tune_meter *m = ctx;
+    const cd_recjob of = {.record.hardware = t->hardware};
+    *done = 0;
+    m->task = t;
+    m->cand = c;
+    m->trial = out;
+    m->n = n;
+    m->ran = 0;
+    m->job = cd_calloc(n + 1, sizeof *m->job);
+    m->item = cd_calloc(n + 1, sizeof *m->item);
+    cdmpp_status st = m->job && m->item ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu candidates", n);
+    if (!st) st = all_chunks(m, share(m, threads_of(m, &of)), err);
+    *done = m->ran;
+    for (size_t i = 0; m->job && i < n; i++) cd_recjob_free(&m->job[i]);
+    cd_free(m->job);
+    cd_free(m->item);
+    m->job = NULL;
+    m->item = NULL;
+    return st;
+}
+
+cd_tune_meter_kind cd_tune_meter_of(cd_tune_meter *m) { return (cd_tune_meter_kind){m, measure, cd_clock_now}; }

@@ -1,0 +1,44 @@
+/* tune_meter -- candidates compiled and measured on this machine, each a line of the log as soon as it is.
+ *
+ *   candidate ─> record ─> job, code (recjob.h) ─> compile ─┬─ run ─> line of the log ─> seconds
+ *                                                           └─ the next CHUNK is compiled meanwhile, where that is faster
+ *
+ *   (1) the seconds are those that a reader of the log finds: the mean of the record's costs;
+ *   (2) a line that is written is a trial that is done: nothing is measured twice, nothing is lost but the
+ *       program that runs while the process is killed;
+ *   (3) compilers stay off the processors of the programs that run meanwhile.
+ * One thread; it has a second one while it measures. */
+#ifndef CD_TUNE_METER_H
+#define CD_TUNE_METER_H
+#include "predictor/tune_run.h"
+#include "profiler/recjob.h"
+
+typedef struct cd_tune_meter cd_tune_meter;
+typedef struct cd_tune_meter_setup {
+    CD_KEEP cd_measure *measure; /* opened before anything that has threads (measure.h) */
+    CD_KEEP const cd_tasks *tasks;
+    CD_KEEP cd_reclog *log;     /* NULL: nothing is written down */
+    const char *isa;            /* as in cd_measure_options */
+    int threads;                /* of a program; 0: num_cores of its hardware, at most all processors */
+    int jobs;                   /* compilers at a time; 0: one per processor */
+    bool pin;                   /* programs are kept on the last processors (cd_measure_options) */
+    bool check;                 /* compare the results of every program */
+    bool alternate;             /* never compile while something is measured */
+    void (*each)(void *ctx, const cd_recjob *job, const cd_measured *m); /* after each; NULL: nobody */
+    void *ctx;
+    const volatile sig_atomic_t *stop;
+} cd_tune_meter_setup;
+
+/* Errors: ENOMEM. */
+cdmpp_status cd_tune_meter_new(const cd_tune_meter_setup *s, CD_GIVE cd_tune_meter **out, cdmpp_err *err);
+void cd_tune_meter_free(CD_TAKE cd_tune_meter *m); /* NULL is fine */
+cd_tune_meter_kind cd_tune_meter_of(cd_tune_meter *m);
+
+/* One candidate of a task as a job with its code, `reference` too where asked for. Free the job, after an error as well.
+ * A program that cannot be made is in job->why. Errors: ENOMEM, those of cd_record_write. */
+cdmpp_status cd_tune_meter_job(cd_tune_meter *m, const cd_tune_task *t, const cd_tune_cand *c, bool reference, cd_recjob *out, cdmpp_err *err);
+/* What to measure of it. */
+cd_measure_item cd_tune_meter_item(const cd_tune_meter *m, const cd_recjob *job, bool reference);
+/* The record of a candidate without costs: never measured, as TVM says it. */
+void cd_tune_record(const cd_tune_task *t, const cd_tune_cand *c, cd_record *out);
+#endif

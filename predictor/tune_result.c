@@ -1,0 +1,133 @@
+#include "predictor/tune_result.h"
+
+#include <string.h>
+
+#include "predictor/tune_default.h"
+
+enum { REPEATS = 5, FEW = 3 };
+#define LONG_S 0.05             /* programs that take longer are measured FEW times */
+
+const char *cd_tune_verdict_name(cd_tune_verdict v) {
+    static const char *const name[] = {"better", "worse", "wrong", "fails", "alone", "none", "untuned"};
+    return name[v];
+}
+
+void cd_tune_result_free(cd_tune_result *r) {
+    cd_recjob_free(&r->untuned.job);
+    cd_recjob_free(&r->tuned.job);
+    cd_arena_free(&r->arena);
+    memset(r, 0, sizeof *r);
+}
+
+/* ---- one side ---- */
+static void lost(cd_tune_side *s, const cdmpp_err *why) {
+    s->seconds = CD_TUNE_FAILED_S;
+    s->why = *why;
+}
+
+static cdmpp_status make_side(cd_tune_meter *m, const cd_tune_task *t, cd_tune_side *s, cdmpp_err *err) {
+    CD_TRY(cd_tune_meter_job(m, t, &s->cand, true, &s->job, err));
+    s->item = cd_tune_meter_item(m, &s->job, true);
+    s->there = true;
+    return CDMPP_OK;
+}
+
+/* Its code may be right and its reference be impossible: then it is measured without. */
+static cdmpp_status build(cd_measure *measure, cd_tune_side *s, cdmpp_err *err) {
+    return s->there ? cd_measure_build(measure, &s->item, 1, err) : CDMPP_OK;
+}
+
+static cdmpp_status check(cd_measure *measure, cd_tune_side *s, cdmpp_err *err) {
+    if (!s->there) return CDMPP_OK;
+    CD_TRY(cd_measure_run(measure, &s->item, err));
+    const cd_measured *out = &s->item.out;
+    s->checked = (out->flags & CD_MEASURED_CHECKED) != 0 || out->error_no == 5;
+    s->max_error = out->max_error;
+    s->seconds = out->error_no ? CD_TUNE_FAILED_S : out->time.median_s;
+    if (out->error_no) s->why = out->err;
+    s->item.reference = NULL; /* it is checked now */
+    return CDMPP_OK;
+}
+
+static void sort(double *x, int n) {
+    for (int i = 1; i < n; i++)
+        for (int k = i; k > 0 && x[k] < x[k - 1]; k--) {
+            const double y = x[k];
+            x[k] = x[k - 1];
+            x[k - 1] = y;
+        }
+}
+
+static cdmpp_status by_turns(cd_measure *measure, cd_tune_side *const *side, int n, cdmpp_err *err) {
+    double x[2][REPEATS];
+    const int times = side[0]->seconds > LONG_S || side[n - 1]->seconds > LONG_S ? FEW : REPEATS;
+    for (int k = 0; k < times; k++)
+        for (int i = 0; i < n; i++) {
+            CD_TRY(cd_measure_run(measure, &side[i]->item, err));
+            const cd_measured *out = &side[i]->item.out;
+            if (out->error_no) {
+                lost(side[i], &out->err);
+                return CDMPP_OK;
+            }
+            x[i][k] = out->time.median_s;
+        }
+    for (int i = 0; i < n; i++) {
+        sort(x[i], times);
+        side[i]->seconds = x[i][times / 2];
+    }
+    return CDMPP_OK;
+}
+
+/* ---- both ---- */
+static bool runs(const cd_tune_side *s) { return s->there && s->seconds < CD_TUNE_FAILED_S; }
+
+static cd_tune_verdict judge(const cd_tune_result *r, bool tuned) {
+    if (!tuned) return runs(&r->untuned) ? CD_TUNE_UNTUNED : CD_TUNE_NONE;
+    if (!runs(&r->tuned)) return !runs(&r->untuned) ? CD_TUNE_NONE : r->tuned.item.out.error_no == 5 ? CD_TUNE_WRONG : CD_TUNE_FAILS;
+    if (!runs(&r->untuned)) return CD_TUNE_ALONE;
+    return r->tuned.seconds > r->untuned.seconds ? CD_TUNE_WORSE : CD_TUNE_BETTER;
+}
+
+static cdmpp_status make_default(const cd_tune_task *t, cd_tune_result *r, cdmpp_err *err) {
+    cd_program *p = NULL;
+    CD_TRY(cd_program_new(&p, err));
+    cdmpp_err why = {0};
+    const cdmpp_status st = cd_tune_default(&r->arena, p, t, &r->untuned.cand, &why);
+    cd_program_free(p);
+    if (st) lost(&r->untuned, &why);
+    r->untuned.there = !st;
+    if (st == CDMPP_ENOMEM && err) *err = why;
+    return st == CDMPP_ENOMEM ? st : CDMPP_OK;
+}
+
+cdmpp_status cd_tune_result_make(cd_tune_meter *m, cd_measure *measure, const cd_tune_task *t, const cd_tune_cand *best, cd_tune_result *r, cdmpp_err *err) {
+    memset(r, 0, sizeof *r);
+    r->tuned.seconds = r->untuned.seconds = CD_TUNE_FAILED_S;
+    CD_TRY(make_default(t, r, err));
+    if (r->untuned.there) CD_TRY(make_side(m, t, &r->untuned, err));
+    if (best) {
+        CD_TRY(cd_tune_cand_copy(&r->arena, best, &r->tuned.cand, err));
+        CD_TRY(make_side(m, t, &r->tuned, err));
+    }
+    CD_TRY(build(measure, &r->untuned, err));
+    CD_TRY(build(measure, &r->tuned, err));
+    CD_TRY(check(measure, &r->untuned, err));
+    CD_TRY(check(measure, &r->tuned, err));
+    cd_tune_side *side[2];
+    int n = 0;
+    if (runs(&r->untuned)) side[n++] = &r->untuned;
+    if (runs(&r->tuned)) side[n++] = &r->tuned;
+    if (n) CD_TRY(by_turns(measure, side, n, err));
+    r->verdict = judge(r, best != NULL);
+    return CDMPP_OK;
+}
+
+cd_tune_side *cd_tune_result_kept(cd_tune_result *r) {
+    switch (r->verdict) {
+    case CD_TUNE_BETTER: case CD_TUNE_ALONE: return &r->tuned;
+    case CD_TUNE_NONE: return NULL;
+    default: return &r->untuned;
+    }
+}
+
+cdmpp_status cd_tune_result_record(cd_tune_side *s, cd_record *out, cdmpp_err *err) { return cd_recjob_record(&s->job, &s->item.out, out, err); }
