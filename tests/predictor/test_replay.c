@@ -4,44 +4,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/rng.h"
 #include "check.h"
-#include "predictor/replay.h"
-
-enum { MAX_OP = 200, MAX_EDGE = 800, MAX_DEVICE = 4, MAX_LINK = 12 };
-
-typedef struct {
-    cd_replay_net n;
-    cd_replay_op op[MAX_OP];
-    uint32_t after[MAX_EDGE];
-    cd_replay_device device[MAX_DEVICE + 1];
-    cd_replay_link link[MAX_LINK];
-} made;
-
-static uint64_t pick(uint64_t seed, uint64_t i, uint64_t n) { return cd_rng_at(seed, i) % n; }
-
-static void make(made *m, uint64_t seed, bool contended) {
-    *m = (made){0};
-    cd_replay_net *n = &m->n;
-    *n = (cd_replay_net){.n_op = 1 + (uint32_t)pick(seed, 1, MAX_OP), .n_device = 1 + (uint32_t)pick(seed, 2, MAX_DEVICE),
-                         .op = m->op, .after = m->after, .device = m->device, .link = m->link};
-    for (uint32_t d = 0; d < n->n_device; d++) {
-        m->device[d] = (cd_replay_device){.name = "d", .workers = 1 + (uint32_t)pick(seed, 10 + d, 3),
-                                          .policy = (cd_replay_policy)pick(seed, 20 + d, 3),
-                                          .gap_s = pick(seed, 30 + d, 2) ? 0.25 : 0, .issue_s = pick(seed, 40 + d, 3) ? 0 : 0.5};
-        for (uint32_t e = 0; e < n->n_device; e++)
-            if (e != d) m->link[n->n_link++] = (cd_replay_link){d, e, 0.125, (double)(1 << pick(seed, 50 + d * 4 + e, 4))};
-    }
-    for (uint32_t k = 0; k < n->n_op; k++) {
-        cd_replay_op *o = &m->op[k];
-        const uint64_t s = cd_rng_at(seed, 1000 + k);
-        *o = (cd_replay_op){.name = "op", .device = (uint32_t)pick(s, 1, n->n_device), .like = (uint32_t)pick(s, 2, 9),
-                            .seconds = (double)pick(s, 3, 64) / 8, .spread = 0.2, .bytes = (int64_t)pick(s, 4, 16),
-                            .memory_share = contended ? (double)pick(s, 5, 5) / 4 : 0, .first = n->n_after};
-        for (uint64_t j = pick(s, 6, 4); j-- > 0 && k && n->n_after < MAX_EDGE; o->n_after++)
-            m->after[n->n_after++] = (uint32_t)pick(s, 10 + j, k);
-    }
-}
+#include "made_replay.h"
 
 /* ---- the slow reading: everything is looked at again at every step ---- */
 
@@ -148,11 +112,11 @@ static double slow_replay(const cd_replay_net *n, slow *s) {
 
 static void test_as_the_slow_one(void **state) {
     (void)state;
-    static made m;
+    static made_replay m;
     static slow s;
     cdmpp_err err = {0};
     for (uint64_t seed = 0; seed < 60; seed++) {
-        make(&m, seed, false);
+        make_replay(&m, seed, false);
         cd_replay r;
         assert_ok(cd_replay_run(&m.n, &r, &err));
         const double want = slow_replay(&m.n, &s);
@@ -167,12 +131,12 @@ static void test_as_the_slow_one(void **state) {
 
 static void test_shared_memory_as_the_slow_one(void **state) {
     (void)state;
-    static made m;
+    static made_replay m;
     static slow s;
     cdmpp_err err = {0};
     unsigned stretched = 0;
     for (uint64_t seed = 100; seed < 140; seed++) {
-        make(&m, seed, true);
+        make_replay(&m, seed, true);
         m.n.n_device = 1, m.n.n_link = 0; /* ties that rounding breaks would part the two on several */
         for (uint32_t k = 0; k < m.n.n_op; k++) m.op[k].device = 0;
         m.device[0].policy = CD_REPLAY_STREAM;
@@ -190,10 +154,10 @@ static void test_shared_memory_as_the_slow_one(void **state) {
 
 static void test_laws(void **state) {
     (void)state;
-    static made m;
+    static made_replay m;
     cdmpp_err err = {0};
     for (uint64_t seed = 200; seed < 300; seed++) {
-        make(&m, seed, seed & 1);
+        make_replay(&m, seed, seed & 1);
         cd_replay r, twice, bare;
         assert_ok(cd_replay_run(&m.n, &r, &err));
         assert_true(r.chain_s <= r.makespan_s * (1 + 1e-12));
@@ -219,10 +183,10 @@ static void test_laws(void **state) {
 /* No two operators on one worker at the same time, none before its data. */
 static void test_tracks_do_not_overlap(void **state) {
     (void)state;
-    static made m;
+    static made_replay m;
     cdmpp_err err = {0};
     for (uint64_t seed = 300; seed < 340; seed++) {
-        make(&m, seed, true);
+        make_replay(&m, seed, true);
         cd_replay r;
         assert_ok(cd_replay_run(&m.n, &r, &err));
         for (uint32_t a = 0; a < m.n.n_op; a++) {
@@ -288,9 +252,9 @@ static void test_bad_networks(void **state) {
 
 static void test_interval(void **state) {
     (void)state;
-    static made m;
+    static made_replay m;
     cdmpp_err err = {0};
-    make(&m, 401, false);
+    make_replay(&m, 401, false);
     cd_replay_interval a, b, c;
     assert_ok(cd_replay_sample(&m.n, 0.9, 0.3, 1, &a, &err));
     assert_ok(cd_replay_sample(&m.n, 0.9, 0.3, 1, &b, &err));
