@@ -122,7 +122,7 @@ static uint32_t choose_parallel(cd_sampler *w, const cd_sk_state *s, uint32_t st
         const cd_sk_it *it = &st->it[first + n - 1];
         if (cd_sk_is_reduce(it) || it->ann) break;
         if (n != full) add_loops(&l, n);
-        if (n > full && cd_sk_has_attached(s, stage, first + n - 1)) break;
+        if (cd_sk_has_attached(s, stage, first + n - 1)) break;
     }
     return l.value[cd_sk_choose(w, &(cd_sk_menu){CD_CHOICE_PARALLEL, stage, l.value, l.n, 0, nested})];
 }
