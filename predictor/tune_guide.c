@@ -2,8 +2,9 @@
 
 #include <math.h>
 
-/* Of the pool, what the next ask begins with, and how many draws a candidate may cost. */
-enum { KEEP = 256, DRAWS = 8 };
+/* Of the pool, what the next ask begins with; draws that a candidate may cost; the share of the population that is
+ * drawn again once there is a pool. */
+enum { KEEP = 256, DRAWS = 4, AGAIN = 4 };
 
 cdmpp_status cd_tune_guide_open(const cd_tune_search_kind *kind, const cd_tune_search_setup *s, const cd_tune_guide_own *own,
                                 cd_tune_search **out, cdmpp_err *err) {
@@ -58,9 +59,10 @@ static cdmpp_status add_good(cd_tune_guide *g, cdmpp_err *err) {
 }
 
 static cdmpp_status add_draws(cd_tune_guide *g, cdmpp_err *err) {
+    const size_t first = g->pool.n, want = first ? g->population / AGAIN : g->population;
     cd_tune_cand c;
     size_t at;
-    for (size_t tries = 0; g->pool.n < g->population && tries < (size_t)DRAWS * g->population; tries++) {
+    for (size_t tries = 0; g->pool.n < first + want && tries < DRAWS * want; tries++) {
         const cdmpp_status st = cd_tune_book_draw(&g->b, &c, err);
         if (st == CDMPP_ENODATA) break;
         if (st == CDMPP_EREJECTED) continue;

@@ -18,6 +18,7 @@
 #include "learner/adapt.h"
 #include "predictor/cache.h"
 #include "predictor/tune.h"
+#include "predictor/tune_keys.h"
 
 enum { CHUNK = 128, MAX_ROWS = 16384, CACHED = 1 << 16, SECOND = 256 };
 
@@ -32,6 +33,7 @@ typedef struct {
     const cd_model *m;
     cd_adapt *adapt;
     cd_cache *cache;
+    cd_tune_keys faulty;        /* what was no program, by key and task */
     cd_scorer **scorer;         /* (n_thread) */
     cd_scored **scored;         /* (n_thread)(CHUNK) */
 } stage;
@@ -59,6 +61,7 @@ static void free_stage(stage *s, int n_thread) {
     cd_free(s->scorer);
     cd_free(s->scored);
     cd_cache_free(s->cache);
+    cd_tune_keys_free(&s->faulty);
     cd_adapt_free(s->adapt);
 }
 
@@ -197,6 +200,14 @@ static cd_aim aim_of(const cd_tune_task *t) {
                     .target = t->target ? (cd_str){t->target, strlen(t->target)} : none, .flop = t->flop};
 }
 
+/* Bounded as the cache is; all at once, for these are cheap to find out again. */
+static cdmpp_status note_faulty(rank_model *r, stage *s, size_t n_miss, cdmpp_err *err) {
+    if (s->faulty.n > CACHED) cd_tune_keys_clear(&s->faulty);
+    for (size_t k = 0; k < n_miss; k++)
+        if (r->ans[r->miss[k]].st) CD_TRY(cd_tune_keys_put(&s->faulty, r->key[r->miss[k]].a, 0, err));
+    return CDMPP_OK;
+}
+
 /* ans[0 .. n) of candidates, or of n picked ones. */
 static cdmpp_status answer_all(rank_model *r, stage *s, const cd_tune_task *t, const cd_tune_cand *c, const uint32_t *pick, size_t n,
                                cdmpp_err *err) {
@@ -209,9 +220,11 @@ static cdmpp_status answer_all(rank_model *r, stage *s, const cd_tune_task *t, c
         r->key[i] = task;
         cd_hash_add(&r->key[i], &cand_of(&j, i)->key, sizeof(uint64_t));
         if (cd_cache_find(s->cache, &r->key[i], &ask, &o)) keep(&r->ans[i], &o);
+        else if (cd_tune_keys_find(&s->faulty, r->key[i].a, NULL)) r->ans[i].st = CDMPP_EREJECTED;
         else r->miss[n_miss++] = (uint32_t)i;
     }
-    return cd_threads_run(r->pool, n_miss, CHUNK, run_chunk, &j, err);
+    CD_TRY(cd_threads_run(r->pool, n_miss, CHUNK, run_chunk, &j, err));
+    return note_faulty(r, s, n_miss, err);
 }
 
 /* ---- scores ---- */
