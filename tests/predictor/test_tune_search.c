@@ -21,7 +21,7 @@ typedef struct {
 static void open_rig(rig *r, const cd_tune_search_kind *kind, uint32_t knobs, uint32_t sides, bool listed, uint64_t seed) {
     cdmpp_err err = {0};
     *r = (rig){.space = toy_new(knobs, sides, listed), .best = INFINITY, .ranker = {.ranker = {&toy_rank_kind}, .error = 0.5}};
-    const cd_tune_search_setup s = {.space = &r->space->space, .ranker = &r->ranker.ranker, .seed = seed, .epsilon = -1, .population = 64};
+    const cd_tune_search_setup s = {.space = &r->space->space, .ranker = &r->ranker.ranker, .seed = seed, .epsilon = -1, .population = 64, .generations = 4};
     assert_ok(kind->open(&s, &r->search, &err));
 }
 
