@@ -17,6 +17,23 @@ struct cd_heldout {
 
 static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
+/* Of a configuration, the sections that decide who trains: others may be as a command line made them, and no input any more. */
+static cdmpp_status read_config(cd_config *c, cd_str text, cdmpp_err *err) {
+    static const char *const section[] = {"data", "filter", "split"}, where[] = "config of the model";
+    cd_conf table = {.to = c, .arena = &c->arena, .diag = &c->diag};
+    const cd_yaml *top;
+    char name[80];
+    table.key = cd_config_keys(&table.n_key);
+    CD_TRY(cd_yaml_parse(&c->arena, where, text.p, text.n, &top, &c->diag, err));
+    for (const cd_yaml *s = top && top->kind == CD_YAML_MAP ? top->child : NULL; s; s = s->next)
+        for (size_t k = 0; k < sizeof section / sizeof *section; k++)
+            for (const cd_yaml *v = s->kind == CD_YAML_MAP && !strcmp(s->key, section[k]) ? s->child : NULL; v; v = v->next) {
+                snprintf(name, sizeof name, "%s.%s", s->key, v->key);
+                CD_TRY(cd_conf_value(&table, where, name, v, err));
+            }
+    return CDMPP_OK;
+}
+
 /* What the header says: its configuration, the digest of its split. */
 static cdmpp_status read_header(cd_arena *a, const char *header, cd_config *c, const char **digest, cdmpp_err *err) {
     const cd_json *h, *split;
@@ -29,9 +46,7 @@ static cdmpp_status read_header(cd_arena *a, const char *header, cd_config *c, c
     CD_TRY(cd_err_key(err, cd_json_need_str(split, "digest", &d, err), "split"));
     *digest = cd_str_dup(a, d);
     if (!*digest) return CD_FAIL(err, ENOMEM, "header");
-    cd_conf table = {.to = c, .arena = &c->arena, .diag = &c->diag};
-    table.key = cd_config_keys(&table.n_key);
-    return cd_conf_read(&table, "config of the model", text.p, text.n, err);
+    return read_config(c, text, err);
 }
 
 static cdmpp_status find_files(cd_config *c, const char *const *data, size_t n, cdmpp_err *err) {
