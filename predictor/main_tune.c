@@ -9,8 +9,8 @@
 #include "profiler/isa.h"
 
 #define AT(member) offsetof(cd_main_tune, member)
-enum { WHAT, SEARCH, END, KEEP, HOW };
-static const char *const group[] = {"What", "Search", "When it ends", "What is kept", "Measuring"};
+enum { WHAT, SEARCH, END, KEEP, HOW, REPLAY };
+static const char *const group[] = {"What", "Search", "When it ends", "What is kept", "Measuring", "Replays"};
 static const cd_option table[] = {
     {"model-source", 0, "SOURCE", CD_OPT_WORD, AT(model_source), CD_MAIN_TUNE_SOURCES, WHAT, "Where the network comes from (default: zoo, built in)"},
     {"model-name", 0, "NAME", CD_OPT_TEXT, AT(model_name), NULL, WHAT, "Name of the network (resnet-50 ...), or the ONNX file: all its tasks are tuned"},
@@ -64,6 +64,13 @@ static const cd_option table[] = {
     {"cache", 0, "FOLDER", CD_OPT_FOLDER, AT(cache), NULL, HOW, "Where compiled programs are kept; empty: nowhere (default: $XDG_CACHE_HOME/cdmpp, ~/.cache/cdmpp)"},
     {"cache-mb", 0, "N", CD_OPT_INT, AT(cache_mb), "1..100000000", HOW, "Mebibytes of programs that are kept, those used least recently go (default: 1024)"},
     {"dry-run", 0, NULL, CD_OPT_FLAG, AT(dry_run), NULL, WHAT, "Only say what would be tuned"},
+    {"replay", 0, NULL, CD_OPT_FLAG, AT(replay), NULL, REPLAY, "Measure nothing: simulate tuners on the records of logs, --trials of each task (default: 300), --per-round at a time (default: 10)"},
+    {"seeds", 0, "N", CD_OPT_INT, AT(seeds), "1..100000", REPLAY, "Runs of each tuner and task, with seeds from --seed on (default: 5)"},
+    {"min", 0, "N", CD_OPT_INT, AT(min), "1..1000000", REPLAY, "Leave out tasks with fewer different programs (default: 32)"},
+    {"held-out", 0, "[BOOL]", CD_OPT_WORD, AT(held_out), "false|true", REPLAY, "Only tasks that --model was not trained on (default); false: all, which says nothing about new tasks"},
+    {"data", 0, "FILE", CD_OPT_FILES, AT(data), "*.h5", REPLAY, "The data set that the model was trained on, where it is not at the path that the model names"},
+    {"svg", 0, "FILE", CD_OPT_FILE, AT(svg), "*.svg", REPLAY, "Draw best found over trials and over simulated seconds"},
+    {"opbench", 0, "FOLDER", CD_OPT_FOLDER, AT(opbench), NULL, REPLAY, "Also write OpBench's partial_res and op_costs files there"},
     {"list-tuners", 0, NULL, CD_OPT_FLAG, AT(list_tuners), NULL, SEARCH, "List the tuners"},
     {"space-dump", 0, NULL, CD_OPT_FLAG, AT(space_dump), NULL, WHAT, "Print the choices that make up the space of each task, and its size, as JSON"},
 };
@@ -76,6 +83,7 @@ typedef struct {
 } mode;
 static const mode modes[] = {
     {(long)AT(list_tuners), cd_main_tune_tuners_check, cd_main_tune_tuners},
+    {(long)AT(replay), cd_main_tune_replay_check, cd_main_tune_replay},
     {-1, cd_main_tune_live_check, cd_main_tune_live_mode},
 };
 
@@ -127,13 +135,15 @@ static const char *const use[] = {"--model-name NAME|FILE [--target TARGET] [--t
                                   "--tasks FILE [--task KEY|#I] [--target TARGET] [--tuner NAME] [--trials N] --out LOG [OPTION...]",
                                   "--compare A,B,... [--at N,N,...] --tasks FILE --out LOG [OPTION...]",
                                   "--space-dump --tasks FILE [--task KEY|#I] [--target TARGET]",
+                                  "--replay [--compare A,B,...] [--at N,N,...] --tasks FILE [--model FILE] [OPTION...] LOG|FOLDER...",
                                   "--list-tuners",
                                   NULL};
 static const char *const example[] = {
     "Tune a network with a model of this processor, 1000 measurements", "cdmpp-tune --model-name resnet-18 --model zen.cdmpp --trials 1000 --out r18.json --best r18.best.json",
     "Go on with it until a round costs more than it saves in a million runs", "cdmpp-tune --model-name resnet-18 --model zen.cdmpp --trials 100000 --runs 1000000 --out r18.json",
     "One task on one thread, and its code", "cdmpp-tune --tasks net.tasks.json --task '#3' --threads 1 --trials 100 --out t3.json --emit c --emit-dir t3",
-    "Two tuners against each other", "cdmpp-tune --compare random,ansor --at 10,50,100 --trials 100 --tasks net.tasks.json --task '#3' --out cmp.json", NULL};
+    "Two tuners against each other", "cdmpp-tune --compare random,ansor --at 10,50,100 --trials 100 --tasks net.tasks.json --task '#3' --out cmp.json",
+    "How good would they have been on what was measured", "cdmpp-tune --replay --compare random,cdmpp --model v100.cdmpp --tasks network_info measure_records/v100", NULL};
 static const char *const see[] = {"cdmpp-profile(1)", "cdmpp-train(1)", "cdmpp-predict(1)", NULL};
 static const cd_command self = {
     "cdmpp-tune", "search fast schedules", use,
@@ -143,7 +153,7 @@ static const cd_command self = {
     "Trials of a network go where weight x latency is expected to fall most, after a first round for every task. At the end the best "
     "program of each task is compared with the reference on its real shapes and measured by turns with the untuned one; a best one that is wrong or "
     "slower is refused and the untuned one kept. The exit status is 3 when some task has no program that runs.",
-    table, sizeof table / sizeof *table, group, NULL, example, NULL, see, NULL, check};
+    table, sizeof table / sizeof *table, group, "", example, NULL, see, NULL, check};
 
 static volatile sig_atomic_t stop;
 /* The next candidate is not begun; the second signal kills. */
@@ -158,7 +168,7 @@ static void take_signals(void) {
 }
 
 int main(int argc, char **argv) {
-    cd_main_tune o = {.tune = 1, .tuner = -1, .emit = CD_MAIN_TUNE_NO_EMIT, .stop = &stop};
+    cd_main_tune o = {.tune = 1, .held_out = 1, .tuner = -1, .emit = CD_MAIN_TUNE_NO_EMIT, .stop = &stop};
     cdmpp_err err = {0};
     cd_face f;
     int code;

@@ -45,6 +45,11 @@ typedef struct cd_main_tune {
     bool no_pin, check;
     /* other modes */
     bool list_tuners, space_dump, dry_run;
+    /* replays */
+    bool replay;
+    int seeds, min, held_out;   /* held_out 0: false */
+    cd_texts data;
+    const char *svg, *opbench;
     /* every command */
     bool json;
     cd_log *log;
@@ -107,6 +112,15 @@ cdmpp_status cd_main_tune_stats(cd_main_tune_live *l, const cd_tune_round *r, cd
 cdmpp_status cd_main_tune_keep_best(cd_main_tune_live *l, cdmpp_err *err);
 cdmpp_status cd_main_tune_keep_curves(const cd_main_tune_live *l, const char *path, cdmpp_err *err);
 /* ---- main_tune_compare.c ---- */
+enum { CD_MAIN_TUNE_TUNERS = 16, CD_MAIN_TUNE_POINTS = 32 };
+typedef struct cd_main_tune_plan {
+    const cd_tuner *tuner[CD_MAIN_TUNE_TUNERS];
+    size_t n_tuner;
+    long at[CD_MAIN_TUNE_POINTS];
+    size_t n_at;
+} cd_main_tune_plan;
+/* What --compare (absent: no tuner) and --at say. Errors: EUSAGE. */
+cdmpp_status cd_main_tune_plan_of(const cd_main_tune *o, cd_main_tune_plan *p, cdmpp_err *err);
 cdmpp_status cd_main_tune_compare_check(const cd_main_tune *o, cdmpp_err *err);
 cdmpp_status cd_main_tune_compare(cd_main_tune_live *base, cdmpp_err *err);
 /* ---- main_tune_emit.c ---- */
@@ -114,4 +128,7 @@ cdmpp_status cd_main_tune_emit(cd_main_tune_live *l, cdmpp_err *err);
 /* ---- main_tune_dump.c ---- */
 cdmpp_status cd_main_tune_tuners_check(const cd_main_tune *o, cdmpp_err *err);
 cdmpp_status cd_main_tune_tuners(cd_main_tune *o, cdmpp_err *err);
+/* ---- main_tune_replay.c: tuners against logs ---- */
+cdmpp_status cd_main_tune_replay_check(const cd_main_tune *o, cdmpp_err *err);
+cdmpp_status cd_main_tune_replay(cd_main_tune *o, cdmpp_err *err);
 #endif

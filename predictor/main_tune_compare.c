@@ -6,15 +6,9 @@
 
 #include "predictor/main_tune.h"
 
-enum { MAX_TUNERS = 16, MAX_POINTS = 32, PATH = 512 };
+enum { MAX_TUNERS = CD_MAIN_TUNE_TUNERS, MAX_POINTS = CD_MAIN_TUNE_POINTS, PATH = 512 };
 static const char default_points[] = "10,50,100,300";
-
-typedef struct {
-    const cd_tuner *tuner[MAX_TUNERS];
-    size_t n_tuner;
-    long at[MAX_POINTS];
-    size_t n_at;
-} plan;
+typedef cd_main_tune_plan plan;
 
 static cdmpp_status read_tuners(const cd_main_tune *o, plan *p, cdmpp_err *err) {
     for (const char *s = o->compare; *s;) {
@@ -46,9 +40,9 @@ static cdmpp_status read_points(const cd_main_tune *o, plan *p, cdmpp_err *err) 
     return p->n_at ? CDMPP_OK : CD_FAIL(err, EUSAGE, "--at: no number");
 }
 
-static cdmpp_status make_plan(const cd_main_tune *o, plan *p, cdmpp_err *err) {
+cdmpp_status cd_main_tune_plan_of(const cd_main_tune *o, plan *p, cdmpp_err *err) {
     memset(p, 0, sizeof *p);
-    CD_TRY(read_tuners(o, p, err));
+    if (o->compare) CD_TRY(read_tuners(o, p, err));
     return read_points(o, p, err);
 }
 
@@ -56,7 +50,7 @@ cdmpp_status cd_main_tune_compare_check(const cd_main_tune *o, cdmpp_err *err) {
     plan p;
     if (o->tuner >= 0) return CD_FAIL(err, EUSAGE, "--compare and --tuner do not go together");
     if (o->best || o->emit >= 0) return CD_FAIL(err, EUSAGE, "--best and --emit are for a single tuner, not for --compare");
-    return make_plan(o, &p, err);
+    return cd_main_tune_plan_of(o, &p, err);
 }
 
 /* OUT.json -> OUT.random.json */
@@ -160,7 +154,7 @@ static cdmpp_status one(const cd_main_tune_live *base, const plan *p, size_t k, 
 
 cdmpp_status cd_main_tune_compare(cd_main_tune_live *base, cdmpp_err *err) {
     plan p;
-    CD_TRY(make_plan(base->o, &p, err));
+    CD_TRY(cd_main_tune_plan_of(base->o, &p, err));
     table t = {.p = &p, .n_task = base->what->n};
     t.v = cd_calloc((t.n_task + 1u) * p.n_tuner * (p.n_at + 1), sizeof *t.v);
     if (!t.v) return CD_FAIL(err, ENOMEM, "%u tasks", t.n_task);
