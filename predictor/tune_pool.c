@@ -67,7 +67,7 @@ static size_t sort_new(cd_tune_pool *p, const cd_tune_book *b) {
     size_t n = 0;
     for (size_t i = 0; i < p->n_scored; i++)
         if (p->score[i] > (double)-INFINITY && !cd_tune_book_knows(b, &p->cand[i])) p->order[n++] = (uint32_t)i;
-    qsort_r(p->order, n, sizeof *p->order, by_score, p);
+    if (n) qsort_r(p->order, n, sizeof *p->order, by_score, p);
     return n;
 }
 

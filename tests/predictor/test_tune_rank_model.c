@@ -19,7 +19,7 @@ static cd_tune_cand cand[N];
 static cd_tune_task task;
 
 static int set_up(void **state) {
-    static const char *const set[] = {"train.rounds=40", "model.folds=2", "model.tuner=true", "fit.epochs=3", "net.device=false"};
+    static const char *const set[] = {"train.rounds=20", "model.folds=2", "model.tuner=true", "fit.epochs=1", "net.device=false"};
     static const char *const target[] = {TARGET};
     cdmpp_err err = {0};
     char h5[256], path[256];

@@ -254,6 +254,40 @@ static void test_lists_are_ranked_whole(void **state) {
     }
 }
 
+/* Every allocation fails once: an error, nothing lost, and the search goes on where it can. */
+static void test_out_of_memory(void **state) {
+    (void)state;
+#ifdef CD_FAULT
+    for (int k = 0; k < KINDS; k++) {
+        for (long at = 0, done = 0; !done; at += 1 + at / 16) {
+            const long before = cd_mem_live();
+            rig r = {.space = toy_new(3, 6, k % 2), .ranker = {.ranker = {&toy_rank_kind}}};
+            const cd_tune_search_setup s = {.space = &r.space->space, .ranker = &r.ranker.ranker, .epsilon = -1, .population = 16, .generations = 2};
+            const cd_tune_cand *c = NULL;
+            double seconds[BATCH];
+            size_t got = 1;
+            cd_mem_fail_at(at);
+            cdmpp_status st = kinds[k]->open(&s, &r.search, NULL);
+            for (int i = 0; !st && i < 8; i++) {
+                st = kinds[k]->ask(r.search, BATCH, &c, &got, NULL);
+                for (size_t j = 0; !st && j < got; j++) seconds[j] = right(&c[j]);
+                if (!st) st = kinds[k]->tell(r.search, c, seconds, got, NULL);
+            }
+            cd_mem_fail_at(-1);
+            assert_true(!st || st == CDMPP_ENOMEM);
+            done = !st;
+            if (st && r.search) {
+                cdmpp_err err = {0};
+                assert_ok(kinds[k]->ask(r.search, BATCH, &c, &got, &err));
+            }
+            if (r.search) r.search->kind->free(r.search);
+            cd_tune_space_free(&r.space->space);
+            assert_int_equal(cd_mem_live(), before);
+        }
+    }
+#endif
+}
+
 int main(void) {
     const struct CMUnitTest t[] = {
         cmocka_unit_test(test_never_twice_and_to_the_end), cmocka_unit_test(test_unlisted_space_ends),
@@ -261,6 +295,7 @@ int main(void) {
         cmocka_unit_test(test_what_was_told_is_not_asked), cmocka_unit_test(test_ranker_learns_and_its_errors_arrive),
         cmocka_unit_test(test_ranks_no_more_than_it_makes), cmocka_unit_test(test_guided_beat_random),
         cmocka_unit_test(test_grid_finds_the_optimum), cmocka_unit_test(test_lists_are_ranked_whole),
+        cmocka_unit_test(test_out_of_memory),
     };
     return cmocka_run_group_tests(t, NULL, NULL);
 }
