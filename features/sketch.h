@@ -100,4 +100,7 @@ cdmpp_status cd_sampler_follow(cd_sampler *w, const cd_record *r, cd_draft *out,
 /* What TVM's tuner takes for a target without own numbers: of CPUs by the
  * machine's cores and vectors; of GPUs by CUDA's limits. */
 cd_hardware cd_hardware_default(bool gpu, int64_t num_cores, int64_t vector_bytes);
+/* How a record's program has the parameters whose layout is free (weights), as TVM tunes networks: on CPUs they lie
+ * ready in the order of its loops, 2; on GPUs as they are, 0 (spec 1, layout). */
+static inline int64_t cd_layout_default(bool gpu) { return gpu ? 0 : 2; }
 #endif

@@ -94,6 +94,7 @@ static cdmpp_status write(cd_draw *d, const cd_task *t, cd_record *r, cd_buf *li
     r->target_host = text("");
     r->has_hardware = r->has_host = r->has_layout = r->has_inputs = true;
     r->hardware = hardware_of(d, t);
+    r->layout_rewrite = cd_layout_default(cd_target_is_gpu(r->target));
     r->n_cost = 1;
     r->cost_s = &never;
     r->error_no = CD_ERROR_NO_MAX;
