@@ -104,11 +104,17 @@ void cd_lower_loop(cd_lowerer *l, const cd_iv *iv, const cd_expr *var) {
         return;
     }
     emit_pragmas(l, iv);
-    if (!is_loop(iv)) return;
+    const bool once = !is_loop(iv);
+    if (once && !s->every_loop) return;
     cd_node *n = cd_ast_open(l->t, CD_NODE_FOR);
     n->var = var;
     n->loop = iv->loop;
     n->extent_e = iv->loop_ext;
+    if (!once) return;
+    n->extent_e = cd_new_int(&s->pool, iv->var->type, 1);
+    /* Expressions have the value in place of such a loop: its variable is a new one, which moves s->iv. */
+    const int32_t twin = cd_iv_new(s, iv->type, CD_NAME_SAME, (int32_t)(iv - s->iv), -1);
+    n->var = s->iv[twin].var;
 }
 
 void cd_lower_if(cd_lowerer *l, const cd_expr *cond) { cd_ast_open(l->t, CD_NODE_IF)->e = cond; }

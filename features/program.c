@@ -77,6 +77,13 @@ cdmpp_status cd_program_lower(cd_program *p, const cd_task *task, const cd_recor
     return verdict(p, lower(p, task, r, err), err);
 }
 
+cdmpp_status cd_program_lower_loops(cd_program *p, const cd_task *task, const cd_record *r, cdmpp_err *err) {
+    p->sched.every_loop = true;
+    const cdmpp_status st = cd_program_lower(p, task, r, err);
+    p->sched.every_loop = false;
+    return st;
+}
+
 static bool target_says(cd_str target, const char *word) {
     const size_t n = strlen(word);
     for (size_t k = 0; k + n <= target.n; k++)

@@ -45,6 +45,9 @@ cdmpp_status cd_program_lower(cd_program *p, const cd_task *task, const cd_recor
 /* As cd_program_lower, but for running: constant matrices keep their elements,
  * where features see the number one. */
 cdmpp_status cd_program_lower_code(cd_program *p, const cd_task *task, const cd_record *r, cdmpp_err *err);
+/* As cd_program_lower, but loops of extent 1 stay (TVM: tir.debug_keep_trivial_loop), so that the programs of one
+ * sketch have the same loops, one for one. */
+cdmpp_status cd_program_lower_loops(cd_program *p, const cd_task *task, const cd_record *r, cdmpp_err *err);
 cdmpp_status cd_program_build(cd_program *p, const cd_task *task, const cd_record *r, cd_rows *out, cdmpp_err *err);
 
 /* The loop nest of the last build, as a TVM user would recognise it. */

@@ -104,6 +104,7 @@ typedef struct cd_sched {
     const cd_te_dag *dag;
     bool oom, inferred;
     bool real_const;                 /* constant matrices keep their elements: for code, not features */
+    bool every_loop;                 /* loops of extent 1 are nodes too: programs of one sketch have the same loops */
     cd_iv *iv;
     int32_t n_iv, cap_iv;
     cd_sop *op;
