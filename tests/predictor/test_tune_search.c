@@ -6,7 +6,7 @@
 #include "tune_toy.h"
 
 static const cd_tune_search_kind *const kinds[] = {&cd_tune_search_grid, &cd_tune_search_random, &cd_tune_search_ga, &cd_tune_search_best,
-                                                   &cd_tune_search_evolve};
+                                                   &cd_tune_search_evolve, &cd_tune_search_anneal};
 enum { KINDS = sizeof kinds / sizeof *kinds, ASKS = 40, BATCH = 10 };
 
 typedef struct {
@@ -221,9 +221,11 @@ static void test_guided_beat_random(void **state) {
     for (uint64_t seed = 1; seed < 4; seed++) {
         const double random = best_of(&cd_tune_search_random, 400, seed), ga = best_of(&cd_tune_search_ga, 400, seed);
         const double best = best_of(&cd_tune_search_best, 40, seed), evolve = best_of(&cd_tune_search_evolve, 40, seed);
+        const double anneal = best_of(&cd_tune_search_anneal, 40, seed);
         assert_true(ga < 0.7 * random);
         assert_true(best < 0.5 * random);
         assert_true(evolve < 0.4 * random);
+        assert_true(anneal < 0.4 * random);
         assert_true(evolve <= best);
     }
 }
