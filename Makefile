@@ -111,7 +111,7 @@ TUNEO := $(patsubst %.c,$(B)/%.o,$(filter predictor/tune%.c,$(SRC)))
 $(B)/libtuner.a: $(TUNEO)
 	@echo "  AR    $@"
 	$(Q)rm -f $@ && ar rcs $@ $^
-TUNETEST := $(filter $(B)/tests/predictor/test_tune%,$(TEST)) $(B)/tests/bench/bench_tune
+TUNETEST := $(filter $(B)/tests/predictor/test_tune%,$(TEST)) $(patsubst %.c,$(B)/%,$(wildcard tests/bench/bench_tune*.c))
 $(B)/cdmpp-tune $(TUNETEST): $(B)/libtuner.a $(B)/libprofiler.a
 $(B)/cdmpp-tune $(TUNETEST): LIBS := $(PLIBS) $(LIBS)
 $(TUNETEST): PROFILER := $(B)/libtuner.a $(B)/libprofiler.a
