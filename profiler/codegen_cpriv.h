@@ -19,6 +19,8 @@
 #include "profiler/codegen_expr.h"
 #include "profiler/codegen_plan.h"
 
+#define CD_CPAIR_MAX 64
+
 typedef struct cd_cptr {
     uint32_t tensor, parent;    /* parent: 0 for the tensor's own name */
     uint32_t instance, id;
@@ -49,6 +51,11 @@ typedef struct cd_ctoken {
     bool store, closed, safe;   /* closed: does not count any more; safe: may be touched without its condition */
 } cd_ctoken;
 
+typedef struct cd_cpair {       /* two lanes that were stored and are in variable `reg` still */
+    uint32_t tensor, ptr, instance, reg;
+    int64_t off;
+} cd_cpair;
+
 typedef struct cd_cgen {
     const cd_nest *nest;
     const cd_ast *t;
@@ -70,6 +77,8 @@ typedef struct cd_cgen {
     uint32_t n_ptr, cap_ptr;
     cd_ctoken *token;
     uint32_t n_token, cap_token;
+    cd_cpair pair[CD_CPAIR_MAX];
+    uint32_t n_pair;
     uint32_t n_reg, n_name, n_function;
     uint32_t max_lanes;         /* of 4-byte elements */
     uint32_t lanes;             /* of the chunk being written; 0: scalars */
@@ -87,8 +96,6 @@ void cd_cscope_close_loop(cd_cgen *g, const char *head);
 /* Write a token for the element of `tensor` at flat: the value where it is loaded, or
  * all that stands before the value where it is stored; ")" must follow that one. */
 void cd_caccess(cd_cgen *g, cd_buf *out, uint32_t tensor, const cd_aff *flat, uint32_t lanes, bool store);
-/* Flat index, from the applied indices x of an access. */
-void cd_cflat(cd_cgen *g, uint32_t tensor, const cd_expr *const *x, uint32_t n, cd_aff *out);
 int cd_cdepth_of(cd_cgen *g, const cd_expr *e);
 /* Replace the tokens of a finished text. */
 void cd_cresolve(cd_cgen *g, const cd_buf *in, cd_buf *out);
@@ -96,7 +103,16 @@ void cd_ctensor_name(const cd_cgen *g, cd_buf *out, uint32_t tensor, uint32_t in
 /* Text written since token `first` is done with: later loops must only know what it touched. */
 void cd_cforget_tokens(cd_cgen *g, uint32_t first);
 
-/* codegen_cvalue.c: an applied expression as text, of g->lanes elements where not 0. */
+/* codegen_cpair.c: pairs of lanes in variables, until a loop or a condition begins or ends. */
+void cd_cpair_forget(cd_cgen *g);
+void cd_cpair_overwritten(cd_cgen *g, const cd_ctoken *store);
+void cd_cpair_stored(cd_cgen *g, const cd_ctoken *store, uint32_t reg);
+uint32_t cd_cpair_find(const cd_cgen *g, const cd_ctoken *load); /* its variable; 0: none */
+
+/* codegen_cvalue.c */
+/* Flat index, from the applied indices x of an access. */
+void cd_cflat(cd_cgen *g, uint32_t tensor, const cd_expr *const *x, uint32_t n, cd_aff *out);
+/* An applied expression as text, of g->lanes elements where not 0. */
 cdmpp_status cd_cvalue(cd_cgen *g, cd_buf *out, const cd_expr *e, cdmpp_err *err);
 cdmpp_status cd_cvector(cd_cgen *g, cd_buf *out, const cd_expr *e, cdmpp_err *err);
 

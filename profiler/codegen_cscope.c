@@ -26,6 +26,7 @@ bool cd_cscope_open(cd_cgen *g, uint32_t var) {
         g->scope = s;
         g->cap_scope = cap;
     }
+    cd_cpair_forget(g);
     g->scope[++g->depth] = (cd_cscope){.var = var, .first_token = g->n_token, .if_depth = g->if_depth};
     if (var != UINT32_MAX) g->var_depth[var] = g->depth;
     return true;
@@ -179,6 +180,7 @@ static bool put_direct(cd_cgen *g, cd_buf *out, uint32_t tensor, const cd_aff *f
     bool loads = false;
     for (uint32_t k = 0; k < flat->n; k++) loads |= (flat->t[k].atom->flags & CD_EXPR_HAS_LOAD) != 0;
     if (!loads) return false;
+    if (store) cd_cpair_forget(g);
     cd_ctensor_name(g, out, tensor, g->instance[tensor]);
     cd_buf_putf(out, "[%lldL", (long long)flat->c);
     for (uint32_t k = 0; k < flat->n; k++) {
@@ -194,10 +196,17 @@ void cd_caccess(cd_cgen *g, cd_buf *out, uint32_t tensor, const cd_aff *flat, ui
     int depth;
     if (put_direct(g, out, tensor, flat, store)) return;
     const uint32_t ptr = pointer(g, tensor, flat, &depth);
-    cd_buf_putf(out, "\1%u\2", g->n_token);
-    new_token(g, &(cd_ctoken){.tensor = tensor, .ptr = ptr, .instance = g->instance[tensor], .ptr_depth = depth,
-                              .if_depth = g->if_depth, .off = flat->c, .lanes = (uint8_t)lanes, .store = store,
-                              .safe = inside(g, tensor, flat, lanes)});
+    const cd_ctoken t = {.tensor = tensor, .ptr = ptr, .instance = g->instance[tensor], .ptr_depth = depth,
+                         .if_depth = g->if_depth, .off = flat->c, .lanes = (uint8_t)lanes, .store = store,
+                         .safe = inside(g, tensor, flat, lanes)};
+    const uint32_t reg = store ? 0 : cd_cpair_find(g, &t);
+    if (store) cd_cpair_overwritten(g, &t);
+    if (reg) {
+        cd_buf_putf(out, "r%u", reg);
+    } else {
+        cd_buf_putf(out, "\1%u\2", g->n_token);
+        new_token(g, &t);
+    }
 }
 
 void cd_cforget_tokens(cd_cgen *g, uint32_t first) {
@@ -211,38 +220,7 @@ void cd_cforget_tokens(cd_cgen *g, uint32_t first) {
         g->token[n++].ptr_depth = INT32_MAX;
     }
     g->n_token = n;
-}
-
-/* Packed parameters: the digits of the indices, in the order of the loops. */
-static void packed(cd_cgen *g, uint32_t tensor, const cd_expr *const *x, cd_aff *out) {
-    int64_t stride = 1;
-    for (uint32_t k = g->n_digit[tensor]; k-- > 0;) {
-        const cd_code_digit *d = &g->digit[tensor][k];
-        cd_aff a;
-        cd_env_affine_applied(&g->env, x[d->dim], &a);
-        cd_aff_divide(&g->env, x[d->dim]->type, &a, d->div);
-        cd_aff_modulo(&g->env, x[d->dim]->type, &a, d->extent);
-        cd_aff_add(&g->env, out, &a, stride);
-        stride *= d->extent;
-    }
-}
-
-void cd_cflat(cd_cgen *g, uint32_t tensor, const cd_expr *const *x, uint32_t n, cd_aff *out) {
-    const cd_slot *s = &g->plan.slot[tensor];
-    cd_aff a;
-    *out = (cd_aff){0};
-    if (g->n_digit[tensor]) {
-        packed(g, tensor, x, out);
-        return;
-    }
-    for (uint32_t d = 0; d < n && d < s->n_dim; d++) {
-        if (s->extent[d] == 1 && !s->is_arg) continue; /* a region of one: its index is its minimum */
-        cd_env_affine_applied(&g->env, x[d], &a);
-        cd_aff_add(&g->env, out, &a, s->stride[d]);
-        if (!s->min) continue;
-        cd_env_affine(&g->env, s->min[d], &a);
-        cd_aff_add(&g->env, out, &a, -s->stride[d]);
-    }
+    cd_cpair_forget(g);
 }
 
 /* ---- keeping elements in variables ---- */
@@ -339,6 +317,7 @@ void cd_cscope_close_loop(cd_cgen *g, const char *head) {
     cd_cscope *s = cd_ctop(g);
     const uint32_t first = s->first_token;
     keep_all(g, s, &before, &after);
+    cd_cpair_forget(g);
     g->depth--;
     cd_buf *out = cd_cbody(g);
     if (before.n) cd_buf_put(out, before.p, before.n);

@@ -3,6 +3,40 @@
 
 #include "profiler/codegen_cpriv.h"
 
+/* ---- indices ---- */
+
+/* Packed parameters: the digits of the indices, in the order of the loops. */
+static void packed(cd_cgen *g, uint32_t tensor, const cd_expr *const *x, cd_aff *out) {
+    int64_t stride = 1;
+    for (uint32_t k = g->n_digit[tensor]; k-- > 0;) {
+        const cd_code_digit *d = &g->digit[tensor][k];
+        cd_aff a;
+        cd_env_affine_applied(&g->env, x[d->dim], &a);
+        cd_aff_divide(&g->env, x[d->dim]->type, &a, d->div);
+        cd_aff_modulo(&g->env, x[d->dim]->type, &a, d->extent);
+        cd_aff_add(&g->env, out, &a, stride);
+        stride *= d->extent;
+    }
+}
+
+void cd_cflat(cd_cgen *g, uint32_t tensor, const cd_expr *const *x, uint32_t n, cd_aff *out) {
+    const cd_slot *s = &g->plan.slot[tensor];
+    cd_aff a;
+    *out = (cd_aff){0};
+    if (g->n_digit[tensor]) {
+        packed(g, tensor, x, out);
+        return;
+    }
+    for (uint32_t d = 0; d < n && d < s->n_dim; d++) {
+        if (s->extent[d] == 1 && !s->is_arg) continue; /* a region of one: its index is its minimum */
+        cd_env_affine_applied(&g->env, x[d], &a);
+        cd_aff_add(&g->env, out, &a, s->stride[d]);
+        if (!s->min) continue;
+        cd_env_affine(&g->env, s->min[d], &a);
+        cd_aff_add(&g->env, out, &a, -s->stride[d]);
+    }
+}
+
 /* ---- scalars ---- */
 
 static cdmpp_status put_var(cd_cexpr *w, const cd_expr *v, cdmpp_err *err) {

@@ -60,6 +60,18 @@ static cdmpp_status scatter(cd_cgen *g, const cd_node *n, const cd_aff *flat, co
     return CDMPP_OK;
 }
 
+/* One more name for it: see codegen_cpair.c. */
+static void pair_store(cd_cgen *g, const cd_node *n, const cd_aff *flat, const cd_buf *value) {
+    const uint32_t reg = ++g->n_reg;
+    cd_buf *out = cd_cbody(g);
+    cd_buf_putf(out, "const cd_%c32x2 r%u = ", cd_dtype_is_float(n->e->type) ? 'f' : 'i', reg);
+    cd_buf_put(out, value->p, value->n);
+    cd_buf_puts(out, ";\n");
+    cd_caccess(g, out, n->tensor, flat, 2, true);
+    cd_buf_putf(out, "r%u);\n", reg);
+    if (g->n_token) cd_cpair_stored(g, &g->token[g->n_token - 1], reg);
+}
+
 static cdmpp_status vector_store(cd_cgen *g, const cd_node *n, const cd_aff *flat, const cd_buf *value) {
     cd_aff base = {.c = flat->c};
     int64_t factor = 0;
@@ -69,6 +81,10 @@ static cdmpp_status vector_store(cd_cgen *g, const cd_node *n, const cd_aff *fla
         else base.t[base.n++] = flat->t[k];
     }
     if (factor != 1) return scatter(g, n, flat, value);
+    if (g->lanes == 2) {
+        pair_store(g, n, &base, value);
+        return CDMPP_OK;
+    }
     cd_caccess(g, cd_cbody(g), n->tensor, &base, g->lanes, true);
     cd_buf_put(cd_cbody(g), value->p, value->n);
     cd_buf_puts(cd_cbody(g), ");\n");
@@ -243,7 +259,9 @@ static cdmpp_status branch(cd_cgen *g, int32_t k, cdmpp_err *err) {
     cd_buf_free(&cond);
     cd_buf_puts(cd_cbody(g), ") {\n");
     g->if_depth++;
+    cd_cpair_forget(g);
     if (!st) st = cd_cwalk(g, k + 1, n->end, err);
+    cd_cpair_forget(g);
     g->if_depth--;
     cd_buf_puts(cd_cbody(g), "}\n");
     return st;

@@ -6,6 +6,8 @@
 #define MOST_COST 300
 #define SCALAR_COST 6
 #define VECTOR_COST 8
+/* An element that stays the same from turn to turn is in a register: neither loaded nor stored. */
+#define KEPT_COST 2
 
 typedef struct {
     const cd_ast *t;
@@ -64,14 +66,42 @@ static count visit(unroller *u, int32_t from, int32_t to, int64_t max_step) {
 /* Instructions below, copies counted; -1: a loop stays. */
 static int64_t cost(unroller *u, int32_t from, int32_t to, int64_t chunks);
 
+static int64_t pieces(const unroller *u, int32_t k) { return (u->t->node[k].extent + u->lanes - 1) / u->lanes; }
+
+static bool depends(const cd_node *store, const cd_expr *var) {
+    for (uint32_t d = 0; d < store->n; d++)
+        if (cd_expr_uses(store->x[d], var)) return true;
+    return false;
+}
+
+/* Copies of the store below loop k, which stays at its place from turn to turn; 0: it moves, or a loop further in counts it. */
+static int64_t still(const unroller *u, int32_t k, const cd_node *store) {
+    int64_t n = !depends(store, u->t->node[k].var);
+    for (int32_t p = store->parent; p != k && n; p = u->t->node[p].parent) {
+        const cd_node *l = &u->t->node[p];
+        if (l->kind != CD_NODE_FOR || l->dead) continue;
+        n *= u->vec[p] ? pieces(u, p) : depends(store, l->var) ? l->extent : 0;
+    }
+    return n;
+}
+
+static int64_t kept(const unroller *u, int32_t k) {
+    int64_t n = 0;
+    for (int32_t i = k + 1; i < u->t->node[k].end; i++)
+        if (!u->t->node[i].dead && u->t->node[i].kind == CD_NODE_STORE) n += still(u, k, &u->t->node[i]);
+    return n;
+}
+
 static int64_t cost_of(unroller *u, int32_t k, int64_t chunks) {
     const cd_node *n = &u->t->node[k];
     if (n->kind == CD_NODE_STORE) return chunks ? VECTOR_COST * chunks : SCALAR_COST;
     const bool vector = n->kind == CD_NODE_FOR && u->vec[k];
-    const int64_t c = cost(u, k + 1, n->end, vector ? (n->extent + u->lanes - 1) / u->lanes : chunks);
+    int64_t c = cost(u, k + 1, n->end, vector ? pieces(u, k) : chunks);
     if (n->kind != CD_NODE_FOR || vector) return c;
     if (u->copy[k]) return c < 0 ? c : c * n->extent;
-    if (c < 0 || !known(n) || n->loop != CD_LOOP_SERIAL || c * n->extent > MOST_COST) return -1;
+    if (c < 0 || !known(n) || n->loop != CD_LOOP_SERIAL) return -1;
+    c -= KEPT_COST * kept(u, k);
+    if (c * n->extent > MOST_COST) return -1;
     u->copy[k] = true;
     return c * n->extent;
 }
