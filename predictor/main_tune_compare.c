@@ -55,8 +55,8 @@ cdmpp_status cd_main_tune_compare_check(const cd_main_tune *o, cdmpp_err *err) {
 
 /* OUT.json -> OUT.random.json */
 static void path_of(const char *out, const char *tuner, const char *end, char *to) {
-    const size_t n = strlen(out);
-    const size_t cut = n > 5 && !strcmp(out + n - 5, ".json") ? n - 5 : n;
+    const size_t n = strlen(out), k = strlen(end);
+    const size_t cut = n > k && !strcmp(out + n - k, end) ? n - k : n;
     snprintf(to, PATH, "%.*s.%s%s", (int)cut, out, tuner, end);
 }
 

@@ -30,6 +30,8 @@ cdmpp_status cd_main_tune_stats(cd_main_tune_live *l, const cd_tune_round *r, cd
     put_s(&b, "best_s", r->best_s);
     put_s(&b, "search_s", r->search_s);
     put_s(&b, "measure_s", r->measure_s);
+    put_s(&b, "build_s", r->build_s);
+    put_s(&b, "run_s", r->run_s);
     put_s(&b, "total_s", r->without ? HUGE_VAL : r->total_s);
     put_s(&b, "gain_s", cd_tune_sched_gain(sched, r->task));
     put_s(&b, "gradient", cd_tune_sched_gradient(sched, r->task));
@@ -99,7 +101,7 @@ static void text(cd_buf *b, const cd_main_tune_live *l) {
     if (!l->run) return;
     const cd_tune_times *t = cd_tune_run_times(l->run);
     cd_buf_putf(b, "%s: %zu trials in %u rounds, %s\n", l->tuner->name, t->trials, t->rounds, cd_tune_sched_says(l->end));
-    if (t->wall_s > 0)
+    if (t->trials)
         cd_buf_putf(b, "%.1f s: search %.1f s (%.1f %%), compiling %.1f s, running %.1f s\n", t->wall_s, t->search_s, 100 * (t->wall_s - t->measure_s) / t->wall_s, t->build_s, t->run_s);
 }
 
@@ -171,7 +173,10 @@ cdmpp_status cd_main_tune_tell_tasks(const cd_main_tune *o, const cd_main_tune_t
     for (uint32_t i = 0; i < t->n; i++) {
         const cd_tune_unit *u = &t->unit[i];
         if (!o->json) {
-            cd_buf_putf(&b, "%-*.*s %6g %10.4g  %s\n", NAME, NAME, u->name, u->weight, u->of.flop * 1e-6, u->of.target);
+            cd_buf_putf(&b, "%-*.*s %6g ", NAME, NAME, u->name, u->weight);
+            if (u->of.flop < 0) cd_buf_puts(&b, "         -");
+            else cd_buf_putf(&b, "%10.4g", u->of.flop * 1e-6);
+            cd_buf_putf(&b, "  %s\n", u->of.target);
             continue;
         }
         cd_buf_puts(&b, i ? ",{" : "{");

@@ -299,11 +299,13 @@ static cdmpp_status book(cd_tune_run *r, uint32_t i, unit *u, size_t done, doubl
         const cd_tune_trial *t = &r->trial[k];
         CD_TRY(enter(u, &r->batch[k], t, false, false, err));
         r->seconds[k] = t->seconds;
-        r->times.build_s += t->build_s;
-        r->times.run_s += t->run_s;
+        rd->build_s += t->build_s;
+        rd->run_s += t->run_s;
         rd->failed += t->seconds >= CD_TUNE_FAILED_S;
     }
     rd->n = done;
+    r->times.build_s += rd->build_s;
+    r->times.run_s += rd->run_s;
     r->times.trials += done;
     return cd_tune_sched_add(r->sched, i, r->seconds, done, took_s, err);
 }

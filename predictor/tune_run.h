@@ -45,7 +45,7 @@ typedef struct cd_tune_round {
     size_t n, failed;
     uint64_t trials, task_trials;
     double best_s, task_best_s_before;
-    double search_s, measure_s; /* of this round */
+    double search_s, measure_s, build_s, run_s; /* of this round; build_s, run_s: of measure_s, sums over its candidates */
     double total_s;             /* sum of weight x best over the tasks that have one */
     uint32_t without;           /* tasks that have none */
 } cd_tune_round;

@@ -59,9 +59,12 @@ static cdmpp_status follow(cd_tune_space *space, const cd_record *r, cd_tune_can
     return toy_give(s, out, err);
 }
 static cd_tune_space_kind followed;
+static toy_space *ready[TASKS]; /* for tests that let memory run out: made before */
 static cdmpp_status space(void *ctx, const cd_tune_task *t, uint64_t seed, cd_tune_space **out, bool *naive, cdmpp_err *err) {
     (void)ctx, (void)seed, (void)err;
-    toy_space *s = t->flop > 1 ? toy_new(4, 6, false) : toy_new(2, 3, true); /* the last task's space is used up soon */
+    toy_space *s = NULL;
+    for (int i = 0; i < TASKS && !s; i++) s = ready[i], ready[i] = NULL;
+    if (!s) s = t->flop > 1 ? toy_new(4, 6, false) : toy_new(2, 3, true); /* the last task's space is used up soon */
     followed = toy_kind;
     followed.follow = follow;
     s->space.kind = &followed;
@@ -248,8 +251,44 @@ static void test_warm(void **state) {
     free(g);
 }
 
+/* Out of memory anywhere: an error, nothing leaked, and what was measured is in the books or the error was told. */
+static void test_out_of_memory(void **state) {
+    (void)state;
+#ifdef CD_FAULT
+    const int32_t length[4] = {4, 3, 2, 5};
+    const cd_step step = {.kind = CD_STEP_SP, .i = {0, 512, 1}, .n_list = 4, .list = length};
+    const cd_record rec = {.n_step = 1, .step = &step};
+    bool done = false;
+    for (long at = 0; !done; at++) {
+        const size_t before = cd_mem_live();
+        rig *g = calloc(1, sizeof *g);
+        cd_tune_sched_end end;
+        for (int i = 0; i < TASKS; i++) ready[i] = toy_new(3, 4, i == 1);
+        for (uint32_t i = 0; i < TASKS; i++) {
+            g->task[i] = (cd_task){.workload_key = "k", .target = "llvm", .target_kind = "llvm", .desc = ""};
+            g->unit[i] = (cd_tune_unit){.of = {.task = &g->task[i], .target = "llvm", .flop = 100}, .weight = 1, .name = "t"};
+        }
+        g->f.unit = g->unit;
+        const cd_tune_run_options o = {.tuner = cd_tuner_find("random"), .epsilon = -1, .sched = {.trials = 60, .per_round = 7}, .meter = {&g->f, fake_measure, fake_now}, .space = space};
+        cd_mem_fail_at(at);
+        cdmpp_status st = cd_tune_run_new(g->unit, TASKS, &o, &g->run, NULL);
+        if (!st) st = cd_tune_run_known(g->run, 0, &rec, 1e-3, NULL);
+        if (!st) st = cd_tune_run_first(g->run, 1, &rec, NULL, NULL);
+        if (!st) st = cd_tune_run_go(g->run, &end, NULL);
+        cd_mem_fail_at(-1);
+        assert_true(!st || st == CDMPP_ENOMEM);
+        done = !st;
+        close_rig(g);
+        for (int i = 0; i < TASKS; i++)
+            if (ready[i]) cd_tune_space_free(&ready[i]->space), ready[i] = NULL;
+        free(g);
+        assert_int_equal(cd_mem_live(), before);
+    }
+#endif
+}
+
 int main(void) {
     const struct CMUnitTest t[] = {cmocka_unit_test(test_to_the_end), cmocka_unit_test(test_killed_and_resumed), cmocka_unit_test(test_failures),
-                                   cmocka_unit_test(test_warm)};
+                                   cmocka_unit_test(test_warm), cmocka_unit_test(test_out_of_memory)};
     return cmocka_run_group_tests(t, NULL, NULL);
 }
