@@ -37,6 +37,9 @@ typedef struct cd_backend_kind {
      * needs no compiler. Errors: EBACKEND. */
     cdmpp_status (*open)(const char *device, const char *target, CD_GIVE cd_backend **out, cdmpp_err *err);
     void (*close)(CD_TAKE cd_backend *b);
+    /* What a compiled program depends on beside its text: device, driver, compiler. Objects of back ends that have this may be
+     * kept and loaded by another process; NULL: they are looked after by build. */
+    void (*identity)(cd_backend *b, cd_buf *out);
     /* Compile n programs, at most `jobs` compilers at a time. Errors are those of the batch; each program has its own. */
     cdmpp_status (*build)(cd_backend *b, cd_build *p, size_t n, int jobs, cdmpp_err *err);
     cdmpp_status (*load)(cd_backend *b, const cd_build *p, const void *const *content, CD_GIVE cd_loaded **out, cdmpp_err *err);

@@ -102,6 +102,13 @@ int cd_cuda_architecture(int major, int minor, int nvrtc_major, int nvrtc_minor)
     return device < 60 ? device : 60;
 }
 
+/* A driver's version says which NVRTC may be there, not which is: both. */
+static void cuda_identity(cd_backend *b, cd_buf *out) {
+    int major = 0, minor = 0;
+    if (!cd_cuda_api_open_compiler(&b->api, NULL)) b->api.compiler_version(&major, &minor);
+    cd_buf_putf(out, "cuda|%s|%d.%d|driver %d|nvrtc %d.%d", b->d.name, b->d.major, b->d.minor, b->d.driver, major, minor);
+}
+
 static cdmpp_status compile_failed(const cd_backend *b, cd_cu program, int code, cdmpp_err *err) {
     size_t n = 0;
     b->api.log_size(program, &n);
@@ -295,5 +302,5 @@ static cdmpp_status cuda_flush(cd_backend *b, cdmpp_err *err) {
 }
 
 const cd_backend_kind cd_backend_cuda = {
-    .name = "cuda", .dialect = CD_DIALECT_CUDA, .open = cuda_open, .close = cuda_close, .build = cuda_build, .load = cuda_load,
+    .name = "cuda", .dialect = CD_DIALECT_CUDA, .open = cuda_open, .close = cuda_close, .identity = cuda_identity, .build = cuda_build, .load = cuda_load,
     .run = cuda_run, .read = cuda_read, .unload = cuda_unload, .flush = cuda_flush};

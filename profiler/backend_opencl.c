@@ -45,6 +45,9 @@ static cdmpp_status ocl_open(const char *device, const char *target, cd_backend 
 }
 
 /* ---- building ---- */
+static void ocl_identity(cd_backend *b, cd_buf *out) {
+    cd_buf_putf(out, "opencl|%s|%s|%s|%u units", b->d.name, b->d.version, b->d.driver, b->d.units);
+}
 
 /* The compiler's own words, as far as they fit the message. */
 static cdmpp_status build_failed(const cd_backend *b, cd_cl program, int32_t st, cdmpp_err *err) {
@@ -297,5 +300,5 @@ static cdmpp_status ocl_flush(cd_backend *b, cdmpp_err *err) {
 }
 
 const cd_backend_kind cd_backend_opencl = {
-    .name = "opencl", .dialect = CD_DIALECT_OPENCL, .open = ocl_open, .close = ocl_close, .build = ocl_build, .load = ocl_load,
+    .name = "opencl", .dialect = CD_DIALECT_OPENCL, .open = ocl_open, .close = ocl_close, .identity = ocl_identity, .build = ocl_build, .load = ocl_load,
     .run = ocl_run, .read = ocl_read, .unload = ocl_unload, .flush = ocl_flush};

@@ -34,6 +34,7 @@ static const cd_option table[] = {
     {"cflags", 0, "FLAGS", CD_OPT_TEXT, AT(cflags), NULL, HOW, "More flags for the C compiler ($CC, else cc), behind the usual ones"},
     {"cold", 0, NULL, CD_OPT_FLAG, AT(cold), NULL, HOW, "Empty the caches before every run"},
     {"rounds", 0, "N", CD_OPT_INT, AT(rounds), "1..1000000", HOW, "Until every record stands N times in the output, one round after the other (default: 1)"},
+    {"retry", 0, NULL, CD_OPT_FLAG, AT(retry), NULL, HOW, "Measure again what failed by the records in --out; their lines stay"},
     {"budget-ms", 0, "N", CD_OPT_INT, AT(budget_ms), "1..1000000", HOW, "At most so long for the repeats of one program (default: 100)"},
     {"timeout", 0, "S", CD_OPT_INT, AT(timeout_s), "1..100000", HOW, "Seconds until a program that runs is given up (default: 10)"},
     {"build-timeout", 0, "S", CD_OPT_INT, AT(build_timeout_s), "1..100000", HOW, "Seconds until a compiler is given up (default: 30)"},

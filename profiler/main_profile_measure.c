@@ -219,7 +219,7 @@ static cdmpp_status begin(run *r, cdmpp_err *err) {
     cd_buf warnings = {0}, head = {0};
     const cd_measure_options m = cd_main_profile_measure_options(o);
     CD_TRY(cd_measure_open(&m, &r->m, err)); /* first of all: it forks */
-    CD_TRY(cd_reclog_open(o->out, &r->log, err));
+    CD_TRY(cd_reclog_open(o->out, o->retry, &r->log, err));
     CD_TRY(cd_main_profile_keep_open(o, &r->keep, err));
     r->cpus = cd_affinity_count();
     cd_affinity_get(&r->all);

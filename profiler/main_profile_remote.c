@@ -171,7 +171,7 @@ static cdmpp_status tell(const run *r, cdmpp_err *err) {
 
 cdmpp_status cd_main_profile_remote(cd_main_profile *o, cd_recmaker *maker, cd_recfile *file, cdmpp_err *err) {
     run r = {.o = o, .maker = maker, .file = file};
-    cdmpp_status st = cd_reclog_open(o->out, &r.log, err);
+    cdmpp_status st = cd_reclog_open(o->out, o->retry, &r.log, err);
     if (!st) st = collect(&r, err);
     if (!st && r.n) st = send_all(&r, err);
     const cdmpp_status closed = cd_reclog_close(r.log, st ? NULL : err);

@@ -138,6 +138,11 @@ bool cd_objcache_put(cd_objcache *c, const char *key, const char *file) {
     return true;
 }
 
+void cd_objcache_drop(cd_objcache *c, const char *key) {
+    char entry[CD_OBJCACHE_PATH];
+    if (c->dir[0] && entry_path(c, key, entry)) unlink(entry);
+}
+
 /* ---- eviction ---- */
 typedef struct {
     char path[CD_OBJCACHE_PATH];

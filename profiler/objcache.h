@@ -37,6 +37,8 @@ bool cd_objcache_find(cd_objcache *c, const char *key, char path[CD_OBJCACHE_PAT
 cdmpp_status cd_objcache_seal(const char *file, cdmpp_err *err);
 /* Enter a sealed file; false: not kept, as (4) says. */
 bool cd_objcache_put(cd_objcache *c, const char *key, const char *file);
+/* Forget what stands under the key. */
+void cd_objcache_drop(cd_objcache *c, const char *key);
 /* Remove what is too much; bytes that are left. */
 uint64_t cd_objcache_evict(cd_objcache *c);
 #endif

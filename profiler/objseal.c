@@ -9,7 +9,7 @@
 #include "base/mem.h"
 #include "base/sha256.h"
 
-enum { SEAL = 75 }; /* letters */
+enum { SEAL = CD_OBJSEAL_BYTES };
 static const char mark[] = "cdmpp-obj ";
 
 /* The seal that the first n bytes must have. */

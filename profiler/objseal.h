@@ -9,6 +9,8 @@
 
 #include "base/err.h"
 
+#define CD_OBJSEAL_BYTES 75
+
 /* Append the seal. Errors: EIO. */
 cdmpp_status cd_objseal_put(const char *path, cdmpp_err *err);
 bool cd_objseal_good(const char *path);

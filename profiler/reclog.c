@@ -109,14 +109,14 @@ static cdmpp_status whole_lines(cd_reclog *l, cdmpp_err *err) {
     return lseek(l->fd, l->size, SEEK_SET) < 0 ? CD_FAIL(err, EIO, "cannot seek: %s", strerror(errno)) : CDMPP_OK;
 }
 
-static cdmpp_status learn_line(cd_reclog *l, cd_arena *a, const char *p, size_t n, cdmpp_err *err) {
+static cdmpp_status learn_line(cd_reclog *l, cd_arena *a, const char *p, size_t n, bool retry, cdmpp_err *err) {
     cd_record r;
     cd_recid id;
-    if (cd_record_is_comment(p, n) || cd_record_read(a, p, n, &r, NULL)) return CDMPP_OK;
+    if (cd_record_is_comment(p, n) || cd_record_read(a, p, n, &r, NULL) || (retry && r.error_no)) return CDMPP_OK;
     return cd_recid_of(&r, &id, NULL) ? CDMPP_OK : learn(l, id, err);
 }
 
-static cdmpp_status learn_all(cd_reclog *l, cdmpp_err *err) {
+static cdmpp_status learn_all(cd_reclog *l, bool retry, cdmpp_err *err) {
     cd_lines *f = NULL;
     cd_arena a = {0};
     char *p = NULL;
@@ -127,7 +127,7 @@ static cdmpp_status learn_all(cd_reclog *l, cdmpp_err *err) {
         st = cd_lines_next(f, &p, &n, err);
         if (st == CDMPP_ERANGE) st = CDMPP_OK; /* no record of ours */
         else if (!st && !p) break;
-        else if (!st) st = learn_line(l, &a, p, n, err);
+        else if (!st) st = learn_line(l, &a, p, n, retry, err);
         cd_arena_reset(&a);
     }
     cd_lines_close(f);
@@ -135,7 +135,7 @@ static cdmpp_status learn_all(cd_reclog *l, cdmpp_err *err) {
     return st;
 }
 
-static cdmpp_status open_file(cd_reclog *l, cdmpp_err *err) {
+static cdmpp_status open_file(cd_reclog *l, bool retry, cdmpp_err *err) {
     struct stat s;
     l->fd = open(l->path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (l->fd < 0 && (errno == EACCES || errno == ENXIO || errno == EINVAL)) l->fd = open(l->path, O_WRONLY | O_CLOEXEC); /* a pipe, /dev/stdout */
@@ -144,10 +144,10 @@ static cdmpp_status open_file(cd_reclog *l, cdmpp_err *err) {
     if (!l->regular) return CDMPP_OK;
     if (flock(l->fd, LOCK_EX | LOCK_NB) != 0) return CD_FAIL(err, EIO, errno == EWOULDBLOCK ? "another run writes this file" : "cannot lock the file");
     CD_TRY(whole_lines(l, err));
-    return learn_all(l, err);
+    return learn_all(l, retry, err);
 }
 
-cdmpp_status cd_reclog_open(const char *path, cd_reclog **out, cdmpp_err *err) {
+cdmpp_status cd_reclog_open(const char *path, bool retry, cd_reclog **out, cdmpp_err *err) {
     cd_reclog *l = cd_calloc(1, sizeof *l);
     if (!l) return CD_FAIL(err, ENOMEM, "output");
     l->fd = -1;
@@ -155,7 +155,7 @@ cdmpp_status cd_reclog_open(const char *path, cd_reclog **out, cdmpp_err *err) {
     cdmpp_status st = strlen(path) < sizeof l->path ? CDMPP_OK : CD_FAIL(err, EIO, "expected a path of fewer than %zu letters", sizeof l->path);
     if (!st) {
         memcpy(l->path, path, strlen(path) + 1);
-        st = open_file(l, err);
+        st = open_file(l, retry, err);
     }
     if (st) (void)cd_reclog_close(l, NULL);
     else *out = l;

@@ -18,8 +18,9 @@ typedef struct cd_recid {
     uint64_t a, b;
 } cd_recid;
 
-/* Errors: EIO (also: another run writes it), ENOMEM; they carry the path. */
-cdmpp_status cd_reclog_open(const char *path, CD_GIVE cd_reclog **out, cdmpp_err *err);
+/* `retry`: a line whose measurement failed is not counted, its record is handed out again, once by this run; the
+ * line stays. Errors: EIO (also: another run writes it), ENOMEM; they carry the path. */
+cdmpp_status cd_reclog_open(const char *path, bool retry, CD_GIVE cd_reclog **out, cdmpp_err *err);
 /* Also syncs. Errors: EIO. NULL is fine. */
 cdmpp_status cd_reclog_close(CD_TAKE cd_reclog *l, cdmpp_err *err);
 /* Errors: ENOMEM, those of cd_record_write. */

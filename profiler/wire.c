@@ -42,6 +42,7 @@ cdmpp_status cd_wire_put(cd_buf *b, const cd_job *j, cdmpp_err *err) {
     put_str(b, j->target);
     put_str(b, j->object);
     put_str(b, j->reference_object);
+    put_str(b, j->cache);
     put_code(b, &j->code, !j->object || !j->object[0]);
     put_code(b, &j->reference, !j->reference_object || !j->reference_object[0]);
     for (uint32_t k = 0; j->arg && k < j->n_shape; k++) {
@@ -161,6 +162,8 @@ cdmpp_status cd_wire_get(cd_arena *a, const void *bytes, size_t n, cd_job *out, 
     out->target = get_text(&r, NULL);
     out->object = get_text(&r, NULL);
     out->reference_object = get_text(&r, NULL);
+    const char *cache = get_text(&r, NULL);
+    if (out->cache) out->cache = cache;
     CD_TRY(get_code(a, &r, &out->code, err));
     CD_TRY(get_code(a, &r, &out->reference, err));
     CD_TRY(get_shapes(a, &r, out, err));

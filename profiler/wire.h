@@ -22,6 +22,8 @@ typedef struct cd_job {
     const cd_measure_arg *arg;  /* (n_shape) code's parameters; NULL: not needed */
     uint32_t n_shape;
     const char *object, *reference_object; /* "": build it */
+    const char *cache;          /* where GPU binaries are kept, as objcache.h has it; NULL: the user's */
+    uint64_t cache_bytes;
 } cd_job;
 
 #define CD_ANSWER_NO_DEVICE (-1) /* an error_no: no program is to blame */

@@ -7,6 +7,7 @@
 
 #include "profiler/affinity.h"
 #include "profiler/checkout.h"
+#include "profiler/objbin.h"
 #include "profiler/perfcount.h"
 #include "profiler/quiet.h"
 
@@ -113,6 +114,26 @@ static cdmpp_status open_backend(cd_worker *w, const cd_job *j, cdmpp_err *err) 
     return CDMPP_OK;
 }
 
+/* Compiled here, where nobody has compiled the same before for the same device; `anew`: in any case. */
+static cdmpp_status build_here(cd_worker *w, const cd_job *j, bool anew, cd_build *b, cd_measured *m, cdmpp_err *err) {
+    char key[CD_OBJCACHE_KEY];
+    cd_buf identity = {0};
+    if (w->kind->identity) w->kind->identity(w->backend, &identity);
+    const bool keeps = identity.n && !identity.oom;
+    if (keeps) cd_objbin_key((cd_str){identity.p, identity.n}, &j->code, key);
+    cd_buf_free(&identity);
+    b->cached = keeps && !anew && cd_objbin_get(j->cache, j->cache_bytes, key, &b->object, &b->object_bytes);
+    if (b->cached) return CDMPP_OK;
+    const double begin = cd_clock_now(NULL);
+    CD_TRY(w->kind->build(w->backend, b, 1, 1, err));
+    m->build_s += cd_clock_now(NULL) - begin;
+    if (!b->status && keeps) (void)cd_objbin_put(j->cache, j->cache_bytes, key, b->object, b->object_bytes);
+    if (!b->status) return CDMPP_OK;
+    m->error_no = b->error_no ? b->error_no : 3;
+    if (err) *err = b->err;
+    return b->status;
+}
+
 /* The object as it came, or made here. */
 static cdmpp_status get_object(cd_worker *w, const cd_job *j, cd_build *b, cd_measured *m, cdmpp_err *err) {
     union { /* load() does not write to it */
@@ -120,17 +141,25 @@ static cdmpp_status get_object(cd_worker *w, const cd_job *j, cd_build *b, cd_me
         void *object;
     } u = {j->object};
     *b = (cd_build){.code = &j->code, .object = j->object[0] ? u.object : NULL, .object_bytes = strlen(j->object) + 1};
-    if (b->object) return CDMPP_OK;
-    const double begin = cd_clock_now(NULL);
-    CD_TRY(w->kind->build(w->backend, b, 1, 1, err));
-    m->build_s = cd_clock_now(NULL) - begin;
-    if (!b->status) return CDMPP_OK;
-    m->error_no = b->error_no ? b->error_no : 3;
-    if (err) *err = b->err;
-    return b->status;
+    return b->object ? CDMPP_OK : build_here(w, j, false, b, m, err);
 }
 
-static cdmpp_status do_program(cd_worker *w, const cd_job *j, const cd_build *b, cd_quiet *q, cd_measured *m, cdmpp_err *err) {
+static void drop_object(const cd_worker *w, const cd_job *j, cd_build *b) {
+    if (!j->object[0] && w->kind && w->kind->identity) cd_free(b->object);
+    b->object = NULL;
+}
+
+/* A device may refuse what it took before: a driver that says it is the same and is not. */
+static cdmpp_status load_it(cd_worker *w, const cd_job *j, cd_build *b, const void *const *content, cd_loaded **out, cd_measured *m, cdmpp_err *err) {
+    const cdmpp_status st = w->kind->load(w->backend, b, content, out, err);
+    if (st != CDMPP_EBACKEND || !b->cached) return st;
+    drop_object(w, j, b);
+    CD_TRY(build_here(w, j, true, b, m, err));
+    m->error_no = 4;
+    return w->kind->load(w->backend, b, content, out, err);
+}
+
+static cdmpp_status do_program(cd_worker *w, const cd_job *j, cd_build *b, cd_quiet *q, cd_measured *m, cdmpp_err *err) {
     subject s = {.kind = w->kind, .backend = w->backend, .threads = j->threads};
     cd_checkout *c = NULL;
     const void *const *content = NULL;
@@ -138,7 +167,7 @@ static cdmpp_status do_program(cd_worker *w, const cd_job *j, const cd_build *b,
     m->error_no = 4;
     if (j->reference.n_launch) st = cd_checkout_reference(&j->reference, j->reference_object, j->target, &c, err);
     if (!st && c) st = cd_checkout_content(c, &j->code, j->arg, &content, err);
-    if (!st) st = w->kind->load(w->backend, b, content, &s.program, err);
+    if (!st) st = load_it(w, j, b, content, &s.program, m, err);
     if (!st && c) {
         st = cd_checkout_compare(c, w->kind, s.program, &j->code, &m->max_error, err);
         if (st == CDMPP_EINVALID) m->error_no = 5;
@@ -167,6 +196,8 @@ void cd_worker_do(cd_worker *w, const cd_job *j, cd_answer *out) {
     if (!m->status) m->status = get_object(w, j, &b, m, &m->err);
     if (!m->status) m->status = do_program(w, j, &b, &q, m, &m->err);
     if (!m->status) m->error_no = 0;
+    if (b.cached) m->flags |= CD_MEASURED_CACHED;
+    drop_object(w, j, &b);
     m->run_s = cd_clock_now(NULL) - begin - m->build_s;
     out->best_s = q.best_s;
 }

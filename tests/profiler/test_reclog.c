@@ -26,7 +26,7 @@ static cd_record made(const char *key, int32_t factor) {
 static cd_reclog *open_ok(const char *path) {
     cd_reclog *l = NULL;
     cdmpp_err err = {0};
-    assert_ok(cd_reclog_open(path, &l, &err));
+    assert_ok(cd_reclog_open(path, false, &l, &err));
     return l;
 }
 
@@ -98,6 +98,34 @@ static void test_again(void **state) {
     tmp_remove(&d);
 }
 
+/* What failed is handed out again where that is asked for, once, and what was measured since then is not. */
+static void test_retry(void **state) {
+    (void)state;
+    tmp_dir d = tmp_make();
+    const char *path = tmp_path(&d, "out.json");
+    cdmpp_err err = {0};
+    cd_record good = made("k", 1), bad = made("k", 2);
+    bad.error_no = 7;
+    cd_reclog *l = open_ok(path);
+    assert_ok(cd_reclog_add(l, &good, NULL, &err));
+    assert_ok(cd_reclog_add(l, &bad, NULL, &err));
+    assert_ok(cd_reclog_close(l, &err));
+    l = open_ok(path);
+    assert_false(claim(l, &bad, 1));
+    assert_ok(cd_reclog_close(l, &err));
+    assert_ok(cd_reclog_open(path, true, &l, &err));
+    assert_false(claim(l, &good, 1));
+    assert_true(claim(l, &bad, 1));
+    assert_false(claim(l, &bad, 1));
+    bad.error_no = 0;
+    assert_ok(cd_reclog_add(l, &bad, NULL, &err));
+    assert_ok(cd_reclog_close(l, &err));
+    assert_ok(cd_reclog_open(path, true, &l, &err));
+    assert_false(claim(l, &bad, 1)); /* one of its two lines is good */
+    assert_ok(cd_reclog_close(l, &err));
+    tmp_remove(&d);
+}
+
 /* Half a line at the end, as kill -9 or a crash of the machine leaves it, and lines that are no records. */
 static void test_half_a_line(void **state) {
     (void)state;
@@ -133,7 +161,7 @@ static void test_two_writers(void **state) {
     const char *path = tmp_path(&d, "out.json");
     cdmpp_err err = {0};
     cd_reclog *l = open_ok(path), *m = NULL;
-    assert_status(cd_reclog_open(path, &m, &err), CDMPP_EIO);
+    assert_status(cd_reclog_open(path, false, &m, &err), CDMPP_EIO);
     assert_non_null(strstr(err.msg, "another run"));
     assert_ok(cd_reclog_close(l, &err));
     l = open_ok(path);
@@ -184,11 +212,11 @@ static void test_device(void **state) {
     l = open_ok("/dev/full");
     assert_status(cd_reclog_add(l, &r, NULL, &err), CDMPP_EIO);
     (void)cd_reclog_close(l, NULL);
-    assert_status(cd_reclog_open("/nosuch/folder/x", &l, &err), CDMPP_EIO);
+    assert_status(cd_reclog_open("/nosuch/folder/x", false, &l, &err), CDMPP_EIO);
 }
 
 int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(test_identity),    cmocka_unit_test(test_again), cmocka_unit_test(test_half_a_line),
+    const struct CMUnitTest t[] = {cmocka_unit_test(test_identity),    cmocka_unit_test(test_again), cmocka_unit_test(test_retry), cmocka_unit_test(test_half_a_line),
                                    cmocka_unit_test(test_two_writers), cmocka_unit_test(test_full),  cmocka_unit_test(test_device)};
     return cmocka_run_group_tests(t, NULL, NULL);
 }

@@ -1,0 +1,63 @@
+#include "profiler/objbin.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/sha256.h"
+#include "profiler/objseal.h"
+
+void cd_objbin_key(cd_str identity, const cd_code *code, char key[CD_OBJCACHE_KEY]) {
+    const char *prelude = cd_code_prelude(code->dialect);
+    cd_sha256 h;
+    cd_sha256_init(&h);
+    cd_sha256_add(&h, "binary", sizeof "binary");
+    cd_sha256_add(&h, identity.p, identity.n);
+    cd_sha256_add(&h, "", 1);
+    cd_sha256_add(&h, prelude, strlen(prelude) + 1);
+    cd_sha256_add(&h, code->text.p, code->text.n);
+    cd_sha256_hex(&h, key);
+}
+
+/* All but the seal. */
+static void *read_all(const char *path, size_t *n) {
+    struct stat s;
+    FILE *f = fopen(path, "rb");
+    char *p = NULL;
+    if (f && fstat(fileno(f), &s) == 0 && s.st_size > CD_OBJSEAL_BYTES) {
+        *n = (size_t)s.st_size - CD_OBJSEAL_BYTES;
+        p = cd_calloc(*n + 1, 1);
+        if (p && fread(p, 1, *n, f) != *n) cd_free(p), p = NULL;
+    }
+    if (f) fclose(f);
+    return p;
+}
+
+bool cd_objbin_get(const char *dir, uint64_t max_bytes, const char *key, void **bytes, size_t *n) {
+    cd_objcache *c = NULL;
+    char path[CD_OBJCACHE_PATH];
+    *bytes = NULL;
+    if ((dir && !dir[0]) || cd_objcache_open(dir, max_bytes, &c, NULL)) return false;
+    if (cd_objcache_find(c, key, path)) *bytes = read_all(path, n);
+    cd_objcache_close(c);
+    return *bytes != NULL;
+}
+
+static bool write_all(const char *path, const void *bytes, size_t n) {
+    FILE *f = fopen(path, "wb");
+    bool good = f && fwrite(bytes, 1, n, f) == n;
+    if (f && fclose(f) != 0) good = false;
+    return good;
+}
+
+bool cd_objbin_put(const char *dir, uint64_t max_bytes, const char *key, const void *bytes, size_t n) {
+    cd_objcache *c = NULL;
+    char path[CD_OBJCACHE_PATH];
+    if ((dir && !dir[0]) || cd_objcache_open(dir, max_bytes, &c, NULL)) return false;
+    bool good = snprintf(path, sizeof path, "%s/new.bin", cd_objcache_work(c)) < (int)sizeof path && write_all(path, bytes, n);
+    if (good) cd_objcache_drop(c, key);
+    good = good && !cd_objcache_seal(path, NULL) && cd_objcache_put(c, key, path);
+    cd_objcache_close(c);
+    return good;
+}

@@ -1,0 +1,19 @@
+/* objbin -- binaries of GPU programs in the cache of compiled programs (objcache.h).
+ *
+ *   key = SHA-256 of what the device and its compiler are, the prelude, the text
+ *   get: the bytes, checked, in memory of the caller's      put: they are found from now on
+ *
+ * The folder is opened for each call and left as it was: who calls may be killed at any time between
+ * two calls. A cache that cannot be used finds nothing and keeps nothing. No state, any thread. */
+#ifndef CD_OBJBIN_H
+#define CD_OBJBIN_H
+#include "profiler/backend.h"
+#include "profiler/objcache.h"
+
+/* `identity`: of the back end (backend.h). */
+void cd_objbin_key(cd_str identity, const cd_code *code, char key[CD_OBJCACHE_KEY]);
+/* dir, max_bytes: as cd_objcache_open has them. One 0 byte stands behind the n; false: there is none. */
+bool cd_objbin_get(const char *dir, uint64_t max_bytes, const char *key, CD_GIVE void **bytes, size_t *n);
+/* In place of what is there. */
+bool cd_objbin_put(const char *dir, uint64_t max_bytes, const char *key, const void *bytes, size_t n);
+#endif
