@@ -85,6 +85,7 @@ static const mode modes[] = {
     {"records", -1, cd_main_profile_records_check, cd_main_profile_records},
     {"draw", -1, cd_main_profile_draw_check, cd_main_profile_draw},
     {"sweep", -1, cd_main_profile_sweep_check, cd_main_profile_sweep},
+    {"corun", -1, cd_main_profile_corun_check, cd_main_profile_corun},
     {"store", -1, cd_main_profile_store_check, cd_main_profile_store},
     {NULL, (long)AT(list_ops), cd_main_profile_model_check, cd_main_profile_ops},
     {NULL, (long)AT(list_tasks), cd_main_profile_tasks_check, cd_main_profile_tasks},
@@ -139,6 +140,7 @@ static const char *const use[] = {"records --tasks FILE --out OUT.json [OPTION..
                                   "records --tasks FILE --dry-run|--emit-source [OPTION...] LOG|FOLDER...",
                                   "draw --tasks FILE [--trials N] [--seed N] [--target TARGET] [--out FILE]",
                                   "sweep --tasks FILE [--workload KEY] [--factor LIST] [--out CSV] [--plot SVG] [OPTION...] LOG...",
+                                  "corun --tasks FILE [--limit N] [--threads N] [--rounds N] [--out CSV] [OPTION...] LOG...",
                                   "store import|list|best|near|export|stats --store FILE [OPTION...] [LOG|TABLE|TRACE|FOLDER...]",
                                   "--list-ops --model-name NAME|FILE [OPTION...]",
                                   "--list-tasks --model-name NAME|FILE [--target TARGET] [--layout LAYOUT] [--out-tasks FILE]",
@@ -165,6 +167,8 @@ static const cd_command self = {
     "draw: writes records of random schedules of all tasks, by the rules of TVM's auto_scheduler; they have no time yet.\n\n"
     "sweep: takes the fastest record of a workload and measures variants of it that differ in one thing each: a tile length, the "
     "order of two loops, where a stage is computed, what is fused, unrolling, vectors, threads, a cold cache.\n\n"
+    "corun: takes the fastest record of each of the first workloads (--limit, default 6) and measures all pairs of them alone and at the same "
+    "time, on different processors and on the same: how much slower does each make the other?\n\n"
     "store: keeps measurements in one SQLite file that many may write at once. import reads logs, tables of operators, "
     "Nsight Systems' exports and PyTorch's traces; list shows workloads, best the fastest measurements, near those of the "
     "nearest shapes of the same operator; export writes records, CSV or JSON; stats counts.\n\n"

@@ -75,6 +75,9 @@ cdmpp_status cd_main_profile_bad(cd_main_profile *o, const cdmpp_err *why, size_
 /* ---- main_profile_sweep.c ---- */
 cdmpp_status cd_main_profile_sweep_check(const cd_main_profile *o, cdmpp_err *err);
 cdmpp_status cd_main_profile_sweep(cd_main_profile *o, cdmpp_err *err);
+/* ---- main_profile_corun.c ---- */
+cdmpp_status cd_main_profile_corun_check(const cd_main_profile *o, cdmpp_err *err);
+cdmpp_status cd_main_profile_corun(cd_main_profile *o, cdmpp_err *err);
 /* ---- main_profile_run.c ---- */
 #define CD_MAIN_PROFILE_CSV "groups|eop"
 enum { CD_MAIN_PROFILE_NO_CSV = -1, CD_MAIN_PROFILE_GROUPS, CD_MAIN_PROFILE_EOP };

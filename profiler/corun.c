@@ -1,0 +1,246 @@
+#include "profiler/corun.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "profiler/affinity.h"
+#include "profiler/backend_cpu.h"
+#include "profiler/timing.h"
+
+enum { FIRST = 1, SECOND = 2, BOTH = 3 };
+#define TURN_S 1e-3             /* between two looks at the clock */
+
+/* What the three processes share. */
+typedef struct {
+    atomic_int turn;            /* number of the window, from 1; -1: end */
+    atomic_int who;             /* FIRST, SECOND, BOTH */
+    atomic_int arrived, counted;/* in this window */
+    struct {
+        atomic_int ready;       /* 1: loaded; -1: it cannot be, see err */
+        atomic_int finished;    /* the last window that is over */
+        double run_s;           /* of that window */
+        cdmpp_err err;
+    } side[2];
+} board;
+
+typedef struct {
+    const cd_build *build[2];
+    cd_corun_policy q;          /* with defaults */
+    board *b;
+    pid_t pid[2];
+} rig;
+
+static void nap(void) { (void)usleep(200); }
+
+/* ---- a program's process ---- */
+
+static void take_place(const rig *r, int side) {
+    cd_affinity all;
+    cd_affinity_get(&all);
+    if (side == 1 && r->q.sharing == CD_CORUN_DISJOINT) cd_affinity_set(&all, r->q.threads);
+    (void)cd_affinity_last(r->q.threads);
+}
+
+/* How many runs take TURN_S. */
+static cdmpp_status warm_up(cd_loaded *l, unsigned *number, cdmpp_err *err) {
+    double best = 1e9, s;
+    for (unsigned k = 0, times = 1; k < 12 && best * *number < TURN_S; k++, times *= 2) {
+        CD_TRY(cd_backend_cpu.run(l, times, &s, err));
+        if (s / times < best) best = s / times;
+        *number = best < TURN_S ? (unsigned)(TURN_S / (best > 1e-9 ? best : 1e-9)) + 1 : 1;
+        if (times * best > TURN_S) break;
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status window(const rig *r, int side, cd_loaded *l, unsigned number, cdmpp_err *err) {
+    board *b = r->b;
+    const int n = atomic_load(&b->who) == BOTH ? 2 : 1;
+    double s, runs = 0;
+    atomic_fetch_add(&b->arrived, 1);
+    while (atomic_load(&b->arrived) < n) (void)sched_yield();
+    const double begin = cd_clock_now(NULL);
+    double now;
+    do { /* at least once */
+        CD_TRY(cd_backend_cpu.run(l, number, &s, err));
+        runs += number;
+        now = cd_clock_now(NULL);
+    } while (now - begin < r->q.window_s);
+    b->side[side].run_s = (now - begin) / runs;
+    atomic_fetch_add(&b->counted, 1);
+    while (atomic_load(&b->counted) < n) CD_TRY(cd_backend_cpu.run(l, 1, &s, err));
+    return CDMPP_OK;
+}
+
+static cdmpp_status serve(const rig *r, int side, cd_loaded *l, cdmpp_err *err) {
+    board *b = r->b;
+    unsigned number = 1;
+    CD_TRY(warm_up(l, &number, err));
+    atomic_store(&b->side[side].ready, 1);
+    for (int seen = 0;;) {
+        const int turn = atomic_load(&b->turn);
+        if (turn < 0) return CDMPP_OK;
+        if (turn == seen) {
+            nap();
+            continue;
+        }
+        seen = turn;
+        if (!(atomic_load(&b->who) >> side & 1)) continue;
+        CD_TRY(window(r, side, l, number, err));
+        atomic_store(&b->side[side].finished, seen);
+    }
+}
+
+static void program_main(const rig *r, int side, pid_t parent) {
+    char target[64];
+    cd_backend *b = NULL;
+    cd_loaded *l = NULL;
+    cdmpp_err err = {0};
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent) _exit(0);
+    for (int k = 1; k < NSIG; k++) (void)signal(k, SIG_DFL);
+    take_place(r, side);
+    snprintf(target, sizeof target, "llvm -num-cores=%d", r->q.threads);
+    cdmpp_status st = cd_backend_cpu.open("", target, &b, &err);
+    if (!st) st = cd_backend_cpu.load(b, r->build[side], NULL, &l, &err);
+    if (!st) st = serve(r, side, l, &err);
+    if (st) {
+        r->b->side[side].err = err;
+        atomic_store(&r->b->side[side].ready, -1);
+    }
+    _exit(0);
+}
+
+/* ---- who began them ---- */
+
+static void end_both(rig *r) {
+    for (int k = 0; k < 2; k++) {
+        if (r->pid[k] <= 0) continue;
+        kill(r->pid[k], SIGKILL);
+        while (waitpid(r->pid[k], NULL, 0) < 0 && errno == EINTR) {}
+        r->pid[k] = 0;
+    }
+}
+
+static void blame(cd_corun_pair *out, int side, int error_no) {
+    out->error_no = error_no;
+    out->at = side;
+}
+
+/* A process that is no more: what it said, or how it ended. */
+static bool gone(rig *r, int side, cd_corun_pair *out) {
+    int how = 0;
+    const bool ended = waitpid(r->pid[side], &how, WNOHANG) == r->pid[side], said = atomic_load(&r->b->side[side].ready) < 0;
+    if (ended) r->pid[side] = 0;
+    if (!ended && !said) return false;
+    if (said) out->err = r->b->side[side].err;
+    else if (WIFSIGNALED(how)) (void)CD_FAIL(&out->err, EBACKEND, "the program was killed by signal %d (%s)", WTERMSIG(how), strsignal(WTERMSIG(how)));
+    else (void)CD_FAIL(&out->err, EBACKEND, "the program ended with exit status %d", WEXITSTATUS(how));
+    return blame(out, side, 4), true;
+}
+
+/* Until those of `who` are ready (turn 0) or have finished the window. False: out->error_no, or a stop. */
+static bool wait_for(rig *r, int who, int turn, double limit_s, cd_corun_pair *out) {
+    const double end = cd_clock_now(NULL) + limit_s;
+    for (;;) {
+        int late = -1;
+        for (int k = 0; k < 2; k++) {
+            const bool done = turn ? atomic_load(&r->b->side[k].finished) >= turn : atomic_load(&r->b->side[k].ready) == 1;
+            if (who >> k & 1 && !done) late = k;
+            if (gone(r, k, out)) return false;
+        }
+        if (late < 0) return true;
+        if (r->q.stop && *r->q.stop) return false;
+        if (cd_clock_now(NULL) > end) {
+            (void)CD_FAIL(&out->err, EBACKEND, "still running after %g s", limit_s);
+            return blame(out, late, 7), false;
+        }
+        nap();
+    }
+}
+
+static int ascending(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double middle(double *v, unsigned n, double *spread) {
+    qsort(v, n, sizeof *v, ascending);
+    const double m = n % 2 ? v[n / 2] : 0.5 * (v[n / 2 - 1] + v[n / 2]);
+    if (spread && (v[n - 1] - v[0]) / m > *spread) *spread = (v[n - 1] - v[0]) / m;
+    return m;
+}
+
+static void all_rounds(rig *r, cd_corun_pair *out) {
+    double solo[2][CD_CORUN_ROUNDS], both[2][CD_CORUN_ROUNDS];
+    board *b = r->b;
+    int turn = 0;
+    if (!wait_for(r, BOTH, 0, r->q.limit_s, out)) return;
+    for (unsigned k = 0; k < r->q.rounds; k++)
+        for (int who = FIRST; who <= BOTH; who++) {
+            atomic_store(&b->arrived, 0);
+            atomic_store(&b->counted, 0);
+            atomic_store(&b->who, who);
+            atomic_store(&b->turn, ++turn);
+            if (!wait_for(r, who, turn, 2 * r->q.window_s + r->q.limit_s, out)) return;
+            for (int s = 0; s < 2; s++)
+                if (who >> s & 1) (who == BOTH ? both : solo)[s][k] = b->side[s].run_s;
+        }
+    for (int s = 0; s < 2; s++) {
+        out->solo_s[s] = middle(solo[s], r->q.rounds, &out->spread);
+        out->corun_s[s] = middle(both[s], r->q.rounds, NULL);
+        out->slowdown[s] = out->corun_s[s] / out->solo_s[s];
+    }
+}
+
+static cdmpp_status begin(rig *r, cdmpp_err *err) {
+    const pid_t me = getpid();
+    for (int k = 0; k < 2; k++) {
+        r->pid[k] = fork();
+        if (r->pid[k] == 0) program_main(r, k, me);
+        if (r->pid[k] < 0) return CD_FAIL(err, EIO, "no process: %s", strerror(errno));
+    }
+    return CDMPP_OK;
+}
+
+static cd_corun_policy defaults(cd_corun_policy q) {
+    if (q.threads < 1) q.threads = 1;
+    if (q.window_s <= 0) q.window_s = 0.1;
+    if (!q.rounds) q.rounds = 3;
+    if (q.rounds > CD_CORUN_ROUNDS) q.rounds = CD_CORUN_ROUNDS;
+    if (q.limit_s <= 0) q.limit_s = 10;
+    return q;
+}
+
+cdmpp_status cd_corun_run(const cd_build *first, const cd_build *second, const cd_corun_policy *p, cd_corun_pair *out, cdmpp_err *err) {
+    rig r = {.build = {first, second}, .q = defaults(*p)};
+    const int need = r.q.sharing == CD_CORUN_DISJOINT ? 2 * r.q.threads : r.q.threads;
+    *out = (cd_corun_pair){0};
+    if (cd_affinity_count() < need)
+        return CD_FAIL(err, EUSAGE, "%d processors are needed for two programs of %d threads, there are %d", need, r.q.threads, cd_affinity_count());
+    void *m = mmap(NULL, sizeof *r.b, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (m == MAP_FAILED) return CD_FAIL(err, ENOMEM, "shared memory");
+    r.b = m; /* zeroed */
+    fflush(NULL);
+    cdmpp_status st = begin(&r, err);
+    if (!st) all_rounds(&r, out);
+    atomic_store(&r.b->turn, -1);
+    end_both(&r);
+    munmap(m, sizeof *r.b);
+    if (!st && r.q.stop && *r.q.stop) st = CD_FAIL(err, EINTERRUPTED, "while two programs were measured");
+    return st;
+}
+
+int64_t cd_corun_bytes(const cd_code *code) {
+    int64_t n = 0;
+    for (uint32_t k = 0; k < code->n_arg; k++) n += code->buffer[k].bytes;
+    return n;
+}

@@ -1,0 +1,98 @@
+/* Two programs at the same time: those that do not meet, those that share a processor, those that fail. */
+#include "check.h"
+#include "made_code.h"
+
+#include <errno.h>
+#include <sys/wait.h>
+
+#include "profiler/affinity.h"
+#include "profiler/corun.h"
+#include "profiler/measure.h"
+
+typedef struct {
+    made_code made[3];
+    cd_measure_item item[3];
+    cd_measure *m;
+} rig;
+
+static void build(rig *r, const char *const *body, int n) {
+    const cd_measure_options o = {.backend = "cpu", .isa = "native", .compiler = "gcc", .cache = "", .jobs = 1, .threads = 1};
+    char name[16];
+    cdmpp_err err = {0};
+    assert_ok(cd_measure_open(&o, &r->m, &err));
+    for (int i = 0; i < n; i++) {
+        snprintf(name, sizeof name, "p%d", i);
+        made_code_set(&r->made[i], name, 4096, body[i]);
+        r->item[i] = (cd_measure_item){.code = &r->made[i].code, .target = "llvm"};
+    }
+    assert_ok(cd_measure_build(r->m, r->item, (size_t)n, &err));
+}
+
+static void tear(rig *r, int n) {
+    cd_measure_close(r->m);
+    for (int i = 0; i < n; i++) made_code_free(&r->made[i]);
+}
+
+static void check_figures(const cd_corun_pair *p) {
+    if (p->error_no) print_error("error %d of %d: %s\n", p->error_no, p->at, p->err.msg);
+    assert_int_equal(p->error_no, 0);
+    assert_true(p->spread >= 0);
+    for (int k = 0; k < 2; k++) {
+        assert_true(p->solo_s[k] > 1e-8 && p->solo_s[k] < 1e-2);
+        assert_true(p->corun_s[k] > 1e-8);
+        assert_true(fabs(p->slowdown[k] - p->corun_s[k] / p->solo_s[k]) < 1e-9);
+    }
+}
+
+/* Two on one processor take turns: together they cannot be faster than one after the other. */
+static void test_pairs(void **state) {
+    (void)state;
+    static const char *const body[] = {MADE_ADD, "for (int k = 0; k < 20; k++) for (int i = 0; i < n; i++) c[i] += a[i] * b[i];"};
+    rig r = {0};
+    cd_corun_pair p;
+    cdmpp_err err = {0};
+    build(&r, body, 2);
+    cd_corun_policy how = {.sharing = CD_CORUN_SHARED, .window_s = 0.06, .rounds = 3, .limit_s = 30};
+    assert_ok(cd_corun_run(&r.item[0].build, &r.item[1].build, &how, &p, &err));
+    check_figures(&p);
+    /* Shares of one processor; with k other programs on it all the time the sum is 2 (1 + k) / (2 + k). */
+    if (p.spread < 0.05) assert_true(1 / p.slowdown[0] + 1 / p.slowdown[1] < 1.95);
+    how.sharing = CD_CORUN_DISJOINT;
+    if (cd_affinity_count() >= 2) {
+        assert_ok(cd_corun_run(&r.item[0].build, &r.item[1].build, &how, &p, &err));
+        check_figures(&p);
+    }
+    assert_int_equal(cd_corun_bytes(&r.made[0].code), 3 * 4096 * 4);
+    how.threads = 2048;
+    assert_status(cd_corun_run(&r.item[0].build, &r.item[1].build, &how, &p, &err), CDMPP_EUSAGE);
+    tear(&r, 2);
+}
+
+static void test_faults(void **state) {
+    (void)state;
+    static const char *const body[] = {MADE_ADD, "*(volatile int *)8 = 1;", "for (volatile int i = 0; ; ) {}"};
+    rig r = {0};
+    cd_corun_pair p;
+    cdmpp_err err = {0};
+    volatile sig_atomic_t stop = 1;
+    build(&r, body, 3);
+    cd_corun_policy how = {.sharing = CD_CORUN_SHARED, .window_s = 0.01, .rounds = 1, .limit_s = 0.5};
+    assert_ok(cd_corun_run(&r.item[1].build, &r.item[0].build, &how, &p, &err));
+    assert_int_equal(p.error_no, 4);
+    assert_int_equal(p.at, 0);
+    assert_non_null(strstr(p.err.msg, "signal"));
+    assert_ok(cd_corun_run(&r.item[0].build, &r.item[2].build, &how, &p, &err));
+    assert_int_equal(p.error_no, 7);
+    assert_int_equal(p.at, 1);
+    how.stop = &stop;
+    how.limit_s = 30;
+    assert_status(cd_corun_run(&r.item[0].build, &r.item[2].build, &how, &p, &err), CDMPP_EINTERRUPTED);
+    tear(&r, 3);
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1); /* nobody is left */
+    assert_int_equal(errno, ECHILD);
+}
+
+int main(void) {
+    const struct CMUnitTest t[] = {cmocka_unit_test(test_pairs), cmocka_unit_test(test_faults)};
+    return cmocka_run_group_tests(t, NULL, NULL);
+}
