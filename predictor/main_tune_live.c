@@ -88,7 +88,7 @@ static void on_trial(void *ctx, const cd_recjob *job, const cd_measured *m) {
 
 static cdmpp_status open_all(cd_main_tune_live *l, cdmpp_err *err) {
     const cd_main_tune *o = l->o;
-    if (l->tuner) CD_TRY(cd_reclog_open(l->out, &l->log, err));
+    if (l->tuner) CD_TRY(cd_reclog_open(l->out, false, &l->log, err));
     const cd_tune_meter_setup s = {.measure = l->measure, .tasks = l->what->tasks, .log = l->log, .isa = o->isa, .threads = o->threads, .jobs = o->jobs,
                                    .pin = !o->no_pin, .check = o->check, .each = on_trial, .ctx = l, .stop = o->stop};
     CD_TRY(cd_tune_meter_new(&s, &l->meter, err));

@@ -93,6 +93,8 @@ cdmpp_status cd_main_profile_keep_open(const cd_main_profile *o, CD_GIVE cd_main
 /* `line` of --out. */
 cdmpp_status cd_main_profile_keep_add(cd_main_profile_keep *k, const cd_record *r, const cd_task *t, const struct cd_measured *m, long line,
                                       cdmpp_err *err);
+/* What is added from now on was measured there: its own names in place of this machine's. They live until the next call. */
+void cd_main_profile_keep_host(cd_main_profile_keep *k, const char *host, const char *cpu);
 cdmpp_status cd_main_profile_keep_close(CD_TAKE cd_main_profile_keep *k, cdmpp_err *err);
 /* ---- main_profile_worker.c, main_profile_remote.c ---- */
 struct cd_measure_options;

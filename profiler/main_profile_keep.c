@@ -59,6 +59,14 @@ cdmpp_status cd_main_profile_keep_add(cd_main_profile_keep *k, const cd_record *
     return cd_store_add_record(k->s, r, t, device_of(k, r->target), &k->env, &l, line, NULL, err);
 }
 
+void cd_main_profile_keep_host(cd_main_profile_keep *k, const char *host, const char *cpu) {
+    if (!k) return;
+    cd_described_init(&k->cpu, CD_DEVICE_CPU);
+    cd_described_call(&k->cpu, cpu);
+    k->env = (cd_store_env){.host = str(host), .cpu = str(cpu), .os = str(""), .governor = str(""), .compiler = k->env.compiler, .tool = k->env.tool,
+                            .extra = str("")};
+}
+
 cdmpp_status cd_main_profile_keep_close(cd_main_profile_keep *k, cdmpp_err *err) {
     if (!k) return CDMPP_OK;
     const cdmpp_status st = k->s ? cd_store_commit(k->s, err) : CDMPP_OK;

@@ -123,7 +123,7 @@ static cdmpp_status write_one(run *r, cd_recjob *j, const cd_measured *m, cdmpp_
     cd_recstat_add(&r->sum, m);
     if (m->error_no) cd_log_put(r->o->log, CD_LOG_WARNING, "%s:%ld: %s (error %d): %s", j->path, j->number, cd_recstat_error(m->error_no), m->error_no, m->err.msg);
     if (!r->stats) return CDMPP_OK;
-    cd_recstat_line(&b, j, line, m);
+    cd_recstat_line(&b, j, line, m, NULL);
     const bool good = !b.oom && fwrite(b.p, 1, b.n, r->stats) == b.n && fflush(r->stats) == 0;
     cd_buf_free(&b);
     return good ? CDMPP_OK : cd_err_at(err, CD_FAIL(err, EIO, "cannot write: %s", strerror(errno)), r->o->stats, 0);

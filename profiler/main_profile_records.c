@@ -8,13 +8,6 @@
 #include "profiler/main_profile.h"
 #include "profiler/recjob.h"
 
-/* What workers on other hosts do not do is refused, not left out. */
-static cdmpp_status check_hosts(const cd_main_profile *o, cdmpp_err *err) {
-    const char *what = o->store ? "--store" : o->stats ? "--stats" : o->rounds > 1 ? "--rounds" : NULL;
-    if (!o->host.n || !what) return CDMPP_OK;
-    return CD_FAIL(err, EUSAGE, "%s does not go with --host: only --out is written (store import reads it)", what);
-}
-
 cdmpp_status cd_main_profile_records_check(const cd_main_profile *o, cdmpp_err *err) {
     cd_isa_choice c;
     if (!o->task.n) return CD_FAIL(err, EUSAGE, "--tasks is missing");
@@ -22,7 +15,6 @@ cdmpp_status cd_main_profile_records_check(const cd_main_profile *o, cdmpp_err *
     if (o->dry_run && o->emit_source) return CD_FAIL(err, EUSAGE, "--dry-run and --emit-source do not go together");
     if (o->dialect >= 0 && !o->emit_source) return CD_FAIL(err, EUSAGE, "--dialect goes with --emit-source");
     if (o->isa && o->isa[0]) CD_TRY(cd_err_key(err, cd_isa_choose(o->isa, "", &c, err), "--isa"));
-    CD_TRY(check_hosts(o, err));
     for (size_t i = 0; o->rounds > 1 && i < o->operand.n; i++)
         if (!strcmp(o->operand.v[i], "-")) return CD_FAIL(err, EUSAGE, "--rounds: standard input is read once");
     return o->out || o->dry_run || o->emit_source ? CDMPP_OK : CD_FAIL(err, EUSAGE, "--out is missing (or --dry-run, --emit-source)");

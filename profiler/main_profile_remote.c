@@ -1,9 +1,11 @@
 /* Mode "records" of cdmpp-profile with --host: the programs are measured by workers on other machines. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "profiler/main_profile.h"
 #include "profiler/recjob.h"
+#include "profiler/recstat.h"
 #include "profiler/remote.h"
 
 typedef struct {
@@ -15,6 +17,9 @@ typedef struct {
     cd_recjob *job;             /* (n) */
     cd_str *line;               /* (n) what is sent */
     size_t n, cap, known, read, measured, failed, lost;
+    unsigned round;             /* from 1 */
+    FILE *stats;
+    cd_main_profile_keep *keep; /* NULL: no --store */
     cd_buf setup;
 } run;
 
@@ -47,7 +52,7 @@ static cdmpp_status add(run *r, const cd_recline *l, cdmpp_err *err) {
     CD_TRY(grow(r, err));
     cd_recjob *j = &r->job[r->n];
     cdmpp_status st = cd_recjob_make(r->maker, l, j, err);
-    if (!st) st = cd_reclog_claim(r->log, j->id, 1, &mine, err);
+    if (!st) st = cd_reclog_claim(r->log, j->id, r->round, &mine, err);
     if (!st && mine) st = keep_line(r, j, err);
     if (st || !mine) {
         r->known += !st;
@@ -58,15 +63,33 @@ static cdmpp_status add(run *r, const cd_recline *l, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status collect(run *r, cdmpp_err *err) {
-    while (!*r->o->stop && (!r->o->limit || r->read < (size_t)r->o->limit)) {
+static cdmpp_status collect_round(run *r, cd_recfile *file, cdmpp_err *err) {
+    for (size_t read = 0; !*r->o->stop && (!r->o->limit || read < (size_t)r->o->limit); read++) {
         cdmpp_err why = {0};
         cd_recline l = {0};
-        cdmpp_status st = cd_recfile_next(r->file, &l, &why);
+        cdmpp_status st = cd_recfile_next(file, &l, &why);
         if (!st && !l.text) break;
-        r->read++;
+        r->read += r->round == 1;
         if (!st) st = add(r, &l, &why);
-        if (st) CD_TRY(cd_main_profile_bad(r->o, &why, NULL, err));
+        if (st && r->round == 1) CD_TRY(cd_main_profile_bad(r->o, &why, NULL, err));
+    }
+    return CDMPP_OK;
+}
+
+/* All rounds, one after the other: jobs keep their path's text of the file that they came from, which is the caller's. */
+static cdmpp_status collect(run *r, cdmpp_err *err) {
+    r->round = 1;
+    CD_TRY(collect_round(r, r->file, err));
+    while ((int)r->round < r->o->rounds) {
+        cd_recfile *again = NULL;
+        const size_t before = r->n;
+        r->round++;
+        CD_TRY(cd_recfile_open(r->o->operand.v, r->o->operand.n, &again, err));
+        cdmpp_status st = collect_round(r, again, err);
+        for (size_t i = before; !st && i < r->n; i++)
+            if (!(r->job[i].path = cd_str_dup(&r->arena, (cd_str){r->job[i].path, strlen(r->job[i].path)}))) st = CD_FAIL(err, ENOMEM, "path");
+        cd_recfile_close(again);
+        CD_TRY(st);
     }
     return CDMPP_OK;
 }
@@ -83,9 +106,72 @@ static cdmpp_status make_setup(run *r, cdmpp_err *err) {
 }
 
 /* ---- what comes back ---- */
+/* What a host found out, as if it had been measured here; without its statistics, those of the costs. */
+static void measured_of(const cd_remote_times *t, cd_measured *m) {
+    const cd_remote_stats *s = &t->stats;
+    *m = (cd_measured){.error_no = (int)t->error_no, .at = t->timestamp, .cycles = -1, .instructions = -1, .cache_misses = -1};
+    if (t->error_no) {
+        m->status = CD_FAIL(&m->err, EBACKEND, "%s", t->message[0] ? t->message : cd_recstat_error(m->error_no));
+        return;
+    }
+    if (!t->has_stats) {
+        m->time.n = t->n_cost < CD_TIMING_MAX ? t->n_cost : CD_TIMING_MAX;
+        memcpy(m->time.sample_s, t->cost_s, m->time.n * sizeof *t->cost_s);
+        cd_timing_figures(&m->time, NULL);
+        return;
+    }
+    m->flags = (uint32_t)s->flags;
+    m->attempts = (unsigned)s->attempts;
+    m->build_s = s->build_s;
+    m->run_s = s->run_s;
+    m->quiet_before = s->quiet_before;
+    m->quiet_after = s->quiet_after;
+    m->max_error = s->max_error;
+    m->cycles = s->cycles;
+    m->instructions = s->instructions;
+    m->cache_misses = s->cache_misses;
+    m->time = (cd_timing){.n = (unsigned)s->n, .n_kept = (unsigned)s->kept, .number = (unsigned)s->number, .disturbed = (unsigned)s->disturbed,
+                          .min_s = s->min_s, .median_s = s->median_s, .mean_s = s->mean_s, .std_s = s->std_s, .cv = s->cv, .ci = s->ci};
+}
+
+/* To --stats and --store. */
+static cdmpp_status put_more(run *r, const cd_recjob *j, const cd_record *record, const cd_remote_answer *a, long line, cdmpp_err *err) {
+    cd_measured m;
+    cd_buf b = {0};
+    if (!r->stats && !r->keep) return CDMPP_OK;
+    measured_of(a->times, &m);
+    cd_main_profile_keep_host(r->keep, a->host, a->device);
+    CD_TRY(cd_main_profile_keep_add(r->keep, record, cd_tasks_find(r->maker->tasks, record->workload_key), &m, line, err));
+    if (!r->stats) return CDMPP_OK;
+    cd_recstat_line(&b, j, line, &m, a->host);
+    const bool good = !b.oom && fwrite(b.p, 1, b.n, r->stats) == b.n && fflush(r->stats) == 0;
+    cd_buf_free(&b);
+    return good ? CDMPP_OK : cd_err_at(err, CD_FAIL(err, EIO, "cannot write: %s", strerror(errno)), r->o->stats, 0);
+}
+
+static cdmpp_status take_answer(run *r, const cd_recjob *j, const cd_remote_answer *a, cdmpp_err *err) {
+    static const double none = CD_MEASURE_FAILED_S;
+    cd_record out = j->record;
+    long line = 0;
+    out.cost_s = a->times->n_cost ? a->times->cost_s : &none;
+    out.n_cost = a->times->n_cost ? a->times->n_cost : 1;
+    out.error_no = a->times->error_no;
+    out.total_s = a->times->total_s;
+    out.timestamp = a->times->timestamp;
+    CD_TRY(cd_reclog_add(r->log, &out, &line, err));
+    CD_TRY(put_more(r, j, &out, a, line, err));
+    r->measured += !out.error_no;
+    r->failed += out.error_no != 0;
+    if (out.error_no)
+        cd_log_put(r->o->log, CD_LOG_WARNING, "%s:%ld: error %lld on %s%s%s", j->path, j->number, (long long)out.error_no, a->host,
+                   a->times->message[0] ? ": " : "", a->times->message);
+    return CDMPP_OK;
+}
+
 static cdmpp_status on_answer(void *ctx, size_t i, const cd_remote_answer *a, cdmpp_err *err) {
     run *r = ctx;
     cd_recjob *j = &r->job[i];
+    cdmpp_status st = CDMPP_OK;
     if (a->status) {
         cdmpp_err why = *a->err;
         r->lost++;
@@ -93,21 +179,10 @@ static cdmpp_status on_answer(void *ctx, size_t i, const cd_remote_answer *a, cd
         r->o->bad++;
         cd_log_err(r->o->log, CD_LOG_WARNING, &why);
     } else {
-        cd_record out = j->record;
-        out.cost_s = a->times->cost_s;
-        out.n_cost = a->times->n_cost;
-        out.error_no = a->times->error_no;
-        out.total_s = a->times->total_s;
-        out.timestamp = a->times->timestamp;
-        const double none = 1e10;
-        if (!out.n_cost) out.cost_s = &none, out.n_cost = 1;
-        CD_TRY(cd_reclog_add(r->log, &out, NULL, err));
-        r->measured += !out.error_no;
-        r->failed += out.error_no != 0;
-        if (out.error_no) cd_log_put(r->o->log, CD_LOG_WARNING, "%s:%ld: error %lld on %s", j->path, j->number, (long long)out.error_no, a->host);
+        st = take_answer(r, j, a, err);
     }
     cd_recjob_free(j);
-    return CDMPP_OK;
+    return st;
 }
 
 static void on_event(void *ctx, const char *host, const char *what) {
@@ -169,13 +244,41 @@ static cdmpp_status tell(const run *r, cdmpp_err *err) {
     return cd_face_print(&all, err);
 }
 
+/* The first line of --stats: who is asked. */
+static cdmpp_status open_more(run *r, cdmpp_err *err) {
+    const cd_main_profile *o = r->o;
+    cd_buf b = {0};
+    CD_TRY(cd_main_profile_keep_open(o, &r->keep, err));
+    if (!o->stats) return CDMPP_OK;
+    r->stats = fopen(o->stats, "a");
+    if (!r->stats) return cd_err_at(err, CD_FAIL(err, EIO, "cannot open: %s", strerror(errno)), o->stats, 0);
+    cd_buf_puts(&b, "{\"schema\":\"cdmpp.profile_stats\",\"hosts\":[");
+    for (size_t i = 0; i < o->host.n; i++) {
+        if (i) cd_buf_puts(&b, ",");
+        cd_buf_put_json_str(&b, o->host.v[i], strlen(o->host.v[i]));
+    }
+    cd_buf_putf(&b, "],\"threads\":%d}\n", o->threads);
+    if (!b.oom) (void)fwrite(b.p, 1, b.n, r->stats); /* the next line's check sees what went wrong */
+    cd_buf_free(&b);
+    return CDMPP_OK;
+}
+
+static cdmpp_status close_all(run *r, cdmpp_status st, cdmpp_err *err) {
+    const cdmpp_status closed = cd_reclog_close(r->log, st ? NULL : err);
+    if (!st) st = closed;
+    const cdmpp_status kept = cd_main_profile_keep_close(r->keep, st ? NULL : err);
+    if (!st) st = kept;
+    if (r->stats && fclose(r->stats) != 0 && !st) st = cd_err_at(err, CD_FAIL(err, EIO, "cannot write: %s", strerror(errno)), r->o->stats, 0);
+    return st;
+}
+
 cdmpp_status cd_main_profile_remote(cd_main_profile *o, cd_recmaker *maker, cd_recfile *file, cdmpp_err *err) {
     run r = {.o = o, .maker = maker, .file = file};
     cdmpp_status st = cd_reclog_open(o->out, o->retry, &r.log, err);
+    if (!st) st = open_more(&r, err);
     if (!st) st = collect(&r, err);
     if (!st && r.n) st = send_all(&r, err);
-    const cdmpp_status closed = cd_reclog_close(r.log, st ? NULL : err);
-    if (!st) st = closed;
+    st = close_all(&r, st, err);
     r.o->bad += r.failed;
     if (!st) st = tell(&r, err);
     for (size_t i = 0; i < r.n; i++) cd_recjob_free(&r.job[i]);

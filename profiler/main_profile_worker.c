@@ -39,6 +39,16 @@ static int threads_of(const cd_main_profile *o, const cd_record *r) {
     return r->hardware.num_cores < 1 || r->hardware.num_cores > cpus ? cpus : (int)r->hardware.num_cores;
 }
 
+static void tell_stats(const cd_measured *m, cd_remote_times *out) {
+    const cd_timing *t = &m->time;
+    snprintf(out->message, sizeof out->message, "%.199s", m->err.msg);
+    out->has_stats = !m->error_no;
+    out->stats = (cd_remote_stats){.n = t->n, .kept = t->n_kept, .number = t->number, .disturbed = t->disturbed, .attempts = m->attempts, .flags = m->flags,
+                                   .min_s = t->min_s, .median_s = t->median_s, .mean_s = t->mean_s, .std_s = t->std_s, .cv = t->cv, .ci = t->ci,
+                                   .quiet_before = m->quiet_before, .quiet_after = m->quiet_after, .build_s = m->build_s, .run_s = m->run_s,
+                                   .max_error = m->max_error, .cycles = m->cycles, .instructions = m->instructions, .cache_misses = m->cache_misses};
+}
+
 static cdmpp_status measure_job(worker *w, cd_recjob *j, cd_remote_times *out, cdmpp_err *err) {
     cd_measure_item item = {.code = &j->code, .arg = j->arg, .reference = w->maker.reference ? &j->reference : NULL, .target = j->target,
                             .threads = threads_of(w->o, &j->record)};
@@ -50,6 +60,7 @@ static cdmpp_status measure_job(worker *w, cd_recjob *j, cd_remote_times *out, c
     out->error_no = r.error_no;
     out->total_s = r.total_s;
     out->timestamp = r.timestamp;
+    tell_stats(&item.out, out);
     for (uint32_t i = 0; i < r.n_cost && i < CD_REMOTE_COSTS; i++) out->cost_s[out->n_cost++] = r.cost_s[i];
     return CDMPP_OK;
 }

@@ -68,13 +68,14 @@ static void put_figures(cd_buf *b, const cd_measured *m) {
     if (m->flags & CD_MEASURED_CHECKED) put_real(b, "max_error", m->max_error);
 }
 
-void cd_recstat_line(cd_buf *b, const cd_recjob *j, long record, const cd_measured *m) {
+void cd_recstat_line(cd_buf *b, const cd_recjob *j, long record, const cd_measured *m, const char *host) {
     cd_buf_puts(b, "{\"file\":");
     cd_buf_put_json_str(b, j->path, strlen(j->path));
     cd_buf_putf(b, ",\"line\":%ld,\"record\":%ld", j->number, record);
     put_text(b, "workload_key", j->record.workload_key.p, j->record.workload_key.n);
     put_text(b, "target", j->target, strlen(j->target));
     cd_buf_putf(b, ",\"id\":\"%016llx%016llx\",\"at\":%lld", (unsigned long long)j->id.a, (unsigned long long)j->id.b, (long long)m->at);
+    if (host) put_text(b, "host", host, strlen(host));
     if (j->flop >= 0) put_real(b, "flop", j->flop);
     put_real(b, "build_s", m->build_s);
     put_real(b, "run_s", m->run_s);

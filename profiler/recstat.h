@@ -20,7 +20,8 @@ void cd_recstat_begin(cd_recstat *s, double now_s);
 void cd_recstat_add(cd_recstat *s, const cd_measured *m);
 /* The first line. */
 void cd_recstat_head(cd_buf *b, const cd_hostinfo *h, const char *warnings, const cd_timing_policy *p, int threads);
-void cd_recstat_line(cd_buf *b, const cd_recjob *j, long record, const cd_measured *m);
+/* `host` measured it; NULL: this machine. */
+void cd_recstat_line(cd_buf *b, const cd_recjob *j, long record, const cd_measured *m, const char *host);
 /* {"records":..,"measured":..,...} */
 void cd_recstat_json(cd_buf *b, const cd_recstat *s, double now_s);
 /* For people, lines with their ends. */

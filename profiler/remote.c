@@ -18,7 +18,7 @@ typedef struct job {
     unsigned attempts;
     bool out, done;             /* leased now; answered */
     cdmpp_status status;
-    const char *host;
+    const char *host, *device;
     cdmpp_err *err;             /* of the last failure; NULL: none */
     cd_remote_times *times;
 } job;
@@ -124,6 +124,18 @@ static cdmpp_status lease_to(pool *p, size_t k, size_t i, cdmpp_err *err) {
 
 /* ---- messages ---- */
 
+/* All of them, or what came is a lie. */
+static bool read_stats(const cd_json *m, cd_remote_stats *s) {
+#define CD_X(name) \
+    if (!cd_json_get(m, #name) || cd_json_real(cd_json_get(m, #name), &s->name, NULL) || !(fabs(s->name) < 1e18)) return false;
+    CD_REMOTE_STATS(CD_X)
+#undef CD_X
+    const double count[] = {s->n, s->kept, s->number, s->disturbed, s->attempts, s->flags};
+    for (size_t i = 0; i < sizeof count / sizeof *count; i++)
+        if (count[i] < 0 || count[i] > INT32_MAX || count[i] != floor(count[i])) return false;
+    return true;
+}
+
 /* Times as they must be; what is wrong, else NULL. */
 static const char *read_times(const cd_json *m, cd_remote_times *t) {
     const cd_json *no = cd_json_get(m, "error_no"), *costs = cd_json_get(m, "costs"), *total = cd_json_get(m, "total_s"),
@@ -137,6 +149,10 @@ static const char *read_times(const cd_json *m, cd_remote_times *t) {
     }
     if (!total || cd_json_real(total, &t->total_s, NULL) || !(fabs(t->total_s) < 1e9)) return "a total time that is none";
     if (!stamp || cd_json_int(stamp, 0, (int64_t)1 << 53, &t->timestamp, NULL)) return "an answer without a timestamp";
+    const cd_json *stats = cd_json_get(m, "stats"), *said = cd_json_get(m, "message");
+    t->has_stats = stats != NULL;
+    if (stats && !read_stats(stats, &t->stats)) return "statistics that are none";
+    if (said && said->kind == CD_JSON_STR) snprintf(t->message, sizeof t->message, "%.*s", (int)(said->u.s.n < 199 ? said->u.s.n : 199), said->u.s.p);
     return NULL;
 }
 
@@ -161,6 +177,9 @@ static cdmpp_status hello(pool *p, size_t k, const cd_json *m, cdmpp_err *err) {
         l->failures = p->p.max_failures; /* no use to try again */
         return fail(p, k, "speaks another version of the protocol", err);
     }
+    const cd_json *device = cd_json_get(m, "device");
+    l->device[0] = 0;
+    if (device && device->kind == CD_JSON_STR) snprintf(l->device, sizeof l->device, "%.*s", (int)(device->u.s.n < 127 ? device->u.s.n : 127), device->u.s.p);
     l->state = CD_LINK_IDLE;
     if (!p->setup[0]) return CDMPP_OK;
     cd_buf_puts(&l->out, "{\"setup\":");
@@ -183,6 +202,7 @@ static cdmpp_status answered(pool *p, size_t k, const cd_json *m, cdmpp_err *err
     j->attempts++;
     j->out = false;
     finish(p, j, CDMPP_OK, l->host->name);
+    j->device = l->device;
     l->state = CD_LINK_IDLE;
     if (++l->answers % FORGIVE == 0 && l->failures) l->failures--;
     return CDMPP_OK;
@@ -277,7 +297,7 @@ static cdmpp_status wait_and_listen(pool *p, double wait_s, cdmpp_err *err) {
 static cdmpp_status deliver(pool *p, cdmpp_err *err) {
     for (; p->delivered < p->n && p->job[p->delivered].done; p->delivered++) {
         job *j = &p->job[p->delivered];
-        const cd_remote_answer a = {j->status, j->err, j->host ? j->host : "", j->attempts, j->status ? NULL : j->times};
+        const cd_remote_answer a = {j->status, j->err, j->host ? j->host : "", j->device ? j->device : "", j->attempts, j->status ? NULL : j->times};
         CD_TRY(p->w->answer(p->w->ctx, p->delivered, &a, err));
         cd_free(j->err);
         cd_free(j->times);

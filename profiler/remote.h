@@ -8,6 +8,7 @@
  *   pool -> worker  {"lease":7,"record":"{\"i\": ..}"}                                              the record's line as text
  *   worker -> pool  {"lease":7,"alive":true}                                                        while at work
  *   worker -> pool  {"lease":7,"error_no":0,"costs":[s, ..],"total_s":s,"timestamp":t}              measured
+ *                   and after them, where it knows: ,"message":"..","stats":{"n":12,"min_s":s, ..}  all of CD_REMOTE_STATS
  *   worker -> pool  {"lease":7,"refused":"EUNSUPPORTED","message":".."}                             cannot be
  *   end of input ends the worker.
  *
@@ -34,6 +35,16 @@
 #define CD_REMOTE_LINES 10000
 #define CD_REMOTE_COSTS 256
 
+/* Statistics of a measurement, as cd_measured has them; numbers all of them. */
+#define CD_REMOTE_STATS(X) \
+    X(n) X(kept) X(number) X(disturbed) X(attempts) X(flags) X(min_s) X(median_s) X(mean_s) X(std_s) X(cv) X(ci) X(quiet_before) X(quiet_after) \
+    X(build_s) X(run_s) X(max_error) X(cycles) X(instructions) X(cache_misses)
+typedef struct cd_remote_stats {
+#define CD_X(name) double name;
+    CD_REMOTE_STATS(CD_X)
+#undef CD_X
+} cd_remote_stats;
+
 /* What a worker found out. */
 typedef struct cd_remote_times {
     int64_t error_no;           /* as in records */
@@ -41,6 +52,9 @@ typedef struct cd_remote_times {
     double cost_s[CD_REMOTE_COSTS];
     double total_s;
     int64_t timestamp;
+    char message[200];          /* of an error; "": none came */
+    bool has_stats;             /* what is read is finite, counts are whole and not negative */
+    cd_remote_stats stats;
 } cd_remote_times;
 
 /* ---- the pool ---- */
@@ -61,7 +75,7 @@ typedef struct cd_remote_policy {
 typedef struct cd_remote_answer {
     cdmpp_status status;        /* of the job; OK: times are known, perhaps with error_no */
     const cdmpp_err *err;
-    const char *host;           /* who gave it; "" for nobody */
+    const char *host, *device;  /* who gave it, and what it says it is; "" for nobody */
     unsigned attempts;
     const cd_remote_times *times; /* NULL unless OK */
 } cd_remote_answer;

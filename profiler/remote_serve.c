@@ -80,6 +80,17 @@ static cdmpp_status do_job(const server *v, const cd_json *job, cd_remote_times 
     return v->s->measure(v->s->ctx, record->u.s, t, err);
 }
 
+static void put_stats(cd_buf *b, const cd_remote_stats *s) {
+    cd_buf_puts(b, ",\"stats\":{");
+#define CD_X(name) \
+    cd_buf_puts(b, "\"" #name "\":"); \
+    cd_buf_put_json_real(b, s->name); \
+    cd_buf_puts(b, ",");
+    CD_REMOTE_STATS(CD_X)
+#undef CD_X
+    if (!b->oom) b->p[b->n - 1] = '}';
+}
+
 static void put_times(cd_buf *b, const cd_remote_times *t) {
     cd_buf_putf(b, ",\"error_no\":%lld,\"costs\":[", (long long)t->error_no);
     for (uint32_t i = 0; i < t->n_cost && i < CD_REMOTE_COSTS; i++) {
@@ -88,7 +99,13 @@ static void put_times(cd_buf *b, const cd_remote_times *t) {
     }
     cd_buf_puts(b, "],\"total_s\":");
     cd_buf_put_json_real(b, t->total_s);
-    cd_buf_putf(b, ",\"timestamp\":%lld}\n", (long long)t->timestamp);
+    cd_buf_putf(b, ",\"timestamp\":%lld", (long long)t->timestamp);
+    if (t->message[0]) {
+        cd_buf_puts(b, ",\"message\":");
+        cd_buf_put_json_str(b, t->message, strlen(t->message));
+    }
+    if (t->has_stats) put_stats(b, &t->stats);
+    cd_buf_puts(b, "}\n");
 }
 
 static void put_refusal(cd_buf *b, cdmpp_status st, const cdmpp_err *e) {

@@ -24,6 +24,7 @@ typedef struct cd_link {
     uint32_t lines;             /* of this lease; before hello, of greetings */
     cd_buf in, out;
     size_t sent, scanned;       /* of out; of in, where no line end is */
+    char device[128];           /* by its hello */
     char said[160];             /* the last line of its standard error */
 } cd_link;
 

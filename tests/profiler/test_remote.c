@@ -22,7 +22,8 @@ typedef struct seen {
     size_t n;
     double cost[N];
     cdmpp_status status[N];
-    char host[N][16], why[N][300];
+    char host[N][16], why[N][300], device[N][16];
+    double runs[N];             /* of the statistics; -1: none came */
     unsigned attempts[N], events, dropped;
     char last_event[400];
 } seen;
@@ -34,6 +35,8 @@ static cdmpp_status on_answer(void *ctx, size_t job, const cd_remote_answer *a, 
     s->status[job] = a->status;
     s->cost[job] = a->times && a->times->n_cost ? a->times->cost_s[0] : 0;
     s->attempts[job] = a->attempts;
+    snprintf(s->device[job], sizeof s->device[job], "%s", a->device);
+    s->runs[job] = a->times && a->times->has_stats ? a->times->stats.n : -1;
     snprintf(s->host[job], sizeof s->host[job], "%s", a->host);
     if (a->err) snprintf(s->why[job], sizeof s->why[job], "%s", a->err->msg);
     s->n++;
@@ -108,6 +111,7 @@ static void workers_that_fail(void **state) {
         {HELLO LOOP "r=-1; " ANSWER "done", "no time above 0"},
         {HELLO LOOP "r=1e99; " ANSWER "done", "no time above 0"},
         {HELLO LOOP "r=; " ANSWER "done", "without costs"},
+        {HELLO LOOP "echo \"{\\\"lease\\\":$n,\\\"error_no\\\":0,\\\"costs\\\":[1],\\\"total_s\\\":1,\\\"timestamp\\\":1,\\\"stats\\\":{\\\"n\\\":-1}}\"; done", "statistics that are none"},
         {HELLO LOOP "printf '{\"lease\":'; exit; done", "ended at work"},
         {HELLO LOOP "yes | tr -d '\\n'; done", "without end"},
         {HELLO LOOP "yes \"{\\\"lease\\\":$n,\\\"alive\\\":true}\"; done", "too many lines"},
@@ -211,6 +215,8 @@ static cdmpp_status fake(void *ctx, cd_str line, cd_remote_times *out, cdmpp_err
     const struct timespec t = {0, 80000000};
     nanosleep(&t, NULL);
     *out = (cd_remote_times){.n_cost = 2, .cost_s = {r.step[0].i[1], 1}, .total_s = 1, .timestamp = 5};
+    out->has_stats = r.step[0].i[1] != 2;
+    out->stats = (cd_remote_stats){.n = 7, .min_s = 1e-3, .cycles = -1};
     return CDMPP_OK;
 }
 
@@ -242,6 +248,9 @@ static void our_own_worker(void **state) {
         else if (i == 4) assert_int_equal(s.status[i], CDMPP_ESCHEMA);
         else if (s.status[i]) fail_msg("job %d: %s", i, s.why[i]);
         else assert_true(s.cost[i] == i + 1);
+        if (s.status[i]) continue;
+        assert_true(s.runs[i] == (i == 1 ? -1 : 7)); /* statistics, where there are any */
+        assert_string_equal(s.device[i], "test");
     }
 }
 

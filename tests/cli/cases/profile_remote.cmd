@@ -17,3 +17,6 @@ $R --host '-oProxyCommand=x' --target llvm log.json
 echo '{"lease":1,"record":"{}"}' | cdmpp-profile --worker | sed 's/"version":.*/.../; s/"message":.*/.../'
 cdmpp-profile records --tasks "$K" --budget-ms 5 --isa native --out o.json --store s.db --quiet log.json >/dev/null 2>&1
 cdmpp-profile store export --store s.db | cmp - o.json && echo "the same in the store"
+$R --host works --transport "$way" --rounds 2 --stats s.jsonl --store r.db --quiet log.json 2>/dev/null
+grep -c '"host":"works".*"error_no":0,"n":[1-9].*"quiet_before":1' s.jsonl
+cdmpp-profile store stats --store r.db | head -n 1
