@@ -22,7 +22,8 @@ static bool reserve(cd_buf *b, size_t more) {
 
 void cd_buf_put(cd_buf *b, const char *p, size_t n) {
     if (!reserve(b, n)) return;
-    if (n) memcpy(b->p + b->n, p, n);
+    if (n == 1) b->p[b->n] = *p; /* commas, brackets: most of what is put */
+    else if (n) memcpy(b->p + b->n, p, n);
     b->n += n;
     b->p[b->n] = '\0';
 }
@@ -45,7 +46,10 @@ void cd_buf_put_int(cd_buf *b, int64_t v) {
     do *--p = (char)('0' + m % 10);
     while (m /= 10);
     if (v < 0) *--p = '-';
-    cd_buf_put(b, p, (size_t)(text + sizeof text - p));
+    const size_t n = (size_t)(text + sizeof text - p);
+    if (!reserve(b, sizeof text)) return;
+    for (size_t i = 0; i < n; i++) b->p[b->n + i] = p[i];
+    b->p[b->n += n] = '\0';
 }
 
 /* printf writes the locale's decimal point, which may be several bytes. */

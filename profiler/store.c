@@ -228,10 +228,14 @@ cdmpp_status cd_store_commit(cd_store *s, cdmpp_err *err) {
     return st;
 }
 
-cdmpp_status cd_store_step(cd_store *s, cdmpp_err *err) {
+cdmpp_status cd_store_settle(cd_store *s, cdmpp_err *err) {
     const struct timespec gap = {0, 1500000}; /* longer than a waiting writer sleeps: it gets its turn */
-    if (!s->open || (++s->pending < CD_STORE_BATCH && (s->pending % 64 || now_s() - s->since_s < BATCH_S))) return CDMPP_OK;
+    if (!s->open || (s->pending < CD_STORE_BATCH && now_s() - s->since_s < BATCH_S)) return CDMPP_OK;
     CD_TRY(cd_store_commit(s, err));
     nanosleep(&gap, NULL);
     return CDMPP_OK;
+}
+
+cdmpp_status cd_store_step(cd_store *s, cdmpp_err *err) {
+    return s->open && (++s->pending >= CD_STORE_BATCH || s->pending % 64 == 0) ? cd_store_settle(s, err) : CDMPP_OK;
 }

@@ -98,7 +98,8 @@ cdmpp_status cd_store_mark(cd_store_reading *r, uint64_t lines, bool last, cdmpp
     if (last) CD_TRY(cd_store_begin(r->store, err));
     CD_TRY(note(r, lines, last, err));
     if (r->how->progress) r->how->progress(r->how->ctx, r->tally);
-    if (last || stop) CD_TRY(cd_store_commit(r->store, err));
+    if ((last && !r->waits) || stop) CD_TRY(cd_store_commit(r->store, err));
+    else CD_TRY(cd_store_settle(r->store, err));
     return stop ? CD_FAIL(err, EINTERRUPTED, "stopped at line %llu; the same command goes on from there", (unsigned long long)lines) : CDMPP_OK;
 }
 
@@ -167,7 +168,10 @@ static void look_at_file(cd_store_reading *r, const char *path, char real[]) {
     }
 }
 
-static cdmpp_status import_file(cd_store *s, const char *path, const cd_store_import *how, cd_store_tally *t, cdmpp_err *err) {
+/* `more`: another file follows. A commit writes all pages of the indices that its rows fell on, which rows of a thousand
+ * lines and those of ten thousand do alike: logs of a folder share transactions, as old as any becomes. Other
+ * forms may take long until their first row, with the store locked. */
+static cdmpp_status import_file(cd_store *s, const char *path, const cd_store_import *how, bool more, cd_store_tally *t, cdmpp_err *err) {
     char real[4096]; /* PATH_MAX */
     cd_store_form form = how->form;
     cd_store_reading r = {.store = s, .how = how, .tally = t, .path = path};
@@ -175,6 +179,8 @@ static cdmpp_status import_file(cd_store *s, const char *path, const cd_store_im
     look_at_file(&r, path, real);
     if (form == CD_STORE_AUTO && !strcmp(path, "-")) form = CD_STORE_ANSOR;
     if (form == CD_STORE_AUTO) CD_TRY(look(path, &form, err));
+    r.waits = more && form == CD_STORE_ANSOR;
+    if (form != CD_STORE_ANSOR) CD_TRY(cd_store_commit(s, err));
     r.device = how->device ? (cd_str){how->device, strlen(how->device)} : folder_device(r.path);
     const cd_str word = cd_words_at(CD_STORE_FORMS, (int)form);
     char name[16];
@@ -184,8 +190,8 @@ static cdmpp_status import_file(cd_store *s, const char *path, const cd_store_im
     t->skipped_lines += r.first;
     cdmpp_status st = done ? CDMPP_OK : read_form(&r, form, err);
     cd_arena_free(&r.arena);
-    if (!st) st = cd_store_commit(s, err);
-    else cd_store_commit(s, NULL); /* what was read stays */
+    if (st) cd_store_commit(s, NULL); /* what was read stays */
+    else if (!r.waits) st = cd_store_commit(s, err);
     s->source = 0;
     return st;
 }
@@ -207,14 +213,14 @@ cdmpp_status cd_store_import_path(cd_store *s, const char *path, const cd_store_
     cd_arena a = {0};
     const char *const *file = NULL;
     size_t n = 0;
-    if (!strcmp(path, "-")) return import_file(s, path, how, t, err);
+    if (!strcmp(path, "-")) return import_file(s, path, how, false, t, err);
     if (stat(path, &f)) return cd_err_at(err, CD_FAIL(err, EIO, "cannot read: %s", strerror(errno)), path, 0);
-    if (!S_ISDIR(f.st_mode)) return import_file(s, path, how, t, err);
+    if (!S_ISDIR(f.st_mode)) return import_file(s, path, how, false, t, err);
     cdmpp_status st = cd_file_list(&a, path, readable, NULL, &file, &n, err);
     if (!st && !n) st = cd_err_at(err, CD_FAIL(err, ENODATA, "no file to read in this folder"), path, 0);
     for (size_t i = 0; i < n && !st; i++) {
         cdmpp_err e = {0};
-        st = import_file(s, file[i], how, t, &e);
+        st = import_file(s, file[i], how, i + 1 < n, t, &e);
         if (st == CDMPP_ESCHEMA && how->form == CD_STORE_AUTO && !e.line) { /* another kind of file among them */
             cd_store_reading r = {.store = s, .how = how, .tally = t, .path = file[i]};
             st = cd_store_bad(&r, st, &e, err);
@@ -222,6 +228,7 @@ cdmpp_status cd_store_import_path(cd_store *s, const char *path, const cd_store_
             *err = e;
         }
     }
+    const cdmpp_status closed = cd_store_commit(s, st ? NULL : err); /* the last file may not have been one to read */
     cd_arena_free(&a);
-    return st;
+    return st ? st : closed;
 }

@@ -76,6 +76,8 @@ void cd_store_bind(sqlite3_stmt *q, int i, cd_str text); /* borrowed until the n
 cd_str cd_store_text(sqlite3_stmt *q, int column);
 /* Begin a transaction unless one is open; commit it when it is big or old enough; undo it. */
 cdmpp_status cd_store_begin(cd_store *s, cdmpp_err *err);
+cdmpp_status cd_store_settle(cd_store *s, cdmpp_err *err);
+/* One more row: settle now and then. */
 cdmpp_status cd_store_step(cd_store *s, cdmpp_err *err);
 void cd_store_undo(cd_store *s);
 
@@ -109,6 +111,7 @@ typedef struct cd_store_reading {
     cd_str device;              /* by option or folder; empty: the file may tell */
     uint64_t first;             /* lines that are in the store already */
     int64_t size, mtime_ns;     /* of the file; -1: it cannot be gone on with */
+    bool waits;                 /* the last transaction may go on with the next file's rows */
     cd_arena arena;
 } cd_store_reading;
 cdmpp_status cd_store_read_ansor(cd_store_reading *r, cdmpp_err *err);
