@@ -26,6 +26,7 @@ static const cd_option table[] = {
     {"worker", 0, NULL, CD_OPT_FLAG, AT(worker), NULL, HOSTS, "Be what --host reaches: a line of JSON comes in for each program and one goes out"},
     {"factor", 0, "LIST", CD_OPT_TEXT, AT(factor), NULL, WHAT, "sweep: what is changed: tile, reorder, compute_at, fuse, unroll, vectorize, parallel, threads, cache, or several with commas between (default: all)"},
     {"plot", 0, "FILE", CD_OPT_FILE, AT(plot), "*.svg", WHAT, "sweep: also draw the variants there"},
+    {"sizes", 0, "LIST", CD_OPT_TEXT, AT(sizes), NULL, NETWORK, "curves: batch=1,4,8 or input=64,128,224: the network at these sizes"},
     {"describe-device", 0, NULL, CD_OPT_FLAG, AT(describe), NULL, WHAT, "Print entries of devices.yaml for the devices named: cpu (default), opencl[:NAME], cuda[:NUMBER]"},
     {"measure", 0, NULL, CD_OPT_FLAG, AT(measure), NULL, WHAT, "With --describe-device: measure the units of a core and the memory bandwidth (a second)"},
     {"jobs", 'j', "N", CD_OPT_INT, AT(jobs), "1..1024", HOW, "Compiler processes at a time (default: one per CPU)"},
@@ -86,6 +87,7 @@ static const mode modes[] = {
     {"draw", -1, cd_main_profile_draw_check, cd_main_profile_draw},
     {"sweep", -1, cd_main_profile_sweep_check, cd_main_profile_sweep},
     {"corun", -1, cd_main_profile_corun_check, cd_main_profile_corun},
+    {"curves", -1, cd_main_profile_curves_check, cd_main_profile_curves},
     {"store", -1, cd_main_profile_store_check, cd_main_profile_store},
     {NULL, (long)AT(list_ops), cd_main_profile_model_check, cd_main_profile_ops},
     {NULL, (long)AT(list_tasks), cd_main_profile_tasks_check, cd_main_profile_tasks},
@@ -141,6 +143,7 @@ static const char *const use[] = {"records --tasks FILE --out OUT.json [OPTION..
                                   "draw --tasks FILE [--trials N] [--seed N] [--target TARGET] [--out FILE]",
                                   "sweep --tasks FILE [--workload KEY] [--factor LIST] [--out CSV] [--plot SVG] [OPTION...] LOG...",
                                   "corun --tasks FILE [--limit N] [--threads N] [--rounds N] [--out CSV] [OPTION...] LOG...",
+                                  "curves --model-name NAME|FILE --sizes batch=N,N,...|input=N,N,... [--trials N] [--out TSV] [OPTION...] [LOG...]",
                                   "store import|list|best|near|export|stats --store FILE [OPTION...] [LOG|TABLE|TRACE|FOLDER...]",
                                   "--list-ops --model-name NAME|FILE [OPTION...]",
                                   "--list-tasks --model-name NAME|FILE [--target TARGET] [--layout LAYOUT] [--out-tasks FILE]",
@@ -169,6 +172,7 @@ static const cd_command self = {
     "order of two loops, where a stage is computed, what is fused, unrolling, vectors, threads, a cold cache.\n\n"
     "corun: takes the fastest record of each of the first workloads (--limit, default 6) and measures all pairs of them alone and at the same "
     "time, on different processors and on the same: how much slower does each make the other?\n\n"
+    "curves: measures the operators of a network at several sizes and writes a table of time against size, which store import reads.\n\n"
     "store: keeps measurements in one SQLite file that many may write at once. import reads logs, tables of operators, "
     "Nsight Systems' exports and PyTorch's traces; list shows workloads, best the fastest measurements, near those of the "
     "nearest shapes of the same operator; export writes records, CSV or JSON; stats counts.\n\n"

@@ -45,6 +45,8 @@ typedef struct cd_main_profile {
     const char *transport;
     /* sweep (main_profile_sweep.c) */
     const char *factor, *plot;
+    /* curves (main_profile_curves.c) */
+    const char *sizes;
     /* networks, measured (main_profile_run.c) */
     bool run_ops, key_only;
     int cover, csv, passes;     /* percent; CD_MAIN_PROFILE_*; 0: until steady */
@@ -83,6 +85,20 @@ cdmpp_status cd_main_profile_corun(cd_main_profile *o, cdmpp_err *err);
 enum { CD_MAIN_PROFILE_NO_CSV = -1, CD_MAIN_PROFILE_GROUPS, CD_MAIN_PROFILE_EOP };
 cdmpp_status cd_main_profile_run_check(const cd_main_profile *o, cdmpp_err *err);
 cdmpp_status cd_main_profile_run(cd_main_profile *o, cdmpp_err *err);
+struct cd_measure_options;
+/* How networks are measured: processors of a program in *hw. */
+struct cd_measure_options cd_main_profile_network_options(const cd_main_profile *o, cd_hardware *hw);
+struct cd_workload;
+struct cd_netpick;
+struct cd_measure;
+/* The network of the options and its tasks; what is left out is said. Free both, after an error too. */
+cdmpp_status cd_main_profile_network(const cd_main_profile *o, const cd_hardware *hw, CD_GIVE cd_graph **g, CD_GIVE struct cd_workload **w, cdmpp_err *err);
+/* A program for each of its tasks; what has none is said and counted. */
+cdmpp_status cd_main_profile_programs(cd_main_profile *o, const struct cd_workload *w, const cd_hardware *hw, struct cd_measure *m,
+                                      CD_GIVE struct cd_netpick **out, cdmpp_err *err);
+/* ---- main_profile_curves.c ---- */
+cdmpp_status cd_main_profile_curves_check(const cd_main_profile *o, cdmpp_err *err);
+cdmpp_status cd_main_profile_curves(cd_main_profile *o, cdmpp_err *err);
 /* ---- main_profile_wrap.c ---- */
 cdmpp_status cd_main_profile_wrap_check(const cd_main_profile *o, cdmpp_err *err);
 cdmpp_status cd_main_profile_wrap(cd_main_profile *o, cdmpp_err *err);

@@ -27,30 +27,30 @@ typedef struct {
     cd_netops *ops;
 } state;
 
-static cdmpp_status network(const cd_main_profile *o, state *s, const cd_hardware *hw, cdmpp_err *err) {
+cdmpp_status cd_main_profile_network(const cd_main_profile *o, const cd_hardware *hw, cd_graph **g, cd_workload **w, cdmpp_err *err) {
     const cd_onnx_miss *miss;
     uint32_t n_miss = 0;
-    CD_TRY(cd_main_profile_model(o, &s->graph, &miss, &n_miss, err));
+    CD_TRY(cd_main_profile_model(o, g, &miss, &n_miss, err));
     for (uint32_t k = 0; k < n_miss; k++) cd_log_put(o->log, CD_LOG_WARNING, "%s (%s): %s", miss[k].node, miss[k].op, miss[k].reason);
     const cd_workload_options wo = {.target = o->target ? o->target : "llvm", .hardware = hw};
-    CD_TRY(cd_workload_build(s->graph, &wo, &s->workload, err));
-    for (uint32_t k = 0; k < s->workload->n_unsupported; k++) {
-        const cd_wunsupported *u = &s->workload->unsupported[k];
+    CD_TRY(cd_workload_build(*g, &wo, w, err));
+    for (uint32_t k = 0; k < (*w)->n_unsupported; k++) {
+        const cd_wunsupported *u = &(*w)->unsupported[k];
         cd_log_put(o->log, CD_LOG_WARNING, "%s (%s) is left out: %s", u->node, u->op, u->reason);
     }
     return CDMPP_OK;
 }
 
-static cdmpp_status programs(cd_main_profile *o, state *s, const cd_hardware *hw, cdmpp_err *err) {
+cdmpp_status cd_main_profile_programs(cd_main_profile *o, const cd_workload *w, const cd_hardware *hw, cd_measure *m, cd_netpick **out, cdmpp_err *err) {
     const cd_netpick_options po = {.log = o->operand.v, .n_log = o->operand.n, .trials = (uint32_t)o->trials, .seed = (uint64_t)o->seed,
-                                   .target = o->target ? o->target : "llvm", .hardware = *hw, .threads = (int)hw->num_cores, .measure = s->measure, .stop = o->stop};
-    CD_TRY(cd_netpick_run(s->workload, &po, &s->pick, err));
-    if (s->pick->bad_lines) cd_log_put(o->log, CD_LOG_WARNING, "%zu lines of the logs are no records", s->pick->bad_lines);
-    for (uint32_t k = 0; k < s->pick->n; k++) {
-        const cd_netpick_task *t = &s->pick->task[k];
+                                   .target = o->target ? o->target : "llvm", .hardware = *hw, .threads = (int)hw->num_cores, .measure = m, .stop = o->stop};
+    CD_TRY(cd_netpick_run(w, &po, out, err));
+    if ((*out)->bad_lines) cd_log_put(o->log, CD_LOG_WARNING, "%zu lines of the logs are no records", (*out)->bad_lines);
+    for (uint32_t k = 0; k < (*out)->n; k++) {
+        const cd_netpick_task *t = &(*out)->task[k];
         if (!t->status) continue;
         o->bad++;
-        cd_log_put(o->log, CD_LOG_WARNING, "%.80s has no program: %s", cd_tasks_at(s->workload->tasks, s->workload->task[k].task)->workload_key, t->err.msg);
+        cd_log_put(o->log, CD_LOG_WARNING, "%.80s has no program: %s", cd_tasks_at(w->tasks, w->task[k].task)->workload_key, t->err.msg);
     }
     return CDMPP_OK;
 }
@@ -83,16 +83,21 @@ static cdmpp_status tell(const cd_main_profile *o, const state *s, cdmpp_err *er
     return cd_face_print(&b, err);
 }
 
-static cdmpp_status all(cd_main_profile *o, state *s, cdmpp_err *err) {
+cd_measure_options cd_main_profile_network_options(const cd_main_profile *o, cd_hardware *hw) {
     const int threads = o->threads > 0 ? o->threads : cd_backend_cpu_threads(o->target ? o->target : "");
-    const cd_hardware hw = cd_hardware_default(false, threads, VECTOR_BYTES);
-    const cd_measure_options mo = {.isa = o->isa, .cache = o->cache, .cache_bytes = (uint64_t)o->cache_mb << 20, .jobs = o->jobs, .threads = threads,
-                                   .pin = !o->no_pin, .build_limit_s = o->build_timeout_s, .run_limit_s = o->timeout_s,
-                                   .timing = {.budget_s = o->budget_ms * 1e-3}, .stop = o->stop};
-    const cd_netops_options no = {.threads = threads, .cover = o->cover / 100.0, .passes = (unsigned)o->passes};
+    *hw = cd_hardware_default(false, threads, VECTOR_BYTES);
+    return (cd_measure_options){.isa = o->isa, .cache = o->cache, .cache_bytes = (uint64_t)o->cache_mb << 20, .jobs = o->jobs, .threads = threads,
+                                .pin = !o->no_pin, .build_limit_s = o->build_timeout_s, .run_limit_s = o->timeout_s,
+                                .timing = {.budget_s = o->budget_ms * 1e-3}, .stop = o->stop};
+}
+
+static cdmpp_status all(cd_main_profile *o, state *s, cdmpp_err *err) {
+    cd_hardware hw;
+    const cd_measure_options mo = cd_main_profile_network_options(o, &hw);
+    const cd_netops_options no = {.threads = mo.threads, .cover = o->cover / 100.0, .passes = (unsigned)o->passes};
     CD_TRY(cd_measure_open(&mo, &s->measure, err)); /* first of all: it forks */
-    CD_TRY(network(o, s, &hw, err));
-    CD_TRY(programs(o, s, &hw, err));
+    CD_TRY(cd_main_profile_network(o, &hw, &s->graph, &s->workload, err));
+    CD_TRY(cd_main_profile_programs(o, s->workload, &hw, s->measure, &s->pick, err));
     CD_TRY(write_records(o, s, err));
     CD_TRY(cd_netops_run(s->workload, s->pick, &no, &s->ops, err));
     return tell(o, s, err);

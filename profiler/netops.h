@@ -50,6 +50,8 @@ typedef struct cd_netops {
 cdmpp_status cd_netops_run(const cd_workload *w, const cd_netpick *p, const cd_netops_options *o, CD_GIVE cd_netops **out, cdmpp_err *err);
 void cd_netops_free(CD_TAKE cd_netops *n); /* NULL is fine */
 
+/* "Conv+Relu": the graph's operators of a group, runs of equal ones once. */
+void cd_netops_operators(cd_buf *b, const cd_workload *w, const cd_wgroup *g, char between);
 /* Reports; `key_only` leaves the others out. Errors: ENOMEM. */
 cdmpp_status cd_netops_text(cd_buf *b, const cd_workload *w, const cd_netpick *p, const cd_netops *n, bool key_only, cdmpp_err *err);
 cdmpp_status cd_netops_json(cd_buf *b, const cd_workload *w, const cd_netpick *p, const cd_netops *n, cdmpp_err *err);

@@ -3,8 +3,7 @@
 
 #include "profiler/netops.h"
 
-/* "Conv+Relu": the graph's operators of a group, runs of equal ones once. */
-static void put_ops(cd_buf *b, const cd_workload *w, const cd_wgroup *g, char between) {
+void cd_netops_operators(cd_buf *b, const cd_workload *w, const cd_wgroup *g, char between) {
     const char *last = "";
     for (uint32_t k = 0, n = 0; k < g->n_node; k++) {
         const cd_gnode *x = &w->graph->node[g->node[k]];
@@ -28,7 +27,7 @@ static void put_row(cd_buf *b, const cd_workload *w, const cd_netops *n, uint32_
     const cd_netops_group *g = &n->group[k];
     cd_buf_putf(b, "%5u  %9.4f  %9.4f  %5.1f%s  %8.2f  %9.1f  ", k, g->alone_s * 1e3, g->place_s * 1e3, g->share * 100,
                 g->key ? "*" : " ", g->flop / g->place_s * 1e-9, (double)(g->read + g->written) / 1024);
-    put_ops(b, w, &w->group[k], '+');
+    cd_netops_operators(b, w, &w->group[k], '+');
     cd_buf_puts(b, "\n");
 }
 
@@ -58,7 +57,7 @@ static void put_group(cd_buf *b, const cd_workload *w, const cd_netops *n, uint3
     cd_buf_putf(b, "{\"group\":%u,", k);
     put_str(b, "name", first_name(w, x));
     cd_buf_puts(b, ",\"operators\":\"");
-    put_ops(b, w, x, '+');
+    cd_netops_operators(b, w, x, '+');
     cd_buf_puts(b, "\"");
     if (x->task != CD_GRAPH_NONE) {
         cd_buf_puts(b, ",");
@@ -109,15 +108,15 @@ cdmpp_status cd_netops_json(cd_buf *b, const cd_workload *w, const cd_netpick *p
 static void put_csv(cd_buf *b, const cd_workload *w, const cd_netops *n, uint32_t k) {
     const cd_netops_group *g = &n->group[k];
     cd_buf_putf(b, "%u,", k);
-    put_ops(b, w, &w->group[k], '+');
+    cd_netops_operators(b, w, &w->group[k], '+');
     cd_buf_putf(b, ",%.9g,%.9g,%.6g,%d,%.17g,%lld,%lld\n", g->alone_s, g->place_s, g->share, g->key, g->flop, (long long)g->read, (long long)g->written);
 }
 
 static bool same_ops(const cd_workload *w, cd_buf *a, cd_buf *b, uint32_t i, uint32_t k) {
     cd_buf_clear(a);
     cd_buf_clear(b);
-    put_ops(a, w, &w->group[i], '_');
-    put_ops(b, w, &w->group[k], '_');
+    cd_netops_operators(a, w, &w->group[i], '_');
+    cd_netops_operators(b, w, &w->group[k], '_');
     return a->n == b->n && (!a->n || !memcmp(a->p, b->p, a->n));
 }
 
@@ -134,7 +133,7 @@ static void put_types(cd_buf *b, const cd_workload *w, const cd_netops *n) {
             share += n->group[i].share;
         }
         if (!first) continue;
-        put_ops(b, w, &w->group[k], '_');
+        cd_netops_operators(b, w, &w->group[k], '_');
         cd_buf_putf(b, ",%.1f,%.6g\n", time * 1e9, share * 100);
     }
     b->oom = b->oom || x.oom || y.oom;
