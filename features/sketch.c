@@ -28,6 +28,23 @@ static cdmpp_status be_naive(cd_sketches *s, cdmpp_err *err) {
     return !one->oom && cd_sk_keep(s, one) ? CDMPP_OK : CD_FAIL(err, ENOMEM, "naive schedule");
 }
 
+enum { TRIES = 64 };
+
+/* Can any sketch be completed? Most can at the first try. */
+static cdmpp_status try_all(const cd_sketches *s, bool *any, cdmpp_err *err) {
+    cd_sampler *w;
+    cd_draft d;
+    *any = false;
+    CD_TRY(cd_sampler_new(s, 0, &w, err));
+    cdmpp_status st = CDMPP_EREJECTED;
+    for (uint32_t k = 0; st == CDMPP_EREJECTED && k < s->n_sketch; k++)
+        st = cd_sampler_make(w, &(cd_choice){.pick = k, .kind = CD_CHOICE_SKETCH}, 1, &d, err);
+    for (uint32_t i = 0; st == CDMPP_EREJECTED && i < TRIES; i++) st = cd_sampler_draw(w, i, &d, err);
+    cd_sampler_free(w);
+    *any = !st;
+    return st == CDMPP_EREJECTED ? CDMPP_OK : st;
+}
+
 cdmpp_status cd_sketches_new(const cd_task *task, const cd_hardware *hw, bool gpu, cd_sketches **out, cdmpp_err *err) {
     if (!task->dag) return CD_FAIL(err, ENOTASK, "the task's definition could not be read");
     cd_sketches *s = cd_calloc(1, sizeof *s);
@@ -38,7 +55,9 @@ cdmpp_status cd_sketches_new(const cd_task *task, const cd_hardware *hw, bool gp
     cdmpp_status st = check(s, err);
     if (!st) st = cd_sched_init(&s->sched, err);
     if (!st) st = cd_sk_generate(s, err);
-    if (st == CDMPP_EUNSUPPORTED || (!st && !s->n_sketch)) st = be_naive(s, err);
+    bool any = false;
+    if (!st) st = try_all(s, &any, err);
+    if (st == CDMPP_EUNSUPPORTED || (!st && !any)) st = be_naive(s, err);
     if (st) cd_sketches_free(s);
     else *out = s;
     return st;

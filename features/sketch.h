@@ -35,6 +35,8 @@ typedef enum cd_choice_kind {
     CD_CHOICE_PARALLEL, /* outermost loops to fuse and run in parallel               at: stage value: loops */
     CD_CHOICE_UNROLL,   /* auto_unroll_max_step                                      at: stage value: steps */
     CD_CHOICE_VECTOR,   /* innermost loops to fuse into a vector                     at: stage value: loops */
+    CD_CHOICE_SPLIT,    /* of GPUs, the length of a split that has one: threads, elements a thread loads at once
+                         *                                                           at: stage value: length */
     CD_CHOICE_KINDS
 } cd_choice_kind;
 
@@ -44,7 +46,7 @@ typedef struct cd_choice {
     uint32_t pick, n;           /* pick < n options */
     uint32_t value;             /* what the pick means, whatever the options */
     uint16_t at;                /* step (TILE) or stage */
-    uint8_t kind;
+    uint16_t kind;              /* cd_choice_kind */
 } cd_choice;
 
 /* A complete schedule. It lives until the sampler's next call, which may take its choices. */
@@ -96,7 +98,20 @@ cdmpp_status cd_sampler_cross(cd_sampler *w, const cd_choice *a, uint32_t na, co
 /* The schedule nearest to a record's, which may be of a task of another shape: of the longest sketch whose steps begin
  * the record's but for extents and lengths; tile lengths least far in sum of |log| over all levels; place, parallel,
  * unroll and vector as there. *exact: all steps are the record's. Limits as for make. EREJECTED also: no such sketch. */
-cdmpp_status cd_sampler_follow(cd_sampler *w, const cd_record *r, cd_draft *out, bool *exact, cdmpp_err *err);
+cdmpp_status cd_sampler_follow(cd_sampler *w, const cd_record *r, cd_draft *out, bool *exact, cdmpp_err *err);/* All schedules within the limits, one after the other: an odometer over the choices, the last turning fastest. *at: {0}
+ * before the first call, then the choices tried last; the caller's. Errors: EREJECTED (these break a rule: call again),
+ * ENODATA (there are no more; the next call begins again), ENOMEM. */
+cdmpp_status cd_sampler_next(cd_sampler *w, cd_choices *at, cd_draft *out, cdmpp_err *err);
+
+/* How many tapes the space has: *exact, what cd_sampler_next gives without EREJECTED, in spaces of up to some 20,000;
+ * else the products of the options along the tapes that take option 0 everywhere, summed over sketches: other tapes
+ * have a few more or fewer options, and some break rules. Equal programs of different tapes count each. Errors: ENOMEM. */
+cdmpp_status cd_sketches_size(const cd_sketches *s, double *size, bool *exact, cdmpp_err *err);
+/* Append the space as JSON: {"target", "naive", "size", "exact", "sketches": [{"steps" (0: an open length), "product",
+ * "choices": [{"kind", "step" or "stage", "options", "extent" and "parts" (tile), "lengths" or "values" where few}]}]};
+ * the choices are those of the tapes that size multiplies. Errors: ENOMEM. */
+cdmpp_status cd_sketches_dump(const cd_sketches *s, cd_buf *json, cdmpp_err *err);
+
 /* What TVM's tuner takes for a target without own numbers: of CPUs by the
  * machine's cores and vectors; of GPUs by CUDA's limits. */
 cd_hardware cd_hardware_default(bool gpu, int64_t num_cores, int64_t vector_bytes);

@@ -13,15 +13,17 @@ static uint32_t fuse_outer_space(cd_sk_state *s, uint32_t stage) {
     return n;
 }
 
-static void bind_untiled(const cd_hardware *hw, cd_sk_state *s, uint32_t stage) {
-    const int64_t warp = hw->warp_size;
+/* w NULL: without a choice. */
+static void bind_untiled(const cd_sketches *sp, cd_sampler *w, cd_sk_state *s, uint32_t stage) {
+    const int32_t warp = sp->hw.warp_size < INT32_MAX ? (int32_t)sp->hw.warp_size : INT32_MAX;
     fuse_outer_space(s, stage);
     if (s->oom) return;
-    if (s->stage[stage].it[0].ext <= warp) {
+    const int64_t ext = s->stage[stage].it[0].ext;
+    if (ext <= warp) {
         cd_sk_annotate(s, stage, 0, CD_SK_THREAD_X);
         return;
     }
-    cd_sk_split(s, stage, 0, &warp, 1);
+    cd_sk_split(s, stage, 0, (const int64_t[]){w ? cd_sk_choose_length(w, stage, ext, warp) : warp}, 1);
     cd_sk_annotate(s, stage, 0, CD_SK_BLOCK_X);
     cd_sk_annotate(s, stage, 1, CD_SK_THREAD_X);
 }
@@ -55,13 +57,14 @@ static bool bind_tiled(cd_sampler *w, cd_sk_state *s, uint32_t stage) {
 }
 
 /* All threads of the block load a shared stage together. */
-static bool fetch_together(cd_sk_state *s, uint32_t stage) {
+static bool fetch_together(cd_sampler *w, cd_sk_state *s, uint32_t stage) {
     const uint32_t target = (uint32_t)s->stage[stage].at_stage;
     uint32_t split[2 * CD_TE_MAX_AXIS];
     const uint32_t n = cd_sk_splits_of(s, target, split, 2 * CD_TE_MAX_AXIS), skip = s->prog->op[target].n_raxis;
     if (n <= skip) return false; /* splits of reduce axes come last, so first when walking back */
     cd_sk_fuse(s, stage, 0, s->stage[stage].n);
-    cd_sk_split(s, stage, 0, (const int64_t[]){1}, 1);
+    if (s->oom) return false;
+    cd_sk_split(s, stage, 0, (const int64_t[]){cd_sk_choose_length(w, stage, s->stage[stage].it[0].ext, 1)}, 1);
     cd_sk_annotate(s, stage, 1, CD_SK_VECTORIZE);
     cd_sk_follow_fused(s, stage, 0, split + skip, n - skip, 1);
     if (s->oom || s->failed) return false;
@@ -96,20 +99,37 @@ static bool bind_stage(cd_sampler *w, cd_sk_state *s, uint32_t stage, bool tiled
     if (has_thread(st)) return true;
     if (st->at == CD_SK_ROOT) {
         if (tiled_root) return bind_tiled(w, s, stage);
-        bind_untiled(&w->space->hw, s, stage);
+        bind_untiled(w->space, w, s, stage);
         return true;
     }
-    return st->at != CD_SK_AT || !s->prog->op[stage].shared || fetch_together(s, stage);
+    return st->at != CD_SK_AT || !s->prog->op[stage].shared || fetch_together(w, s, stage);
 }
 
 void cd_sk_bind_plain(const cd_sketches *sp, cd_sk_state *s) {
     for (uint32_t k = s->n_stage; k-- > 0;)
-        if (!s->prog->op[k].placeholder && !s->oom) bind_untiled(&sp->hw, s, k);
+        if (!s->prog->op[k].placeholder && !s->oom) bind_untiled(sp, NULL, s, k);
 }
 
-bool cd_sk_thread_bind(cd_sampler *w, cd_sk_state *s) {
+/* What bind_tiled will refuse, told by the lengths alone: most fresh schedules, so before their bounds are inferred. */
+static bool hopeless(const cd_sampler *w, const cd_sk_state *s, const cd_sk_opens *o) {
+    const cd_hardware *hw = &w->space->hw;
+    for (uint32_t k = 0; k < o->n_follower && w->strict;) {
+        const uint32_t stage = o->follower[k].stage;
+        int64_t virtual = 1, threads = 1;
+        for (; k < o->n_follower && o->follower[k].stage == stage; k++) {
+            const cd_step *t = &s->step[o->follower[k].step];
+            virtual = cd_sk_times(virtual, t->list[0]);
+            threads = cd_sk_times(threads, t->list[1]);
+        }
+        const bool small = all_points(&s->prog->op[stage]) <= hw->warp_size * 2;
+        if (virtual > hw->max_vthread_extent || (!small && threads < hw->warp_size)) return true;
+    }
+    return false;
+}
+
+bool cd_sk_thread_bind(cd_sampler *w, cd_sk_state *s, const cd_sk_opens *o) {
     bool root[CD_MAX_STAGE] = {false};
-    if (!tiling_roots(s, root) || !cd_sk_infer(w, s)) return false;
+    if (!tiling_roots(s, root) || hopeless(w, s, o) || !cd_sk_infer(w, s)) return false;
     for (uint32_t k = s->n_stage; k-- > 0;) {
         if (s->stage[k].at == CD_SK_INLINED || s->prog->op[k].placeholder) continue;
         if (!bind_stage(w, s, k, root[k]) || s->oom) return false;

@@ -14,9 +14,11 @@ static bool fill_tiles(cd_sampler *w, cd_sk_state *s, const cd_sk_opens *open) {
             return false;
         }
         for (uint32_t j = 0; j < t->n_list; j++) len[j] = 1;
-        if (o->tile) {
+        if (o->fixed) {
+            len[0] = cd_sk_choose_length(w, o->stage, t->i[1], o->fixed);
+        } else if (o->tile) {
             const uint32_t n = cd_sk_tile_ways(o->tile, t->n_list);
-            cd_sk_tile_lengths(o->tile, t->n_list, cd_sk_choose(w, &(cd_sk_menu){CD_CHOICE_TILE, o->step, NULL, n, n, 0}), len);
+            cd_sk_tile_lengths(o->tile, t->n_list, cd_sk_choose(w, &(cd_sk_menu){CD_CHOICE_TILE, o->step, NULL, n, n, 0, 0}), len);
         }
         t->list = len;
     }
@@ -82,7 +84,7 @@ static void change_place(cd_sampler *w, cd_sk_state *s, uint32_t stage) {
     if (target >= 0) find_places(s, (uint32_t)target, false, &p);
     const uint32_t n_draw = p.n;
     if (target >= 0) find_places(s, (uint32_t)target, true, &p);
-    const uint32_t v = p.value[cd_sk_choose(w, &(cd_sk_menu){CD_CHOICE_PLACE, stage, p.value, p.n, n_draw, 0})];
+    const uint32_t v = p.value[cd_sk_choose(w, &(cd_sk_menu){CD_CHOICE_PLACE, stage, p.value, p.n, n_draw, 0, 0})];
     if (v == CD_SK_PLACE_INLINE) {
         if (!cd_sk_has_reduce(&s->stage[stage]) && s->stage[stage].at == CD_SK_AT) cd_sk_inline(s, stage);
     } else if (v == CD_SK_PLACE_ROOT) {
@@ -124,7 +126,7 @@ static uint32_t choose_parallel(cd_sampler *w, const cd_sk_state *s, uint32_t st
         if (n != full) add_loops(&l, n);
         if (cd_sk_has_attached(s, stage, first + n - 1)) break;
     }
-    return l.value[cd_sk_choose(w, &(cd_sk_menu){CD_CHOICE_PARALLEL, stage, l.value, l.n, 0, nested})];
+    return l.value[cd_sk_choose(w, &(cd_sk_menu){CD_CHOICE_PARALLEL, stage, l.value, l.n, 0, nested, 0})];
 }
 
 static void parallel_from(cd_sampler *w, cd_sk_state *s, uint32_t stage, uint32_t first, bool nested) {
@@ -173,7 +175,7 @@ static void unroll(cd_sampler *w, cd_sk_state *s) {
     const uint32_t n = w->space->gpu ? 5 : 4;
     for (uint32_t k = 0; k < s->n_stage; k++) {
         if (s->stage[k].at == CD_SK_INLINED || s->prog->op[k].placeholder || !cd_sk_has_reduce(&s->stage[k])) continue;
-        cd_sk_pragma(s, k, 0, (int)most[cd_sk_choose(w, &(cd_sk_menu){CD_CHOICE_UNROLL, k, most, n, n, 0})]);
+        cd_sk_pragma(s, k, 0, (int)most[cd_sk_choose(w, &(cd_sk_menu){CD_CHOICE_UNROLL, k, most, n, n, 0, 0})]);
     }
 }
 
@@ -204,7 +206,7 @@ static void vectorize(cd_sampler *w, cd_sk_state *s, uint32_t stage) {
     const uint32_t n_draw = fit > 1 ? l.n : 0;
     for (uint32_t k = 0; k <= n; k++)
         if (k < low || k > high) add_loops(&l, k);
-    const uint32_t take = l.value[cd_sk_choose(w, &(cd_sk_menu){CD_CHOICE_VECTOR, stage, l.value, l.n, n_draw, 0})];
+    const uint32_t take = l.value[cd_sk_choose(w, &(cd_sk_menu){CD_CHOICE_VECTOR, stage, l.value, l.n, n_draw, 0, 0})];
     if (!take) return;
     const uint32_t first = s->stage[stage].n - take;
     if (take > 1) cd_sk_fuse(s, stage, first, take);
@@ -214,7 +216,7 @@ static void vectorize(cd_sampler *w, cd_sk_state *s, uint32_t stage) {
 bool cd_sk_complete(cd_sampler *w, cd_sk_state *s, uint32_t sketch) {
     if (!fill_tiles(w, s, &w->space->open[sketch])) return false;
     if (w->space->gpu) {
-        if (!cd_sk_thread_bind(w, s)) return false;
+        if (!cd_sk_thread_bind(w, s, &w->space->open[sketch])) return false;
         unroll(w, s);
         return !s->failed;
     }

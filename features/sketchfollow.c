@@ -17,7 +17,7 @@ static bool like_step(const cd_step *a, const cd_step *b) {
     if (a->kind != CD_STEP_SP) return same_step(a, b);
     if (b->kind != CD_STEP_SP || a->stage != b->stage || a->i[0] != b->i[0] || a->i[2] != b->i[2] || a->n_list != b->n_list) return false;
     for (uint32_t k = 0; k < a->n_list; k++)
-        if (a->list[k] && a->list[k] != b->list[k]) return false;
+        if (a->list[k] && a->list[k] != b->list[k] && a->n_list > 1) return false; /* a single one is a choice */
     return true;
 }
 
@@ -40,7 +40,7 @@ static int64_t find_sketch(const cd_sketches *sp, const cd_record *r) {
 
 static void wish(cd_sampler *w, cd_choice_kind kind, uint32_t at, uint32_t pick, uint32_t value) {
     if (w->given.n == w->given.cap) return; /* room was made for all */
-    w->given.p[w->given.n++] = (cd_choice){.pick = pick, .n = 1, .value = value, .kind = (uint8_t)kind, .at = (uint16_t)at};
+    w->given.p[w->given.n++] = (cd_choice){.pick = pick, .n = 1, .value = value, .kind = (uint16_t)kind, .at = (uint16_t)at};
 }
 
 static bool wish_tile(cd_sampler *w, const cd_sk_open *o, const cd_step *ours, const cd_step *theirs) {
@@ -79,6 +79,7 @@ static void wish_step(cd_sampler *w, const cd_record *r, uint32_t k, bool *vecto
     case CD_STEP_CI: wish(w, CD_CHOICE_PLACE, at, 0, CD_SK_PLACE_INLINE); break;
     case CD_STEP_CR: wish(w, CD_CHOICE_PLACE, at, 0, CD_SK_PLACE_ROOT); break;
     case CD_STEP_CA: wish(w, CD_CHOICE_PLACE, at, 0, cd_sk_place((uint32_t)t->i[0], (uint32_t)t->i[1])); break;
+    case CD_STEP_SP: wish(w, CD_CHOICE_SPLIT, at, 0, t->n_list ? (uint32_t)t->list[0] : 1); break;
     case CD_STEP_PR: wish(w, CD_CHOICE_UNROLL, at, 0, unroll_of(t->s)); break;
     case CD_STEP_AN:
         if (t->i[1] == CD_SK_PARALLEL) wish(w, CD_CHOICE_PARALLEL, at, 0, fused_before(r, k));
@@ -94,12 +95,13 @@ static cdmpp_status wishes(cd_sampler *w, uint32_t sketch, const cd_record *r, c
     const cd_sk_state *s = w->space->sketch[sketch];
     const cd_sk_opens *o = &w->space->open[sketch];
     bool vector[CD_MAX_STAGE] = {false};
-    w->given.n = 0;
     CD_TRY(cd_sk_room(w, 1 + r->n_step + o->n + s->n_stage, err));
     wish(w, CD_CHOICE_SKETCH, 0, sketch, CD_CHOICE_ANY);
-    for (uint32_t k = 0; k < o->n; k++)
-        if (o->p[k].tile && !wish_tile(w, &o->p[k], &s->step[o->p[k].step], &r->step[o->p[k].step]))
-            return CD_FAIL(err, ENOMEM, "tile lengths");
+    for (uint32_t k = 0; k < o->n; k++) {
+        const cd_step *theirs = &r->step[o->p[k].step];
+        if (o->p[k].fixed) wish(w, CD_CHOICE_SPLIT, o->p[k].stage, 0, (uint32_t)theirs->list[0]);
+        else if (o->p[k].tile && !wish_tile(w, &o->p[k], &s->step[o->p[k].step], theirs)) return CD_FAIL(err, ENOMEM, "tile lengths");
+    }
     for (uint32_t k = s->n_step; k < r->n_step; k++) wish_step(w, r, k, vector);
     for (uint32_t k = 0; k < s->n_stage; k++)
         if (!vector[k]) wish(w, CD_CHOICE_VECTOR, k, 0, 0);
@@ -111,10 +113,9 @@ cdmpp_status cd_sampler_follow(cd_sampler *w, const cd_record *r, cd_draft *out,
     *exact = false;
     const int64_t sketch = w->space->naive ? 0 : find_sketch(w->space, r);
     if (sketch < 0) return CD_FAIL(err, EREJECTED, "the record begins with no sketch of this space");
-    if (!w->space->naive) {
-        cd_arena_reset(&w->arena);
-        CD_TRY(wishes(w, (uint32_t)sketch, r, err));
-    }
+    cd_arena_reset(&w->arena);
+    w->given.n = 0;
+    if (!w->space->naive) CD_TRY(wishes(w, (uint32_t)sketch, r, err));
     w->source = CD_SK_VALUES;
     w->strict = false;
     CD_TRY(cd_sk_play(w, out, err));

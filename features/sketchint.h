@@ -71,19 +71,27 @@ static inline int64_t cd_sk_times(int64_t a, int64_t b) {
     return (a < 0) == (b < 0) ? INT64_MAX : INT64_MIN;
 }
 
-enum { CD_SK_MAX_INNERMOST = 64, CD_SK_MAX_VECTOR = 16, CD_SK_MAX_WIDE = 256 };
+enum { CD_SK_MAX_INNERMOST = 64, CD_SK_MAX_VECTOR = 16, CD_SK_MAX_WIDE = 256, CD_SK_MAX_LEVEL = 16 };
 
 typedef struct cd_sk_tile cd_sk_tile; /* sketchtile.c */
 
-/* A split with open lengths. tile NULL: of unknown extent, all lengths 1. */
+/* A split whose lengths are chosen. tile NULL: of unknown extent, all lengths 1. */
 typedef struct cd_sk_open {
     uint32_t step;
     const cd_sk_tile *tile;
+    int32_t fixed;              /* > 0: the only length, as the sketch has it; mutations change it */
+    uint32_t stage;             /* what the step's stage is called in the end */
 } cd_sk_open;
 
+/* A stage whose axes are split as by a step of another. */
+typedef struct cd_sk_follower {
+    uint32_t stage, step;       /* what the stage is called in the end; the step it follows */
+} cd_sk_follower;
+
 typedef struct cd_sk_opens {
-    uint32_t n;
+    uint32_t n, n_follower;
     const cd_sk_open *p;
+    const cd_sk_follower *follower; /* of GPUs, those that become blocks, virtual threads and threads */
 } cd_sk_opens;
 
 struct cd_sketches {
@@ -99,6 +107,8 @@ struct cd_sketches {
     cd_sk_tile *tile;           /* list */
 };
 
+typedef struct cd_sk_menu cd_sk_menu;
+
 /* Where choices come from: random numbers; given numbers; given meanings (cd_choice.value). */
 typedef enum { CD_SK_RANDOM, CD_SK_PICKS, CD_SK_VALUES } cd_sk_source;
 
@@ -109,6 +119,8 @@ struct cd_sampler {
     uint64_t seed, key, drawn;  /* of the random numbers */
     cd_sk_source source;
     bool strict;                /* limits that Ansor asks of fresh schedules only */
+    void (*listen)(void *ctx, const cd_sk_menu *m); /* NULL: nobody */
+    void *listener;
     cd_choices given, made;
     uint32_t at;                /* next of given */
     bool oom;
@@ -171,17 +183,21 @@ uint32_t cd_sk_tile_nearest(const cd_sk_tile *t, uint32_t n, const double *want,
 
 /* ---- sketchtape.c ---- */
 /* What a decision may be. */
-typedef struct cd_sk_menu {
+struct cd_sk_menu {
     cd_choice_kind kind;
     uint32_t at;
-    const uint32_t *value;      /* (n) what each option means; NULL: its number */
+    const uint32_t *value;      /* (n + hidden) what each option means; NULL: its number */
     uint32_t n;
     uint32_t n_draw;            /* fresh schedules have one of the first n_draw; 0: the first, without a random number */
     uint32_t other;             /* where meanings are given and none for this: the option */
-} cd_sk_menu;
+    uint32_t hidden;            /* options behind the n that only records have */
+};
 /* 0 .. n-1; noted on the tape. n >= 1. */
 uint32_t cd_sk_choose(cd_sampler *w, const cd_sk_menu *m);
 uint64_t cd_sk_random(cd_sampler *w, uint64_t n); /* 0 .. n-1 */
+/* The length of a split that fresh schedules make by `length`: that, or what Ansor's mutation of tiles leads to: factors
+ * move between the two parts. Records also have lengths that fitted the extent of an ancestor. ext < 1: unknown. */
+int32_t cd_sk_choose_length(cd_sampler *w, uint32_t stage, int64_t ext, int32_t length);
 /* Meanings of CD_CHOICE_PLACE. */
 enum { CD_SK_PLACE_INLINE = 0, CD_SK_PLACE_ROOT = 1 };
 static inline uint32_t cd_sk_place(uint32_t stage, uint32_t loop) { return (stage + 1) << 16 | loop; }
@@ -202,7 +218,7 @@ bool cd_sk_complete(cd_sampler *w, cd_sk_state *s, uint32_t sketch);
 /* Infer bounds: extents of attached stages become known. False: the program is impossible. */
 bool cd_sk_infer(cd_sampler *w, cd_sk_state *s);
 /* Bind loops to threads of a GPU; false: too few or too many. */
-bool cd_sk_thread_bind(cd_sampler *w, cd_sk_state *s);
+bool cd_sk_thread_bind(cd_sampler *w, cd_sk_state *s, const cd_sk_opens *o);
 /* Every stage by itself: its spatial loops to blocks and a warp of threads. */
 void cd_sk_bind_plain(const cd_sketches *sp, cd_sk_state *s);
 #endif

@@ -16,8 +16,6 @@ static double unit(cd_sampler *w) { return cd_rng_unit(w->key, w->drawn++); }
 
 /* ---- one factor from a level of a split to another ---- */
 
-enum { MAX_LEVEL = 16 };
-
 static void shuffle(cd_sampler *w, uint32_t *p, uint32_t n) {
     for (uint32_t k = 0; k < n; k++) p[k] = k;
     for (uint32_t k = n; k > 1; k--) {
@@ -39,7 +37,7 @@ static int32_t factor_of(cd_sampler *w, int32_t n, int32_t most) {
 
 /* Levels 0 (outermost) .. n of a split. */
 static bool move_factor(cd_sampler *w, int32_t *len, uint32_t n) {
-    uint32_t order[MAX_LEVEL];
+    uint32_t order[CD_SK_MAX_LEVEL];
     shuffle(w, order, n + 1);
     for (uint32_t k = 0; k <= n; k++) {
         const uint32_t from = order[k], to = order[(k + 1) % (n + 1)];
@@ -64,8 +62,8 @@ static bool mutate_tile(cd_sampler *w, uint32_t sketch, cd_choice *c) {
     const cd_sk_open *o = open_at(w->space, sketch, c->at);
     if (!o || !o->tile) return false;
     const cd_step *t = &w->space->sketch[sketch]->step[o->step];
-    int32_t len[MAX_LEVEL];
-    if (t->n_list >= MAX_LEVEL) return false;
+    int32_t len[CD_SK_MAX_LEVEL];
+    if (t->n_list >= CD_SK_MAX_LEVEL) return false;
     cd_sk_tile_lengths(o->tile, t->n_list, c->pick % cd_sk_tile_ways(o->tile, t->n_list), len + 1);
     len[0] = t->i[1];
     for (uint32_t k = 1; k <= t->n_list; k++) len[0] /= len[k];
@@ -80,6 +78,9 @@ static bool mutate_other(cd_sampler *w, cd_choice *c) {
 
 /* ---- which choice ---- */
 
+/* Ansor counts all splits among the tiles. */
+static uint32_t weigh_as(uint16_t kind) { return kind == CD_CHOICE_SPLIT ? CD_CHOICE_TILE : kind; }
+
 static const double cpu_weight[CD_CHOICE_KINDS] = {[CD_CHOICE_TILE] = 0.90, [CD_CHOICE_UNROLL] = 0.04, [CD_CHOICE_PLACE] = 0.05,
                                                    [CD_CHOICE_PARALLEL] = 0.01};
 static const double gpu_weight[CD_CHOICE_KINDS] = {[CD_CHOICE_TILE] = 0.90, [CD_CHOICE_UNROLL] = 0.10};
@@ -89,7 +90,7 @@ static cd_choice *choose(cd_sampler *w) {
     uint32_t count[CD_CHOICE_KINDS] = {0}, kind = CD_CHOICE_KINDS;
     double sum = 0;
     for (uint32_t k = 0; k < w->given.n; k++)
-        if (w->given.p[k].n > 1 && w->given.p[k].kind < CD_CHOICE_KINDS) count[w->given.p[k].kind]++;
+        if (w->given.p[k].n > 1 && w->given.p[k].kind < CD_CHOICE_KINDS) count[weigh_as(w->given.p[k].kind)]++;
     for (uint32_t k = 0; k < CD_CHOICE_KINDS; k++) sum += count[k] ? weight[k] : 0;
     double at = unit(w) * sum;
     for (uint32_t k = 0; k < CD_CHOICE_KINDS; k++) {
@@ -100,7 +101,7 @@ static cd_choice *choose(cd_sampler *w) {
     if (kind == CD_CHOICE_KINDS) return NULL;
     uint32_t pick = (uint32_t)cd_sk_random(w, count[kind]);
     for (uint32_t k = 0;; k++)
-        if (w->given.p[k].n > 1 && w->given.p[k].kind == kind && !pick--) return &w->given.p[k];
+        if (w->given.p[k].n > 1 && weigh_as(w->given.p[k].kind) == kind && !pick--) return &w->given.p[k];
 }
 
 static uint32_t sketch_of(const cd_sketches *sp, const cd_choice *c, uint32_t n) {

@@ -324,16 +324,30 @@ static bool is_open(const cd_step *t) {
     return false;
 }
 
+/* What stage s of step k is called after the later steps. */
+static uint32_t final_stage(const cd_sk_state *s, uint32_t k) {
+    int32_t id = s->step[k].stage;
+    for (k++; k < s->n_step; k++) {
+        const cd_step *t = &s->step[k];
+        if (t->kind == CD_STEP_CHR) id += id > t->stage;
+        if (t->kind == CD_STEP_CHW || t->kind == CD_STEP_RF) id += id >= t->stage;
+    }
+    return (uint32_t)id;
+}
+
 static bool find_open(cd_sketches *sp, const cd_sk_state *s, cd_sk_opens *out) {
     cd_sk_open *p = CD_NEWN(&sp->arena, cd_sk_open, s->n_step + 1);
-    if (!p) return false;
-    *out = (cd_sk_opens){0, p};
+    cd_sk_follower *f = CD_NEWN(&sp->arena, cd_sk_follower, s->n_step + 1);
+    if (!p || !f) return false;
+    *out = (cd_sk_opens){.p = p, .follower = f};
     for (uint32_t k = 0; k < s->n_step; k++) {
         const cd_step *t = &s->step[k];
-        if (!is_open(t)) continue;
-        const cd_sk_tile *tile = t->i[1] > 0 ? cd_sk_tile_get(sp, t->i[1], t->n_list) : NULL;
-        if (t->i[1] > 0 && !tile) return false;
-        p[out->n++] = (cd_sk_open){k, tile};
+        if (sp->gpu && t->kind == CD_STEP_FSP && t->i[2] >= 3) f[out->n_follower++] = (cd_sk_follower){final_stage(s, k), (uint32_t)t->i[1]};
+        const bool fixed = sp->gpu && t->kind == CD_STEP_SP && t->n_list == 1 && t->list[0]; /* by a warp */
+        if (!is_open(t) && !fixed) continue;
+        const cd_sk_tile *tile = t->i[1] > 0 && !fixed ? cd_sk_tile_get(sp, t->i[1], t->n_list) : NULL;
+        if (t->i[1] > 0 && !fixed && !tile) return false;
+        p[out->n++] = (cd_sk_open){k, tile, fixed ? t->list[0] : 0, final_stage(s, k)};
     }
     return true;
 }

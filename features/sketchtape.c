@@ -38,36 +38,50 @@ static const cd_choice *given(cd_sampler *w, const cd_sk_menu *m) {
 }
 
 /* The option of this meaning, else the nearest: places by loops of one stage, others by number. */
-static uint32_t option_of(const cd_sk_menu *m, const cd_choice *c) {
+static uint32_t option_of(const cd_sampler *w, const cd_sk_menu *m, const cd_choice *c) {
     if (!m->value || c->value == CD_CHOICE_ANY) return c->pick % m->n;
     uint32_t best = 0;
     uint64_t least = UINT64_MAX;
-    for (uint32_t k = 0; k < m->n; k++) {
+    for (uint32_t k = 0; k < m->n + (w->strict ? 0 : m->hidden); k++) {
         uint64_t far = m->value[k] > c->value ? m->value[k] - c->value : c->value - m->value[k];
         if (m->kind == CD_CHOICE_PLACE && m->value[k] >> 16 != c->value >> 16) far += UINT32_MAX; /* root or inline */
-        if (far >= least) continue;
+        if (far >= least || (k >= m->n && far)) continue;
         least = far;
         best = k;
     }
     return best;
 }
 
+static uint32_t choose(cd_sampler *w, const cd_sk_menu *m) {
+    if (w->source == CD_SK_RANDOM) return m->n_draw ? (uint32_t)cd_sk_random(w, m->n_draw) : 0;
+    const cd_choice *c = given(w, m);
+    if (w->source == CD_SK_VALUES) return c ? option_of(w, m, c) : m->other;
+    return !c ? 0 : c->pick < m->n + m->hidden ? c->pick : c->pick % m->n;
+}
+
 uint32_t cd_sk_choose(cd_sampler *w, const cd_sk_menu *m) {
-    uint32_t pick = 0;
-    if (w->source == CD_SK_RANDOM) {
-        if (m->n_draw) pick = (uint32_t)cd_sk_random(w, m->n_draw);
-    } else {
-        const cd_choice *c = given(w, m);
-        if (c) pick = w->source == CD_SK_PICKS ? c->pick % m->n : option_of(m, c);
-        else if (w->source == CD_SK_VALUES) pick = m->other;
-    }
+    if (w->listen) w->listen(w->listener, m);
+    const uint32_t pick = choose(w, m);
     if (!reserve(&w->made, w->made.n + 1)) {
         w->oom = true;
         return pick;
     }
-    w->made.p[w->made.n++] = (cd_choice){.pick = pick, .n = m->n, .value = m->value ? m->value[pick] : pick,
-                                         .kind = (uint8_t)m->kind, .at = (uint16_t)m->at};
+    w->made.p[w->made.n++] = (cd_choice){.pick = pick, .n = pick < m->n ? m->n : m->n + m->hidden,
+                                         .value = m->value ? m->value[pick] : pick, .kind = (uint16_t)m->kind, .at = (uint16_t)m->at};
     return pick;
+}
+
+static bool parts_well(int64_t ext, int64_t whole, int32_t k) { return ext % k == 0 || (whole && whole % k == 0); }
+
+int32_t cd_sk_choose_length(cd_sampler *w, uint32_t stage, int64_t ext, int32_t length) {
+    uint32_t value[CD_SK_MAX_INNERMOST + 1] = {(uint32_t)length}, n = 1, all;
+    const int64_t whole = length > 0 ? ext - ext % length : 0;
+    for (int32_t k = 1; k <= CD_SK_MAX_INNERMOST; k++)
+        if (k != length && ext > 0 && parts_well(ext, whole, k)) value[n++] = (uint32_t)k;
+    all = n;
+    for (int32_t k = 1; k <= CD_SK_MAX_INNERMOST; k++)
+        if (k != length && !(ext > 0 && parts_well(ext, whole, k))) value[all++] = (uint32_t)k;
+    return (int32_t)value[cd_sk_choose(w, &(cd_sk_menu){CD_CHOICE_SPLIT, stage, value, n, 0, 0, all - n})];
 }
 
 cdmpp_status cd_sk_room(cd_sampler *w, uint32_t n, cdmpp_err *err) {
@@ -87,8 +101,7 @@ cdmpp_status cd_sk_play(cd_sampler *w, cd_draft *out, cdmpp_err *err) {
     w->made.n = w->at = 0;
     w->oom = false;
     *out = (cd_draft){0};
-    if (!sp->n_sketch) return CDMPP_OK;
-    const uint32_t k = sp->naive ? 0 : cd_sk_choose(w, &(cd_sk_menu){CD_CHOICE_SKETCH, 0, NULL, sp->n_sketch, sp->n_sketch, 0});
+    const uint32_t k = cd_sk_choose(w, &(cd_sk_menu){CD_CHOICE_SKETCH, 0, NULL, sp->n_sketch, sp->n_sketch, 0, 0});
     cd_sk_state *s = cd_sk_copy(&w->arena, sp->sketch[k]);
     if (!s) return CD_FAIL(err, ENOMEM, "schedule");
     const bool good = sp->naive || cd_sk_complete(w, s, k);

@@ -1,30 +1,5 @@
 /* Laws of schedule spaces. That the rules are TVM's is tests/reference/sketch_records.c's business. */
-#include <stdio.h>
-#include <string.h>
-
-#include "check.h"
-#include "prog.h"
-#include "base/buf.h"
-#include "base/mem.h"
-#include "features/sketch.h"
-
-#define MATMUL(tail)                                                                                           \
-    "\"ops\": [{\"name\": \"A\", \"shape\": [96, 64], \"dtype\": \"float32\"},"                                \
-    "{\"name\": \"B\", \"shape\": [64, 128], \"dtype\": \"float32\"},"                                         \
-    "{\"name\": \"C\", \"axis\": [[\"i\", 0, 96], [\"j\", 0, 128]], \"reduce_axis\": [[\"k\", 0, 64]],"        \
-    "\"reduce\": \"sum\", \"body\": \"A[i, k]*B[k, j]\"}" tail "]"
-static const char *const made[] = {
-    MATMUL(""),
-    MATMUL(", {\"name\": \"D\", \"axis\": [[\"i\", 0, 96], [\"j\", 0, 128]], \"body\": \"max(C[i, j], 0.0)\"}"),
-    /* A long sum of few: rfactor, or threads of a block together. */
-    "\"ops\": [{\"name\": \"A\", \"shape\": [4, 4096], \"dtype\": \"float32\"},"
-    "{\"name\": \"S\", \"axis\": [[\"i\", 0, 4]], \"reduce_axis\": [[\"k\", 0, 4096]], \"reduce\": \"sum\", \"body\": \"A[i, k]\"}]",
-    /* No axes at all. */
-    "\"ops\": [{\"name\": \"A\", \"shape\": [64], \"dtype\": \"float32\"},"
-    "{\"name\": \"S\", \"axis\": [], \"reduce_axis\": [[\"k\", 0, 64]], \"reduce\": \"max\", \"body\": \"A[k]\"}]",
-};
-
-static const cd_hardware cpu = {.num_cores = 4, .vector_unit_bytes = 64, .cache_line_bytes = 64};
+#include "made_space.h"
 
 typedef struct {
     cd_tasks *tasks, *fuzz;
@@ -35,7 +10,7 @@ static int up(void **state) {
     static fixture f;
     cdmpp_err err = {0};
     f = (fixture){0};
-    assert_ok(prog_tasks(made, sizeof made / sizeof *made, &f.tasks, &err));
+    assert_ok(prog_tasks(made_spaces, MADE_SPACES, &f.tasks, &err));
     assert_ok(cd_tasks_new(&f.fuzz, &err));
     assert_ok(cd_tasks_load(f.fuzz, "tests/fuzz/program.tasks.json", &err));
     assert_ok(cd_program_new(&f.p, &err));
@@ -51,30 +26,23 @@ static int down(void **state) {
     return 0;
 }
 
-static cd_sketches *space(const cd_tasks *t, size_t k, bool gpu) {
-    const cd_hardware hw = gpu ? cd_hardware_default(true, 0, 0) : cpu;
-    cdmpp_err err = {0};
-    cd_sketches *sp;
-    assert_ok(cd_sketches_new(cd_tasks_at(t, k), &hw, gpu, &sp, &err));
-    return sp;
-}
-
 /* As TVM: tiling of the cache stage at two levels of the copy and tiling without; the same with a consumer; two rfactors. */
 static void test_sketches(void **state) {
     const fixture *f = *state;
     static const size_t want[2][4] = {{3, 3, 3, 3}, {1, 1, 2, 2}};
     for (int gpu = 0; gpu < 2; gpu++)
         for (size_t k = 0; k < 4; k++) {
-            cd_sketches *sp = space(f->tasks, k, gpu);
+            cd_sketches *sp = made_space(f->tasks, k, gpu);
             assert_int_equal(cd_sketches_count(sp), want[gpu][k]);
+            assert_false(cd_sketches_naive(sp));
             cd_sketches_free(sp);
         }
 }
 
 /* Lengths of a filled split divide their extent; the innermost is short. */
-static void check_steps(const cd_record *r) {
-    for (uint32_t k = 0; k < r->n_step; k++) {
-        const cd_step *t = &r->step[k];
+static void check_steps(const cd_draft *d) {
+    for (uint32_t k = 0; k < d->n_step; k++) {
+        const cd_step *t = &d->step[k];
         if (t->kind != CD_STEP_SP) continue;
         int64_t product = 1;
         for (uint32_t j = 0; j < t->n_list; j++) product *= t->list[j];
@@ -83,41 +51,29 @@ static void check_steps(const cd_record *r) {
     }
 }
 
-static void text_of(const cd_draft *d, cd_buf *out) {
-    cd_record r = {.n_step = d->n_step, .step = d->step};
-    r.workload_key = (cd_str){"x", 1};
-    r.target = (cd_str){"llvm", 4};
-    r.version = (cd_str){"v0.6", 4};
-    r.n_cost = 1;
-    r.cost_s = (const double[]){1};
-    r.has_inputs = r.has_hardware = r.has_host = r.has_layout = true;
-    cdmpp_err err = {0};
-    cd_buf_clear(out);
-    assert_ok(cd_record_write(out, &r, &err));
-}
-
-/* A drawn schedule can be written, read and lowered, and is the same whatever was drawn before. */
-static size_t draw_all(const fixture *f, const cd_tasks *t, size_t task, bool gpu) {
-    cd_sketches *sp = space(t, task, gpu);
-    cd_sampler *a, *b;
+/* A drawn schedule can be lowered, and is the same whatever was drawn before. */
+static size_t draw_all(const fixture *f, const cd_tasks *t, size_t task, bool gpu, uint64_t n) {
+    cd_sketches *sp = made_space(t, task, gpu);
+    cd_sampler *a = made_sampler(sp, 7), *b = made_sampler(sp, 7);
     cdmpp_err err = {0};
     cd_buf one = {0}, two = {0};
     size_t good = 0;
-    assert_ok(cd_sampler_new(sp, 7, &a, &err));
-    assert_ok(cd_sampler_new(sp, 7, &b, &err));
-    for (uint64_t i = 0; i < 40; i++) {
+    for (uint64_t i = 0; i < n; i++) {
         cd_draft d, again;
         const cdmpp_status st = cd_sampler_draw(a, i, &d, &err);
         if (st) {
             assert_int_equal(st, CDMPP_EREJECTED);
+            assert_int_equal(d.n_step, 0);
             continue;
         }
-        const cd_record r = {.n_step = d.n_step, .step = d.step};
-        check_steps(&r);
-        text_of(&d, &one);
-        assert_ok(cd_sampler_draw(b, i, &again, &err));
-        text_of(&again, &two);
-        assert_string_equal(one.p, two.p);
+        check_steps(&d);
+        made_text(&d, &one);
+        if (i % 4 == 3) {
+            assert_ok(cd_sampler_draw(b, i, &again, &err));
+            made_text(&again, &two);
+            assert_string_equal(one.p, two.p);
+        }
+        const cd_record r = made_record(&d);
         const cdmpp_status low = cd_program_lower(f->p, cd_tasks_at(t, task), &r, &err);
         if (low && low != CDMPP_EREJECTED && low != CDMPP_EUNSUPPORTED) fail_msg("task %zu, draw %zu: %s %s", task, (size_t)i, err.key, err.msg);
         good += !low;
@@ -133,26 +89,27 @@ static size_t draw_all(const fixture *f, const cd_tasks *t, size_t task, bool gp
 static void test_draws(void **state) {
     const fixture *f = *state;
     for (int gpu = 0; gpu < 2; gpu++) {
-        for (size_t k = 0; k < cd_tasks_count(f->tasks); k++) assert_true(draw_all(f, f->tasks, k, gpu) > 3);
-        for (size_t k = 0; k < cd_tasks_count(f->fuzz); k++)
-            if (cd_tasks_at(f->fuzz, k)->dag) draw_all(f, f->fuzz, k, gpu);
+        for (size_t k = 0; k < MADE_SPACES; k++) assert_true(draw_all(f, f->tasks, k, gpu, 60) > 2);
+        for (size_t k = 0; k < cd_tasks_count(f->fuzz); k++) {
+            const cd_task *t = cd_tasks_at(f->fuzz, k);
+            if (t->dag) draw_all(f, f->fuzz, k, gpu, strcmp(t->workload_key, "chain") != 0 ? 8 : 1); /* whose bounds take long */
+        }
     }
 }
 
 static void test_seeds_differ(void **state) {
     const fixture *f = *state;
-    cd_sketches *sp = space(f->tasks, 1, false);
+    cd_sketches *sp = made_space(f->tasks, MADE_MM_RELU, false);
     cd_buf text[2] = {{0}, {0}};
     cdmpp_err err = {0};
     size_t same = 0, n = 0;
     for (uint64_t i = 0; i < 20; i++) {
         bool ok = true;
         for (uint64_t seed = 0; seed < 2; seed++) {
-            cd_sampler *w;
+            cd_sampler *w = made_sampler(sp, seed);
             cd_draft d;
-            assert_ok(cd_sampler_new(sp, seed, &w, &err));
             ok = ok && !cd_sampler_draw(w, i, &d, &err);
-            if (ok) text_of(&d, &text[seed]);
+            if (ok) made_text(&d, &text[seed]);
             cd_sampler_free(w);
         }
         n += ok;
@@ -164,6 +121,66 @@ static void test_seeds_differ(void **state) {
     cd_sketches_free(sp);
 }
 
+/* Draws are what they always were: a data set that was drawn can be drawn again. */
+static void test_draws_stay(void **state) {
+    const fixture *f = *state;
+    static const char *const want[2] = {
+        "[[\"SP\", 2, 0, 96, [3, 4, 4], 1], [\"SP\", 2, 4, 128, [4, 1, 32], 1], [\"SP\", 2, 8, 64, [2], 1], "
+        "[\"RE\", 2, [0, 4, 1, 5, 8, 2, 6, 9, 3, 7]], [\"FSP\", 3, 0, 0, 1], [\"FSP\", 3, 2, 1, 1], "
+        "[\"RE\", 3, [0, 2, 1, 3]], [\"CA\", 2, 3, 1], [\"FU\", 3, [0, 1]], [\"AN\", 3, 0, 3], "
+        "[\"PR\", 2, 0, \"auto_unroll_max_step$16\"]]",
+        "[[\"SP\", 2, 0, 96, [1, 3, 4, 8], 1], [\"SP\", 2, 5, 128, [4, 16, 2, 1], 1], "
+        "[\"SP\", 2, 10, 64, [16, 1], 1], [\"RE\", 2, [0, 5, 1, 6, 2, 7, 10, 11, 3, 8, 12, 4, 9]], "
+        "[\"FSP\", 3, 0, 0, 3], [\"FSP\", 3, 4, 1, 3], [\"RE\", 3, [0, 4, 1, 5, 2, 6, 3, 7]], [\"CA\", 2, 3, 5], "
+        "[\"CHR\", 1, \"shared\", [2]], [\"CA\", 2, 3, 6], [\"CHR\", 0, \"shared\", [3]], [\"CA\", 1, 4, 6], "
+        "[\"FU\", 5, [0, 1]], [\"AN\", 5, 0, 5], [\"FU\", 5, [1, 2]], [\"AN\", 5, 1, 4], [\"FU\", 5, [2, 3]], "
+        "[\"AN\", 5, 2, 6], [\"FU\", 3, [0, 1]], [\"SP\", 3, 0, 32, [1], 1], [\"AN\", 3, 1, 2], "
+        "[\"FFSP\", 3, 0, [1, 0], 1, 1], [\"AN\", 3, 1, 6], [\"FU\", 1, [0, 1]], [\"SP\", 1, 0, 512, [1], 1], "
+        "[\"AN\", 1, 1, 2], [\"FFSP\", 1, 0, [1, 0], 1, 1], [\"AN\", 1, 1, 6], "
+        "[\"PR\", 4, 0, \"auto_unroll_max_step$512\"]]"};
+    for (int gpu = 0; gpu < 2; gpu++) {
+        cd_sketches *sp = made_space(f->tasks, MADE_MM_RELU, gpu);
+        cd_sampler *w = made_sampler(sp, 7);
+        cdmpp_err err = {0};
+        cd_buf text = {0};
+        cd_draft d;
+        uint64_t i = 0;
+        while (cd_sampler_draw(w, i, &d, &err)) i++;
+        made_text(&d, &text);
+        assert_string_equal(text.p, want[gpu]);
+        cd_buf_free(&text);
+        cd_sampler_free(w);
+        cd_sketches_free(sp);
+    }
+}
+
+static void test_naive(void **state) {
+    const fixture *f = *state;
+    for (int gpu = 0; gpu < 2; gpu++) {
+        cd_sketches *sp = made_space(f->tasks, MADE_MANY_SUMS, gpu);
+        cd_sampler *w = made_sampler(sp, 1);
+        cdmpp_err err = {0};
+        cd_draft d;
+        cd_choices at = {0};
+        bool exact;
+        assert_true(cd_sketches_naive(sp));
+        assert_int_equal(cd_sketches_count(sp), 1);
+        assert_ok(cd_sampler_draw(w, 3, &d, &err));
+        assert_int_equal(d.n_step > 0, gpu);
+        assert_int_equal(d.n_choice, 1);
+        const cd_record r = {.n_step = 0};
+        assert_ok(cd_program_lower(f->p, cd_tasks_at(f->tasks, MADE_MANY_SUMS), &(cd_record){.n_step = d.n_step, .step = d.step}, &err));
+        assert_ok(cd_sampler_follow(w, &r, &d, &exact, &err));
+        assert_int_equal(exact, !gpu);
+        assert_status(cd_sampler_mutate(w, d.choice, d.n_choice, 1, &d, &err), CDMPP_EREJECTED);
+        assert_ok(cd_sampler_next(w, &at, &d, &err));
+        assert_status(cd_sampler_next(w, &at, &d, &err), CDMPP_ENODATA);
+        cd_choices_free(&at);
+        cd_sampler_free(w);
+        cd_sketches_free(sp);
+    }
+}
+
 static void test_bad_hardware(void **state) {
     const fixture *f = *state;
     const cd_hardware none = {0};
@@ -172,22 +189,47 @@ static void test_bad_hardware(void **state) {
     assert_int_equal(cd_sketches_new(cd_tasks_at(f->tasks, 0), &none, false, &sp, &err), CDMPP_EINVALID);
     assert_int_equal(cd_sketches_new(cd_tasks_at(f->tasks, 0), &none, true, &sp, &err), CDMPP_EINVALID);
     const cd_task no_dag = {.workload_key = "x"};
-    assert_int_equal(cd_sketches_new(&no_dag, &cpu, false, &sp, &err), CDMPP_ENOTASK);
+    assert_int_equal(cd_sketches_new(&no_dag, &made_cpu, false, &sp, &err), CDMPP_ENOTASK);
 }
 
 #ifdef CD_FAULT
-static cdmpp_status whole(const fixture *f, size_t task, bool gpu) {
-    const cd_hardware hw = gpu ? cd_hardware_default(true, 0, 0) : cpu;
+typedef struct {
+    cd_choices at, kept;
+    cd_buf json;
+} loot;
+
+static cdmpp_status use(cd_sampler *w, const cd_sketches *sp, loot *l, cdmpp_err *err) {
+    cd_draft d;
+    double size;
+    bool exact;
+    for (uint64_t i = 0; i < 6; i++) {
+        cdmpp_status st = cd_sampler_draw(w, i, &d, err);
+        if (!st) {
+            const cd_record r = made_record(&d);
+            CD_TRY(cd_sampler_follow(w, &r, &d, &exact, err));
+            st = cd_sampler_mutate(w, d.choice, d.n_choice, i, &d, err);
+        }
+        if (!st) st = cd_sampler_cross(w, d.choice, d.n_choice, d.choice, d.n_choice, i, &d, err);
+        if (!st || st == CDMPP_EREJECTED) st = cd_sampler_next(w, &l->at, &d, err);
+        if (st && st != CDMPP_EREJECTED) return st;
+    }
+    CD_TRY(cd_sketches_size(sp, &size, &exact, err));
+    return cd_sketches_dump(sp, &l->json, err);
+}
+
+static cdmpp_status whole(const cd_tasks *t, size_t task, bool gpu) {
     cd_sketches *sp = NULL;
     cd_sampler *w = NULL;
-    cd_draft d;
+    loot l = {.at = {0}};
     cdmpp_err err = {0};
-    cdmpp_status st = cd_sketches_new(cd_tasks_at(f->tasks, task), &hw, gpu, &sp, &err);
+    cdmpp_status st = made_space_new(t, task, gpu, &sp, &err);
     if (!st) st = cd_sampler_new(sp, 1, &w, &err);
-    for (uint64_t i = 0; i < 5 && (!st || st == CDMPP_EREJECTED); i++) st = cd_sampler_draw(w, i, &d, &err);
+    if (!st) st = use(w, sp, &l, &err);
+    cd_choices_free(&l.at);
+    cd_buf_free(&l.json);
     cd_sampler_free(w);
     cd_sketches_free(sp);
-    return st == CDMPP_EREJECTED ? CDMPP_OK : st;
+    return st;
 }
 
 static void test_no_memory(void **state) {
@@ -196,7 +238,7 @@ static void test_no_memory(void **state) {
         cdmpp_status st = CDMPP_ENOMEM;
         for (long at = 0; st; at++) {
             cd_mem_fail_at(at);
-            st = whole(f, (size_t)k / 2, k % 2);
+            st = whole(f->tasks, k < 2 ? MADE_MM : MADE_MM_RELU, k % 2);
             cd_mem_fail_at(-1);
             if (st) assert_int_equal(st, CDMPP_ENOMEM);
             assert_true(at < 100000);
@@ -208,7 +250,7 @@ static void test_no_memory(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sketches), cmocka_unit_test(test_draws), cmocka_unit_test(test_seeds_differ),
-        cmocka_unit_test(test_bad_hardware),
+        cmocka_unit_test(test_draws_stay), cmocka_unit_test(test_naive), cmocka_unit_test(test_bad_hardware),
 #ifdef CD_FAULT
         cmocka_unit_test(test_no_memory),
 #endif
