@@ -1,7 +1,7 @@
 #!/bin/sh
 # compare_tvm.sh [SET...] -- our features and sketches against TVM v0.9's, on the reference sets of
 # $CDMPP_DATA (docs/data.md): cpu, gpu. The bars: 99.9 % of programs have equal features, none is
-# missing; every record begins with a sketch of ours.
+# missing; every record is a schedule of our space.
 set -eu
 cd "$(dirname "$0")/.."
 D=${CDMPP_DATA:?set CDMPP_DATA to the folder with tenset-cpu and gpu-ansor}

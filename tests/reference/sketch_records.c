@@ -1,15 +1,15 @@
-/* sketch_records TASKS RECORDS... -- is every record one that our sketch rules lead to?
+/* sketch_records TASKS RECORDS... -- is every record a schedule of our space?
  *
- * TVM's search only completes sketches: the first steps of each of its records
- * are those of a sketch, but for tile lengths. So of every record some sketch of
- * ours must be the beginning. Also draws schedules of every task, all of which
- * must lower. Exit status 0: no record is without a sketch, no draw fails. */
+ * TVM's search completes sketches and mutates what results. So every record must
+ * be followed exactly (cd_sampler_follow): all its steps are those of a sketch of
+ * ours, completed by choices. Also draws and mutates schedules of every task, all
+ * of which must lower. Exit status 0: no record is outside the space, no program fails. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "features/program.h"
-#include "features/sketchint.h"
+#include "features/sketch.h"
 
 enum { DRAWS = 50 };
 
@@ -19,19 +19,17 @@ typedef struct {
     size_t records, strange, no_space, draws, valid, rejected, wrong;
 } count;
 
-static bool same_list(const cd_step *a, const cd_step *b) {
-    if (a->n_list != b->n_list) return false;
-    for (uint32_t k = 0; k < a->n_list; k++) /* 0: an open length */
-        if (a->list[k] != b->list[k] && !(a->kind == CD_STEP_SP && !a->list[k])) return false;
-    return true;
-}
-
-static bool begins(const cd_sk_state *s, const cd_record *r) {
-    if (s->n_step > r->n_step) return false;
-    for (uint32_t k = 0; k < s->n_step; k++) {
-        const cd_step *a = &s->step[k], *b = &r->step[k];
-        if (a->kind != b->kind || a->stage != b->stage || memcmp(a->i, b->i, sizeof a->i) != 0 || !same_list(a, b) ||
-            a->s.n != b->s.n || (a->s.n && memcmp(a->s.p, b->s.p, a->s.n) != 0))
+/* Do the record's choices make it? Followed by one sampler, made from its choices by the other. */
+static bool is_ours(cd_sampler *const w[2], const cd_record *r) {
+    cdmpp_err err = {0};
+    cd_draft d, again;
+    bool exact;
+    if (cd_sampler_follow(w[0], r, &d, &exact, &err) || !exact) return false;
+    if (cd_sampler_make(w[1], d.choice, d.n_choice, &again, &err) || again.n_step != d.n_step) return false;
+    for (uint32_t k = 0; k < d.n_step; k++) {
+        const cd_step *x = &d.step[k], *y = &again.step[k];
+        if (x->kind != y->kind || x->stage != y->stage || memcmp(x->i, y->i, sizeof x->i) != 0 || x->n_list != y->n_list ||
+            (x->n_list && memcmp(x->list, y->list, x->n_list * sizeof *x->list) != 0))
             return false;
     }
     return true;
@@ -50,6 +48,7 @@ static void draw_some(count *c, const cd_task *task, const cd_sketches *sp) {
         c->draws++;
         cd_draft d;
         if (cd_sampler_draw(w, k, &d, &err)) continue;
+        if (k % 2 && cd_sampler_mutate(w, d.choice, d.n_choice, k, &d, &err)) continue;
         r.n_step = d.n_step;
         r.step = d.step;
         c->valid++;
@@ -78,6 +77,7 @@ static bool one_file(count *c, const char *path) {
     cd_arena a = {0};
     cdmpp_err err = {0};
     cd_sketches *sp = NULL;
+    cd_sampler *w[2] = {NULL, NULL};
     char *line;
     size_t n, strange = 0;
     if (cd_lines_open(path, 0, &l, &err)) return false;
@@ -86,13 +86,14 @@ static bool one_file(count *c, const char *path) {
         cd_arena_reset(&a);
         if (cd_record_is_comment(line, n) || cd_record_read(&a, line, n, &r, &err)) continue;
         if (!sp && !(sp = space_of(c, &r, path))) break;
-        bool found = false;
-        for (uint32_t k = 0; k < sp->n_sketch && !found; k++) found = begins(sp->sketch[k], &r);
+        if ((!w[0] && cd_sampler_new(sp, 1, &w[0], &err)) || (!w[1] && cd_sampler_new(sp, 2, &w[1], &err))) break;
         c->records++;
-        strange += !found;
+        strange += !is_ours(w, &r);
     }
-    if (strange) printf("%s: %zu records that no sketch leads to\n", path, strange);
+    if (strange) printf("%s: %zu records that no choices lead to\n", path, strange);
     c->strange += strange;
+    cd_sampler_free(w[0]);
+    cd_sampler_free(w[1]);
     cd_sketches_free(sp);
     cd_arena_free(&a);
     cd_lines_close(l);
@@ -117,7 +118,7 @@ int main(int argc, char **argv) {
         for (size_t j = 0; ok && j < n; j++) ok = one_file(&c, path[j]);
     }
     if (!ok) fprintf(stderr, "sketch_records: %s\n", err.msg);
-    printf("%zu records, %zu without a sketch; %zu tasks without a space; %zu draws, %zu complete, %zu beyond the target's limits, "
+    printf("%zu records, %zu outside of our space; %zu tasks without a space; %zu draws, %zu complete, %zu beyond the target's limits, "
            "%zu wrong\n", c.records, c.strange, c.no_space, c.draws, c.valid, c.rejected, c.wrong);
     cd_program_free(c.program);
     cd_tasks_free(c.tasks);
