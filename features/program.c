@@ -91,12 +91,20 @@ static bool target_says(cd_str target, const char *word) {
     return false;
 }
 
+/* Of what LLVM calls processors, those with AVX-512. */
+static bool has_avx512(cd_str target) {
+    static const char *const word[] = {"avx512", "znver4", "znver5", "icelake", "cascadelake", "cooperlake", "sapphirerapids", "x86-64-v4"};
+    for (size_t k = 0; k < sizeof word / sizeof *word; k++)
+        if (target_says(target, word[k])) return true;
+    return false;
+}
+
 cdmpp_status cd_program_lower_code(cd_program *p, const cd_task *task, const cd_record *r, cdmpp_err *err) {
     p->sched.real_const = true;
     const cdmpp_status st = verdict(p, lower(p, task, r, err), err);
     p->sched.real_const = false;
     p->pack = r->layout_rewrite == 2;
-    p->vector_bytes = target_says(r->target, "avx512") ? 64 : 32;
+    p->vector_bytes = has_avx512(r->target) ? 64 : 32;
     return st;
 }
 
