@@ -83,6 +83,7 @@ typedef struct {
 } mode;
 static const mode modes[] = {
     {(long)AT(list_tuners), cd_main_tune_tuners_check, cd_main_tune_tuners},
+    {(long)AT(space_dump), cd_main_tune_space_check, cd_main_tune_space},
     {(long)AT(replay), cd_main_tune_replay_check, cd_main_tune_replay},
     {-1, cd_main_tune_live_check, cd_main_tune_live_mode},
 };

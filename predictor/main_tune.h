@@ -128,6 +128,8 @@ cdmpp_status cd_main_tune_emit(cd_main_tune_live *l, cdmpp_err *err);
 /* ---- main_tune_dump.c ---- */
 cdmpp_status cd_main_tune_tuners_check(const cd_main_tune *o, cdmpp_err *err);
 cdmpp_status cd_main_tune_tuners(cd_main_tune *o, cdmpp_err *err);
+cdmpp_status cd_main_tune_space_check(const cd_main_tune *o, cdmpp_err *err);
+cdmpp_status cd_main_tune_space(cd_main_tune *o, cdmpp_err *err);
 /* ---- main_tune_replay.c: tuners against logs ---- */
 cdmpp_status cd_main_tune_replay_check(const cd_main_tune *o, cdmpp_err *err);
 cdmpp_status cd_main_tune_replay(cd_main_tune *o, cdmpp_err *err);

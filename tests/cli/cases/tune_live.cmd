@@ -23,3 +23,7 @@ ls cmp*; wc -l <cmp.ga.json
 # every candidate failing: what they need does not compile
 tune --tuner random --trials 4 --per-round 2 --out f.json --cflags -Dfloat=nothing 2>&1 >text | sed 's/: .*nothing.*/: X/; /tuning:/d'; grep -c '"r": \[\[1e+10\], 2' f.json
 tune --tuner random --trials 4 --out f.json --cflags -Dfloat=nothing -q >text; echo "status $?"
+# what there is to choose from; a task without a definition costs only itself
+cdmpp-tune --space-dump --tasks t.json --target llvm --threads 1 | grep -c '"kind": "tile"'
+cdmpp-tune --space-dump --tasks t.json --target cuda | grep -o '"schema":"[a-z._]*"\|"target":"cuda"\|"naive": [a-z]*'
+cdmpp-tune --list-tuners --json | grep -o '"name":"[a-z_-]*"' | tr '\n' ' '; echo
