@@ -31,6 +31,8 @@ cdmpp_status cd_tune_guide_open(const cd_tune_search_kind *kind, const cd_tune_s
                                 CD_GIVE cd_tune_search **out, cdmpp_err *err);
 /* Try to add what change (of `from`) or, with a mate, cross gives. *at: its place, SIZE_MAX: none. Errors: ENOMEM. */
 cdmpp_status cd_tune_guide_child(cd_tune_guide *g, const cd_tune_cand *from, const cd_tune_cand *mate, size_t *at, cdmpp_err *err);
+/* tune_search_evolve.c: `generations` of Ansor's evolution from all that is in the pool. */
+cdmpp_status cd_tune_guide_evolve(cd_tune_guide *g, cdmpp_err *err);
 /* As in cd_tune_search_kind. */
 cdmpp_status cd_tune_guide_ask(cd_tune_search *s, size_t n, const cd_tune_cand **out, size_t *got, cdmpp_err *err);
 cdmpp_status cd_tune_guide_tell(cd_tune_search *s, const cd_tune_cand *c, const double *seconds, size_t n, cdmpp_err *err);

@@ -67,7 +67,7 @@ static cdmpp_status generation(cd_tune_guide *g, people *p, size_t *next, cdmpp_
     return cd_tune_pool_rank(&g->pool, g->b.ranker, &g->b.space->of, err);
 }
 
-static cdmpp_status widen(cd_tune_guide *g, cdmpp_err *err) {
+cdmpp_status cd_tune_guide_evolve(cd_tune_guide *g, cdmpp_err *err) {
     const size_t cap = g->pool.n > g->population ? g->pool.n : g->population;
     people p = {g->pool.n, cd_calloc(2 * cap + 1, sizeof *p.at), cd_calloc(cap + 1, sizeof *p.up_to)};
     cdmpp_status st = p.at && p.up_to ? CDMPP_OK : CD_FAIL(err, ENOMEM, "population of %zu", cap);
@@ -79,7 +79,7 @@ static cdmpp_status widen(cd_tune_guide *g, cdmpp_err *err) {
 }
 
 static cdmpp_status open_search(const cd_tune_search_setup *s, cd_tune_search **out, cdmpp_err *err) {
-    return cd_tune_guide_open(&cd_tune_search_evolve, s, &(cd_tune_guide_own){POPULATION, GENERATIONS, 0.05, widen}, out, err);
+    return cd_tune_guide_open(&cd_tune_search_evolve, s, &(cd_tune_guide_own){POPULATION, GENERATIONS, 0.05, cd_tune_guide_evolve}, out, err);
 }
 
 const cd_tune_search_kind cd_tune_search_evolve = {

@@ -1,7 +1,7 @@
 /* bench_tune MODEL TASKS RECORDS [TRIALS] -- what a search costs beside measuring.
  *
  * The task, target and hardware are those of the first record of a log. Programs are not run: what they take is the
- * model's own answer, with an error of 20 % that depends on the program. Parts: how many candidates a second can be
+ * whole model's answer, give or take 5 % that depend on the program. Parts: how many candidates a second can be
  * made, lowered and scored; searches: batches of ten, candidates looked at a second (made, lowered, scored, chosen
  * among, and learned from) and milliseconds a trial. One thread. */
 #include <math.h>
@@ -107,7 +107,7 @@ static cdmpp_status run(const cd_tuner *t, const cd_tune_ranker_setup *rs, cd_tu
         ask_s += now() - from;
         if (!st) st = clock->kind->rank(clock, &space->of, c, got, score, err);
         for (size_t i = 0; !st && i < got; i++) {
-            seconds[i] = isfinite(score[i]) ? exp(-score[i] + 0.4 * (cd_rng_unit(1, c[i].key) - 0.5)) : CD_TUNE_FAILED_S;
+            seconds[i] = isfinite(score[i]) ? exp(-score[i] + 0.1 * (cd_rng_unit(1, c[i].key) - 0.5)) : CD_TUNE_FAILED_S;
             best = fmin(best, seconds[i]);
         }
         from = now();
@@ -145,7 +145,7 @@ static cdmpp_status bench(char **arg, size_t trials, cdmpp_err *err) {
     t.flop = cd_task_flop(t.task);
     const cd_tune_ranker_setup rs = {.model = m, .seed = 1};
     CD_TRY(cd_tune_space_sketch(&t, 1, &space, &naive, err));
-    CD_TRY(cd_tune_rank_model.open(&rs, &clock, err));
+    CD_TRY(cd_tune_rank_twostage.open(&rs, &clock, err));
     printf("%s: %s\n", t.task->workload_key, target);
     print_parts(space, clock, err);
     for (size_t i = 0; cd_tuner_at(i); i++) CD_TRY(run(cd_tuner_at(i), &rs, space, clock, trials, err));
