@@ -14,8 +14,8 @@ enum {
     LEAST = 8,
     MOST = 64,
     POINTS = 128,
-    ITERATIONS = 500,           /* autotvm's */
-    LOWERED = 40,               /* where a score needs the program's loops: 128 x 40 of them are about a second */
+    ITERATIONS = 300,           /* autotvm's 500 would be more than a second: a change alone costs 20 us */
+    LOWERED = 40,               /* where a score needs the program's loops: 128 x 40 of them take 0.5 to 1 s */
     PATIENCE = 50               /* iterations without a better plan */
 };
 
