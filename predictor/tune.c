@@ -48,10 +48,10 @@ void cd_tune_space_free(cd_tune_space *s) {
 
 /* ---- tuners ---- */
 static const cd_tuner tuner[] = {
-    {"cdmpp", "best of many by a trained model, corrected by what is measured", &cd_tune_search_best, &cd_tune_rank_model},
-    {"cdmpp-evo", "Ansor's evolution on that model", &cd_tune_search_evolve, &cd_tune_rank_model},
-    {"two-stage", "best of many by the model's small profile, the best of those by the whole model", &cd_tune_search_best,
+    {"cdmpp", "best of many by a trained model, its small profile and then the whole, corrected by what is measured", &cd_tune_search_best,
      &cd_tune_rank_twostage},
+    {"cdmpp-evo", "Ansor's evolution on the small profile of that model", &cd_tune_search_evolve, &cd_tune_rank_model},
+    {"two-stage", "that evolution, its best ranked again by the whole model", &cd_tune_search_evolve, &cd_tune_rank_twostage},
     {"ansor", "Ansor's evolution on its own XGBoost, trained on what is measured", &cd_tune_search_evolve, &cd_tune_rank_ansor},
     {"xgb", "autotvm's XGBoost by loops and pairwise rank, annealed plans; the same as xgb-rank and xgb_itervar",
      &cd_tune_search_anneal, &cd_tune_rank_itervar},

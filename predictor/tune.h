@@ -95,7 +95,7 @@ typedef struct cd_tune_ranker_kind {
     /* Errors: EUSAGE (no model), EMODEL, EBACKEND, ENOMEM. */
     cdmpp_status (*open)(const cd_tune_ranker_setup *s, CD_GIVE cd_tune_ranker **out, cdmpp_err *err);
     /* score (n): higher is better, -infinity: no program. Comparable between candidates of one task and the same state of
-     * the ranker; of rankers with `seconds` it is -ln of the expected seconds. Errors: EBACKEND, ENUMERIC, ENOMEM. */
+     * the ranker; of rankers with `seconds` it is -ln of seconds that it hardly exceeds. Errors: EBACKEND, ENUMERIC, ENOMEM. */
     cdmpp_status (*rank)(cd_tune_ranker *r, const cd_tune_task *t, const cd_tune_cand *c, size_t n, double *score, cdmpp_err *err);
     /* seconds (n), CD_TUNE_FAILED_S where it failed. Copies what it keeps. Errors: as above. */
     cdmpp_status (*learn)(cd_tune_ranker *r, const cd_tune_task *t, const cd_tune_cand *c, const double *seconds, size_t n,

@@ -21,6 +21,10 @@
 #include "predictor/tune_keys.h"
 
 enum { CHUNK = 128, MAX_ROWS = 16384, CACHED = 1 << 16, SECOND = 256 };
+/* Of the expected error, that is added to ln s: among the best of many are those whose error flatters them. On 49 held-out
+ * tasks of three GPUs (splits of seed 2) the best of the first 10 by two stages is 0.92 of the best known without it, 0.96 with it
+ * (mean over tasks; median 0.97 and 0.98). */
+static const double caution = 0.5;
 
 typedef struct {
     cdmpp_status st;
@@ -244,7 +248,7 @@ static cdmpp_status score_chunk(void *ctx, size_t beg, size_t end, int w, cdmpp_
         k->score[i] = -INFINITY;
         if (a->st) continue;
         cd_adapt_apply(k->s->adapt, a->which.name, k->t->task->workload_key, a->trait, &a->pred);
-        k->score[i] = -log(a->pred.median_s);
+        k->score[i] = -log(a->pred.median_s) - (a->pred.rel_std > 0 ? caution * a->pred.rel_std : 0);
     }
     return CDMPP_OK;
 }

@@ -79,7 +79,7 @@ static void expected(const cd_model *m, double *score) {
         cd_buf_free(&b);
     }
     assert_ok(cd_scorer_finish(s, &err));
-    for (int i = 0; i < N; i++) score[i] = -log(o[i].pred.median_s);
+    for (int i = 0; i < N; i++) score[i] = -log(o[i].pred.median_s) - 0.5 * o[i].pred.rel_std;
     cd_scorer_free(s);
     free(o);
 }
@@ -117,7 +117,8 @@ static void test_learns_what_was_measured(void **state) {
         assert_ok(r->kind->learn(r, &task, cand, seconds, 60, &err));
         assert_ok(r->kind->rank(r, &task, cand, N, after, &err));
         if (frozen) assert_memory_equal(after, before, sizeof after);
-        else assert_true(mean_of(after) < mean_of(before) - 0.2 && mean_of(after) > mean_of(before) - log(2) - 0.01);
+        /* twice as slow as feared: believed in part, and more is feared of a model that errs */
+        else assert_true(mean_of(after) < mean_of(before) - 0.2 && mean_of(after) > mean_of(before) - 2 * log(2));
         assert_true(r->kind->ready(r, &task));
         r->kind->free(r);
     }
