@@ -3,7 +3,7 @@
 #
 #   CDMPP_DATA=../shared/data scripts/results.sh [SECTION...]   (default: all of them)
 #
-# Sections: protocol task draws network transfer ablation. Sets are unpacked and extracted
+# Sections: protocol task draws network transfer ablation replay (after draws, with its models). Sets are unpacked and extracted
 # once into build/results; a training whose figures are there already is not repeated,
 # so a stopped run goes on (remove build/results for a fresh one). SEED, JOBS, OUT as
 # the names say. About two hours on two cores.
@@ -12,7 +12,7 @@ cd "$(dirname "$0")/.."
 D=${CDMPP_DATA:?set CDMPP_DATA to the folder with tenset-cpu and gpu-ansor}
 B=${B:-build/release}; W=${W:-build/results}; JOBS=${JOBS:-$(nproc)}; SEED=${SEED:-1}; OUT=${OUT:-docs/results.md}
 mkdir -p "$W" "$(dirname "$OUT")"
-[ $# -gt 0 ] || set -- protocol task draws network transfer ablation
+[ $# -gt 0 ] || set -- protocol task draws network transfer ablation replay
 
 # ---- data ----
 extract() { # set
@@ -143,6 +143,39 @@ ablation() {
             row ablation zen5 "without $n" "label $l, loss 1mse, head pool" ablation-label "$o fit.label=$l"
         done
     done
+}
+
+# ---- tuners on the tasks that the models of `draws` have not seen ----
+# set, seed, part, tuners, numbers of seeds, trials, of which, least programs
+replay_run() {
+    f="$W/replay-$1-$2-$3"
+    model=$W/$(echo "draws $1 task, seed $2 cdmpp $SEED" | tr -c 'a-zA-Z0-9_.\n' -).cdmpp
+    [ -s "$model" ] || return 0
+    case $1 in zen5) d=tenset-cpu tar=records.tar.xz logs=zen5-avx512 ;; *) d=gpu-ansor tar=$1.tar.xz logs=$1 ;; esac
+    if [ ! -s "$f.json" ]; then
+        [ -d "$W/r_$1" ] || { mkdir -p "$W/r_$1" && tar -xJf "$D/$d/$tar" -C "$W/r_$1"; }
+        "$B/cdmpp-tune" --replay --compare "$4" --seeds "$5" --trials "$6" --at "$7" --min "$8" --model "$model" --data "$W/$1.h5" \
+            --tasks "$D/$d/network_info" -j "$JOBS" --json "$W/r_$1/measure_records/$logs" >"$f.tmp" || { rm -f "$f.tmp"; return 1; }
+        mv "$f.tmp" "$f.json"
+    fi
+    grep -o '{"tuner":[^}]*}' "$f.json" | tr -d '{}"' | awk -F'[:,]' -v set_="$1" -v seed="$2" '
+        { for (k = 1; k < NF; k += 2) v[$k] = $(k + 1)
+          if (v["tuner"] != last) { if (last != "") print line " " sprintf("%.2f", was) " |"; line = "| " set_ " | " seed " | " v["tuner"] " | " v["tasks"] " | " v["seeds"] " |" }
+          last = v["tuner"]; was = v["search_s"]
+          line = line sprintf(" %.1f (%.1f..%.1f) %.1f |", 100 * v["median"], 100 * v["lower"], 100 * v["upper"], 100 * v["mean"]) }
+        END { print line " " sprintf("%.2f", v["search_s"]) " |" }' >>"$W/replay.table"
+    printf '    cdmpp-tune --replay --compare %s --seeds %s --trials %s --at %s --min %s --model draws-%s-%s.cdmpp --data %s.h5 --tasks network_info %s\n' \
+        "$4" "$5" "$6" "$7" "$8" "$1" "$2" "$1" "$logs" >>"$W/replay.commands"
+}
+replay() {
+    for seed in 2 3 4; do
+        for s in v100 k80 mi50; do
+            replay_run $s $seed main random,cdmpp,cdmpp-evo 3 100 10,50,100 32
+            replay_run $s $seed xgb ansor,xgb 1 100 10,50,100 32
+        done
+        replay_run zen5 $seed main random,cdmpp,cdmpp-evo,ansor,xgb 3 20 5,10,20 20
+    done
+    for s in v100 k80 mi50 zen5; do rm -rf "$W/r_$s"; done
 }
 
 for s in "$@"; do

@@ -39,3 +39,10 @@ table transfer "A device of which little is known" "Two GPUs to the third. Tasks
               printf "| %s | %d | %.1f +- %.1f |\n", k, n[k], s[k] / n[k], sqrt(v > 0 ? v : 0) } }' "$W/transfer.table"
 }
 table ablation "What the parts are worth" "One network (a single training, no folds), held-out networks of zen5."
+[ ! -s "$W/replay.table" ] || {
+    printf '\n## Replay search\n\nTuners on recorded measurements (docs/tune.md), only tasks that the model of that draw was not trained or stopped on: best known seconds of the log / best found\nafter so many trials, in %%: median (quartiles) mean over tasks, of each the mean over seeds; batches of 10; last column: processor seconds of the search per task. On the GPUs after 10, 50, 100 trials\nof about 1,000 programs a task; on zen5 after 5, 10, 20 of 20 to 24. How cdmpp ranks was chosen on the GPU draws of seed 2; 3 and 4 are\nuntouched. The GPU logs are what a tuner measured while it searched, nearly all of it good, so even random programs come near the best quickly: look at\nthe quartiles and means too.\n\n'
+    printf '| set | split seed | tuner | tasks | seeds | 10 (zen5: 5) | 50 (10) | 100 (20) | search s |\n| --- | ---: | --- | ---: | ---: | --- | --- | --- | ---: |\n'
+    cat "$W/replay.table"
+    printf '\nCommands, in this order (draws-SET-SEED.cdmpp: the models of the other draws above):\n\n'
+    cat "$W/replay.commands"
+}
