@@ -1,6 +1,5 @@
 #include "profiler/backend_cpu.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <sched.h>
 #include <stdio.h>
@@ -10,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "profiler/cpuobj.h"
 #include "profiler/fill.h"
 #include "profiler/isa.h"
 
@@ -30,7 +30,7 @@ struct cd_backend {
 struct cd_loaded {
     const cd_code *code;
     void *handle;
-    void (*entry)(void *const *arg);
+    cd_cpuobj_entry *entry;
     unsigned char *map;         /* (n_map) */
     size_t n_map;
     void **buffer;              /* (n_buffer) into map */
@@ -156,34 +156,11 @@ static cdmpp_status check_guards(const cd_loaded *l, cdmpp_err *err) {
 /* ---- running ---- */
 static void unload(cd_loaded *l) {
     if (!l) return;
-    if (l->handle) dlclose(l->handle);
+    cd_cpuobj_close(l->handle);
     if (l->map) munmap(l->map, l->n_map);
     cd_free(l->buffer);
     cd_free(l->bytes);
     cd_free(l);
-}
-
-/* Threads of a parallel program outlive it: they wait in OpenMP's library, which must stay. */
-static void keep_openmp(void *symbol) {
-    Dl_info where;
-    if (dladdr(symbol, &where) && where.dli_fname) (void)dlopen(where.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
-}
-
-static cdmpp_status link_it(cd_loaded *l, const cd_build *p, int threads, cdmpp_err *err) {
-    l->handle = dlopen(p->object, RTLD_NOW | RTLD_LOCAL);
-    if (!l->handle) return CD_FAIL(err, EBACKEND, "cannot load the object: %.180s", dlerror());
-    union { /* POSIX: what dlsym gives may be a function */
-        void *object;
-        void (*entry)(void *const *arg);
-        void (*threads)(int n);
-    } u = {dlsym(l->handle, l->code->launch[0].entry)};
-    l->entry = u.entry;
-    if (!u.object) return CD_FAIL(err, EBACKEND, "the object has no function %.80s", l->code->launch[0].entry);
-    u.object = dlsym(l->handle, "omp_set_num_threads");
-    if (!u.object) return CDMPP_OK;
-    keep_openmp(u.object);
-    u.threads(threads);
-    return CDMPP_OK;
 }
 
 static cdmpp_status load(cd_backend *b, const cd_build *p, const void *const *content, cd_loaded **out, cdmpp_err *err) {
@@ -198,7 +175,7 @@ static cdmpp_status load(cd_backend *b, const cd_build *p, const void *const *co
     if (!st) st = sizes(l, b->threads, err);
     if (!st) st = map_all(l, err);
     if (!st) st = fill_all(l, content, err);
-    if (!st) st = link_it(l, p, b->threads, err);
+    if (!st) st = cd_cpuobj_open(p, b->threads, &l->handle, &l->entry, err);
     if (st) unload(l);
     else *out = l;
     return st;

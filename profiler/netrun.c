@@ -1,6 +1,5 @@
 #include "profiler/netrun.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -9,12 +8,13 @@
 #include "base/arena.h"
 #include "profiler/backend_cpu.h"
 #include "profiler/codegen_pack.h"
+#include "profiler/cpuobj.h"
 #include "profiler/fill.h"
 #include "profiler/netplan.h"
 
 typedef struct {
     void *handle;
-    void (*entry)(void *const *arg);
+    cd_cpuobj_entry *entry;
     void **arg;                 /* (n_buffer) */
     uint32_t *place;            /* (n_buffer) of the plan */
 } step;
@@ -157,24 +157,13 @@ static cdmpp_status fill(cd_netrun *r, cdmpp_err *err) {
 static cdmpp_status link_step(cd_netrun *r, uint32_t k, cdmpp_err *err) {
     const cd_build *b = r->net->step[k].build;
     if (b->status || !b->object) return CD_FAIL(err, EBACKEND, "step %u (%.60s) has not been compiled", k, r->net->step[k].name);
-    void *h = r->step[k].handle = dlopen(b->object, RTLD_NOW | RTLD_LOCAL);
-    if (!h) return CD_FAIL(err, EBACKEND, "cannot load the object: %.180s", dlerror());
-    union { /* POSIX: what dlsym gives may be a function */
-        void *object;
-        void (*entry)(void *const *arg);
-        void (*threads)(int n);
-    } u = {dlsym(h, b->code->launch[0].entry)};
-    if (!u.object) return CD_FAIL(err, EBACKEND, "the object has no function %.80s", b->code->launch[0].entry);
-    r->step[k].entry = u.entry;
-    u.object = dlsym(h, "omp_set_num_threads");
-    if (u.object) u.threads(r->threads);
-    return CDMPP_OK;
+    return cd_cpuobj_open(b, r->threads, &r->step[k].handle, &r->step[k].entry, err);
 }
 
 void cd_netrun_close(cd_netrun *r) {
     if (!r) return;
     for (uint32_t k = 0; r->step && k < r->net->n_step; k++)
-        if (r->step[k].handle) dlclose(r->step[k].handle);
+        cd_cpuobj_close(r->step[k].handle);
     if (r->block) munmap(r->block, r->n_block);
     cd_arena_free(&r->arena);
     cd_free(r);

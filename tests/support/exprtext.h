@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arith.h"
 #include "base/buf.h"
 #include "features/expr.h"
 
@@ -101,31 +102,10 @@ static inline double ex_opaque(ex_env *v, const cd_expr *e) {
     return cd_dtype_is_float(e->type) ? h / 8 : e->type == CD_BOOL ? fmod(floor(h), 2) != 0 : floor(h);
 }
 
-static inline double ex_divmod(ex_env *v, const cd_expr *e, double a, double b) {
-    if (b == 0) {
-        v->bad = true;
-        return 0;
-    }
-    if (cd_dtype_is_float(e->type)) return a / b;
-    const double q = e->op == CD_DIV || e->op == CD_MOD ? trunc(a / b) : floor(a / b);
-    return e->op == CD_DIV || e->op == CD_FDIV ? q : a - q * b;
-}
-
 static inline double ex_binary(ex_env *v, const cd_expr *e, double a, double b) {
-    switch ((cd_op)e->op) {
-    case CD_ADD: return a + b;
-    case CD_SUB: return a - b;
-    case CD_MUL: return a * b;
-    case CD_MIN: return a < b ? a : b;
-    case CD_MAX: return a > b ? a : b;
-    case CD_EQ: return a == b;
-    case CD_NE: return a != b;
-    case CD_LT: return a < b;
-    case CD_LE: return a <= b;
-    case CD_GT: return a > b;
-    case CD_GE: return a >= b;
-    default: return ex_divmod(v, e, a, b);
-    }
+    double r = 0;
+    v->bad = v->bad || (b == 0 && ar_divides(e));
+    return (b == 0 && ar_divides(e)) || !ar_binary(e, a, b, &r) ? 0 : r;
 }
 
 static inline double ex_value(ex_env *v, const cd_expr *e) {

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arith.h"
 #include "features/ast.h"
 #include "features/sched.h"
 
@@ -84,31 +85,11 @@ static inline double in_call(interp *in, const cd_expr *e) {
     return x * x + 1;
 }
 
-static inline double in_divmod(interp *in, const cd_expr *e, double a, double b) {
-    if (cd_dtype_is_float(e->type)) return a / b;
-    if (b == 0) {
-        in_fail(in, "division by zero");
-        return 0;
-    }
-    const double q = e->op == CD_DIV || e->op == CD_MOD ? trunc(a / b) : floor(a / b);
-    return e->op == CD_DIV || e->op == CD_FDIV ? q : a - q * b;
-}
-
 static inline double in_binary(interp *in, const cd_expr *e, double a, double b) {
-    switch ((cd_op)e->op) {
-    case CD_ADD: return a + b;
-    case CD_SUB: return a - b;
-    case CD_MUL: return a * b;
-    case CD_MIN: return a < b ? a : b;
-    case CD_MAX: return a > b ? a : b;
-    case CD_EQ: return a == b;
-    case CD_NE: return a != b;
-    case CD_LT: return a < b;
-    case CD_LE: return a <= b;
-    case CD_GT: return a > b;
-    case CD_GE: return a >= b;
-    default: return in_divmod(in, e, a, b);
-    }
+    double r = 0;
+    if (b == 0 && ar_divides(e) && !cd_dtype_is_float(e->type)) return in_fail(in, "division by zero"), 0;
+    if (!ar_binary(e, a, b, &r)) in_fail(in, "an operator");
+    return r;
 }
 
 static inline double in_value(interp *in, const cd_expr *e) {

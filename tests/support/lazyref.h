@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "arith.h"
 #include "features/te.h"
 
 typedef struct {
@@ -34,28 +35,11 @@ static inline double lr_call(lazyref *r, const cd_expr *e) {
     return 0;
 }
 
-static inline double lr_quotient(const cd_expr *e, double a, double b) {
-    if (cd_dtype_is_float(e->type)) return a / b;
-    const double q = e->op == CD_DIV || e->op == CD_MOD ? trunc(a / b) : floor(a / b);
-    return e->op == CD_DIV || e->op == CD_FDIV ? q : a - q * b;
-}
-
 static inline double lr_binary(lazyref *r, const cd_expr *e) {
+    double x = 0;
     const double a = lr_value(r, e->a[0]), b = lr_value(r, e->a[1]);
-    switch ((cd_op)e->op) {
-    case CD_ADD: return a + b;
-    case CD_SUB: return a - b;
-    case CD_MUL: return a * b;
-    case CD_MIN: return a < b ? a : b;
-    case CD_MAX: return a > b ? a : b;
-    case CD_EQ: return a == b;
-    case CD_NE: return a != b;
-    case CD_LT: return a < b;
-    case CD_LE: return a <= b;
-    case CD_GT: return a > b;
-    case CD_GE: return a >= b;
-    default: return lr_quotient(e, a, b);
-    }
+    if (!ar_binary(e, a, b, &x) && !r->why) r->why = "an operator";
+    return x;
 }
 
 static inline double lr_value(lazyref *r, const cd_expr *e) {

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "arith.h"
 #include "features/te.h"
 #include "profiler/workload.h"
 
@@ -53,25 +54,10 @@ static inline double te_call(te_eval *t, const cd_expr *e) {
 }
 
 static inline double te_binary(te_eval *t, const cd_expr *e) {
+    double x = 0;
     const double a = te_value(t, e->a[0]), b = te_value(t, e->a[1]);
-    switch ((cd_op)e->op) {
-    case CD_ADD: return a + b;
-    case CD_SUB: return a - b;
-    case CD_MUL: return a * b;
-    case CD_MIN: return a < b ? a : b;
-    case CD_MAX: return a > b ? a : b;
-    case CD_EQ: return a == b;
-    case CD_NE: return a != b;
-    case CD_LT: return a < b;
-    case CD_LE: return a <= b;
-    case CD_GT: return a > b;
-    case CD_GE: return a >= b;
-    case CD_DIV: return cd_dtype_is_float(e->type) ? a / b : trunc(a / b);
-    case CD_MOD: return a - b * trunc(a / b);
-    case CD_FDIV: return floor(a / b);
-    case CD_FMOD: return a - b * floor(a / b);
-    default: t->why = "an operator"; return 0;
-    }
+    if (!ar_binary(e, a, b, &x)) t->why = "an operator";
+    return x;
 }
 
 static inline double te_value(te_eval *t, const cd_expr *e) {

@@ -1,0 +1,30 @@
+#include "profiler/cpuobj.h"
+
+#include <dlfcn.h>
+
+static void keep_openmp(void *symbol) {
+    Dl_info where;
+    if (dladdr(symbol, &where) && where.dli_fname) (void)dlopen(where.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
+}
+
+cdmpp_status cd_cpuobj_open(const cd_build *p, int threads, void **handle, cd_cpuobj_entry **entry, cdmpp_err *err) {
+    const char *name = p->code->launch[0].entry;
+    void *h = *handle = dlopen(p->object, RTLD_NOW | RTLD_LOCAL);
+    if (!h) return CD_FAIL(err, EBACKEND, "cannot load the object: %.180s", dlerror());
+    union { /* POSIX: what dlsym gives may be a function */
+        void *object;
+        cd_cpuobj_entry *entry;
+        void (*threads)(int n);
+    } u = {dlsym(h, name)};
+    *entry = u.entry;
+    if (!u.object) return CD_FAIL(err, EBACKEND, "the object has no function %.80s", name);
+    u.object = dlsym(h, "omp_set_num_threads");
+    if (!u.object) return CDMPP_OK;
+    keep_openmp(u.object);
+    u.threads(threads);
+    return CDMPP_OK;
+}
+
+void cd_cpuobj_close(void *handle) {
+    if (handle) dlclose(handle);
+}

@@ -1,0 +1,11 @@
+/* cpuobj -- a compiled C program in this process: its function, and OpenMP's number of threads.
+ * The object is loaded whole; who closes the handle ends the function's life. Any thread. */
+#ifndef CD_CPUOBJ_H
+#define CD_CPUOBJ_H
+#include "profiler/backend.h"
+
+typedef void cd_cpuobj_entry(void *const *arg);
+/* OpenMP's library stays loaded: threads of a parallel program outlive it, waiting in there. Errors: EBACKEND. */
+cdmpp_status cd_cpuobj_open(const cd_build *p, int threads, CD_GIVE void **handle, cd_cpuobj_entry **entry, cdmpp_err *err);
+void cd_cpuobj_close(CD_TAKE void *handle); /* NULL is fine */
+#endif
