@@ -13,6 +13,8 @@
 
 enum { MAX_ARG = 64, MAX_COMMAND = 8, MAX_MORE = 16 };
 #define UNIT_TEXT ((size_t)256 << 10) /* a unit's programs have no more text than this together */
+#define LEAST_TEXT ((size_t)32 << 10) /* less is not worth a run of the compiler of its own */
+enum { PARTS = 4 };             /* units of a process, at least, where there is text enough */
 #define ASKING_S 20.0
 
 struct cd_compiler {
@@ -224,16 +226,29 @@ static cdmpp_status list_missing(batch *b, cd_build *p, program *all, size_t n, 
     return CDMPP_OK;
 }
 
-/* As many units as keep all processes busy, none with more than CD_COMPILE_UNIT programs or UNIT_TEXT. */
+static size_t size_of(const program *p) { return p->p->code->text.n; }
+
+static int large_first(const void *a, const void *b) {
+    const program *x = a, *y = b;
+    return size_of(x) != size_of(y) ? (size_of(x) < size_of(y) ? 1 : -1) : strcmp(x->key, y->key);
+}
+
+/* Units of at most CD_COMPILE_UNIT programs and UNIT_TEXT, the longest texts first and, if they are long, alone: compilers take more
+ * than in proportion to a text, and whoever gets a long one last lets the others wait. */
 static void cut(batch *b) {
     const size_t jobs = b->jobs < 1 ? 1 : (size_t)b->jobs;
-    size_t per = (b->n + jobs - 1) / jobs, text = 0;
+    size_t per = (b->n + jobs - 1) / jobs, text = 0, total = 0;
     if (per > CD_COMPILE_UNIT) per = CD_COMPILE_UNIT;
+    for (size_t i = 0; i < b->n; i++) total += size_of(&b->list[i]);
+    size_t share = total / (PARTS * jobs);
+    if (share < LEAST_TEXT) share = LEAST_TEXT;
+    if (share > UNIT_TEXT) share = UNIT_TEXT;
+    qsort(b->list, b->n, sizeof *b->list, large_first);
     b->n_unit = 0;
     for (size_t i = 0; i < b->n; i++) {
         unit *u = b->n_unit ? &b->unit[b->n_unit - 1] : NULL;
-        const size_t size = b->list[i].p->code->text.n;
-        if (!u || u->end - u->beg >= per || text + size > UNIT_TEXT) {
+        const size_t size = size_of(&b->list[i]);
+        if (!u || u->end - u->beg >= per || text + size > share) {
             u = &b->unit[b->n_unit++];
             *u = (unit){.beg = i, .end = i};
             text = 0;

@@ -16,7 +16,7 @@
 #include "profiler/main_profile.h"
 #include "profiler/recstat.h"
 
-enum { BATCH = 32 };
+enum { BATCH = 64 };
 
 typedef struct {
     cd_recjob job[BATCH];
