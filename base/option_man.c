@@ -59,6 +59,16 @@ static void synopsis(cd_buf *b, const cd_command *c) {
     }
 }
 
+/* "a|b|c"; what does not fit a line has words that it can be broken at. */
+static void alternatives(cd_buf *b, const char *s) {
+    const bool apart = strlen(s) > 60;
+    for (size_t n; *s; s += n) {
+        n = strcspn(s, "|");
+        plain(b, s, n);
+        if (s[n]) cd_buf_puts(b, apart ? ", " : "|"), n++;
+    }
+}
+
 static void put_option(cd_buf *b, const cd_option *o) {
     const bool may = o->arg && o->arg[0] == '[';
     cd_buf_puts(b, ".TP\n");
@@ -76,7 +86,7 @@ static void put_option(cd_buf *b, const cd_option *o) {
     cd_buf_puts(b, ".");
     if (o->kind == CD_OPT_WORD || o->kind == CD_OPT_INT) {
         cd_buf_puts(b, o->kind == CD_OPT_WORD ? " One of " : " Range: ");
-        text(b, o->values);
+        alternatives(b, o->values);
         cd_buf_puts(b, ".");
     }
     if (cd_option_is_list(o)) cd_buf_puts(b, " May be given many times.");
