@@ -260,7 +260,7 @@ static void test_out_of_memory(void **state) {
     const cd_record rec = {.n_step = 1, .step = &step};
     bool done = false;
     for (long at = 0; !done; at++) {
-        const size_t before = cd_mem_live();
+        const long before = cd_mem_live();
         rig *g = calloc(1, sizeof *g);
         cd_tune_sched_end end;
         for (int i = 0; i < TASKS; i++) ready[i] = toy_new(3, 4, i == 1);
