@@ -22,7 +22,7 @@ static double floor_of(const cd_replay_curve *c, size_t n) {
     return fmin(90, 10 * floor(10 * low));
 }
 
-static void percent(double v, char *buf, size_t n) { snprintf(buf, n, "%g", v); }
+static void percent(double v, char *buf, size_t n) { snprintf(buf, n, "%g", v + 0.0); } /* no -0 */
 
 static void legend(const cd_plot *p, const cd_replay_shown *s) {
     char cls[16];
