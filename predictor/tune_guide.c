@@ -5,12 +5,16 @@
 /* Of the pool, what the next ask begins with; draws that a candidate may cost; the share of the population that is
  * drawn again once there is a pool. */
 enum { KEEP = 256, DRAWS = 4, AGAIN = 4 };
+/* So many trials of a round have all of the population, fewer their share, down to a quarter: a trial takes about 0.1 s, and
+ * looking for it may not take a tenth of that. */
+enum { FULL_ROUND = 32, LEAST = 4 };
 
 cdmpp_status cd_tune_guide_open(const cd_tune_search_kind *kind, const cd_tune_search_setup *s, const cd_tune_guide_own *own,
                                 cd_tune_search **out, cdmpp_err *err) {
     cd_tune_guide *g = cd_calloc(1, sizeof *g);
     if (!g) return CD_FAIL(err, ENOMEM, "search");
     g->population = s->population ? s->population : own->population;
+    g->scaled = !s->population;
     g->generations = s->generations ? s->generations : own->generations;
     g->epsilon = s->epsilon >= 0 ? fmin(s->epsilon, 1) : own->epsilon;
     g->widen = own->widen;
@@ -51,7 +55,7 @@ static cdmpp_status add_list(cd_tune_guide *g, cdmpp_err *err) {
 }
 
 static cdmpp_status add_good(cd_tune_guide *g, cdmpp_err *err) {
-    const size_t most = g->population / 5;
+    const size_t most = g->crowd / 5;
     size_t at;
     for (size_t i = 0; i < g->b.n_good && i < most; i++)
         CD_TRY(cd_tune_pool_add(&g->pool, &g->b.good[i].cand, false, &at, NULL, err));
@@ -59,7 +63,7 @@ static cdmpp_status add_good(cd_tune_guide *g, cdmpp_err *err) {
 }
 
 static cdmpp_status add_draws(cd_tune_guide *g, cdmpp_err *err) {
-    const size_t first = g->pool.n, want = first ? g->population / AGAIN : g->population;
+    const size_t first = g->pool.n, want = first ? g->crowd / AGAIN : g->crowd;
     cd_tune_cand c;
     size_t at;
     for (size_t tries = 0; g->pool.n < first + want && tries < DRAWS * want; tries++) {
@@ -91,8 +95,16 @@ static size_t n_random(const cd_tune_guide *g, size_t n) {
     return due >= 1 ? due < (double)n ? (size_t)due : n : 0;
 }
 
+/* The first round, in which nothing is known, looks at all. */
+static uint32_t crowd_of(const cd_tune_guide *g, size_t n) {
+    if (!g->scaled || !g->n_asked || n >= FULL_ROUND) return g->population;
+    const size_t share = g->population * n / FULL_ROUND, least = g->population / LEAST;
+    return (uint32_t)(share > least ? share : least);
+}
+
 static cdmpp_status guided(cd_tune_guide *g, size_t n, cdmpp_err *err) {
     const size_t by_chance = n_random(g, n);
+    g->crowd = crowd_of(g, n);
     CD_TRY(fill(g, err));
     CD_TRY(cd_tune_pool_pick(&g->pool, &g->b, n - by_chance, err));
     g->n_asked += n;

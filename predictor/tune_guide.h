@@ -17,6 +17,8 @@ struct cd_tune_guide {
     cd_tune_pool pool;
     cd_tune_guide_fn *widen;
     uint32_t population, generations;
+    uint32_t crowd;             /* population of this ask: a round of few trials may not cost as much as one of many */
+    bool scaled;                /* the setup says nothing of the population */
     double epsilon;             /* share of random candidates */
     uint64_t n_asked, n_random;
 };

@@ -58,7 +58,7 @@ static cdmpp_status child(cd_tune_guide *g, const people *p, size_t *at, cdmpp_e
 
 static cdmpp_status generation(cd_tune_guide *g, people *p, size_t *next, cdmpp_err *err) {
     size_t n = 0;
-    for (size_t tries = 0; n < g->population && tries < 2 * (size_t)g->population; tries++) {
+    for (size_t tries = 0; n < g->crowd && tries < 2 * (size_t)g->crowd; tries++) {
         CD_TRY(child(g, p, &next[n], err));
         n += next[n] != SIZE_MAX;
     }
@@ -68,7 +68,7 @@ static cdmpp_status generation(cd_tune_guide *g, people *p, size_t *next, cdmpp_
 }
 
 cdmpp_status cd_tune_guide_evolve(cd_tune_guide *g, cdmpp_err *err) {
-    const size_t cap = g->pool.n > g->population ? g->pool.n : g->population;
+    const size_t cap = g->pool.n > g->crowd ? g->pool.n : g->crowd;
     people p = {g->pool.n, cd_calloc(2 * cap + 1, sizeof *p.at), cd_calloc(cap + 1, sizeof *p.up_to)};
     cdmpp_status st = p.at && p.up_to ? CDMPP_OK : CD_FAIL(err, ENOMEM, "population of %zu", cap);
     for (size_t i = 0; !st && i < p.n; i++) p.at[i] = i;
