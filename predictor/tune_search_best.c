@@ -1,7 +1,6 @@
 /* best -- the ranker's best of many draws, of what lies around the best that were measured, and of a short evolution.
  *
- * Half the generations of evolve and no random candidates: it trusts its ranker. Climbing from the best by score alone
- * instead ended 2 to 7 % behind evolve on three conv tasks of a CPU (20 trials; the whole model for the truth). */
+ * Half the generations of evolve and no random candidates: it trusts its ranker. */
 #include "predictor/tune_guide.h"
 
 enum { POPULATION = 1024, GENERATIONS = 3, CENTRES = 16, AROUND = 16 };

@@ -4,8 +4,7 @@
  *
  * Ansor selects by throughput, as shares of the best: exp(score - best) where scores are -ln s, max(score, 0) of other
  * rankers. Ours: programs are ranked once in a round, however often they come up; some children have two parents; and a
- * round, which here is for ten trials and not 64, has half the people and more generations: at the price of 2048 and 4
- * they find programs 2 % faster by the model's own judgement (a conv2d of a CPU and of a GPU, 50 trials). */
+ * round, which here is for ten trials and not 64, has half the people and more generations. */
 #include <math.h>
 
 #include "predictor/tune_guide.h"
