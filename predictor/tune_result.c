@@ -32,7 +32,6 @@ static cdmpp_status make_side(cd_tune_meter *m, const cd_tune_task *t, cd_tune_s
     return CDMPP_OK;
 }
 
-/* Its code may be right and its reference be impossible: then it is measured without. */
 static cdmpp_status build(cd_measure *measure, cd_tune_side *s, cdmpp_err *err) {
     return s->there ? cd_measure_build(measure, &s->item, 1, err) : CDMPP_OK;
 }
