@@ -42,9 +42,9 @@ LDFLAGS := $(filter -fsanitize% --coverage,$(OPT_$(MODE)))
 # the rest the library.
 DIRS := base features dataset learner predictor profiler
 SRC  := $(wildcard $(DIRS:=/*.c))
-MAIN := $(filter %/main_extract.c %/main_train.c %/main_predict.c %/main_profile.c %/main_tune.c,$(SRC))
+MAIN := $(filter %/main_extract.c %/main_train.c %/main_predict.c %/main_profile.c %/main_tune.c %/main_replay.c,$(SRC))
 PART := $(wildcard $(DIRS:=/main_*_*.c)) learner/main_mpi.c
-LIBO := $(patsubst %.c,$(B)/%.o,$(filter-out $(MAIN) $(PART) profiler/% predictor/tune%,$(SRC)))
+LIBO := $(patsubst %.c,$(B)/%.o,$(filter-out $(MAIN) $(PART) profiler/% predictor/tune% predictor/live%,$(SRC)))
 BIN  := $(foreach m,$(MAIN),$(B)/cdmpp-$(patsubst main_%.c,%,$(notdir $(m))))
 TEST := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard $(DIRS:%=tests/%/test_*.c)))
 
@@ -106,14 +106,14 @@ $(B)/libprofiler.a: $(PROFO)
 	@echo "  AR    $@"
 	$(Q)rm -f $@ && ar rcs $@ $^
 
-# The search for schedules measures what it finds: it stands beside the library too.
-TUNEO := $(patsubst %.c,$(B)/%.o,$(filter predictor/tune%.c,$(SRC)))
+# The search for schedules measures what it finds, and networks are read and run by the profiler: they stand beside the library too.
+TUNEO := $(patsubst %.c,$(B)/%.o,$(filter predictor/tune%.c predictor/live%.c,$(SRC)))
 $(B)/libtuner.a: $(TUNEO)
 	@echo "  AR    $@"
 	$(Q)rm -f $@ && ar rcs $@ $^
-TUNETEST := $(filter $(B)/tests/predictor/test_tune%,$(TEST)) $(patsubst %.c,$(B)/%,$(wildcard tests/bench/bench_tune*.c))
-$(B)/cdmpp-tune $(TUNETEST): $(B)/libtuner.a $(B)/libprofiler.a
-$(B)/cdmpp-tune $(TUNETEST): LIBS := $(PLIBS) $(LIBS)
+TUNETEST := $(filter $(B)/tests/predictor/test_tune% $(B)/tests/predictor/test_live%,$(TEST)) $(patsubst %.c,$(B)/%,$(wildcard tests/bench/bench_tune*.c))
+$(B)/cdmpp-tune $(B)/cdmpp-replay $(TUNETEST): $(B)/libtuner.a $(B)/libprofiler.a
+$(B)/cdmpp-tune $(B)/cdmpp-replay $(TUNETEST): LIBS := $(PLIBS) $(LIBS)
 $(TUNETEST): PROFILER := $(B)/libtuner.a $(B)/libprofiler.a
 
 # What uses the profiler: its own command and tests.

@@ -1,0 +1,32 @@
+/* live_load -- an ONNX file or a network of the zoo becomes a graph to replay, for one kind of device.
+ *
+ *   ONNX, zoo ── profiler: graph ── fuse, compute ── workload ──> netgraph + tasks
+ *
+ * A group of the workload is a node: TASK with its key, UNKNOWN where nothing defines it; views and folded weights are not
+ * in it. The layout follows the target (nhwc for llvm, nchw for GPUs), batch and size as asked. One thread. */
+#ifndef CD_LIVE_LOAD_H
+#define CD_LIVE_LOAD_H
+#include "predictor/netgraph.h"
+#include "profiler/onnx.h"
+#include "profiler/workload.h"
+
+typedef struct cd_live_ask {
+    const char *network;        /* ONNX file if there is such a file, else a name of the zoo */
+    int64_t batch, size;        /* 0: as the file says, as published */
+    const cd_onnx_options *onnx;/* NULL: none; its batch is the one above */
+    const char *target;         /* of the device: "llvm -mcpu=... -num-cores=1", "cuda -model=v100" */
+    const cd_hardware *hardware;/* NULL: default of the target */
+    cd_wlayout layout;
+    bool training;              /* forward, backward and update of an iteration */
+} cd_live_ask;
+
+typedef struct cd_live {
+    cd_graph *source;           /* the operators */
+    cd_workload *work;          /* groups, tasks, buffers; its registry has the definitions */
+    cd_netgraph *graph;         /* node i is group i */
+} cd_live;
+
+/* Errors: those of cd_onnx_read, cd_zoo_build, cd_workload_build. */
+cdmpp_status cd_live_load(const cd_live_ask *a, cd_live *out, cdmpp_err *err);
+void cd_live_free(cd_live *l); /* zeroed is fine */
+#endif

@@ -1,0 +1,78 @@
+/* netcost -- a time for each node of a network on one device, and the replay of it.
+ *
+ *   TASK     book's schedule ── scorer ──> seconds, interval      LIBRARY  opmodel ──> seconds
+ *   GIVEN    the file's                                           UNKNOWN  missing: named; no total unless allowed
+ *
+ *   (1) a node that cannot be scored is missing, with the reason; it never counts as 0 s silently: a total without it
+ *       says which share is missing (by known times where there are some, else by operations, else by number);
+ *   (2) equal questions are asked once: nodes of one task and schedule share `like`;
+ *   (3) overheads of the device (gap between operators, issue by the host) come from its description, not from labels.
+ * One thread. Seconds. */
+#ifndef CD_NETCOST_H
+#define CD_NETCOST_H
+#include "learner/opmodel.h"
+#include "predictor/netgraph.h"
+#include "predictor/replay.h"
+#include "predictor/schedbook.h"
+
+typedef enum cd_costsource { CD_COST_MODEL, CD_COST_LIBRARY, CD_COST_GIVEN, CD_COST_RECORD, CD_COST_FREE, CD_COST_SCALED, CD_COST_MISSING } cd_costsource;
+#define CD_COSTSOURCES "model|library|given|record|free|scaled|missing"
+
+typedef struct cd_nodecost {
+    double seconds;             /* of one run; NaN: missing */
+    double low_s, high_s;       /* interval of the model's level; = seconds where known */
+    double spread;              /* standard deviation of ln(true/seconds) */
+    double memory_share;        /* 0..1 */
+    uint32_t like;              /* cd_replay_op.like */
+    cd_costsource source;
+    uint32_t flags;             /* CD_PRED_* */
+    const char *schedule;       /* origin, NULL: none */
+    const char *why;            /* missing: the reason */
+} cd_nodecost;
+
+typedef struct cd_netcost {
+    cd_arena arena;
+    uint32_t n;                 /* as the graph's nodes */
+    cd_nodecost *node;          /* (n) */
+    uint32_t n_missing, n_given, n_model, n_library;
+    double missing_share;       /* 0..1, see (1) */
+} cd_netcost;
+
+typedef struct cd_netcost_ask {
+    const cd_model *model;      /* NULL: no tasks can be scored */
+    const cd_opmodel *opmodel;  /* NULL: no library operators */
+    const cd_tasks *tasks;
+    const cd_schedbook *book;
+    const char *device;         /* name in devices.yaml and in the model */
+    const cd_devices *devices;
+    bool nearest;               /* which.h */
+    bool from_records;          /* tasks take the book's measured time: replay checked apart from the model */
+    bool from_given;            /* every node that has given_s takes it */
+} cd_netcost_ask;
+
+/* Errors: EMODEL (device not known to any model: names those that are), ENOMEM; nodes that fail are missing. */
+cdmpp_status cd_netcost_of(const cd_netgraph *g, const cd_netcost_ask *a, CD_GIVE cd_netcost **out, cdmpp_err *err);
+void cd_netcost_free(CD_TAKE cd_netcost *c); /* NULL is fine */
+
+/* "op=conv3,scale=0.5" or "op=conv3,seconds=1e-3"; op: a node's name, an operator type, or a pattern with *. Applied to all that
+ * fit. Errors: EUSAGE (text), ESCHEMA (nothing fits; names the nearest). */
+cdmpp_status cd_netcost_what_if(cd_netcost *c, const cd_netgraph *g, const char *text, cdmpp_err *err);
+
+typedef struct cd_netplace {
+    uint32_t n_device, n_link;
+    const cd_replay_device *device; /* (n_device) */
+    const cd_replay_link *link; /* (n_link) */
+    const uint32_t *where;      /* (n_node) or NULL: all on device 0 */
+} cd_netplace;
+/* The net to replay: free nodes and repeats are taken out (edges go through; repeats are multiplied in), missing ones
+ * refused unless `allow_missing` (then taken out as free ones). op i of the net is node of[i]. cost (n_device): of each device. Errors:
+ * ESCHEMA (a missing node: its name and why), ENOMEM. */
+typedef struct cd_netreplay {
+    cd_arena arena;
+    cd_replay_net net;
+    uint32_t *of;               /* (net.n_op) */
+} cd_netreplay;
+cdmpp_status cd_netreplay_make(const cd_netgraph *g, CD_KEEP const cd_netcost *const *cost, const cd_netplace *p, bool allow_missing,
+                               CD_GIVE cd_netreplay **out, cdmpp_err *err);
+void cd_netreplay_free(CD_TAKE cd_netreplay *r); /* NULL is fine */
+#endif

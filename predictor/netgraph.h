@@ -1,0 +1,97 @@
+/* netgraph -- a network as a replay needs it: what runs, what each comes after, and who knows its time.
+ *
+ *   file ── netgraph_read, _tvm, _trace ──┐                         ┌─> netcost: a time for each node
+ *   ONNX, zoo ── live_load ───────────────┴─> nodes, edges, kinds ──┤
+ *                                                                   └─> replay.h: queues
+ *
+ *   kind       whose time                                        example
+ *   TASK       a tensor program: `key`, scored with a schedule   fused_nn_conv2d_add_relu
+ *   LIBRARY    an operator of a library: `question`, by a cd_opmodel   linear 4096x1024x1024
+ *   GIVEN      only the file knows it: `given_s`                 fused_layout_transform
+ *   FREE       nobody's: an input, a weight, a view              reshape
+ *   UNKNOWN    nobody's, and that is a gap: `why`                an operator without a definition
+ *
+ *   (1) node i comes after after[first .. first + n_after), each of them smaller than i: a list is an order to run in;
+ *   (2) a TASK, LIBRARY or UNKNOWN may have given_s too (measured); it is used only where that is asked for;
+ *   (3) `repeat` runs of a node stand one behind the other; 0 is none;
+ *   (4) names are unique in a graph; where a file's are not, "#2" and so on is put behind.
+ * Strings and arrays live in the graph's arena. Built by one thread, then read-only. Seconds, bytes. */
+#ifndef CD_NETGRAPH_H
+#define CD_NETGRAPH_H
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "dataset/oprecord.h"
+#include "features/task.h"
+
+typedef enum cd_netkind { CD_NET_TASK, CD_NET_LIBRARY, CD_NET_GIVEN, CD_NET_FREE, CD_NET_UNKNOWN } cd_netkind;
+#define CD_NETKINDS "task|library|given|free|unknown"
+
+typedef enum cd_netphase { CD_NET_FORWARD, CD_NET_BACKWARD, CD_NET_UPDATE } cd_netphase;
+
+typedef struct cd_netnode {
+    const char *name;
+    const char *op;             /* for people: "Conv+Relu", "fused_nn_dense_add", "linear"; "" unknown */
+    cd_netkind kind;
+    cd_netphase phase;
+    const char *key;            /* TASK: workload key; else NULL */
+    const char *ran_as;         /* key of what the file's run executed in its place (rewritten layouts); NULL: the same */
+    const cd_oprecord *question;/* LIBRARY; else NULL */
+    double given_s;             /* NaN: the file tells none */
+    const char *why;            /* UNKNOWN: the reason; else NULL */
+    const char *device;         /* where the file wants it; NULL: it does not say */
+    double flop;                /* NaN: unknown */
+    int64_t read_bytes, write_bytes; /* of its data and its result; -1: unknown */
+    int64_t repeat;
+    uint32_t first, n_after;    /* after[first .. first + n_after) */
+} cd_netnode;
+
+typedef struct cd_netgraph {
+    cd_arena arena;
+    const char *name;
+    const char *device;         /* the file's: what its times are of; NULL: it does not say */
+    int64_t batch;              /* 0: unknown */
+    double measured_s;          /* of the whole network, if the file tells it: mean of its runs; NaN */
+    double measured_median_s;   /* NaN */
+    uint32_t n_node, n_after;
+    cd_netnode *node;           /* (n_node) */
+    uint32_t *after;            /* (n_after) */
+} cd_netgraph;
+
+void cd_netgraph_free(CD_TAKE cd_netgraph *g); /* NULL is fine */
+
+/* ---- making one: nodes in any order, then finish sorts and checks ---- */
+typedef struct cd_netmaker cd_netmaker;
+cdmpp_status cd_netmaker_new(const char *name, CD_GIVE cd_netmaker **out, cdmpp_err *err);
+void cd_netmaker_free(CD_TAKE cd_netmaker *m); /* NULL is fine */
+/* Everything of *n is copied but first and n_after. *id: for edges. A node made by cd_netnode_init has nothing known.
+ * Errors: ERANGE (a negative time, size, repeat), ENOMEM. */
+cdmpp_status cd_netmaker_node(cd_netmaker *m, const cd_netnode *n, uint32_t *id, cdmpp_err *err);
+/* `to` comes after `from`; the same edge twice is one. Errors: EINVALID (no such node: a dangling edge), ENOMEM. */
+cdmpp_status cd_netmaker_edge(cd_netmaker *m, uint32_t from, uint32_t to, cdmpp_err *err);
+CD_KEEP cd_netgraph *cd_netmaker_graph(cd_netmaker *m); /* to set batch, device, measured times; valid until finish */
+/* Order: by dependency, else as they were added. O(V + E). Errors: EINVALID (a cycle: names its nodes, at most eight), ENOMEM.
+ * The maker is used up either way: free it. */
+cdmpp_status cd_netmaker_finish(cd_netmaker *m, CD_GIVE cd_netgraph **out, cdmpp_err *err);
+cd_netnode cd_netnode_init(const char *name, const char *op, cd_netkind kind);
+
+/* ---- files ----
+ * Which form, by content:
+ *   own        {"schema": "cdmpp.netgraph", "version": 1, "networks": [{name, batch, device, nodes: [{name, op, kind, key,
+ *              after: [names], ...}]}]}, docs/netgraph.md
+ *   measured   {network: {"e2e_mean_s", "nodes": [{id, name, op, inputs, func, workload_key, time_s, executed_key}]}}
+ *   tvm        a graph executor's {"nodes", "arg_nodes", "heads", "attrs": {"shape", "dltype"}, "node_row_ptr"}: tvm_op
+ *              nodes' "hash" and func_name; tasks only where `tasks` says which key a function has
+ *   trace      torch.fx as CSV (NeuSight's labels): op, target, latency ..., beside it NAME.json with the whole's time
+ * *n graphs, each the caller's; *out is the caller's too (free).
+ * Errors, with path and line or key: EIO, EPARSE, ESCHEMA (no known form; a member of another type), EINVALID (cycle, dangling), ERANGE, ENOMEM. */
+cdmpp_status cd_netgraph_read(const char *path, CD_GIVE cd_netgraph ***out, size_t *n, cdmpp_err *err);
+/* A network of a task file: tasks with weights, no edges known: a chain. Errors: ENOMEM. */
+cdmpp_status cd_netgraph_of_network(const cd_tasks *t, const cd_network *w, CD_GIVE cd_netgraph **out, cdmpp_err *err);
+/* The own form; reading it gives equal graphs. Errors: ENOMEM. */
+cdmpp_status cd_netgraph_write(cd_buf *out, CD_KEEP cd_netgraph *const *g, size_t n, cdmpp_err *err);
+#endif

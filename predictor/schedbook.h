@@ -1,0 +1,54 @@
+/* schedbook -- which schedule each task runs with, fixed before anything is compared.
+ *
+ *   measure logs ── best record by the median of its repeats ──┐
+ *   store ───────── the same ──────────────────────────────────┤
+ *   model ───────── the best predicted of `trials` candidates ─┴─> one record a task, with its origin
+ *
+ *   (1) a task has one schedule; who comes first stays: logs before candidates, unless replaced by name;
+ *   (2) the book is a file of records, one line each, in the order of the keys, with "origin" where TVM's readers look
+ *       past it (behind "v"): tuners and profilers read it as any log;
+ *   (3) candidates depend on model, task, trials and seed alone: the same book on any machine and thread count.
+ * One thread fills it, then read-only. */
+#ifndef CD_SCHEDBOOK_H
+#define CD_SCHEDBOOK_H
+#include "base/threads.h"
+#include "features/record.h"
+#include "predictor/predict.h"
+
+typedef struct cd_schedbook cd_schedbook;
+typedef struct cd_sched {
+    const char *key;
+    const char *line;           /* the record, JSON, NUL-terminated, no newline */
+    size_t len;
+    const char *origin;         /* "records/a.json:12", "best of 1000 predicted by 1f00..., seed 1" */
+    double measured_s;          /* of the log; NaN: never measured. For comparison only, never for a prediction */
+} cd_sched;
+
+cdmpp_status cd_schedbook_new(CD_GIVE cd_schedbook **out, cdmpp_err *err);
+void cd_schedbook_free(CD_TAKE cd_schedbook *b); /* NULL is fine */
+size_t cd_schedbook_count(const cd_schedbook *b);
+const cd_sched *cd_schedbook_at(const cd_schedbook *b, size_t i); /* in the order of the keys */
+const cd_sched *cd_schedbook_find(const cd_schedbook *b, const char *key); /* NULL: none */
+
+typedef struct cd_schedbook_logs {
+    const char *device;         /* only records of this device (folder or -model= of the target); NULL: all */
+    const char *const *key;     /* (n_key) only these; n_key 0: all */
+    size_t n_key;
+    size_t lines, bad, failed;  /* out: read; not usable (reported as warnings, file:line); with an error number */
+} cd_schedbook_logs;
+/* Files and folders. Errors: EIO, ENOMEM; a bad line is counted. */
+cdmpp_status cd_schedbook_read_logs(cd_schedbook *b, const char *const *path, size_t n, cd_schedbook_logs *io, cdmpp_err *err);
+
+typedef struct cd_schedbook_pick {
+    uint32_t trials;            /* candidates of a task; 0: 512 */
+    uint64_t seed;
+    const char *target;         /* NULL: the task's */
+    const char *device;         /* of the model; NULL: as cd_which finds it */
+} cd_schedbook_pick;
+/* For each of the keys that has none yet. The model's profile tuner ranks where it has one, the whole model has the last
+ * word on the best 32. pool NULL: one thread. A task of which no candidate lowers is left out. Errors: ENOTASK, EMODEL, ENOMEM. */
+cdmpp_status cd_schedbook_predict(cd_schedbook *b, const cd_model *m, const cd_tasks *t, const char *const *key, size_t n,
+                                  const cd_schedbook_pick *o, cd_threads *pool, cdmpp_err *err);
+cdmpp_status cd_schedbook_add(cd_schedbook *b, const cd_record *r, const char *origin, double measured_s, cdmpp_err *err);
+cdmpp_status cd_schedbook_write(const cd_schedbook *b, const char *path, cdmpp_err *err); /* temporary file, then renamed */
+#endif
