@@ -1,0 +1,196 @@
+#include "predictor/live_load.h"
+
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "features/sketch.h"
+#include "profiler/backend_cpu.h"
+#include "profiler/netops.h"
+#include "profiler/zoo.h"
+
+enum { VECTOR_BYTES = 64 };
+
+/* ---- the operators ---- */
+
+static bool is_file(const char *name) {
+    struct stat st;
+    const size_t n = strlen(name);
+    if (stat(name, &st) == 0) return !S_ISDIR(st.st_mode);
+    return strchr(name, '/') || (n > 5 && !strcmp(name + n - 5, ".onnx")); /* the reader says that it is not there */
+}
+
+typedef struct {
+    const cd_onnx_miss *v;      /* (n) */
+    uint32_t n;
+} misses;
+
+static cdmpp_status read_source(const cd_live_ask *a, cd_graph **g, misses *m, cdmpp_err *err) {
+    cd_onnx_options o = a->onnx ? *a->onnx : (cd_onnx_options){0};
+    o.batch = a->batch;
+    if (!is_file(a->network)) {
+        if (o.n_dim || o.n_input) return CD_FAIL(err, EUSAGE, "names of dimensions and inputs are for ONNX files, and '%.80s' is none", a->network);
+        return cd_zoo_build(a->network, &(cd_zoo_options){.batch = a->batch, .size = a->size}, g, err);
+    }
+    if (a->size) return CD_FAIL(err, EUSAGE, "a size is for networks of the zoo; an ONNX file's dimensions have names ('%.80s')", a->network);
+    return cd_onnx_read(a->network, &o, g, &m->v, &m->n, err);
+}
+
+static cdmpp_status build_work(const cd_live_ask *a, const misses *m, cd_live *l, cdmpp_err *err) {
+    const char *target = a->target && a->target[0] ? a->target : "llvm";
+    const cd_backend_kind *kind = cd_backend_for_target((cd_str){target, strlen(target)});
+    const bool gpu = kind && kind->dialect != CD_DIALECT_C;
+    const cd_hardware usual = cd_hardware_default(gpu, gpu ? 0 : cd_backend_cpu_threads(target), VECTOR_BYTES);
+    cd_wunsupported *w = CD_NEWN(&l->source->arena, cd_wunsupported, m->n + 1);
+    if (!w) return CD_FAIL(err, ENOMEM, "operators that are missing");
+    for (uint32_t k = 0; k < m->n; k++) w[k] = (cd_wunsupported){m->v[k].op, m->v[k].node, m->v[k].reason};
+    const cd_workload_options o = {.layout = a->layout, .target = target, .hardware = a->hardware ? a->hardware : &usual, .missing = w, .n_missing = m->n};
+    return cd_workload_build(l->source, &o, &l->work, err);
+}
+
+/* ---- nodes ---- */
+
+typedef struct {
+    const cd_workload *w;
+    cd_netmaker *maker;
+    cd_buf op;                  /* "Conv+Relu" */
+    uint32_t *seen;             /* (graph's nodes) 1 + group of an operator without a definition; 0: none yet */
+} walk;
+
+static int64_t bytes_of(const cd_wbuffer *b) { return cd_shape_elements(&b->shape) * (int64_t)cd_dtype_bytes(b->dtype); }
+
+/* The graph's operator that a group is named after; CD_GRAPH_NONE: a change of layout. */
+static uint32_t head_of(const cd_workload *w, const cd_wgroup *g) {
+    const cd_wbuffer *b = &w->buffer[g->write];
+    if (g->n_node) return g->node[0];
+    return b->tensor != CD_GRAPH_NONE ? w->graph->tensor[b->tensor].node : CD_GRAPH_NONE;
+}
+
+static const char *reason(const cd_workload *w, const char *name) {
+    for (uint32_t k = 0; k < w->n_unsupported; k++)
+        if (!strcmp(w->unsupported[k].node, name)) return w->unsupported[k].reason;
+    return "the operator has no definition";
+}
+
+static const char *op_text(walk *k, const cd_wgroup *g, uint32_t head) {
+    cd_buf_clear(&k->op);
+    if (g->n_node || head == CD_GRAPH_NONE) cd_netops_operators(&k->op, k->w, g, '+');
+    else cd_buf_puts(&k->op, k->w->graph->node[head].op);
+    cd_buf_put(&k->op, "", 1);
+    return k->op.oom ? NULL : k->op.p;
+}
+
+/* One of several results of an operator without a definition is that operator, the others come with it. */
+static bool comes_with(walk *k, uint32_t group, uint32_t head) {
+    if (k->w->group[group].task != CD_GRAPH_NONE || head == CD_GRAPH_NONE) return false;
+    if (k->seen[head]) return true;
+    k->seen[head] = group + 1;
+    return false;
+}
+
+static cdmpp_status add_group(walk *k, uint32_t group, cdmpp_err *err) {
+    const cd_workload *w = k->w;
+    const cd_wgroup *g = &w->group[group];
+    const uint32_t head = head_of(w, g);
+    const char *op = op_text(k, g, head), *name = head == CD_GRAPH_NONE ? "layout_transform" : w->graph->node[head].name;
+    if (!op) return CD_FAIL(err, ENOMEM, "name of a node");
+    cd_netnode n = cd_netnode_init(name && name[0] ? name : op, op, CD_NET_TASK);
+    const bool with = comes_with(k, group, head);
+    if (g->task != CD_GRAPH_NONE) {
+        n.key = cd_tasks_at(w->tasks, w->task[g->task].task)->workload_key;
+        n.flop = w->task[g->task].flop;
+    } else {
+        n.kind = with ? CD_NET_FREE : CD_NET_UNKNOWN;
+        n.why = with ? NULL : reason(w, name);
+        if (head != CD_GRAPH_NONE && !with) n.flop = w->graph->node[head].flop;
+    }
+    n.read_bytes = 0;
+    for (uint32_t i = 0; i < g->n_read; i++) n.read_bytes += bytes_of(&w->buffer[g->read[i]]);
+    n.write_bytes = bytes_of(&w->buffer[g->write]);
+    uint32_t id;
+    CD_TRY(cd_netmaker_node(k->maker, &n, &id, err));
+    if (with) CD_TRY(cd_netmaker_edge(k->maker, k->seen[head] - 1, id, err));
+    for (uint32_t i = 0; i < g->n_after; i++) CD_TRY(cd_netmaker_edge(k->maker, g->after[i], id, err));
+    return CDMPP_OK;
+}
+
+/* Has it a node already, as a group? */
+static bool is_there(const walk *k, const char *name) {
+    for (uint32_t i = 0; i < k->w->graph->n_node; i++)
+        if (k->seen[i] && !strcmp(k->w->graph->node[i].name, name)) return true;
+    return false;
+}
+
+/* What the file's reader could not even put into the graph stands behind, alone. */
+static cdmpp_status add_missing(walk *k, cdmpp_err *err) {
+    for (uint32_t i = 0; i < k->w->n_unsupported; i++) {
+        const cd_wunsupported *u = &k->w->unsupported[i];
+        if (is_there(k, u->node)) continue;
+        cd_netnode n = cd_netnode_init(u->node && u->node[0] ? u->node : u->op, u->op, CD_NET_UNKNOWN);
+        uint32_t id;
+        n.why = u->reason;
+        CD_TRY(cd_netmaker_node(k->maker, &n, &id, err));
+    }
+    return CDMPP_OK;
+}
+
+static int64_t batch_of(const cd_graph *g) {
+    const cd_shape *s = g->n_input ? &g->tensor[g->input[0]].shape : NULL;
+    return s && s->rank ? s->dim[0] : 0;
+}
+
+/* "a/resnet.onnx" is resnet: the name within a file is its exporter's. */
+static cdmpp_status name_of(const cd_live_ask *a, cd_live *l, const char **out, cdmpp_err *err) {
+    *out = l->source->name;
+    if (!is_file(a->network)) return CDMPP_OK;
+    const char *slash = strrchr(a->network, '/'), *base = slash ? slash + 1 : a->network;
+    size_t n = strlen(base);
+    if (n > 5 && !strcmp(base + n - 5, ".onnx")) n -= 5;
+    *out = cd_str_dup(&l->source->arena, (cd_str){base, n});
+    return *out ? CDMPP_OK : CD_FAIL(err, ENOMEM, "name of a network");
+}
+
+static cdmpp_status add_all(walk *k, cdmpp_err *err) {
+    k->seen = cd_calloc(k->w->graph->n_node + 1, sizeof *k->seen);
+    if (!k->seen) return CD_FAIL(err, ENOMEM, "operators");
+    for (uint32_t g = 0; g < k->w->n_group; g++) CD_TRY(add_group(k, g, err));
+    CD_TRY(add_missing(k, err));
+    cd_netmaker_graph(k->maker)->batch = batch_of(k->w->graph);
+    return CDMPP_OK;
+}
+
+static cdmpp_status make_graph(const cd_live_ask *a, cd_live *l, cdmpp_err *err) {
+    walk k = {.w = l->work};
+    const char *name;
+    CD_TRY(name_of(a, l, &name, err));
+    CD_TRY(cd_netmaker_new(name, &k.maker, err));
+    cdmpp_status st = add_all(&k, err);
+    if (!st) st = cd_netmaker_finish(k.maker, &l->graph, err);
+    cd_netmaker_free(k.maker);
+    cd_buf_free(&k.op);
+    cd_free(k.seen);
+    return st;
+}
+
+/* ---- all of it ---- */
+
+void cd_live_free(cd_live *l) {
+    cd_netgraph_free(l->graph);
+    cd_workload_free(l->work);
+    cd_graph_free(l->source);
+    memset(l, 0, sizeof *l);
+}
+
+cdmpp_status cd_live_load(const cd_live_ask *a, cd_live *out, cdmpp_err *err) {
+    cd_live l = {0};
+    misses m = {0};
+    memset(out, 0, sizeof *out);
+    if (!a->network || !a->network[0]) return CD_FAIL(err, EUSAGE, "no network is named");
+    if (a->training) return CD_FAIL(err, EUNSUPPORTED, "%.80s: iterations of training cannot be made from its operators yet", a->network);
+    cdmpp_status st = read_source(a, &l.source, &m, err);
+    if (!st) st = build_work(a, &m, &l, err);
+    if (!st) st = make_graph(a, &l, err);
+    if (st) cd_live_free(&l);
+    else *out = l;
+    return st;
+}
