@@ -241,12 +241,16 @@ static cdmpp_status read_version(const cd_json *v, cd_record *out, cdmpp_err *er
                    (int)(s.n < 24 ? s.n : 24), s.p);
 }
 
-/* Sort the three members out: "i", "r", "v" in any order, once, nothing else. */
-static cdmpp_status members(const cd_json *line, const cd_json *m[3], cdmpp_err *err) {
+/* Sort the members out: "i", "r", "v" in any order, once, "origin" where somebody said it, nothing else. */
+static cdmpp_status members(const cd_json *line, const cd_json *m[3], cd_str *origin, cdmpp_err *err) {
     static const char name[] = "irv";
     if (line->kind != CD_JSON_OBJ)
         return CD_FAIL(err, ESCHEMA, "expected an object, found %s", cd_json_kind_name(line->kind));
     for (const cd_json *c = line->u.child; c; c = c->next) {
+        if (cd_str_is(c->key, "origin")) {
+            CD_TRY(cd_err_key(err, cd_json_str(c, origin, err), "origin"));
+            continue;
+        }
         const char *at = c->key.n == 1 && *c->key.p ? strchr(name, *c->key.p) : NULL;
         if (!at)
             return CD_FAIL(err, ESCHEMA, "expected only the keys i, r, v, found \"%.*s\"",
@@ -263,7 +267,7 @@ cdmpp_status cd_record_read(cd_arena *a, const char *line, size_t len, cd_record
     const cd_json *root = NULL, *m[3] = {NULL, NULL, NULL};
     cd_record r = {0};
     CD_TRY(cd_json_parse(a, line, len, &root, err));
-    CD_TRY(members(root, m, err));
+    CD_TRY(members(root, m, &r.origin, err));
     CD_TRY(cd_err_key(err, read_version(m[2], &r, err), "v"));
     CD_TRY(cd_err_key(err, read_input(a, m[0], &r, err), "i"));
     CD_TRY(cd_err_key(err, read_result(a, m[1], &r, err), "r"));
@@ -411,6 +415,10 @@ cdmpp_status cd_record_write(cd_buf *b, const cd_record *r, cdmpp_err *err) {
     cd_buf_put_int(b, r->timestamp);
     cd_buf_puts(b, "], \"v\": ");
     put_str(b, r->version);
+    if (r->origin.n) {
+        cd_buf_puts(b, ", \"origin\": ");
+        put_str(b, r->origin);
+    }
     cd_buf_puts(b, "}\n");
     return b->oom ? CD_FAIL(err, ENOMEM, "record of %zu bytes", b->n) : CDMPP_OK;
 }

@@ -3,6 +3,7 @@
  *   {"i": [[key, target, [8 ints], host, layout, [names]], [[], [STEP, ...]]],
  *    "r": [[seconds, ...], error, total_s, timestamp], "v": "v0.6"}
  *
+ * A member "origin" may follow, where TVM's readers stop reading.
  * Versions v0.2 to v0.6 (spec 1). A step is kept as numbers: steps of all 14
  * kinds fit one struct, see cd_step. Text is borrowed from the line. */
 #ifndef CD_RECORD_H
@@ -63,6 +64,7 @@ typedef struct cd_record {
     double total_s;             /* building and running */
     int64_t timestamp;          /* unix seconds */
     cd_str version;             /* "v0.6" */
+    cd_str origin;              /* who chose the schedule, predictor/schedbook.h; n == 0: nobody says */
 } cd_record;
 
 /* Read one line (no newline needed). Everything *out points to lives in `a` or

@@ -34,9 +34,12 @@ typedef struct cd_schedbook_logs {
     const char *device;         /* only records of this device (folder or -model= of the target); NULL: all */
     const char *const *key;     /* (n_key) only these; n_key 0: all */
     size_t n_key;
-    size_t lines, bad, failed;  /* out: read; not usable (reported as warnings, file:line); with an error number */
+    void (*warn)(void *ctx, const cdmpp_err *why); /* of each bad line, with file and line; NULL: nobody listens */
+    void *ctx;
+    size_t lines, bad, failed;  /* out: read; not usable; without a time, of those that are used as schedules only a book's */
 } cd_schedbook_logs;
-/* Files and folders. Errors: EIO, ENOMEM; a bad line is counted. */
+/* Files and folders (dataset/inputs.h), books too: those keep their origins. The best of all of them; a task that the book had
+ * before stays. Errors: EIO, EUSAGE (nothing to read), ENOMEM; a bad line is counted. */
 cdmpp_status cd_schedbook_read_logs(cd_schedbook *b, const char *const *path, size_t n, cd_schedbook_logs *io, cdmpp_err *err);
 
 typedef struct cd_schedbook_pick {
@@ -49,6 +52,7 @@ typedef struct cd_schedbook_pick {
  * word on the best 32. pool NULL: one thread. A task of which no candidate lowers is left out. Errors: ENOTASK, EMODEL, ENOMEM. */
 cdmpp_status cd_schedbook_predict(cd_schedbook *b, const cd_model *m, const cd_tasks *t, const char *const *key, size_t n,
                                   const cd_schedbook_pick *o, cd_threads *pool, cdmpp_err *err);
+/* In the place of what its task has: by name. Errors: those of cd_record_write, ENOMEM. */
 cdmpp_status cd_schedbook_add(cd_schedbook *b, const cd_record *r, const char *origin, double measured_s, cdmpp_err *err);
 cdmpp_status cd_schedbook_write(const cd_schedbook *b, const char *path, cdmpp_err *err); /* temporary file, then renamed */
 #endif

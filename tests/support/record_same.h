@@ -43,6 +43,7 @@ static inline const char *record_differs(const cd_record *a, const cd_record *b,
     if (a->error_no != b->error_no) return "error_no";
     if (!near(a->total_s, b->total_s, rel)) return "total_s";
     if (a->timestamp != b->timestamp) return "timestamp";
+    if (!cd_str_eq(a->origin, b->origin)) return "origin";
     return cd_str_eq(a->version, b->version) ? NULL : "version";
 }
 #endif

@@ -1,0 +1,138 @@
+#include "predictor/schedbook.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/file.h"
+#include "predictor/schedbookint.h"
+
+cdmpp_status cd_schedbook_new(cd_schedbook **out, cdmpp_err *err) {
+    *out = cd_calloc(1, sizeof **out);
+    return *out ? CDMPP_OK : CD_FAIL(err, ENOMEM, "book of schedules");
+}
+
+static void free_texts(cd_sched_entry *e) {
+    cd_free(e->key);
+    cd_free(e->line);
+    cd_free(e->origin);
+}
+
+void cd_schedbook_free(cd_schedbook *b) {
+    if (!b) return;
+    for (size_t i = 0; i < b->n; i++) {
+        free_texts(b->entry[i]);
+        cd_free(b->entry[i]);
+    }
+    cd_free(b->entry);
+    cd_free(b);
+}
+
+size_t cd_schedbook_count(const cd_schedbook *b) { return b->n; }
+const cd_sched *cd_schedbook_at(const cd_schedbook *b, size_t i) { return &b->entry[i]->s; }
+
+const cd_sched *cd_schedbook_find(const cd_schedbook *b, const char *key) {
+    bool there;
+    const size_t at = cd_schedbook_place(b, key, strlen(key), &there);
+    return there ? &b->entry[at]->s : NULL;
+}
+
+/* Keys have no NUL, so a shorter one that agrees so far is smaller. */
+static int compare(const char *key, const char *p, size_t n) {
+    const int c = strncmp(key, p, n);
+    return c ? c : key[n] != 0;
+}
+
+size_t cd_schedbook_place(const cd_schedbook *b, const char *key, size_t n, bool *there) {
+    size_t lo = 0, hi = b->n;
+    *there = false;
+    while (lo < hi) {
+        const size_t mid = lo + (hi - lo) / 2;
+        const int c = compare(b->entry[mid]->key, key, n);
+        if (!c) *there = true;
+        if (c < 0) lo = mid + 1;
+        else hi = mid;
+    }
+    return lo;
+}
+
+/* ---- filling ---- */
+static char *copied(cd_str s) {
+    char *p = cd_malloc(s.n + 1);
+    if (!p) return NULL;
+    if (s.n) memcpy(p, s.p, s.n);
+    p[s.n] = 0;
+    return p;
+}
+
+static bool room(cd_schedbook *b) {
+    if (b->n < b->cap) return true;
+    const size_t cap = b->cap ? 2 * b->cap : 64;
+    cd_sched_entry **p = cd_realloc(b->entry, b->n * sizeof(cd_sched_entry *), cap * sizeof(cd_sched_entry *));
+    if (!p) return false;
+    b->entry = p;
+    b->cap = cap;
+    return true;
+}
+
+/* An empty entry at a place; NULL: no memory. */
+static cd_sched_entry *open_at(cd_schedbook *b, size_t at) {
+    cd_sched_entry *e = room(b) ? cd_calloc(1, sizeof *e) : NULL;
+    if (!e) return NULL;
+    memmove(b->entry + at + 1, b->entry + at, (b->n - at) * sizeof(cd_sched_entry *));
+    b->entry[at] = e;
+    b->n++;
+    return e;
+}
+
+cdmpp_status cd_schedbook_put(cd_schedbook *b, cd_str key, cd_str line, cd_str origin, bool says, double measured_s, uint32_t reading,
+                              cdmpp_err *err) {
+    bool there;
+    const size_t at = cd_schedbook_place(b, key.p, key.n, &there);
+    cd_sched_entry x = {.key = copied(key), .line = copied(line), .origin = copied(origin), .reading = reading, .says = says};
+    cd_sched_entry *e = !x.key || !x.line || !x.origin ? NULL : there ? b->entry[at] : open_at(b, at);
+    if (!e) {
+        free_texts(&x);
+        return CD_FAIL(err, ENOMEM, "schedule of %zu bytes", line.n);
+    }
+    free_texts(e);
+    x.s = (cd_sched){.key = x.key, .line = x.line, .len = line.n, .origin = x.origin, .measured_s = measured_s};
+    *e = x;
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_schedbook_add(cd_schedbook *b, const cd_record *r, const char *origin, double measured_s, cdmpp_err *err) {
+    cd_buf line = {0};
+    cd_record with = *r;
+    with.origin = (cd_str){origin, strlen(origin)};
+    cdmpp_status st = cd_record_write(&line, &with, err);
+    if (!st) st = cd_schedbook_put(b, r->workload_key, (cd_str){line.p, line.n - 1}, with.origin, with.origin.n > 0, measured_s, 0, err);
+    cd_buf_free(&line);
+    return st;
+}
+
+/* ---- the file ---- */
+/* A log's line as it is, with its origin put behind its last member. */
+static void put_line(cd_buf *out, const cd_sched_entry *e) {
+    size_t n = e->s.len;
+    if (e->says) {
+        cd_buf_put(out, e->line, n);
+        cd_buf_puts(out, "\n");
+        return;
+    }
+    while (n && e->line[n - 1] != '}') n--;
+    cd_buf_put(out, e->line, n ? n - 1 : 0);
+    cd_buf_puts(out, ", \"origin\": ");
+    cd_buf_put_json_str(out, e->origin, strlen(e->origin));
+    cd_buf_puts(out, "}\n");
+}
+
+cdmpp_status cd_schedbook_write(const cd_schedbook *b, const char *path, cdmpp_err *err) {
+    cd_buf out = {0};
+    for (size_t i = 0; i < b->n; i++) put_line(&out, b->entry[i]);
+    cdmpp_status st = CDMPP_OK;
+    if (out.oom) st = CD_FAIL(err, ENOMEM, "book of %zu schedules", b->n);
+    else st = cd_file_write(path, out.n ? out.p : "", out.n, err);
+    cd_buf_free(&out);
+    return st;
+}

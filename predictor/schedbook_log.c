@@ -1,0 +1,119 @@
+/* schedbook_log -- measure logs and books into a book: of each task the record with the least median of its repeats. */
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "dataset/convert.h"
+#include "dataset/inputs.h"
+#include "predictor/schedbookint.h"
+
+typedef struct {
+    cd_schedbook *book;
+    cd_schedbook_logs *io;
+    cd_arena scratch;           /* one line */
+    uint32_t reading;
+} reader;
+
+/* Names of devices are equal by letters and digits, without case (features/device.h). */
+static bool same_name(cd_str a, const char *b) {
+    size_t i = 0;
+    for (;; i++, b++) {
+        while (i < a.n && !isalnum((unsigned char)a.p[i])) i++;
+        while (*b && !isalnum((unsigned char)*b)) b++;
+        if (i == a.n || !*b) return i == a.n && !*b;
+        if (tolower((unsigned char)a.p[i]) != tolower((unsigned char)*b)) return false;
+    }
+}
+
+static bool is_wanted(const cd_schedbook_logs *io, const cd_record *r, const char *path) {
+    bool known = !io->n_key;
+    for (size_t i = 0; !known && i < io->n_key; i++) known = cd_str_is(r->workload_key, io->key[i]);
+    return known && (!io->device || same_name(cd_device_name(r->target, path), io->device));
+}
+
+/* Median of the repeats; NaN: it has no time. */
+static cdmpp_status time_of(cd_arena *a, const cd_record *r, double *seconds, cdmpp_err *err) {
+    double *cost = cd_arena_alloc(a, (size_t)r->n_cost + 1, sizeof *cost);
+    cd_item item = {0};
+    if (!cost) return CD_FAIL(err, ENOMEM, "%u costs", r->n_cost);
+    if (r->n_cost) memcpy(cost, r->cost_s, r->n_cost * sizeof *cost);
+    cd_label(cost, r->n_cost, r->error_no, &item);
+    *seconds = item.error ? (double)NAN : item.latency_s;
+    return CDMPP_OK;
+}
+
+/* Does it take the place of what the book has? Of equal ones the first stays. */
+static bool is_better(const reader *rd, const cd_record *r, double seconds) {
+    bool there;
+    const size_t at = cd_schedbook_place(rd->book, r->workload_key.p, r->workload_key.n, &there);
+    if (!there) return true;
+    const cd_sched_entry *e = rd->book->entry[at];
+    return e->reading == rd->reading && (seconds < e->s.measured_s || (isnan(e->s.measured_s) && !isnan(seconds)));
+}
+
+static cdmpp_status take(reader *rd, const cd_record *r, cd_str line, const char *path, long number, cdmpp_err *err) {
+    double seconds;
+    if (!is_wanted(rd->io, r, path)) return CDMPP_OK;
+    CD_TRY(time_of(&rd->scratch, r, &seconds, err));
+    rd->io->failed += isnan(seconds) ? 1 : 0;
+    if ((isnan(seconds) && !r->origin.n) || !is_better(rd, r, seconds)) return CDMPP_OK;
+    if (r->origin.n) return cd_schedbook_put(rd->book, r->workload_key, line, r->origin, true, seconds, rd->reading, err);
+    const size_t n = strlen(path) + 32;
+    char *origin = cd_arena_alloc(&rd->scratch, n, 1);
+    if (!origin) return CD_FAIL(err, ENOMEM, "origin");
+    snprintf(origin, n, "%s:%ld", path, number);
+    return cd_schedbook_put(rd->book, r->workload_key, line, (cd_str){origin, strlen(origin)}, false, seconds, rd->reading, err);
+}
+
+static void complain(reader *rd, cdmpp_err *why, const char *path, long number) {
+    rd->io->bad++;
+    cd_err_add_place(why, path, number);
+    if (rd->io->warn) rd->io->warn(rd->io->ctx, why);
+}
+
+static cdmpp_status read_line(reader *rd, const char *line, size_t len, const char *path, long number, cdmpp_err *err) {
+    cdmpp_err why = {0};
+    cd_record r;
+    rd->io->lines++;
+    cd_arena_reset(&rd->scratch);
+    const cdmpp_status st = cd_record_read(&rd->scratch, line, len, &r, &why);
+    if (st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "record");
+    if (!st && memchr(r.workload_key.p, 0, r.workload_key.n)) cd_err_raise(&why, CDMPP_ESCHEMA, __FILE__, __LINE__, "a workload key with a NUL");
+    else if (!st) return take(rd, &r, (cd_str){line, len}, path, number, err);
+    complain(rd, &why, path, number);
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_file(reader *rd, const char *path, cdmpp_err *err) {
+    cd_lines *in = NULL;
+    char *line;
+    size_t len;
+    CD_TRY(cd_lines_open(path, 0, &in, err));
+    cdmpp_status st = CDMPP_OK;
+    while (!st) {
+        cdmpp_err why = {0};
+        const cdmpp_status got = cd_lines_next(in, &line, &len, &why);
+        if (got == CDMPP_ERANGE) {
+            rd->io->lines++;
+            complain(rd, &why, path, cd_lines_number(in));
+        } else if (got) {
+            st = got;
+            if (err) *err = why;
+        } else if (!line) break;
+        else if (!cd_record_is_comment(line, len)) st = read_line(rd, line, len, path, cd_lines_number(in), err);
+    }
+    cd_lines_close(in);
+    return st;
+}
+
+cdmpp_status cd_schedbook_read_logs(cd_schedbook *b, const char *const *path, size_t n, cd_schedbook_logs *io, cdmpp_err *err) {
+    cd_inputs in = {0};
+    reader rd = {.book = b, .io = io, .reading = ++b->readings};
+    cdmpp_status st = cd_inputs_list(&(cd_extract){.input = path, .n_input = n}, &in, err);
+    for (size_t i = 0; !st && i < in.n; i++) st = read_file(&rd, in.path[i], err);
+    cd_inputs_free(&in);
+    cd_arena_free(&rd.scratch);
+    return st;
+}

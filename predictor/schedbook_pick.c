@@ -1,0 +1,253 @@
+/* schedbook_pick -- a schedule for tasks that nobody measured: the model's own choice.
+ *
+ *   draws (half) ──tuner──> best KEPT ──mutate (a quarter)──> best KEPT ──mutate (a quarter)──> best KEPT ──whole model──> one
+ *
+ * (1) Draw and mutation i depend on seed, task and i; who is best on the model alone: not on threads, nor on other tasks.
+ * (2) A candidate counts once; one that lowers to no program, or has more rows than MAX_ROWS, is none.
+ * (3) Score: -ln(median) less `caution` of the expected error, as tuners rank (tune_rank_model.c): among the best of many are those whose
+ *     error flatters them. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/rng.h"
+#include "features/program.h"
+#include "features/sketch.h"
+#include "predictor/schedbookint.h"
+
+enum { TRIALS = 512, KEPT = 32, CHUNK = 128, TRIES = 4, ROUNDS = 2, MAX_ROWS = 16384 };
+static const double caution = 0.5;
+
+typedef struct {
+    uint64_t key;
+    double score;
+    uint32_t n_choice, n_step;
+    cd_choice *choice;
+    cd_step *step;
+} cand;
+
+/* What one thread needs; what one task has drawn lives in `mem`. */
+typedef struct {
+    cd_scorer *tuner, *whole;   /* tuner NULL: the model has none */
+    cd_arena mem;
+    cd_scored *scored;          /* (CHUNK) */
+    cand *cand;                 /* (trials) best first, once scored */
+    size_t n;
+} worker;
+
+typedef struct {
+    const cd_model *m;
+    const cd_schedbook_pick *o;
+    const cd_task **task;       /* (n) NULL: nothing to be done */
+    cd_buf *line;               /* (n) the records; empty: none lowers */
+    worker *worker;
+    uint32_t trials;
+    char origin[128];
+} picking;
+
+/* ---- candidates ---- */
+static void *copied(cd_arena *a, const void *p, size_t n, size_t size, bool *ok) {
+    void *q = cd_arena_alloc(a, n ? n : 1, size);
+    if (!q) *ok = false;
+    else if (n) memcpy(q, p, n * size);
+    return q;
+}
+
+static uint64_t digest(const cd_step *step, uint32_t n) {
+    cd_hash h = cd_hash_start();
+    for (uint32_t k = 0; k < n; k++) {
+        const int32_t head[5] = {(int32_t)step[k].kind, step[k].stage, step[k].i[0], step[k].i[1], step[k].i[2]};
+        cd_hash_add(&h, head, sizeof head);
+        cd_hash_add(&h, step[k].list, step[k].n_list * sizeof *step[k].list);
+        cd_hash_add(&h, step[k].s.p, step[k].s.n);
+    }
+    return h.a;
+}
+
+static cdmpp_status keep(worker *w, const cd_draft *d, cdmpp_err *err) {
+    const uint64_t key = digest(d->step, d->n_step);
+    bool ok = true;
+    for (size_t i = 0; i < w->n; i++)
+        if (w->cand[i].key == key) return CDMPP_OK;
+    cand c = {.key = key, .score = -HUGE_VAL, .n_choice = d->n_choice, .n_step = d->n_step};
+    c.choice = copied(&w->mem, d->choice, d->n_choice, sizeof *c.choice, &ok);
+    c.step = copied(&w->mem, d->step, d->n_step, sizeof *c.step, &ok);
+    for (uint32_t k = 0; ok && k < d->n_step; k++) {
+        c.step[k].list = copied(&w->mem, c.step[k].list, c.step[k].n_list, sizeof *c.step[k].list, &ok);
+        c.step[k].s.p = copied(&w->mem, c.step[k].s.p, c.step[k].s.n, 1, &ok);
+    }
+    if (!ok) return CD_FAIL(err, ENOMEM, "candidate");
+    w->cand[w->n++] = c;
+    return CDMPP_OK;
+}
+
+/* Random programs, or ones like the KEPT best, until there are n. */
+static cdmpp_status widen(worker *w, cd_sampler *s, size_t n, uint64_t from, cdmpp_err *err) {
+    const size_t parents = w->n < KEPT ? w->n : KEPT, most = TRIES * (n - w->n);
+    for (uint64_t i = 0; i < most && w->n < n; i++) {
+        cd_draft d;
+        const cand *p = parents ? &w->cand[i % parents] : NULL;
+        const cdmpp_status st = p ? cd_sampler_mutate(s, p->choice, p->n_choice, from + i, &d, err) : cd_sampler_draw(s, from + i, &d, err);
+        if (st == CDMPP_EREJECTED) continue;
+        CD_TRY(st);
+        CD_TRY(keep(w, &d, err));
+    }
+    return CDMPP_OK;
+}
+
+static int better(const void *a, const void *b) {
+    const cand *x = a, *y = b;
+    if (x->score != y->score) return x->score > y->score ? -1 : 1;
+    return (x->key > y->key) - (x->key < y->key);
+}
+
+/* What says something about the program, not about us. */
+static bool is_program_fault(cdmpp_status st) {
+    return st == CDMPP_EREJECTED || st == CDMPP_EINVALID || st == CDMPP_EUNSUPPORTED || st == CDMPP_ENUMERIC || st == CDMPP_ERANGE;
+}
+
+static cdmpp_status score_chunk(worker *w, cd_scorer *s, const cd_aim *aim, cand *c, size_t n, cdmpp_err *err) {
+    cd_scorer_start(s);
+    for (size_t i = 0; i < n; i++) {
+        const cd_ask ask = {.form = CD_ASK_SCHEDULE, .aim = aim, .step = c[i].step, .n_step = c[i].n_step};
+        CD_TRY(cd_scorer_add(s, &ask, &w->scored[i], err));
+    }
+    CD_TRY(cd_scorer_finish(s, err));
+    for (size_t i = 0; i < n; i++) {
+        const cd_scored *o = &w->scored[i];
+        if (o->st && !is_program_fault(o->st)) {
+            if (err) *err = o->err;
+            return o->st;
+        }
+        c[i].score = o->st ? -HUGE_VAL : -log(o->pred.median_s) - (o->pred.rel_std > 0 ? caution * o->pred.rel_std : 0);
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status score(worker *w, cd_scorer *s, const cd_aim *aim, size_t from, size_t to, cdmpp_err *err) {
+    for (size_t i = from; i < to; i += CHUNK) CD_TRY(score_chunk(w, s, aim, w->cand + i, to - i < CHUNK ? to - i : CHUNK, err));
+    return CDMPP_OK;
+}
+
+static cdmpp_status search(const picking *p, worker *w, cd_sampler *s, const cd_aim *aim, cdmpp_err *err) {
+    cd_scorer *first = w->tuner ? w->tuner : w->whole;
+    for (uint32_t r = 0; r <= ROUNDS; r++) {
+        const size_t had = w->n, half = p->trials - p->trials / 2;
+        CD_TRY(widen(w, s, half + p->trials / 2 * r / ROUNDS, (uint64_t)r << 32, err));
+        CD_TRY(score(w, first, aim, had, w->n, err));
+        qsort(w->cand, w->n, sizeof *w->cand, better);
+    }
+    const size_t last = w->n < KEPT ? w->n : KEPT;
+    if (w->tuner) CD_TRY(score(w, w->whole, aim, 0, last, err));
+    if (w->tuner) qsort(w->cand, last, sizeof *w->cand, better);
+    return CDMPP_OK;
+}
+
+/* ---- one task ---- */
+static cd_str text(const char *s) { return (cd_str){s ? s : "", s ? strlen(s) : 0}; }
+
+/* A task file of an ONNX network need not say a target; then the device's kind does. */
+static cd_str target_of(const picking *p, const cd_task *t) {
+    if (p->o->target) return text(p->o->target);
+    if (*t->target) return text(t->target);
+    const int d = p->o->device ? cd_model_find_device(p->m, p->o->device, strlen(p->o->device)) : 0;
+    return text(d >= 0 && cd_model_device_is_gpu(p->m, (size_t)d) ? "cuda" : "llvm");
+}
+
+static cdmpp_status write_best(const picking *p, const cd_aim *aim, const cand *c, cd_buf *line, cdmpp_err *err) {
+    static const double never = 1e10;
+    const cd_record r = {.workload_key = text(aim->workload_key), .target = aim->target, .target_host = text(""), .has_hardware = true,
+                         .has_host = true, .has_layout = true, .has_inputs = true, .hardware = aim->hardware,
+                         .layout_rewrite = cd_layout_default(cd_target_is_gpu(aim->target)), .n_step = c->n_step, .step = c->step,
+                         .n_cost = 1, .cost_s = &never, .error_no = CD_ERROR_NO_MAX, .version = text("v0.6"), .origin = text(p->origin)};
+    return cd_record_write(line, &r, err);
+}
+
+static cdmpp_status pick_one(const picking *p, worker *w, const cd_task *t, cd_buf *line, cdmpp_err *err) {
+    cd_sketches *sketches = NULL;
+    cd_sampler *sampler = NULL;
+    const cd_str target = target_of(p, t);
+    const bool gpu = cd_target_is_gpu(target);
+    const cd_aim aim = {.workload_key = t->workload_key, .task = t, .target = target, .has_hardware = true, .flop = cd_task_flop(t),
+                        .hardware = t->has_hardware ? t->hardware : cd_hardware_default(gpu, 1, 32), .device = text(NULL)};
+    cdmpp_err why = {0};
+    cd_arena_reset(&w->mem);
+    w->n = 0;
+    cdmpp_status st = cd_sketches_new(t, &aim.hardware, gpu, &sketches, &why);
+    if (!st) st = cd_sampler_new(sketches, cd_rng_mix(p->o->seed), &sampler, &why);
+    if (!st) st = search(p, w, sampler, &aim, &why);
+    if (!st && w->n && w->cand[0].score > -HUGE_VAL) st = write_best(p, &aim, &w->cand[0], line, &why);
+    cd_sampler_free(sampler);
+    cd_sketches_free(sketches);
+    if (!st || is_program_fault(st)) return CDMPP_OK;
+    if (err) *err = why;
+    return cd_err_key(err, st, t->workload_key);
+}
+
+static cdmpp_status pick_some(void *ctx, size_t beg, size_t end, int k, cdmpp_err *err) {
+    const picking *p = ctx;
+    for (size_t i = beg; i < end; i++)
+        if (p->task[i]) CD_TRY(pick_one(p, &p->worker[k], p->task[i], &p->line[i], err));
+    return CDMPP_OK;
+}
+
+/* ---- all of them ---- */
+static cdmpp_status open_worker(const picking *p, worker *w, cdmpp_err *err) {
+    const cd_scorer_options o = {.which = {.device = p->o->device}, .max_rows = MAX_ROWS};
+    const cd_model *tuner = cd_model_tuner(p->m);
+    w->scored = cd_calloc(CHUNK, sizeof *w->scored);
+    w->cand = cd_calloc(p->trials, sizeof *w->cand);
+    if (!w->scored || !w->cand) return CD_FAIL(err, ENOMEM, "%u candidates", p->trials);
+    if (tuner) CD_TRY(cd_scorer_new(tuner, NULL, &o, &w->tuner, err));
+    return cd_scorer_new(p->m, NULL, &o, &w->whole, err);
+}
+
+static void close_worker(worker *w) {
+    cd_scorer_free(w->tuner);
+    cd_scorer_free(w->whole);
+    cd_arena_free(&w->mem);
+    cd_free(w->scored);
+    cd_free(w->cand);
+}
+
+static cdmpp_status find_tasks(const cd_schedbook *b, const cd_tasks *t, const char *const *key, size_t n, const cd_task **task, cdmpp_err *err) {
+    for (size_t i = 0; i < n; i++) {
+        if (cd_schedbook_find(b, key[i])) continue;
+        const cd_task *x = t ? cd_tasks_find(t, text(key[i])) : NULL;
+        if (!x || !x->dag) return CD_FAIL(err, ENOTASK, "no definition of task %s", key[i]);
+        task[i] = x;
+    }
+    return CDMPP_OK;
+}
+
+/* In the order of the keys, whichever thread was first. */
+static cdmpp_status enter(cd_schedbook *b, const picking *p, size_t n, cdmpp_err *err) {
+    for (size_t i = 0; i < n; i++) {
+        const cd_buf *l = &p->line[i];
+        if (l->n) CD_TRY(cd_schedbook_put(b, text(p->task[i]->workload_key), (cd_str){l->p, l->n - 1}, text(p->origin), true, (double)NAN, 0, err));
+    }
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_schedbook_predict(cd_schedbook *b, const cd_model *m, const cd_tasks *t, const char *const *key, size_t n,
+                                  const cd_schedbook_pick *o, cd_threads *pool, cdmpp_err *err) {
+    const int threads = cd_threads_count(pool);
+    picking p = {.m = m, .o = o, .trials = o->trials ? o->trials : TRIALS};
+    snprintf(p.origin, sizeof p.origin, "best of %u predicted by %.12s, seed %llu", p.trials, cd_model_digest(m), (unsigned long long)o->seed);
+    p.task = cd_calloc(n + 1, sizeof(const cd_task *));
+    p.line = cd_calloc(n + 1, sizeof *p.line);
+    p.worker = cd_calloc((size_t)threads, sizeof *p.worker);
+    cdmpp_status st = p.task && p.line && p.worker ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu tasks", n);
+    if (!st) st = find_tasks(b, t, key, n, p.task, err);
+    for (int k = 0; !st && k < threads; k++) st = open_worker(&p, &p.worker[k], err);
+    if (!st) st = cd_threads_run(pool, n, 1, pick_some, &p, err);
+    if (!st) st = enter(b, &p, n, err);
+    for (int k = 0; p.worker && k < threads; k++) close_worker(&p.worker[k]);
+    for (size_t i = 0; p.line && i < n; i++) cd_buf_free(&p.line[i]);
+    cd_free(p.worker);
+    cd_free(p.line);
+    cd_free(p.task);
+    return st;
+}

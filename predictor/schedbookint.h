@@ -1,0 +1,25 @@
+/* schedbookint -- what the files of schedbook share. */
+#ifndef CD_SCHEDBOOKINT_H
+#define CD_SCHEDBOOKINT_H
+#include "predictor/schedbook.h"
+
+/* One task. Its texts are one block each, so that a faster record takes the place of a slower one without growing the book. */
+typedef struct cd_sched_entry {
+    cd_sched s;
+    char *key, *line, *origin;
+    uint32_t reading;           /* in which it came; 0: added */
+    bool says;                  /* its line has the origin already */
+} cd_sched_entry;
+
+struct cd_schedbook {
+    cd_sched_entry **entry;     /* (n) in the order of the keys */
+    size_t n, cap;
+    uint32_t readings;
+};
+
+/* Where the key is, or would be. */
+size_t cd_schedbook_place(const cd_schedbook *b, const char *key, size_t n, bool *there);
+/* A task's schedule; in the place of one that is there. Everything is copied. Errors: ENOMEM, nothing has changed then. */
+cdmpp_status cd_schedbook_put(cd_schedbook *b, cd_str key, cd_str line, cd_str origin, bool says, double measured_s, uint32_t reading,
+                              cdmpp_err *err);
+#endif

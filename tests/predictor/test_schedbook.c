@@ -1,0 +1,307 @@
+/* Books of schedules: the best of logs by the median, files read again, and what a model picks. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "check.h"
+#include "made_model.h"
+#include "predictor/schedbook.h"
+
+#define CHIP "llvm -keys=cpu -model=chip"
+
+static tmp_dir dir;
+
+static int set_up(void **state) {
+    (void)state;
+    dir = tmp_make();
+    return 0;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    tmp_remove(&dir);
+    return 0;
+}
+
+static void put_record(cd_buf *b, const char *key, const char *target, int tile, const char *costs, int error) {
+    cd_buf_putf(b, "{\"i\": [[\"[\\\"%s\\\"]\", \"%s\", " MADE_HARDWARE ", \"\", 0, []], [[], [[\"SP\", 2, 0, 512, [%d], 1]]]], \"r\": [[%s], %d, 1, 1], "
+                "\"v\": \"v0.6\"}\n", key, target, tile, costs, error);
+}
+
+static cd_schedbook *read_text(const char *name, const cd_buf *b, cd_schedbook_logs *io) {
+    cdmpp_err err = {0};
+    cd_schedbook *book;
+    const char *path[] = {tmp_put(&dir, name, b->p, b->n)};
+    assert_ok(cd_schedbook_new(&book, &err));
+    assert_ok(cd_schedbook_read_logs(book, path, 1, io, &err));
+    return book;
+}
+
+/* The slow truth: all medians by sorting, the first of the least. */
+static void test_best_is_the_least_median(void **state) {
+    enum { TASKS = 7, RECORDS = 60 };
+    double best[TASKS];
+    int line[TASKS], tile[TASKS];
+    cd_buf b = {0};
+    cd_schedbook_logs io = {0};
+    (void)state;
+    for (int k = 0; k < TASKS; k++) best[k] = HUGE_VAL;
+    for (int i = 0; i < RECORDS; i++) {
+        const int k = (int)(cd_rng_at(1, (uint64_t)i) % TASKS), n = 1 + (int)(cd_rng_at(2, (uint64_t)i) % 4);
+        double c[4];
+        char key[8], costs[80] = "";
+        for (int j = 0; j < n; j++) {
+            c[j] = (double)(1 + cd_rng_at(3, (uint64_t)(8 * i + j)) % 50) / 1024;
+            snprintf(costs + strlen(costs), sizeof costs - strlen(costs), "%s%.10f", j ? ", " : "", c[j]);
+        }
+        for (int j = 0; j < n; j++) /* few: sorted by swaps */
+            for (int m = j + 1; m < n; m++)
+                if (c[m] < c[j]) {
+                    const double t = c[m];
+                    c[m] = c[j];
+                    c[j] = t;
+                }
+        const double median = n % 2 ? c[n / 2] : (c[n / 2 - 1] + c[n / 2]) / 2;
+        snprintf(key, sizeof key, "t%d", k);
+        put_record(&b, key, CHIP, 1 + i, costs, i % 9 == 8 ? 2 : 0);
+        if (i % 9 == 8 || !(median < best[k])) continue;
+        best[k] = median;
+        line[k] = i + 1;
+        tile[k] = 1 + i;
+    }
+    cd_schedbook *book = read_text("best.json", &b, &io);
+    assert_int_equal(io.lines, RECORDS);
+    assert_int_equal(io.bad, 0);
+    assert_int_equal(io.failed, RECORDS / 9);
+    for (int k = 0; k < TASKS; k++) {
+        char key[16], want[40], end[32];
+        snprintf(key, sizeof key, "[\"t%d\"]", k);
+        snprintf(want, sizeof want, "512, [%d], 1", tile[k]);
+        snprintf(end, sizeof end, "best.json:%d", line[k]);
+        const cd_sched *s = cd_schedbook_find(book, key);
+        assert_non_null(s);
+        assert_close(s->measured_s, best[k], 1e-9, 0);
+        assert_non_null(strstr(s->line, want));
+        assert_non_null(strstr(s->origin, end));
+    }
+    for (size_t i = 1; i < cd_schedbook_count(book); i++) assert_true(strcmp(cd_schedbook_at(book, i - 1)->key, cd_schedbook_at(book, i)->key) < 0);
+    assert_null(cd_schedbook_find(book, "[\"t\"]"));
+    assert_null(cd_schedbook_find(book, ""));
+    cd_schedbook_free(book);
+    cd_buf_free(&b);
+}
+
+static int n_warned;
+static void on_warning(void *ctx, const cdmpp_err *why) {
+    (void)ctx;
+    n_warned++;
+    assert_non_null(strstr(why->path, "mixed.json"));
+    assert_int_equal(why->line, 2);
+}
+
+static void test_bad_lines_and_other_devices(void **state) {
+    cd_buf b = {0};
+    cd_schedbook_logs io = {.device = "CHIP", .warn = on_warning};
+    (void)state;
+    put_record(&b, "a", CHIP, 1, "0.5", 0);
+    cd_buf_puts(&b, "{\"i\": 3}\n\n# a comment\n");
+    put_record(&b, "a", "llvm -keys=cpu -model=other", 2, "0.1", 0);
+    put_record(&b, "b", CHIP, 3, "1e10", 8);
+    cd_schedbook *book = read_text("mixed.json", &b, &io);
+    assert_int_equal(io.lines, 4);
+    assert_int_equal(io.bad, 1);
+    assert_int_equal(n_warned, 1);
+    assert_int_equal(cd_schedbook_count(book), 1); /* b has no time, and nobody chose it */
+    assert_close(cd_schedbook_at(book, 0)->measured_s, 0.5, 0, 0);
+    cd_schedbook_free(book);
+    cd_buf_free(&b);
+}
+
+static void test_first_reading_stays_and_names_replace(void **state) {
+    cd_buf a = {0}, b = {0};
+    cd_schedbook_logs io = {0};
+    cdmpp_err err = {0};
+    cd_arena mem = {0};
+    cd_record r;
+    (void)state;
+    put_record(&a, "a", CHIP, 1, "0.5", 0);
+    put_record(&b, "a", CHIP, 2, "0.1", 0);
+    put_record(&b, "b", CHIP, 3, "0.1", 0);
+    cd_schedbook *book = read_text("first.json", &a, &io);
+    const char *more[] = {tmp_put(&dir, "more.json", b.p, b.n)};
+    assert_ok(cd_schedbook_read_logs(book, more, 1, &io, &err));
+    assert_int_equal(cd_schedbook_count(book), 2);
+    assert_close(cd_schedbook_find(book, "[\"a\"]")->measured_s, 0.5, 0, 0);
+    assert_ok(cd_record_read(&mem, b.p, strcspn(b.p, "\n"), &r, &err));
+    assert_ok(cd_schedbook_add(book, &r, "the store", 0.1, &err));
+    assert_int_equal(cd_schedbook_count(book), 2);
+    assert_close(cd_schedbook_find(book, "[\"a\"]")->measured_s, 0.1, 0, 0);
+    assert_string_equal(cd_schedbook_find(book, "[\"a\"]")->origin, "the store");
+    cd_arena_free(&mem);
+    cd_schedbook_free(book);
+    cd_buf_free(&a);
+    cd_buf_free(&b);
+}
+
+static void same_book(const cd_schedbook *a, const cd_schedbook *b) {
+    assert_int_equal(cd_schedbook_count(a), cd_schedbook_count(b));
+    for (size_t i = 0; i < cd_schedbook_count(a); i++) {
+        const cd_sched *x = cd_schedbook_at(a, i), *y = cd_schedbook_at(b, i);
+        assert_string_equal(x->key, y->key);
+        assert_string_equal(x->origin, y->origin);
+        assert_true((isnan(x->measured_s) && isnan(y->measured_s)) || fabs(x->measured_s - y->measured_s) <= 1e-9);
+    }
+}
+
+/* Written and read: the same book; read and written: the same bytes. */
+static void test_file_reads_back(void **state) {
+    cd_buf b = {0};
+    cd_schedbook_logs io = {0};
+    cdmpp_err err = {0};
+    char *x, *y;
+    size_t nx, ny;
+    char one[256], two[256];
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        char key[8];
+        snprintf(key, sizeof key, "t%d", i % 6);
+        put_record(&b, key, CHIP, i + 1, i % 2 ? "0.25, 0.5" : "0.125", 0);
+    }
+    cd_schedbook *book = read_text("some.json", &b, &io), *again;
+    snprintf(one, sizeof one, "%s", tmp_path(&dir, "one.json"));
+    snprintf(two, sizeof two, "%s", tmp_path(&dir, "two.json"));
+    assert_ok(cd_schedbook_write(book, one, &err));
+    assert_ok(cd_schedbook_new(&again, &err));
+    assert_ok(cd_schedbook_read_logs(again, (const char *[]){one}, 1, &io, &err));
+    same_book(book, again);
+    assert_ok(cd_schedbook_write(again, two, &err));
+    assert_ok(cd_file_read(one, 0, &x, &nx, &err));
+    assert_ok(cd_file_read(two, 0, &y, &ny, &err));
+    assert_int_equal(nx, ny);
+    assert_memory_equal(x, y, nx);
+    cd_free(x);
+    cd_free(y);
+    cd_schedbook_free(book);
+    cd_schedbook_free(again);
+    cd_buf_free(&b);
+}
+
+/* ---- the model's own ---- */
+static cd_tasks *tasks;
+static cd_model *model;
+static const char *key[1];
+
+static int learn(void **state) {
+    static const char *const set[] = {"train.rounds=20", "model.folds=2", "model.tuner=true", "fit.epochs=1", "net.device=false"};
+    static const char *const target[] = {CHIP};
+    cdmpp_err err = {0};
+    char h5[256], path[256];
+    (void)state;
+    dir = tmp_make();
+    cdmpp_status st = cd_tasks_new(&tasks, &err);
+    if (!st) st = cd_tasks_load(tasks, MADE_TASKS, &err);
+    if (!st) key[0] = cd_tasks_at(tasks, 0)->workload_key;
+    snprintf(path, sizeof path, "%s", tmp_path(&dir, "book.cdmpp"));
+    if (!st) st = made_extract(&dir, key[0], target, 1, h5, &err);
+    if (!st) st = made_learn(h5, set, 5, path, &err);
+    if (!st) st = cd_model_load(path, &model, &err);
+    if (st) print_error("%s: %s\n", err.key, err.msg);
+    return st != CDMPP_OK;
+}
+
+static int forget(void **state) {
+    cd_model_free(model);
+    cd_tasks_free(tasks);
+    return tear_down(state);
+}
+
+static cd_schedbook *picked(uint32_t trials, uint64_t seed, int threads) {
+    cdmpp_err err = {0};
+    cd_schedbook *book;
+    cd_threads *pool = NULL;
+    const cd_schedbook_pick o = {.trials = trials, .seed = seed};
+    if (threads > 1) assert_ok(cd_threads_new(threads, &pool, &err));
+    assert_ok(cd_schedbook_new(&book, &err));
+    assert_ok(cd_schedbook_predict(book, model, tasks, key, 1, &o, pool, &err));
+    cd_threads_free(pool);
+    return book;
+}
+
+static double seconds_of(const char *line) {
+    cdmpp_err err = {0};
+    cd_scorer *s;
+    cd_scored out;
+    const cd_line l = {line, strlen(line), "", 1};
+    assert_ok(cd_scorer_new(model, tasks, &(cd_scorer_options){0}, &s, &err));
+    assert_ok(cd_scorer_run(s, &l, 1, &out, &err));
+    assert_ok(out.st);
+    cd_scorer_free(s);
+    return out.pred.median_s;
+}
+
+static void test_candidates_are_the_same_anywhere(void **state) {
+    (void)state;
+    cd_schedbook *a = picked(64, 3, 1), *b = picked(64, 3, 3), *c = picked(64, 4, 1);
+    assert_int_equal(cd_schedbook_count(a), 1);
+    assert_string_equal(cd_schedbook_at(a, 0)->line, cd_schedbook_at(b, 0)->line);
+    assert_true(isnan(cd_schedbook_at(a, 0)->measured_s));
+    assert_non_null(strstr(cd_schedbook_at(a, 0)->origin, "best of 64 predicted by "));
+    assert_string_not_equal(cd_schedbook_at(a, 0)->origin, cd_schedbook_at(c, 0)->origin);
+    /* a book of candidates is read as a book, though nobody measured them */
+    cdmpp_err err = {0};
+    cd_schedbook_logs io = {0};
+    cd_schedbook *again;
+    char path[256];
+    snprintf(path, sizeof path, "%s", tmp_path(&dir, "candidates.json"));
+    assert_ok(cd_schedbook_write(a, path, &err));
+    assert_ok(cd_schedbook_new(&again, &err));
+    assert_ok(cd_schedbook_read_logs(again, (const char *[]){path}, 1, &io, &err));
+    same_book(a, again);
+    cd_schedbook_free(a);
+    cd_schedbook_free(b);
+    cd_schedbook_free(c);
+    cd_schedbook_free(again);
+}
+
+static void test_more_trials_are_no_worse(void **state) {
+    (void)state;
+    double one = 0, many = 0;
+    for (uint64_t seed = 0; seed < 5; seed++) {
+        cd_schedbook *a = picked(1, seed, 1), *b = picked(256, seed, 1);
+        one += log(seconds_of(cd_schedbook_at(a, 0)->line));
+        many += log(seconds_of(cd_schedbook_at(b, 0)->line));
+        cd_schedbook_free(a);
+        cd_schedbook_free(b);
+    }
+    assert_true(many < one);
+}
+
+static void test_what_is_there_is_not_asked(void **state) {
+    cdmpp_err err = {0};
+    (void)state;
+    cd_schedbook *a = picked(8, 1, 1);
+    const cd_schedbook_pick o = {.trials = 8, .seed = 2};
+    const char *unknown[] = {key[0], "[\"nobody\"]"};
+    assert_ok(cd_schedbook_predict(a, model, tasks, key, 1, &o, NULL, &err));
+    assert_non_null(strstr(cd_schedbook_at(a, 0)->origin, "seed 1"));
+    assert_status(cd_schedbook_predict(a, model, tasks, unknown, 2, &o, NULL, &err), CDMPP_ENOTASK);
+    assert_int_equal(cd_schedbook_count(a), 1);
+    cd_schedbook_free(a);
+}
+
+int main(void) {
+    const struct CMUnitTest test[] = {
+        cmocka_unit_test_setup_teardown(test_best_is_the_least_median, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_bad_lines_and_other_devices, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_first_reading_stays_and_names_replace, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_file_reads_back, set_up, tear_down),
+    };
+    const struct CMUnitTest model_test[] = {
+        cmocka_unit_test(test_candidates_are_the_same_anywhere),
+        cmocka_unit_test(test_more_trials_are_no_worse),
+        cmocka_unit_test(test_what_is_there_is_not_asked),
+    };
+    const int failed = cmocka_run_group_tests(test, NULL, NULL);
+    return failed + cmocka_run_group_tests(model_test, learn, forget);
+}
