@@ -339,30 +339,49 @@ static const char *over_value(const char *p, const char *end) {
     return NULL;
 }
 
+/* What cd_json_member and cd_json_item have in common. To where the next one begins; NULL: *more is false, or an error. */
+static const char *next_of(parser *ps, const cd_str *rest, char open, char close, bool *more) {
+    const char *const end = ps->end, *p = skip_ws(rest->p, end);
+    *more = false;
+    if (p == end || (*p != open && *p != ',' && *p != close)) return bad(ps, p, open == '{' ? "'{'" : "'['");
+    const bool first = *p == open;
+    if (*p != close) p = skip_ws(p + 1, end);
+    if (p < end && *p == close && (first || rest->p[0] == close)) {
+        p = skip_ws(p + 1, end);
+        return p == end ? NULL : bad(ps, p, "end of text");
+    }
+    *more = true;
+    return p;
+}
+
+/* The value that begins at p, and what is left behind it. */
+static cdmpp_status value_of(parser *ps, const char *p, char close, cd_str *rest, cd_str *out) {
+    const char *const end = ps->end, *beg = p = skip_ws(p, end);
+    if (!(p = over_value(beg, end))) return bad(ps, end, close == '}' ? "'}'" : "']'"), ps->st;
+    *out = (cd_str){beg, (size_t)(p - beg)};
+    while (out->n && (unsigned char)out->p[out->n - 1] <= ' ') out->n--;
+    p = skip_ws(p, end);
+    if (p == end || (*p != ',' && *p != close)) return bad(ps, p, close == '}' ? "',' or '}'" : "',' or ']'"), ps->st;
+    *rest = (cd_str){p, (size_t)(end - p)};
+    return CDMPP_OK;
+}
+
 cdmpp_status cd_json_member(cd_str *rest, cd_str *key, cd_str *value, bool *more, cdmpp_err *err) {
     parser ps = {NULL, rest->p, rest->p + rest->n, err, CDMPP_OK, 0};
-    const char *const end = ps.end, *p = skip_ws(rest->p, end), *beg;
-    if (p == end || (*p != '{' && *p != ',' && *p != '}')) return bad(&ps, p, "'{'"), ps.st;
-    const bool first = *p == '{';
-    if (*p != '}') p = skip_ws(p + 1, end);
-    if (p < end && *p == '}' && (first || rest->p[0] == '}')) {
-        p = skip_ws(p + 1, end);
-        *more = false;
-        return p == end ? CDMPP_OK : (bad(&ps, p, "end of text"), ps.st);
-    }
+    const char *p = next_of(&ps, rest, '{', '}', more), *const end = ps.end, *beg;
+    if (!p) return ps.st;
     if (p == end || *p != '"') return bad(&ps, p, "a string"), ps.st;
     beg = p + 1;
     if (!(p = over_string(p, end))) return bad(&ps, end, "'\"'"), ps.st;
     *key = (cd_str){beg, (size_t)(p - 1 - beg)};
     p = skip_ws(p, end);
     if (p == end || *p != ':') return bad(&ps, p, "':'"), ps.st;
-    beg = skip_ws(p + 1, end);
-    if (!(p = over_value(beg, end))) return bad(&ps, end, "'}'"), ps.st;
-    *value = (cd_str){beg, (size_t)(p - beg)};
-    while (value->n && (value->p[value->n - 1] == ' ' || value->p[value->n - 1] == '\t')) value->n--;
-    p = skip_ws(p, end);
-    if (p == end || (*p != ',' && *p != '}')) return bad(&ps, p, "',' or '}'"), ps.st;
-    *rest = (cd_str){p, (size_t)(end - p)};
-    *more = true;
-    return CDMPP_OK;
+    return value_of(&ps, p + 1, '}', rest, value);
+}
+
+cdmpp_status cd_json_item(cd_str *rest, cd_str *value, bool *more, cdmpp_err *err) {
+    parser ps = {NULL, rest->p, rest->p + rest->n, err, CDMPP_OK, 0};
+    const char *p = next_of(&ps, rest, '[', ']', more);
+    if (!p) return ps.st;
+    return value_of(&ps, p, ']', rest, value);
 }

@@ -50,6 +50,8 @@ cdmpp_status cd_json_parse(cd_arena *a, const char *text, size_t len, CD_KEEP co
  * quotes, escapes as they are; *value: its text, told apart by brackets and quotes alone, so that whoever reads it still
  * has to parse it. *more false: there was none, and the object ended properly. Errors: EPARSE. */
 cdmpp_status cd_json_member(cd_str *rest, CD_KEEP cd_str *key, CD_KEEP cd_str *value, bool *more, cdmpp_err *err);
+/* The next item of an array, in the same way; the text begins with '['. Errors: EPARSE. */
+cdmpp_status cd_json_item(cd_str *rest, CD_KEEP cd_str *value, bool *more, cdmpp_err *err);
 /* A number with blanks around it; the place behind them, NULL: there is none. "1e999" is infinity. */
 CD_KEEP const char *cd_json_number(const char *p, const char *end, double *out);
 

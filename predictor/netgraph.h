@@ -15,7 +15,7 @@
  *   (2) a TASK, LIBRARY or UNKNOWN may have given_s too (measured); it is used only where that is asked for;
  *   (3) `repeat` runs of a node stand one behind the other; 0 is none;
  *   (4) names are unique in a graph; where a file's are not, "#2" and so on is put behind.
- * Strings and arrays live in the graph's arena. Built by one thread, then read-only. Seconds, bytes. */
+ * Strings and arrays live in the graph's arenas. Built by one thread, then read-only. Seconds, bytes. */
 #ifndef CD_NETGRAPH_H
 #define CD_NETGRAPH_H
 #include <stdbool.h>
@@ -51,7 +51,7 @@ typedef struct cd_netnode {
 } cd_netnode;
 
 typedef struct cd_netgraph {
-    cd_arena arena;
+    cd_arena arena, text;       /* arrays; names, keys and reasons, equal ones once */
     const char *name;
     const char *device;         /* the file's: what its times are of; NULL: it does not say */
     int64_t batch;              /* 0: unknown */
@@ -69,7 +69,8 @@ typedef struct cd_netmaker cd_netmaker;
 cdmpp_status cd_netmaker_new(const char *name, CD_GIVE cd_netmaker **out, cdmpp_err *err);
 void cd_netmaker_free(CD_TAKE cd_netmaker *m); /* NULL is fine */
 /* Everything of *n is copied but first and n_after. *id: for edges. A node made by cd_netnode_init has nothing known.
- * Errors: ERANGE (a negative time, size, repeat), ENOMEM. */
+ * Errors: ERANGE (a negative or infinite time, a negative size, repeat), EINVALID (a TASK without key, a LIBRARY without question,
+ * a GIVEN without time, an UNKNOWN without reason), ENOMEM. */
 cdmpp_status cd_netmaker_node(cd_netmaker *m, const cd_netnode *n, uint32_t *id, cdmpp_err *err);
 /* `to` comes after `from`; the same edge twice is one. Errors: EINVALID (no such node: a dangling edge), ENOMEM. */
 cdmpp_status cd_netmaker_edge(cd_netmaker *m, uint32_t from, uint32_t to, cdmpp_err *err);
@@ -87,9 +88,18 @@ cd_netnode cd_netnode_init(const char *name, const char *op, cd_netkind kind);
  *   tvm        a graph executor's {"nodes", "arg_nodes", "heads", "attrs": {"shape", "dltype"}, "node_row_ptr"}: tvm_op
  *              nodes' "hash" and func_name; tasks only where `tasks` says which key a function has
  *   trace      torch.fx as CSV (NeuSight's labels): op, target, latency ..., beside it NAME.json with the whole's time
- * *n graphs, each the caller's; *out is the caller's too (free).
- * Errors, with path and line or key: EIO, EPARSE, ESCHEMA (no known form; a member of another type), EINVALID (cycle, dangling), ERANGE, ENOMEM. */
+ * Plain or packed (gz, xz, zst). *n graphs, each the caller's; *out is the caller's too (free); cd_netgraphs_free does both.
+ * A network that is wrong is an error and nothing is given; with `bad` it is told there, its name in front of the error's key, and
+ * the others are given; a file of which none is right, or whose brackets do not close, is an error all the same.
+ * Errors, with path, line and key: EIO, EPARSE, ESCHEMA (no known form; a member of another type), EINVALID (cycle, dangling edge, two
+ * of one name), ERANGE, EUNSUPPORTED, ENOMEM. */
+typedef void cd_netgraph_bad(void *ctx, const char *network, const cdmpp_err *why);
 cdmpp_status cd_netgraph_read(const char *path, CD_GIVE cd_netgraph ***out, size_t *n, cdmpp_err *err);
+cdmpp_status cd_netgraph_read_good(const char *path, cd_netgraph_bad *bad, void *ctx, CD_GIVE cd_netgraph ***out, size_t *n, cdmpp_err *err);
+/* The same from memory, JSON only; `path` is for messages, and a tvm graph is named after it. bad NULL: as cd_netgraph_read. */
+cdmpp_status cd_netgraph_read_text(const char *path, const char *text, size_t len, cd_netgraph_bad *bad, void *ctx,
+                                   CD_GIVE cd_netgraph ***out, size_t *n, cdmpp_err *err);
+void cd_netgraphs_free(CD_TAKE cd_netgraph **g, size_t n); /* NULL is fine */
 /* A network of a task file: tasks with weights, no edges known: a chain. Errors: ENOMEM. */
 cdmpp_status cd_netgraph_of_network(const cd_tasks *t, const cd_network *w, CD_GIVE cd_netgraph **out, cdmpp_err *err);
 /* The own form; reading it gives equal graphs. Errors: ENOMEM. */

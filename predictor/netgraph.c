@@ -1,0 +1,235 @@
+/* Nodes and edges collected, checked, named and put in order. */
+#include "predictor/netgraph.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "predictor/netgraphint.h"
+
+void cd_netgraph_free(cd_netgraph *g) {
+    if (!g) return;
+    cd_arena_free(&g->arena);
+    cd_arena_free(&g->text);
+    cd_free(g);
+}
+
+cd_netnode cd_netnode_init(const char *name, const char *op, cd_netkind kind) {
+    return (cd_netnode){.name = name, .op = op ? op : "", .kind = kind, .given_s = (double)NAN, .flop = (double)NAN,
+                        .read_bytes = -1, .write_bytes = -1, .repeat = 1};
+}
+
+cdmpp_status cd_netmaker_new(const char *name, cd_netmaker **out, cdmpp_err *err) {
+    cd_netmaker *m = cd_calloc(1, sizeof *m);
+    cd_netgraph *g = m ? cd_calloc(1, sizeof *g) : NULL;
+    if (m) m->g = g;
+    if (g) g->name = cd_str_dup(&g->arena, (cd_str){name, strlen(name)});
+    if (!g || !g->name) {
+        cd_netmaker_free(m);
+        return CD_FAIL(err, ENOMEM, "graph");
+    }
+    g->measured_s = g->measured_median_s = (double)NAN;
+    *out = m;
+    return CDMPP_OK;
+}
+
+void cd_netmaker_free(cd_netmaker *m) {
+    if (!m) return;
+    cd_netgraph_free(m->g);
+    cd_dict_free(&m->text);
+    cd_free(m->owner);
+    cd_free(m->suffix);
+    cd_free(m->node);
+    cd_free(m->edge);
+    cd_free(m);
+}
+
+cd_netgraph *cd_netmaker_graph(cd_netmaker *m) { return m->g; }
+
+/* ---- texts ---- */
+
+/* Room in owner and suffix for every text that the dictionary can hold. */
+static bool follow(cd_netmaker *m) {
+    const size_t old = m->n_owner, cap = m->text.cap;
+    if (old == cap) return true;
+    uint32_t *owner = cd_realloc(m->owner, old * sizeof *owner, cap * sizeof *owner);
+    if (owner) m->owner = owner;
+    uint32_t *suffix = owner ? cd_realloc(m->suffix, old * sizeof *suffix, cap * sizeof *suffix) : NULL;
+    if (!suffix) return false;
+    m->suffix = suffix;
+    memset(owner + old, 0, (cap - old) * sizeof *owner);
+    memset(suffix + old, 0, (cap - old) * sizeof *suffix);
+    m->n_owner = cap;
+    return true;
+}
+
+static cdmpp_status keep(cd_netmaker *m, const char *s, uint32_t *id, cdmpp_err *err) {
+    CD_TRY(cd_dict_add(&m->text, (cd_str){s, strlen(s)}, id, err));
+    return follow(m) ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu names", m->text.n);
+}
+
+/* *s becomes a copy that lives as long as the graph; NULL stays NULL. */
+static cdmpp_status keep_text(cd_netmaker *m, const char **s, cdmpp_err *err) {
+    uint32_t id;
+    if (!*s) return CDMPP_OK;
+    CD_TRY(keep(m, *s, &id, err));
+    *s = m->text.text[id];
+    return CDMPP_OK;
+}
+
+/* *s becomes a name that no node has; *id its text. Each base counts on, so that a million equal names take a million steps. */
+static cdmpp_status keep_name(cd_netmaker *m, const char **s, uint32_t *id, cdmpp_err *err) {
+    uint32_t base;
+    CD_TRY(keep(m, **s ? *s : "node", &base, err));
+    cd_buf name = {0};
+    cdmpp_status st = CDMPP_OK;
+    for (*id = base; !st && m->owner[*id];) {
+        if (m->suffix[base] < 2) m->suffix[base] = 2;
+        cd_buf_clear(&name);
+        cd_buf_putf(&name, "%s#%u", m->text.text[base], m->suffix[base]++);
+        if (name.oom) st = CD_FAIL(err, ENOMEM, "name");
+        else st = keep(m, name.p, id, err);
+    }
+    cd_buf_free(&name);
+    if (!st) *s = m->text.text[*id];
+    return st;
+}
+
+bool cd_netmaker_find(const cd_netmaker *m, cd_str name, uint32_t *id) {
+    uint32_t text;
+    if (!cd_dict_find(&m->text, name, &text) || text >= m->n_owner || !m->owner[text]) return false;
+    *id = m->owner[text] - 1;
+    return true;
+}
+
+/* ---- nodes and edges ---- */
+static bool is_size(double v) { return isnan(v) || (v >= 0 && isfinite(v)); }
+
+static cdmpp_status check(const cd_netnode *n, cdmpp_err *err) {
+    const char *lacks = n->kind == CD_NET_TASK && !n->key ? "task without a key"
+                        : n->kind == CD_NET_LIBRARY && !n->question ? "library operator without its question"
+                        : n->kind == CD_NET_GIVEN && isnan(n->given_s) ? "given without a time"
+                        : n->kind == CD_NET_UNKNOWN && !n->why ? "unknown without a reason" : NULL;
+    if (lacks) return CD_FAIL(err, EINVALID, "node \"%.60s\": %s", n->name, lacks);
+    if (!is_size(n->given_s)) return CD_FAIL(err, ERANGE, "node \"%.60s\": a time of %g s", n->name, n->given_s);
+    if (!is_size(n->flop)) return CD_FAIL(err, ERANGE, "node \"%.60s\": %g operations", n->name, n->flop);
+    if (n->read_bytes < -1 || n->write_bytes < -1 || n->repeat < 0)
+        return CD_FAIL(err, ERANGE, "node \"%.60s\": reads %lld, writes %lld bytes, runs %lld times", n->name,
+                       (long long)n->read_bytes, (long long)n->write_bytes, (long long)n->repeat);
+    return CDMPP_OK;
+}
+
+/* Room for one more of `size` bytes behind n. */
+static cdmpp_status room(void **p, size_t n, size_t *cap, size_t size, cdmpp_err *err) {
+    if (n < *cap) return CDMPP_OK;
+    if (n >= UINT32_MAX - 1) return CD_FAIL(err, ERANGE, "a graph of more than %u nodes or edges", UINT32_MAX - 1);
+    const size_t cap2 = *cap ? *cap + *cap / 2 : 64;
+    void *q = cd_realloc(*p, n * size, cap2 * size);
+    if (!q) return CD_FAIL(err, ENOMEM, "graph of %zu nodes or edges", cap2);
+    *p = q;
+    *cap = cap2;
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_netmaker_node(cd_netmaker *m, const cd_netnode *n, uint32_t *id, cdmpp_err *err) {
+    cd_netnode c = *n;
+    uint32_t name;
+    void *p = m->node;
+    CD_TRY(check(n, err));
+    CD_TRY(room(&p, m->n_node, &m->cap_node, sizeof *m->node, err));
+    m->node = p;
+    c.first = c.n_after = 0;
+    CD_TRY(keep_text(m, &c.op, err));
+    CD_TRY(keep_text(m, &c.key, err));
+    CD_TRY(keep_text(m, &c.ran_as, err));
+    CD_TRY(keep_text(m, &c.why, err));
+    CD_TRY(keep_text(m, &c.device, err));
+    if (n->question) {
+        cd_oprecord *q = CD_NEW(&m->g->arena, cd_oprecord);
+        if (!q) return CD_FAIL(err, ENOMEM, "question");
+        *q = *n->question;
+        c.question = q;
+    }
+    CD_TRY(keep_name(m, &c.name, &name, err));
+    m->node[m->n_node] = c;
+    *id = (uint32_t)m->n_node++;
+    m->owner[name] = *id + 1;
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_netmaker_edge(cd_netmaker *m, uint32_t from, uint32_t to, cdmpp_err *err) {
+    void *p = m->edge;
+    if (from >= m->n_node || to >= m->n_node)
+        return CD_FAIL(err, EINVALID, "an edge from node %u to node %u of %zu", from, to, m->n_node);
+    CD_TRY(room(&p, m->n_edge, &m->cap_edge, sizeof *m->edge, err));
+    m->edge = p;
+    m->edge[m->n_edge++] = (cd_ng_edge){from, to};
+    return CDMPP_OK;
+}
+
+/* ---- finish ---- */
+
+/* Sorted by where they go, doubles left out. The maker's own edges are given back meanwhile. */
+static cdmpp_status turn_around(cd_netmaker *m, cd_arena *scratch, cd_ng_into *out, cdmpp_err *err) {
+    const size_t n = m->n_node;
+    out->first = CD_NEWN(scratch, uint32_t, n + 2);
+    out->into = cd_arena_alloc(scratch, m->n_edge + 1, sizeof *out->into);
+    uint32_t *seen = CD_NEWN(scratch, uint32_t, n + 1), at = 0;
+    if (!out->first || !out->into || !seen) return CD_FAIL(err, ENOMEM, "%zu edges", m->n_edge);
+    for (size_t i = 0; i < m->n_edge; i++) out->first[m->edge[i].to + 2]++;
+    for (size_t k = 2; k < n + 2; k++) out->first[k] += out->first[k - 1];
+    for (size_t i = 0; i < m->n_edge; i++) out->into[out->first[m->edge[i].to + 1]++] = m->edge[i].from;
+    cd_free(m->edge);
+    m->edge = NULL;
+    m->n_edge = m->cap_edge = 0;
+    for (uint32_t k = 0, from = 0; k < n; k++) {
+        const uint32_t end = out->first[k + 1];
+        out->first[k] = at;
+        for (; from < end; from++) {
+            if (seen[out->into[from]] == k + 1) continue;
+            seen[out->into[from]] = k + 1;
+            out->into[at++] = out->into[from];
+        }
+    }
+    out->first[n] = at;
+    return CDMPP_OK;
+}
+
+/* Nodes and edges into the graph, in their order. */
+static cdmpp_status publish(cd_netmaker *m, const cd_ng_into *e, const uint32_t *order, uint32_t *rank, cdmpp_err *err) {
+    cd_netgraph *g = m->g;
+    const uint32_t n = (uint32_t)m->n_node, n_edge = e->first[n];
+    g->node = cd_arena_alloc(&g->arena, (size_t)n + 1, sizeof *g->node);
+    g->after = cd_arena_alloc(&g->arena, (size_t)n_edge + 1, sizeof *g->after);
+    if (!g->node || !g->after) return CD_FAIL(err, ENOMEM, "graph of %u nodes", n);
+    for (uint32_t i = 0; i < n; i++) rank[order[i]] = i;
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t k = order[i];
+        g->node[i] = m->node[k];
+        g->node[i].first = g->n_after;
+        g->node[i].n_after = e->first[k + 1] - e->first[k];
+        for (uint32_t j = e->first[k]; j < e->first[k + 1]; j++) g->after[g->n_after++] = rank[e->into[j]];
+    }
+    g->n_node = n;
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_netmaker_finish(cd_netmaker *m, cd_netgraph **out, cdmpp_err *err) {
+    cd_arena scratch = {0};
+    cd_ng_into e;
+    if (!m->g) return CD_FAIL(err, EINVALID, "a graph that is finished already");
+    cdmpp_status st = turn_around(m, &scratch, &e, err);
+    uint32_t *order = st ? NULL : cd_arena_alloc(&scratch, m->n_node + 1, sizeof *order);
+    uint32_t *rank = st ? NULL : cd_arena_alloc(&scratch, m->n_node + 1, sizeof *rank);
+    if (!st && (!order || !rank)) st = CD_FAIL(err, ENOMEM, "order of %zu nodes", m->n_node);
+    if (!st) st = cd_ng_order(m, &e, &scratch, order, err);
+    if (!st) st = publish(m, &e, order, rank, err);
+    if (!st) {
+        m->g->text = m->text.arena;
+        m->text.arena = (cd_arena){0};
+        *out = m->g;
+        m->g = NULL;
+    }
+    cd_arena_free(&scratch);
+    return st;
+}

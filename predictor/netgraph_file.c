@@ -1,0 +1,138 @@
+/* Files of network graphs: which form, and what to do with a network that is wrong. */
+#include <string.h>
+
+#include "base/file.h"
+#include "predictor/netgraphint.h"
+
+#define MAX_FILE ((size_t)4 << 30)
+
+void cd_netgraphs_free(cd_netgraph **g, size_t n) {
+    for (size_t i = 0; g && i < n; i++) cd_netgraph_free(g[i]);
+    cd_free(g);
+}
+
+/* ---- what the readers share; err is never NULL here ---- */
+cdmpp_status cd_ng_at(cd_ng_file *f, cdmpp_status st, const char *p, cdmpp_err *err) {
+    if (!st || err->line || p < f->text || p > f->text + f->len) return st;
+    if (p < f->at) f->at = f->text, f->line = 1;
+    for (; f->at < p; f->at++) f->line += *f->at == '\n';
+    return cd_err_at(err, st, f->path, f->line);
+}
+
+cdmpp_status cd_ng_parse(cd_ng_file *f, cd_str value, const cd_json **out, cdmpp_err *err) {
+    cd_arena_reset(&f->scratch);
+    return cd_ng_at(f, cd_json_parse(&f->scratch, value.p, value.n, out, err), value.p, err);
+}
+
+cdmpp_status cd_ng_key(cd_ng_file *f, cd_str key, const char **out, cdmpp_err *err) {
+    const cd_json *v;
+    CD_TRY(cd_ng_parse(f, (cd_str){key.p - 1, key.n + 2}, &v, err));
+    return cd_ng_text(f, v, out, err);
+}
+
+cdmpp_status cd_ng_text(cd_ng_file *f, const cd_json *v, const char **out, cdmpp_err *err) {
+    cd_str s;
+    CD_TRY(cd_json_str(v, &s, err));
+    if (s.n && memchr(s.p, 0, s.n)) return CD_FAIL(err, ESCHEMA, "expected a text without a byte 0");
+    *out = cd_str_dup(&f->scratch, s);
+    return *out ? CDMPP_OK : CD_FAIL(err, ENOMEM, "text");
+}
+
+static cdmpp_status push(cd_ng_file *f, cd_netgraph *g, cdmpp_err *err) {
+    if (f->n == f->cap) {
+        const size_t cap = f->cap ? f->cap * 2 : 8;
+        cd_netgraph **p = cd_realloc(f->g, f->cap * sizeof *p, cap * sizeof *p);
+        if (!p) return CD_FAIL(err, ENOMEM, "%zu graphs", cap);
+        f->g = p;
+        f->cap = cap;
+    }
+    f->g[f->n++] = g;
+    return CDMPP_OK;
+}
+
+static cdmpp_status name_once(cd_ng_file *f, const char *name, cdmpp_err *err) {
+    const size_t before = f->names.n;
+    uint32_t id;
+    CD_TRY(cd_dict_add(&f->names, (cd_str){name, strlen(name)}, &id, err));
+    return f->names.n > before ? CDMPP_OK : CD_FAIL(err, EINVALID, "a network of this name is in the file already");
+}
+
+cdmpp_status cd_ng_done(cd_ng_file *f, cd_netgraph *g, const char *name, cdmpp_status st, cdmpp_err *err) {
+    if (!st) st = name_once(f, name, err);
+    if (!st) st = push(f, g, err);
+    if (!st) return CDMPP_OK;
+    cd_netgraph_free(g);
+    cd_err_key(err, st, name);
+    cd_err_at(err, st, f->path, 0);
+    if (!f->bad || st == CDMPP_ENOMEM) return st;
+    if (!f->n_bad++) f->first = *err;
+    f->bad(f->ctx, name, err);
+    *err = (cdmpp_err){0};
+    return CDMPP_OK;
+}
+
+/* ---- which form ---- */
+typedef cdmpp_status reader(cd_ng_file *f, cdmpp_err *err);
+
+static cdmpp_status no_form(cdmpp_err *err) {
+    return CD_FAIL(err, ESCHEMA, "expected a graph of networks: \"schema\": \"cdmpp.netgraph\", a graph executor's JSON, or networks with nodes");
+}
+
+/* By the members of the outermost object; one pass over the text. */
+static cdmpp_status form_of(cd_ng_file *f, reader **out, cdmpp_err *err) {
+    cd_str rest = {f->text, f->len}, key, value;
+    bool more = true, nodes = false, executor = false, objects = true;
+    size_t n = 0;
+    for (; more; n++) {
+        const cdmpp_status st = cd_json_member(&rest, &key, &value, &more, err);
+        if (st) return cd_ng_at(f, st, f->text + f->len, err);
+        if (!more) break;
+        if (cd_str_is(key, "schema")) return *out = cd_ng_read_own, CDMPP_OK;
+        nodes |= cd_str_is(key, "nodes");
+        executor |= cd_str_is(key, "node_row_ptr") || cd_str_is(key, "arg_nodes");
+        objects &= value.n && *value.p == '{';
+    }
+    *out = nodes && executor ? cd_ng_read_tvm : n && objects ? cd_ng_read_measured : NULL;
+    return *out ? CDMPP_OK : no_form(err);
+}
+
+static cdmpp_status read_all(cd_ng_file *f, cdmpp_err *err) {
+    reader *read = NULL;
+    size_t blank = 0;
+    while (blank < f->len && (unsigned char)f->text[blank] <= ' ') blank++;
+    if (blank == f->len) return CD_FAIL(err, ESCHEMA, "expected a graph of networks, found an empty file");
+    if (f->text[blank] != '{') return no_form(err);
+    CD_TRY(form_of(f, &read, err));
+    CD_TRY(read(f, err));
+    if (f->n) return CDMPP_OK;
+    if (!f->n_bad) return CD_FAIL(err, ESCHEMA, "expected a network, found none");
+    *err = f->first;
+    return f->first.code;
+}
+
+cdmpp_status cd_netgraph_read_text(const char *path, const char *text, size_t len, cd_netgraph_bad *bad, void *ctx,
+                                   cd_netgraph ***out, size_t *n, cdmpp_err *err) {
+    cdmpp_err own;
+    cd_ng_file f = {.path = path, .text = text, .len = len, .at = text, .line = 1, .bad = bad, .ctx = ctx};
+    if (!err) err = &own;
+    const cdmpp_status st = cd_err_at(err, read_all(&f, err), path, 0);
+    cd_arena_free(&f.scratch);
+    cd_dict_free(&f.names);
+    if (st) return cd_netgraphs_free(f.g, f.n), st;
+    *out = f.g;
+    *n = f.n;
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_netgraph_read_good(const char *path, cd_netgraph_bad *bad, void *ctx, cd_netgraph ***out, size_t *n, cdmpp_err *err) {
+    char *text;
+    size_t len;
+    CD_TRY(cd_file_read(path, MAX_FILE, &text, &len, err));
+    const cdmpp_status st = cd_netgraph_read_text(path, text, len, bad, ctx, out, n, err);
+    cd_free(text);
+    return st;
+}
+
+cdmpp_status cd_netgraph_read(const char *path, cd_netgraph ***out, size_t *n, cdmpp_err *err) {
+    return cd_netgraph_read_good(path, NULL, NULL, out, n, err);
+}

@@ -1,0 +1,63 @@
+/* netgraphint -- what makers and readers of network graphs share. Private. */
+#ifndef CD_NETGRAPHINT_H
+#define CD_NETGRAPHINT_H
+#include "dataset/dict.h"
+#include "predictor/netgraph.h"
+
+typedef struct cd_ng_edge {
+    uint32_t from, to;
+} cd_ng_edge;
+
+struct cd_netmaker {
+    cd_netgraph *g;             /* NULL: used up */
+    cd_dict text;               /* every text of its nodes */
+    uint32_t *owner, *suffix;   /* (n_owner) by text: node of this name + 1, 0 none; the next "#k" to try */
+    size_t n_owner;
+    cd_netnode *node;           /* (n_node) */
+    size_t n_node, cap_node;
+    cd_ng_edge *edge;           /* (n_edge) as added */
+    size_t n_edge, cap_edge;
+};
+
+/* The node of this name. */
+bool cd_netmaker_find(const cd_netmaker *m, cd_str name, uint32_t *id);
+
+/* (n_node + 1): into[first[k] .. first[k+1]) come before node k, each once, in the order they were added. */
+typedef struct cd_ng_into {
+    uint32_t *first, *into;
+} cd_ng_into;
+/* order (n_node): every node behind those before it, and else as they were added. Errors: EINVALID (a cycle), ENOMEM. */
+cdmpp_status cd_ng_order(const cd_netmaker *m, const cd_ng_into *e, cd_arena *scratch, uint32_t *order, cdmpp_err *err);
+
+/* ---- readers ----
+ * The text is walked, not parsed as a whole: a node's tree is gone before the next node is read. */
+typedef struct cd_ng_file {
+    const char *path, *text;
+    size_t len;
+    long line;                  /* of `at`; lines are counted on */
+    const char *at;
+    cd_arena scratch;           /* one value */
+    cd_dict names;              /* of the networks so far */
+    cd_netgraph_bad *bad;       /* NULL: the first wrong network ends it */
+    void *ctx;
+    cd_netgraph **g;            /* (n) */
+    size_t n, cap, n_bad;
+    cdmpp_err first;            /* wrong network */
+} cd_ng_file;
+
+/* The line of a place in the text is added to the error. */
+cdmpp_status cd_ng_at(cd_ng_file *f, cdmpp_status st, const char *p, cdmpp_err *err);
+/* The tree of one value; it lives until the next call. Errors: EPARSE, ENOMEM, with the line. */
+cdmpp_status cd_ng_parse(cd_ng_file *f, cd_str value, CD_KEEP const cd_json **out, cdmpp_err *err);
+/* A text, NUL-terminated, that lives until the next cd_ng_parse. Errors: ESCHEMA, ENOMEM. */
+cdmpp_status cd_ng_text(cd_ng_file *f, const cd_json *v, CD_KEEP const char **out, cdmpp_err *err);
+/* The same of a member's name as cd_json_member gives it. */
+cdmpp_status cd_ng_key(cd_ng_file *f, cd_str key, CD_KEEP const char **out, cdmpp_err *err);
+/* g, or NULL and the reason `st`: kept, told to `bad`, or an error. name: of the network, for people. */
+cdmpp_status cd_ng_done(cd_ng_file *f, CD_TAKE cd_netgraph *g, const char *name, cdmpp_status st, cdmpp_err *err);
+
+/* All networks of a file of that form. */
+cdmpp_status cd_ng_read_own(cd_ng_file *f, cdmpp_err *err);
+cdmpp_status cd_ng_read_measured(cd_ng_file *f, cdmpp_err *err);
+cdmpp_status cd_ng_read_tvm(cd_ng_file *f, cdmpp_err *err);
+#endif
