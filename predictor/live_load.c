@@ -134,7 +134,9 @@ static cdmpp_status add_missing(walk *k, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static int64_t batch_of(const cd_graph *g) {
+/* As asked; a file that was not asked for one has it in front. */
+static int64_t batch_of(const cd_live_ask *a, const cd_graph *g) {
+    if (a->batch || !is_file(a->network)) return a->batch ? a->batch : 1;
     const cd_shape *s = g->n_input ? &g->tensor[g->input[0]].shape : NULL;
     return s && s->rank ? s->dim[0] : 0;
 }
@@ -150,12 +152,12 @@ static cdmpp_status name_of(const cd_live_ask *a, cd_live *l, const char **out, 
     return *out ? CDMPP_OK : CD_FAIL(err, ENOMEM, "name of a network");
 }
 
-static cdmpp_status add_all(walk *k, cdmpp_err *err) {
+static cdmpp_status add_all(walk *k, const cd_live_ask *a, cdmpp_err *err) {
     k->seen = cd_calloc(k->w->graph->n_node + 1, sizeof *k->seen);
     if (!k->seen) return CD_FAIL(err, ENOMEM, "operators");
     for (uint32_t g = 0; g < k->w->n_group; g++) CD_TRY(add_group(k, g, err));
     CD_TRY(add_missing(k, err));
-    cd_netmaker_graph(k->maker)->batch = batch_of(k->w->graph);
+    cd_netmaker_graph(k->maker)->batch = batch_of(a, k->w->graph);
     return CDMPP_OK;
 }
 
@@ -164,7 +166,7 @@ static cdmpp_status make_graph(const cd_live_ask *a, cd_live *l, cdmpp_err *err)
     const char *name;
     CD_TRY(name_of(a, l, &name, err));
     CD_TRY(cd_netmaker_new(name, &k.maker, err));
-    cdmpp_status st = add_all(&k, err);
+    cdmpp_status st = add_all(&k, a, err);
     if (!st) st = cd_netmaker_finish(k.maker, &l->graph, err);
     cd_netmaker_free(k.maker);
     cd_buf_free(&k.op);

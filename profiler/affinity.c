@@ -29,6 +29,16 @@ bool cd_affinity_last(int n) {
     return sched_setaffinity(0, sizeof set, &set) == 0;
 }
 
+bool cd_affinity_one(unsigned n, unsigned k) {
+    cpu_set_t may, one;
+    if (k >= n || sched_getaffinity(0, sizeof may, &may) != 0 || CPU_COUNT(&may) < (int)n) return false;
+    CPU_ZERO(&one);
+    int skip = CPU_COUNT(&may) - (int)n + (int)k;
+    for (size_t c = 0; c < CPU_SETSIZE; c++)
+        if (CPU_ISSET(c, &may) && skip-- == 0) CPU_SET(c, &one);
+    return sched_setaffinity(0, sizeof one, &one) == 0;
+}
+
 void cd_affinity_get(cd_affinity *a) {
     cpu_set_t set;
     CPU_ZERO(&set);

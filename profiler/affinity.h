@@ -10,6 +10,8 @@
 int cd_affinity_count(void);
 /* Stay on the last n; false: all stay allowed. */
 bool cd_affinity_last(int n);
+/* Stay on one: number k, from 0, of the last n; false: there are not n, all stay allowed. */
+bool cd_affinity_one(unsigned n, unsigned k);
 /* What this thread may use now, remembered to be given back, or narrowed to all but the last n. */
 typedef struct cd_affinity {
     unsigned long mask[16];     /* as cpu_set_t has it */

@@ -12,10 +12,9 @@
 #include "profiler/cpuobj.h"
 #include "profiler/fill.h"
 #include "profiler/isa.h"
+#include "profiler/wipe.h"
 
 enum { LINE = 64, PAGE = 4096, GUARD = 256, HUGE_PAGE = 2 << 20, GUARD_BYTE = 0xA5 };
-#define FLUSH_MAX ((size_t)256 << 20)
-#define FLUSH_UNKNOWN ((size_t)64 << 20) /* where the size of the last cache is not told */
 
 struct cd_backend {
     cd_compile_options o;
@@ -23,8 +22,7 @@ struct cd_backend {
     char *isa;
     cd_compiler *compiler;      /* NULL: not asked for yet */
     int threads;
-    unsigned char *wipe;        /* (n_wipe) NULL: not flushed yet */
-    size_t n_wipe;
+    cd_wipe wipe;
 };
 
 struct cd_loaded {
@@ -66,7 +64,7 @@ static void close_it(cd_backend *b) {
     cd_compiler_close(b->compiler);
     cd_free(b->target);
     cd_free(b->isa);
-    if (b->wipe) munmap(b->wipe, b->n_wipe);
+    cd_wipe_free(&b->wipe);
     cd_free(b);
 }
 
@@ -201,21 +199,7 @@ static cdmpp_status read_it(cd_loaded *l, uint32_t k, void *to, size_t bytes, cd
     return CDMPP_OK;
 }
 
-/* Twice the last cache, every line of it written. */
-static cdmpp_status flush(cd_backend *b, cdmpp_err *err) {
-    if (!b->wipe) {
-        const long cache = sysconf(_SC_LEVEL3_CACHE_SIZE);
-        b->n_wipe = cache > 0 ? 2 * (size_t)cache : FLUSH_UNKNOWN;
-        if (b->n_wipe > FLUSH_MAX) b->n_wipe = FLUSH_MAX;
-        void *p = mmap(NULL, b->n_wipe, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (p == MAP_FAILED) return CD_FAIL(err, ENOMEM, "%zu bytes to flush the caches", b->n_wipe);
-        (void)madvise(p, b->n_wipe, MADV_HUGEPAGE);
-        b->wipe = p;
-    }
-    for (size_t i = 0; i < b->n_wipe; i += LINE) b->wipe[i]++;
-    __asm__ volatile("" ::: "memory");
-    return CDMPP_OK;
-}
+static cdmpp_status flush(cd_backend *b, cdmpp_err *err) { return cd_wipe_caches(&b->wipe, CD_WIPE_ALL, err); }
 
 const cd_backend_kind cd_backend_cpu = {
     .name = "cpu", .dialect = CD_DIALECT_C, .open = open_it, .close = close_it, .build = build, .load = load, .run = run, .read = read_it, .unload = unload, .flush = flush};

@@ -25,6 +25,14 @@ cdmpp_status cd_cpuobj_open(const cd_build *p, int threads, void **handle, cd_cp
     return CDMPP_OK;
 }
 
+void cd_cpuobj_threads(void *handle, int threads) {
+    union {
+        void *object;
+        void (*threads)(int n);
+    } u = {handle ? dlsym(handle, "omp_set_num_threads") : NULL};
+    if (u.object) u.threads(threads);
+}
+
 void cd_cpuobj_close(void *handle) {
     if (handle) dlclose(handle);
 }

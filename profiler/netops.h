@@ -7,13 +7,16 @@
  *
  *   alone     the program by itself, its data warm (measure.h)
  *   in place  between its neighbours in passes of the whole network: median
+ *   warm      alone on the network's own memory, run after run: what it used last is in the core's caches
+ *   cool      the same, but the core's own caches are emptied before each run: its data are in the shared one (wipe.h)
  *   share     of the sum of all groups in place
  *   key       shares of at least `key_share`, or the largest ones that together
  *             cover `cover` of the time
  *
  *   (1) groups without a program (unsupported, or nothing compiled) are left out of
  *       passes; what they would make holds the content of cd_fill;
- *   (2) passes run in a process of their own: a crash is an error, not the end.
+ *   (2) the pass is warm: passes run one behind the other, what one left in the caches the next one finds;
+ *   (3) passes run in a process of their own: a crash is an error, not the end.
  * Times in seconds, sizes in bytes. One thread. */
 #ifndef CD_NETOPS_H
 #define CD_NETOPS_H
@@ -25,12 +28,20 @@ typedef struct cd_netops_options {
     double budget_s;            /* of passes; 0: 2 */
     unsigned passes;            /* exactly so many, to compare with another clock; 0: until the interval is narrow */
     double limit_s;             /* when the child is killed; 0: 120 */
+    uint32_t workers;           /* groups at a time; 0: 1 */
+    bool by_chain;              /* workers take the group with the longest chain behind it, by times alone; else the first */
+    bool pin;                   /* on the last workers x threads processors */
+    bool alone;                 /* warm_s, cool_s and cold_s too */
+    bool check;                 /* results against the reference's (netpick.h: reference): max_error */
     double key_share, cover;    /* fractions; 0: 0.01 and none */
 } cd_netops_options;
 
 typedef struct cd_netops_group {
     bool ran, key;
     double alone_s, place_s, share;
+    double warm_s, cool_s;      /* NaN: not measured */
+    double start_s, end_s;      /* in the pass of the median time */
+    uint32_t worker;
     double flop;
     int64_t read, written;      /* bytes of arguments; weights among what is read */
 } cd_netops_group;
@@ -40,13 +51,17 @@ typedef struct cd_netops {
     cd_netops_group *group;     /* (n) */
     uint32_t n_ran;
     cd_timing pass;             /* of the whole network, no clock between steps */
+    double cold_s;              /* a pass after all caches were emptied: median; NaN: not measured */
+    double clocked_s;           /* a pass with the clock between steps: median */
+    double max_error;           /* of the results, by each result's largest value; NaN: not compared */
     double wall_s;              /* of the timed passes together, by the child's clock */
     unsigned passes;
     cd_netrun_memory memory;
     int64_t rss_peak;           /* of the child, bytes */
 } cd_netops;
 
-/* Errors: EBACKEND (no group has a program, or the child died), EINTERRUPTED, EIO, those of cd_netrun_open. */
+/* Errors: EBACKEND (no group has a program, or the child died), EINTERRUPTED, EIO, those of cd_netrun_open; with check also EUSAGE (no
+ * reference), ENUMERIC (a result that is no number). */
 cdmpp_status cd_netops_run(const cd_workload *w, const cd_netpick *p, const cd_netops_options *o, CD_GIVE cd_netops **out, cdmpp_err *err);
 void cd_netops_free(CD_TAKE cd_netops *n); /* NULL is fine */
 

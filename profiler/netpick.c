@@ -91,6 +91,24 @@ static cdmpp_status read_logs(picker *p, cdmpp_err *err) {
     return st;
 }
 
+/* Records that are given stand before all others. */
+static cdmpp_status take_lines(picker *p, cdmpp_err *err) {
+    cd_arena a = {0};
+    cdmpp_status st = CDMPP_OK;
+    for (size_t i = 0; i < p->o->n_line && !st; i++, cd_arena_reset(&a)) {
+        cd_record r;
+        const char *text = p->o->line[i];
+        const bool good = !cd_record_read(&a, text, strlen(text), &r, NULL);
+        const uint32_t t = good ? task_of(p, r.workload_key) : CD_GRAPH_NONE;
+        if (!good) p->out->bad_lines++;
+        if (t == CD_GRAPH_NONE || p->best[t].text) continue;
+        p->best[t] = (candidate){.task = t, .from_log = true, .cost_s = -1};
+        st = keep_text(p, &p->best[t], text, strlen(text), err);
+    }
+    cd_arena_free(&a);
+    return st;
+}
+
 /* ---- what is tried ---- */
 
 static cdmpp_status add(picker *p, candidate c, cdmpp_err *err) {
@@ -160,6 +178,7 @@ static void settle(cd_netpick *out, const candidate *c, cd_recjob *j, cd_measure
     t->job = *j;
     t->item = *item;
     t->item.code = t->item.build.code = &t->job.code;
+    if (item->reference) t->item.reference = t->item.reference_build.code = &t->job.reference;
     t->from_log = c->from_log;
     t->status = CDMPP_OK;
 }
@@ -169,6 +188,7 @@ static cdmpp_status make(picker *p, const candidate *c, cd_recjob *j, cd_measure
     CD_TRY(cd_recjob_make(&p->maker, &l, j, err));
     CD_TRY(cd_recjob_code(&p->maker, j, err));
     *item = (cd_measure_item){.code = &j->code, .target = j->target, .threads = p->o->threads};
+    if (p->o->reference && !j->why.code) item->reference = &j->reference, item->arg = j->arg;
     if (j->why.code) cd_measured_fail(&item->out, 1, &j->why);
     return CDMPP_OK;
 }
@@ -207,6 +227,7 @@ static cdmpp_status run(picker *p, cdmpp_err *err) {
     if (!p->out->task || !p->best) return CD_FAIL(err, ENOMEM, "%u tasks", n);
     for (uint32_t k = 0; k < n; k++) p->out->task[k].status = CD_FAIL(&p->out->task[k].err, EUNSUPPORTED, "no schedule");
     CD_TRY(cd_program_new(&p->maker.program, err));
+    CD_TRY(take_lines(p, err));
     CD_TRY(read_logs(p, err));
     for (uint32_t k = 0; k < n; k++)
         if (p->best[k].text) CD_TRY(add(p, p->best[k], err));
@@ -215,7 +236,7 @@ static cdmpp_status run(picker *p, cdmpp_err *err) {
 }
 
 cdmpp_status cd_netpick_run(const cd_workload *w, const cd_netpick_options *o, cd_netpick **out, cdmpp_err *err) {
-    picker p = {.w = w, .o = o, .maker = {.tasks = w->tasks, .target = o->target, .dialect = -1}};
+    picker p = {.w = w, .o = o, .maker = {.tasks = w->tasks, .target = o->target, .dialect = -1, .reference = o->reference}};
     p.out = cd_calloc(1, sizeof *p.out);
     if (!p.out) return CD_FAIL(err, ENOMEM, "programs");
     const cdmpp_status st = run(&p, err);

@@ -18,6 +18,9 @@
 typedef struct cd_netpick_options {
     const char *const *log;     /* (n_log) files or folders of records */
     size_t n_log;
+    const char *const *line;    /* (n_line) records, one for a task: they win over logs */
+    size_t n_line;
+    bool reference;             /* also build each task without a schedule, and compare what programs compute with it */
     uint32_t trials;            /* of a task without a record; 0: 4 */
     uint64_t seed;
     const char *target;

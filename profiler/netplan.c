@@ -45,13 +45,22 @@ static int64_t gap(const span *s, uint32_t n, int64_t bytes) {
     return at;
 }
 
-static void place(cd_netplan_tensor *t, const big *order, uint32_t n, span *taken) {
+typedef struct {
+    cd_netplan_meet *meet;      /* NULL: by first and last */
+    const void *ctx;
+} rule;
+
+static bool together(const cd_netplan_tensor *t, const rule *r, uint32_t a, uint32_t b) {
+    return r->meet ? r->meet(r->ctx, a, b) : t[b].first <= t[a].last && t[a].first <= t[b].last;
+}
+
+static void place(cd_netplan_tensor *t, const rule *r, const big *order, uint32_t n, span *taken) {
     for (uint32_t k = 0; k < n; k++) {
         cd_netplan_tensor *x = &t[order[k].t];
         uint32_t m = 0;
         for (uint32_t j = 0; j < k; j++) { /* those that are placed and live with it */
             const cd_netplan_tensor *y = &t[order[j].t];
-            if (y->first <= x->last && x->first <= y->last && y->bytes) taken[m++] = (span){y->offset, y->offset + room(y->bytes)};
+            if (y->bytes && together(t, r, order[k].t, order[j].t)) taken[m++] = (span){y->offset, y->offset + room(y->bytes)};
         }
         qsort(taken, m, sizeof *taken, by_begin);
         x->offset = gap(taken, m, room(x->bytes));
@@ -83,7 +92,7 @@ static int64_t peak(const cd_netplan_tensor *t, uint32_t n, event *e) {
     return most;
 }
 
-cdmpp_status cd_netplan(cd_netplan_tensor *t, uint32_t n, int64_t *total, int64_t *least, cdmpp_err *err) {
+static cdmpp_status plan(cd_netplan_tensor *t, uint32_t n, const rule *r, int64_t *total, int64_t *least, cdmpp_err *err) {
     CD_TRY(check(t, n, err));
     big *order = cd_calloc(n + 1, sizeof *order);
     span *taken = cd_calloc(n + 1, sizeof *taken);
@@ -92,7 +101,7 @@ cdmpp_status cd_netplan(cd_netplan_tensor *t, uint32_t n, int64_t *total, int64_
     for (uint32_t k = 0; ok && k < n; k++) order[k] = (big){k, t[k].bytes};
     if (ok) {
         qsort(order, n, sizeof *order, by_size);
-        place(t, order, n, taken);
+        place(t, r, order, n, taken);
         *total = 0;
         for (uint32_t k = 0; k < n; k++)
             if (t[k].offset + room(t[k].bytes) > *total) *total = t[k].offset + room(t[k].bytes);
@@ -102,4 +111,12 @@ cdmpp_status cd_netplan(cd_netplan_tensor *t, uint32_t n, int64_t *total, int64_
     cd_free(taken);
     cd_free(e);
     return ok ? CDMPP_OK : CD_FAIL(err, ENOMEM, "plan of %u tensors", n);
+}
+
+cdmpp_status cd_netplan(cd_netplan_tensor *t, uint32_t n, int64_t *total, int64_t *least, cdmpp_err *err) {
+    return plan(t, n, &(rule){0}, total, least, err);
+}
+
+cdmpp_status cd_netplan_apart(cd_netplan_tensor *t, uint32_t n, cd_netplan_meet *meet, const void *ctx, int64_t *total, int64_t *least, cdmpp_err *err) {
+    return plan(t, n, &(rule){meet, ctx}, total, least, err);
 }

@@ -27,4 +27,9 @@ typedef struct cd_netplan_tensor {
  * can go below (NULL: not wanted). Errors: ERANGE (a size below 0, a sum beyond
  * int64, first > last), ENOMEM. */
 cdmpp_status cd_netplan(cd_netplan_tensor *t, uint32_t n, int64_t *total, int64_t *least, cdmpp_err *err);
+
+/* The same where steps have no one order: meet() tells which two tensors may live at the same time. It is symmetric, and
+ * true at least for those whose lives, by number, overlap. *least stays that of the order. */
+typedef bool cd_netplan_meet(const void *ctx, uint32_t a, uint32_t b);
+cdmpp_status cd_netplan_apart(cd_netplan_tensor *t, uint32_t n, cd_netplan_meet *meet, const void *ctx, int64_t *total, int64_t *least, cdmpp_err *err);
 #endif

@@ -10,7 +10,9 @@
 #include "profiler/codegen_pack.h"
 #include "profiler/cpuobj.h"
 #include "profiler/fill.h"
+#include "profiler/netdeps.h"
 #include "profiler/netplan.h"
+#include "profiler/netpool.h"
 
 typedef struct {
     void *handle;
@@ -19,10 +21,22 @@ typedef struct {
     uint32_t *place;            /* (n_buffer) of the plan */
 } step;
 
+/* Steps that use a place; none: it lives always. */
+typedef struct {
+    uint32_t n, *step;
+} users;
+
 struct cd_netrun {
     cd_arena arena;
     const cd_net *net;
     int threads;
+    uint32_t workers;
+    cd_netdeps deps;            /* of several workers, and what follows */
+    users *users;               /* (n_plan) */
+    double *rank;               /* (n_step) or NULL */
+    cd_netpool *pool;
+    cd_netrun_ran *ran;         /* (n_step) of the pass */
+    double begin_s;
     step *step;
     cd_netplan_tensor *plan;    /* (n_plan) the net's tensors, packed copies, scratch */
     uint32_t n_plan;
@@ -88,6 +102,49 @@ static int64_t inner_least(const cd_netrun *r, int64_t least) {
     return least;
 }
 
+/* ---- several workers ---- */
+
+static bool all_before(const cd_netrun *r, const users *a, const users *b) {
+    for (uint32_t k = 0; k < a->n; k++)
+        if (!cd_netdeps_before(&r->deps, a->step[k], b->step[0])) return false;
+    return true;
+}
+
+/* A tensor's first user makes it: whoever has gone by then leaves its bytes. */
+static bool meet(const void *ctx, uint32_t a, uint32_t b) {
+    const cd_netrun *r = ctx;
+    const users *x = &r->users[a], *y = &r->users[b];
+    return !x->n || !y->n || (!all_before(r, x, y) && !all_before(r, y, x));
+}
+
+static cdmpp_status list_users(cd_netrun *r, cdmpp_err *err) {
+    r->users = CD_NEWN(&r->arena, users, r->n_plan + 1);
+    if (!r->users) return CD_FAIL(err, ENOMEM, "network of %u steps", r->net->n_step);
+    for (int fill = 0; fill < 2; fill++) {
+        for (uint32_t t = 0; fill && t < r->n_plan; t++) {
+            r->users[t].step = CD_NEWN(&r->arena, uint32_t, r->users[t].n + 1);
+            if (!r->users[t].step) return CD_FAIL(err, ENOMEM, "network of %u steps", r->net->n_step);
+            r->users[t].n = 0;
+        }
+        for (uint32_t k = 0; k < r->net->n_step; k++)
+            for (uint32_t b = 0; b < code_of(r, k)->n_buffer; b++) {
+                users *u = &r->users[r->step[k].place[b]];
+                const cd_netplan_tensor *p = &r->plan[r->step[k].place[b]];
+                if (p->last == UINT32_MAX) continue;
+                if (fill) u->step[u->n] = k;
+                u->n++;
+            }
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status place_all(cd_netrun *r, int64_t *least, cdmpp_err *err) {
+    if (r->workers < 2) return cd_netplan(r->plan, r->n_plan, &r->bytes.all, least, err);
+    CD_TRY(cd_netdeps_make(r->net, &r->arena, &r->deps, err));
+    CD_TRY(list_users(r, err));
+    return cd_netplan_apart(r->plan, r->n_plan, meet, r, &r->bytes.all, least, err);
+}
+
 static cdmpp_status make_plan(cd_netrun *r, cdmpp_err *err) {
     const cd_net *n = r->net;
     r->plan = CD_NEWN(&r->arena, cd_netplan_tensor, most_places(n) + 1);
@@ -108,7 +165,7 @@ static cdmpp_status make_plan(cd_netrun *r, cdmpp_err *err) {
     for (uint32_t t = 0; t < n->n_tensor; t++) /* touched by nobody */
         if (r->plan[t].first == UINT32_MAX) r->plan[t] = (cd_netplan_tensor){0};
     int64_t least = 0;
-    CD_TRY(cd_netplan(r->plan, r->n_plan, &r->bytes.all, &least, err));
+    CD_TRY(place_all(r, &least, err));
     r->bytes.inner_least = inner_least(r, least);
     return CDMPP_OK;
 }
@@ -160,8 +217,32 @@ static cdmpp_status link_step(cd_netrun *r, uint32_t k, cdmpp_err *err) {
     return cd_cpuobj_open(b, r->threads, &r->step[k].handle, &r->step[k].entry, err);
 }
 
+static void set_threads(void *ctx) {
+    const cd_netrun *r = ctx;
+    for (uint32_t k = 0; k < r->net->n_step; k++) cd_cpuobj_threads(r->step[k].handle, r->threads);
+}
+
+static void run_step(void *ctx, uint32_t k, uint32_t worker) {
+    cd_netrun *r = ctx;
+    const double begin = now_s();
+    r->step[k].entry(r->step[k].arg);
+    r->ran[k] = (cd_netrun_ran){begin - r->begin_s, now_s() - r->begin_s, worker};
+}
+
+static cdmpp_status make_pool(cd_netrun *r, const double *seconds, cdmpp_err *err) {
+    const uint32_t n = r->net->n_step;
+    r->ran = CD_NEWN(&r->arena, cd_netrun_ran, n + 1);
+    if (seconds && r->workers > 1) r->rank = CD_NEWN(&r->arena, double, n + 1);
+    if (!r->ran || (seconds && r->workers > 1 && !r->rank)) return CD_FAIL(err, ENOMEM, "network of %u steps", n);
+    if (r->workers < 2) return CDMPP_OK;
+    if (seconds) cd_netdeps_chains(&r->deps, seconds, r->rank);
+    const cd_netpool_ask a = {.workers = r->workers, .deps = &r->deps, .rank = r->rank, .begin = set_threads, .step = run_step, .ctx = r};
+    return cd_netpool_new(&a, &r->pool, err);
+}
+
 void cd_netrun_close(cd_netrun *r) {
     if (!r) return;
+    cd_netpool_free(r->pool);
     for (uint32_t k = 0; r->step && k < r->net->n_step; k++)
         cd_cpuobj_close(r->step[k].handle);
     if (r->block) munmap(r->block, r->n_block);
@@ -169,25 +250,43 @@ void cd_netrun_close(cd_netrun *r) {
     cd_free(r);
 }
 
-cdmpp_status cd_netrun_open(const cd_net *n, int threads, cd_netrun **out, cdmpp_err *err) {
+cdmpp_status cd_netrun_open_with(const cd_net *n, const cd_netrun_options *o, cd_netrun **out, cdmpp_err *err) {
     cd_netrun *r = cd_calloc(1, sizeof *r);
     if (!r) return CD_FAIL(err, ENOMEM, "network");
     r->net = n;
-    r->threads = threads > 0 ? threads : cd_backend_cpu_threads("");
+    r->workers = o->workers ? o->workers : 1;
+    const int all = cd_backend_cpu_threads(""), each = all / (int)r->workers;
+    r->threads = o->threads > 0 ? o->threads : each > 0 ? each : 1;
     cdmpp_status st = make_plan(r, err);
     if (!st) st = make_block(r, err);
     if (!st) st = fill(r, err);
     for (uint32_t k = 0; k < n->n_step && !st; k++) st = link_step(r, k, err);
+    if (!st) st = make_pool(r, o->seconds, err);
     if (st) cd_netrun_close(r);
     else *out = r;
     return st;
 }
 
+cdmpp_status cd_netrun_open(const cd_net *n, int threads, cd_netrun **out, cdmpp_err *err) {
+    return cd_netrun_open_with(n, &(cd_netrun_options){.threads = threads}, out, err);
+}
+
 /* ---- running ---- */
+
+static void on_workers(cd_netrun *r, double *total_s) {
+    r->begin_s = now_s();
+    cd_netpool_pass(r->pool);
+    *total_s = now_s() - r->begin_s;
+}
 
 void cd_netrun_pass(cd_netrun *r, double *step_s, double *total_s) {
     const double begin = now_s();
     double last = begin;
+    if (r->pool) {
+        on_workers(r, total_s);
+        for (uint32_t k = 0; step_s && k < r->net->n_step; k++) step_s[k] = r->ran[k].end_s - r->ran[k].start_s;
+        return;
+    }
     for (uint32_t k = 0; k < r->net->n_step; k++) {
         r->step[k].entry(r->step[k].arg);
         if (!step_s) continue;
@@ -196,6 +295,16 @@ void cd_netrun_pass(cd_netrun *r, double *step_s, double *total_s) {
         last = t;
     }
     *total_s = now_s() - begin;
+}
+
+void cd_netrun_pass_at(cd_netrun *r, cd_netrun_ran *ran, double *total_s) {
+    if (r->pool) on_workers(r, total_s);
+    else {
+        r->begin_s = now_s();
+        for (uint32_t k = 0; k < r->net->n_step; k++) run_step(r, k, 0);
+        *total_s = now_s() - r->begin_s;
+    }
+    for (uint32_t k = 0; k < r->net->n_step; k++) ran[k] = r->ran[k];
 }
 
 void cd_netrun_step(cd_netrun *r, uint32_t k, unsigned times, double *seconds) {

@@ -5,7 +5,8 @@
  *
  * One block of memory holds all tensors and the programs' scratch (netplan.h);
  * weights that a program wants packed (codegen.h) have a copy in its order.
- *   (1) steps run one after the other, in their order;
+ *   (1) steps run one after the other, in their order; of several workers each takes what is ready (netpool.h), and
+ *       the results are the same, bit by bit. Tensors of steps that may run together share no byte (netdeps.h);
  *   (2) inputs and weights begin as cd_fill says, until written;
  *   (3) the programs run in the caller's process: measure them apart first
  *       (measure.h), or call this from a child.
@@ -44,6 +45,22 @@ typedef struct cd_netrun cd_netrun;
  * loaded), ERANGE, ENOMEM. */
 cdmpp_status cd_netrun_open(CD_KEEP const cd_net *n, int threads, CD_GIVE cd_netrun **out, cdmpp_err *err);
 void cd_netrun_close(CD_TAKE cd_netrun *r); /* NULL is fine */
+/* The same with workers. */
+typedef struct cd_netrun_options {
+    int threads;                /* of OpenMP, of each program; 0: as many as processors are allowed, by workers */
+    uint32_t workers;           /* steps at a time; 0: 1 */
+    const double *seconds;      /* (n_step) of each step, about: of those ready the one with the longest chain behind it goes
+                                 * first; NULL: the first in the list */
+} cd_netrun_options;
+/* Errors: those of cd_netrun_open, EIO (no thread). */
+cdmpp_status cd_netrun_open_with(CD_KEEP const cd_net *n, const cd_netrun_options *o, CD_GIVE cd_netrun **out, cdmpp_err *err);
+
+typedef struct cd_netrun_ran {
+    double start_s, end_s;      /* from the beginning of the pass */
+    uint32_t worker;
+} cd_netrun_ran;
+/* One pass that tells when each step ran: ran (n_step). */
+void cd_netrun_pass_at(cd_netrun *r, cd_netrun_ran *ran, double *total_s);
 /* One pass. step_s (n_step) or NULL: seconds of each step; with it the clock is asked between steps. */
 void cd_netrun_pass(cd_netrun *r, double *step_s, double *total_s);
 /* One step alone, `times` in a row, on whatever its tensors hold. */

@@ -1,0 +1,88 @@
+/* Results of a network's programs against those of the same tasks without a schedule. */
+#include <math.h>
+#include <string.h>
+
+#include "profiler/fill.h"
+#include "profiler/netopsint.h"
+
+/* Weights of two dimensions and more around 0, and as small as they are many: sums stay as large as what goes in. One
+ * dimension: scales and biases, as cd_fill has them. */
+static cdmpp_status write_weights(const cd_net *n, cd_netrun *r, cdmpp_err *err) {
+    for (uint32_t t = 0; t < n->n_tensor; t++) {
+        const cd_net_tensor *x = &n->tensor[t];
+        if (x->role != CD_NET_WEIGHT || x->dtype != CD_F32 || x->rank < 2) continue;
+        const size_t elements = (size_t)x->bytes / 4;
+        int64_t widest = 1;
+        for (uint32_t d = 0; d < x->rank; d++) widest = x->shape[d] > widest ? x->shape[d] : widest;
+        const float scale = 4.6f / sqrtf(fmaxf(1, (float)elements / (float)widest)); /* uniform within 0.375 has a deviation of 0.217 */
+        float *v = cd_malloc(x->bytes ? (size_t)x->bytes : 4);
+        if (!v) return CD_FAIL(err, ENOMEM, "weights");
+        (void)cd_fill(CD_F32, t, 0, elements, v);
+        for (size_t i = 0; i < elements; i++) v[i] = (v[i] - 0.625f) * scale;
+        const cdmpp_status st = cd_netrun_write(r, t, v, err);
+        cd_free(v);
+        CD_TRY(st);
+    }
+    return CDMPP_OK;
+}
+
+/* One pass, and all results behind one another. */
+static cdmpp_status results(const cd_nop_net *m, const cd_net *n, const cd_netrun_options *o, float *to, cdmpp_err *err) {
+    cd_netrun *r = NULL;
+    double total;
+    CD_TRY(cd_netrun_open_with(n, o, &r, err));
+    cdmpp_status st = write_weights(n, r, err);
+    for (uint32_t t = 0; t < n->n_tensor && !st; t++) {
+        const float f = (float)m->scalar[t];
+        if (!isnan(m->scalar[t]) && n->tensor[t].dtype == CD_F32 && n->tensor[t].role != CD_NET_INNER && n->tensor[t].bytes == 4) st = cd_netrun_write(r, t, &f, err);
+    }
+    if (!st) cd_netrun_pass(r, NULL, &total);
+    for (uint32_t t = 0; t < n->n_tensor && !st; t++) {
+        if (n->tensor[t].role != CD_NET_RESULT || n->tensor[t].dtype != CD_F32) continue;
+        st = cd_netrun_read(r, t, to, err);
+        to += n->tensor[t].bytes / 4;
+    }
+    cd_netrun_close(r);
+    return st;
+}
+
+/* Largest difference of a result, by its largest value. */
+static cdmpp_status compare(const cd_net *n, const float *want, const float *got, double *max_error, cdmpp_err *err) {
+    *max_error = 0;
+    for (uint32_t t = 0; t < n->n_tensor; t++) {
+        if (n->tensor[t].role != CD_NET_RESULT || n->tensor[t].dtype != CD_F32) continue;
+        const size_t elements = (size_t)n->tensor[t].bytes / 4;
+        double far = 0, large = 0;
+        for (size_t i = 0; i < elements; i++) {
+            if (!isfinite(want[i]) || !isfinite(got[i])) return CD_FAIL(err, ENUMERIC, "result %u: element %zu is %g, of the reference %g", t, i, (double)got[i], (double)want[i]);
+            far = fmax(far, fabs((double)want[i] - (double)got[i]));
+            large = fmax(large, fabs((double)want[i]));
+        }
+        *max_error = fmax(*max_error, large > 0 ? far / large : far);
+        want += elements;
+        got += elements;
+    }
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_nop_check(const cd_nop_net *m, const cd_netops_options *o, cd_nop_told *t, cdmpp_err *err) {
+    cd_net plain = m->net;
+    size_t bytes = 0;
+    for (uint32_t k = 0; k < plain.n_tensor; k++)
+        if (m->tensor[k].role == CD_NET_RESULT) bytes += (size_t)m->tensor[k].bytes;
+    cd_net_step *step = cd_calloc(plain.n_step + 1, sizeof *step);
+    float *want = cd_malloc(bytes + 4), *got = cd_malloc(bytes + 4);
+    cdmpp_status st = step && want && got ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu bytes of results", bytes);
+    for (uint32_t k = 0; k < plain.n_step && !st; k++) {
+        if (!m->plain[k]) st = CD_FAIL(err, EUSAGE, "step %u (%.60s) has no reference to compare with", k, m->step[k].name);
+        else step[k] = (cd_net_step){m->step[k].name, m->plain[k], m->step[k].tensor};
+    }
+    plain.step = step;
+    if (!st) st = results(m, &plain, &(cd_netrun_options){.threads = 1}, want, err);
+    if (!st) st = results(m, &m->net, &(cd_netrun_options){.threads = o->threads, .workers = o->workers}, got, err);
+    if (!st) st = compare(&plain, want, got, &t->max_error, err);
+    cd_free(step);
+    cd_free(want);
+    cd_free(got);
+    return st;
+}

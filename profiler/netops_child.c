@@ -1,0 +1,179 @@
+/* What the child of netops measures: passes, steps in place, steps alone, values. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "profiler/affinity.h"
+#include "profiler/netopsint.h"
+#include "profiler/wipe.h"
+
+enum { PLACE_MAX = 101, PLACE_MIN = 5, ALONE_MAX = 25, ALONE_MIN = 5, COLD = 5 };
+#define ALONE_S 0.01            /* of a step alone, in each state of the caches */
+
+typedef struct {
+    const cd_nop_net *m;
+    const cd_netops_options *o;
+    cd_netrun *r;
+    cd_wipe wipe;
+    cd_nop_told *t;
+    cd_nop_step *step;
+} run;
+
+static cdmpp_status one_pass(void *ctx, unsigned times, double *seconds, cdmpp_err *err) {
+    double one;
+    (void)err;
+    *seconds = 0;
+    for (unsigned i = 0; i < times; i++) {
+        cd_netrun_pass(ctx, NULL, &one);
+        *seconds += one;
+    }
+    return CDMPP_OK;
+}
+
+static int by_value(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *v, unsigned n) {
+    qsort(v, n, sizeof *v, by_value);
+    return n % 2 ? v[n / 2] : 0.5 * (v[n / 2 - 1] + v[n / 2]);
+}
+
+/* ---- passes ---- */
+
+/* As many passes as asked for, in up to 100 groups of equal size. */
+static cdmpp_status exact(cd_netrun *r, unsigned n, cd_timing *t, cdmpp_err *err) {
+    enum { GROUPS = 100 };
+    t->n = n < GROUPS ? n : GROUPS;
+    t->number = n / t->n;
+    for (unsigned k = 0; k < t->n; k++) {
+        double s;
+        CD_TRY(one_pass(r, t->number, &s, err));
+        t->sample_s[k] = s / t->number;
+    }
+    cd_timing_figures(t, NULL);
+    return CDMPP_OK;
+}
+
+static double budget_of(const run *x) { return x->o->budget_s > 0 ? x->o->budget_s : 2; }
+
+static cdmpp_status warm_passes(run *x, cdmpp_err *err) {
+    const cd_timing_policy policy =
+        cd_timing_defaults((cd_timing_policy){.budget_s = budget_of(x), .min_repeat_s = 0.01}, cd_clock_check(cd_clock_now, NULL).tick_s);
+    const cd_timing_subject s = {.ctx = x->r, .now = cd_clock_now, .run = one_pass};
+    const double begin = cd_clock_now(NULL);
+    CD_TRY(x->o->passes ? exact(x->r, x->o->passes, &x->t->pass, err) : cd_timing_run(&policy, &s, &x->t->pass, err));
+    x->t->wall_s = cd_clock_now(NULL) - begin;
+    x->t->passes = x->t->pass.n * x->t->pass.number;
+    return CDMPP_OK;
+}
+
+static cdmpp_status cold_passes(run *x, cdmpp_err *err) {
+    double v[COLD], begin = cd_clock_now(NULL);
+    unsigned n = 0;
+    while (n < COLD && (n < 2 || cd_clock_now(NULL) - begin < budget_of(x))) {
+        CD_TRY(cd_wipe_caches(&x->wipe, CD_WIPE_ALL, err));
+        cd_netrun_pass(x->r, NULL, &v[n++]);
+    }
+    x->t->cold_s = median(v, n);
+    return CDMPP_OK;
+}
+
+/* ---- steps in place ---- */
+
+/* Times and places of the pass that took the median of n; times of steps: medians of their own. */
+static cdmpp_status in_place(run *x, unsigned n, cdmpp_err *err) {
+    const uint32_t m = x->m->net.n_step;
+    cd_netrun_ran *all = cd_calloc((size_t)n * m, sizeof *all);
+    double v[PLACE_MAX], total[PLACE_MAX];
+    if (!all) return CD_FAIL(err, ENOMEM, "passes");
+    for (unsigned i = 0; i < n; i++) cd_netrun_pass_at(x->r, all + (size_t)i * m, &total[i]);
+    memcpy(v, total, n * sizeof *v);
+    qsort(v, n, sizeof *v, by_value);
+    x->t->clocked_s = v[n / 2];
+    unsigned middle = 0;
+    while (total[middle] != x->t->clocked_s) middle++;
+    for (uint32_t k = 0; k < m; k++) {
+        const cd_netrun_ran *a = &all[(size_t)middle * m + k];
+        for (unsigned i = 0; i < n; i++) v[i] = all[(size_t)i * m + k].end_s - all[(size_t)i * m + k].start_s;
+        x->step[k].start_s = a->start_s;
+        x->step[k].end_s = a->end_s;
+        x->step[k].worker = a->worker;
+        x->step[k].place_s = median(v, n);
+    }
+    cd_free(all);
+    return CDMPP_OK;
+}
+
+/* ---- steps alone ---- */
+
+/* cool: what the core had is gone before each run. */
+static cdmpp_status alone(run *x, uint32_t k, bool cool, double *out, cdmpp_err *err) {
+    double v[ALONE_MAX], once;
+    unsigned n = 0, times = 1;
+    cd_netrun_step(x->r, k, 2, &once); /* the first one is nobody's */
+    if (!cool && once < 2e-3) times = (unsigned)(1e-3 / (once / 2 + 1e-9)) + 1;
+    const double begin = cd_clock_now(NULL);
+    while (n < ALONE_MAX && (n < ALONE_MIN || cd_clock_now(NULL) - begin < ALONE_S)) {
+        if (cool) CD_TRY(cd_wipe_caches(&x->wipe, CD_WIPE_CORE, err));
+        cd_netrun_step(x->r, k, times, &v[n]);
+        v[n++] /= times;
+        if (cd_clock_now(NULL) - begin > 50 * ALONE_S) break;
+    }
+    *out = median(v, n);
+    return CDMPP_OK;
+}
+
+/* Groups of one task are measured once. */
+static cdmpp_status all_alone(run *x, cdmpp_err *err) {
+    for (uint32_t k = 0; k < x->m->net.n_step; k++) {
+        uint32_t same = 0;
+        while (x->m->task[same] != x->m->task[k]) same++;
+        if (same < k) {
+            x->step[k].warm_s = x->step[same].warm_s;
+            x->step[k].cool_s = x->step[same].cool_s;
+            continue;
+        }
+        CD_TRY(alone(x, k, false, &x->step[k].warm_s, err));
+        CD_TRY(alone(x, k, true, &x->step[k].cool_s, err));
+    }
+    return CDMPP_OK;
+}
+
+/* ---- all of it ---- */
+
+static cdmpp_status scalars(const cd_nop_net *m, cd_netrun *r, cdmpp_err *err) {
+    for (uint32_t k = 0; k < m->net.n_tensor; k++) {
+        const float f = (float)m->scalar[k];
+        if (isnan(m->scalar[k]) || m->tensor[k].dtype != CD_F32 || m->tensor[k].role == CD_NET_INNER || m->tensor[k].bytes != 4) continue;
+        CD_TRY(cd_netrun_write(r, k, &f, err));
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status measure(run *x, cdmpp_err *err) {
+    CD_TRY(scalars(x->m, x->r, err));
+    CD_TRY(warm_passes(x, err));
+    const double fit = x->o->passes ? 0 : budget_of(x) / x->t->pass.median_s;
+    CD_TRY(in_place(x, fit > PLACE_MAX ? PLACE_MAX : fit < PLACE_MIN ? PLACE_MIN : (unsigned)fit, err));
+    if (x->o->alone) CD_TRY(cold_passes(x, err));
+    return x->o->alone ? all_alone(x, err) : CDMPP_OK;
+}
+
+void cd_nop_measure(const cd_nop_net *m, const cd_netops_options *o, cd_nop_told *t, cd_nop_step *step) {
+    const uint32_t workers = o->workers ? o->workers : 1;
+    run x = {.m = m, .o = o, .t = t, .step = step};
+    t->cold_s = t->max_error = (double)NAN;
+    for (uint32_t k = 0; k < m->net.n_step; k++) step[k].warm_s = step[k].cool_s = (double)NAN;
+    if (o->pin) (void)cd_affinity_last((int)workers * (o->threads > 0 ? o->threads : 1));
+    if (o->check) t->status = cd_nop_check(m, o, t, &t->err);
+    if (t->status) return;
+    const cd_netrun_options ro = {.threads = o->threads, .workers = workers, .seconds = o->by_chain ? m->seconds : NULL};
+    t->status = cd_netrun_open_with(&m->net, &ro, &x.r, &t->err);
+    if (t->status) return;
+    t->status = measure(&x, &t->err);
+    t->memory = cd_netrun_bytes(x.r);
+    cd_netrun_close(x.r);
+    cd_wipe_free(&x.wipe);
+}

@@ -1,0 +1,44 @@
+/* netopsint -- what the parts of netops share. Private.
+ *
+ *   cd_nop_net     workload + programs ──> net of those groups that have one
+ *   cd_nop_child   in the child: passes, in place, alone, values ──> cd_nop_told */
+#ifndef CD_NETOPSINT_H
+#define CD_NETOPSINT_H
+#include "profiler/netops.h"
+
+typedef struct cd_nop_net {
+    cd_arena arena;
+    cd_net net;
+    cd_net_tensor *tensor;
+    cd_net_step *step;
+    const cd_build **plain;     /* (n_step) the reference's; NULL: none */
+    uint32_t *group, *task;     /* (n_step) */
+    double *seconds;            /* (n_step) alone, as it was chosen by */
+    double *scalar;             /* (n_tensor) NaN: none */
+} cd_nop_net;
+
+/* Errors: EBACKEND (no group has a program), ENOMEM. */
+cdmpp_status cd_nop_net_make(cd_nop_net *m, const cd_workload *w, const cd_netpick *p, cdmpp_err *err);
+int64_t cd_nop_bytes(const cd_wbuffer *b);
+
+/* Of a step, as the child measured it. */
+typedef struct cd_nop_step {
+    double place_s, warm_s, cool_s, start_s, end_s;
+    uint32_t worker;
+} cd_nop_step;
+
+typedef struct cd_nop_told {
+    cdmpp_status status;
+    cdmpp_err err;
+    cd_timing pass;
+    double wall_s, cold_s, clocked_s, max_error;
+    unsigned passes;
+    cd_netrun_memory memory;
+    int64_t rss_peak;
+} cd_nop_told;
+
+/* Everything into *t and step (n_step). */
+void cd_nop_measure(const cd_nop_net *m, const cd_netops_options *o, cd_nop_told *t, cd_nop_step *step);
+/* Results of the programs against those of the reference, on the same content: t->max_error. */
+cdmpp_status cd_nop_check(const cd_nop_net *m, const cd_netops_options *o, cd_nop_told *t, cdmpp_err *err);
+#endif

@@ -1,0 +1,29 @@
+/* netpool -- steps of a network on several threads, each as soon as what it waits for is done.
+ *
+ *   ready steps: a heap ──> worker 0 (the caller), worker 1, ...      of those ready the one with the largest rank
+ *
+ *   (1) a step runs once, after all that it waits for, on one worker; values do not depend on which;
+ *   (2) worker w stays on one processor, where there are as many: of n workers the last n that the caller may use;
+ *   (3) between passes workers wait without using a processor.
+ * One pass at a time. */
+#ifndef CD_NETPOOL_H
+#define CD_NETPOOL_H
+#include "profiler/netdeps.h"
+
+typedef struct cd_netpool cd_netpool;
+typedef struct cd_netpool_ask {
+    uint32_t workers;           /* >= 1; at most CD_NETPOOL_MAX */
+    const cd_netdeps *deps;     /* borrowed */
+    const double *rank;         /* (n) borrowed; NULL: the lower the number the higher the rank */
+    void (*begin)(void *ctx);   /* on each new thread, once; NULL: nothing */
+    void (*step)(void *ctx, uint32_t k, uint32_t worker);
+    void *ctx;
+} cd_netpool_ask;
+#define CD_NETPOOL_MAX 256
+
+/* Errors: ERANGE (workers), EIO (no thread), ENOMEM. */
+cdmpp_status cd_netpool_new(const cd_netpool_ask *a, CD_GIVE cd_netpool **out, cdmpp_err *err);
+void cd_netpool_free(CD_TAKE cd_netpool *p); /* NULL is fine; ends the threads */
+/* Every step once. The caller is worker 0, on its processor while it is in here. */
+void cd_netpool_pass(cd_netpool *p);
+#endif

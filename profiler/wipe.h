@@ -1,0 +1,24 @@
+/* wipe -- what a processor's caches hold, driven out of them.
+ *
+ *   CD_WIPE_CORE   of the caches that a core has alone: data stay in the shared one, as those of an operator that
+ *                  ran a while ago do in a network
+ *   CD_WIPE_ALL    of the last one too, as far as its size is known
+ *
+ * A zeroed cd_wipe is ready. One thread at a time; of the core that it runs on. */
+#ifndef CD_WIPE_H
+#define CD_WIPE_H
+#include <stddef.h>
+
+#include "base/err.h"
+
+typedef enum cd_wipe_what { CD_WIPE_CORE, CD_WIPE_ALL } cd_wipe_what;
+typedef struct cd_wipe {
+    unsigned char *p;           /* (n) NULL: not used yet */
+    size_t n;
+    unsigned sum;               /* keeps what is read */
+} cd_wipe;
+
+/* Errors: ENOMEM. */
+cdmpp_status cd_wipe_caches(cd_wipe *w, cd_wipe_what what, cdmpp_err *err);
+void cd_wipe_free(cd_wipe *w); /* zeroed is fine */
+#endif
