@@ -1,0 +1,79 @@
+/* patterns -- the time of an operator as a function of its size: which law it follows, and where the law turns.
+ *
+ *   constant   ________      affine  /        hinge      /      slopes   _/      stairs     __|   table: any other
+ *                                   /               ____/              _/               __|      rising curve
+ *                                  /                                  /              __|
+ *
+ *   constant   T = a                              affine   T = a + m1 x
+ *   hinge      T = a + m2 max(x - x0, 0)          stairs   T = a + c ceil(x / w)      waves of a GPU: w work fits at once
+ *   slopes     T = a + m1 min(x, x0) + m2 clip(x - x0, 0, x1 - x0) + m3 max(x - x1, 0)     two or three slopes, no jump
+ *   table      the rising curve next to the points (isotonic regression), linear between; irregular: not even that fits
+ *
+ *   (1) parameters are such that T rises with x (no slope below 0) and a >= 0: launching takes no negative time;
+ *   (2) fits are in relative error: weights 1 / T^2, points far off their neighbours left out (a high first point is a warm-up),
+ *       the rest by Huber's weights;
+ *   (3) the noise s is measured without any form, from how far points lie off the line between their neighbours (median), and
+ *       `tolerance` is added to it: a form is not refused for what nobody would care about. Choice by BIC with that known
+ *       variance: least  sum min(r/s, 4)^2 + k ln n,  a break counted as two parameters since it is searched for (Zhang
+ *       and Siegmund 2007); without the tolerance BIC takes ripples of 1 % on noiseless GPU curves for breaks;
+ *   (4) a form whose mean square of r/s is above 1 + 10/sqrt(n) does not fit: then table, or irregular where points fall
+ *       as often as they rise: the table does not fit either, or the noise is above 25 %;
+ *   (5) sizes ascend strictly; times are finite and above 0. At least 3 points; stairs need 12.
+ * Sizes in any unit, times in seconds. No state, any thread. Sources: ../shared/spec/eop-opbench.md 1.4 (forms); Barlow 1972 (isotonic).
+ * Measured in docs/patterns.md. */
+#ifndef CD_PATTERNS_H
+#define CD_PATTERNS_H
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/mem.h"
+
+typedef enum { CD_PATTERN_CONSTANT, CD_PATTERN_AFFINE, CD_PATTERN_HINGE, CD_PATTERN_SLOPES, CD_PATTERN_STAIRS, CD_PATTERN_TABLE, CD_PATTERN_IRREGULAR, CD_N_PATTERN } cd_pattern_form;
+#define CD_PATTERNS "constant|affine|hinge|slopes|stairs|table|irregular"
+/* EOP's three: launch bound, throughput bound, changes its regime; and none of them. */
+typedef enum { CD_PATTERN_FLAT, CD_PATTERN_LINEAR, CD_PATTERN_PIECEWISE, CD_PATTERN_UNCLEAR } cd_pattern_class;
+#define CD_PATTERN_CLASSES "flat|linear|piecewise|unclear"
+
+enum { CD_PATTERN_PARAM = 6 };
+
+typedef struct cd_pattern_options {
+    double tolerance;           /* relative; 0: 0.05 */
+    uint32_t forms;             /* 1 << form of those allowed; 0: all. A table is there in any case */
+} cd_pattern_options;
+
+typedef struct cd_pattern {
+    cd_pattern_form form;
+    uint32_t n, n_left_out;     /* points; of which outliers */
+    bool warmup;                /* the first one was left out as too slow */
+    double x_min, x_max;        /* of the points */
+    /* a, slopes (or c), then breaks (or w) with their standard errors; NaN: not known (a break between two points of a gap) */
+    uint32_t n_param, n_break;
+    double param[CD_PATTERN_PARAM], se[CD_PATTERN_PARAM];
+    double cov[CD_PATTERN_PARAM][CD_PATTERN_PARAM];
+    double noise;               /* relative, of the points round the form (robust standard deviation) */
+    double local_noise;         /* of the points round their neighbours */
+    double misfit;              /* mean square of (r/s), see (4) */
+    double score[CD_N_PATTERN]; /* BIC; infinity: not tried or not possible. Of a table: its misfit */
+    double r2_affine;           /* of the affine fit by plain least squares after a median of three: the rule behind EOP's "linear" */
+    uint32_t n_knot;            /* table and irregular: T at knots, linear between, `beyond` after the last */
+    double *knot_x, *knot_t;    /* (n_knot) */
+    double beyond;              /* seconds a unit */
+} cd_pattern;
+
+/* Fit n points. *out is to be freed. Errors: EINVALID (see (5); names the point), ENOMEM. o NULL: defaults. */
+cdmpp_status cd_pattern_fit(const double *x, const double *t, size_t n, const cd_pattern_options *o, CD_GIVE cd_pattern *out, cdmpp_err *err);
+void cd_pattern_free(cd_pattern *p); /* zeroed is fine */
+
+/* Seconds at size x >= 0; never falls when x grows. Outside x_min .. x_max by the form's own law. */
+double cd_pattern_at(const cd_pattern *p, double x);
+/* One more measurement at x lies in low .. high with probability `level` (0.9): noise, and uncertainty of the parameters. Widens
+ * outside of the points of a table by the distance. */
+void cd_pattern_interval(const cd_pattern *p, double x, double level, double *low, double *high);
+/* The largest size that takes at most t; 0: none does; infinity: all do. */
+double cd_pattern_inverse(const cd_pattern *p, double t);
+/* Where the law turns: the first break, or the width of a step; *se its standard error. False: it does not. */
+bool cd_pattern_turning(const cd_pattern *p, double *x, double *se);
+cd_pattern_class cd_pattern_classify(const cd_pattern *p);
+const char *cd_pattern_name(cd_pattern_form f);
+#endif
