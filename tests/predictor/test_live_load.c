@@ -138,7 +138,7 @@ static void test_onnx(void **state) {
     l = must((cd_live_ask){.network = DATA "whole.onnx", .onnx = &(cd_onnx_options){.dim = dim, .n_dim = 2}});
     assert_int_equal(l.graph->batch, 3);
     cd_live_free(&l);
-    l = must((cd_live_ask){.network = DATA "recurrent.onnx", .batch = 2});
+    l = must((cd_live_ask){.network = DATA "recurrent.onnx", .batch = 2, .onnx = &(cd_onnx_options){.dim = (const char *const[]){"t=3"}, .n_dim = 1}});
     check_laws(&l);
     cd_live_free(&l);
 }
