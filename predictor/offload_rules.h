@@ -1,0 +1,104 @@
+/* offload_rules -- which devices can run which operators, and which groups of them as one: a text file, and its use on a graph.
+ *
+ *   host cpu                                                  runs everything
+ *   pattern npu conv_bias_relu: conv2d -> bias_add -> relu? where dtype=float16|int8, 1.groups=1
+ *   support npu conv2d dense where dtype=float16|int8, k<=4096
+ *   refuse  npu conv2d where kernel>=11
+ *   place   layer4.* npu                                      a user's word; * stands for any letters
+ *
+ *   graph     conv ─> bias ─> relu ─> sort        matches   [conv bias relu] npu, table line 2
+ *                                                 ops       sort: cpu only ("no support line of npu for sort")
+ *
+ *   (1) one line one rule, # to the end of a line is a comment; order counts: patterns are tried in the order of the file, each over
+ *       the whole graph in its order, and take what is not yet taken (MergeComposite of TVM v0.9: greedy, no cost);
+ *   (2) a pattern is a chain: each next operator reads the one before, and nobody outside reads what is inside; a|b either,
+ *       x? may be missing (the longer match is tried first);
+ *   (3) condition: attribute, one of = != < <= > >= %, value or values with |; "2.k" is attribute k of the chain's second operator, no number:
+ *       of every operator of the pattern. Numbers compare as numbers. An operator without the attribute does not meet it.
+ *       % is "divisible by". An attribute's values are texts: dtype, shape as "n" "c" "h" "w" or what the caller calls them;
+ *   (4) a device supports an operator if a support line fits and no refuse line does; by a pattern, all of its operators together;
+ *   (5) errors, with file and line of both: a support and a refuse line with the same operator and conditions; two place lines
+ *       that name one operator with two devices; a place line on a device that refuses or does not support it (where nothing of a
+ *       pattern allows it), a device that is placed on and has no line.
+ * Sources: spec BYOC 4.2. Strings live in the rules' arena. Read by one thread, then read-only. */
+#ifndef CD_OFFLOAD_RULES_H
+#define CD_OFFLOAD_RULES_H
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/mem.h"
+
+typedef struct cd_offload_rules cd_offload_rules;
+
+/* path is for messages; text need not live on. Errors, with path and line: EPARSE, EINVALID (5), ENOMEM. */
+cdmpp_status cd_offload_parse(const char *path, const char *text, size_t n, CD_GIVE cd_offload_rules **out, cdmpp_err *err);
+cdmpp_status cd_offload_read(const char *path, CD_GIVE cd_offload_rules **out, cdmpp_err *err); /* EIO too */
+void cd_offload_free(CD_TAKE cd_offload_rules *r); /* NULL is fine */
+uint32_t cd_offload_devices(const cd_offload_rules *r, CD_KEEP const char *const **name); /* the host first */
+
+typedef struct cd_offload_attr {
+    const char *key, *value;
+} cd_offload_attr;
+
+typedef struct cd_offload_op {
+    const char *name, *type;    /* "layer1.conv", "conv2d" */
+    uint32_t n_attr, first, n_in; /* in[first .. first + n_in): operators that it reads, each smaller than itself */
+    const cd_offload_attr *attr; /* (n_attr) */
+} cd_offload_op;
+
+typedef struct cd_offload_graph {
+    uint32_t n_op, n_in;
+    const cd_offload_op *op;    /* (n_op) */
+    const uint32_t *in;         /* (n_in) */
+} cd_offload_graph;
+
+typedef struct cd_offload_match {
+    const char *pattern;        /* its name */
+    uint32_t device;            /* position in cd_offload_devices */
+    long line;                  /* of the file */
+    uint32_t first, n_op;       /* member[first .. first + n_op), in the chain's order */
+    bool taken;                 /* by (1); the others overlap with one that was */
+} cd_offload_match;
+
+typedef struct cd_offload {
+    cd_arena arena;
+    uint32_t n_device, n_match;
+    cd_offload_match *match;    /* (n_match) in the order of (1) */
+    uint32_t *member;
+    bool *able;                 /* (n_op, n_device) by a support line, alone */
+    uint32_t *place;            /* (n_op) device by a place line, else UINT32_MAX */
+    long *place_line;           /* (n_op) 0: none */
+    const char **why;           /* (n_op, n_device) what decides: "plan.rules:4: refuse", "no support line"; NULL: able */
+} cd_offload;
+
+/* Errors: EINVALID ((5), an input that is not before its operator; with names), ESCHEMA (a place line that no operator fits), ENOMEM. Free after an error too. */
+cdmpp_status cd_offload_apply(const cd_offload_rules *r, const cd_offload_graph *g, cd_offload *out, cdmpp_err *err);
+void cd_offload_done(cd_offload *o);
+
+/* ---- which matches pay ---- */
+/* Seconds of the operators (n_op of them) run as one by a match; op alone with n_op 1 and match NULL. Infinity: cannot be. */
+typedef double cd_offload_time(const cd_offload_match *m, const uint32_t *op, uint32_t n_op, uint32_t device, void *ctx);
+typedef struct cd_offload_ask {
+    cd_offload_time *seconds;
+    void *ctx;
+    const int64_t *bytes;       /* (n_op) of each operator's result */
+    const struct cd_part_link *link; /* (n_link) between devices as numbered by the rules */
+    uint32_t n_link;
+} cd_offload_ask;
+
+typedef struct cd_offload_plan {
+    cd_arena arena;
+    uint32_t *where;            /* (n_op) device */
+    uint32_t *match;            /* (n_op) the match that it is run by; UINT32_MAX: alone */
+    double sum_s, byoc_s, host_s; /* this plan; all of (1) and all support lines taken whatever it costs; all on the host */
+    bool exact;                 /* every cover was tried */
+} cd_offload_plan;
+/* The sum of partition.h over covers by matches that do not overlap: every cover where there are at most 4096 of them, else from (1) by
+ * adding, dropping and swapping single matches. Never above byoc_s or host_s. A match runs as one on its device or not at all. Errors: those of partition.h. */
+cdmpp_status cd_offload_choose(const cd_offload_rules *r, const cd_offload_graph *g, const cd_offload *o, const cd_offload_ask *a,
+                               cd_offload_plan *out, cdmpp_err *err);
+void cd_offload_plan_free(cd_offload_plan *p);
+#endif

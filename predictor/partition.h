@@ -1,0 +1,141 @@
+/* partition -- which operator of a network runs on which device, and what that costs.
+ *
+ *      conv ──v0──> relu ──v1──> dense        seconds   cpu   npu
+ *        └────v0──> add  ──v2──────^          conv      900    80      where:  npu npu | cpu cpu
+ *                                             dense     120   inf              region 0  region 1
+ *
+ *   (1) a value is one result of one operator, with all that read it; to a device where a reader runs and its operator does
+ *       not, it is copied once: cost of a copy = link's latency_s + convert_s + bytes (packed / bytes_per_s + convert_s_per_byte);
+ *   (2) sum: all seconds and all copies, one after the other. makespan: the replay's (replay.h) with the longest chain first, links one
+ *       copy at a time, copies of one value to one device once. On a chain of operators both are the same;
+ *   (3) seconds of infinity: not supported there. NaN: nobody knows, an error. No link: no copy. A pin is never broken;
+ *   (4) exact: no placement is better. sum: by minimum cut on two devices, by elimination on more where the graph is narrow
+ *       (chains, trees, series-parallel ones are). makespan: by branch and bound, of all placements as replayed, not of all orders;
+ *       else bound_s <= the best <= what is given;
+ *   (5) a plan is never worse than any single device or the greedy placement by its own goal;
+ *   (6) regions: operators of one device, connected, convex (no path leaves and comes back), and no two neighbours of one device can
+ *       be one region without breaking that: regions are a graph without cycles.
+ *   (7) a value of 0 bytes is an order: it costs the link's latency, as in a replay.
+ * What must stand somewhere (inputs of the network, its results) is an operator of 0 s that is pinned there.
+ * The launch of a region is part of the latency of the links to its device: who enters it, pays.
+ * Same input, same plan: effort is counted, not timed. Any thread. Seconds, bytes.
+ * Sources: BYOC (arXiv 2105.03215) for regions, TVM v0.9 MergeCompilerRegions; minimum cut for two processors: Stone 1977;
+ * elimination: Bertele and Brioschi 1972; list scheduling: HEFT, Topcuoglu et al. 2002. */
+#ifndef CD_PARTITION_H
+#define CD_PARTITION_H
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "predictor/replay.h"
+
+#define CD_PART_FREE UINT32_MAX
+enum { CD_PART_MAX_DEVICE = 8 };
+
+typedef struct cd_part_op {
+    const char *name;
+    uint32_t pin;               /* device; CD_PART_FREE: anywhere */
+    const char *pin_why;        /* who says so: "plan.rules:7"; NULL */
+} cd_part_op;
+
+typedef struct cd_part_value {
+    uint32_t from;              /* operator */
+    int64_t bytes;
+    uint32_t first, n_to;       /* to[first .. first + n_to) read it */
+} cd_part_value;
+
+typedef struct cd_part_device {
+    const char *name;
+    uint32_t workers;           /* operators at a time; 0: 1 */
+} cd_part_device;
+
+typedef struct cd_part_link {
+    uint32_t from, to;          /* devices */
+    double latency_s, bytes_per_s;
+    double packed;              /* bytes on the link for one of the value: 0.25 for float as int8; 0: 1 */
+    double convert_s, convert_s_per_byte; /* layout or quantise nodes at the boundary, both sides together */
+} cd_part_link;
+
+typedef struct cd_part {
+    uint32_t n_op, n_value, n_to, n_device, n_link;
+    const cd_part_op *op;       /* (n_op) */
+    const cd_part_value *value; /* (n_value) */
+    const uint32_t *to;         /* (n_to) operators */
+    const cd_part_device *device; /* (n_device) */
+    const cd_part_link *link;   /* (n_link) */
+    const double *seconds;      /* (n_op, n_device) */
+} cd_part;
+
+typedef enum cd_part_goal { CD_PART_SUM, CD_PART_MAKESPAN } cd_part_goal;
+#define CD_PART_GOALS "sum|makespan"
+
+typedef struct cd_part_cost {
+    double sum_s, makespan_s;   /* infinity: this placement cannot be */
+    double copies_s;            /* part of sum_s */
+    int64_t bytes;              /* copied */
+    uint32_t n_copy;
+} cd_part_cost;
+
+typedef struct cd_part_plan {
+    cd_arena arena;
+    uint32_t *where;            /* (n_op) device */
+    cd_part_cost cost;
+    double bound_s;             /* nothing is below this, by the goal */
+    bool exact;
+    const char *method;         /* "minimum cut", "elimination", "branch and bound", "one device", "greedy", "list and search" */
+    uint64_t n_look;            /* placements or states that were costed */
+} cd_part_plan;
+
+/* Check: EINVALID (a cycle: an operator of it; a value from or to nowhere; two links of one pair; a pin that is not supported, with
+ * pin_why), ERANGE (NaN or negative seconds, with operator and device; negative bytes; a link's numbers; more than CD_PART_MAX_DEVICE
+ * devices; none), ESCHEMA (an operator that no device supports). */
+cdmpp_status cd_part_check(const cd_part *p, cdmpp_err *err);
+
+/* What a placement costs. where (n_op). Errors: as check; EINVALID (a device that is none). A missing link or support: infinity. */
+cdmpp_status cd_part_evaluate(const cd_part *p, const uint32_t *where, cd_part_cost *out, cdmpp_err *err);
+
+/* The best placement by `goal` that is found; see (4). effort: states or replayed operators that may be looked at; 0: enough for
+ * 5,000 operators on 4 devices in seconds. Errors: as check; EINVALID (no placement is possible: names two operators and the devices without a link); ENOMEM.
+ * Free `out` after an error too. */
+cdmpp_status cd_part_solve(const cd_part *p, cd_part_goal goal, uint64_t effort, cd_part_plan *out, cdmpp_err *err);
+void cd_part_plan_free(cd_part_plan *r); /* zeroed is fine */
+
+/* All on device d (pins stay), and each operator where it is fastest whatever a copy costs; where (n_op) is filled. What such a plan
+ * costs is for cd_part_evaluate: infinity where it cannot be. */
+void cd_part_alone(const cd_part *p, uint32_t d, uint32_t *where);
+void cd_part_greedy(const cd_part *p, uint32_t *where);
+
+/* ---- regions ---- */
+typedef struct cd_part_region {
+    uint32_t device, first, n_op; /* member[first .. first + n_op), in an order to run in */
+    double seconds, copies_s;   /* of its operators; of values that come in or go out */
+    uint32_t other;             /* the device where all of it would cost least otherwise; CD_PART_FREE: nowhere */
+    double other_seconds, other_copies_s;
+} cd_part_region;
+
+typedef struct cd_part_regions {
+    cd_arena arena;
+    uint32_t n_region;
+    cd_part_region *region;     /* (n_region) each behind those that it reads from */
+    uint32_t *member;           /* (n_op) */
+    uint32_t *of;               /* (n_op) its region */
+} cd_part_regions;
+
+/* O(E (V + E)) at worst. Errors: as check, ENOMEM. Free after an error too. */
+cdmpp_status cd_part_merge(const cd_part *p, const uint32_t *where, cd_part_regions *out, cdmpp_err *err);
+void cd_part_regions_free(cd_part_regions *r);
+/* One line, no end of line: "cpu: npu would save 12.0 us and copy for 31.5 us more", "npu: not supported on cpu", "cpu: pinned (plan.rules:7)". */
+void cd_part_why_region(const cd_part *p, const cd_part_regions *r, uint32_t k, cd_buf *out);
+void cd_part_why_op(const cd_part *p, const uint32_t *where, uint32_t op, cd_buf *out);
+
+/* ---- others' programs ---- */
+/* The same problem for a replay. op, links and devices in `a`; of an operator of several values the bytes are their sum, so
+ * cd_part_evaluate is used for costs. Errors: ENOMEM. */
+cdmpp_status cd_part_replay(const cd_part *p, const uint32_t *where, cd_arena *a, cd_replay_net *out, cdmpp_err *err);
+/* The 0/1 problem as CPLEX .lp text: x_<op>_<device>, z_<value>_<from>_<to>, for the makespan starts s_<op>, orders o_.., M.
+ * Its optimum is that of (2) for the sum. For the makespan it is over all orders: never above that of (4). Numbers are seconds * 1e6.
+ * Errors: as check, ERANGE (the makespan of more than 64 operators), ENOMEM. */
+cdmpp_status cd_part_lp(const cd_part *p, cd_part_goal goal, cd_buf *out, cdmpp_err *err);
+#endif

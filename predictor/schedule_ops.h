@@ -1,0 +1,112 @@
+/* schedule_ops -- a block of operators as stages, one behind the other; within a stage several run at a time.
+ *
+ *      a ──> b ──> d        stage 0  concurrent   group 0: a        stage 1  concurrent   group 0: b      stage 2  merge   d e
+ *       └──> c ──> e                                                              group 1: c
+ *
+ *   (1) an ending of a set of operators is a part that nothing of the rest reads from: cost(S) = min over endings E of S of
+ *       cost(S - E) + stage(E), cost({}) = 0 (IOS, MLSys'21);
+ *   (2) groups of a concurrent stage are its connected parts, each run in order; pruning: at most r operators in a group and
+ *       at most s groups, of all stages but merged ones (published: r 3, s 8); 0: no limit;
+ *   (3) a stage costs what the callback says; concurrent, merge (operators of one merge class, all reading the same), split (one operator
+ *       over all units); infinity: cannot be. NaN or negative: an error with names;
+ *   (4) the plan is the least over all sequences of such stages; alone, one operator a stage, is one of them. Ties: the first found.
+ * At most CD_STAGE_OPS operators; cut a network into blocks first (cd_stage_blocks). Deterministic. Any thread. Seconds. */
+#ifndef CD_SCHEDULE_OPS_H
+#define CD_SCHEDULE_OPS_H
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+
+enum { CD_STAGE_OPS = 64 };
+
+typedef struct cd_stage_op {
+    const char *name;
+    uint32_t merge;             /* operators of one class can be one; UINT32_MAX: never */
+    uint32_t first, n_after;    /* after[first .. first + n_after) */
+} cd_stage_op;
+
+typedef struct cd_stage_graph {
+    uint32_t n_op, n_after;
+    const cd_stage_op *op;      /* (n_op) any order */
+    const uint32_t *after;      /* (n_after) */
+} cd_stage_graph;
+
+typedef enum cd_stage_kind { CD_STAGE_CONCURRENT, CD_STAGE_MERGE, CD_STAGE_SPLIT } cd_stage_kind;
+#define CD_STAGE_KINDS "concurrent|merge|split"
+
+typedef struct cd_stage {
+    cd_stage_kind kind;
+    uint32_t n_group;           /* merge and split: 1 */
+    const uint32_t *first;      /* (n_group + 1): op[first[g] .. first[g+1]) are group g, in an order to run in */
+    const uint32_t *op;
+    double seconds;             /* filled in plans; 0 when asked */
+} cd_stage;
+
+typedef double cd_stage_time(const cd_stage *s, void *ctx);
+
+typedef struct cd_stage_ask {
+    uint32_t r, s;              /* 0: no limit */
+    bool merge, split;          /* whether such stages are asked for */
+    cd_stage_time *time;
+    void *ctx;
+    uint64_t most;              /* endings; 0: 1 << 26. Beyond: ERANGE */
+} cd_stage_ask;
+
+typedef struct cd_stage_plan {
+    cd_arena arena;
+    uint32_t n_stage;
+    cd_stage *stage;            /* (n_stage) first to run first */
+    double total_s, alone_s;    /* alone_s: one operator a stage, in order */
+    uint64_t n_state, n_ending, n_asked; /* sets, endings of them, calls of the callback */
+} cd_stage_plan;
+
+/* Errors: EINVALID (a cycle: an operator of it; an edge to nowhere; nothing can run: an operator), ERANGE (more than CD_STAGE_OPS operators; most;
+ * a time that is none), ENOMEM. Free `out` after an error too. */
+cdmpp_status cd_stage_search(const cd_stage_graph *g, const cd_stage_ask *a, cd_stage_plan *out, cdmpp_err *err);
+void cd_stage_plan_free(cd_stage_plan *p);
+
+/* A network cut where all paths meet: block[k] of operator k, blocks in the order to run in, each of at most `most` operators
+ * where there are such places or, within a wider part, by order. Errors: as search, but any number of operators. */
+cdmpp_status cd_stage_blocks(const cd_stage_graph *g, uint32_t most, uint32_t *block, uint32_t *n_block, cdmpp_err *err);
+
+/* ---- contention: what running beside others costs ----
+ * An operator alone moves its bytes at bytes/solo_s; its share is s = min(1, bytes / (solo_s peak)). Of those that run at a time with the sum S > 1
+ * each takes 1 - s + s S times as long (replay.h (3)), and `beside` times that with anybody on processors of its own, `turn` times
+ * where two share the same ones. */
+typedef struct cd_contention {
+    double peak_bytes_per_s;    /* 0: nobody disturbs */
+    double beside;              /* >= 1 */
+    double turn;                /* for each other on the same processors: 1 + (turn - 1) others */
+    uint32_t n_pair;            /* it is fitted from */
+    double error;               /* mean |predicted / measured - 1| of its slowdowns */
+} cd_contention;
+
+typedef struct cd_corun_row {
+    double solo_s[2], slowdown[2], bytes[2];
+    bool shared;
+} cd_corun_row;
+
+/* What `cdmpp-profile corun --out` wrote; rows with an error number are left out. Errors, with path and line: EIO, EPARSE (a column is missing, a
+ * number is none), ENODATA (no row), ENOMEM. */
+cdmpp_status cd_contention_read(const char *path, cd_arena *a, cd_corun_row **row, size_t *n, cdmpp_err *err);
+/* By least squares of ln(slowdown), peak on a grid of 5 %. Errors: ENODATA (n 0), ERANGE (a number that is none). */
+cdmpp_status cd_contention_fit(const cd_corun_row *row, size_t n, cd_contention *out, cdmpp_err *err);
+/* Factor for an operator of share s among others that sum up to S with it. */
+double cd_contention_slow(const cd_contention *c, double s, double sum, uint32_t others, bool shared);
+
+/* A callback's context for concurrent stages out of solo times: groups run on units of their own; each operator of a group at its slow-down
+ * beside the mean share of the other groups; the stage ends with its slowest group, plus barrier_s. Merged: merged_s(first.., n) where given. More groups than
+ * units: groups queue, the longest first. */
+typedef struct cd_stage_solo {
+    const double *solo_s, *bytes; /* (n_op) */
+    const double *split_s;      /* (n_op) over all units; NULL: no such stages */
+    uint32_t units;
+    double barrier_s;
+    cd_contention contention;
+    double (*merged_s)(const uint32_t *op, uint32_t n, void *ctx); /* NULL: none */
+    void *ctx;
+} cd_stage_solo;
+double cd_stage_solo_time(const cd_stage *s, void *solo); /* a cd_stage_time */
+#endif
