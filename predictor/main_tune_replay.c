@@ -19,9 +19,9 @@ typedef struct {
     cd_tasks *tasks;
     cd_model *model;
     cd_heldout *held;           /* NULL: nobody asked */
-    cd_replay_logs logs;
-    cd_replay_spec spec;
-    cd_replay *replay;
+    cd_tune_replay_logs logs;
+    cd_tune_replay_spec spec;
+    cd_tune_replay *replay;
     size_t n_all, n_seen, n_small, n_undefined; /* tasks of the logs; left out, and why */
 } state;
 
@@ -54,18 +54,18 @@ cdmpp_status cd_main_tune_replay_check(const cd_main_tune *o, cdmpp_err *err) {
     return any_ranker(&p) && !o->tasks.n ? CD_FAIL(err, EUSAGE, "--tasks is missing: %s reads programs", p.tuner[0]->ranker ? p.tuner[0]->name : "a tuner") : CDMPP_OK;
 }
 
-static cd_replay_spec spec_of(const state *s, cd_threads *pool) {
+static cd_tune_replay_spec spec_of(const state *s, cd_threads *pool) {
     const cd_main_tune *o = s->o;
     double epsilon = -1;
     if (o->epsilon) (void)cd_main_tune_real("epsilon", o->epsilon, 0, 1, &epsilon, NULL);
-    return (cd_replay_spec){.tuner = s->plan.tuner, .n_tuner = s->plan.n_tuner, .n_seed = o->seeds ? (size_t)o->seeds : SEEDS, .seed = (uint64_t)o->seed,
+    return (cd_tune_replay_spec){.tuner = s->plan.tuner, .n_tuner = s->plan.n_tuner, .n_seed = o->seeds ? (size_t)o->seeds : SEEDS, .seed = (uint64_t)o->seed,
                             .batch = o->per_round ? (size_t)o->per_round : BATCH, .trials = o->trials ? (size_t)o->trials : TRIALS,
                             .ranker = {.model = s->model, .device = o->device, .nearest = o->nearest, .frozen = o->frozen},
                             .population = (uint32_t)o->population, .generations = (uint32_t)o->generations, .epsilon = epsilon, .pool = pool};
 }
 
 /* ---- which tasks ---- */
-static bool keep(const cd_replay_log *l, const void *arg) {
+static bool keep(const cd_tune_replay_log *l, const void *arg) {
     state *s = (state *)(uintptr_t)arg;
     const size_t least = s->o->min ? (size_t)s->o->min : LEAST;
     const bool undefined = any_ranker(&s->plan) && !l->of.task, small = l->n < least, seen = s->held && cd_heldout_seen(s->held, l->key);
@@ -76,7 +76,7 @@ static bool keep(const cd_replay_log *l, const void *arg) {
 }
 
 static void say_logs(const state *s) {
-    const cd_replay_logs *l = &s->logs;
+    const cd_tune_replay_logs *l = &s->logs;
     if (l->bad) {
         cd_log_put(s->o->log, CD_LOG_WARNING, "%zu of %zu lines are no records; the first:", l->bad, l->lines);
         cd_log_err(s->o->log, CD_LOG_WARNING, &l->first);
@@ -101,9 +101,9 @@ static cdmpp_status read_all(state *s, cdmpp_err *err) {
     }
     CD_TRY(cd_tasks_new(&s->tasks, err));
     for (size_t i = 0; i < o->tasks.n; i++) CD_TRY(cd_tasks_load(s->tasks, o->tasks.v[i], err));
-    CD_TRY(cd_replay_logs_read(s->tasks, o->operand.v, o->operand.n, &s->logs, err));
+    CD_TRY(cd_tune_replay_logs_read(s->tasks, o->operand.v, o->operand.n, &s->logs, err));
     s->n_all = s->logs.n;
-    cd_replay_logs_keep(&s->logs, keep, s);
+    cd_tune_replay_logs_keep(&s->logs, keep, s);
     s->o->bad += s->logs.bad;
     say_logs(s);
     return s->logs.n ? CDMPP_OK : none_left(s, err);
@@ -123,12 +123,12 @@ static cdmpp_status make_folder(const char *path, cdmpp_err *err) {
 }
 
 /* FOLDER/partial_res.csv, FOLDER/op_costs/replay_<tuner>_<device>/<task's number>.csv */
-static cdmpp_status put_opbench(const cd_replay_shown *w, const char *folder, cdmpp_err *err) {
+static cdmpp_status put_opbench(const cd_tune_replay_shown *w, const char *folder, cdmpp_err *err) {
     char path[PATH];
     cd_buf b = {0};
     CD_TRY(make_folder(folder, err));
     snprintf(path, sizeof path, "%s/partial_res.csv", folder);
-    cd_replay_partial(&b, w);
+    cd_tune_replay_partial(&b, w);
     CD_TRY(put_file(path, &b, err));
     snprintf(path, sizeof path, "%s/op_costs", folder);
     CD_TRY(make_folder(path, err));
@@ -138,46 +138,46 @@ static cdmpp_status put_opbench(const cd_replay_shown *w, const char *folder, cd
             if (n < 0 || (size_t)n + 24 > sizeof path) return CD_FAIL(err, ERANGE, "path of %d bytes", n);
             CD_TRY(make_folder(path, err));
             snprintf(path + n, sizeof path - (size_t)n, "/%zu.csv", i);
-            cd_replay_op_costs(&b, w, i, t);
+            cd_tune_replay_op_costs(&b, w, i, t);
             CD_TRY(put_file(path, &b, err));
         }
     return CDMPP_OK;
 }
 
-static void put_json(cd_buf *b, const state *s, const cd_replay_shown *w, const cd_replay_row *row) {
+static void put_json(cd_buf *b, const state *s, const cd_tune_replay_shown *w, const cd_tune_replay_row *row) {
     cd_buf list = {0};
     cd_buf_putf(&list, "{\"tasks\":%zu,\"left_out\":{\"seen\":%zu,\"few\":%zu,\"undefined\":%zu},\"split\":", s->logs.n, s->n_seen, s->n_small, s->n_undefined);
     if (s->held) cd_buf_put_json_str(&list, cd_heldout_split(s->held), strlen(cd_heldout_split(s->held)));
     else cd_buf_puts(&list, "null");
     cd_buf_putf(&list, ",\"seeds\":%zu,\"batch\":%zu,\"trials\":%zu,\"rows\":", s->spec.n_seed, s->spec.batch, s->spec.trials);
-    cd_replay_json(&list, w, row);
+    cd_tune_replay_json(&list, w, row);
     cd_buf_puts(&list, "}");
     cd_face_json(b, "cdmpp.tune_replay", "cdmpp-tune", &list);
 }
 
-static void put_text(cd_buf *b, const state *s, const cd_replay_shown *w, const cd_replay_row *row) {
+static void put_text(cd_buf *b, const state *s, const cd_tune_replay_shown *w, const cd_tune_replay_row *row) {
     cd_buf_putf(b, "%zu of %zu tasks", s->logs.n, s->n_all);
     if (s->held) cd_buf_putf(b, "; left out: %zu that the model has seen (split %s)", s->n_seen, cd_heldout_split(s->held));
     cd_buf_putf(b, "%s %zu with fewer programs than %d\n", s->held ? "," : "; left out:", s->n_small, s->o->min ? s->o->min : LEAST);
-    cd_replay_text(b, w, row);
+    cd_tune_replay_text(b, w, row);
 }
 
 static cdmpp_status tell(const state *s, cdmpp_err *err) {
     const cd_main_tune *o = s->o;
-    const cd_replay_shown w = {&s->logs, s->replay, &s->spec, s->at, s->plan.n_at};
-    cd_replay_row *row = NULL;
+    const cd_tune_replay_shown w = {&s->logs, s->replay, &s->spec, s->at, s->plan.n_at};
+    cd_tune_replay_row *row = NULL;
     cd_buf b = {0};
-    CD_TRY(cd_replay_table(&s->logs, s->replay, s->at, s->plan.n_at, &row, err));
+    CD_TRY(cd_tune_replay_table(&s->logs, s->replay, s->at, s->plan.n_at, &row, err));
     if (o->json) put_json(&b, s, &w, row);
     else put_text(&b, s, &w, row);
     cd_free(row);
     CD_TRY(cd_face_print(&b, err));
     if (o->curves) {
-        cd_replay_csv(&b, &w);
+        cd_tune_replay_csv(&b, &w);
         CD_TRY(put_file(o->curves, &b, err));
     }
     if (o->svg) {
-        const cdmpp_status st = cd_replay_svg(&b, &w, err);
+        const cdmpp_status st = cd_tune_replay_svg(&b, &w, err);
         if (st) cd_buf_free(&b);
         CD_TRY(st);
         CD_TRY(put_file(o->svg, &b, err));
@@ -194,11 +194,11 @@ cdmpp_status cd_main_tune_replay(cd_main_tune *o, cdmpp_err *err) {
     if (!st) st = cd_threads_new(o->jobs, &pool, err);
     if (!st) {
         s.spec = spec_of(&s, pool);
-        st = cd_replay_play(&s.logs, &s.spec, &s.replay, err);
+        st = cd_tune_replay_play(&s.logs, &s.spec, &s.replay, err);
     }
     if (!st) st = tell(&s, err);
-    cd_replay_free(s.replay);
-    cd_replay_logs_free(&s.logs);
+    cd_tune_replay_free(s.replay);
+    cd_tune_replay_logs_free(&s.logs);
     cd_threads_free(pool);
     cd_tasks_free(s.tasks);
     cd_heldout_free(s.held);

@@ -8,7 +8,7 @@
 #include "base/rng.h"
 #include "predictor/tune_space_log.h"
 
-uint64_t cd_replay_seed(const cd_replay_log *l, uint64_t seed) {
+uint64_t cd_tune_replay_seed(const cd_tune_replay_log *l, uint64_t seed) {
     cd_hash h = cd_hash_start();
     cd_hash_add(&h, l->key, strlen(l->key));
     cd_hash_add(&h, l->device, strlen(l->device));
@@ -23,8 +23,8 @@ static double cpu_now(void) {
 
 /* One run in the making. */
 typedef struct {
-    const cd_replay_log *log;
-    const cd_replay_spec *spec;
+    const cd_tune_replay_log *log;
+    const cd_tune_replay_spec *spec;
     cd_tune_space *space;
     cd_tune_ranker *ranker;
     cd_tune_search *search;
@@ -44,7 +44,7 @@ static void stop(player *p) {
 }
 
 static cdmpp_status start(player *p, const cd_tuner *t, uint64_t seed, cdmpp_err *err) {
-    const cd_replay_log *l = p->log;
+    const cd_tune_replay_log *l = p->log;
     p->seen = cd_calloc(l->n + 1, 1);
     p->told = cd_calloc(p->spec->batch, sizeof *p->told);
     if (!p->seen || !p->told) return CD_FAIL(err, ENOMEM, "%zu candidates", l->n);
@@ -94,9 +94,9 @@ static cdmpp_status play(player *p, cdmpp_err *err) {
 
 /* ---- all of them ---- */
 typedef struct {
-    const cd_replay_logs *l;
-    const cd_replay_spec *s;
-    cd_replay *r;
+    const cd_tune_replay_logs *l;
+    const cd_tune_replay_spec *s;
+    cd_tune_replay *r;
 } stage;
 
 static cdmpp_status one(void *ctx, size_t beg, size_t end, int w, cdmpp_err *err) {
@@ -104,15 +104,15 @@ static cdmpp_status one(void *ctx, size_t beg, size_t end, int w, cdmpp_err *err
     const stage *g = ctx;
     for (size_t i = beg; i < end; i++) {
         const size_t tuner = i / g->s->n_seed % g->s->n_tuner;
-        const cd_replay_log *l = &g->l->log[i / g->s->n_seed / g->s->n_tuner];
-        cd_replay_run *run = &g->r->run[i];
+        const cd_tune_replay_log *l = &g->l->log[i / g->s->n_seed / g->s->n_tuner];
+        cd_tune_replay_run *run = &g->r->run[i];
         player p = {.log = l, .spec = g->s, .end = l->n < g->s->trials ? l->n : g->s->trials};
         p.row = cd_calloc(p.end + 1, sizeof *p.row);
         p.search_s = cd_calloc(p.end + 1, sizeof *p.search_s);
         run->row = p.row;
         run->search_s = p.search_s;
         cdmpp_status st = p.row && p.search_s ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu trials", p.end);
-        if (!st) st = start(&p, g->s->tuner[tuner], cd_replay_seed(l, g->s->seed + i % g->s->n_seed), err);
+        if (!st) st = start(&p, g->s->tuner[tuner], cd_tune_replay_seed(l, g->s->seed + i % g->s->n_seed), err);
         if (!st) st = play(&p, err);
         stop(&p);
         run->n = p.n;
@@ -121,22 +121,22 @@ static cdmpp_status one(void *ctx, size_t beg, size_t end, int w, cdmpp_err *err
     return CDMPP_OK;
 }
 
-cdmpp_status cd_replay_play(const cd_replay_logs *l, const cd_replay_spec *s, cd_replay **out, cdmpp_err *err) {
-    cd_replay *r = cd_calloc(1, sizeof *r);
+cdmpp_status cd_tune_replay_play(const cd_tune_replay_logs *l, const cd_tune_replay_spec *s, cd_tune_replay **out, cdmpp_err *err) {
+    cd_tune_replay *r = cd_calloc(1, sizeof *r);
     if (!r) return CD_FAIL(err, ENOMEM, "replay");
     const size_t n = l->n * s->n_tuner * s->n_seed;
-    *r = (cd_replay){.n_log = l->n, .n_tuner = s->n_tuner, .n_seed = s->n_seed};
+    *r = (cd_tune_replay){.n_log = l->n, .n_tuner = s->n_tuner, .n_seed = s->n_seed};
     r->run = cd_calloc(n + 1, sizeof *r->run);
     stage g = {l, s, r};
     cdmpp_status st = CDMPP_OK;
     if (r->run) st = cd_threads_run(s->pool, n, 1, one, &g, err);
     else st = CD_FAIL(err, ENOMEM, "%zu runs", n);
-    if (st) cd_replay_free(r);
+    if (st) cd_tune_replay_free(r);
     else *out = r;
     return st;
 }
 
-void cd_replay_free(cd_replay *r) {
+void cd_tune_replay_free(cd_tune_replay *r) {
     if (!r) return;
     for (size_t i = 0; r->run && i < r->n_log * r->n_tuner * r->n_seed; i++) {
         cd_free((void *)(uintptr_t)r->run[i].row);

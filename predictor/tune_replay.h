@@ -15,7 +15,7 @@
 #include "base/threads.h"
 #include "predictor/tune_replay_log.h"
 
-typedef struct cd_replay_spec {
+typedef struct cd_tune_replay_spec {
     const cd_tuner *const *tuner; /* (n_tuner) */
     size_t n_tuner, n_seed;
     uint64_t seed;              /* the first; the others follow */
@@ -24,26 +24,26 @@ typedef struct cd_replay_spec {
     uint32_t population, generations; /* 0: the search's own */
     double epsilon;             /* negative: the search's own */
     cd_threads *pool;           /* NULL: none */
-} cd_replay_spec;
+} cd_tune_replay_spec;
 
-typedef struct cd_replay_run {
+typedef struct cd_tune_replay_run {
     size_t n;                   /* trials made */
     const uint32_t *row;        /* (n) candidates of the log */
     const double *search_s;     /* (n) */
-} cd_replay_run;
+} cd_tune_replay_run;
 
-typedef struct cd_replay {
+typedef struct cd_tune_replay {
     size_t n_log, n_tuner, n_seed;
-    cd_replay_run *run;         /* (n_log, n_tuner, n_seed) */
-} cd_replay;
+    cd_tune_replay_run *run;         /* (n_log, n_tuner, n_seed) */
+} cd_tune_replay;
 
-static inline const cd_replay_run *cd_replay_at(const cd_replay *r, size_t log, size_t tuner, size_t seed) {
+static inline const cd_tune_replay_run *cd_tune_replay_at(const cd_tune_replay *r, size_t log, size_t tuner, size_t seed) {
     return &r->run[(log * r->n_tuner + tuner) * r->n_seed + seed];
 }
 
 /* Errors: EINVALID (see (3)), those of the tuners, with key and tuner; ENOMEM. */
-cdmpp_status cd_replay_play(const cd_replay_logs *l, const cd_replay_spec *s, CD_GIVE cd_replay **out, cdmpp_err *err);
-void cd_replay_free(CD_TAKE cd_replay *r); /* NULL is fine */
+cdmpp_status cd_tune_replay_play(const cd_tune_replay_logs *l, const cd_tune_replay_spec *s, CD_GIVE cd_tune_replay **out, cdmpp_err *err);
+void cd_tune_replay_free(CD_TAKE cd_tune_replay *r); /* NULL is fine */
 /* Seed number `seed` of the task. */
-uint64_t cd_replay_seed(const cd_replay_log *l, uint64_t seed);
+uint64_t cd_tune_replay_seed(const cd_tune_replay_log *l, uint64_t seed);
 #endif

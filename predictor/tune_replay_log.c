@@ -66,12 +66,12 @@ static cdmpp_status add(rows *r, const cd_record *from, const char *path, bool *
     return CDMPP_OK;
 }
 
-static void count_bad(cd_replay_logs *l, cdmpp_status st, const cdmpp_err *why) {
+static void count_bad(cd_tune_replay_logs *l, cdmpp_status st, const cdmpp_err *why) {
     if (!l->bad++) l->first = *why;
     l->reason[st]++;
 }
 
-static cdmpp_status read_file(rows *r, cd_replay_logs *l, const char *path, cdmpp_err *err) {
+static cdmpp_status read_file(rows *r, cd_tune_replay_logs *l, const char *path, cdmpp_err *err) {
     cd_lines *in = NULL;
     char *line;
     size_t len;
@@ -138,7 +138,7 @@ static int by_key(const void *a, const void *b) {
     return (x->key > y->key) - (x->key < y->key);
 }
 
-static cdmpp_status fill_log(cd_arena *a, const row *v, size_t n, cd_replay_log *l, known *k, double *work, cdmpp_err *err) {
+static cdmpp_status fill_log(cd_arena *a, const row *v, size_t n, cd_tune_replay_log *l, known *k, double *work, cdmpp_err *err) {
     cd_tune_cand *cand = cd_arena_alloc(a, n, sizeof *cand);
     double *seconds = cd_arena_alloc(a, n, sizeof *seconds), *cost = cd_arena_alloc(a, n, sizeof *cost);
     if (!cand || !seconds || !cost) return CD_FAIL(err, ENOMEM, "%zu candidates", n);
@@ -165,9 +165,9 @@ static cdmpp_status fill_log(cd_arena *a, const row *v, size_t n, cd_replay_log 
     return CDMPP_OK;
 }
 
-static cdmpp_status name_log(cd_arena *a, const cd_tasks *tasks, const row *v, cd_replay_log *l, cdmpp_err *err) {
+static cdmpp_status name_log(cd_arena *a, const cd_tasks *tasks, const row *v, cd_tune_replay_log *l, cdmpp_err *err) {
     const cd_str key = {v->key, strlen(v->key)}, device = {v->device, strlen(v->device)}, target = {v->target, strlen(v->target)};
-    *l = (cd_replay_log){.key = cd_str_dup(a, key), .device = cd_str_dup(a, device)};
+    *l = (cd_tune_replay_log){.key = cd_str_dup(a, key), .device = cd_str_dup(a, device)};
     const cd_task *t = tasks ? cd_tasks_find(tasks, key) : NULL;
     l->of = (cd_tune_task){.task = t && t->dag ? t : NULL, .target = cd_str_dup(a, target), .hardware = v->hardware,
                            .gpu = cd_target_is_gpu(target), .flop = -1};
@@ -178,13 +178,13 @@ static cdmpp_status name_log(cd_arena *a, const cd_tasks *tasks, const row *v, c
 
 static bool same_task(const row *x, const row *y) { return !strcmp(x->key, y->key) && !strcmp(x->device, y->device); }
 
-static cdmpp_status make_logs(const cd_tasks *tasks, const rows *r, cd_replay_logs *out, known *k, double *work, cdmpp_err *err) {
+static cdmpp_status make_logs(const cd_tasks *tasks, const rows *r, cd_tune_replay_logs *out, known *k, double *work, cdmpp_err *err) {
     size_t n = 0;
     for (size_t i = 0; i < r->n; i++) n += !i || !same_task(&r->v[i], &r->v[i - 1]);
     out->log = cd_arena_zalloc(&out->arena, n + 1, sizeof *out->log);
     if (!out->log) return CD_FAIL(err, ENOMEM, "%zu tasks", n);
     for (size_t i = 0, end; i < r->n; i = end) {
-        cd_replay_log *l = &out->log[out->n++];
+        cd_tune_replay_log *l = &out->log[out->n++];
         for (end = i + 1; end < r->n && same_task(&r->v[end], &r->v[i]);) end++;
         CD_TRY(name_log(&out->arena, tasks, &r->v[i], l, err));
         CD_TRY(fill_log(&out->arena, &r->v[i], end - i, l, k, work, err));
@@ -192,8 +192,8 @@ static cdmpp_status make_logs(const cd_tasks *tasks, const rows *r, cd_replay_lo
     return CDMPP_OK;
 }
 
-cdmpp_status cd_replay_logs_read(const cd_tasks *tasks, const char *const *input, size_t n_input, cd_replay_logs *out, cdmpp_err *err) {
-    *out = (cd_replay_logs){0};
+cdmpp_status cd_tune_replay_logs_read(const cd_tasks *tasks, const char *const *input, size_t n_input, cd_tune_replay_logs *out, cdmpp_err *err) {
+    *out = (cd_tune_replay_logs){0};
     rows r = {.keep = &out->arena};
     cd_inputs in = {0};
     cdmpp_status st = cd_inputs_list(&(cd_extract){.input = input, .n_input = n_input}, &in, err);
@@ -212,12 +212,12 @@ cdmpp_status cd_replay_logs_read(const cd_tasks *tasks, const char *const *input
     return st;
 }
 
-void cd_replay_logs_free(cd_replay_logs *l) {
+void cd_tune_replay_logs_free(cd_tune_replay_logs *l) {
     cd_arena_free(&l->arena);
-    *l = (cd_replay_logs){0};
+    *l = (cd_tune_replay_logs){0};
 }
 
-size_t cd_replay_logs_keep(cd_replay_logs *l, bool (*keep)(const cd_replay_log *, const void *), const void *arg) {
+size_t cd_tune_replay_logs_keep(cd_tune_replay_logs *l, bool (*keep)(const cd_tune_replay_log *, const void *), const void *arg) {
     size_t n = 0;
     for (size_t i = 0; i < l->n; i++)
         if (keep(&l->log[i], arg)) l->log[n++] = l->log[i];

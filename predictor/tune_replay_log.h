@@ -12,7 +12,7 @@
 #include "base/arena.h"
 #include "predictor/tune.h"
 
-typedef struct cd_replay_log {
+typedef struct cd_tune_replay_log {
     cd_tune_task of;            /* of.task NULL: nobody defines it */
     const char *key, *device;   /* workload key; -model= of the target, else the folder of the file */
     size_t n, n_failed, n_record;
@@ -20,20 +20,20 @@ typedef struct cd_replay_log {
     const double *seconds;      /* (n) */
     const double *cost_s;       /* (n) of building and measuring it: median over its records; 0 where they do not say */
     double best_s;              /* CD_TUNE_FAILED_S: all failed */
-} cd_replay_log;
+} cd_tune_replay_log;
 
-typedef struct cd_replay_logs {
+typedef struct cd_tune_replay_logs {
     cd_arena arena;
-    cd_replay_log *log;         /* (n) */
+    cd_tune_replay_log *log;         /* (n) */
     size_t n, lines, unmeasured, bad, reason[CDMPP_STATUS_COUNT];
     cdmpp_err first;            /* of the bad lines */
-} cd_replay_logs;
+} cd_tune_replay_logs;
 
 /* tasks NULL: none is defined. Files and folders as of dataset/inputs.h. Free *out also after an error.
  * Errors: EIO, EUSAGE (nothing to read), ENOMEM. */
-cdmpp_status cd_replay_logs_read(CD_KEEP const cd_tasks *tasks, const char *const *input, size_t n_input, cd_replay_logs *out,
+cdmpp_status cd_tune_replay_logs_read(CD_KEEP const cd_tasks *tasks, const char *const *input, size_t n_input, cd_tune_replay_logs *out,
                                  cdmpp_err *err);
-void cd_replay_logs_free(cd_replay_logs *l);
+void cd_tune_replay_logs_free(cd_tune_replay_logs *l);
 /* Leave out the logs that keep() refuses; the number that stayed. */
-size_t cd_replay_logs_keep(cd_replay_logs *l, bool (*keep)(const cd_replay_log *, const void *), const void *arg);
+size_t cd_tune_replay_logs_keep(cd_tune_replay_logs *l, bool (*keep)(const cd_tune_replay_log *, const void *), const void *arg);
 #endif

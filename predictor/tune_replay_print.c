@@ -3,23 +3,23 @@
 #include <math.h>
 #include <string.h>
 
-static const char *name_of(const cd_replay_shown *s, size_t tuner) { return s->spec->tuner[tuner]->name; }
+static const char *name_of(const cd_tune_replay_shown *s, size_t tuner) { return s->spec->tuner[tuner]->name; }
 
-void cd_replay_text(cd_buf *b, const cd_replay_shown *s, const cd_replay_row *row) {
+void cd_tune_replay_text(cd_buf *b, const cd_tune_replay_shown *s, const cd_tune_replay_row *row) {
     cd_buf_putf(b, "best known / best found over %zu tasks, mean of %zu seed%s each, in %%\n", row->n_task, row->n_seed, row->n_seed == 1 ? "" : "s");
     cd_buf_putf(b, "%-12s %7s %8s %8s %8s %8s %6s %11s %9s\n", "tuner", "trials", "lower", "median", "upper", "mean", "wins", "measuring s",
                 "search s");
     for (size_t k = 0; k < s->r->n_tuner * s->n_at; k++) {
-        const cd_replay_row *w = &row[k];
+        const cd_tune_replay_row *w = &row[k];
         cd_buf_putf(b, "%-12s %7zu %8.2f %8.2f %8.2f %8.2f %6zu %11.1f %9.3f\n", name_of(s, w->tuner), w->trials, 100 * w->low, 100 * w->median,
                     100 * w->high, 100 * w->mean, w->wins, w->measure_s, w->search_s);
     }
 }
 
-void cd_replay_json(cd_buf *b, const cd_replay_shown *s, const cd_replay_row *row) {
+void cd_tune_replay_json(cd_buf *b, const cd_tune_replay_shown *s, const cd_tune_replay_row *row) {
     cd_buf_puts(b, "[");
     for (size_t k = 0; k < s->r->n_tuner * s->n_at; k++) {
-        const cd_replay_row *w = &row[k];
+        const cd_tune_replay_row *w = &row[k];
         cd_buf_putf(b, "%s{\"tuner\":\"%s\",\"trials\":%zu,\"lower\":%.6f,\"median\":%.6f,\"upper\":%.6f,\"mean\":%.6f,\"wins\":%zu,", k ? "," : "",
                     name_of(s, w->tuner), w->trials, w->low, w->median, w->high, w->mean, w->wins);
         cd_buf_putf(b, "\"tasks\":%zu,\"seeds\":%zu,\"measure_s\":%.6g,\"search_s\":%.6g}", w->n_task, w->n_seed, w->measure_s, w->search_s);
@@ -42,9 +42,9 @@ static void seconds(cd_buf *b, double s) {
     else cd_buf_puts(b, ",");
 }
 
-static void csv_run(cd_buf *b, const cd_replay_shown *s, size_t log, size_t tuner, size_t seed) {
-    const cd_replay_log *l = &s->l->log[log];
-    const cd_replay_run *r = cd_replay_at(s->r, log, tuner, seed);
+static void csv_run(cd_buf *b, const cd_tune_replay_shown *s, size_t log, size_t tuner, size_t seed) {
+    const cd_tune_replay_log *l = &s->l->log[log];
+    const cd_tune_replay_run *r = cd_tune_replay_at(s->r, log, tuner, seed);
     double best = CD_TUNE_FAILED_S, spent = 0;
     for (size_t k = 0; k < r->n; k++) {
         best = fmin(best, l->seconds[r->row[k]]);
@@ -57,7 +57,7 @@ static void csv_run(cd_buf *b, const cd_replay_shown *s, size_t log, size_t tune
     }
 }
 
-void cd_replay_csv(cd_buf *b, const cd_replay_shown *s) {
+void cd_tune_replay_csv(cd_buf *b, const cd_tune_replay_shown *s) {
     cd_buf_puts(b, "task,device,tuner,seed,trial,seconds,best_s,ratio,measure_s,search_s\n");
     for (size_t i = 0; i < s->l->n; i++)
         for (size_t t = 0; t < s->r->n_tuner; t++)
@@ -65,15 +65,15 @@ void cd_replay_csv(cd_buf *b, const cd_replay_shown *s) {
 }
 
 /* The best that any tuner had after so many trials. */
-static double best_of_all(const cd_replay_shown *s, size_t log, size_t trials) {
+static double best_of_all(const cd_tune_replay_shown *s, size_t log, size_t trials) {
     double best = CD_TUNE_FAILED_S;
-    for (size_t t = 0; t < s->r->n_tuner; t++) best = fmin(best, cd_replay_best(&s->l->log[log], cd_replay_at(s->r, log, t, 0), trials));
+    for (size_t t = 0; t < s->r->n_tuner; t++) best = fmin(best, cd_tune_replay_best(&s->l->log[log], cd_tune_replay_at(s->r, log, t, 0), trials));
     return best;
 }
 
-void cd_replay_op_costs(cd_buf *b, const cd_replay_shown *s, size_t log, size_t tuner) {
-    const cd_replay_log *l = &s->l->log[log];
-    const cd_replay_run *r = cd_replay_at(s->r, log, tuner, 0);
+void cd_tune_replay_op_costs(cd_buf *b, const cd_tune_replay_shown *s, size_t log, size_t tuner) {
+    const cd_tune_replay_log *l = &s->l->log[log];
+    const cd_tune_replay_run *r = cd_tune_replay_at(s->r, log, tuner, 0);
     double best = CD_TUNE_FAILED_S, best_all = CD_TUNE_FAILED_S;
     cd_buf_puts(b, "task_name,trial,costs (s),\"all_cost (s, incl. build)\",best_cost,best_all_cost,cmp\n");
     for (size_t k = 0; k < r->n; k++) {
@@ -92,12 +92,12 @@ void cd_replay_op_costs(cd_buf *b, const cd_replay_shown *s, size_t log, size_t 
 }
 
 /* Sum over the tasks of a device; CD_TUNE_FAILED_S: one has nothing yet. */
-static double whole(const cd_replay_shown *s, const char *device, size_t tuner, size_t trials) {
+static double whole(const cd_tune_replay_shown *s, const char *device, size_t tuner, size_t trials) {
     double sum = 0;
     for (size_t i = 0; i < s->l->n; i++) {
         if (strcmp(s->l->log[i].device, device) != 0) continue;
         for (size_t k = 0; k < s->r->n_seed; k++) {
-            const double best = cd_replay_best(&s->l->log[i], cd_replay_at(s->r, i, tuner, k), trials);
+            const double best = cd_tune_replay_best(&s->l->log[i], cd_tune_replay_at(s->r, i, tuner, k), trials);
             if (best >= CD_TUNE_FAILED_S) return CD_TUNE_FAILED_S;
             sum += best / (double)s->r->n_seed;
         }
@@ -105,13 +105,13 @@ static double whole(const cd_replay_shown *s, const char *device, size_t tuner, 
     return sum;
 }
 
-static bool first_of_device(const cd_replay_logs *l, size_t i) {
+static bool first_of_device(const cd_tune_replay_logs *l, size_t i) {
     for (size_t k = 0; k < i; k++)
         if (!strcmp(l->log[k].device, l->log[i].device)) return false;
     return true;
 }
 
-void cd_replay_partial(cd_buf *b, const cd_replay_shown *s) {
+void cd_tune_replay_partial(cd_buf *b, const cd_tune_replay_shown *s) {
     cd_buf_puts(b, "modelname,tuner,0");
     for (size_t k = 0; k < s->n_at; k++) cd_buf_putf(b, ",%zu", s->at[k]);
     cd_buf_puts(b, "\n");

@@ -6,25 +6,25 @@
 #include "base/buf.h"
 #include "predictor/tune_replay_stat.h"
 
-typedef struct cd_replay_shown {
-    const cd_replay_logs *l;
-    const cd_replay *r;
-    const cd_replay_spec *spec;
+typedef struct cd_tune_replay_shown {
+    const cd_tune_replay_logs *l;
+    const cd_tune_replay *r;
+    const cd_tune_replay_spec *spec;
     const size_t *at;           /* (n_at) ascending */
     size_t n_at;
-} cd_replay_shown;
+} cd_tune_replay_shown;
 
-/* The rows of cd_replay_table, for people: lines with their ends; and as a JSON list. */
-void cd_replay_text(cd_buf *b, const cd_replay_shown *s, const cd_replay_row *row);
-void cd_replay_json(cd_buf *b, const cd_replay_shown *s, const cd_replay_row *row);
+/* The rows of cd_tune_replay_table, for people: lines with their ends; and as a JSON list. */
+void cd_tune_replay_text(cd_buf *b, const cd_tune_replay_shown *s, const cd_tune_replay_row *row);
+void cd_tune_replay_json(cd_buf *b, const cd_tune_replay_shown *s, const cd_tune_replay_row *row);
 /* task,device,tuner,seed,trial,seconds,best_s,ratio,measure_s,search_s: one line a trial; the last two add up. */
-void cd_replay_csv(cd_buf *b, const cd_replay_shown *s);
+void cd_tune_replay_csv(cd_buf *b, const cd_tune_replay_shown *s);
 /* OpBench's op_costs: task_name,trial,costs (s),all_cost (s, incl. build),best_cost,best_all_cost,cmp of one task and tuner, first
  * seed; cmp: best of all tuners at this trial / of this one. all_cost: seconds that building and measuring took. */
-void cd_replay_op_costs(cd_buf *b, const cd_replay_shown *s, size_t log, size_t tuner);
+void cd_tune_replay_op_costs(cd_buf *b, const cd_tune_replay_shown *s, size_t log, size_t tuner);
 /* OpBench's partial_res: modelname,tuner,0,10,... of all tasks of one device: the sum over its tasks of the mean over seeds of the best,
  * ms. Column 0, untuned, is empty: logs do not tell; others are empty where a task has nothing that ran yet. */
-void cd_replay_partial(cd_buf *b, const cd_replay_shown *s);
+void cd_tune_replay_partial(cd_buf *b, const cd_tune_replay_shown *s);
 /* An SVG file: ratio over trials and over simulated seconds, median and quartiles. Errors: ENODATA, ENOMEM. */
-cdmpp_status cd_replay_svg(cd_buf *b, const cd_replay_shown *s, cdmpp_err *err);
+cdmpp_status cd_tune_replay_svg(cd_buf *b, const cd_tune_replay_shown *s, cdmpp_err *err);
 #endif

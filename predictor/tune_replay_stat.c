@@ -3,25 +3,25 @@
 #include <math.h>
 #include <stdlib.h>
 
-double cd_replay_best(const cd_replay_log *l, const cd_replay_run *r, size_t trials) {
+double cd_tune_replay_best(const cd_tune_replay_log *l, const cd_tune_replay_run *r, size_t trials) {
     double best = CD_TUNE_FAILED_S;
     for (size_t k = 0; k < r->n && k < trials; k++) best = fmin(best, l->seconds[r->row[k]]);
     return best;
 }
 
-static double ratio_of(const cd_replay_log *l, double found) { return found < CD_TUNE_FAILED_S ? l->best_s / found : 0; }
+static double ratio_of(const cd_tune_replay_log *l, double found) { return found < CD_TUNE_FAILED_S ? l->best_s / found : 0; }
 
-double cd_replay_ratio(const cd_replay_log *l, const cd_replay_run *r, size_t trials) {
-    return ratio_of(l, cd_replay_best(l, r, trials));
+double cd_tune_replay_ratio(const cd_tune_replay_log *l, const cd_tune_replay_run *r, size_t trials) {
+    return ratio_of(l, cd_tune_replay_best(l, r, trials));
 }
 
-double cd_replay_measure_s(const cd_replay_log *l, const cd_replay_run *r, size_t trials) {
+double cd_tune_replay_measure_s(const cd_tune_replay_log *l, const cd_tune_replay_run *r, size_t trials) {
     double sum = 0;
     for (size_t k = 0; k < r->n && k < trials; k++) sum += l->cost_s[r->row[k]];
     return sum;
 }
 
-double cd_replay_search_s(const cd_replay_run *r, size_t trials) {
+double cd_tune_replay_search_s(const cd_tune_replay_run *r, size_t trials) {
     const size_t n = trials < r->n ? trials : r->n;
     return n ? r->search_s[n - 1] : 0;
 }
@@ -31,7 +31,7 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-double cd_replay_quantile(double *v, size_t n, double p) {
+double cd_tune_replay_quantile(double *v, size_t n, double p) {
     qsort(v, n, sizeof *v, ascending);
     const double at = p * (double)(n - 1);
     const size_t i = (size_t)at;
@@ -39,22 +39,22 @@ double cd_replay_quantile(double *v, size_t n, double p) {
 }
 
 /* ---- the table ---- */
-static bool known(const cd_replay_log *l) { return l->best_s < CD_TUNE_FAILED_S; }
+static bool known(const cd_tune_replay_log *l) { return l->best_s < CD_TUNE_FAILED_S; }
 
-static size_t count_known(const cd_replay_logs *l) {
+static size_t count_known(const cd_tune_replay_logs *l) {
     size_t n = 0;
     for (size_t i = 0; i < l->n; i++) n += known(&l->log[i]);
     return n;
 }
 
 /* Mean over seeds. */
-static double task_ratio(const cd_replay_logs *l, const cd_replay *r, size_t log, size_t tuner, size_t trials) {
+static double task_ratio(const cd_tune_replay_logs *l, const cd_tune_replay *r, size_t log, size_t tuner, size_t trials) {
     double sum = 0;
-    for (size_t s = 0; s < r->n_seed; s++) sum += cd_replay_ratio(&l->log[log], cd_replay_at(r, log, tuner, s), trials);
+    for (size_t s = 0; s < r->n_seed; s++) sum += cd_tune_replay_ratio(&l->log[log], cd_tune_replay_at(r, log, tuner, s), trials);
     return sum / (double)r->n_seed;
 }
 
-static size_t count_wins(const double *ratio, const cd_replay *r, size_t n_task, size_t tuner) {
+static size_t count_wins(const double *ratio, const cd_tune_replay *r, size_t n_task, size_t tuner) {
     size_t wins = 0;
     for (size_t i = 0; i < n_task; i++) {
         double best = 0;
@@ -64,25 +64,25 @@ static size_t count_wins(const double *ratio, const cd_replay *r, size_t n_task,
     return wins;
 }
 
-static cd_replay_row row_of(const cd_replay_logs *l, const cd_replay *r, size_t tuner, size_t trials, double *ratio, size_t n) {
-    cd_replay_row w = {.tuner = tuner, .trials = trials, .n_task = n, .n_seed = r->n_seed};
+static cd_tune_replay_row row_of(const cd_tune_replay_logs *l, const cd_tune_replay *r, size_t tuner, size_t trials, double *ratio, size_t n) {
+    cd_tune_replay_row w = {.tuner = tuner, .trials = trials, .n_task = n, .n_seed = r->n_seed};
     for (size_t i = 0; i < l->n; i++)
         for (size_t s = 0; known(&l->log[i]) && s < r->n_seed; s++) {
-            w.measure_s += cd_replay_measure_s(&l->log[i], cd_replay_at(r, i, tuner, s), trials) / (double)(n * r->n_seed);
-            w.search_s += cd_replay_search_s(cd_replay_at(r, i, tuner, s), trials) / (double)(n * r->n_seed);
+            w.measure_s += cd_tune_replay_measure_s(&l->log[i], cd_tune_replay_at(r, i, tuner, s), trials) / (double)(n * r->n_seed);
+            w.search_s += cd_tune_replay_search_s(cd_tune_replay_at(r, i, tuner, s), trials) / (double)(n * r->n_seed);
         }
     for (size_t i = 0; i < n; i++) w.mean += ratio[i] / (double)n;
-    w.low = cd_replay_quantile(ratio, n, 0.25);
-    w.median = cd_replay_quantile(ratio, n, 0.5);
-    w.high = cd_replay_quantile(ratio, n, 0.75);
+    w.low = cd_tune_replay_quantile(ratio, n, 0.25);
+    w.median = cd_tune_replay_quantile(ratio, n, 0.5);
+    w.high = cd_tune_replay_quantile(ratio, n, 0.75);
     return w;
 }
 
-cdmpp_status cd_replay_table(const cd_replay_logs *l, const cd_replay *r, const size_t *at, size_t n_at, cd_replay_row **out,
+cdmpp_status cd_tune_replay_table(const cd_tune_replay_logs *l, const cd_tune_replay *r, const size_t *at, size_t n_at, cd_tune_replay_row **out,
                              cdmpp_err *err) {
     const size_t n = count_known(l);
     if (!n) return CD_FAIL(err, ENODATA, "%zu tasks, in none of which a program ran", l->n);
-    cd_replay_row *row = cd_calloc(r->n_tuner * n_at, sizeof *row);
+    cd_tune_replay_row *row = cd_calloc(r->n_tuner * n_at, sizeof *row);
     double *ratio = cd_calloc(r->n_tuner * n, sizeof *ratio);
     if (!row || !ratio) {
         cd_free(row);
@@ -106,24 +106,24 @@ cdmpp_status cd_replay_table(const cd_replay_logs *l, const cd_replay *r, const 
 }
 
 /* ---- curves ---- */
-void cd_replay_curve_free(cd_replay_curve *c) {
+void cd_tune_replay_curve_free(cd_tune_replay_curve *c) {
     cd_free(c->x);
-    *c = (cd_replay_curve){0};
+    *c = (cd_tune_replay_curve){0};
 }
 
-static cdmpp_status curve_new(const cd_replay_logs *l, size_t n, cd_replay_curve *c, cdmpp_err *err) {
-    *c = (cd_replay_curve){0};
+static cdmpp_status curve_new(const cd_tune_replay_logs *l, size_t n, cd_tune_replay_curve *c, cdmpp_err *err) {
+    *c = (cd_tune_replay_curve){0};
     if (!count_known(l) || !n) return CD_FAIL(err, ENODATA, "no curve of %zu points and %zu tasks", n, l->n);
     double *v = cd_calloc(4 * n, sizeof *v);
     if (!v) return CD_FAIL(err, ENOMEM, "%zu points", n);
-    *c = (cd_replay_curve){n, v, v + n, v + 2 * n, v + 3 * n};
+    *c = (cd_tune_replay_curve){n, v, v + n, v + 2 * n, v + 3 * n};
     return CDMPP_OK;
 }
 
 /* A run on its way. */
 typedef struct {
-    const cd_replay_log *l;
-    const cd_replay_run *r;
+    const cd_tune_replay_log *l;
+    const cd_tune_replay_run *r;
     size_t n;          /* trials seen */
     double best, time; /* so far; when the next trial, if there is one, ends */
 } walker;
@@ -138,7 +138,7 @@ static void step(walker *w) {
     look_ahead(w);
 }
 
-static cdmpp_status walkers_of(const cd_replay_logs *l, const cd_replay *r, size_t tuner, walker **out, double **work, size_t *n,
+static cdmpp_status walkers_of(const cd_tune_replay_logs *l, const cd_tune_replay *r, size_t tuner, walker **out, double **work, size_t *n,
                                cdmpp_err *err) {
     const size_t most = l->n * r->n_seed;
     walker *w = cd_calloc(most + 1, sizeof *w);
@@ -148,21 +148,21 @@ static cdmpp_status walkers_of(const cd_replay_logs *l, const cd_replay *r, size
     if (!w || !*work) return CD_FAIL(err, ENOMEM, "%zu runs", most);
     for (size_t i = 0; i < l->n; i++)
         for (size_t s = 0; known(&l->log[i]) && s < r->n_seed; s++) {
-            w[*n] = (walker){&l->log[i], cd_replay_at(r, i, tuner, s), 0, CD_TUNE_FAILED_S, 0};
+            w[*n] = (walker){&l->log[i], cd_tune_replay_at(r, i, tuner, s), 0, CD_TUNE_FAILED_S, 0};
             look_ahead(&w[(*n)++]);
         }
     return CDMPP_OK;
 }
 
-static void put_point(cd_replay_curve *c, size_t k, double x, const walker *w, size_t n, double *work) {
+static void put_point(cd_tune_replay_curve *c, size_t k, double x, const walker *w, size_t n, double *work) {
     for (size_t i = 0; i < n; i++) work[i] = ratio_of(w[i].l, w[i].best);
     c->x[k] = x;
-    c->low[k] = cd_replay_quantile(work, n, 0.25);
-    c->median[k] = cd_replay_quantile(work, n, 0.5);
-    c->high[k] = cd_replay_quantile(work, n, 0.75);
+    c->low[k] = cd_tune_replay_quantile(work, n, 0.25);
+    c->median[k] = cd_tune_replay_quantile(work, n, 0.5);
+    c->high[k] = cd_tune_replay_quantile(work, n, 0.75);
 }
 
-cdmpp_status cd_replay_by_trials(const cd_replay_logs *l, const cd_replay *r, size_t tuner, size_t trials, cd_replay_curve *out,
+cdmpp_status cd_tune_replay_by_trials(const cd_tune_replay_logs *l, const cd_tune_replay *r, size_t tuner, size_t trials, cd_tune_replay_curve *out,
                                  cdmpp_err *err) {
     walker *w = NULL;
     double *work = NULL;
@@ -176,11 +176,11 @@ cdmpp_status cd_replay_by_trials(const cd_replay_logs *l, const cd_replay *r, si
     }
     cd_free(w);
     cd_free(work);
-    if (st) cd_replay_curve_free(out);
+    if (st) cd_tune_replay_curve_free(out);
     return st;
 }
 
-cdmpp_status cd_replay_by_seconds(const cd_replay_logs *l, const cd_replay *r, size_t tuner, size_t points, cd_replay_curve *out,
+cdmpp_status cd_tune_replay_by_seconds(const cd_tune_replay_logs *l, const cd_tune_replay *r, size_t tuner, size_t points, cd_tune_replay_curve *out,
                                   cdmpp_err *err) {
     walker *w = NULL;
     double *work = NULL, low = HUGE_VAL, high = 0;
@@ -191,7 +191,7 @@ cdmpp_status cd_replay_by_seconds(const cd_replay_logs *l, const cd_replay *r, s
         const size_t all = w[i].r->n;
         if (!all) continue;
         low = fmin(low, w[i].time);
-        high = fmax(high, cd_replay_measure_s(w[i].l, w[i].r, all) + cd_replay_search_s(w[i].r, all));
+        high = fmax(high, cd_tune_replay_measure_s(w[i].l, w[i].r, all) + cd_tune_replay_search_s(w[i].r, all));
     }
     low = fmax(fmin(low, high), 1e-6);
     high = fmax(high, low);
@@ -203,6 +203,6 @@ cdmpp_status cd_replay_by_seconds(const cd_replay_logs *l, const cd_replay *r, s
     }
     cd_free(w);
     cd_free(work);
-    if (st) cd_replay_curve_free(out);
+    if (st) cd_tune_replay_curve_free(out);
     return st;
 }

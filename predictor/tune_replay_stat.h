@@ -12,35 +12,35 @@
 #include "predictor/tune_replay.h"
 
 /* After so many trials; CD_TUNE_FAILED_S: nothing ran. */
-double cd_replay_best(const cd_replay_log *l, const cd_replay_run *r, size_t trials);
-double cd_replay_ratio(const cd_replay_log *l, const cd_replay_run *r, size_t trials);
+double cd_tune_replay_best(const cd_tune_replay_log *l, const cd_tune_replay_run *r, size_t trials);
+double cd_tune_replay_ratio(const cd_tune_replay_log *l, const cd_tune_replay_run *r, size_t trials);
 /* Seconds of measuring, of searching, until so many trials were made. */
-double cd_replay_measure_s(const cd_replay_log *l, const cd_replay_run *r, size_t trials);
-double cd_replay_search_s(const cd_replay_run *r, size_t trials);
+double cd_tune_replay_measure_s(const cd_tune_replay_log *l, const cd_tune_replay_run *r, size_t trials);
+double cd_tune_replay_search_s(const cd_tune_replay_run *r, size_t trials);
 
-typedef struct cd_replay_row {
+typedef struct cd_tune_replay_row {
     size_t tuner, trials;
     double low, median, high, mean; /* ratios: quartiles and mean over tasks */
     double measure_s, search_s;     /* mean over runs */
     size_t n_task, n_seed, wins;
-} cd_replay_row;
+} cd_tune_replay_row;
 
 /* Of each tuner and, within it, each of at (n_at): n_tuner * n_at rows. Errors: ENODATA (see (3)), ENOMEM. */
-cdmpp_status cd_replay_table(const cd_replay_logs *l, const cd_replay *r, const size_t *at, size_t n_at,
-                             CD_GIVE cd_replay_row **out, cdmpp_err *err);
+cdmpp_status cd_tune_replay_table(const cd_tune_replay_logs *l, const cd_tune_replay *r, const size_t *at, size_t n_at,
+                             CD_GIVE cd_tune_replay_row **out, cdmpp_err *err);
 
 /* Quartiles over all tasks and seeds of a tuner. */
-typedef struct cd_replay_curve {
+typedef struct cd_tune_replay_curve {
     size_t n;
     double *x, *low, *median, *high; /* (n) x: trials, or simulated seconds; one block from x on */
-} cd_replay_curve;
+} cd_tune_replay_curve;
 /* Errors: ENODATA, ENOMEM. */
-cdmpp_status cd_replay_by_trials(const cd_replay_logs *l, const cd_replay *r, size_t tuner, size_t trials, cd_replay_curve *out,
+cdmpp_status cd_tune_replay_by_trials(const cd_tune_replay_logs *l, const cd_tune_replay *r, size_t tuner, size_t trials, cd_tune_replay_curve *out,
                                  cdmpp_err *err);
 /* n points from the shortest first trial to the end of the longest run, evenly on a logarithmic scale. */
-cdmpp_status cd_replay_by_seconds(const cd_replay_logs *l, const cd_replay *r, size_t tuner, size_t n, cd_replay_curve *out,
+cdmpp_status cd_tune_replay_by_seconds(const cd_tune_replay_logs *l, const cd_tune_replay *r, size_t tuner, size_t n, cd_tune_replay_curve *out,
                                   cdmpp_err *err);
-void cd_replay_curve_free(cd_replay_curve *c);
+void cd_tune_replay_curve_free(cd_tune_replay_curve *c);
 /* p of 0..1; v (n), n > 0, is sorted. */
-double cd_replay_quantile(double *v, size_t n, double p);
+double cd_tune_replay_quantile(double *v, size_t n, double p);
 #endif

@@ -15,7 +15,7 @@ static const char STYLE[] =
     "</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n";
 
 /* Where the axis of ratios begins: below most of the lower quartiles, at a multiple of 10 %. */
-static double floor_of(const cd_replay_curve *c, size_t n) {
+static double floor_of(const cd_tune_replay_curve *c, size_t n) {
     double low = 1;
     for (size_t t = 0; t < n; t++)
         for (size_t k = c[t].n / 10; k < c[t].n; k++) low = fmin(low, c[t].low[k]);
@@ -24,7 +24,7 @@ static double floor_of(const cd_replay_curve *c, size_t n) {
 
 static void percent(double v, char *buf, size_t n) { snprintf(buf, n, "%g", v + 0.0); } /* no -0 */
 
-static void legend(const cd_plot *p, const cd_replay_shown *s) {
+static void legend(const cd_plot *p, const cd_tune_replay_shown *s) {
     char cls[16];
     for (size_t t = 0; t < s->r->n_tuner; t++) {
         const double y = p->h - p->bottom - 14 * (double)(s->r->n_tuner - t), x = p->w - p->right - 110;
@@ -35,7 +35,7 @@ static void legend(const cd_plot *p, const cd_replay_shown *s) {
     }
 }
 
-static void draw(cd_buf *b, const cd_replay_shown *s, const cd_replay_curve *c, const char *id, const char *x_title) {
+static void draw(cd_buf *b, const cd_tune_replay_shown *s, const cd_tune_replay_curve *c, const char *id, const char *x_title) {
     const size_t n = s->r->n_tuner;
     double lo = HUGE_VAL, hi = 0;
     for (size_t t = 0; t < n; t++) {
@@ -62,25 +62,25 @@ static void draw(cd_buf *b, const cd_replay_shown *s, const cd_replay_curve *c, 
     cd_plot_end(&p);
 }
 
-static cdmpp_status panel(cd_buf *b, const cd_replay_shown *s, int k, cdmpp_err *err) {
+static cdmpp_status panel(cd_buf *b, const cd_tune_replay_shown *s, int k, cdmpp_err *err) {
     const size_t n = s->r->n_tuner;
-    cd_replay_curve *c = cd_calloc(n + 1, sizeof *c);
+    cd_tune_replay_curve *c = cd_calloc(n + 1, sizeof *c);
     cdmpp_status st = c ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu curves", n);
     for (size_t t = 0; !st && t < n; t++) {
-        if (k) st = cd_replay_by_seconds(s->l, s->r, t, POINTS, &c[t], err);
-        else st = cd_replay_by_trials(s->l, s->r, t, s->spec->trials, &c[t], err);
+        if (k) st = cd_tune_replay_by_seconds(s->l, s->r, t, POINTS, &c[t], err);
+        else st = cd_tune_replay_by_trials(s->l, s->r, t, s->spec->trials, &c[t], err);
     }
     if (!st) {
         cd_buf_putf(b, "<svg x=\"%d\" y=\"0\" width=\"%d\" height=\"%d\">\n", k * WIDE, WIDE, HIGH);
         draw(b, s, c, k ? "seconds" : "trials", k ? "simulated seconds, measuring and searching" : "trials");
         cd_buf_puts(b, "</svg>\n");
     }
-    for (size_t t = 0; c && t < n; t++) cd_replay_curve_free(&c[t]);
+    for (size_t t = 0; c && t < n; t++) cd_tune_replay_curve_free(&c[t]);
     cd_free(c);
     return st;
 }
 
-cdmpp_status cd_replay_svg(cd_buf *b, const cd_replay_shown *s, cdmpp_err *err) {
+cdmpp_status cd_tune_replay_svg(cd_buf *b, const cd_tune_replay_shown *s, cdmpp_err *err) {
     cd_buf_putf(b, "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\">\n", 2 * WIDE, HIGH, 2 * WIDE, HIGH);
     cd_buf_puts(b, STYLE);
     CD_TRY(panel(b, s, 0, err));

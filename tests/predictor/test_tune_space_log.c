@@ -9,15 +9,15 @@
 
 static double by_number(int i) { return 1e-3 * (1 + i); }
 
-static void read_logs(const cd_buf *b, cd_replay_logs *l) {
+static void read_logs(const cd_buf *b, cd_tune_replay_logs *l) {
     cdmpp_err err = {0};
     tmp_dir d = tmp_make();
     const char *path = tmp_put(&d, "a.json", b->p, b->n);
-    assert_ok(cd_replay_logs_read(NULL, &path, 1, l, &err));
+    assert_ok(cd_tune_replay_logs_read(NULL, &path, 1, l, &err));
     tmp_remove(&d);
 }
 
-static cd_tune_space *open_space(const cd_replay_logs *l, uint64_t seed) {
+static cd_tune_space *open_space(const cd_tune_replay_logs *l, uint64_t seed) {
     cdmpp_err err = {0};
     cd_tune_space *s;
     assert_ok(cd_tune_space_log(&l->log[0].of, l->log[0].cand, l->log[0].n, seed, &s, &err));
@@ -29,7 +29,7 @@ static void test_order_is_that_of_the_choices(void **state) {
     cd_buf forth = {0}, back = {0};
     for (int i = 0; i < 40; i++) planted_line(&forth, "t", 1 + i % 5, 1 + i / 5, 16, 1, 0);
     for (int i = 39; i >= 0; i--) planted_line(&back, "t", 1 + i % 5, 1 + i / 5, 16, 1, 0);
-    cd_replay_logs x, y;
+    cd_tune_replay_logs x, y;
     read_logs(&forth, &x);
     read_logs(&back, &y);
     assert_int_equal(x.log[0].n, 40);
@@ -44,8 +44,8 @@ static void test_order_is_that_of_the_choices(void **state) {
         assert_int_equal(c->choice[1].n, 5);
         assert_int_equal(c->choice[2].n, 8);
     }
-    cd_replay_logs_free(&x);
-    cd_replay_logs_free(&y);
+    cd_tune_replay_logs_free(&x);
+    cd_tune_replay_logs_free(&y);
     cd_buf_free(&forth);
     cd_buf_free(&back);
 }
@@ -53,7 +53,7 @@ static void test_order_is_that_of_the_choices(void **state) {
 static void test_changes_are_near(void **state) {
     (void)state;
     cd_buf b = {0};
-    cd_replay_logs l;
+    cd_tune_replay_logs l;
     cdmpp_err err = {0};
     for (int i = 0; i < 100; i++) planted_line(&b, "t", 1 + i % 10, 1 + i / 10, 16, 1, 0);
     read_logs(&b, &l);
@@ -70,14 +70,14 @@ static void test_changes_are_near(void **state) {
     }
     assert_true(one_number == 200); /* 18 candidates differ in one number alone, and only 16 are looked at */
     cd_tune_space_free(s);
-    cd_replay_logs_free(&l);
+    cd_tune_replay_logs_free(&l);
     cd_buf_free(&b);
 }
 
 static void test_a_child_has_the_choices_of_its_parents(void **state) {
     (void)state;
     cd_buf b = {0};
-    cd_replay_logs l;
+    cd_tune_replay_logs l;
     cdmpp_err err = {0};
     planted_task(&b, "t", 256, by_number); /* all 8 x 8 x 4: every mix is there */
     read_logs(&b, &l);
@@ -94,14 +94,14 @@ static void test_a_child_has_the_choices_of_its_parents(void **state) {
     }
     assert_true(own > 60); /* the others drew a parent, whose nearest they are */
     cd_tune_space_free(s);
-    cd_replay_logs_free(&l);
+    cd_tune_replay_logs_free(&l);
     cd_buf_free(&b);
 }
 
 static void test_draws_reach_all_alike(void **state) {
     (void)state;
     cd_buf b = {0};
-    cd_replay_logs l;
+    cd_tune_replay_logs l;
     cdmpp_err err = {0};
     size_t seen[16] = {0};
     planted_task(&b, "t", 16, by_number);
@@ -114,14 +114,14 @@ static void test_draws_reach_all_alike(void **state) {
     }
     for (int i = 0; i < 16; i++) assert_true(seen[i] > 850 && seen[i] < 1150); /* 1000, deviation 31 */
     cd_tune_space_free(s);
-    cd_replay_logs_free(&l);
+    cd_tune_replay_logs_free(&l);
     cd_buf_free(&b);
 }
 
 static void test_follow_finds_the_same_and_the_nearest(void **state) {
     (void)state;
     cd_buf b = {0};
-    cd_replay_logs l;
+    cd_tune_replay_logs l;
     cdmpp_err err = {0};
     cd_arena a = {0};
     planted_line(&b, "t", 4, 4, 16, 1, 0);
@@ -147,14 +147,14 @@ static void test_follow_finds_the_same_and_the_nearest(void **state) {
     assert_int_equal(s->kind->follow(s, &r, &c, &exact, &err), CDMPP_ENODATA);
     cd_arena_free(&a);
     cd_tune_space_free(s);
-    cd_replay_logs_free(&l);
+    cd_tune_replay_logs_free(&l);
     cd_buf_free(&b);
 }
 
 static void test_few_candidates(void **state) {
     (void)state;
     cd_buf b = {0};
-    cd_replay_logs l;
+    cd_tune_replay_logs l;
     cdmpp_err err = {0};
     cd_tune_cand c;
     planted_line(&b, "t", 4, 4, 16, 1, 0);
@@ -171,7 +171,7 @@ static void test_few_candidates(void **state) {
     assert_ok(cd_tune_space_log(&l.log[0].of, NULL, 0, 1, &s, &err));
     assert_int_equal(s->kind->draw(s, 0, &c, &err), CDMPP_ENODATA);
     cd_tune_space_free(s);
-    cd_replay_logs_free(&l);
+    cd_tune_replay_logs_free(&l);
     cd_buf_free(&b);
 }
 
