@@ -2,6 +2,7 @@
  *
  *   TASK     book's schedule ── scorer ──> seconds, interval      LIBRARY  opmodel ──> seconds
  *   GIVEN    the file's                                           UNKNOWN  missing: named; no total unless allowed
+ *   A node that nobody can score takes the time that its file gives, is counted as given and says why.
  *
  *   (1) a node that cannot be scored is missing, with the reason; it never counts as 0 s silently: a total without it
  *       says which share is missing (by known times where there are some, else by operations, else by number);
@@ -23,11 +24,12 @@ typedef struct cd_nodecost {
     double low_s, high_s;       /* interval of the model's level; = seconds where known */
     double spread;              /* standard deviation of ln(true/seconds) */
     double memory_share;        /* 0..1 */
+    int64_t bytes;              /* of its result; -1: unknown */
     uint32_t like;              /* cd_replay_op.like */
     cd_costsource source;
     uint32_t flags;             /* CD_PRED_* */
     const char *schedule;       /* origin, NULL: none */
-    const char *why;            /* missing: the reason */
+    const char *why;            /* missing, or given because nobody can score it: the reason */
 } cd_nodecost;
 
 typedef struct cd_netcost {

@@ -12,7 +12,8 @@
  *   UNKNOWN    nobody's, and that is a gap: `why`                an operator without a definition
  *
  *   (1) node i comes after after[first .. first + n_after), each of them smaller than i: a list is an order to run in;
- *   (2) a TASK, LIBRARY or UNKNOWN may have given_s too (measured); it is used only where that is asked for;
+ *   (2) a TASK, LIBRARY or UNKNOWN may have given_s too (measured); it is used where that is asked for, or nobody can score
+ *       the node (netcost.h);
  *   (3) `repeat` runs of a node stand one behind the other; 0 is none;
  *   (4) names are unique in a graph; where a file's are not, "#2" and so on is put behind.
  * Strings and arrays live in the graph's arenas. Built by one thread, then read-only. Seconds, bytes. */

@@ -5,6 +5,7 @@
  *      {"id": 1, "name": "...", "op": "tvm_op", "func": "fused_dense", "inputs": [0],
  *       "workload_key": "[...]", "executed_key": "[...]", "time_s": 1e-4}]}}                       TASK; key null: GIVEN
  *
+ * A member "tuned": false says that TVM's default ran and not the best record of the key's task: GIVEN too.
  * "__nop", a view, has a time of its own where it was measured: GIVEN like others without a task. */
 #include <math.h>
 #include <string.h>
@@ -16,6 +17,7 @@ typedef struct row {
     int64_t id;
     const char *name, *op, *func, *key, *ran_as;
     double time_s;
+    bool untuned;               /* "tuned": false: it ran as TVM's default, not as its task's best record */
     const cd_json *inputs;
 } row;
 
@@ -47,6 +49,8 @@ static cdmpp_status row_of(cd_ng_file *f, const cd_json *o, row *r, cdmpp_err *e
     CD_TRY(text_of(f, o, "workload_key", false, &r->key, err));
     CD_TRY(text_of(f, o, "executed_key", false, &r->ran_as, err));
     CD_TRY(seconds_of(o, "time_s", &r->time_s, err));
+    const cd_json *tuned = cd_json_get(o, "tuned");
+    r->untuned = tuned && tuned->kind == CD_JSON_BOOL && !tuned->u.i;
     CD_TRY(cd_json_need(o, "inputs", &r->inputs, err));
     return CDMPP_OK;
 }
@@ -56,9 +60,11 @@ static cdmpp_status node_of(const row *r, cd_netnode *out, cdmpp_err *err) {
     const int k = cd_words_find("null|tvm_op", op);
     if (k < 0) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected null or tvm_op, found \"%.40s\"", r->op), "op");
     const char *const func = r->func ? r->func : "";
-    *out = cd_netnode_init(r->name, func, !k ? CD_NET_FREE : r->key ? CD_NET_TASK : isnan(r->time_s) ? CD_NET_UNKNOWN : CD_NET_GIVEN);
+    /* one that did not run its task's best record is not that task to anybody who asks the records */
+    const bool task = r->key && !(r->untuned && !isnan(r->time_s));
+    *out = cd_netnode_init(r->name, func, !k ? CD_NET_FREE : task ? CD_NET_TASK : isnan(r->time_s) ? CD_NET_UNKNOWN : CD_NET_GIVEN);
     if (!k) return CDMPP_OK;
-    out->key = r->key;
+    out->key = task ? r->key : NULL;
     out->ran_as = r->ran_as;
     out->given_s = r->time_s;
     if (out->kind == CD_NET_UNKNOWN) out->why = "neither a workload_key nor a time_s";

@@ -1,0 +1,270 @@
+#include "predictor/netcost.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "predictor/netcostint.h"
+
+enum { CHUNK = 256 };
+
+/* A question that is asked once: a task with its schedule, a library operator. */
+typedef struct {
+    const char *key;            /* NULL: a library operator */
+    const cd_oprecord *op;
+    uint64_t hash;
+    uint32_t node;
+} question;
+
+typedef struct {
+    const cd_netgraph *g;
+    const cd_netcost_ask *a;
+    const cd_device *device;    /* NULL: no description */
+    cd_netcost *c;
+    question *q;                /* (n_q) sorted: equal ones stand together */
+    uint32_t n_q;
+} asking;
+
+void cd_netcost_known(cd_nodecost *n, double seconds, cd_costsource from) {
+    n->seconds = n->low_s = n->high_s = seconds;
+    n->spread = 0;
+    n->source = from;
+    n->why = NULL;
+}
+
+static bool is_time(double s) { return isfinite(s) && s >= 0; }
+
+/* Nobody can score it: the file's time if it has one. */
+static void give_up(const asking *k, uint32_t node, const char *why) {
+    cd_nodecost *n = &k->c->node[node];
+    if (is_time(k->g->node[node].given_s)) cd_netcost_known(n, k->g->node[node].given_s, CD_COST_GIVEN);
+    n->why = why;
+}
+
+static const char *text(cd_arena *a, const char *p, cdmpp_err *err) {
+    char *q = cd_str_dup(a, (cd_str){p, strlen(p)});
+    if (!q) cd_err_raise(err, CDMPP_ENOMEM, __FILE__, __LINE__, "reason");
+    return q;
+}
+
+/* ---- questions ---- */
+static const cd_sched *schedule_of(const asking *k, const char *key) { return k->a->book && key ? cd_schedbook_find(k->a->book, key) : NULL; }
+
+/* Does the node need a model? Else its time is there, or the reason why there is none. */
+static bool is_question(const asking *k, uint32_t i) {
+    const cd_netnode *n = &k->g->node[i];
+    cd_nodecost *c = &k->c->node[i];
+    const cd_sched *s = n->kind == CD_NET_TASK ? schedule_of(k, n->key) : NULL;
+    if (s) c->schedule = s->origin;
+    if (n->kind == CD_NET_FREE) cd_netcost_known(c, 0, CD_COST_FREE);
+    else if (k->a->from_given && is_time(n->given_s)) cd_netcost_known(c, n->given_s, CD_COST_GIVEN);
+    else if (n->kind == CD_NET_GIVEN) cd_netcost_known(c, n->given_s, CD_COST_GIVEN);
+    else if (n->kind == CD_NET_UNKNOWN) give_up(k, i, n->why ? n->why : "unknown operator");
+    else if (n->kind == CD_NET_LIBRARY && !k->a->opmodel) give_up(k, i, "no model of library operators");
+    else if (n->kind == CD_NET_LIBRARY && !k->device) give_up(k, i, "no description of the device");
+    else if (n->kind == CD_NET_LIBRARY) return true;
+    else if (!s) give_up(k, i, "no schedule for its task");
+    else if (k->a->from_records && is_time(s->measured_s)) cd_netcost_known(c, s->measured_s, CD_COST_RECORD);
+    else if (k->a->from_records) give_up(k, i, "its schedule was never measured");
+    else if (!k->a->model) give_up(k, i, "no model of tasks");
+    else return true;
+    return false;
+}
+
+static int by_question(const void *a, const void *b) {
+    const question *x = a, *y = b;
+    int c = !x->key - !y->key;
+    if (!c && x->key) c = strcmp(x->key, y->key);
+    if (!c && !x->key) c = (x->hash > y->hash) - (x->hash < y->hash);
+    return c ? c : (x->node > y->node) - (x->node < y->node);
+}
+
+static bool same(const question *x, const question *y) {
+    if (!x->key != !y->key) return false;
+    return x->key ? !strcmp(x->key, y->key) : x->hash == y->hash && cd_oprecord_same(x->op, y->op);
+}
+
+static cdmpp_status find_questions(asking *k, cdmpp_err *err) {
+    k->q = cd_calloc((size_t)k->g->n_node + 1, sizeof *k->q);
+    if (!k->q) return CD_FAIL(err, ENOMEM, "%u nodes", k->g->n_node);
+    for (uint32_t i = 0; i < k->g->n_node; i++) {
+        const cd_netnode *n = &k->g->node[i];
+        k->c->node[i] = (cd_nodecost){.seconds = NAN, .low_s = NAN, .high_s = NAN, .like = UINT32_MAX, .source = CD_COST_MISSING};
+        if (!is_question(k, i)) continue;
+        const bool lib = n->kind == CD_NET_LIBRARY;
+        k->q[k->n_q++] = (question){lib ? NULL : n->key, lib ? n->question : NULL, lib ? cd_oprecord_key(n->question, 0) : 0, i};
+    }
+    qsort(k->q, k->n_q, sizeof *k->q, by_question);
+    return CDMPP_OK;
+}
+
+/* The end of the run of equal questions from `at`. */
+static uint32_t run_of(const asking *k, uint32_t at) {
+    uint32_t end = at + 1;
+    while (end < k->n_q && same(&k->q[at], &k->q[end])) end++;
+    return end;
+}
+
+/* ---- answers ---- */
+/* What is added up wants the mean, not the answer of least mean |error| (latency_s), which lies below the median: calib.h (4). */
+static void from_pred(cd_nodecost *n, const cd_pred *p) {
+    const bool sure = p->rel_std >= 0;
+    const double s = sure ? p->rel_std : 0;
+    n->seconds = p->median_s > 0 ? p->median_s * exp(s * s / 2) : p->latency_s;
+    n->low_s = sure ? fmin(p->low_s, n->seconds) : n->seconds;
+    n->high_s = sure ? fmax(p->high_s, n->seconds) : n->seconds;
+    n->spread = s;
+    n->flags = p->flags;
+    n->source = CD_COST_MODEL;
+}
+
+static cdmpp_status answer(asking *k, uint32_t beg, uint32_t end, const cd_scored *o, uint32_t like, cdmpp_err *err) {
+    char why[512];
+    const char *reason = NULL;
+    if (o->st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "schedule");
+    if (o->st && !(reason = text(&k->c->arena, cdmpp_err_format(&o->err, why, sizeof why), err))) return CDMPP_ENOMEM;
+    for (uint32_t j = beg; j < end; j++) {
+        cd_nodecost *n = &k->c->node[k->q[j].node];
+        if (o->st) give_up(k, k->q[j].node, reason);
+        else from_pred(n, &o->pred);
+        n->like = o->st ? UINT32_MAX : like;
+    }
+    return CDMPP_OK;
+}
+
+/* The runs from `at`, at most CHUNK of them; *next: behind them. */
+static cdmpp_status score_chunk(asking *k, cd_scorer *s, cd_scored *o, uint32_t at, uint32_t *next, uint32_t *like, cdmpp_err *err) {
+    uint32_t n = 0, end = at;
+    cd_scorer_start(s);
+    for (; n < CHUNK && end < k->n_q && k->q[end].key; end = run_of(k, end), n++) {
+        const cd_sched *x = schedule_of(k, k->q[end].key);
+        CD_TRY(cd_scorer_line(s, &(cd_line){x->line, x->len, x->origin, 1}, &o[n], err));
+    }
+    CD_TRY(cd_scorer_finish(s, err));
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t stop = run_of(k, at);
+        CD_TRY(answer(k, at, stop, &o[i], (*like)++, err));
+        at = stop;
+    }
+    *next = end;
+    return CDMPP_OK;
+}
+
+static cdmpp_status score_tasks(asking *k, uint32_t *at, uint32_t *like, cdmpp_err *err) {
+    const cd_scorer_options o = {.which = {k->a->device, k->a->nearest, k->a->devices}};
+    cd_scorer *s = NULL;
+    if (!k->n_q || !k->q[0].key) return CDMPP_OK;
+    cd_scored *out = cd_calloc(CHUNK, sizeof *out);
+    if (!out) return CD_FAIL(err, ENOMEM, "%d schedules", CHUNK);
+    cdmpp_status st = cd_scorer_new(k->a->model, k->a->tasks, &o, &s, err);
+    while (!st && *at < k->n_q && k->q[*at].key) st = score_chunk(k, s, out, *at, at, like, err);
+    cd_scorer_free(s);
+    cd_free(out);
+    return st;
+}
+
+/* One call each: a family that was not trained is the reason of its own operators only. */
+static cdmpp_status score_library(asking *k, uint32_t at, uint32_t like, cdmpp_err *err) {
+    for (uint32_t end; at < k->n_q; at = end, like++) {
+        double seconds = NAN;
+        cdmpp_err why = {0};
+        char line[512];
+        const char *reason = NULL;
+        end = run_of(k, at);
+        const cdmpp_status st = cd_opmodel_predict(k->a->opmodel, k->q[at].op, &k->device, 1, &seconds, &why);
+        if (st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "library operator");
+        if (st && !(reason = text(&k->c->arena, cdmpp_err_format(&why, line, sizeof line), err))) return CDMPP_ENOMEM;
+        for (uint32_t j = at; j < end; j++) {
+            cd_nodecost *n = &k->c->node[k->q[j].node];
+            if (st) give_up(k, k->q[j].node, reason);
+            else cd_netcost_known(n, seconds, CD_COST_LIBRARY);
+            n->like = st ? UINT32_MAX : like;
+        }
+    }
+    return CDMPP_OK;
+}
+
+/* ---- all ---- */
+void cd_netcost_tally(cd_netcost *c, const cd_netgraph *g) {
+    double flop = 0, lost = 0, number = 0;
+    bool counted = true;
+    c->n_missing = c->n_given = c->n_model = c->n_library = 0;
+    for (uint32_t i = 0; i < c->n; i++) {
+        const cd_netnode *n = &g->node[i];
+        const bool gone = c->node[i].source == CD_COST_MISSING;
+        const double runs = (double)n->repeat;
+        if (gone && n->repeat == 0) continue;
+        c->n_missing += gone;
+        c->n_given += c->node[i].source == CD_COST_GIVEN;
+        c->n_model += c->node[i].source == CD_COST_MODEL;
+        c->n_library += c->node[i].source == CD_COST_LIBRARY;
+        if (c->node[i].source == CD_COST_FREE) continue;
+        number += runs;
+        if (!(n->flop >= 0)) counted = false;
+        else flop += n->flop * runs;
+        if (gone) lost += n->flop >= 0 ? n->flop * runs : 0;
+    }
+    c->missing_share = 0;
+    if (!c->n_missing) return;
+    if (counted && flop > 0 && lost > 0) {
+        c->missing_share = lost / flop;
+        return;
+    }
+    for (uint32_t i = 0; i < c->n; i++) c->missing_share += c->node[i].source == CD_COST_MISSING ? (double)g->node[i].repeat / number : 0;
+}
+
+/* A name that neither model knows is refused; where only the other kind of nodes is there, that kind's model decides. */
+static cdmpp_status check_device(const asking *k, cdmpp_err *err) {
+    const cd_netcost_ask *a = k->a;
+    char list[160];
+    size_t n = 0;
+    if (!a->device || !a->model || a->nearest || cd_model_find_device(a->model, a->device, strlen(a->device)) >= 0) return CDMPP_OK;
+    bool tasks = false, library = false;
+    for (uint32_t i = 0; i < k->n_q; i++) *(k->q[i].key ? &tasks : &library) = true;
+    if (!tasks || (library && k->device)) return CDMPP_OK;
+    list[0] = 0;
+    for (size_t i = 0; i < cd_model_n_device(a->model) && n < sizeof list; i++)
+        n += (size_t)snprintf(list + n, sizeof list - n, "%s%s", i ? ", " : "", cd_model_device(a->model, i));
+    return CD_FAIL(err, EMODEL, "no model of device %s; known: %s", a->device, list);
+}
+
+static void add_shares(const asking *k) {
+    for (uint32_t i = 0; i < k->c->n; i++) {
+        cd_nodecost *n = &k->c->node[i];
+        const int64_t moved = cd_netcost_moved(k->g, k->a->tasks, i, &n->bytes);
+        if (n->source != CD_COST_MISSING) n->memory_share = cd_netcost_share(moved, n->seconds, k->device);
+    }
+}
+
+static cdmpp_status fill(asking *k, cdmpp_err *err) {
+    uint32_t at = 0, like = 0;
+    k->c->n = k->g->n_node;
+    k->c->node = CD_NEWN(&k->c->arena, cd_nodecost, (size_t)k->c->n + 1);
+    if (!k->c->node) return CD_FAIL(err, ENOMEM, "%u nodes", k->c->n);
+    if (k->a->devices && k->a->device && cd_devices_find(k->a->devices, k->a->device, &k->device, NULL)) k->device = NULL;
+    CD_TRY(find_questions(k, err));
+    CD_TRY(check_device(k, err));
+    CD_TRY(score_tasks(k, &at, &like, err));
+    CD_TRY(score_library(k, at, like, err));
+    add_shares(k);
+    cd_netcost_tally(k->c, k->g);
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_netcost_of(const cd_netgraph *g, const cd_netcost_ask *a, cd_netcost **out, cdmpp_err *err) {
+    cd_netcost *c = cd_calloc(1, sizeof *c);
+    if (!c) return CD_FAIL(err, ENOMEM, "costs");
+    asking k = {.g = g, .a = a, .c = c};
+    const cdmpp_status st = fill(&k, err);
+    cd_free(k.q);
+    if (st) cd_netcost_free(c);
+    else *out = c;
+    return st;
+}
+
+void cd_netcost_free(cd_netcost *c) {
+    if (!c) return;
+    cd_arena_free(&c->arena);
+    cd_free(c);
+}

@@ -1,0 +1,14 @@
+/* netcostint -- what the files of netcost share. */
+#ifndef CD_NETCOSTINT_H
+#define CD_NETCOSTINT_H
+#include "predictor/netcost.h"
+
+/* Counts and the missing share, after a node's time has changed. */
+void cd_netcost_tally(cd_netcost *c, const cd_netgraph *g);
+/* Seconds that stand alone: known, without a spread. */
+void cd_netcost_known(cd_nodecost *n, double seconds, cd_costsource from);
+/* Bytes that a node moves, and those of its result: the file's, else of the task's tensors; -1: unknown. */
+int64_t cd_netcost_moved(const cd_netgraph *g, const cd_tasks *t, uint32_t node, int64_t *result);
+/* Part of a node's time that the device's memory is busy: bytes / (peak * seconds), at most 1; 0 where either is unknown. */
+double cd_netcost_share(int64_t bytes, double seconds, const cd_device *d);
+#endif
