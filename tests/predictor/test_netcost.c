@@ -1,0 +1,301 @@
+/* Costs of networks: what is missing is named, what is given is counted; nets to replay against a slow reading. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "check.h"
+#include "made_model.h"
+#include "predictor/netcost.h"
+
+#define CHIP "llvm -keys=cpu -model=chip"
+
+static tmp_dir dir;
+static cd_tasks *tasks;
+static cd_model *model;
+static cd_schedbook *book;
+static const char *key;
+
+static int set_up(void **state) {
+    static const char *const set[] = {"train.rounds=20", "model.folds=2", "model.members=rows", "net.device=false"};
+    static const char *const target[] = {CHIP};
+    cdmpp_err err = {0};
+    char h5[256], path[256];
+    cd_buf b = {0};
+    cd_schedbook_logs io = {0};
+    (void)state;
+    dir = tmp_make();
+    cdmpp_status st = cd_tasks_new(&tasks, &err);
+    if (!st) st = cd_tasks_load(tasks, MADE_TASKS, &err);
+    if (!st) key = cd_tasks_at(tasks, 0)->workload_key;
+    snprintf(path, sizeof path, "%s", tmp_path(&dir, "cost.cdmpp"));
+    if (!st) st = made_extract(&dir, key, target, 1, h5, &err);
+    if (!st) st = made_learn(h5, set, 4, path, &err);
+    if (!st) st = cd_model_load(path, &model, &err);
+    for (int i = 0; i < MADE_N; i++) made_record(&b, key, i, CHIP, made_latency(i), 0);
+    const char *log[] = {tmp_put(&dir, "log.json", b.p, b.n)};
+    cd_buf_free(&b);
+    if (!st) st = cd_schedbook_new(&book, &err);
+    if (!st) st = cd_schedbook_read_logs(book, log, 1, &io, &err);
+    if (st) print_error("%s: %s\n", err.key, err.msg);
+    return st != CDMPP_OK;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    cd_schedbook_free(book);
+    cd_model_free(model);
+    cd_tasks_free(tasks);
+    tmp_remove(&dir);
+    return 0;
+}
+
+/* ---- a small network: x (free) -> a (task) -> v (view) -> b (task, three times) -> u (unknown) -> c (given) ---- */
+static cd_netgraph *small(double u_given) {
+    cdmpp_err err = {0};
+    cd_netmaker *m;
+    cd_netgraph *g;
+    uint32_t id[6];
+    assert_ok(cd_netmaker_new("small", &m, &err));
+    cd_netnode n[6] = {cd_netnode_init("x", "input", CD_NET_FREE), cd_netnode_init("a", "dense", CD_NET_TASK), cd_netnode_init("v", "reshape", CD_NET_FREE),
+                       cd_netnode_init("b", "dense", CD_NET_TASK), cd_netnode_init("u", "fft, 2d", CD_NET_UNKNOWN), cd_netnode_init("c", "concat", CD_NET_GIVEN)};
+    n[1].key = n[3].key = key;
+    n[3].repeat = 3;
+    n[4].why = "no definition of fft";
+    n[4].given_s = u_given;
+    n[5].given_s = 2e-3;
+    for (int i = 0; i < 6; i++) assert_ok(cd_netmaker_node(m, &n[i], &id[i], &err));
+    for (int i = 1; i < 6; i++) assert_ok(cd_netmaker_edge(m, id[i - 1], id[i], &err));
+    assert_ok(cd_netmaker_finish(m, &g, &err));
+    cd_netmaker_free(m);
+    return g;
+}
+
+static cd_netcost *cost_of(const cd_netgraph *g, bool from_records) {
+    cdmpp_err err = {0};
+    cd_netcost *c;
+    const cd_netcost_ask a = {.model = model, .tasks = tasks, .book = book, .device = "chip", .from_records = from_records};
+    assert_ok(cd_netcost_of(g, &a, &c, &err));
+    return c;
+}
+
+static const cd_replay_device one = {.name = "chip", .workers = 1, .gap_s = 1e-4};
+
+static cdmpp_status make(const cd_netgraph *g, const cd_netcost *c, bool allow, cd_netreplay **r, cdmpp_err *err) {
+    const cd_netplace p = {.n_device = 1, .device = &one};
+    return cd_netreplay_make(g, &c, &p, allow, r, err);
+}
+
+static double seconds_of(const cd_netreplay *r) {
+    cdmpp_err err = {0};
+    cd_replay out = {0};
+    assert_ok(cd_replay_run(&r->net, &out, &err));
+    const double s = out.makespan_s;
+    cd_replay_free(&out);
+    return s;
+}
+
+static void test_missing_is_named_and_no_total(void **state) {
+    cdmpp_err err = {0};
+    cd_netreplay *r;
+    (void)state;
+    cd_netgraph *g = small(NAN);
+    cd_netcost *c = cost_of(g, false);
+    assert_int_equal(c->n_missing, 1);
+    assert_int_equal(c->n_model, 2);
+    assert_int_equal(c->n_given, 1);
+    assert_close(c->missing_share, 1.0 / 6, 1e-12, 0); /* of a, b three times, u, c */
+    assert_true(isnan(c->node[4].seconds));
+    assert_string_equal(c->node[4].why, "no definition of fft");
+    assert_status(make(g, c, false, &r, &err), CDMPP_ESCHEMA);
+    assert_non_null(strstr(err.msg, "node u"));
+    assert_non_null(strstr(err.msg, "no definition of fft"));
+    assert_ok(make(g, c, true, &r, &err));
+    assert_int_equal(r->net.n_op, 3);
+    assert_int_equal(r->of[0], 1);
+    assert_int_equal(r->of[2], 5);
+    assert_int_equal(r->net.op[2].n_after, 1); /* through u */
+    assert_close(seconds_of(r), c->node[1].seconds + 3 * c->node[3].seconds + 2e-3 + 5e-4, 1e-12, 0);
+    cd_netreplay_free(r);
+    cd_netcost_free(c);
+    cd_netgraph_free(g);
+}
+
+static void test_given_time_where_nobody_knows(void **state) {
+    cdmpp_err err = {0};
+    (void)state;
+    cd_netgraph *g = small(5e-3);
+    cd_netcost *c = cost_of(g, false);
+    assert_int_equal(c->n_missing, 0);
+    assert_int_equal(c->n_given, 2);
+    assert_close(c->node[4].seconds, 5e-3, 0, 0);
+    assert_string_equal(c->node[4].why, "no definition of fft"); /* and it is said */
+    assert_true(c->missing_share <= 0);
+    cd_netcost_free(c);
+    const cd_netcost_ask nobody = {.tasks = tasks, .book = book, .device = "chip"};
+    assert_ok(cd_netcost_of(g, &nobody, &c, &err));
+    assert_int_equal(c->n_missing, 2);
+    assert_non_null(strstr(c->node[1].why, "no model"));
+    cd_netcost_free(c);
+    cd_netgraph_free(g);
+}
+
+static void test_tasks_are_asked_once(void **state) {
+    (void)state;
+    cd_netgraph *g = small(5e-3);
+    cd_netcost *c = cost_of(g, false), *r = cost_of(g, true);
+    assert_int_equal(c->node[1].like, c->node[3].like);
+    assert_int_equal(c->node[5].like, UINT32_MAX);
+    assert_close(c->node[1].seconds, c->node[3].seconds, 0, 0);
+    assert_true(c->node[1].low_s <= c->node[1].seconds && c->node[1].seconds <= c->node[1].high_s && c->node[1].spread > 0);
+    assert_non_null(strstr(c->node[1].schedule, "log.json:"));
+    assert_int_equal(r->node[1].source, CD_COST_RECORD);
+    assert_close(r->node[1].seconds, cd_schedbook_find(book, key)->measured_s, 0, 0);
+    cd_netcost_free(c);
+    cd_netcost_free(r);
+    cd_netgraph_free(g);
+}
+
+static void test_unknown_device_names_the_known(void **state) {
+    cdmpp_err err = {0};
+    cd_netcost *c;
+    (void)state;
+    cd_netgraph *g = small(5e-3);
+    const cd_netcost_ask a = {.model = model, .tasks = tasks, .book = book, .device = "pentium"};
+    assert_status(cd_netcost_of(g, &a, &c, &err), CDMPP_EMODEL);
+    assert_non_null(strstr(err.msg, "pentium"));
+    assert_non_null(strstr(err.msg, "chip"));
+    cd_netgraph_free(g);
+}
+
+/* ---- what if ---- */
+static void test_what_if(void **state) {
+    cdmpp_err err = {0};
+    (void)state;
+    cd_netgraph *g = small(NAN);
+    cd_netcost *c = cost_of(g, true);
+    const double s = c->node[1].seconds;
+    assert_ok(cd_netcost_what_if(c, g, "op=dense,scale=0.5", &err)); /* a type: both */
+    assert_close(c->node[1].seconds, s / 2, 1e-15, 0);
+    assert_close(c->node[3].high_s, s / 2, 1e-15, 0);
+    assert_close(c->node[5].seconds, 2e-3, 0, 0);
+    assert_int_equal(c->node[1].source, CD_COST_SCALED);
+    assert_ok(cd_netcost_what_if(c, g, "op=b,scale=2", &err));
+    assert_close(c->node[3].seconds, s, 1e-15, 0);
+    assert_close(c->node[1].seconds, s / 2, 1e-15, 0);
+    assert_ok(cd_netcost_what_if(c, g, "op=fft,*d,seconds=1e-3", &err)); /* a comma in the name */
+    assert_int_equal(c->n_missing, 0);
+    assert_close(c->node[4].seconds, 1e-3, 0, 0);
+    assert_ok(cd_netcost_what_if(c, g, "op=*,scale=0", &err));
+    for (uint32_t i = 0; i < c->n; i++) assert_true(c->node[i].seconds <= 0);
+    assert_status(cd_netcost_what_if(c, g, "op=dence,scale=2", &err), CDMPP_ESCHEMA);
+    assert_non_null(strstr(err.msg, "dense"));
+    static const char *const wrong[] = {"", "op=", "op=a", "op=,scale=1", "op=a,scale=", "op=a,scale=x", "op=a,scale=-1", "op=a,scale=1e999", "op=a,half=1", "a,scale=2"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) assert_status(cd_netcost_what_if(c, g, wrong[i], &err), CDMPP_EUSAGE);
+    cd_netcost_free(c);
+    cd_netgraph_free(g);
+}
+
+/* ---- bridging, against a slow reading ---- */
+enum { MOST = 40 };
+
+typedef struct {
+    uint32_t n;
+    bool edge[MOST][MOST], out[MOST];  /* [to][from] */
+} drawn;
+
+/* Is there a way from `from` to `to` over nodes that are taken out alone? */
+static bool reaches(const drawn *d, uint32_t from, uint32_t to) {
+    for (uint32_t k = 0; k < d->n; k++)
+        if (d->edge[to][k] && (k == from || (d->out[k] && reaches(d, from, k)))) return true;
+    return false;
+}
+
+static cd_netgraph *draw(drawn *d, uint64_t seed) {
+    cdmpp_err err = {0};
+    cd_netmaker *m;
+    cd_netgraph *g;
+    uint32_t id;
+    uint64_t at = 0;
+    *d = (drawn){.n = 1 + (uint32_t)(cd_rng_at(seed, at++) % 14)};
+    assert_ok(cd_netmaker_new("drawn", &m, &err));
+    for (uint32_t i = 0; i < d->n; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "n%u", i);
+        const uint64_t what = cd_rng_at(seed, at++) % 4;
+        cd_netnode n = cd_netnode_init(name, "op", what == 0 ? CD_NET_FREE : what == 1 ? CD_NET_UNKNOWN : CD_NET_GIVEN);
+        n.why = what == 1 ? "nobody" : NULL;
+        if (what > 1) n.given_s = 1e-3 * (double)(1 + cd_rng_at(seed, at++) % 9);
+        n.repeat = (int64_t)(cd_rng_at(seed, at++) % 4);
+        d->out[i] = what < 2 || n.repeat == 0;
+        assert_ok(cd_netmaker_node(m, &n, &id, &err));
+        for (uint32_t j = 0; j < i; j++) d->edge[i][j] = cd_rng_at(seed, at++) % 3 == 0;
+    }
+    for (uint32_t i = 0; i < d->n; i++)
+        for (uint32_t j = 0; j < i; j++)
+            if (d->edge[i][j]) assert_ok(cd_netmaker_edge(m, j, i, &err));
+    assert_ok(cd_netmaker_finish(m, &g, &err));
+    cd_netmaker_free(m);
+    return g;
+}
+
+static void test_bridges_are_all_ways_around(void **state) {
+    cdmpp_err err = {0};
+    (void)state;
+    for (uint64_t seed = 0; seed < 300; seed++) {
+        drawn d;
+        cd_netcost *c;
+        cd_netreplay *r;
+        cd_netgraph *g = draw(&d, seed);
+        assert_ok(cd_netcost_of(g, &(cd_netcost_ask){0}, &c, &err));
+        assert_ok(make(g, c, true, &r, &err));
+        uint32_t at = 0, edges = 0;
+        double sum = 0;
+        for (uint32_t i = 0; i < d.n; i++) {
+            if (d.out[i]) continue;
+            assert_int_equal(r->of[at], i); /* made in an order to run in: it stays */
+            const cd_replay_op *op = &r->net.op[at++];
+            assert_close(op->seconds + one.gap_s, (double)g->node[i].repeat * (g->node[i].given_s + one.gap_s), 1e-12, 0);
+            sum += op->seconds + one.gap_s;
+            uint32_t want = 0;
+            for (uint32_t j = 0; j < i; j++) want += !d.out[j] && reaches(&d, j, i);
+            assert_int_equal(op->n_after, want);
+            for (uint32_t k = 0; k < op->n_after; k++) assert_true(reaches(&d, r->of[r->net.after[op->first + k]], i));
+            edges += want;
+        }
+        assert_int_equal(r->net.n_op, at);
+        assert_true(r->net.n_after >= edges);
+        if (at) assert_close(seconds_of(r), sum, 1e-12, 0); /* one worker: all behind each other */
+        cd_netreplay_free(r);
+        cd_netcost_free(c);
+        cd_netgraph_free(g);
+    }
+}
+
+static void test_device_without_number_is_refused(void **state) {
+    cdmpp_err err = {0};
+    cd_netreplay *r;
+    (void)state;
+    cd_netgraph *g = small(5e-3);
+    cd_netcost *c = cost_of(g, true);
+    const uint32_t where[6] = {0, 0, 0, 0, 1, 0};
+    const cd_netplace p = {.n_device = 1, .device = &one, .where = where};
+    const cd_netcost *const both[] = {c, c};
+    assert_status(cd_netreplay_make(g, both, &p, false, &r, &err), CDMPP_ERANGE);
+    assert_non_null(strstr(err.msg, "node u"));
+    cd_netcost_free(c);
+    cd_netgraph_free(g);
+}
+
+int main(void) {
+    const struct CMUnitTest test[] = {
+        cmocka_unit_test(test_missing_is_named_and_no_total),
+        cmocka_unit_test(test_given_time_where_nobody_knows),
+        cmocka_unit_test(test_tasks_are_asked_once),
+        cmocka_unit_test(test_unknown_device_names_the_known),
+        cmocka_unit_test(test_what_if),
+        cmocka_unit_test(test_bridges_are_all_ways_around),
+        cmocka_unit_test(test_device_without_number_is_refused),
+    };
+    return cmocka_run_group_tests(test, set_up, tear_down);
+}
