@@ -1,0 +1,198 @@
+/* main_replay -- what the parts of cdmpp-replay share. Not in the library.
+ *
+ *   graphs ─┐
+ *   models ─┼─> case: network x device x batch ─> costs ─> replay ─> table, JSON, CSV, trace, page
+ *   books  ─┘
+ *
+ * A case that fails keeps its error; the others go on. */
+#ifndef CD_MAIN_REPLAY_H
+#define CD_MAIN_REPLAY_H
+#include <signal.h>
+
+#include "base/face.h"
+#include "predictor/live_load.h"
+#include "predictor/netcost.h"
+#include "predictor/replay.h"
+
+typedef struct cd_main_replay {
+    /* what */
+    cd_texts graph, model, cost_model, network, tasks, dim, input;
+    const char *device, *batch, *layout, *devices;
+    cd_texts target;
+    int input_size;
+    bool training;
+    /* schedules */
+    cd_texts records, schedules, store;
+    const char *save_schedules, *cache;
+    int trials, seed;
+    /* costs */
+    bool allow_missing, nearest, from_records, replay_given;
+    cd_texts what_if;
+    /* queues */
+    int policy, workers;        /* policy -1: the device's */
+    const char *gap_us, *issue_us, *link_gbs, *link_us, *level, *shared;
+    /* what is told */
+    bool ops, csv, measured, run, verbose;
+    const char *trace, *html, *prices, *deadline_ms;
+    int jobs;
+    /* numbers of the texts above */
+    double gap_s, issue_s;      /* NaN: the device's */
+    double link_bytes_per_s, link_latency_s, level_v, shared_v, deadline_s; /* deadline NaN: none */
+    /* every command */
+    bool json;
+    cd_log *log;
+    const volatile sig_atomic_t *stop;
+    size_t bad;                 /* cases that failed: exit code 3 */
+} cd_main_replay;
+
+/* ---- main_replay_models.c: who answers for which device ---- */
+typedef struct cd_mr_model {
+    const char *path;
+    bool operators;             /* a model of library operators */
+    const char **device;        /* (n_device) that it was trained on */
+    size_t n_device;
+    cd_model *tasks;            /* loaded when first asked for */
+    cd_opmodel *ops;
+} cd_mr_model;
+
+typedef struct cd_mr_models {
+    cd_arena arena;
+    cd_mr_model *v;             /* (n) in the order they are asked */
+    size_t n, cap;
+    cd_devices *devices;        /* descriptions; NULL: there is no file of them */
+} cd_mr_models;
+
+/* Whether the file begins as a model does. */
+bool cd_mr_is_model(const char *path);
+/* Headers of --cost-model, those of --model that are models, and of $CDMPP_MODELS. Free after an error too. */
+cdmpp_status cd_mr_models_open(const cd_main_replay *o, cd_mr_models *m, cdmpp_err *err);
+void cd_mr_models_free(cd_mr_models *m);
+/* The first model of tasks (of operators) that knows the device, loaded; *out NULL: none. */
+cdmpp_status cd_mr_models_tasks(cd_mr_models *m, const char *device, bool nearest, CD_KEEP const cd_model **out, cdmpp_err *err);
+cdmpp_status cd_mr_models_ops(cd_mr_models *m, const char *device, CD_KEEP const cd_opmodel **out, cdmpp_err *err);
+/* "k80, v100" of all. */
+void cd_mr_models_list(const cd_mr_models *m, cd_buf *out);
+CD_KEEP const cd_device *cd_mr_models_device(const cd_mr_models *m, const char *name); /* NULL: not described */
+
+/* ---- main_replay_graphs.c: what is replayed ---- */
+typedef struct cd_mr_source {
+    const char *name;
+    const char *target;         /* of a network that was loaded for it; NULL: a graph of a file */
+    int64_t asked;              /* batch */
+    int64_t batch;              /* as loaded; 0: unknown */
+    cd_live *live;              /* NULL: of a file */
+    const cd_netgraph *graph;
+    cd_netgraph *owned;         /* NULL: live's */
+    const cd_tasks *tasks;
+    int64_t weight_bytes;       /* -1: unknown */
+    cdmpp_status st;            /* why there is none */
+    cdmpp_err err;
+} cd_mr_source;
+
+typedef struct cd_mr_device {
+    const char *name;
+    const cd_device *about;     /* NULL: not described */
+    const char *target;
+    cd_hardware hardware;
+    bool gpu;
+    const cd_model *model;      /* NULL: none of tasks */
+    const cd_opmodel *opmodel;
+    cd_schedbook *book;         /* of --schedules, --records, --store, then candidates; NULL: not read yet */
+    struct cd_mr_device *next;  /* of those that only graphs name */
+    double price;               /* an hour; NaN */
+    const char *currency;
+} cd_mr_device;
+
+typedef struct cd_mr_case {
+    cd_mr_source *source;
+    cd_mr_device *device;
+    cd_mr_device **place;       /* (n_place) the case's own, then those that nodes name */
+    cd_netcost **cost;          /* (n_place) of all nodes there */
+    cd_replay_device *lane;     /* (n_place) */
+    cd_replay_link *link;       /* (n_link) */
+    uint32_t n_place, n_link;
+    uint32_t *where;            /* (n_node); NULL: all on the first */
+    size_t n_task, n_bare;      /* distinct tasks; those without a schedule in the logs that were given */
+    double given_s;             /* of one run of all nodes that took the file's time */
+    cd_netreplay *net;
+    cd_replay replay;
+    cd_replay_interval interval;
+    double before_s;            /* without --what-if; NaN */
+    double alone_s;             /* --run: measured here; NaN */
+    int64_t peak_bytes;         /* weights and results; of results alone where weights are unknown */
+    int64_t memory_bytes;       /* 0: unknown */
+    cdmpp_status st;
+    cdmpp_err err;
+} cd_mr_case;
+
+typedef struct cd_mr_plan {
+    cd_main_replay *o;
+    cd_arena arena;
+    cd_mr_models models;
+    cd_tasks *tasks;            /* of --tasks */
+    cd_mr_device *device;       /* (n_device) asked for */
+    size_t n_device;
+    cd_mr_device *more;         /* list */
+    cd_mr_source **source;      /* (n_source) */
+    size_t n_source, cap_source;
+    cd_mr_case *item;           /* (n_item) */
+    size_t n_item;
+    bool graphs;                /* of graph files alone: one device, JSON by name */
+    cd_threads *pool;
+    int64_t *batch;             /* (n_batch) asked for; 0: as the file says */
+    size_t n_batch;
+} cd_mr_plan;
+cdmpp_status cd_mr_plan_check(const cd_main_replay *o, cdmpp_err *err);
+cdmpp_status cd_mr_plan_make(cd_mr_plan *p, cdmpp_err *err);
+void cd_mr_plan_free(cd_mr_plan *p);
+/* "v100,k80" apart, in the arena. */
+cdmpp_status cd_mr_split(cd_arena *a, const char *list, CD_KEEP const char ***out, size_t *n, cdmpp_err *err);
+
+/* ---- main_replay_devices.c: devices, their targets and queues ---- */
+cdmpp_status cd_mr_devices(cd_mr_plan *p, cdmpp_err *err);
+/* One that a graph names. Errors: EMODEL (no model knows it). */
+cdmpp_status cd_mr_device_get(cd_mr_plan *p, const char *name, CD_KEEP cd_mr_device **out, cdmpp_err *err);
+/* A queue of the device as --policy, --workers, --gap-us and --issue-us have it. */
+cd_replay_device cd_mr_lane(const cd_main_replay *o, const cd_mr_models *m, const char *name);
+
+/* ---- main_replay_sources.c: graphs are read, networks loaded ---- */
+cdmpp_status cd_mr_sources(cd_mr_plan *p, cdmpp_err *err);
+cdmpp_status cd_mr_source_add(cd_mr_plan *p, const char *name, CD_GIVE cd_mr_source **out, cdmpp_err *err);
+/* Bytes of what stays in memory between runs; -1: nobody knows. */
+int64_t cd_mr_weights(const cd_mr_source *s);
+
+/* ---- main_replay_books.c: schedules ---- */
+/* The device's book holds what the graph's tasks run with, as far as there is anything. */
+cdmpp_status cd_mr_book(cd_mr_plan *p, cd_mr_case *c, cd_mr_device *d, cdmpp_err *err);
+cdmpp_status cd_mr_books_save(cd_mr_plan *p, cdmpp_err *err);
+
+/* ---- main_replay_case.c: one case ---- */
+void cd_mr_case_run(cd_mr_plan *p, cd_mr_case *c);
+void cd_mr_case_free(cd_mr_case *c);
+/* "resnet-50, v100, batch 4" */
+void cd_mr_case_name(const cd_mr_plan *p, const cd_mr_case *c, cd_buf *b);
+/* Cost of node i on the device where it runs. */
+const cd_nodecost *cd_mr_case_cost(const cd_mr_case *c, uint32_t node);
+double cd_mr_throughput(const cd_mr_case *c); /* items a second; NaN: batch unknown */
+double cd_mr_price(const cd_mr_case *c);      /* of a million inferences; NaN */
+bool cd_mr_fits(const cd_mr_case *c);         /* memory, as far as it is known */
+const cd_netnode *cd_mr_node(const cd_mr_case *c, uint32_t op);
+/* Error of the prediction against what the file measured; NaN. */
+double cd_mr_error(const cd_mr_case *c, double measured_s);
+
+/* ---- main_replay_price.c ---- */
+cdmpp_status cd_mr_prices(cd_mr_plan *p, cdmpp_err *err);
+/* The cheapest case of this network under the deadline, of those that fit; NULL: none. */
+const cd_mr_case *cd_mr_cheapest(const cd_mr_plan *p, const char *network);
+
+/* ---- what is told ---- */
+void cd_mr_tell(const cd_mr_plan *p, cd_buf *b);      /* main_replay_tell.c */
+void cd_mr_tell_ops(const cd_mr_plan *p, const cd_mr_case *c, cd_buf *b);
+void cd_mr_json(const cd_mr_plan *p, cd_buf *b);      /* main_replay_json.c */
+void cd_mr_csv(const cd_mr_plan *p, cd_buf *b);       /* main_replay_csv.c */
+cdmpp_status cd_mr_trace(const cd_mr_plan *p, cdmpp_err *err);
+cdmpp_status cd_mr_html(const cd_mr_plan *p, cdmpp_err *err); /* main_replay_html.c */
+/* Lines; NULL ends. */
+extern const char *const cd_mr_page_style[], *const cd_mr_page_body[];      /* main_replay_page.c */
+extern const char *const cd_mr_page_script[], *const cd_mr_page_drawing[];  /* main_replay_script.c, main_replay_drawing.c */
+#endif

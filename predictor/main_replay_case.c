@@ -1,0 +1,161 @@
+/* One estimate of cdmpp-replay: schedules, costs, replay, interval, memory. */
+#include <math.h>
+#include <string.h>
+
+#include "predictor/main_replay.h"
+
+/* ---- where nodes run ---- */
+static cdmpp_status place_of(cd_mr_plan *p, cd_mr_case *c, const char *name, uint32_t *at, cdmpp_err *err) {
+    cd_mr_device *d;
+    CD_TRY(cd_mr_device_get(p, name, &d, err));
+    for (*at = 0; *at < c->n_place; ++*at)
+        if (c->place[*at] == d) return CDMPP_OK;
+    c->place[c->n_place++] = d;
+    return CDMPP_OK;
+}
+
+/* A graph that names two devices or more is placed as it says; one device is no placement but what --device may replace. */
+static bool is_placed(const cd_netgraph *g, size_t *n_name) {
+    const char *one = NULL;
+    bool more = false;
+    *n_name = 0;
+    for (uint32_t k = 0; k < g->n_node; k++) {
+        const char *d = g->node[k].device;
+        if (!d) continue;
+        ++*n_name;
+        if (one && strcmp(one, d) != 0) more = true;
+        one = d;
+    }
+    return more;
+}
+
+static cdmpp_status place(cd_mr_plan *p, cd_mr_case *c, cdmpp_err *err) {
+    const cd_netgraph *g = c->source->graph;
+    size_t names;
+    const bool placed = is_placed(g, &names);
+    const size_t cap = placed ? (names < 256 ? names : 256) + 1 : 1;
+    if (!(c->place = CD_NEWN(&p->arena, cd_mr_device *, cap))) return CD_FAIL(err, ENOMEM, "devices");
+    c->place[c->n_place++] = c->device;
+    if (!placed) return CDMPP_OK;
+    if (!(c->where = cd_calloc(g->n_node, sizeof *c->where))) return CD_FAIL(err, ENOMEM, "%u nodes", g->n_node);
+    for (uint32_t k = 0; k < g->n_node; k++) {
+        if (!g->node[k].device) continue;
+        if (c->n_place == cap) return CD_FAIL(err, ERANGE, "more than %zu devices", cap - 1);
+        CD_TRY(place_of(p, c, g->node[k].device, &c->where[k], err));
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status queues(cd_mr_plan *p, cd_mr_case *c, cdmpp_err *err) {
+    const uint32_t n = c->n_place;
+    c->lane = CD_NEWN(&p->arena, cd_replay_device, n);
+    c->link = CD_NEWN(&p->arena, cd_replay_link, (size_t)n * n + 1);
+    c->cost = CD_NEWN(&p->arena, cd_netcost *, n);
+    if (!c->lane || !c->link || !c->cost) return CD_FAIL(err, ENOMEM, "%u devices", n);
+    for (uint32_t k = 0; k < n; k++) {
+        c->lane[k] = cd_mr_lane(p->o, &p->models, c->place[k]->name);
+        for (uint32_t j = 0; j < n; j++)
+            if (j != k) c->link[c->n_link++] = (cd_replay_link){k, j, p->o->link_latency_s, p->o->link_bytes_per_s};
+    }
+    c->memory_bytes = c->lane[0].memory;
+    return CDMPP_OK;
+}
+
+/* ---- costs ---- */
+static cdmpp_status costs(cd_mr_plan *p, cd_mr_case *c, cdmpp_err *err) {
+    const cd_netgraph *g = c->source->graph;
+    for (uint32_t k = 0; k < c->n_place; k++) {
+        cd_mr_device *d = c->place[k];
+        CD_TRY(cd_mr_book(p, c, d, err));
+        const cd_netcost_ask a = {.model = d->model, .opmodel = d->opmodel, .tasks = c->source->tasks, .book = d->book, .device = d->name,
+                                  .devices = p->models.devices, .nearest = p->o->nearest, .from_records = p->o->from_records, .from_given = p->o->replay_given};
+        CD_TRY(cd_netcost_of(g, &a, &c->cost[k], err));
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status replay(cd_mr_plan *p, cd_mr_case *c, cdmpp_err *err) {
+    const cd_netplace where = {.n_device = c->n_place, .n_link = c->n_link, .device = c->lane, .link = c->link, .where = c->where};
+    cd_netreplay_free(c->net);
+    c->net = NULL;
+    cd_replay_free(&c->replay);
+    memset(&c->replay, 0, sizeof c->replay);
+    CD_TRY(cd_netreplay_make(c->source->graph, (const cd_netcost *const *)c->cost, &where, p->o->allow_missing, &c->net, err));
+    return cd_replay_run(&c->net->net, &c->replay, err);
+}
+
+static cdmpp_status what_if(cd_mr_plan *p, cd_mr_case *c, cdmpp_err *err) {
+    c->before_s = c->replay.makespan_s;
+    for (size_t k = 0; k < p->o->what_if.n; k++)
+        for (uint32_t d = 0; d < c->n_place; d++)
+            CD_TRY(cd_err_key(err, cd_netcost_what_if(c->cost[d], c->source->graph, p->o->what_if.v[k], err), "--what-if"));
+    return replay(p, c, err);
+}
+
+static void sum_up(const cd_mr_plan *p, cd_mr_case *c) {
+    const cd_netgraph *g = c->source->graph;
+    bool known = true;
+    c->peak_bytes = c->replay.peak[0] + (c->source->weight_bytes > 0 && c->n_place == 1 ? c->source->weight_bytes : 0);
+    for (uint32_t k = 0; k < g->n_node; k++) {
+        const cd_nodecost *n = cd_mr_case_cost(c, k);
+        if (n->source == CD_COST_GIVEN) c->given_s += n->seconds * (double)g->node[k].repeat;
+        if (n->source != CD_COST_FREE && g->node[k].repeat && n->bytes < 0) known = false;
+    }
+    if (!known) c->peak_bytes = -1;
+    if (!cd_mr_fits(c))
+        cd_log_put(p->o->log, CD_LOG_WARNING, "%s on %s: needs about %.3g GiB of memory, the device has %.3g", c->source->name, c->device->name,
+                   (double)c->peak_bytes / 1073741824.0, (double)c->memory_bytes / 1073741824.0);
+}
+
+static cdmpp_status all(cd_mr_plan *p, cd_mr_case *c, cdmpp_err *err) {
+    if (c->source->st) {
+        if (err) *err = c->source->err;
+        return c->source->st;
+    }
+    CD_TRY(place(p, c, err));
+    CD_TRY(queues(p, c, err));
+    CD_TRY(costs(p, c, err));
+    CD_TRY(replay(p, c, err));
+    if (p->o->what_if.n) CD_TRY(what_if(p, c, err));
+    CD_TRY(cd_replay_sample(&c->net->net, p->o->level_v, p->o->shared_v, (uint64_t)p->o->seed, &c->interval, err));
+    sum_up(p, c);
+    return CDMPP_OK;
+}
+
+void cd_mr_case_run(cd_mr_plan *p, cd_mr_case *c) {
+    cd_buf name = {0};
+    c->st = all(p, c, &c->err);
+    if (!c->st) return;
+    cd_mr_case_name(p, c, &name);
+    if (!name.oom) cd_err_add_place(&c->err, name.p, 0);
+    cd_buf_free(&name);
+}
+
+void cd_mr_case_free(cd_mr_case *c) {
+    for (uint32_t k = 0; c->cost && k < c->n_place; k++) cd_netcost_free(c->cost[k]);
+    cd_netreplay_free(c->net);
+    cd_replay_free(&c->replay);
+    cd_free(c->where);
+}
+
+/* ---- asking ---- */
+void cd_mr_case_name(const cd_mr_plan *p, const cd_mr_case *c, cd_buf *b) {
+    cd_buf_puts(b, c->source->name);
+    if (!p->graphs) cd_buf_putf(b, ", %s", c->device->name);
+    if (!p->graphs && c->source->batch) cd_buf_putf(b, ", batch %lld", (long long)c->source->batch);
+}
+
+const cd_nodecost *cd_mr_case_cost(const cd_mr_case *c, uint32_t node) { return &c->cost[c->where ? c->where[node] : 0]->node[node]; }
+const cd_netnode *cd_mr_node(const cd_mr_case *c, uint32_t op) { return &c->source->graph->node[c->net->of[op]]; }
+
+double cd_mr_throughput(const cd_mr_case *c) {
+    return c->source->batch > 0 && c->replay.makespan_s > 0 ? (double)c->source->batch / c->replay.makespan_s : (double)NAN;
+}
+
+double cd_mr_price(const cd_mr_case *c) {
+    const double items = cd_mr_throughput(c);
+    return isnan(items) ? (double)NAN : c->device->price / 3600 / items * 1e6;
+}
+
+bool cd_mr_fits(const cd_mr_case *c) { return c->memory_bytes <= 0 || c->peak_bytes <= c->memory_bytes; }
+double cd_mr_error(const cd_mr_case *c, double measured_s) { return measured_s > 0 ? c->replay.makespan_s / measured_s - 1 : (double)NAN; }

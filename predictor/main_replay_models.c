@@ -1,0 +1,178 @@
+/* Who answers for which device: headers of models first, whole models when they are needed. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/installed.h"
+#include "predictor/main_replay.h"
+
+enum { FIXED = 32, HEADER_MAX = 64 << 20 };
+static const char MAGIC[] = "CDMPPMDL";
+
+bool cd_mr_is_model(const char *path) {
+    char p[8];
+    FILE *f = fopen(path, "rb");
+    if (!f) return false;
+    const bool ok = fread(p, 1, sizeof p, f) == sizeof p && !memcmp(p, MAGIC, sizeof p);
+    (void)fclose(f);
+    return ok;
+}
+
+/* ---- headers: learner/model.h (1) to (6); the sum is checked when the model is loaded ---- */
+static cdmpp_status read_header(FILE *f, cd_arena *a, cd_str *out, cdmpp_err *err) {
+    unsigned char p[FIXED];
+    uint64_t n = 0;
+    if (fread(p, 1, FIXED, f) != FIXED || memcmp(p, MAGIC, 8) != 0) return CD_FAIL(err, EPARSE, "not a cdmpp model file");
+    for (int k = 7; k >= 0; k--) n = n << 8 | p[16 + k];
+    if (n > HEADER_MAX) return CD_FAIL(err, EPARSE, "a header of %llu bytes", (unsigned long long)n);
+    char *text = cd_arena_zalloc(a, n + 1, 1);
+    if (!text) return CD_FAIL(err, ENOMEM, "header of %llu bytes", (unsigned long long)n);
+    if (fread(text, 1, n, f) != n) return CD_FAIL(err, EPARSE, "cut short");
+    *out = (cd_str){text, n};
+    return CDMPP_OK;
+}
+
+static cdmpp_status devices_of(cd_mr_models *m, cd_str header, cd_mr_model *v, cdmpp_err *err) {
+    const cd_json *root, *model, *list, *kind;
+    CD_TRY(cd_json_parse(&m->arena, header.p, header.n, &root, err));
+    CD_TRY(cd_json_need(root, "model", &model, err));
+    kind = cd_json_get(model, "kind");
+    v->operators = kind && kind->kind == CD_JSON_STR && cd_str_is(kind->u.s, "operators");
+    CD_TRY(cd_json_need(model, "devices", &list, err));
+    const cd_json *d;
+    CD_TRY(cd_json_arr(list, 0, &d, err));
+    if (!(v->device = CD_NEWN(&m->arena, const char *, list->n + 1u))) return CD_FAIL(err, ENOMEM, "%u devices", list->n);
+    for (; d; d = d->next) {
+        cd_str name;
+        if (d->kind == CD_JSON_STR) name = d->u.s;
+        else CD_TRY(cd_json_need_str(d, "name", &name, err));
+        if (!(v->device[v->n_device++] = cd_str_dup(&m->arena, name))) return CD_FAIL(err, ENOMEM, "names");
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status add(cd_mr_models *m, const char *path, cdmpp_err *err) {
+    cd_mr_model v = {.path = path};
+    cd_str header;
+    FILE *f = fopen(path, "rb");
+    if (!f) return cd_err_at(err, CD_FAIL(err, EIO, "cannot open the model"), path, 0);
+    cdmpp_status st = read_header(f, &m->arena, &header, err);
+    (void)fclose(f);
+    if (!st) st = devices_of(m, header, &v, err);
+    if (st) return cd_err_at(err, st, path, 0);
+    if (m->n == m->cap) {
+        const size_t cap = m->cap ? 2 * m->cap : 8;
+        cd_mr_model *p = cd_realloc(m->v, m->n * sizeof *p, cap * sizeof *p);
+        if (!p) return CD_FAIL(err, ENOMEM, "%zu models", cap);
+        m->v = p;
+        m->cap = cap;
+    }
+    m->v[m->n++] = v;
+    return CDMPP_OK;
+}
+
+static bool named_model(const char *path, void *ctx) {
+    const size_t n = strlen(path);
+    (void)ctx;
+    return n > 6 && !strcmp(path + n - 6, ".cdmpp") && cd_mr_is_model(path);
+}
+
+static cdmpp_status folder(cd_mr_models *m, const char *path, cdmpp_err *err) {
+    const char *const *file;
+    size_t n;
+    CD_TRY(cd_file_list(&m->arena, path, named_model, NULL, &file, &n, err));
+    for (size_t k = 0; k < n; k++) CD_TRY(add(m, file[k], err));
+    return CDMPP_OK;
+}
+
+static cdmpp_status folders(cd_mr_models *m, cdmpp_err *err) {
+    const char *s = getenv("CDMPP_MODELS");
+    while (s && *s) {
+        const size_t n = strcspn(s, ":");
+        char *path = cd_str_dup(&m->arena, (cd_str){s, n});
+        if (!path) return CD_FAIL(err, ENOMEM, "names");
+        if (n) CD_TRY(cd_err_key(err, folder(m, path, err), "CDMPP_MODELS"));
+        s += n + (s[n] == ':');
+    }
+    return CDMPP_OK;
+}
+
+/* Descriptions are a help: without a file of them models still answer for the devices they know. */
+static cdmpp_status describe(const cd_main_replay *o, cd_mr_models *m, cdmpp_err *err) {
+    const char *path;
+    cd_diag diag = {0};
+    if (cd_devices_path(&m->arena, o->devices, NULL, &path, o->devices ? err : NULL))
+        return o->devices ? CD_FAIL(err, EIO, "--devices: cannot find '%.200s'", o->devices) : CDMPP_OK;
+    const cdmpp_status st = cd_devices_load(path, &diag, &m->devices, err);
+    if (st && diag.n) cd_log_lines(o->log, CD_LOG_ERROR, diag.text.p);
+    cd_diag_free(&diag);
+    return st;
+}
+
+cdmpp_status cd_mr_models_open(const cd_main_replay *o, cd_mr_models *m, cdmpp_err *err) {
+    for (size_t k = 0; k < o->cost_model.n; k++) CD_TRY(add(m, o->cost_model.v[k], err));
+    for (size_t k = 0; k < o->model.n; k++)
+        if (cd_mr_is_model(o->model.v[k])) CD_TRY(add(m, o->model.v[k], err));
+    CD_TRY(folders(m, err));
+    return describe(o, m, err);
+}
+
+void cd_mr_models_free(cd_mr_models *m) {
+    for (size_t k = 0; k < m->n; k++) {
+        cd_model_free(m->v[k].tasks);
+        cd_opmodel_free(m->v[k].ops);
+    }
+    cd_free(m->v);
+    cd_devices_free(m->devices);
+    cd_arena_free(&m->arena);
+}
+
+/* ---- asking ---- */
+static bool knows(const cd_mr_model *v, const char *device) {
+    for (size_t k = 0; k < v->n_device; k++)
+        if (!strcmp(v->device[k], device)) return true;
+    return false;
+}
+
+/* The first one that knows the device; `any`: else the first of its kind. */
+static cd_mr_model *first(cd_mr_models *m, bool operators, const char *device, bool any) {
+    for (size_t k = 0; k < m->n; k++)
+        if (m->v[k].operators == operators && knows(&m->v[k], device)) return &m->v[k];
+    for (size_t k = 0; any && k < m->n; k++)
+        if (m->v[k].operators == operators) return &m->v[k];
+    return NULL;
+}
+
+cdmpp_status cd_mr_models_tasks(cd_mr_models *m, const char *device, bool nearest, const cd_model **out, cdmpp_err *err) {
+    cd_mr_model *v = first(m, false, device, nearest);
+    *out = NULL;
+    if (!v) return CDMPP_OK;
+    if (!v->tasks) CD_TRY(cd_err_at(err, cd_model_load(v->path, &v->tasks, err), v->path, 0));
+    *out = v->tasks;
+    return CDMPP_OK;
+}
+
+/* A model of operators answers for devices that it never saw, from their description. */
+cdmpp_status cd_mr_models_ops(cd_mr_models *m, const char *device, const cd_opmodel **out, cdmpp_err *err) {
+    cd_mr_model *v = first(m, true, device, cd_mr_models_device(m, device) != NULL);
+    *out = NULL;
+    if (!v) return CDMPP_OK;
+    if (!v->ops) CD_TRY(cd_err_at(err, cd_opmodel_load(v->path, &v->ops, err), v->path, 0));
+    *out = v->ops;
+    return CDMPP_OK;
+}
+
+void cd_mr_models_list(const cd_mr_models *m, cd_buf *out) {
+    for (size_t k = 0; k < m->n; k++)
+        for (size_t d = 0; d < m->v[k].n_device; d++) {
+            bool told = false;
+            for (size_t j = 0; j < k && !told; j++) told = knows(&m->v[j], m->v[k].device[d]);
+            if (!told) cd_buf_putf(out, "%s%s", out->n ? ", " : "", m->v[k].device[d]);
+        }
+}
+
+const cd_device *cd_mr_models_device(const cd_mr_models *m, const char *name) {
+    const cd_device *d = NULL;
+    return m->devices && name && !cd_devices_find(m->devices, name, &d, NULL) ? d : NULL;
+}

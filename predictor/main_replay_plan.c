@@ -1,0 +1,87 @@
+/* The plan of cdmpp-replay: options and files become cases. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "predictor/main_replay.h"
+
+enum { MAX_BATCH = 1 << 20, MAX_CASES = 100000 };
+
+cdmpp_status cd_mr_split(cd_arena *a, const char *list, const char ***out, size_t *n, cdmpp_err *err) {
+    size_t cap = 1;
+    for (const char *s = list; *s; s++) cap += *s == ',';
+    *n = 0;
+    if (!(*out = CD_NEWN(a, const char *, cap))) return CD_FAIL(err, ENOMEM, "a list of %zu", cap);
+    for (const char *s = list; *s;) {
+        size_t len = strcspn(s, ",");
+        const char *next = s + len + (s[len] == ',');
+        while (len && *s == ' ') s++, len--;
+        while (len && s[len - 1] == ' ') len--;
+        if (len && !((*out)[(*n)++] = cd_str_dup(a, (cd_str){s, len}))) return CD_FAIL(err, ENOMEM, "a list of %zu", cap);
+        s = next;
+    }
+    return CDMPP_OK;
+}
+
+static size_t networks(const cd_main_replay *o) {
+    size_t n = o->network.n;
+    for (size_t k = 0; k < o->model.n; k++) n += !cd_mr_is_model(o->model.v[k]);
+    return n;
+}
+
+cdmpp_status cd_mr_plan_check(const cd_main_replay *o, cdmpp_err *err) {
+    cd_wlayout layout;
+    if (!o->graph.n && !networks(o)) return CD_FAIL(err, EUSAGE, "there is no network: --graph FILE, or --network NAME|FILE");
+    if (o->layout && !cd_workload_layout(o->layout, &layout)) return CD_FAIL(err, EUSAGE, "--layout: expected one of " CD_WORKLOAD_LAYOUTS ", found '%.40s'", o->layout);
+    if (!networks(o) && (o->batch || o->input_size || o->dim.n || o->input.n || o->layout || o->training))
+        return CD_FAIL(err, EUSAGE, "--batch, --input-size, --dim, --input, --layout and --training are for networks, not for --graph");
+    return CDMPP_OK;
+}
+
+/* "1,4,8"; nothing: as the file says. */
+static cdmpp_status batches(cd_mr_plan *p, cdmpp_err *err) {
+    const char **text = NULL;
+    size_t n = 0;
+    if (p->o->batch) CD_TRY(cd_mr_split(&p->arena, p->o->batch, &text, &n, err));
+    if (p->o->batch && !n) return CD_FAIL(err, EUSAGE, "--batch: expected numbers, found '%.60s'", p->o->batch);
+    if (!(p->batch = CD_NEWN(&p->arena, int64_t, n + 1))) return CD_FAIL(err, ENOMEM, "batches");
+    for (size_t k = 0; k < n; k++) {
+        char *end;
+        const long v = strtol(text[k], &end, 10);
+        if (*end || v < 1 || v > MAX_BATCH) return CD_FAIL(err, EUSAGE, "--batch: expected numbers in 1..%d, found '%.60s'", MAX_BATCH, text[k]);
+        p->batch[k] = v;
+    }
+    p->n_batch = n ? n : 1;
+    return CDMPP_OK;
+}
+
+static cdmpp_status tasks(cd_mr_plan *p, cdmpp_err *err) {
+    if (!p->o->tasks.n) return CDMPP_OK;
+    CD_TRY(cd_tasks_new(&p->tasks, err));
+    for (size_t k = 0; k < p->o->tasks.n; k++) CD_TRY(cd_tasks_load(p->tasks, p->o->tasks.v[k], err));
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_mr_plan_make(cd_mr_plan *p, cdmpp_err *err) {
+    CD_TRY(batches(p, err));
+    CD_TRY(tasks(p, err));
+    CD_TRY(cd_mr_models_open(p->o, &p->models, err));
+    CD_TRY(cd_mr_sources(p, err));
+    if (p->n_item > MAX_CASES) return CD_FAIL(err, ERANGE, "%zu estimates", p->n_item);
+    return p->o->prices ? cd_mr_prices(p, err) : CDMPP_OK;
+}
+
+void cd_mr_plan_free(cd_mr_plan *p) {
+    for (size_t k = 0; k < p->n_item; k++) cd_mr_case_free(&p->item[k]);
+    cd_free(p->item);
+    for (size_t k = 0; k < p->n_source; k++) {
+        if (p->source[k]->live) cd_live_free(p->source[k]->live);
+        cd_netgraph_free(p->source[k]->owned);
+    }
+    cd_free(p->source);
+    for (size_t k = 0; k < p->n_device; k++) cd_schedbook_free(p->device[k].book);
+    for (cd_mr_device *d = p->more; d; d = d->next) cd_schedbook_free(d->book);
+    cd_tasks_free(p->tasks);
+    cd_threads_free(p->pool);
+    cd_mr_models_free(&p->models);
+    cd_arena_free(&p->arena);
+}

@@ -1,0 +1,81 @@
+/* Prices of cdmpp-replay: "device,price_per_hour[,currency]", and who is the cheapest. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "predictor/main_replay.h"
+
+enum { FIELDS = 3 };
+
+/* Fields of a line, without blanks and quotes; how many, at most FIELDS. */
+static size_t fields(char *line, char **out) {
+    size_t n = 0;
+    for (char *s = line; n < FIELDS;) {
+        char *end = s + strcspn(s, ","), *last = end;
+        const bool more = *end;
+        while (*s == ' ' || *s == '"' || *s == '\t') s++;
+        while (last > s && (last[-1] == ' ' || last[-1] == '"' || last[-1] == '\t')) last--;
+        *end = 0;
+        *last = 0;
+        out[n++] = s;
+        if (!more) break;
+        s = end + 1;
+    }
+    return n;
+}
+
+/* Devices are called as anywhere: by name or alias. */
+static bool is_device(const cd_mr_plan *p, const cd_mr_device *d, const char *name) {
+    const cd_device *a = cd_mr_models_device(&p->models, name);
+    return !strcmp(d->name, name) || (a && a == d->about);
+}
+
+static cdmpp_status take(cd_mr_plan *p, char *line, bool *first, cdmpp_err *err) {
+    char *f[FIELDS], *end;
+    const size_t n = fields(line, f);
+    const bool header = *first && n >= 2 && !strcmp(f[1], "price_per_hour");
+    *first = false;
+    if (header) return CDMPP_OK;
+    if (n < 2) return CD_FAIL(err, EPARSE, "expected device,price_per_hour[,currency], found '%.80s'", f[0]);
+    const double price = strtod(f[1], &end);
+    if (end == f[1] || *end || !(price >= 0 && price < 1e12)) return CD_FAIL(err, ERANGE, "price_per_hour: expected a number above 0, found '%.40s'", f[1]);
+    for (size_t k = 0; k < p->n_device; k++) {
+        cd_mr_device *d = &p->device[k];
+        if (!is_device(p, d, f[0])) continue;
+        d->price = price;
+        if (n > 2 && !(d->currency = cd_str_dup(&p->arena, (cd_str){f[2], strlen(f[2])}))) return CD_FAIL(err, ENOMEM, "prices");
+    }
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_mr_prices(cd_mr_plan *p, cdmpp_err *err) {
+    const char *path = p->o->prices;
+    cd_lines *in = NULL;
+    char *line;
+    size_t len;
+    bool first = true;
+    CD_TRY(cd_lines_open(path, 0, &in, err));
+    cdmpp_status st = CDMPP_OK;
+    while (!st) {
+        st = cd_lines_next(in, &line, &len, err);
+        if (st || !line) break;
+        if (!len || line[0] == '#') continue;
+        st = cd_err_at(err, take(p, line, &first, err), path, cd_lines_number(in));
+    }
+    cd_lines_close(in);
+    for (size_t k = 0; !st && k < p->n_device; k++)
+        if (isnan(p->device[k].price)) cd_log_put(p->o->log, CD_LOG_WARNING, "%s: no price of %s", path, p->device[k].name);
+    return st;
+}
+
+const cd_mr_case *cd_mr_cheapest(const cd_mr_plan *p, const char *network) {
+    const cd_mr_case *best = NULL;
+    for (size_t k = 0; k < p->n_item; k++) {
+        const cd_mr_case *c = &p->item[k];
+        if (c->st || strcmp(c->source->name, network) != 0 || isnan(cd_mr_price(c)) || !cd_mr_fits(c)) continue;
+        if (!isnan(p->o->deadline_s) && c->replay.makespan_s > p->o->deadline_s) continue;
+        if (!best || cd_mr_price(c) < cd_mr_price(best)) best = c;
+    }
+    return best;
+}

@@ -1,0 +1,220 @@
+/* What cdmpp-replay replays: graphs of files, networks loaded for each kind of device and batch. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "predictor/main_replay.h"
+
+cdmpp_status cd_mr_source_add(cd_mr_plan *p, const char *name, cd_mr_source **out, cdmpp_err *err) {
+    if (p->n_source == p->cap_source) {
+        const size_t cap = p->cap_source ? 2 * p->cap_source : 16;
+        cd_mr_source **v = cd_realloc(p->source, p->n_source * sizeof *v, cap * sizeof *v);
+        if (!v) return CD_FAIL(err, ENOMEM, "%zu networks", cap);
+        p->source = v;
+        p->cap_source = cap;
+    }
+    cd_mr_source *s = CD_NEW(&p->arena, cd_mr_source);
+    if (!s) return CD_FAIL(err, ENOMEM, "a network");
+    s->name = name;
+    s->tasks = p->tasks;
+    s->weight_bytes = -1;
+    p->source[p->n_source++] = *out = s;
+    return CDMPP_OK;
+}
+
+/* ---- weights ---- */
+static int64_t buffer_bytes(const cd_wbuffer *b) {
+    int64_t n = (int64_t)cd_dtype_bytes(b->dtype);
+    for (uint32_t k = 0; k < b->shape.rank; k++) n *= b->shape.dim[k];
+    return n;
+}
+
+/* What groups read that no group writes and that is a weight, or made of weights: once each. */
+static int64_t weights_of_work(const cd_workload *w) {
+    int64_t sum = 0;
+    bool *seen = cd_calloc(w->n_buffer + 1u, sizeof *seen);
+    if (!seen) return -1;
+    for (uint32_t g = 0; g < w->n_group; g++)
+        for (uint32_t k = 0; k < w->group[g].n_read; k++) {
+            const uint32_t b = w->group[g].read[k];
+            if (seen[b] || !w->buffer[b].is_const) continue;
+            seen[b] = true;
+            sum += buffer_bytes(&w->buffer[b]);
+        }
+    cd_free(seen);
+    return sum;
+}
+
+/* Of a graph: what its operators read beyond the results that they come after. An edge through a free node is not seen, so
+ * that this is at most too much. -1: some operator does not say what it reads. */
+static int64_t weights_of_graph(const cd_netgraph *g) {
+    int64_t sum = 0;
+    for (uint32_t k = 0; k < g->n_node; k++) {
+        const cd_netnode *n = &g->node[k];
+        int64_t rest = n->read_bytes;
+        if (n->kind == CD_NET_FREE || !n->repeat) continue;
+        if (rest < 0) return -1;
+        for (uint32_t j = 0; j < n->n_after; j++) {
+            const cd_netnode *from = &g->node[g->after[n->first + j]];
+            if (from->write_bytes > 0) rest -= from->write_bytes;
+        }
+        sum += rest > 0 ? rest : 0;
+    }
+    return sum;
+}
+
+int64_t cd_mr_weights(const cd_mr_source *s) {
+    if (s->live) return weights_of_work(s->live->work);
+    return s->graph ? weights_of_graph(s->graph) : -1;
+}
+
+/* ---- graphs of files ---- */
+static cdmpp_status read_graphs(cd_mr_plan *p, const char *path, cdmpp_err *err) {
+    cd_netgraph **g = NULL;
+    size_t n = 0, k = 0;
+    cd_mr_source *s;
+    cdmpp_status st = cd_netgraph_read(path, &g, &n, err);
+    for (; !st && k < n; k++) {
+        st = cd_mr_source_add(p, g[k]->name, &s, err);
+        if (st) break;
+        s->owned = g[k];
+        s->graph = g[k];
+        s->batch = g[k]->batch;
+    }
+    for (; g && k < n; k++) cd_netgraph_free(g[k]);
+    cd_free(g);
+    return st;
+}
+
+/* ---- networks of task files ---- */
+/* "resnet_18" is "(resnet_18,[(1,3,224,224)])" too. */
+static bool is_called(const char *name, const char *asked) {
+    const size_t n = strlen(asked);
+    if (!strcmp(name, asked)) return true;
+    return name[0] == '(' && !strncmp(name + 1, asked, n) && (name[1 + n] == ',' || name[1 + n] == ')');
+}
+
+static const cd_network *task_network(const cd_tasks *t, const char *asked) {
+    for (size_t k = 0; t && k < cd_tasks_network_count(t); k++)
+        if (is_called(cd_tasks_network(t, k)->name, asked)) return cd_tasks_network(t, k);
+    return NULL;
+}
+
+static cdmpp_status of_tasks(cd_mr_plan *p, const cd_network *w, cdmpp_err *err) {
+    cd_mr_source *s;
+    CD_TRY(cd_mr_source_add(p, w->name, &s, err));
+    CD_TRY(cd_netgraph_of_network(p->tasks, w, &s->owned, err));
+    s->graph = s->owned;
+    s->batch = s->owned->batch;
+    return CDMPP_OK;
+}
+
+/* ---- ONNX and the zoo: one load for a target and a batch ---- */
+static void load(cd_mr_plan *p, cd_mr_source *s, const char *network, const cd_mr_device *d) {
+    const cd_main_replay *o = p->o;
+    const cd_onnx_options onnx = {.dim = o->dim.v, .n_dim = (uint32_t)o->dim.n, .input = o->input.v, .n_input = (uint32_t)o->input.n};
+    cd_live_ask a = {.network = network, .batch = s->asked, .size = o->input_size, .onnx = &onnx, .target = d->target,
+                     .hardware = &d->hardware, .training = o->training};
+    if (o->layout) (void)cd_workload_layout(o->layout, &a.layout);
+    if (!(s->live = CD_NEW(&p->arena, cd_live))) {
+        s->st = CD_FAIL(&s->err, ENOMEM, "a network");
+        return;
+    }
+    if ((s->st = cd_live_load(&a, s->live, &s->err))) {
+        s->live = NULL;
+        return;
+    }
+    s->graph = s->live->graph;
+    s->name = s->graph->name;
+    s->batch = s->graph->batch;
+    s->tasks = s->live->work->tasks;
+    s->weight_bytes = cd_mr_weights(s);
+}
+
+/* Tasks carry no more of a target than its kind and hardware: devices that agree in these share a load. */
+static bool same_programs(const cd_mr_device *a, const cd_mr_device *b) {
+    const char *s = a->target, *t = b->target;
+    return strcspn(s, " ") == strcspn(t, " ") && !strncmp(s, t, strcspn(s, " ")) && !memcmp(&a->hardware, &b->hardware, sizeof a->hardware);
+}
+
+static cdmpp_status live_source(cd_mr_plan *p, const char *network, const cd_mr_device *d, int64_t batch, size_t from, cd_mr_source **out, cdmpp_err *err) {
+    for (size_t k = from; k < p->n_source; k++) {
+        const cd_mr_device *e = p->source[k]->target ? &p->device[0] : NULL;
+        while (e && e < d && e->target != p->source[k]->target) e++;
+        if (e && e <= d && p->source[k]->asked == batch && same_programs(e, d)) {
+            *out = p->source[k];
+            return CDMPP_OK;
+        }
+    }
+    CD_TRY(cd_mr_source_add(p, network, out, err));
+    (*out)->target = d->target;
+    (*out)->asked = batch;
+    load(p, *out, network, d);
+    return CDMPP_OK;
+}
+
+/* ---- cases ---- */
+static cdmpp_status add_case(cd_mr_plan *p, cd_mr_source *s, cd_mr_device *d, size_t cap, cdmpp_err *err) {
+    if (p->n_item == cap) return CD_FAIL(err, ERANGE, "more than %zu estimates", cap);
+    p->item[p->n_item++] = (cd_mr_case){.source = s, .device = d, .before_s = NAN, .alone_s = NAN, .peak_bytes = -1};
+    return CDMPP_OK;
+}
+
+static cdmpp_status live_cases(cd_mr_plan *p, const char *network, size_t cap, cdmpp_err *err) {
+    const size_t from = p->n_source;
+    cd_mr_source *s;
+    for (size_t d = 0; d < p->n_device; d++)
+        for (size_t b = 0; b < p->n_batch; b++) {
+            CD_TRY(live_source(p, network, &p->device[d], p->batch[b], from, &s, err));
+            CD_TRY(add_case(p, s, &p->device[d], cap, err));
+        }
+    return CDMPP_OK;
+}
+
+/* One name that nobody knows is the command's error, not that of each device. */
+static cdmpp_status all_failed(const cd_mr_plan *p, cdmpp_err *err) {
+    for (size_t k = 0; k < p->n_source; k++)
+        if (!p->source[k]->st) return CDMPP_OK;
+    if (!p->n_source) return CD_FAIL(err, EUSAGE, "there is no network in these files");
+    if (err) *err = p->source[0]->err;
+    return p->source[0]->st;
+}
+
+static bool is_live(const cd_mr_plan *p, const char *name) { return !task_network(p->tasks, name); }
+
+/* Names in the order they were given: --graph, --network, --model. */
+static const char *name_at(const cd_main_replay *o, size_t k) {
+    if (k < o->network.n) return o->network.v[k];
+    k -= o->network.n;
+    for (size_t i = 0; i < o->model.n; i++) {
+        if (cd_mr_is_model(o->model.v[i])) continue;
+        if (!k--) return o->model.v[i];
+    }
+    return NULL;
+}
+
+static cdmpp_status files(cd_mr_plan *p, cdmpp_err *err) {
+    const char *name;
+    for (size_t k = 0; k < p->o->graph.n; k++) CD_TRY(read_graphs(p, p->o->graph.v[k], err));
+    for (size_t k = 0; (name = name_at(p->o, k)); k++)
+        if (!is_live(p, name)) CD_TRY(of_tasks(p, task_network(p->tasks, name), err));
+    for (size_t k = 0; k < p->n_source; k++) p->source[k]->weight_bytes = cd_mr_weights(p->source[k]);
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_mr_sources(cd_mr_plan *p, cdmpp_err *err) {
+    const char *name;
+    size_t n_live = 0;
+    CD_TRY(files(p, err));
+    CD_TRY(cd_mr_devices(p, err)); /* graphs may name theirs */
+    for (size_t k = 0; (name = name_at(p->o, k)); k++) n_live += is_live(p, name);
+    const size_t n_file = p->n_source, cap = n_file * p->n_device + n_live * p->n_device * p->n_batch;
+    p->graphs = !n_live && p->n_device == 1;
+    if (!(p->item = cd_calloc(cap + 1, sizeof *p->item))) return CD_FAIL(err, ENOMEM, "%zu estimates", cap);
+    for (size_t k = 0; k < n_file; k++)
+        for (size_t d = 0; d < p->n_device; d++) CD_TRY(add_case(p, p->source[k], &p->device[d], cap, err));
+    for (size_t k = 0; (name = name_at(p->o, k)); k++)
+        if (is_live(p, name)) CD_TRY(live_cases(p, name, cap, err));
+    return all_failed(p, err);
+}

@@ -1,0 +1,240 @@
+/* Tables of cdmpp-replay for people. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/words.h"
+#include "predictor/main_replay.h"
+
+enum { CELL = 24 };
+
+/* "7.421 ms" */
+static void put_time(char out[CELL], double s) {
+    if (isnan(s)) snprintf(out, CELL, "-");
+    else if (s >= 1) snprintf(out, CELL, "%.4g s", s);
+    else if (s >= 1e-3) snprintf(out, CELL, "%.4g ms", s * 1e3);
+    else snprintf(out, CELL, "%.4g us", s * 1e6);
+}
+
+static void put_bytes(char out[CELL], int64_t n) {
+    if (n < 0) snprintf(out, CELL, "-");
+    else if (n >= (int64_t)1 << 30) snprintf(out, CELL, "%.3g GiB", (double)n / 1073741824.0);
+    else if (n >= 1 << 20) snprintf(out, CELL, "%.3g MiB", (double)n / 1048576.0);
+    else snprintf(out, CELL, "%.3g KiB", (double)n / 1024.0);
+}
+
+static void put_real(char out[CELL], double v, const char *form) {
+    if (isnan(v)) snprintf(out, CELL, "-");
+    else snprintf(out, CELL, form, v);
+}
+
+/* ---- columns ---- */
+typedef void column_put(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]);
+static void put_batch(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) {
+    (void)p;
+    if (c->source->batch > 0) snprintf(out, CELL, "%lld", (long long)c->source->batch);
+    else snprintf(out, CELL, "-");
+}
+static void put_latency(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) { (void)p, put_time(out, c->replay.makespan_s); }
+static void put_before(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) { (void)p, put_time(out, c->before_s); }
+static void put_speedup(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) { (void)p, put_real(out, c->before_s / c->replay.makespan_s, "%.3fx"); }
+static void put_low(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) { (void)p, put_time(out, c->interval.low_s); }
+static void put_high(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) { (void)p, put_time(out, c->interval.high_s); }
+static void put_chain(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) { (void)p, put_time(out, c->replay.chain_s); }
+static void put_sum(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) { (void)p, put_time(out, c->replay.sum_s); }
+static void put_items(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) { (void)p, put_real(out, cd_mr_throughput(c), "%.4g"); }
+static void put_measured(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) { (void)p, put_time(out, c->source->graph->measured_s); }
+static void put_error(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) {
+    (void)p;
+    put_real(out, 100 * cd_mr_error(c, c->source->graph->measured_s), "%+.1f %%");
+}
+static void put_run(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) { (void)p, put_time(out, c->alone_s); }
+static void put_run_error(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) { (void)p, put_real(out, 100 * cd_mr_error(c, c->alone_s), "%+.1f %%"); }
+static void put_memory(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) {
+    char text[CELL];
+    (void)p;
+    put_bytes(text, c->peak_bytes);
+    snprintf(out, CELL, "%.18s%s", text, cd_mr_fits(c) ? "" : " (!)");
+}
+static void put_given(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) {
+    (void)p;
+    put_real(out, c->replay.sum_s > 0 ? 100 * c->given_s / c->replay.sum_s : 0, "%.1f %%");
+}
+static void put_missing(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) { (void)p, put_real(out, 100 * c->cost[0]->missing_share, "%.1f %%"); }
+static void put_price(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) {
+    const cd_mr_case *best = cd_mr_cheapest(p, c->source->name);
+    if (isnan(cd_mr_price(c))) snprintf(out, CELL, "-");
+    else snprintf(out, CELL, "%.3f %.8s%s", cd_mr_price(c), c->device->currency, c == best ? " *" : "");
+}
+
+enum { ALWAYS, WHAT_IF, MEASURED, PRICES, RUN, GIVEN };
+static const struct {
+    const char *title;
+    int when;
+    column_put *put;
+} column[] = {
+    {"batch", ALWAYS, put_batch}, {"before", WHAT_IF, put_before}, {"latency", ALWAYS, put_latency}, {"speed-up", WHAT_IF, put_speedup},
+    {"from", ALWAYS, put_low}, {"to", ALWAYS, put_high}, {"measured", MEASURED, put_measured}, {"error", MEASURED, put_error},
+    {"run here", RUN, put_run}, {"error", RUN, put_run_error}, {"chain", ALWAYS, put_chain}, {"sum", ALWAYS, put_sum}, {"items/s", ALWAYS, put_items},
+    {"memory", ALWAYS, put_memory}, {"given", GIVEN, put_given}, {"missing", ALWAYS, put_missing}, {"a million", PRICES, put_price},
+};
+enum { N_COLUMN = sizeof column / sizeof *column };
+
+static bool is_shown(const cd_mr_plan *p, int when) {
+    const cd_main_replay *o = p->o;
+    return when == ALWAYS || (when == WHAT_IF && o->what_if.n) || (when == MEASURED && o->measured) || (when == PRICES && o->prices) ||
+           (when == RUN && o->run) || (when == GIVEN && o->graph.n);
+}
+
+/* ---- the table ---- */
+static size_t widest(const cd_mr_plan *p, bool device) {
+    size_t w = 7;
+    for (size_t k = 0; k < p->n_item; k++) {
+        const size_t n = strlen(device ? p->item[k].device->name : p->item[k].source->name);
+        if (n > w) w = n;
+    }
+    return w > 48 ? 48 : w;
+}
+
+static void put_row(const cd_mr_plan *p, const cd_mr_case *c, const size_t *width, cd_buf *b) {
+    char cell[CELL];
+    for (int k = 0; k < N_COLUMN; k++) {
+        if (!is_shown(p, column[k].when)) continue;
+        column[k].put(p, c, cell);
+        cd_buf_putf(b, "  %*s", (int)width[k], cell);
+    }
+}
+
+static void widths(const cd_mr_plan *p, size_t *width) {
+    char cell[CELL];
+    for (int k = 0; k < N_COLUMN; k++) {
+        width[k] = strlen(column[k].title);
+        for (size_t i = 0; i < p->n_item && is_shown(p, column[k].when); i++) {
+            if (p->item[i].st) continue;
+            column[k].put(p, &p->item[i], cell);
+            if (strlen(cell) > width[k]) width[k] = strlen(cell);
+        }
+    }
+}
+
+static void put_table(const cd_mr_plan *p, cd_buf *b) {
+    const int name = (int)widest(p, false), device = (int)widest(p, true);
+    size_t width[N_COLUMN];
+    widths(p, width);
+    cd_buf_putf(b, "%-*s  %-*s", name, "network", device, "device");
+    for (int k = 0; k < N_COLUMN; k++)
+        if (is_shown(p, column[k].when)) cd_buf_putf(b, "  %*s", (int)width[k], column[k].title);
+    cd_buf_puts(b, "\n");
+    for (size_t k = 0; k < p->n_item; k++) {
+        const cd_mr_case *c = &p->item[k];
+        cd_buf_putf(b, "%-*.*s  %-*s", name, name, c->source->name, device, c->device->name);
+        if (c->st) cd_buf_putf(b, "  no total: %s", c->err.msg);
+        else put_row(p, c, width, b);
+        cd_buf_puts(b, "\n");
+    }
+}
+
+/* ---- below it ---- */
+static void put_summary(const cd_mr_plan *p, cd_buf *b, const char *what, bool ran) {
+    double sum = 0, most = 0;
+    size_t n = 0;
+    for (size_t k = 0; k < p->n_item; k++) {
+        const cd_mr_case *c = &p->item[k];
+        const double e = c->st ? (double)NAN : fabs(cd_mr_error(c, ran ? c->alone_s : c->source->graph->measured_s));
+        if (isnan(e)) continue;
+        n++;
+        sum += e;
+        if (e > most) most = e;
+    }
+    if (n) cd_buf_putf(b, "%s: mean error %.1f %%, most %.1f %% (n=%zu)\n", what, 100 * sum / (double)n, 100 * most, n);
+    else cd_buf_putf(b, "%s: nothing to compare with\n", what);
+}
+
+static bool is_first(const cd_mr_plan *p, size_t k) {
+    for (size_t j = 0; j < k; j++)
+        if (!strcmp(p->item[j].source->name, p->item[k].source->name)) return false;
+    return true;
+}
+
+static void put_cheapest(const cd_mr_plan *p, cd_buf *b) {
+    char cell[CELL];
+    for (size_t k = 0; k < p->n_item; k++) {
+        if (!is_first(p, k)) continue;
+        const char *name = p->item[k].source->name;
+        const cd_mr_case *c = cd_mr_cheapest(p, name);
+        cd_buf_putf(b, "%s: ", name);
+        if (!c) {
+            cd_buf_puts(b, isnan(p->o->deadline_s) ? "no device has a price and fits\n" : "no device with a price is fast enough and fits\n");
+            continue;
+        }
+        put_time(cell, c->replay.makespan_s);
+        cd_buf_putf(b, "cheapest%s is %s", isnan(p->o->deadline_s) ? "" : " under the deadline", c->device->name);
+        if (c->source->batch) cd_buf_putf(b, " with batch %lld", (long long)c->source->batch);
+        cd_buf_putf(b, ", %s, %.3f %s a million\n", cell, cd_mr_price(c), c->device->currency);
+    }
+}
+
+void cd_mr_tell(const cd_mr_plan *p, cd_buf *b) {
+    put_table(p, b);
+    if (p->o->measured) put_summary(p, b, "against the measured", false);
+    if (p->o->run) put_summary(p, b, "against the run here", true);
+    if (p->o->prices) put_cheapest(p, b);
+    for (size_t k = 0; k < p->n_item && p->o->ops; k++)
+        if (!p->item[k].st) cd_mr_tell_ops(p, &p->item[k], b);
+}
+
+/* ---- operators ---- */
+typedef struct {
+    uint32_t op;
+    double s;
+} ranked;
+static int longest(const void *a, const void *b) {
+    const ranked *x = a, *y = b;
+    if (x->s != y->s) return x->s > y->s ? -1 : 1;
+    return (x->op > y->op) - (x->op < y->op);
+}
+
+static void put_op(const cd_mr_case *c, uint32_t op, bool critical, cd_buf *b) {
+    char seconds[CELL], low[CELL], high[CELL];
+    const uint32_t node = c->net->of[op];
+    const cd_nodecost *n = cd_mr_case_cost(c, node);
+    const cd_netnode *v = &c->source->graph->node[node];
+    const cd_str source = cd_words_at(CD_COSTSOURCES, (int)n->source);
+    const double all = n->seconds * (double)v->repeat;
+    put_time(seconds, all);
+    put_time(low, n->low_s * (double)v->repeat);
+    put_time(high, n->high_s * (double)v->repeat);
+    cd_buf_putf(b, "%10s %6.2f %%  %10s %10s  %s %-8.*s %-24.24s %s", seconds, c->replay.sum_s > 0 ? 100 * all / c->replay.sum_s : 0, low, high,
+                critical ? "*" : " ", (int)source.n, source.p, v->op, v->name);
+    if (v->repeat > 1) cd_buf_putf(b, " (%lld times)", (long long)v->repeat);
+    if (n->flags & CD_PRED_OUT_OF_RANGE) cd_buf_puts(b, " (out of range)");
+    if (n->schedule) cd_buf_putf(b, " [%s]", n->schedule);
+    cd_buf_puts(b, "\n");
+}
+
+static void put_gaps(const cd_mr_case *c, cd_buf *b) {
+    for (uint32_t k = 0; k < c->source->graph->n_node; k++) {
+        const cd_nodecost *n = cd_mr_case_cost(c, k);
+        if (n->source == CD_COST_MISSING) cd_buf_putf(b, "   missing             %s %s: %s\n", c->source->graph->node[k].op, c->source->graph->node[k].name, n->why ? n->why : "");
+    }
+}
+
+void cd_mr_tell_ops(const cd_mr_plan *p, const cd_mr_case *c, cd_buf *b) {
+    const uint32_t n = c->net->net.n_op;
+    ranked *r = cd_malloc((n + 1) * sizeof *r);
+    bool *critical = cd_calloc(n + 1u, sizeof *critical);
+    if (!r || !critical) b->oom = true;
+    for (uint32_t k = 0; r && k < n; k++) r[k] = (ranked){k, c->net->net.op[k].seconds};
+    for (uint32_t k = 0; critical && k < c->replay.n_path; k++) critical[c->replay.path[k]] = true;
+    if (r && critical) {
+        qsort(r, n, sizeof *r, longest);
+        cd_buf_puts(b, "\n");
+        cd_mr_case_name(p, c, b);
+        cd_buf_puts(b, "\n      time    share        from         to    source   operator                 name [schedule]; *: on the critical path\n");
+        for (uint32_t k = 0; k < n; k++) put_op(c, r[k].op, critical[r[k].op], b);
+        put_gaps(c, b);
+    }
+    cd_free(r);
+    cd_free(critical);
+}
