@@ -111,7 +111,7 @@ TUNEO := $(patsubst %.c,$(B)/%.o,$(filter predictor/tune%.c predictor/live%.c,$(
 $(B)/libtuner.a: $(TUNEO)
 	@echo "  AR    $@"
 	$(Q)rm -f $@ && ar rcs $@ $^
-TUNETEST := $(filter $(B)/tests/predictor/test_tune% $(B)/tests/predictor/test_live%,$(TEST)) $(patsubst %.c,$(B)/%,$(wildcard tests/bench/bench_tune*.c))
+TUNETEST := $(filter $(B)/tests/predictor/test_tune% $(B)/tests/predictor/test_live%,$(TEST)) $(patsubst %.c,$(B)/%,$(wildcard tests/bench/bench_tune*.c tests/bench/bench_live*.c))
 $(B)/cdmpp-tune $(B)/cdmpp-replay $(TUNETEST): $(B)/libtuner.a $(B)/libprofiler.a
 $(B)/cdmpp-tune $(B)/cdmpp-replay $(TUNETEST): LIBS := $(PLIBS) $(LIBS)
 $(TUNETEST): PROFILER := $(B)/libtuner.a $(B)/libprofiler.a

@@ -32,6 +32,7 @@ typedef struct cd_netops_options {
     bool by_chain;              /* workers take the group with the longest chain behind it, by times alone; else the first */
     bool pin;                   /* on the last workers x threads processors */
     bool alone;                 /* warm_s, cool_s and cold_s too */
+    bool cpu_time;              /* as in netrun.h */
     bool check;                 /* results against the reference's (netpick.h: reference): max_error */
     double key_share, cover;    /* fractions; 0: 0.01 and none */
 } cd_netops_options;

@@ -169,7 +169,7 @@ void cd_nop_measure(const cd_nop_net *m, const cd_netops_options *o, cd_nop_told
     if (o->pin) (void)cd_affinity_last((int)workers * (o->threads > 0 ? o->threads : 1));
     if (o->check) t->status = cd_nop_check(m, o, t, &t->err);
     if (t->status) return;
-    const cd_netrun_options ro = {.threads = o->threads, .workers = workers, .seconds = o->by_chain ? m->seconds : NULL};
+    const cd_netrun_options ro = {.threads = o->threads, .workers = workers, .seconds = o->by_chain ? m->seconds : NULL, .cpu_time = o->cpu_time};
     t->status = cd_netrun_open_with(&m->net, &ro, &x.r, &t->err);
     if (t->status) return;
     t->status = measure(&x, &t->err);

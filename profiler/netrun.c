@@ -37,6 +37,7 @@ struct cd_netrun {
     cd_netpool *pool;
     cd_netrun_ran *ran;         /* (n_step) of the pass */
     double begin_s;
+    clockid_t clock;
     step *step;
     cd_netplan_tensor *plan;    /* (n_plan) the net's tensors, packed copies, scratch */
     uint32_t n_plan;
@@ -45,9 +46,9 @@ struct cd_netrun {
     cd_netrun_memory bytes;
 };
 
-static double now_s(void) {
+static double now_s(const cd_netrun *r) {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(r->clock, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
@@ -224,9 +225,9 @@ static void set_threads(void *ctx) {
 
 static void run_step(void *ctx, uint32_t k, uint32_t worker) {
     cd_netrun *r = ctx;
-    const double begin = now_s();
+    const double begin = now_s(r);
     r->step[k].entry(r->step[k].arg);
-    r->ran[k] = (cd_netrun_ran){begin - r->begin_s, now_s() - r->begin_s, worker};
+    r->ran[k] = (cd_netrun_ran){begin - r->begin_s, now_s(r) - r->begin_s, worker};
 }
 
 static cdmpp_status make_pool(cd_netrun *r, const double *seconds, cdmpp_err *err) {
@@ -255,6 +256,7 @@ cdmpp_status cd_netrun_open_with(const cd_net *n, const cd_netrun_options *o, cd
     if (!r) return CD_FAIL(err, ENOMEM, "network");
     r->net = n;
     r->workers = o->workers ? o->workers : 1;
+    r->clock = o->cpu_time ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC;
     const int all = cd_backend_cpu_threads(""), each = all / (int)r->workers;
     r->threads = o->threads > 0 ? o->threads : each > 0 ? each : 1;
     cdmpp_status st = make_plan(r, err);
@@ -274,13 +276,13 @@ cdmpp_status cd_netrun_open(const cd_net *n, int threads, cd_netrun **out, cdmpp
 /* ---- running ---- */
 
 static void on_workers(cd_netrun *r, double *total_s) {
-    r->begin_s = now_s();
+    r->begin_s = now_s(r);
     cd_netpool_pass(r->pool);
-    *total_s = now_s() - r->begin_s;
+    *total_s = now_s(r) - r->begin_s;
 }
 
 void cd_netrun_pass(cd_netrun *r, double *step_s, double *total_s) {
-    const double begin = now_s();
+    const double begin = now_s(r);
     double last = begin;
     if (r->pool) {
         on_workers(r, total_s);
@@ -290,27 +292,27 @@ void cd_netrun_pass(cd_netrun *r, double *step_s, double *total_s) {
     for (uint32_t k = 0; k < r->net->n_step; k++) {
         r->step[k].entry(r->step[k].arg);
         if (!step_s) continue;
-        const double t = now_s();
+        const double t = now_s(r);
         step_s[k] = t - last;
         last = t;
     }
-    *total_s = now_s() - begin;
+    *total_s = now_s(r) - begin;
 }
 
 void cd_netrun_pass_at(cd_netrun *r, cd_netrun_ran *ran, double *total_s) {
     if (r->pool) on_workers(r, total_s);
     else {
-        r->begin_s = now_s();
+        r->begin_s = now_s(r);
         for (uint32_t k = 0; k < r->net->n_step; k++) run_step(r, k, 0);
-        *total_s = now_s() - r->begin_s;
+        *total_s = now_s(r) - r->begin_s;
     }
     for (uint32_t k = 0; k < r->net->n_step; k++) ran[k] = r->ran[k];
 }
 
 void cd_netrun_step(cd_netrun *r, uint32_t k, unsigned times, double *seconds) {
-    const double begin = now_s();
+    const double begin = now_s(r);
     for (unsigned i = 0; i < times; i++) r->step[k].entry(r->step[k].arg);
-    *seconds = now_s() - begin;
+    *seconds = now_s(r) - begin;
 }
 
 /* ---- content ---- */

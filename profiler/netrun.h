@@ -51,6 +51,7 @@ typedef struct cd_netrun_options {
     uint32_t workers;           /* steps at a time; 0: 1 */
     const double *seconds;      /* (n_step) of each step, about: of those ready the one with the longest chain behind it goes
                                  * first; NULL: the first in the list */
+    bool cpu_time;              /* seconds of the calling thread's processor time, for a machine that others use too; one worker, one thread */
 } cd_netrun_options;
 /* Errors: those of cd_netrun_open, EIO (no thread). */
 cdmpp_status cd_netrun_open_with(CD_KEEP const cd_net *n, const cd_netrun_options *o, CD_GIVE cd_netrun **out, cdmpp_err *err);

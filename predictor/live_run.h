@@ -1,0 +1,78 @@
+/* live_run -- a network run on this machine with the schedules of a book: the truth that estimates are compared with.
+ *
+ *   live_load ─┐
+ *   schedbook ─┴─> programs, compiled ──> one memory plan ──> passes in a child ──> times of nodes, time of the whole
+ *
+ *   place   in passes of the whole network: median of each node
+ *   alone   the program by itself, as records are measured (measure.h)
+ *   warm    alone in the network's memory, run after run
+ *   cool    the same after the core's own caches were emptied: its data are in the shared cache, as those of most
+ *           operators are when their turn comes
+ *
+ *   (1) a task without a schedule in the book runs with a drawn one, the best of `trials` as measured here; each node
+ *       says where its schedule is from, and the counts stand beside the total;
+ *   (2) what has no program is left out of passes, with the reason, and the total says how many;
+ *   (3) pass_s is the median of warm passes, one behind the other; cold_s of passes after all caches were emptied;
+ *   (4) values: with `check` the results of one pass are compared with those of programs without schedules, on the same
+ *       content; of several workers the results are those of one, to the bit.
+ * Seconds, bytes. One thread; the measurer is opened before other threads and OpenMP (measure.h). */
+#ifndef CD_LIVE_RUN_H
+#define CD_LIVE_RUN_H
+#include "predictor/live_load.h"
+#include "predictor/netcost.h"
+#include "predictor/schedbook.h"
+#include "profiler/netops.h"
+
+typedef struct cd_live_run_ask {
+    CD_KEEP cd_measure *measure;
+    const cd_schedbook *book;   /* NULL: every schedule is drawn */
+    cd_schedbook *drawn;        /* drawn schedules go in here, without their times; `book` itself is fine. NULL: they do not */
+    const char *target;         /* of the load */
+    const cd_hardware *hardware;/* NULL: default of the target */
+    uint32_t trials;            /* of a task without a schedule; 0: 4 */
+    uint64_t seed;
+    uint32_t workers;           /* nodes at a time; 0: 1 */
+    int threads;                /* of a program; 0: -num-cores of the target, else 1 */
+    double budget_s;            /* of passes; 0: 2 */
+    double limit_s;             /* of all passes; 0: 120 */
+    bool pin;                   /* on the last processors */
+    bool cpu_time;              /* processor time in place of the clock's: for a machine that others use too */
+    bool alone, check;
+    const volatile sig_atomic_t *stop;
+} cd_live_run_ask;
+
+typedef enum cd_live_from { CD_LIVE_NOTHING, CD_LIVE_BOOK, CD_LIVE_DRAWN } cd_live_from;
+#define CD_LIVE_FROMS "nothing|book|drawn"
+
+typedef struct cd_live_node {
+    cd_live_from from;
+    const char *schedule;       /* origin; NULL: none */
+    const char *why;            /* not run: the reason; else NULL */
+    double place_s, alone_s, warm_s, cool_s; /* NaN: not measured */
+    double start_s, end_s;      /* in the pass of the median time */
+    uint32_t worker;
+} cd_live_node;
+
+typedef struct cd_live_run {
+    cd_arena arena;
+    uint32_t n;                 /* as the graph's nodes */
+    cd_live_node *node;         /* (n) */
+    uint32_t n_ran, n_drawn, n_left; /* nodes: run; of them with a drawn schedule; left out */
+    uint32_t workers;
+    cd_timing pass;             /* of a warm pass */
+    double pass_s, cold_s;
+    double max_error;           /* NaN: not compared */
+    cd_netrun_memory memory;
+} cd_live_run;
+
+/* Errors: EBACKEND (no node has a program; the child died), ENUMERIC, EINTERRUPTED, those of cd_netpick_run, ENOMEM. */
+cdmpp_status cd_live_run_it(const cd_live *l, const cd_live_run_ask *a, CD_GIVE cd_live_run **out, cdmpp_err *err);
+void cd_live_run_free(CD_TAKE cd_live_run *r); /* NULL is fine */
+
+/* ---- the replay of what was measured ---- */
+typedef enum cd_live_time { CD_LIVE_PLACE, CD_LIVE_ALONE, CD_LIVE_WARM, CD_LIVE_COOL } cd_live_time;
+#define CD_LIVE_TIMES "place|alone|warm|cool"
+/* Makespan of the measured times on `workers` of one device; what was not run counts as nothing. Errors: those of
+ * cd_replay_run; ERANGE (times that were not measured). */
+cdmpp_status cd_live_replay(const cd_live *l, const cd_live_run *r, cd_live_time which, uint32_t workers, double *seconds, cdmpp_err *err);
+#endif
