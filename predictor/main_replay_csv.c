@@ -46,7 +46,7 @@ static void put_case(const cd_mr_case *c, cd_buf *b) {
     put_int(b, c->memory_bytes > 0 ? c->memory_bytes : -1);
     put_real(b, c->cost[0]->missing_share);
     put_real(b, c->source->graph->measured_s);
-    put_real(b, c->alone_s);
+    put_real(b, c->run_s);
     put_real(b, c->before_s);
     put_real(b, cd_mr_price(c));
     cd_buf_puts(b, ",");

@@ -47,6 +47,8 @@ static void put_op(const cd_mr_case *c, uint32_t op, bool critical, cd_buf *b) {
     put_text(b, "workload_key", v->key);
     put_text(b, "schedule", n->schedule);
     put_real(b, "given_s", v->given_s);
+    if (c->ran) put_real(b, "run_s", c->ran->node[node].place_s);
+    if (c->ran) put_real(b, "run_alone_s", c->ran->node[node].alone_s);
     cd_buf_puts(b, "}");
 }
 
@@ -107,8 +109,10 @@ static void put_compared(const cd_mr_plan *p, const cd_mr_case *c, cd_buf *b) {
         put_real(b, "error_of_median", cd_mr_error(c, g->measured_median_s));
     }
     if (p->o->run) {
-        put_real(b, "run_s", c->alone_s);
-        put_real(b, "run_error", cd_mr_error(c, c->alone_s));
+        put_real(b, "run_s", c->run_s);
+        put_real(b, "run_error", cd_mr_error(c, c->run_s));
+        put_real(b, "run_cold_s", c->ran ? c->ran->cold_s : (double)NAN);
+        cd_buf_putf(b, ",\"run_left_out\":%u,\"run_drawn\":%u", c->ran ? c->ran->n_left : 0, c->ran ? c->ran->n_drawn : 0);
     }
     if (p->o->what_if.n) put_real(b, "before_s", c->before_s);
     if (!p->o->prices) return;
@@ -123,7 +127,7 @@ static void put_case(const cd_mr_plan *p, const cd_mr_case *c, cd_buf *b) {
     put_real(b, "latency_s", c->replay.makespan_s);
     put_real(b, "low_s", c->interval.low_s);
     put_real(b, "high_s", c->interval.high_s);
-    put_real(b, "level", p->o->level_v);
+    cd_buf_putf(b, ",\"level\":%g", p->o->level_v);
     put_real(b, "chain_s", c->replay.chain_s);
     put_real(b, "sum_s", c->replay.sum_s);
     put_real(b, "items_per_s", cd_mr_throughput(c));

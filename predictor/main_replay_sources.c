@@ -157,7 +157,7 @@ static cdmpp_status live_source(cd_mr_plan *p, const char *network, const cd_mr_
 /* ---- cases ---- */
 static cdmpp_status add_case(cd_mr_plan *p, cd_mr_source *s, cd_mr_device *d, size_t cap, cdmpp_err *err) {
     if (p->n_item == cap) return CD_FAIL(err, ERANGE, "more than %zu estimates", cap);
-    p->item[p->n_item++] = (cd_mr_case){.source = s, .device = d, .before_s = NAN, .alone_s = NAN, .peak_bytes = -1};
+    p->item[p->n_item++] = (cd_mr_case){.source = s, .device = d, .before_s = NAN, .run_s = NAN, .peak_bytes = -1};
     return CDMPP_OK;
 }
 
