@@ -113,7 +113,8 @@ typedef struct cd_mr_case {
     uint32_t n_place, n_link;
     uint32_t *where;            /* (n_node); NULL: all on the first */
     size_t n_task, n_bare;      /* distinct tasks; those without a schedule in the logs that were given */
-    double given_s;             /* of one run of all nodes that took the file's time */
+    double ops_s;               /* of all operators */
+    double given_s;             /* of them, those that took the file's time */
     cd_netreplay *net;
     cd_replay replay;
     cd_replay_interval interval;
@@ -159,7 +160,6 @@ cd_replay_device cd_mr_lane(const cd_main_replay *o, const cd_mr_models *m, cons
 
 /* ---- main_replay_sources.c: graphs are read, networks loaded ---- */
 cdmpp_status cd_mr_sources(cd_mr_plan *p, cdmpp_err *err);
-cdmpp_status cd_mr_source_add(cd_mr_plan *p, const char *name, CD_GIVE cd_mr_source **out, cdmpp_err *err);
 /* Bytes of what stays in memory between runs; -1: nobody knows. */
 int64_t cd_mr_weights(const cd_mr_source *s);
 

@@ -96,6 +96,7 @@ static void sum_up(const cd_mr_plan *p, cd_mr_case *c) {
     const cd_netgraph *g = c->source->graph;
     bool known = true;
     c->peak_bytes = c->replay.peak[0] + (c->source->weight_bytes > 0 && c->n_place == 1 ? c->source->weight_bytes : 0);
+    for (uint32_t k = 0; k < c->net->net.n_op; k++) c->ops_s += c->net->net.op[k].seconds;
     for (uint32_t k = 0; k < g->n_node; k++) {
         const cd_nodecost *n = cd_mr_case_cost(c, k);
         if (n->source == CD_COST_GIVEN) c->given_s += n->seconds * (double)g->node[k].repeat;

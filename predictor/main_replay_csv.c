@@ -99,7 +99,8 @@ static void path_of(const cd_mr_plan *p, const cd_mr_case *c, cd_buf *b) {
     const size_t n = dot ? (size_t)(dot - path) : strlen(path);
     cd_buf_put(b, path, n);
     const size_t from = b->n;
-    cd_buf_putf(b, ".%.80s.%s.%lld", c->source->name, c->device->name, (long long)c->source->batch);
+    cd_buf_putf(b, ".%.80s.%s", c->source->name, c->device->name);
+    if (c->source->batch) cd_buf_putf(b, ".%lld", (long long)c->source->batch);
     for (size_t k = from; k < b->n; k++)
         if (strchr("/\\ ()[]*?", b->p[k])) b->p[k] = '_';
     cd_buf_puts(b, dot ? dot : "");

@@ -41,7 +41,7 @@ static void put_op(const cd_mr_case *c, uint32_t op, bool critical, cd_buf *b) {
     put_real(b, "seconds", n->seconds);
     put_real(b, "low_s", n->low_s);
     put_real(b, "high_s", n->high_s);
-    put_real(b, "share", c->replay.sum_s > 0 ? r->seconds / c->replay.sum_s : 0);
+    put_real(b, "share", c->ops_s > 0 ? r->seconds / c->ops_s : 0);
     cd_buf_putf(b, ",\"critical\":%s,\"source\":\"%.*s\",\"out_of_range\":%s", critical ? "true" : "false", (int)source.n, source.p,
                 n->flags & CD_PRED_OUT_OF_RANGE ? "true" : "false");
     put_text(b, "workload_key", v->key);
@@ -136,7 +136,7 @@ static void put_case(const cd_mr_plan *p, const cd_mr_case *c, cd_buf *b) {
     put_size(b, "memory_bytes", c->memory_bytes > 0 ? c->memory_bytes : -1);
     cd_buf_putf(b, ",\"fits\":%s", cd_mr_fits(c) ? "true" : "false");
     put_real(b, "missing_share", c->cost[0]->missing_share);
-    put_real(b, "given_share", c->replay.sum_s > 0 ? c->given_s / c->replay.sum_s : 0);
+    put_real(b, "given_share", c->ops_s > 0 ? c->given_s / c->ops_s : 0);
     put_counts(c, b);
     put_missing(c, b);
     put_compared(p, c, b);

@@ -59,7 +59,7 @@ static void put_memory(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL])
 }
 static void put_given(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) {
     (void)p;
-    put_real(out, c->replay.sum_s > 0 ? 100 * c->given_s / c->replay.sum_s : 0, "%.1f %%");
+    put_real(out, c->ops_s > 0 ? 100 * c->given_s / c->ops_s : 0, "%.1f %%");
 }
 static void put_missing(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) { (void)p, put_real(out, 100 * c->cost[0]->missing_share, "%.1f %%"); }
 static void put_price(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) {
@@ -206,7 +206,7 @@ static void put_op(const cd_mr_case *c, uint32_t op, bool critical, cd_buf *b) {
     put_time(low, n->low_s * (double)v->repeat);
     put_time(high, n->high_s * (double)v->repeat);
     if (c->ran) put_time(here, c->ran->node[node].place_s);
-    cd_buf_putf(b, "%10s %6.2f %%  %10s %10s%*s  %s %-8.*s %-24.24s %s", seconds, c->replay.sum_s > 0 ? 100 * all / c->replay.sum_s : 0, low, high, c->ran ? 11 : 0, here,
+    cd_buf_putf(b, "%10s %6.2f %%  %10s %10s%*s  %s %-8.*s %-24.24s %s", seconds, c->ops_s > 0 ? 100 * all / c->ops_s : 0, low, high, c->ran ? 11 : 0, here,
                 critical ? "*" : " ", (int)source.n, source.p, v->op, v->name);
     if (v->repeat > 1) cd_buf_putf(b, " (%lld times)", (long long)v->repeat);
     if (n->flags & CD_PRED_OUT_OF_RANGE) cd_buf_puts(b, " (out of range)");
