@@ -1,8 +1,8 @@
 /* Files of network graphs: which form, and what to do with a network that is wrong. */
-#include <math.h>
 #include <string.h>
 
 #include "base/file.h"
+#include "predictor/netgraph_trace.h"
 #include "predictor/netgraphint.h"
 
 #define MAX_FILE ((size_t)4 << 30)
@@ -37,38 +37,6 @@ cdmpp_status cd_ng_text(cd_ng_file *f, const cd_json *v, const char **out, cdmpp
     if (s.n && memchr(s.p, 0, s.n)) return CD_FAIL(err, ESCHEMA, "expected a text without a byte 0");
     *out = cd_str_dup(&f->scratch, s);
     return *out ? CDMPP_OK : CD_FAIL(err, ENOMEM, "text");
-}
-
-cdmpp_status cd_ng_member(cd_ng_file *f, cd_str *rest, cd_str *key, cd_str *value, bool *more, cdmpp_err *err) {
-    const char *from = rest->p;
-    return cd_ng_at(f, cd_json_member(rest, key, value, more, err), from, err);
-}
-
-cdmpp_status cd_ng_next(cd_ng_file *f, cd_str *rest, cd_str *value, bool *more, cdmpp_err *err) {
-    const char *from = rest->p;
-    return cd_ng_at(f, cd_json_item(rest, value, more, err), from, err);
-}
-
-cdmpp_status cd_ng_each(cd_ng_file *f, cd_str array, cd_ng_item *item, void *ctx, cdmpp_err *err) {
-    cd_str rest = array, text;
-    bool more = true;
-    for (size_t k = 0;; k++) {
-        CD_TRY(cd_ng_next(f, &rest, &text, &more, err));
-        if (!more) return CDMPP_OK;
-        const cdmpp_status st = item(ctx, text, k, err);
-        if (st) return cd_err_index(err, cd_ng_at(f, st, text.p, err), k);
-    }
-}
-
-cdmpp_status cd_ng_seconds(const cd_json *v, double *out, cdmpp_err *err) {
-    CD_TRY(cd_json_real_or_nan(v, out, err));
-    if (isnan(*out) || (*out >= 0 && isfinite(*out))) return CDMPP_OK;
-    return CD_FAIL(err, ERANGE, "expected seconds, 0 or more, found %g", *out);
-}
-
-const char *cd_ng_short_func(const char *func) {
-    static const char front[] = "tvmgen_default_";
-    return strncmp(func, front, sizeof front - 1) ? func : func + sizeof front - 1;
 }
 
 static cdmpp_status push(cd_ng_file *f, cd_netgraph *g, cdmpp_err *err) {
@@ -117,7 +85,8 @@ static cdmpp_status form_of(cd_ng_file *f, reader **out, cdmpp_err *err) {
     bool more = true, nodes = false, executor = false, objects = true;
     size_t n = 0;
     for (; more; n++) {
-        CD_TRY(cd_ng_member(f, &rest, &key, &value, &more, err));
+        const cdmpp_status st = cd_json_member(&rest, &key, &value, &more, err);
+        if (st) return cd_ng_at(f, st, f->text + f->len, err);
         if (!more) break;
         if (cd_str_is(key, "schema")) return *out = cd_ng_read_own, CDMPP_OK;
         nodes |= cd_str_is(key, "nodes");
@@ -156,10 +125,21 @@ cdmpp_status cd_netgraph_read_text(const char *path, const char *text, size_t le
     return CDMPP_OK;
 }
 
+/* A table whose first line names the column of the rows that a row reads. */
+static bool is_trace(const char *text, size_t len) {
+    static const char column[] = "_input_nodes";
+    const char *end = memchr(text, '\n', len);
+    const size_t n = end ? (size_t)(end - text) : len;
+    for (size_t i = 0; n && *text != '{' && i + sizeof column - 1 <= n; i++)
+        if (!memcmp(text + i, column, sizeof column - 1)) return true;
+    return false;
+}
+
 cdmpp_status cd_netgraph_read_good(const char *path, cd_netgraph_bad *bad, void *ctx, cd_netgraph ***out, size_t *n, cdmpp_err *err) {
     char *text;
     size_t len;
     CD_TRY(cd_file_read(path, MAX_FILE, &text, &len, err));
+    if (is_trace(text, len)) return cd_free(text), cd_netgraph_trace_read(path, out, n, err);
     const cdmpp_status st = cd_netgraph_read_text(path, text, len, bad, ctx, out, n, err);
     cd_free(text);
     return st;
