@@ -166,13 +166,14 @@ static cdmpp_status score_tasks(asking *k, uint32_t *at, uint32_t *like, cdmpp_e
 
 /* One call each: a family that was not trained is the reason of its own operators only. */
 static cdmpp_status score_library(asking *k, uint32_t at, uint32_t like, cdmpp_err *err) {
+    cd_netcost_wait wait = {0};
     for (uint32_t end; at < k->n_q; at = end, like++) {
         double seconds = NAN;
         cdmpp_err why = {0};
         char line[512];
         const char *reason = NULL;
         end = run_of(k, at);
-        const cdmpp_status st = cd_opmodel_predict(k->a->opmodel, k->q[at].op, &k->device, 1, &seconds, &why);
+        const cdmpp_status st = cd_netcost_library_s(k->a->opmodel, k->q[at].op, k->device, &wait, &seconds, &why);
         if (st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "library operator");
         if (st && !(reason = text(&k->c->arena, cdmpp_err_format(&why, line, sizeof line), err))) return CDMPP_ENOMEM;
         for (uint32_t j = at; j < end; j++) {

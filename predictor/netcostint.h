@@ -11,4 +11,13 @@ void cd_netcost_known(cd_nodecost *n, double seconds, cd_costsource from);
 int64_t cd_netcost_moved(const cd_netgraph *g, const cd_tasks *t, uint32_t node, int64_t *result);
 /* Part of a node's time that the device's memory is busy: bytes / (peak * seconds), at most 1; 0 where either is unknown. */
 double cd_netcost_share(int64_t bytes, double seconds, const cd_device *d);
+
+/* ---- netcost_library.c ---- */
+typedef struct cd_netcost_wait {
+    bool known[CD_N_OPKIND];
+    double seconds[CD_N_OPKIND]; /* 0 for products: their tables have no small ones */
+} cd_netcost_wait;
+/* What a library operator takes in a queue of `d`. w: zeroed at first, of one model and device. Errors: those of cd_opmodel_predict. */
+cdmpp_status cd_netcost_library_s(const cd_opmodel *m, const cd_oprecord *r, const cd_device *d, cd_netcost_wait *w, double *seconds,
+                                  cdmpp_err *err);
 #endif
