@@ -1,13 +1,17 @@
 /* cluster -- what an iteration of training takes on many devices, from what it takes on one.
  *
  *   data parallel    every device a slice of the batch; gradients summed by a ring: 2 (n-1)/n bytes / bandwidth + 2 (n-1) latency,
- *                    in buckets of bucket_bytes that start as soon as their last gradient is there (overlap)
- *   pipeline         stages of consecutive nodes; micro-batches m: fill and drain (m + s - 1) of the slowest stage and the
- *                    links between them (GPipe; 1F1B has the same length and less memory)
- *   tensor parallel  products cut in n; two ring sums of the activations a layer and direction
+ *                    in buckets that start one behind the other as soon as their last gradient is there (overlap)
+ *   pipeline         stages of consecutive nodes, m micro-batches. GPipe: all forward, then all backward; each direction takes
+ *                    sum of (stages, links) + (m - 1) of the slowest of them. 1F1B is as long where stages and links are equal
+ *                    and nothing is sent, and keeps min(m, n - i) micro-batches at stage i instead of m
+ *   tensor parallel  products and what stands between them cut in n; ring sums of the activations
+ *
+ *   device 0  |F0|F1|F2|         |B0|B1|B2|        device d  |forward |backward      |
+ *   device 1     |F0|F1|F2|   |B0|B1|B2|           ring d                |sum 0|sum 1|
  *
  * Closed forms, and the same as a net for replay.h: the two are compared in tests. Sources: ring allreduce, Patarasuk and Yuan
- * 2009; GPipe 2019; Megatron-LM 2019. Seconds, bytes. */
+ * 2009; GPipe 2019; PipeDream-flush (1F1B) 2021; Megatron-LM 2019. No state, any thread. Seconds, bytes. */
 #ifndef CD_CLUSTER_H
 #define CD_CLUSTER_H
 #include "predictor/netcost.h"
@@ -16,6 +20,67 @@ typedef struct cd_clink {
     double latency_s, bytes_per_s; /* each way, of one device to its neighbour */
 } cd_clink;
 
-/* Sum of `bytes` over n devices in a ring; 0 for n = 1. Errors (NaN): n < 1, bytes_per_s <= 0. */
+typedef struct cd_cbucket {
+    double ready_s;             /* after the start of the iteration; not before the bucket in front of it */
+    int64_t bytes;
+} cd_cbucket;
+
+typedef struct cd_cstage {
+    double forward_s, backward_s; /* of one micro-batch */
+    int64_t bytes;              /* sent to the next stage, and as much back */
+} cd_cstage;
+
+typedef enum cd_cschedule { CD_CLUSTER_GPIPE, CD_CLUSTER_1F1B } cd_cschedule;
+
+/* ---- closed forms; NaN: n < 1, bytes_per_s <= 0 ---- */
+
+/* Sum of `bytes` over n devices in a ring; 0 for n = 1. */
 double cd_cluster_ring_s(int64_t bytes, uint32_t n, cd_clink link);
+/* One iteration whose computing takes compute_s on each of n devices. */
+double cd_cluster_data_s(double compute_s, const cd_cbucket *b, uint32_t n_bucket, uint32_t n, cd_clink link);
+/* GPipe, any stages. */
+double cd_cluster_pipeline_s(const cd_cstage *s, uint32_t n, uint32_t micro, cd_clink link);
+/* Micro-batches whose activations stage i keeps at once. */
+uint32_t cd_cluster_kept(cd_cschedule is, uint32_t stage, uint32_t n, uint32_t micro);
+
+/* ---- the same as nets ---- */
+typedef struct cd_cnet {
+    cd_arena arena;
+    cd_replay_net net;
+} cd_cnet;
+
+/* Devices 0 .. n-1 compute, n .. 2n-1 are their rings. Errors: ERANGE (numbers, too many devices), ENOMEM. */
+cdmpp_status cd_cluster_data_net(double compute_s, const cd_cbucket *b, uint32_t n_bucket, uint32_t n, cd_clink link, cd_cnet *out,
+                                 cdmpp_err *err);
+cdmpp_status cd_cluster_pipeline_net(const cd_cstage *s, uint32_t n, uint32_t micro, cd_cschedule is, cd_clink link, cd_cnet *out,
+                                     cdmpp_err *err);
+void cd_cnet_free(cd_cnet *c); /* zeroed is fine */
+
+/* ---- a graph of training (backward and update nodes) on a cluster ---- */
+typedef enum cd_cparallel { CD_CLUSTER_DATA, CD_CLUSTER_PIPELINE, CD_CLUSTER_TENSOR } cd_cparallel;
+#define CD_CPARALLELS "data|pipeline|tensor"
+
+typedef struct cd_cplan {
+    cd_cparallel is;
+    uint32_t n;                 /* devices */
+    uint32_t micro;             /* pipeline: micro-batches, the graph is of one of them */
+    cd_cschedule schedule;      /* pipeline */
+    int64_t bucket_bytes;       /* data */
+    cd_clink link;
+} cd_cplan;
+
+typedef struct cd_cresult {
+    double one_s;               /* the graph on one device, one after the other */
+    double closed_s;            /* NaN: no closed form (1F1B of unequal stages) */
+    double replay_s;            /* tensor: as closed_s */
+    double sent_s;              /* of links, if nothing overlapped */
+    int64_t sent_bytes;         /* by each device */
+    uint32_t kept;              /* pipeline: micro-batches that stage 0 keeps */
+} cd_cresult;
+
+/* "data:4", "pipeline:4x8" (stages x micro-batches), "pipeline-1f1b:4x8", "tensor:4" and "latency_us=5,gb_s=300". Buckets of 25 MiB.
+ * Errors: EUSAGE. */
+cdmpp_status cd_cplan_parse(const char *parallel, const char *link, cd_cplan *out, cdmpp_err *err);
+/* Errors: ESCHEMA (a missing node: its name and why; data parallel without update nodes), ERANGE, ENOMEM. */
+cdmpp_status cd_cluster_of(const cd_netgraph *g, const cd_netcost *c, const cd_cplan *p, cd_cresult *out, cdmpp_err *err);
 #endif

@@ -1,0 +1,217 @@
+/* Closed forms, and a graph dealt out to devices. */
+#include "predictor/cluster.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+double cd_cluster_ring_s(int64_t bytes, uint32_t n, cd_clink link) {
+    if (n < 1 || bytes < 0 || !(link.bytes_per_s > 0) || !(link.latency_s >= 0)) return (double)NAN;
+    const double steps = 2 * ((double)n - 1);
+    return steps * (link.latency_s + (double)bytes / n / link.bytes_per_s);
+}
+
+double cd_cluster_data_s(double compute_s, const cd_cbucket *b, uint32_t n_bucket, uint32_t n, cd_clink link) {
+    double end = 0;
+    if (n == 1) return compute_s;
+    for (uint32_t i = 0; i < n_bucket; i++) end = fmax(end, b[i].ready_s) + cd_cluster_ring_s(b[i].bytes, n, link);
+    return end < compute_s ? compute_s : end; /* a NaN stays one */
+}
+
+static double send_s(int64_t bytes, cd_clink link) { return link.latency_s + (double)bytes / link.bytes_per_s; }
+
+/* Equal jobs through machines in a row: the sum of one job, and the slowest machine for each further one. */
+double cd_cluster_pipeline_s(const cd_cstage *s, uint32_t n, uint32_t micro, cd_clink link) {
+    double sum = 0, slowest[2] = {0, 0};
+    if (n < 1 || micro < 1 || !(link.bytes_per_s > 0)) return (double)NAN;
+    for (uint32_t i = 0; i < n; i++) {
+        const double send = i + 1 < n ? send_s(s[i].bytes, link) : 0;
+        sum += s[i].forward_s + s[i].backward_s + 2 * send;
+        slowest[0] = fmax(slowest[0], fmax(s[i].forward_s, send));
+        slowest[1] = fmax(slowest[1], fmax(s[i].backward_s, send));
+    }
+    return sum + (micro - 1) * (slowest[0] + slowest[1]);
+}
+
+uint32_t cd_cluster_kept(cd_cschedule is, uint32_t stage, uint32_t n, uint32_t micro) {
+    const uint32_t ahead = stage < n ? n - stage : 1;
+    return is == CD_CLUSTER_GPIPE || micro < ahead ? micro : ahead;
+}
+
+/* ---- the plan's text ---- */
+static cdmpp_status parse_link(const char *text, cd_clink *out, cdmpp_err *err) {
+    double us, gb;
+    int end = 0;
+    if (sscanf(text, "latency_us=%lf,gb_s=%lf%n", &us, &gb, &end) != 2 || text[end] || !(us >= 0 && us < 1e9) || !(gb > 0 && gb < 1e9))
+        return CD_FAIL(err, EUSAGE, "expected a link like latency_us=5,gb_s=300, found \"%.60s\"", text);
+    *out = (cd_clink){us * 1e-6, gb * 1e9};
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_cplan_parse(const char *parallel, const char *link, cd_cplan *out, cdmpp_err *err) {
+    int n = 0, micro = 1, end = 0;
+    *out = (cd_cplan){.bucket_bytes = 25 << 20};
+    if (sscanf(parallel, "data:%d%n", &n, &end) == 1 && !parallel[end]) out->is = CD_CLUSTER_DATA;
+    else if (sscanf(parallel, "tensor:%d%n", &n, &end) == 1 && !parallel[end]) out->is = CD_CLUSTER_TENSOR;
+    else if (sscanf(parallel, "pipeline:%dx%d%n", &n, &micro, &end) == 2 && !parallel[end]) out->is = CD_CLUSTER_PIPELINE;
+    else if (sscanf(parallel, "pipeline-1f1b:%dx%d%n", &n, &micro, &end) == 2 && !parallel[end]) {
+        out->is = CD_CLUSTER_PIPELINE;
+        out->schedule = CD_CLUSTER_1F1B;
+    } else n = 0;
+    if (n < 1 || n > 4096 || micro < 1 || micro > 4096)
+        return CD_FAIL(err, EUSAGE, "expected data:4, pipeline:4x8, pipeline-1f1b:4x8 or tensor:4, found \"%.60s\"", parallel);
+    out->n = (uint32_t)n;
+    out->micro = (uint32_t)micro;
+    return parse_link(link, &out->link, err);
+}
+
+/* ---- a graph dealt out ---- */
+static double node_s(const cd_netgraph *g, const cd_netcost *c, uint32_t i) { return c->node[i].seconds * (double)g->node[i].repeat; }
+
+static cdmpp_status check(const cd_netgraph *g, const cd_netcost *c, double *sum, cdmpp_err *err) {
+    *sum = 0;
+    for (uint32_t i = 0; i < g->n_node; i++) {
+        if (g->node[i].repeat && isnan(c->node[i].seconds))
+            return CD_FAIL(err, ESCHEMA, "node \"%.60s\" has no time: %.100s", g->node[i].name, c->node[i].why ? c->node[i].why : "");
+        *sum += g->node[i].repeat ? node_s(g, c, i) : 0;
+    }
+    return CDMPP_OK;
+}
+
+static int64_t gradient_bytes(const cd_netnode *n) {
+    return n->phase == CD_NET_UPDATE && n->question ? (int64_t)(cd_opdtype_bytes(n->question->dtype) * n->question->m * n->question->n) : 0;
+}
+
+/* Gradients in the order that the nodes stand in, in buckets of at least bucket_bytes but the last. */
+static cdmpp_status data(const cd_netgraph *g, const cd_netcost *c, const cd_cplan *p, cd_arena *a, cd_cresult *out, cdmpp_err *err) {
+    cd_cbucket *b = cd_arena_alloc(a, (size_t)g->n_node + 1, sizeof *b);
+    cd_cnet net = {0};
+    cd_replay r = {0};
+    uint32_t n = 0;
+    double t = 0;
+    if (!b) return CD_FAIL(err, ENOMEM, "buckets");
+    b[0] = (cd_cbucket){0, 0};
+    for (uint32_t i = 0; i < g->n_node; i++) {
+        t += g->node[i].repeat ? node_s(g, c, i) : 0;
+        if (!gradient_bytes(&g->node[i])) continue;
+        b[n].ready_s = t;
+        b[n].bytes += gradient_bytes(&g->node[i]);
+        if (b[n].bytes >= p->bucket_bytes) b[++n] = (cd_cbucket){0, 0};
+    }
+    n += b[n].bytes > 0;
+    if (!n) return CD_FAIL(err, ESCHEMA, "network \"%.60s\" has no gradients of weights: it is not one of training", g->name);
+    for (uint32_t i = 0; i < n; i++) {
+        out->sent_s += cd_cluster_ring_s(b[i].bytes, p->n, p->link);
+        out->sent_bytes += 2 * (b[i].bytes - b[i].bytes / p->n);
+    }
+    out->closed_s = cd_cluster_data_s(out->one_s, b, n, p->n, p->link);
+    cdmpp_status st = cd_cluster_data_net(out->one_s, b, n, p->n, p->link, &net, err);
+    if (!st) st = cd_replay_run(&net.net, &r, err);
+    if (!st) out->replay_s = r.makespan_s;
+    cd_replay_free(&r);
+    cd_cnet_free(&net);
+    return st;
+}
+
+/* Parts of consecutive nodes of the phases that take at most `most` each; how many are needed. end[k]: behind part k. */
+static uint32_t parts(const cd_netgraph *g, const cd_netcost *c, bool forward, double most, uint32_t *end, uint32_t n) {
+    uint32_t k = 0;
+    double t = 0;
+    for (uint32_t i = 0; i < g->n_node; i++) {
+        const double s = node_s(g, c, i);
+        if (!g->node[i].repeat || (g->node[i].phase == CD_NET_FORWARD) != forward) continue;
+        if (t > 0 && t + s > most) {
+            if (k < n) end[k] = i;
+            k++;
+            t = 0;
+        }
+        t += s;
+    }
+    for (uint32_t j = k; j < n; j++) end[j] = g->n_node;
+    return k + 1;
+}
+
+/* n parts whose slowest one is as fast as can be, to a millionth. */
+static void balance(const cd_netgraph *g, const cd_netcost *c, bool forward, uint32_t *end, uint32_t n) {
+    double sum = 0;
+    for (uint32_t i = 0; i < g->n_node; i++)
+        if (g->node[i].repeat && (g->node[i].phase == CD_NET_FORWARD) == forward) sum += node_s(g, c, i);
+    double low = sum / n * (1 - 1e-9), high = sum;
+    for (int i = 0; i < 40 && high - low > 1e-6 * sum / n; i++) {
+        const double half = (low + high) / 2;
+        if (parts(g, c, forward, half, end, n) <= n) high = half;
+        else low = half;
+    }
+    parts(g, c, forward, high * (1 + 1e-9), end, n);
+}
+
+/* Stages: forward parts in order, backward parts from the end. */
+static void stages(const cd_netgraph *g, const cd_netcost *c, uint32_t *end, cd_cstage *s, uint32_t n) {
+    for (int forward = 1; forward >= 0; forward--) {
+        balance(g, c, forward, end, n);
+        for (uint32_t i = 0, k = 0; i < g->n_node; i++) {
+            const cd_netnode *v = &g->node[i];
+            while (k + 1 < n && i >= end[k]) k++;
+            if (!v->repeat || (v->phase == CD_NET_FORWARD) != forward) continue;
+            if (!forward) s[n - 1 - k].backward_s += node_s(g, c, i);
+            else s[k].forward_s += node_s(g, c, i);
+            if (forward && v->kind != CD_NET_FREE && v->write_bytes >= 0) s[k].bytes = v->write_bytes;
+        }
+    }
+}
+
+static cdmpp_status pipeline(const cd_netgraph *g, const cd_netcost *c, const cd_cplan *p, cd_arena *a, cd_cresult *out, cdmpp_err *err) {
+    cd_cstage *s = cd_arena_zalloc(a, p->n, sizeof *s);
+    uint32_t *end = cd_arena_zalloc(a, p->n, sizeof *end);
+    cd_cnet net = {0};
+    cd_replay r = {0};
+    if (!s || !end) return CD_FAIL(err, ENOMEM, "stages");
+    stages(g, c, end, s, p->n);
+    for (uint32_t i = 0; i + 1 < p->n; i++) {
+        out->sent_bytes += 2 * s[i].bytes * p->micro;
+        out->sent_s += 2 * p->micro * send_s(s[i].bytes, p->link);
+    }
+    out->kept = cd_cluster_kept(p->schedule, 0, p->n, p->micro);
+    out->closed_s = p->schedule == CD_CLUSTER_GPIPE ? cd_cluster_pipeline_s(s, p->n, p->micro, p->link) : (double)NAN;
+    cdmpp_status st = cd_cluster_pipeline_net(s, p->n, p->micro, p->schedule, p->link, &net, err);
+    if (!st) st = cd_replay_run(&net.net, &r, err);
+    if (!st) out->replay_s = r.makespan_s;
+    cd_replay_free(&r);
+    cd_cnet_free(&net);
+    return st;
+}
+
+static bool is_norm(const cd_netnode *n) { return n->question && cd_opkind_class(n->question->kind) == CD_OPCLASS_LAYERNORM; }
+/* Stays whole on every device: norms and the sums in front of them. */
+static bool is_whole(const cd_netnode *n) { return n->question && (is_norm(n) || n->question->kind == CD_OP_ADD) && n->phase != CD_NET_UPDATE; }
+
+/* Between two norms products are cut: a sum of activations stands before every norm but the first, and one the way back. */
+static void tensor(const cd_netgraph *g, const cd_netcost *c, const cd_cplan *p, cd_cresult *out) {
+    bool first = true;
+    out->closed_s = 0;
+    for (uint32_t i = 0; i < g->n_node; i++) {
+        const cd_netnode *v = &g->node[i];
+        if (!v->repeat) continue;
+        out->closed_s += is_whole(v) ? node_s(g, c, i) : node_s(g, c, i) / p->n;
+        if (v->phase != CD_NET_FORWARD || !is_norm(v)) continue;
+        if (!first) {
+            out->sent_s += 2 * cd_cluster_ring_s(v->write_bytes, p->n, p->link) * (double)v->repeat;
+            out->sent_bytes += 4 * (v->write_bytes - v->write_bytes / p->n) * v->repeat;
+        }
+        first = false;
+    }
+    out->closed_s += out->sent_s;
+    out->replay_s = out->closed_s;
+}
+
+cdmpp_status cd_cluster_of(const cd_netgraph *g, const cd_netcost *c, const cd_cplan *p, cd_cresult *out, cdmpp_err *err) {
+    cd_arena a = {0};
+    *out = (cd_cresult){0};
+    if (p->n < 1 || p->micro < 1 || !(p->link.bytes_per_s > 0)) return CD_FAIL(err, ERANGE, "%u devices, %u micro-batches", p->n, p->micro);
+    cdmpp_status st = check(g, c, &out->one_s, err);
+    if (!st && p->is == CD_CLUSTER_DATA) st = data(g, c, p, &a, out, err);
+    else if (!st && p->is == CD_CLUSTER_PIPELINE) st = pipeline(g, c, p, &a, out, err);
+    else if (!st) tensor(g, c, p, out);
+    cd_arena_free(&a);
+    return st;
+}

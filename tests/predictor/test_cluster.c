@@ -1,0 +1,188 @@
+/* Closed forms against replays of the same, and a graph dealt out. */
+#include <math.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "check.h"
+#include "predictor/cluster.h"
+
+static const cd_clink LINK = {5e-6, 1e9};
+
+static double replayed(const cd_cnet *c) {
+    cdmpp_err err = {0};
+    cd_replay r = {0};
+    assert_ok(cd_replay_run(&c->net, &r, &err));
+    const double s = r.makespan_s;
+    cd_replay_free(&r);
+    return s;
+}
+
+static void near(double a, double b) { assert_close(a, b, 1e-9, 1e-15); }
+
+static void ring(void **state) {
+    (void)state;
+    near(cd_cluster_ring_s(8000000, 1, LINK), 0);
+    near(cd_cluster_ring_s(8000000, 4, LINK), 6 * (5e-6 + 2e-3));
+    near(cd_cluster_ring_s(0, 4, LINK), 6 * 5e-6);
+    assert_true(isnan(cd_cluster_ring_s(1, 0, LINK)));
+    assert_true(isnan(cd_cluster_ring_s(1, 2, (cd_clink){0, 0})));
+    for (uint32_t n = 2; n < 64; n++) assert_true(cd_cluster_ring_s(1 << 20, n + 1, LINK) > cd_cluster_ring_s(1 << 20, n, LINK));
+}
+
+static double uniform(uint64_t *r) { return cd_rng_unit(7, (*r)++); }
+
+static void data_is_its_net(void **state) {
+    uint64_t rng = 0;
+    cdmpp_err err = {0};
+    (void)state;
+    for (int round = 0; round < 60; round++) {
+        cd_cbucket b[6];
+        const uint32_t n = 1 + (uint32_t)(8 * uniform(&rng)), k = (uint32_t)(7 * uniform(&rng));
+        double t = 0;
+        for (uint32_t i = 0; i < k; i++) {
+            b[i].ready_s = t += 4e-3 * uniform(&rng);
+            b[i].bytes = n * (int64_t)(2e6 * uniform(&rng));
+        }
+        const double compute = t + 1e-3 * uniform(&rng), closed = cd_cluster_data_s(compute, b, k, n, LINK);
+        cd_cnet c;
+        assert_ok(cd_cluster_data_net(compute, b, k, n, LINK, &c, &err));
+        near(replayed(&c), closed);
+        double sum = 0;
+        for (uint32_t i = 0; i < k; i++) sum += cd_cluster_ring_s(b[i].bytes, n, LINK);
+        assert_true(closed >= compute && closed <= compute + sum + 1e-12);
+        cd_cnet_free(&c);
+    }
+}
+
+static void gpipe_is_its_net(void **state) {
+    uint64_t rng = 0;
+    cdmpp_err err = {0};
+    (void)state;
+    rng = 1u << 20;
+    for (int round = 0; round < 100; round++) {
+        cd_cstage s[6];
+        const uint32_t n = 1 + (uint32_t)(6 * uniform(&rng)), m = 1 + (uint32_t)(9 * uniform(&rng));
+        for (uint32_t i = 0; i < n; i++)
+            s[i] = (cd_cstage){1e-3 * uniform(&rng), 2e-3 * uniform(&rng), (int64_t)(1e6 * uniform(&rng))};
+        cd_cnet c;
+        assert_ok(cd_cluster_pipeline_net(s, n, m, CD_CLUSTER_GPIPE, LINK, &c, &err));
+        near(replayed(&c), cd_cluster_pipeline_s(s, n, m, LINK));
+        cd_cnet_free(&c);
+    }
+}
+
+/* Equal stages and nothing sent: 1F1B is as long as GPipe, (m + n - 1)(f + b), and never shorter than its busiest stage. */
+static void one_forward_one_backward(void **state) {
+    cdmpp_err err = {0};
+    (void)state;
+    const cd_clink wire = {0, 1e18};
+    for (uint32_t n = 1; n < 7; n++)
+        for (uint32_t m = 1; m < 10; m++) {
+            cd_cstage s[7];
+            for (uint32_t i = 0; i < n; i++) s[i] = (cd_cstage){1e-3, 2e-3, 0};
+            cd_cnet c;
+            assert_ok(cd_cluster_pipeline_net(s, n, m, CD_CLUSTER_1F1B, wire, &c, &err));
+            near(replayed(&c), (m + n - 1) * 3e-3);
+            near(cd_cluster_pipeline_s(s, n, m, wire), (m + n - 1) * 3e-3);
+            cd_cnet_free(&c);
+        }
+    assert_int_equal(cd_cluster_kept(CD_CLUSTER_GPIPE, 0, 4, 8), 8);
+    assert_int_equal(cd_cluster_kept(CD_CLUSTER_1F1B, 0, 4, 8), 4);
+    assert_int_equal(cd_cluster_kept(CD_CLUSTER_1F1B, 3, 4, 8), 1);
+    assert_int_equal(cd_cluster_kept(CD_CLUSTER_1F1B, 0, 4, 2), 2);
+}
+
+static void bad_numbers(void **state) {
+    cdmpp_err err = {0};
+    cd_cnet c;
+    cd_cplan p;
+    (void)state;
+    const cd_cbucket back[] = {{2, 1}, {1, 1}}, negative[] = {{0, -1}};
+    assert_status(cd_cluster_data_net(1, back, 2, 2, LINK, &c, &err), CDMPP_ERANGE);
+    assert_status(cd_cluster_data_net(1, negative, 1, 2, LINK, &c, &err), CDMPP_ERANGE);
+    assert_status(cd_cluster_data_net(NAN, negative, 0, 2, LINK, &c, &err), CDMPP_ERANGE);
+    assert_status(cd_cluster_pipeline_net(NULL, 0, 1, CD_CLUSTER_GPIPE, LINK, &c, &err), CDMPP_ERANGE);
+    static const char *const wrong[] = {"", "data", "data:0", "data:4x2", "pipeline:4", "tensor:-1", "ring:4", "data:4 ", "data:99999"};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        assert_status(cd_cplan_parse(wrong[i], "latency_us=5,gb_s=300", &p, &err), CDMPP_EUSAGE);
+    assert_status(cd_cplan_parse("data:4", "gb_s=300", &p, &err), CDMPP_EUSAGE);
+    assert_status(cd_cplan_parse("data:4", "latency_us=5,gb_s=0", &p, &err), CDMPP_EUSAGE);
+    assert_ok(cd_cplan_parse("pipeline-1f1b:4x8", "latency_us=5,gb_s=300", &p, &err));
+    assert_true(p.is == CD_CLUSTER_PIPELINE && p.schedule == CD_CLUSTER_1F1B && p.n == 4 && p.micro == 8);
+    near(p.link.bytes_per_s, 3e11);
+    near(p.link.latency_s, 5e-6);
+}
+
+/* ---- a graph: `layers` times norm, linear; backward and weights behind ---- */
+static void put(cd_netmaker *m, cd_netphase phase, cd_opkind kind, double rows, double cols) {
+    cdmpp_err err = {0};
+    uint32_t id;
+    const cd_oprecord q = {.kind = kind, .b = 1, .m = rows, .n = cols, .k = 8};
+    cd_netnode n = cd_netnode_init("n", "op", CD_NET_LIBRARY);
+    n.phase = phase;
+    n.question = &q;
+    n.write_bytes = (int64_t)(4 * rows * cols);
+    assert_ok(cd_netmaker_node(m, &n, &id, &err));
+}
+
+static cd_netgraph *made(uint32_t layers, cd_netcost *c, cd_nodecost *cost) {
+    cdmpp_err err = {0};
+    cd_netmaker *m;
+    cd_netgraph *g;
+    assert_ok(cd_netmaker_new("made", &m, &err));
+    for (uint32_t i = 0; i < layers; i++) {
+        put(m, CD_NET_FORWARD, CD_OP_LN, 64, 100);
+        put(m, CD_NET_FORWARD, CD_OP_LINEAR, 64, 100);
+    }
+    for (uint32_t i = 0; i < layers; i++) {
+        put(m, CD_NET_BACKWARD, CD_OP_LINEAR, 64, 100);
+        put(m, CD_NET_UPDATE, CD_OP_ADD, 1000, 1000);
+    }
+    assert_ok(cd_netmaker_finish(m, &g, &err));
+    cd_netmaker_free(m);
+    *c = (cd_netcost){.n = g->n_node, .node = cost};
+    for (uint32_t i = 0; i < g->n_node; i++) cost[i] = (cd_nodecost){.seconds = 1e-3};
+    return g;
+}
+
+static void graph_dealt_out(void **state) {
+    cdmpp_err err = {0};
+    cd_nodecost cost[64];
+    cd_netcost c;
+    cd_cresult r;
+    cd_cplan p = {.n = 4, .micro = 4, .link = {0, 1e18}, .bucket_bytes = 8000000};
+    cd_netgraph *g = made(8, &c, cost);
+    (void)state;
+    for (p.is = CD_CLUSTER_DATA; p.is <= CD_CLUSTER_TENSOR; p.is++) { /* a link that takes no time */
+        assert_ok(cd_cluster_of(g, &c, &p, &r, &err));
+        near(r.one_s, 32e-3);
+        near(r.replay_s, r.closed_s);
+        near(r.closed_s, p.is == CD_CLUSTER_DATA ? 32e-3 : p.is == CD_CLUSTER_PIPELINE ? 7 * 8e-3 : 8e-3 + 24e-3 / 4); /* four stages of 4 + 4 ms */
+    }
+    p.link = (cd_clink){0, 1e9};
+    p.is = CD_CLUSTER_DATA; /* 4 buckets of 8 MB, each 12 ms after the 16 ms forward and every 4 ms of backward */
+    assert_ok(cd_cluster_of(g, &c, &p, &r, &err));
+    near(r.closed_s, 20e-3 + 4 * 12e-3);
+    near(r.sent_s, 48e-3);
+    assert_int_equal(r.sent_bytes, 4 * 12000000);
+    p.is = CD_CLUSTER_TENSOR; /* 7 norms behind the first, two sums each */
+    assert_ok(cd_cluster_of(g, &c, &p, &r, &err));
+    near(r.sent_s, 14 * cd_cluster_ring_s(25600, 4, p.link));
+    p.is = CD_CLUSTER_PIPELINE;
+    p.n = 1;
+    p.micro = 1;
+    assert_ok(cd_cluster_of(g, &c, &p, &r, &err));
+    near(r.replay_s, r.one_s);
+    cost[3].seconds = NAN;
+    cost[3].why = "nobody knows";
+    assert_status(cd_cluster_of(g, &c, &p, &r, &err), CDMPP_ESCHEMA);
+    assert_non_null(strstr(err.msg, "nobody knows"));
+    cd_netgraph_free(g);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(ring), cmocka_unit_test(data_is_its_net), cmocka_unit_test(gpipe_is_its_net),
+                                       cmocka_unit_test(one_forward_one_backward), cmocka_unit_test(bad_numbers),
+                                       cmocka_unit_test(graph_dealt_out)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
