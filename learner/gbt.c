@@ -230,11 +230,24 @@ static cdmpp_status try_out(cd_gbt *g, size_t width, cdmpp_err *err) {
     return st;
 }
 
+/* Before there is a configuration, XGBoost reads trees with a thread for each processor, and those that wait for work spin: on a machine
+ * that others use too, loading 5 MB took 0.4 s instead of 0.1. */
+static cdmpp_status configure(cd_gbt *g, size_t width, cdmpp_err *err) {
+    char number[24];
+    bst_ulong n;
+    const char *text;
+    snprintf(number, sizeof number, "%zu", width);
+    XG(XGBoosterSetParam(g->h, "num_feature", number));
+    CD_TRY(set_params(g, one_thread, 1, err));
+    XG(XGBoosterSaveJsonConfig(g->h, &n, &text));
+    return CDMPP_OK;
+}
+
 cdmpp_status cd_gbt_load(const void *p, size_t n, size_t width, cd_gbt **out, cdmpp_err *err) {
     cd_gbt *g = NULL;
     bst_ulong have = 0;
     CD_TRY(create(NULL, 0, &g, err));
-    cdmpp_status st = set_params(g, one_thread, 1, err);
+    cdmpp_status st = configure(g, width, err);
     if (!st && (XGBoosterLoadModelFromBuffer(g->h, p, n) != 0 || XGBoosterGetNumFeature(g->h, &have) != 0)) {
         failed(err);
         if (err) err->code = CDMPP_EMODEL;

@@ -1,11 +1,12 @@
 #include "predictor/live_load.h"
 
-#include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "features/sketch.h"
 #include "profiler/backend_cpu.h"
+#include "profiler/graph_grad.h"
 #include "profiler/netops.h"
 #include "profiler/zoo.h"
 
@@ -23,6 +24,9 @@ static bool is_file(const char *name) {
 typedef struct {
     const cd_onnx_miss *v;      /* (n) */
     uint32_t n;
+    const cd_grad_miss *grad;   /* (n_grad) */
+    uint32_t n_grad;
+    const uint8_t *phase;       /* (source's nodes) NULL: all forward */
 } misses;
 
 static cdmpp_status read_source(const cd_live_ask *a, cd_graph **g, misses *m, cdmpp_err *err) {
@@ -36,15 +40,41 @@ static cdmpp_status read_source(const cd_live_ask *a, cd_graph **g, misses *m, c
     return cd_onnx_read(a->network, &o, g, &m->v, &m->n, err);
 }
 
+static cdmpp_status read_all(const cd_live_ask *a, cd_live *l, misses *m, cdmpp_err *err) {
+    cd_grad g;
+    if (!a->training) return read_source(a, &l->source, m, err);
+    CD_TRY(read_source(a, &l->forward, m, err));
+    CD_TRY(cd_graph_grad(l->forward, NULL, &g, err));
+    l->source = g.graph;
+    m->grad = g.missing;
+    m->n_grad = g.n_missing;
+    m->phase = g.phase;
+    return CDMPP_OK;
+}
+
+/* Operators without a gradient stand in the graph as cd_graph_grad calls them. */
+static cdmpp_status list_misses(cd_graph *g, const misses *m, cd_wunsupported **out, cdmpp_err *err) {
+    cd_wunsupported *w = *out = CD_NEWN(&g->arena, cd_wunsupported, (size_t)m->n + m->n_grad + 1);
+    if (!w) return CD_FAIL(err, ENOMEM, "operators that are missing");
+    for (uint32_t k = 0; k < m->n; k++) *w++ = (cd_wunsupported){m->v[k].op, m->v[k].node, m->v[k].reason};
+    for (uint32_t k = 0; k < m->n_grad; k++, w++) {
+        char op[80], node[200];
+        snprintf(op, sizeof op, "%.60sGrad", m->grad[k].op);
+        snprintf(node, sizeof node, "%.120s/%sGrad", m->grad[k].node, m->grad[k].op);
+        *w = (cd_wunsupported){cd_str_dup(&g->arena, (cd_str){op, strlen(op)}), cd_str_dup(&g->arena, (cd_str){node, strlen(node)}), m->grad[k].reason};
+        if (!w->op || !w->node) return CD_FAIL(err, ENOMEM, "operators that are missing");
+    }
+    return CDMPP_OK;
+}
+
 static cdmpp_status build_work(const cd_live_ask *a, const misses *m, cd_live *l, cdmpp_err *err) {
     const char *target = a->target && a->target[0] ? a->target : "llvm";
     const cd_backend_kind *kind = cd_backend_for_target((cd_str){target, strlen(target)});
     const bool gpu = kind && kind->dialect != CD_DIALECT_C;
     const cd_hardware usual = cd_hardware_default(gpu, gpu ? 0 : cd_backend_cpu_threads(target), VECTOR_BYTES);
-    cd_wunsupported *w = CD_NEWN(&l->source->arena, cd_wunsupported, m->n + 1);
-    if (!w) return CD_FAIL(err, ENOMEM, "operators that are missing");
-    for (uint32_t k = 0; k < m->n; k++) w[k] = (cd_wunsupported){m->v[k].op, m->v[k].node, m->v[k].reason};
-    const cd_workload_options o = {.layout = a->layout, .target = target, .hardware = a->hardware ? a->hardware : &usual, .missing = w, .n_missing = m->n};
+    cd_wunsupported *w;
+    CD_TRY(list_misses(l->source, m, &w, err));
+    const cd_workload_options o = {.layout = a->layout, .target = target, .hardware = a->hardware ? a->hardware : &usual, .missing = w, .n_missing = m->n + m->n_grad};
     return cd_workload_build(l->source, &o, &l->work, err);
 }
 
@@ -54,6 +84,8 @@ typedef struct {
     const cd_workload *w;
     cd_netmaker *maker;
     cd_buf op;                  /* "Conv+Relu" */
+    const uint8_t *phase;       /* (graph's nodes) NULL: all forward */
+    cd_netphase *of;            /* (groups) */
     uint32_t *seen;             /* (graph's nodes) 1 + group of an operator without a definition; 0: none yet */
 } walk;
 
@@ -88,6 +120,17 @@ static bool comes_with(walk *k, uint32_t group, uint32_t head) {
     return false;
 }
 
+/* Of its first operator; a change of layout is part of what it comes after. */
+static cd_netphase phase_of(walk *k, uint32_t group, uint32_t head) {
+    static const cd_netphase as[] = {[CD_GRAD_FORWARD] = CD_NET_FORWARD, [CD_GRAD_BACKWARD] = CD_NET_BACKWARD, [CD_GRAD_UPDATE] = CD_NET_UPDATE};
+    const cd_wgroup *g = &k->w->group[group];
+    cd_netphase p = CD_NET_FORWARD;
+    if (k->phase && head != CD_GRAPH_NONE) p = as[k->phase[head]];
+    for (uint32_t i = 0; head == CD_GRAPH_NONE && i < g->n_after; i++)
+        if (k->of[g->after[i]] > p) p = k->of[g->after[i]];
+    return k->of[group] = p;
+}
+
 static cdmpp_status add_group(walk *k, uint32_t group, cdmpp_err *err) {
     const cd_workload *w = k->w;
     const cd_wgroup *g = &w->group[group];
@@ -96,6 +139,7 @@ static cdmpp_status add_group(walk *k, uint32_t group, cdmpp_err *err) {
     if (!op) return CD_FAIL(err, ENOMEM, "name of a node");
     cd_netnode n = cd_netnode_init(name && name[0] ? name : op, op, CD_NET_TASK);
     const bool with = comes_with(k, group, head);
+    n.phase = phase_of(k, group, head);
     if (g->task != CD_GRAPH_NONE) {
         n.key = cd_tasks_at(w->tasks, w->task[g->task].task)->workload_key;
         n.flop = w->task[g->task].flop;
@@ -143,7 +187,7 @@ static int64_t batch_of(const cd_live_ask *a, const cd_graph *g) {
 
 /* "a/resnet.onnx" is resnet: the name within a file is its exporter's. */
 static cdmpp_status name_of(const cd_live_ask *a, cd_live *l, const char **out, cdmpp_err *err) {
-    *out = l->source->name;
+    *out = l->forward ? l->forward->name : l->source->name;
     if (!is_file(a->network)) return CDMPP_OK;
     const char *slash = strrchr(a->network, '/'), *base = slash ? slash + 1 : a->network;
     size_t n = strlen(base);
@@ -154,15 +198,16 @@ static cdmpp_status name_of(const cd_live_ask *a, cd_live *l, const char **out, 
 
 static cdmpp_status add_all(walk *k, const cd_live_ask *a, cdmpp_err *err) {
     k->seen = cd_calloc(k->w->graph->n_node + 1, sizeof *k->seen);
-    if (!k->seen) return CD_FAIL(err, ENOMEM, "operators");
+    k->of = cd_calloc(k->w->n_group + 1, sizeof *k->of);
+    if (!k->seen || !k->of) return CD_FAIL(err, ENOMEM, "operators");
     for (uint32_t g = 0; g < k->w->n_group; g++) CD_TRY(add_group(k, g, err));
     CD_TRY(add_missing(k, err));
     cd_netmaker_graph(k->maker)->batch = batch_of(a, k->w->graph);
     return CDMPP_OK;
 }
 
-static cdmpp_status make_graph(const cd_live_ask *a, cd_live *l, cdmpp_err *err) {
-    walk k = {.w = l->work};
+static cdmpp_status make_graph(const cd_live_ask *a, const misses *m, cd_live *l, cdmpp_err *err) {
+    walk k = {.w = l->work, .phase = m->phase};
     const char *name;
     CD_TRY(name_of(a, l, &name, err));
     CD_TRY(cd_netmaker_new(name, &k.maker, err));
@@ -171,6 +216,7 @@ static cdmpp_status make_graph(const cd_live_ask *a, cd_live *l, cdmpp_err *err)
     cd_netmaker_free(k.maker);
     cd_buf_free(&k.op);
     cd_free(k.seen);
+    cd_free(k.of);
     return st;
 }
 
@@ -180,6 +226,7 @@ void cd_live_free(cd_live *l) {
     cd_netgraph_free(l->graph);
     cd_workload_free(l->work);
     cd_graph_free(l->source);
+    cd_graph_free(l->forward);
     memset(l, 0, sizeof *l);
 }
 
@@ -188,10 +235,9 @@ cdmpp_status cd_live_load(const cd_live_ask *a, cd_live *out, cdmpp_err *err) {
     misses m = {0};
     memset(out, 0, sizeof *out);
     if (!a->network || !a->network[0]) return CD_FAIL(err, EUSAGE, "no network is named");
-    if (a->training) return CD_FAIL(err, EUNSUPPORTED, "%.80s: iterations of training cannot be made from its operators yet", a->network);
-    cdmpp_status st = read_source(a, &l.source, &m, err);
+    cdmpp_status st = read_all(a, &l, &m, err);
     if (!st) st = build_work(a, &m, &l, err);
-    if (!st) st = make_graph(a, &l, err);
+    if (!st) st = make_graph(a, &m, &l, err);
     if (st) cd_live_free(&l);
     else *out = l;
     return st;

@@ -3,7 +3,7 @@
  *   ONNX, zoo ── profiler: graph ── fuse, compute ── workload ──> netgraph + tasks
  *
  * A group of the workload is a node: TASK with its key, UNKNOWN where nothing defines it; views and folded weights are not
- * in it. The layout follows the target (nhwc for llvm, nchw for GPUs), batch and size as asked. One thread. */
+ * in it. Training: the graph of one iteration (graph_grad.h), a node's phase is that of its first operator. The layout follows the target (nhwc for llvm, nchw for GPUs), batch and size as asked. One thread. */
 #ifndef CD_LIVE_LOAD_H
 #define CD_LIVE_LOAD_H
 #include "predictor/netgraph.h"
@@ -22,6 +22,7 @@ typedef struct cd_live_ask {
 
 typedef struct cd_live {
     cd_graph *source;           /* the operators */
+    cd_graph *forward;          /* training: those of the network alone; else NULL */
     cd_workload *work;          /* groups, tasks, buffers; its registry has the definitions */
     cd_netgraph *graph;         /* node i is group i */
 } cd_live;

@@ -48,6 +48,7 @@ static const cd_option table[] = {
     {"ops", 0, NULL, CD_OPT_FLAG, AT(ops), NULL, TOLD, "Also tell each operator: time, share, whether it is on the critical path, who said so, its schedule"},
     {"measured", 0, NULL, CD_OPT_FLAG, AT(measured), NULL, TOLD, "Compare with the measured times in the graph: error of each network, mean, most"},
     {"run", 0, NULL, CD_OPT_FLAG, AT(run), NULL, TOLD, "Also run the network here with the same schedules and compare"},
+    {"cpu-time", 0, NULL, CD_OPT_FLAG, AT(cpu_time), NULL, TOLD, "With --run: processor time in place of the clock's, for a machine that others use too"},
     {"csv", 0, NULL, CD_OPT_FLAG, AT(csv), NULL, TOLD, "The table as comma-separated values; with --ops that of operators"},
     {"trace", 0, "FILE", CD_OPT_FILE, AT(trace), "*.json", TOLD, "Write a trace for Perfetto or chrome://tracing; of several networks or devices, a file each"},
     {"html", 0, "FILE", CD_OPT_FILE, AT(html), "*.html", TOLD, "Write a page with the timeline and the tables; it needs nothing from outside"},

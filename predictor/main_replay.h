@@ -10,7 +10,7 @@
 #include <signal.h>
 
 #include "base/face.h"
-#include "predictor/live_load.h"
+#include "predictor/live_run.h"
 #include "predictor/netcost.h"
 #include "predictor/replay.h"
 
@@ -32,7 +32,7 @@ typedef struct cd_main_replay {
     int policy, workers;        /* policy -1: the device's */
     const char *gap_us, *issue_us, *link_gbs, *link_us, *level, *shared;
     /* what is told */
-    bool ops, csv, measured, run, verbose;
+    bool ops, csv, measured, run, cpu_time, verbose;
     const char *trace, *html, *prices, *deadline_ms;
     int jobs;
     /* numbers of the texts above */
@@ -113,12 +113,14 @@ typedef struct cd_mr_case {
     uint32_t n_place, n_link;
     uint32_t *where;            /* (n_node); NULL: all on the first */
     size_t n_task, n_bare;      /* distinct tasks; those without a schedule in the logs that were given */
-    double given_s;             /* of one run of all nodes that took the file's time */
+    double ops_s;               /* of all operators */
+    double given_s;             /* of them, those that took the file's time */
     cd_netreplay *net;
     cd_replay replay;
     cd_replay_interval interval;
     double before_s;            /* without --what-if; NaN */
-    double alone_s;             /* --run: measured here; NaN */
+    cd_live_run *ran;           /* --run; NULL: not run */
+    double run_s;               /* of a pass; NaN */
     int64_t peak_bytes;         /* weights and results; of results alone where weights are unknown */
     int64_t memory_bytes;       /* 0: unknown */
     cdmpp_status st;
@@ -139,6 +141,7 @@ typedef struct cd_mr_plan {
     size_t n_item;
     bool graphs;                /* of graph files alone: one device, JSON by name */
     cd_threads *pool;
+    cd_measure *measure;        /* --run */
     int64_t *batch;             /* (n_batch) asked for; 0: as the file says */
     size_t n_batch;
 } cd_mr_plan;
@@ -157,7 +160,6 @@ cd_replay_device cd_mr_lane(const cd_main_replay *o, const cd_mr_models *m, cons
 
 /* ---- main_replay_sources.c: graphs are read, networks loaded ---- */
 cdmpp_status cd_mr_sources(cd_mr_plan *p, cdmpp_err *err);
-cdmpp_status cd_mr_source_add(cd_mr_plan *p, const char *name, CD_GIVE cd_mr_source **out, cdmpp_err *err);
 /* Bytes of what stays in memory between runs; -1: nobody knows. */
 int64_t cd_mr_weights(const cd_mr_source *s);
 
@@ -179,6 +181,12 @@ bool cd_mr_fits(const cd_mr_case *c);         /* memory, as far as it is known *
 const cd_netnode *cd_mr_node(const cd_mr_case *c, uint32_t op);
 /* Error of the prediction against what the file measured; NaN. */
 double cd_mr_error(const cd_mr_case *c, double measured_s);
+
+/* ---- main_replay_run.c: the network run here ---- */
+/* First of all: it forks. Nothing without --run. */
+cdmpp_status cd_mr_run_open(cd_mr_plan *p, cdmpp_err *err);
+/* What cannot be run is a warning: the estimate stands. */
+void cd_mr_run(cd_mr_plan *p, cd_mr_case *c);
 
 /* ---- main_replay_price.c ---- */
 cdmpp_status cd_mr_prices(cd_mr_plan *p, cdmpp_err *err);

@@ -96,6 +96,7 @@ static void sum_up(const cd_mr_plan *p, cd_mr_case *c) {
     const cd_netgraph *g = c->source->graph;
     bool known = true;
     c->peak_bytes = c->replay.peak[0] + (c->source->weight_bytes > 0 && c->n_place == 1 ? c->source->weight_bytes : 0);
+    for (uint32_t k = 0; k < c->net->net.n_op; k++) c->ops_s += c->net->net.op[k].seconds;
     for (uint32_t k = 0; k < g->n_node; k++) {
         const cd_nodecost *n = cd_mr_case_cost(c, k);
         if (n->source == CD_COST_GIVEN) c->given_s += n->seconds * (double)g->node[k].repeat;
@@ -119,6 +120,7 @@ static cdmpp_status all(cd_mr_plan *p, cd_mr_case *c, cdmpp_err *err) {
     if (p->o->what_if.n) CD_TRY(what_if(p, c, err));
     CD_TRY(cd_replay_sample(&c->net->net, p->o->level_v, p->o->shared_v, (uint64_t)p->o->seed, &c->interval, err));
     sum_up(p, c);
+    if (p->o->run) cd_mr_run(p, c);
     return CDMPP_OK;
 }
 
@@ -135,6 +137,7 @@ void cd_mr_case_free(cd_mr_case *c) {
     for (uint32_t k = 0; c->cost && k < c->n_place; k++) cd_netcost_free(c->cost[k]);
     cd_netreplay_free(c->net);
     cd_replay_free(&c->replay);
+    cd_live_run_free(c->ran);
     cd_free(c->where);
 }
 

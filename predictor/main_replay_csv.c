@@ -46,7 +46,7 @@ static void put_case(const cd_mr_case *c, cd_buf *b) {
     put_int(b, c->memory_bytes > 0 ? c->memory_bytes : -1);
     put_real(b, c->cost[0]->missing_share);
     put_real(b, c->source->graph->measured_s);
-    put_real(b, c->alone_s);
+    put_real(b, c->run_s);
     put_real(b, c->before_s);
     put_real(b, cd_mr_price(c));
     cd_buf_puts(b, ",");
@@ -99,7 +99,8 @@ static void path_of(const cd_mr_plan *p, const cd_mr_case *c, cd_buf *b) {
     const size_t n = dot ? (size_t)(dot - path) : strlen(path);
     cd_buf_put(b, path, n);
     const size_t from = b->n;
-    cd_buf_putf(b, ".%.80s.%s.%lld", c->source->name, c->device->name, (long long)c->source->batch);
+    cd_buf_putf(b, ".%.80s.%s", c->source->name, c->device->name);
+    if (c->source->batch) cd_buf_putf(b, ".%lld", (long long)c->source->batch);
     for (size_t k = from; k < b->n; k++)
         if (strchr("/\\ ()[]*?", b->p[k])) b->p[k] = '_';
     cd_buf_puts(b, dot ? dot : "");

@@ -132,13 +132,13 @@ static const char *only_device(const cd_mr_plan *p) {
     return one;
 }
 
-/* What all graphs of files say; NULL: they do not agree, or say nothing. */
+/* What the graphs of files that say one agree on; NULL: nothing. */
 static const char *device_of_graphs(const cd_mr_plan *p) {
     const char *d = NULL;
     for (size_t k = 0; k < p->n_source; k++) {
         const char *g = p->source[k]->graph ? p->source[k]->graph->device : NULL;
-        if (!g || (d && strcmp(d, g) != 0)) return NULL;
-        d = g;
+        if (g && d && strcmp(d, g) != 0) return NULL;
+        if (g) d = g;
     }
     return d;
 }

@@ -41,12 +41,14 @@ static void put_op(const cd_mr_case *c, uint32_t op, bool critical, cd_buf *b) {
     put_real(b, "seconds", n->seconds);
     put_real(b, "low_s", n->low_s);
     put_real(b, "high_s", n->high_s);
-    put_real(b, "share", c->replay.sum_s > 0 ? r->seconds / c->replay.sum_s : 0);
+    put_real(b, "share", c->ops_s > 0 ? r->seconds / c->ops_s : 0);
     cd_buf_putf(b, ",\"critical\":%s,\"source\":\"%.*s\",\"out_of_range\":%s", critical ? "true" : "false", (int)source.n, source.p,
                 n->flags & CD_PRED_OUT_OF_RANGE ? "true" : "false");
     put_text(b, "workload_key", v->key);
     put_text(b, "schedule", n->schedule);
     put_real(b, "given_s", v->given_s);
+    if (c->ran) put_real(b, "run_s", c->ran->node[node].place_s);
+    if (c->ran) put_real(b, "run_alone_s", c->ran->node[node].alone_s);
     cd_buf_puts(b, "}");
 }
 
@@ -107,8 +109,10 @@ static void put_compared(const cd_mr_plan *p, const cd_mr_case *c, cd_buf *b) {
         put_real(b, "error_of_median", cd_mr_error(c, g->measured_median_s));
     }
     if (p->o->run) {
-        put_real(b, "run_s", c->alone_s);
-        put_real(b, "run_error", cd_mr_error(c, c->alone_s));
+        put_real(b, "run_s", c->run_s);
+        put_real(b, "run_error", cd_mr_error(c, c->run_s));
+        put_real(b, "run_cold_s", c->ran ? c->ran->cold_s : (double)NAN);
+        cd_buf_putf(b, ",\"run_left_out\":%u,\"run_drawn\":%u", c->ran ? c->ran->n_left : 0, c->ran ? c->ran->n_drawn : 0);
     }
     if (p->o->what_if.n) put_real(b, "before_s", c->before_s);
     if (!p->o->prices) return;
@@ -123,7 +127,7 @@ static void put_case(const cd_mr_plan *p, const cd_mr_case *c, cd_buf *b) {
     put_real(b, "latency_s", c->replay.makespan_s);
     put_real(b, "low_s", c->interval.low_s);
     put_real(b, "high_s", c->interval.high_s);
-    put_real(b, "level", p->o->level_v);
+    cd_buf_putf(b, ",\"level\":%g", p->o->level_v);
     put_real(b, "chain_s", c->replay.chain_s);
     put_real(b, "sum_s", c->replay.sum_s);
     put_real(b, "items_per_s", cd_mr_throughput(c));
@@ -132,7 +136,7 @@ static void put_case(const cd_mr_plan *p, const cd_mr_case *c, cd_buf *b) {
     put_size(b, "memory_bytes", c->memory_bytes > 0 ? c->memory_bytes : -1);
     cd_buf_putf(b, ",\"fits\":%s", cd_mr_fits(c) ? "true" : "false");
     put_real(b, "missing_share", c->cost[0]->missing_share);
-    put_real(b, "given_share", c->replay.sum_s > 0 ? c->given_s / c->replay.sum_s : 0);
+    put_real(b, "given_share", c->ops_s > 0 ? c->given_s / c->ops_s : 0);
     put_counts(c, b);
     put_missing(c, b);
     put_compared(p, c, b);

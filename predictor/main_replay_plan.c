@@ -34,6 +34,7 @@ cdmpp_status cd_mr_plan_check(const cd_main_replay *o, cdmpp_err *err) {
     if (o->layout && !cd_workload_layout(o->layout, &layout)) return CD_FAIL(err, EUSAGE, "--layout: expected one of " CD_WORKLOAD_LAYOUTS ", found '%.40s'", o->layout);
     if (!networks(o) && (o->batch || o->input_size || o->dim.n || o->input.n || o->layout || o->training))
         return CD_FAIL(err, EUSAGE, "--batch, --input-size, --dim, --input, --layout and --training are for networks, not for --graph");
+    if (o->run && !networks(o)) return CD_FAIL(err, EUSAGE, "--run is for networks: a graph of a file has nothing to run");
     return CDMPP_OK;
 }
 
@@ -62,6 +63,7 @@ static cdmpp_status tasks(cd_mr_plan *p, cdmpp_err *err) {
 }
 
 cdmpp_status cd_mr_plan_make(cd_mr_plan *p, cdmpp_err *err) {
+    CD_TRY(cd_mr_run_open(p, err));
     CD_TRY(batches(p, err));
     CD_TRY(tasks(p, err));
     CD_TRY(cd_mr_models_open(p->o, &p->models, err));
@@ -73,6 +75,7 @@ cdmpp_status cd_mr_plan_make(cd_mr_plan *p, cdmpp_err *err) {
 void cd_mr_plan_free(cd_mr_plan *p) {
     for (size_t k = 0; k < p->n_item; k++) cd_mr_case_free(&p->item[k]);
     cd_free(p->item);
+    cd_measure_close(p->measure);
     for (size_t k = 0; k < p->n_source; k++) {
         if (p->source[k]->live) cd_live_free(p->source[k]->live);
         cd_netgraph_free(p->source[k]->owned);

@@ -6,7 +6,7 @@
 
 #include "predictor/main_replay.h"
 
-cdmpp_status cd_mr_source_add(cd_mr_plan *p, const char *name, cd_mr_source **out, cdmpp_err *err) {
+static cdmpp_status source_add(cd_mr_plan *p, const char *name, cd_mr_source **out, cdmpp_err *err) {
     if (p->n_source == p->cap_source) {
         const size_t cap = p->cap_source ? 2 * p->cap_source : 16;
         cd_mr_source **v = cd_realloc(p->source, p->n_source * sizeof *v, cap * sizeof *v);
@@ -76,7 +76,7 @@ static cdmpp_status read_graphs(cd_mr_plan *p, const char *path, cdmpp_err *err)
     cd_mr_source *s;
     cdmpp_status st = cd_netgraph_read(path, &g, &n, err);
     for (; !st && k < n; k++) {
-        st = cd_mr_source_add(p, g[k]->name, &s, err);
+        st = source_add(p, g[k]->name, &s, err);
         if (st) break;
         s->owned = g[k];
         s->graph = g[k];
@@ -103,7 +103,7 @@ static const cd_network *task_network(const cd_tasks *t, const char *asked) {
 
 static cdmpp_status of_tasks(cd_mr_plan *p, const cd_network *w, cdmpp_err *err) {
     cd_mr_source *s;
-    CD_TRY(cd_mr_source_add(p, w->name, &s, err));
+    CD_TRY(source_add(p, w->name, &s, err));
     CD_TRY(cd_netgraph_of_network(p->tasks, w, &s->owned, err));
     s->graph = s->owned;
     s->batch = s->owned->batch;
@@ -147,7 +147,7 @@ static cdmpp_status live_source(cd_mr_plan *p, const char *network, const cd_mr_
             return CDMPP_OK;
         }
     }
-    CD_TRY(cd_mr_source_add(p, network, out, err));
+    CD_TRY(source_add(p, network, out, err));
     (*out)->target = d->target;
     (*out)->asked = batch;
     load(p, *out, network, d);
@@ -157,7 +157,7 @@ static cdmpp_status live_source(cd_mr_plan *p, const char *network, const cd_mr_
 /* ---- cases ---- */
 static cdmpp_status add_case(cd_mr_plan *p, cd_mr_source *s, cd_mr_device *d, size_t cap, cdmpp_err *err) {
     if (p->n_item == cap) return CD_FAIL(err, ERANGE, "more than %zu estimates", cap);
-    p->item[p->n_item++] = (cd_mr_case){.source = s, .device = d, .before_s = NAN, .alone_s = NAN, .peak_bytes = -1};
+    p->item[p->n_item++] = (cd_mr_case){.source = s, .device = d, .before_s = NAN, .run_s = NAN, .peak_bytes = -1};
     return CDMPP_OK;
 }
 

@@ -49,8 +49,8 @@ static void put_error(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) 
     (void)p;
     put_real(out, 100 * cd_mr_error(c, c->source->graph->measured_s), "%+.1f %%");
 }
-static void put_run(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) { (void)p, put_time(out, c->alone_s); }
-static void put_run_error(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) { (void)p, put_real(out, 100 * cd_mr_error(c, c->alone_s), "%+.1f %%"); }
+static void put_run(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) { (void)p, put_time(out, c->run_s); }
+static void put_run_error(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) { (void)p, put_real(out, 100 * cd_mr_error(c, c->run_s), "%+.1f %%"); }
 static void put_memory(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) {
     char text[CELL];
     (void)p;
@@ -59,7 +59,7 @@ static void put_memory(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL])
 }
 static void put_given(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) {
     (void)p;
-    put_real(out, c->replay.sum_s > 0 ? 100 * c->given_s / c->replay.sum_s : 0, "%.1f %%");
+    put_real(out, c->ops_s > 0 ? 100 * c->given_s / c->ops_s : 0, "%.1f %%");
 }
 static void put_missing(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) { (void)p, put_real(out, 100 * c->cost[0]->missing_share, "%.1f %%"); }
 static void put_price(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) {
@@ -141,7 +141,7 @@ static void put_summary(const cd_mr_plan *p, cd_buf *b, const char *what, bool r
     size_t n = 0;
     for (size_t k = 0; k < p->n_item; k++) {
         const cd_mr_case *c = &p->item[k];
-        const double e = c->st ? (double)NAN : fabs(cd_mr_error(c, ran ? c->alone_s : c->source->graph->measured_s));
+        const double e = c->st ? (double)NAN : fabs(cd_mr_error(c, ran ? c->run_s : c->source->graph->measured_s));
         if (isnan(e)) continue;
         n++;
         sum += e;
@@ -196,7 +196,7 @@ static int longest(const void *a, const void *b) {
 }
 
 static void put_op(const cd_mr_case *c, uint32_t op, bool critical, cd_buf *b) {
-    char seconds[CELL], low[CELL], high[CELL];
+    char seconds[CELL], low[CELL], high[CELL], here[CELL] = "";
     const uint32_t node = c->net->of[op];
     const cd_nodecost *n = cd_mr_case_cost(c, node);
     const cd_netnode *v = &c->source->graph->node[node];
@@ -205,7 +205,8 @@ static void put_op(const cd_mr_case *c, uint32_t op, bool critical, cd_buf *b) {
     put_time(seconds, all);
     put_time(low, n->low_s * (double)v->repeat);
     put_time(high, n->high_s * (double)v->repeat);
-    cd_buf_putf(b, "%10s %6.2f %%  %10s %10s  %s %-8.*s %-24.24s %s", seconds, c->replay.sum_s > 0 ? 100 * all / c->replay.sum_s : 0, low, high,
+    if (c->ran) put_time(here, c->ran->node[node].place_s);
+    cd_buf_putf(b, "%10s %6.2f %%  %10s %10s%*s  %s %-8.*s %-24.24s %s", seconds, c->ops_s > 0 ? 100 * all / c->ops_s : 0, low, high, c->ran ? 11 : 0, here,
                 critical ? "*" : " ", (int)source.n, source.p, v->op, v->name);
     if (v->repeat > 1) cd_buf_putf(b, " (%lld times)", (long long)v->repeat);
     if (n->flags & CD_PRED_OUT_OF_RANGE) cd_buf_puts(b, " (out of range)");
@@ -231,7 +232,8 @@ void cd_mr_tell_ops(const cd_mr_plan *p, const cd_mr_case *c, cd_buf *b) {
         qsort(r, n, sizeof *r, longest);
         cd_buf_puts(b, "\n");
         cd_mr_case_name(p, c, b);
-        cd_buf_puts(b, "\n      time    share        from         to    source   operator                 name [schedule]; *: on the critical path\n");
+        cd_buf_putf(b, "\n      time    share        from         to%*s    source   operator                 name [schedule]; *: on the critical path\n",
+                    c->ran ? 11 : 0, c->ran ? "run here" : "");
         for (uint32_t k = 0; k < n; k++) put_op(c, r[k].op, critical[r[k].op], b);
         put_gaps(c, b);
     }

@@ -106,10 +106,10 @@ bool cd_netmaker_find(const cd_netmaker *m, cd_str name, uint32_t *id) {
 static bool is_size(double v) { return isnan(v) || (v >= 0 && isfinite(v)); }
 
 static cdmpp_status check(const cd_netnode *n, cdmpp_err *err) {
-    const char *lacks = n->kind == CD_NET_TASK && !n->key ? "task without a key"
+    const char *lacks = n->kind == CD_NET_TASK && !(n->key && *n->key) ? "task without a key"
                         : n->kind == CD_NET_LIBRARY && !n->question ? "library operator without its question"
                         : n->kind == CD_NET_GIVEN && isnan(n->given_s) ? "given without a time"
-                        : n->kind == CD_NET_UNKNOWN && !n->why ? "unknown without a reason" : NULL;
+                        : n->kind == CD_NET_UNKNOWN && !(n->why && *n->why) ? "unknown without a reason" : NULL;
     if (lacks) return CD_FAIL(err, EINVALID, "node \"%.60s\": %s", n->name, lacks);
     if (!is_size(n->given_s)) return CD_FAIL(err, ERANGE, "node \"%.60s\": a time of %g s", n->name, n->given_s);
     if (!is_size(n->flop)) return CD_FAIL(err, ERANGE, "node \"%.60s\": %g operations", n->name, n->flop);

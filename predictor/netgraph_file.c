@@ -1,4 +1,5 @@
 /* Files of network graphs: which form, and what to do with a network that is wrong. */
+#include <math.h>
 #include <string.h>
 
 #include "base/file.h"
@@ -37,6 +38,38 @@ cdmpp_status cd_ng_text(cd_ng_file *f, const cd_json *v, const char **out, cdmpp
     if (s.n && memchr(s.p, 0, s.n)) return CD_FAIL(err, ESCHEMA, "expected a text without a byte 0");
     *out = cd_str_dup(&f->scratch, s);
     return *out ? CDMPP_OK : CD_FAIL(err, ENOMEM, "text");
+}
+
+cdmpp_status cd_ng_member(cd_ng_file *f, cd_str *rest, cd_str *key, cd_str *value, bool *more, cdmpp_err *err) {
+    const char *from = rest->p;
+    return cd_ng_at(f, cd_json_member(rest, key, value, more, err), from, err);
+}
+
+cdmpp_status cd_ng_next(cd_ng_file *f, cd_str *rest, cd_str *value, bool *more, cdmpp_err *err) {
+    const char *from = rest->p;
+    return cd_ng_at(f, cd_json_item(rest, value, more, err), from, err);
+}
+
+cdmpp_status cd_ng_each(cd_ng_file *f, cd_str array, cd_ng_item *item, void *ctx, cdmpp_err *err) {
+    cd_str rest = array, text;
+    bool more = true;
+    for (size_t k = 0;; k++) {
+        CD_TRY(cd_ng_next(f, &rest, &text, &more, err));
+        if (!more) return CDMPP_OK;
+        const cdmpp_status st = item(ctx, text, k, err);
+        if (st) return cd_err_index(err, cd_ng_at(f, st, text.p, err), k);
+    }
+}
+
+cdmpp_status cd_ng_seconds(const cd_json *v, double *out, cdmpp_err *err) {
+    CD_TRY(cd_json_real_or_nan(v, out, err));
+    if (isnan(*out) || (*out >= 0 && isfinite(*out))) return CDMPP_OK;
+    return CD_FAIL(err, ERANGE, "expected seconds, 0 or more, found %g", *out);
+}
+
+const char *cd_ng_short_func(const char *func) {
+    static const char front[] = "tvmgen_default_";
+    return strncmp(func, front, sizeof front - 1) ? func : func + sizeof front - 1;
 }
 
 static cdmpp_status push(cd_ng_file *f, cd_netgraph *g, cdmpp_err *err) {
@@ -85,8 +118,7 @@ static cdmpp_status form_of(cd_ng_file *f, reader **out, cdmpp_err *err) {
     bool more = true, nodes = false, executor = false, objects = true;
     size_t n = 0;
     for (; more; n++) {
-        const cdmpp_status st = cd_json_member(&rest, &key, &value, &more, err);
-        if (st) return cd_ng_at(f, st, f->text + f->len, err);
+        CD_TRY(cd_ng_member(f, &rest, &key, &value, &more, err));
         if (!more) break;
         if (cd_str_is(key, "schema")) return *out = cd_ng_read_own, CDMPP_OK;
         nodes |= cd_str_is(key, "nodes");

@@ -32,10 +32,7 @@ static cdmpp_status text_of(cd_ng_file *f, const cd_json *o, const char *key, bo
 static cdmpp_status seconds_of(const cd_json *o, const char *key, double *out, cdmpp_err *err) {
     const cd_json *v = cd_json_get(o, key);
     *out = (double)NAN;
-    if (!v) return CDMPP_OK;
-    CD_TRY(cd_err_key(err, cd_json_real_or_nan(v, out, err), key));
-    if (isnan(*out) || (*out >= 0 && isfinite(*out))) return CDMPP_OK;
-    return cd_err_key(err, CD_FAIL(err, ERANGE, "expected seconds, 0 or more, found %g", *out), key);
+    return v ? cd_err_key(err, cd_ng_seconds(v, out, err), key) : CDMPP_OK;
 }
 
 static cdmpp_status row_of(cd_ng_file *f, const cd_json *o, row *r, cdmpp_err *err) {
@@ -59,7 +56,7 @@ static cdmpp_status node_of(const row *r, cd_netnode *out, cdmpp_err *err) {
     const cd_str op = {r->op, strlen(r->op)};
     const int k = cd_words_find("null|tvm_op", op);
     if (k < 0) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected null or tvm_op, found \"%.40s\"", r->op), "op");
-    const char *const func = r->func ? r->func : "";
+    const char *const func = r->func ? cd_ng_short_func(r->func) : "";
     /* one that did not run its task's best record is not that task to anybody who asks the records */
     const bool task = r->key && !(r->untuned && !isnan(r->time_s));
     *out = cd_netnode_init(r->name, func, !k ? CD_NET_FREE : task ? CD_NET_TASK : isnan(r->time_s) ? CD_NET_UNKNOWN : CD_NET_GIVEN);
@@ -71,46 +68,40 @@ static cdmpp_status node_of(const row *r, cd_netnode *out, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+typedef struct reading {
+    cd_ng_file *f;
+    cd_netmaker *m;
+} reading;
+
 /* ids are positions, so that an input may come before or behind: all nodes first, then the edges. */
-static cdmpp_status add_node(cd_ng_file *f, cd_netmaker *m, cd_str text, size_t k, cdmpp_err *err) {
+static cdmpp_status add_node(void *ctx, cd_str text, size_t k, cdmpp_err *err) {
+    reading *t = ctx;
     const cd_json *o;
     row r;
     cd_netnode n;
     uint32_t id;
-    CD_TRY(cd_ng_parse(f, text, &o, err));
-    CD_TRY(row_of(f, o, &r, err));
+    CD_TRY(cd_ng_parse(t->f, text, &o, err));
+    CD_TRY(row_of(t->f, o, &r, err));
     if (r.id != (int64_t)k)
         return cd_err_key(err, CD_FAIL(err, EINVALID, "expected %zu, the node's position, found %lld", k, (long long)r.id), "id");
     CD_TRY(node_of(&r, &n, err));
-    return cd_netmaker_node(m, &n, &id, err);
+    return cd_netmaker_node(t->m, &n, &id, err);
 }
 
-static cdmpp_status add_edges(cd_ng_file *f, cd_netmaker *m, cd_str text, size_t k, cdmpp_err *err) {
+static cdmpp_status add_edges(void *ctx, cd_str text, size_t k, cdmpp_err *err) {
+    reading *t = ctx;
     const cd_json *o, *in = NULL;
-    size_t i = 0;
-    CD_TRY(cd_ng_parse(f, text, &o, err));
+    CD_TRY(cd_ng_parse(t->f, text, &o, err));
     CD_TRY(cd_err_key(err, cd_json_arr(cd_json_get(o, "inputs"), 0, &in, err), "inputs"));
-    for (; in; in = in->next, i++) {
+    for (size_t i = 0; in; in = in->next, i++) {
         int64_t from = 0;
         cdmpp_status st = cd_json_int(in, 0, INT64_MAX, &from, err);
-        if (!st && from >= (int64_t)m->n_node) st = CD_FAIL(err, EINVALID, "an edge from node %lld of %zu", (long long)from, m->n_node);
+        if (!st && from >= (int64_t)t->m->n_node)
+            st = CD_FAIL(err, EINVALID, "an edge from node %lld of %zu", (long long)from, t->m->n_node);
         if (st) return cd_err_key(err, cd_err_index(err, st, i), "inputs");
-        CD_TRY(cd_netmaker_edge(m, (uint32_t)from, (uint32_t)k, err));
+        CD_TRY(cd_netmaker_edge(t->m, (uint32_t)from, (uint32_t)k, err));
     }
     return CDMPP_OK;
-}
-
-typedef cdmpp_status step(cd_ng_file *f, cd_netmaker *m, cd_str text, size_t k, cdmpp_err *err);
-
-static cdmpp_status each(cd_ng_file *f, cd_netmaker *m, cd_str nodes, step *then, cdmpp_err *err) {
-    cd_str rest = nodes, text;
-    bool more = true;
-    for (size_t k = 0;; k++) {
-        CD_TRY(cd_ng_at(f, cd_json_item(&rest, &text, &more, err), nodes.p, err));
-        if (!more) return CDMPP_OK;
-        const cdmpp_status st = then(f, m, text, k, err);
-        if (st) return cd_err_key(err, cd_err_index(err, cd_ng_at(f, st, text.p, err), k), "nodes");
-    }
 }
 
 /* The members of one network but its nodes. */
@@ -118,52 +109,49 @@ static cdmpp_status whole_of(cd_ng_file *f, cd_netmaker *m, cd_str net, cd_str *
     cd_netgraph *g = cd_netmaker_graph(m);
     cd_str rest = net, key, value;
     bool more = true;
-    nodes->p = NULL;
     for (;;) {
-        CD_TRY(cd_ng_at(f, cd_json_member(&rest, &key, &value, &more, err), net.p, err));
+        const cd_json *v;
+        CD_TRY(cd_ng_member(f, &rest, &key, &value, &more, err));
         if (!more) return CDMPP_OK;
         const bool mean = cd_str_is(key, "e2e_mean_s"), median = cd_str_is(key, "e2e_median_s");
         if (cd_str_is(key, "nodes")) *nodes = value;
         if (!mean && !median) continue;
-        const cd_json *v;
-        double s = (double)NAN;
         cdmpp_status st = cd_ng_parse(f, value, &v, err);
-        if (!st) st = cd_json_real_or_nan(v, &s, err);
-        if (!st && !isnan(s) && !(s >= 0 && isfinite(s))) st = CD_FAIL(err, ERANGE, "expected seconds, 0 or more, found %g", s);
+        if (!st) st = cd_ng_seconds(v, mean ? &g->measured_s : &g->measured_median_s, err);
         if (st) return cd_err_key(err, cd_ng_at(f, st, value.p, err), mean ? "e2e_mean_s" : "e2e_median_s");
-        if (mean) g->measured_s = s;
-        else g->measured_median_s = s;
     }
 }
 
 static cdmpp_status network(cd_ng_file *f, const char *name, cd_str net, cd_netgraph **out, cdmpp_err *err) {
-    cd_netmaker *m;
-    cd_str nodes;
-    CD_TRY(cd_netmaker_new(name, &m, err));
-    cdmpp_status st = whole_of(f, m, net, &nodes, err);
+    reading t = {.f = f};
+    cd_str nodes = {NULL, 0};
+    CD_TRY(cd_netmaker_new(name, &t.m, err));
+    cdmpp_status st = whole_of(f, t.m, net, &nodes, err);
     if (!st && !nodes.p) st = CD_FAIL(err, ESCHEMA, "expected this key"), cd_err_key(err, st, "nodes");
-    if (!st) st = each(f, m, nodes, add_node, err);
-    if (!st) st = each(f, m, nodes, add_edges, err);
-    if (!st) st = cd_netmaker_finish(m, out, err);
-    cd_netmaker_free(m);
+    if (!st) st = cd_err_key(err, cd_ng_each(f, nodes, add_node, &t, err), "nodes");
+    if (!st) st = cd_err_key(err, cd_ng_each(f, nodes, add_edges, &t, err), "nodes");
+    if (!st) st = cd_netmaker_finish(t.m, out, err);
+    cd_netmaker_free(t.m);
     return cd_ng_at(f, st, net.p, err);
+}
+
+static cdmpp_status one(cd_ng_file *f, cd_arena *names, cd_str key, cd_str value, cdmpp_err *err) {
+    const char *name = NULL;
+    cd_netgraph *g = NULL;
+    CD_TRY(cd_ng_key(f, key, &name, err));
+    name = cd_str_dup(names, (cd_str){name, strlen(name)});
+    if (!name) return CD_FAIL(err, ENOMEM, "name");
+    const cdmpp_status st = network(f, name, value, &g, err);
+    return cd_ng_done(f, g, name, st, err);
 }
 
 cdmpp_status cd_ng_read_measured(cd_ng_file *f, cdmpp_err *err) {
     cd_str rest = {f->text, f->len}, key, value;
+    cd_arena names = {0};
     bool more = true;
-    for (;;) {
-        const char *name = NULL;
-        cd_netgraph *g = NULL;
-        CD_TRY(cd_json_member(&rest, &key, &value, &more, err));
-        if (!more) return CDMPP_OK;
-        CD_TRY(cd_ng_key(f, key, &name, err));
-        char *kept = cd_malloc(strlen(name) + 1);
-        if (!kept) return CD_FAIL(err, ENOMEM, "name");
-        memcpy(kept, name, strlen(name) + 1);
-        cdmpp_status st = network(f, kept, value, &g, err);
-        st = cd_ng_done(f, g, kept, st, err);
-        cd_free(kept);
-        CD_TRY(st);
-    }
+    cdmpp_status st;
+    while (!(st = cd_ng_member(f, &rest, &key, &value, &more, err)) && more)
+        if ((st = one(f, &names, key, value, err)) != CDMPP_OK) break;
+    cd_arena_free(&names);
+    return st;
 }

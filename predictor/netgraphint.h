@@ -53,8 +53,30 @@ cdmpp_status cd_ng_parse(cd_ng_file *f, cd_str value, CD_KEEP const cd_json **ou
 cdmpp_status cd_ng_text(cd_ng_file *f, const cd_json *v, CD_KEEP const char **out, cdmpp_err *err);
 /* The same of a member's name as cd_json_member gives it. */
 cdmpp_status cd_ng_key(cd_ng_file *f, cd_str key, CD_KEEP const char **out, cdmpp_err *err);
+/* cd_json_member and cd_json_item with the line where the member or item begins. */
+cdmpp_status cd_ng_member(cd_ng_file *f, cd_str *rest, CD_KEEP cd_str *key, CD_KEEP cd_str *value, bool *more, cdmpp_err *err);
+cdmpp_status cd_ng_next(cd_ng_file *f, cd_str *rest, CD_KEEP cd_str *value, bool *more, cdmpp_err *err);
+/* Each item of an array's text in turn; the error gets its index and line. */
+typedef cdmpp_status cd_ng_item(void *ctx, cd_str text, size_t k, cdmpp_err *err);
+cdmpp_status cd_ng_each(cd_ng_file *f, cd_str array, cd_ng_item *item, void *ctx, cdmpp_err *err);
+/* A time, 0 or more; NaN where null. Errors: ESCHEMA, ERANGE. */
+cdmpp_status cd_ng_seconds(const cd_json *v, double *out, cdmpp_err *err);
+/* A function's name without what TVM puts in front of all. */
+CD_KEEP const char *cd_ng_short_func(const char *func);
 /* g, or NULL and the reason `st`: kept, told to `bad`, or an error. name: of the network, for people. */
 cdmpp_status cd_ng_done(cd_ng_file *f, CD_TAKE cd_netgraph *g, const char *name, cdmpp_status st, cdmpp_err *err);
+
+/* A text for "%.*s" in a message. */
+#define CD_NG_SHORT(s) (int)((s).n < 40 ? (s).n : 40), (s).p
+
+/* A node of the own form. Its texts live until the next cd_ng_parse. Errors: ESCHEMA, ERANGE, EUNSUPPORTED, with the member as key. */
+typedef struct cd_ng_node {
+    cd_netnode n;               /* first */
+    cd_oprecord question;
+    const cd_json *after;       /* NULL: none */
+} cd_ng_node;
+cdmpp_status cd_ng_own_node(cd_ng_file *f, const cd_json *v, cd_ng_node *out, cdmpp_err *err);
+void cd_ng_put_node(cd_buf *b, const cd_netgraph *g, const cd_netnode *n);
 
 /* All networks of a file of that form. */
 cdmpp_status cd_ng_read_own(cd_ng_file *f, cdmpp_err *err);

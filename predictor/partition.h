@@ -7,7 +7,7 @@
  *   (1) a value is one result of one operator, with all that read it; to a device where a reader runs and its operator does
  *       not, it is copied once: cost of a copy = link's latency_s + convert_s + bytes (packed / bytes_per_s + convert_s_per_byte);
  *   (2) sum: all seconds and all copies, one after the other. makespan: the replay's (replay.h) with the longest chain first, links one
- *       copy at a time, copies of one value to one device once. On a chain of operators both are the same;
+ *       copy at a time; all values of one operator that have readers go to a device together. On a chain of operators both are the same;
  *   (3) seconds of infinity: not supported there. NaN: nobody knows, an error. No link: no copy. A pin is never broken;
  *   (4) exact: no placement is better. sum: by minimum cut on two devices, by elimination on more where the graph is narrow
  *       (chains, trees, series-parallel ones are). makespan: by branch and bound, of all placements as replayed, not of all orders;
@@ -126,13 +126,12 @@ typedef struct cd_part_regions {
 /* O(E (V + E)) at worst. Errors: as check, ENOMEM. Free after an error too. */
 cdmpp_status cd_part_merge(const cd_part *p, const uint32_t *where, cd_part_regions *out, cdmpp_err *err);
 void cd_part_regions_free(cd_part_regions *r);
-/* One line, no end of line: "cpu: npu would save 12.0 us and copy for 31.5 us more", "npu: not supported on cpu", "cpu: pinned (plan.rules:7)". */
+/* One line, no end of line: "cpu: npu would compute 12.0 us less and copy 31.5 us more", "npu: no other device supports conv1", "cpu: x is pinned (plan.rules:7)". */
 void cd_part_why_region(const cd_part *p, const cd_part_regions *r, uint32_t k, cd_buf *out);
 void cd_part_why_op(const cd_part *p, const uint32_t *where, uint32_t op, cd_buf *out);
 
 /* ---- others' programs ---- */
-/* The same problem for a replay. op, links and devices in `a`; of an operator of several values the bytes are their sum, so
- * cd_part_evaluate is used for costs. Errors: ENOMEM. */
+/* A placement for a replay: operators, links and devices in `a`; names are the problem's. Errors: as check, EINVALID (where), ENOMEM. */
 cdmpp_status cd_part_replay(const cd_part *p, const uint32_t *where, cd_arena *a, cd_replay_net *out, cdmpp_err *err);
 /* The 0/1 problem as CPLEX .lp text: x_<op>_<device>, z_<value>_<from>_<to>, for the makespan starts s_<op>, orders o_.., M.
  * Its optimum is that of (2) for the sum. For the makespan it is over all orders: never above that of (4). Numbers are seconds * 1e6.

@@ -151,6 +151,8 @@ static void load(cd_compute *c, uint32_t stage, const char *result, char (*ix)[C
 
 void cd_cs_load(cd_compute *c, uint32_t stage, char (*ix)[CD_CTEXT]) { load(c, stage, "", ix); }
 
+void cd_cs_load_first(cd_compute *c, uint32_t stage, char (*ix)[CD_CTEXT]) { load(c, stage, ".v0", ix); }
+
 static void load_at(cd_compute *c, uint32_t stage, const char *result, const char *prefix, const cd_shape *out) {
     char ix[CD_GRAPH_MAX_RANK][CD_CTEXT];
     if (c->st) return;
@@ -230,7 +232,7 @@ static uint32_t write(cd_compute *c, const cd_fnode *n) {
     typedef uint32_t (*writer)(cd_compute *c, const cd_fnode *n);
     static const writer table[CD_F_RELU] = {
         [CD_F_CONV] = cd_compute_conv, [CD_F_CONVT] = cd_compute_convt, [CD_F_DENSE] = cd_compute_dense, [CD_F_BMM] = cd_compute_bmm,
-        [CD_F_POOL] = cd_compute_pool, [CD_F_ADAPTIVE] = cd_compute_adaptive, [CD_F_LRN] = cd_compute_lrn,
+        [CD_F_POOL] = cd_compute_pool, [CD_F_POOLGRAD] = cd_compute_poolgrad, [CD_F_ADAPTIVE] = cd_compute_adaptive, [CD_F_LRN] = cd_compute_lrn,
         [CD_F_SOFTMAX] = cd_compute_softmax, [CD_F_LOGSOFTMAX] = cd_compute_softmax, [CD_F_REDUCE] = cd_compute_reduce,
         [CD_F_ARG] = cd_compute_arg, [CD_F_CONCAT] = cd_compute_concat, [CD_F_RESHAPE] = cd_compute_reshape,
         [CD_F_TRANSPOSE] = cd_compute_transpose, [CD_F_SLICE] = cd_compute_slice, [CD_F_PAD] = cd_compute_padding,

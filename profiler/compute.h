@@ -62,6 +62,8 @@ void cd_cs_raxis_text(cd_compute *c, const char *name, const char *extent);
 void cd_cs_put(cd_compute *c, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 /* Append "t3[i, j]". */
 void cd_cs_load(cd_compute *c, uint32_t stage, char (*ix)[CD_CTEXT]);
+/* The same of result 0 of a stage that has several. */
+void cd_cs_load_first(cd_compute *c, uint32_t stage, char (*ix)[CD_CTEXT]);
 /* The element at the open stage's own position, axes PREFIX0 ..., broadcast. */
 void cd_cs_load_at(cd_compute *c, uint32_t stage, const char *prefix, const cd_shape *out);
 /* The open stage reads a stage: for who writes the load himself. */
@@ -92,6 +94,7 @@ uint32_t cd_compute_convt(cd_compute *c, const cd_fnode *n);
 uint32_t cd_compute_dense(cd_compute *c, const cd_fnode *n);
 uint32_t cd_compute_bmm(cd_compute *c, const cd_fnode *n);
 uint32_t cd_compute_pool(cd_compute *c, const cd_fnode *n);
+uint32_t cd_compute_poolgrad(cd_compute *c, const cd_fnode *n);
 uint32_t cd_compute_adaptive(cd_compute *c, const cd_fnode *n);
 uint32_t cd_compute_lrn(cd_compute *c, const cd_fnode *n);
 uint32_t cd_compute_softmax(cd_compute *c, const cd_fnode *n);

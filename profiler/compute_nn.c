@@ -172,6 +172,20 @@ static uint32_t spread(cd_compute *c, const conv *v, uint32_t x) {
     return cd_cs_pad(c, dilate(c, v, x), "data_pad", true, before, after, 0, v->n->dtype);
 }
 
+/* Channel of the operand, and of the weight's [O/groups, I]: those of c's group. */
+static void transposed_channels(const conv *v, char in[CD_CTEXT], char out[CD_CTEXT]) {
+    const long long per = (long long)v->w->dim[1], from = (long long)(v->x->dim[1] / v->a->groups);
+    cd_cs_set(in, "dc");
+    cd_cs_set(out, "c");
+    if (v->a->groups == 1) return;
+    if (per == 1) cd_cs_set(out, "0");
+    else cd_cs_set(out, "c %% %lld", per);
+    if (per == 1 && from == 1) cd_cs_set(in, "c + dc");
+    else if (per == 1) cd_cs_set(in, "c*%lld + dc", from);
+    else if (from == 1) cd_cs_set(in, "c // %lld + dc", per);
+    else cd_cs_set(in, "c // %lld*%lld + dc", per, from);
+}
+
 uint32_t cd_compute_convt(cd_compute *c, const cd_fnode *n) {
     static const char *const names[3][3] = {{"w"}, {"h", "w"}, {"d", "h", "w"}};
     static const char *const tags[3] = {"conv1d_transpose_ncw", "conv2d_transpose_nchw", "conv3d_transpose_ncdhw"};
@@ -182,11 +196,10 @@ uint32_t cd_compute_convt(cd_compute *c, const cd_fnode *n) {
     cd_cs_begin(c);
     cd_cs_axis(c, "b", n->shape.dim[0]);
     cd_cs_axis(c, "c", n->shape.dim[1]);
-    cd_cs_raxis(c, "dc", v.x->dim[1]);
+    cd_cs_raxis(c, "dc", v.x->dim[1] / v.a->groups);
     cd_cs_set(ix[0], "b");
-    cd_cs_set(ix[1], "dc");
-    cd_cs_set(iw[0], "c");
-    cd_cs_set(iw[1], "dc");
+    transposed_channels(&v, ix[1], iw[0]);
+    cd_cs_set(iw[1], "%s", ix[1]);
     for (uint32_t d = 0; d < v.dims; d++) {
         const char *at = names[v.dims - 1][d];
         cd_cs_axis(c, at, n->shape.dim[d + 2]);

@@ -27,7 +27,7 @@ typedef enum cd_fpattern { CD_FP_ELEM, CD_FP_BROADCAST, CD_FP_INJECTIVE, CD_FP_R
 #define CD_FOP_SPECIAL(X) \
     X(LEAF, "leaf", OPAQUE) X(CONST, "const", ELEM) X(EXTERN, "extern", OPAQUE) \
     X(CONV, "conv", OUT) X(CONVT, "conv_transpose", OUT) X(WINOGRAD, "conv2d_winograd", OUT) X(DENSE, "dense", OUT) X(BMM, "batch_matmul", OUT) \
-    X(POOL, "pool", OUT) X(ADAPTIVE, "adaptive_pool", OUT) X(LRN, "lrn", OPAQUE) \
+    X(POOL, "pool", OUT) X(POOLGRAD, "pool_grad", OUT) X(ADAPTIVE, "adaptive_pool", OUT) X(LRN, "lrn", OPAQUE) \
     X(SOFTMAX, "softmax", OPAQUE) X(LOGSOFTMAX, "log_softmax", OPAQUE) X(REDUCE, "reduce", REDUCE) X(ARG, "arg_reduce", REDUCE) \
     X(TUPLE, "tuple", TUPLE) X(CONCAT, "concatenate", INJECTIVE) X(RESHAPE, "reshape", INJECTIVE) X(TRANSPOSE, "transpose", INJECTIVE) \
     X(SLICE, "strided_slice", INJECTIVE) X(PAD, "pad", INJECTIVE) X(EXPAND, "broadcast_to", BROADCAST) X(TAKE, "take", INJECTIVE) \

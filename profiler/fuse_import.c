@@ -13,7 +13,7 @@ int64_t cd_fim_axis(const cd_shape *s, int64_t axis) { return axis < 0 ? axis + 
 
 static uint32_t known(cd_fim *m, uint32_t tensor) {
     const cd_gtensor *t = &m->g->tensor[tensor];
-    if (t->shape.rank || !(t->value || t->fvalue)) return cd_fuse_leaf(m->f, tensor, !t->is_input);
+    if (t->shape.rank || !(t->value || t->fvalue)) return cd_fuse_leaf(m->f, tensor, !t->is_input && !t->is_trained);
     return cd_fuse_const(m->f, t->dtype, t->value ? (double)t->value[0] : t->fvalue[0]);
 }
 
@@ -166,7 +166,7 @@ static void one(cd_fim *m, uint32_t node) {
     if (m->n->folded) return;
     const cd_fim_rule *r = m->n->domain && *m->n->domain ? NULL : rule_of(m->n->op);
     if (r) r->fn(m);
-    else if ((m->n->domain && *m->n->domain) || !cd_fim_plain(m)) m->why = "no compute definition for this operator";
+    else if ((m->n->domain && *m->n->domain) || !cd_fim_plain(m)) m->why = !strcmp(m->n->domain, "cdmpp.gradient") ? "this operator has no gradient" : "no compute definition for this operator";
     for (uint32_t k = 0; !m->why && k < m->n->n_out; k++)
         if (cd_fim_wanted(m, k) && m->id[m->n->out[k]] == CD_GRAPH_NONE) m->why = "a result that has no compute definition is used";
     if (m->why) external(m, node);

@@ -60,10 +60,7 @@ static void convolution(cd_fim *m, cd_fop op) {
 
 static void conv(cd_fim *m) { convolution(m, CD_F_CONV); }
 
-static void conv_transpose(cd_fim *m) {
-    if (cd_gnode_int(m->n, "group", 1) == 1) convolution(m, CD_F_CONVT);
-    else m->why = "transposed convolutions in groups have no compute definition";
-}
+static void conv_transpose(cd_fim *m) { convolution(m, CD_F_CONVT); }
 
 static void pool(cd_fim *m, bool is_max) {
     uint32_t x = cd_fim_in(m, 0);
@@ -73,6 +70,17 @@ static void pool(cd_fim *m, bool is_max) {
     x = take_padding(m, x, &a, true);
     cd_fim_out(m, 0, cd_fuse_node(m->f, CD_F_POOL, m->f->node[x].dtype, cd_fim_result(m), &x, 1, &a));
 }
+
+/* The padding stays in the window: that is what the elements lie under. */
+static void pool_grad(cd_fim *m, bool is_max) {
+    const uint32_t dy = cd_fim_in(m, 1), in[2] = {is_max ? cd_fim_in(m, 0) : dy, dy}; /* an average reads no x */
+    cd_fattr a = {.is_max = is_max, .ceil = cd_gnode_int(m->n, "ceil_mode", 0) != 0, .include_pad = cd_gnode_int(m->n, "count_include_pad", 0) != 0};
+    if (window(m, &a, cd_fim_shape(m, dy)->rank - 2))
+        cd_fim_out(m, 0, cd_fuse_node(m->f, CD_F_POOLGRAD, m->f->node[dy].dtype, cd_fim_result(m), in, 2, &a));
+}
+
+static void max_pool_grad(cd_fim *m) { pool_grad(m, true); }
+static void average_pool_grad(cd_fim *m) { pool_grad(m, false); }
 
 static void max_pool(cd_fim *m) { pool(m, true); }
 static void average_pool(cd_fim *m) { pool(m, false); }
@@ -248,6 +256,7 @@ static void matmul(cd_fim *m) {
 
 const cd_fim_rule cd_fim_rules_nn[] = {
     {"Conv", conv}, {"ConvTranspose", conv_transpose}, {"MaxPool", max_pool}, {"AveragePool", average_pool},
+    {"MaxPoolGrad", max_pool_grad}, {"AveragePoolGrad", average_pool_grad},
     {"GlobalMaxPool", global_max}, {"GlobalAveragePool", global_average}, {"BatchNormalization", batch_norm},
     {"LayerNormalization", layer_norm}, {"InstanceNormalization", instance_norm}, {"GroupNormalization", group_norm},
     {"Softmax", softmax}, {"LogSoftmax", log_softmax}, {"LRN", lrn}, {"Gemm", gemm}, {"MatMul", matmul}, {NULL, NULL},

@@ -253,7 +253,7 @@ static void one(layout *l, uint32_t i) {
     else if (n->op == CD_F_CONV) conv(l, i);
     else if (n->op == CD_F_RESHAPE) view(l, i);
     else if (n->op == CD_F_REDUCE) reduce(l, i);
-    else if (n->op == CD_F_POOL || n->op == CD_F_ADAPTIVE) follow(l, i);
+    else if (n->op == CD_F_POOL || n->op == CD_F_POOLGRAD || n->op == CD_F_ADAPTIVE) follow(l, i);
     else if (n->op == CD_F_PAD || n->op == CD_F_SLICE || n->op == CD_F_RESIZE) follow(l, i);
     else if (n->op == CD_F_TUPLE || n->op == CD_F_CONCAT) follow(l, i);
     else if (cd_fop_is_expr(n->op)) element(l, i);

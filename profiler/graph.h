@@ -49,6 +49,7 @@ typedef struct cd_gtensor {
     cd_dtype dtype;
     cd_shape shape;
     bool is_weight, is_input, is_output;
+    bool is_trained;            /* a weight that every run changes: what is made from it is not made once */
     uint32_t node;              /* that makes it; CD_GRAPH_NONE for inputs and weights */
     /* Known content in row-major order, integers and bool as they are, floats in f; both NULL: unknown. */
     const int64_t *value;       /* (elements) */
@@ -87,6 +88,7 @@ typedef struct cd_graph {
     uint32_t n_input, n_output; /* of the network, weights not among them */
     uint32_t *input, *output;
     int opset;                  /* 13 unless the maker changes it */
+    bool training;              /* an iteration (graph_grad.h): products read transposed operands as they lie */
     int64_t n_value;            /* folded elements so far, CD_GRAPH_MAX_VALUES at most: more stay unknown */
 } cd_graph;
 
@@ -130,7 +132,7 @@ int64_t cd_shape_elements(const cd_shape *s);
 /* Rank and dimensions within their limits? Errors: ERANGE. */
 cdmpp_status cd_shape_check(const cd_shape *s, cdmpp_err *err);
 /* Weight, or content known: not computed when the network runs. */
-static inline bool cd_gtensor_is_static(const cd_gtensor *t) { return t->is_weight || t->value || t->fvalue; }
+static inline bool cd_gtensor_is_static(const cd_gtensor *t) { return (t->is_weight && !t->is_trained) || t->value || t->fvalue; }
 /* Type of ONNX's number (TensorProto.DataType); false: strings, complex numbers, unknown. */
 bool cd_graph_dtype(int64_t onnx, cd_dtype *out);
 /* Sum over nodes. */

@@ -100,7 +100,7 @@ double cd_gflop_in(const cd_gcall *c);
 
 /* What the rows of the table name, by file. */
 #define CD_GRULE_INFER(X) \
-    X(conv) X(conv_transpose) X(conv_integer) X(deform_conv) X(qconv) X(pool) X(lp_pool) X(max_unpool) X(global_pool) X(roi) \
+    X(conv) X(conv_transpose) X(conv_integer) X(deform_conv) X(qconv) X(pool) X(pool_grad) X(lp_pool) X(max_unpool) X(global_pool) X(roi) \
     X(matmul) X(qmatmul) X(gemm) X(einsum) X(rnn) X(gru) X(lstm) \
     X(same) X(attr_alpha) X(binary) X(bitwise) X(compare) X(bool_unary) X(where) X(prelu) X(cast) X(castlike) X(clip) X(dropout) \
     X(quantize) X(dequantize) X(dynamic_quantize) \
@@ -114,7 +114,7 @@ double cd_gflop_in(const cd_gcall *c);
     X(binary) X(compare) X(unary) X(where) X(cast) X(clip) X(share) X(transpose) X(expand) X(constant_of_shape) X(range) \
     X(concat) X(slice) X(gather) X(split) X(tile) X(reduce)
 #define CD_GRULE_FLOP(X) \
-    X(conv) X(conv_transpose) X(qconv) X(pool) X(matmul) X(gemm) X(einsum) X(rnn) X(gru) X(lstm) X(variadic) X(two) X(batchnorm) \
+    X(conv) X(conv_transpose) X(qconv) X(pool) X(pool_grad) X(matmul) X(gemm) X(einsum) X(rnn) X(gru) X(lstm) X(variadic) X(two) X(batchnorm) \
     X(norm) X(softmax) X(lrn) X(topk) X(resize) X(grid_sample)
 #define CD_X(name) cdmpp_status cd_ginfer_##name(cd_gcall *c, cdmpp_err *err);
 CD_GRULE_INFER(CD_X)

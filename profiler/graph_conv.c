@@ -203,6 +203,26 @@ cdmpp_status cd_ginfer_pool(cd_gcall *c, cdmpp_err *err) {
     return put_window(c, &w, err);
 }
 
+/* x and the gradient of what the window made of it: that of x. Ours, of training (graph_grad.h). */
+cdmpp_status cd_ginfer_pool_grad(cd_gcall *c, cdmpp_err *err) {
+    const cd_gtensor *x = cd_gcall_in(c, 0), *dy = cd_gcall_in(c, 1);
+    window w;
+    int64_t ceil, o;
+    CD_TRY(cd_gcall_rank(c, 0, 3, CD_GRAPH_MAX_RANK, err));
+    CD_TRY(cd_gcall_rank(c, 1, x->shape.rank, x->shape.rank, err));
+    CD_TRY(check_spatial(c, &x->shape, err));
+    CD_TRY(cd_gcall_default_int(c, "ceil_mode", 0, &ceil, err));
+    CD_TRY(read_window(c, x->shape.rank - 2, NULL, &w, err));
+    for (uint32_t d = 0; d < x->shape.rank; d++) {
+        o = x->shape.dim[d];
+        if (d > 1) CD_TRY(slide(c, &w, d - 2, o, ceil != 0, &o, err));
+        if (o != dy->shape.dim[d])
+            return CD_FAIL(err, ESCHEMA, "%s: operand 1: dimension %u: expected %lld, found %lld", c->op, d, (long long)o, (long long)dy->shape.dim[d]);
+    }
+    cd_gcall_out(c, 0, x->dtype, &x->shape);
+    return put_window(c, &w, err);
+}
+
 cdmpp_status cd_ginfer_lp_pool(cd_gcall *c, cdmpp_err *err) {
     int64_t p;
     CD_TRY(cd_gcall_default_int(c, "p", 2, &p, err));
@@ -211,6 +231,14 @@ cdmpp_status cd_ginfer_lp_pool(cd_gcall *c, cdmpp_err *err) {
 
 double cd_gflop_pool(const cd_gcall *c) {
     double n = cd_gflop_out(c);
+    const cd_gattr *k = cd_gcall_attr(c, "kernel_shape");
+    for (uint32_t d = 0; d < k->n; d++) n *= (double)k->ints[d];
+    return n;
+}
+
+/* Each element of dy meets its window. */
+double cd_gflop_pool_grad(const cd_gcall *c) {
+    double n = (double)cd_shape_elements(&cd_gcall_in(c, 1)->shape);
     const cd_gattr *k = cd_gcall_attr(c, "kernel_shape");
     for (uint32_t d = 0; d < k->n; d++) n *= (double)k->ints[d];
     return n;

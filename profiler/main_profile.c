@@ -34,6 +34,7 @@ static const cd_option table[] = {
     {"isa", 0, "SET", CD_OPT_TEXT, AT(isa), CD_ISAS, HOW, "Instructions that C code may use (default: by -mcpu of the target, else native)"},
     {"cflags", 0, "FLAGS", CD_OPT_TEXT, AT(cflags), NULL, HOW, "More flags for the C compiler ($CC, else cc), behind the usual ones"},
     {"cold", 0, NULL, CD_OPT_FLAG, AT(cold), NULL, HOW, "Empty the caches before every run"},
+    {"cool", 0, NULL, CD_OPT_FLAG, AT(cool), NULL, HOW, "Empty the core's own caches before every run: its data stay in the shared one, as those of most operators are in a network"},
     {"rounds", 0, "N", CD_OPT_INT, AT(rounds), "1..1000000", HOW, "Until every record stands N times in the output, one round after the other (default: 1)"},
     {"retry", 0, NULL, CD_OPT_FLAG, AT(retry), NULL, HOW, "Measure again what failed by the records in --out; their lines stay"},
     {"budget-ms", 0, "N", CD_OPT_INT, AT(budget_ms), "1..1000000", HOW, "At most so long for the repeats of one program (default: 100)"},

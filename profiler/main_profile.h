@@ -21,7 +21,7 @@ typedef struct cd_main_profile {
     const char *isa, *stats;
     /* how */
     int jobs, threads, rounds;
-    bool cold, no_pin, retry;
+    bool cold, cool, no_pin, retry;
     int budget_ms, timeout_s, build_timeout_s, memory_mb, cache_mb;
     const char *cache, *cflags;
     /* draw (main_profile_draw.c) */

@@ -55,7 +55,7 @@ cdmpp_status cd_main_profile_keep_add(cd_main_profile_keep *k, const cd_record *
     const cd_timing *x = &m->time;
     cd_store_latency l = {x->min_s, x->median_s, x->mean_s, x->std_s, x->cv, x->n_kept, 0};
     if (m->flags & CD_MEASURED_NOISY) l.flags |= CD_STORE_NOISY;
-    if (k->o->cold) l.flags |= CD_STORE_COLD;
+    if (k->o->cold || k->o->cool) l.flags |= CD_STORE_COLD;
     return cd_store_add_record(k->s, r, t, device_of(k, r->target), &k->env, &l, line, NULL, err);
 }
 

@@ -209,7 +209,7 @@ cd_measure_options cd_main_profile_measure_options(const cd_main_profile *o) {
                                 .build_limit_s = o->build_timeout_s,
                                 .run_limit_s = o->timeout_s,
                                 .memory_bytes = (uint64_t)o->memory_mb << 20,
-                                .timing = {.budget_s = o->budget_ms * 1e-3, .cold = o->cold},
+                                .timing = {.budget_s = o->budget_ms * 1e-3, .cold = o->cold, .cool = o->cool},
                                 .stop = o->stop};
 }
 

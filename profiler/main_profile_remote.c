@@ -191,7 +191,7 @@ static void on_event(void *ctx, const char *host, const char *what) {
 }
 
 /* What the options say of measuring, as words for the workers. */
-enum { MAX_WORD = 12 };
+enum { MAX_WORD = 16 };
 static cdmpp_status words_of(run *r, const char *word[MAX_WORD], size_t *n, cdmpp_err *err) {
     const cd_main_profile *o = r->o;
     const struct {
@@ -206,6 +206,7 @@ static cdmpp_status words_of(run *r, const char *word[MAX_WORD], size_t *n, cdmp
         if (number[i].value > 0) word[(*n)++] = cd_str_dup(&r->arena, (cd_str){text, strlen(text)});
     }
     if (o->cold) word[(*n)++] = "--cold";
+    if (o->cool) word[(*n)++] = "--cool";
     if (o->no_pin) word[(*n)++] = "--no-pin";
     const char *const told[][2] = {{"isa", o->isa}, {"device", o->device}, {"cflags", o->cflags}};
     for (size_t i = 0; i < sizeof told / sizeof *told; i++) {

@@ -43,7 +43,7 @@ void cd_recstat_head(cd_buf *b, const cd_hostinfo *h, const char *warnings, cons
     cd_buf_puts(b, "{\"schema\":\"cdmpp.profile_stats\",\"host\":");
     cd_hostinfo_json(b, h);
     put_text(b, "warnings", warnings, strlen(warnings));
-    cd_buf_putf(b, ",\"threads\":%d,\"policy\":{\"cold\":%s,\"min_repeat\":%u,\"max_repeat\":%u", threads, p->cold ? "true" : "false", p->min_repeat, p->max_repeat);
+    cd_buf_putf(b, ",\"threads\":%d,\"policy\":{\"cold\":%s,\"cool\":%s,\"min_repeat\":%u,\"max_repeat\":%u", threads, p->cold ? "true" : "false", p->cool ? "true" : "false", p->min_repeat, p->max_repeat);
     put_real(b, "budget_s", p->budget_s);
     put_real(b, "warmup_s", p->warmup_s);
     put_real(b, "min_repeat_s", p->min_repeat_s);

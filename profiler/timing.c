@@ -127,7 +127,7 @@ static cdmpp_status warm_up(course *c, cdmpp_err *err) {
         best = fmin(best, t);
         if (calls++ && times < 1024) times *= 2;
     } while (spent(c) < c->p->warmup_s || (calls < 2 && spent(c) < c->p->budget_s / 4));
-    const double number = c->p->cold || best <= 0 ? 1 : ceil(c->p->min_repeat_s / best);
+    const double number = c->p->cold || c->p->cool || best <= 0 ? 1 : ceil(c->p->min_repeat_s / best);
     c->out->number = number < 1 ? 1 : number > 1e6 ? 1000000 : (unsigned)number;
     c->repeat_s = best * c->out->number;
     return CDMPP_OK;
@@ -136,7 +136,7 @@ static cdmpp_status warm_up(course *c, cdmpp_err *err) {
 static cdmpp_status repeat(course *c, cdmpp_err *err) {
     cd_timing *t = c->out;
     const double begin = c->s->now(c->s->ctx);
-    if (c->p->cold && c->s->flush) CD_TRY(c->s->flush(c->s->ctx, err));
+    if ((c->p->cold || c->p->cool) && c->s->flush) CD_TRY(c->s->flush(c->s->ctx, err));
     CD_TRY(once(c, t->number, &t->sample_s[t->n], err));
     if (t->sample_s[t->n] <= 0) return CD_FAIL(err, ENUMERIC, "%u runs took no time", t->number);
     c->left_out[t->n] = c->s->disturbed && c->s->disturbed(c->s->ctx);

@@ -6,7 +6,7 @@
  * Pure policy on two functions: one runs the program, one tells the time; both can be made up.
  *
  *   (1) `number` is so large that a repeat takes min_repeat_s, far above the clock's resolution;
- *       in a cold measurement it is 1 and the caches are flushed before every repeat;
+ *       in a cold or cool measurement it is 1 and the caches are flushed before every repeat;
  *   (2) samples further from the median than 3 deviations (1.4826 times the median distance, at
  *       least 0.5 % of the median) are outliers: counted, in `sample`, but in no figure;
  *   (3) done when the half-width of the 95 % interval of the mean of what is kept is below `ci`
@@ -30,6 +30,7 @@ typedef struct cd_timing_policy {
     double ci;                  /* relative half-width; 0: 0.01 */
     unsigned min_repeat, max_repeat; /* 0: 5, 100; at most CD_TIMING_MAX */
     bool cold;
+    bool cool;                  /* as cold, but only of the core's own caches: data stay in the shared one (wipe.h) */
 } cd_timing_policy;
 
 typedef struct cd_timing_subject {

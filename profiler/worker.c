@@ -10,6 +10,7 @@
 #include "profiler/objbin.h"
 #include "profiler/perfcount.h"
 #include "profiler/quiet.h"
+#include "profiler/wipe.h"
 
 enum { ATTEMPTS = 3 };
 #define LOST_SHARE 0.01         /* of a repeat's time: then it was disturbed */
@@ -21,6 +22,8 @@ typedef struct {
     cd_loaded *program;
     cd_backend *backend;
     int threads;
+    bool cool;
+    cd_wipe wipe;               /* of a cool measurement */
     cd_quiet_mark mark;
 } subject;
 
@@ -33,6 +36,7 @@ static cdmpp_status run(void *ctx, unsigned times, double *seconds, cdmpp_err *e
 
 static cdmpp_status flush(void *ctx, cdmpp_err *err) {
     subject *s = ctx;
+    if (s->cool && s->kind->dialect == CD_DIALECT_C) return cd_wipe_caches(&s->wipe, CD_WIPE_CORE, err);
     return s->kind->flush ? s->kind->flush(s->backend, err) : CDMPP_OK;
 }
 
@@ -160,7 +164,7 @@ static cdmpp_status load_it(cd_worker *w, const cd_job *j, cd_build *b, const vo
 }
 
 static cdmpp_status do_program(cd_worker *w, const cd_job *j, cd_build *b, cd_quiet *q, cd_measured *m, cdmpp_err *err) {
-    subject s = {.kind = w->kind, .backend = w->backend, .threads = j->threads};
+    subject s = {.kind = w->kind, .backend = w->backend, .threads = j->threads, .cool = j->timing.cool};
     cd_checkout *c = NULL;
     const void *const *content = NULL;
     cdmpp_status st = CDMPP_OK;
@@ -177,6 +181,7 @@ static cdmpp_status do_program(cd_worker *w, const cd_job *j, cd_build *b, cd_qu
     if (!st) st = count(&s, m, err);
     if (s.program) w->kind->unload(s.program);
     cd_checkout_free(c);
+    cd_wipe_free(&s.wipe);
     return st;
 }
 

@@ -156,7 +156,7 @@ static void state_of(cd_wbuild *b, uint32_t i, const readers *r, uint32_t *home,
 }
 
 static void mark_weights(const cd_graph *g, bool *is_const) {
-    for (uint32_t t = 0; t < g->n_tensor; t++) is_const[t] = g->tensor[t].is_weight || g->tensor[t].value || g->tensor[t].fvalue;
+    for (uint32_t t = 0; t < g->n_tensor; t++) is_const[t] = cd_gtensor_is_static(&g->tensor[t]);
     for (uint32_t i = 0; i < g->n_node; i++)
         if (only_weights(g, &g->node[i], is_const))
             for (uint32_t k = 0; k < g->node[i].n_out; k++) is_const[g->node[i].out[k]] = true;

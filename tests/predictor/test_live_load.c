@@ -28,6 +28,7 @@ static int by_name(const void *a, const void *b) { return strcmp(*(const char *c
 
 /* The laws of netgraph.h and live_load.h, for any network. */
 static void check_laws(const cd_live *l) {
+    const bool forward = !l->forward;
     const cd_netgraph *g = l->graph;
     const cd_workload *w = l->work;
     double flop = 0;
@@ -35,7 +36,7 @@ static void check_laws(const cd_live *l) {
     for (uint32_t i = 0; i < w->n_group; i++) {
         const cd_netnode *n = &g->node[i];
         const cd_wgroup *x = &w->group[i];
-        assert_true(n->name[0] && n->op[0] && n->repeat == 1 && n->phase == CD_NET_FORWARD && isnan(n->given_s));
+        assert_true(n->name[0] && n->op[0] && n->repeat == 1 && (n->phase == CD_NET_FORWARD || !forward) && isnan(n->given_s));
         assert_true(n->n_after >= x->n_after);
         for (uint32_t k = 0; k < x->n_after; k++) assert_true(comes_after(g, i, x->after[k]));
         for (uint32_t k = 0; k < n->n_after; k++) assert_true(g->after[n->first + k] < i);
@@ -143,6 +144,30 @@ static void test_onnx(void **state) {
     cd_live_free(&l);
 }
 
+/* One iteration: the network, then back, then the update; no node of a phase comes after one of a later phase. */
+static void test_training(void **state) {
+    (void)state;
+    static const char *const net[] = {"resnet-18", "bert-tiny"};
+    for (size_t k = 0; k < 2; k++) {
+        cd_live l = must((cd_live_ask){.network = net[k], .target = "llvm -num-cores=1", .batch = 2, .training = true});
+        cd_live once = must((cd_live_ask){.network = net[k], .target = "llvm -num-cores=1", .batch = 2});
+        uint32_t n[3] = {0};
+        double flop[3] = {0};
+        check_laws(&l);
+        assert_string_equal(l.graph->name, once.graph->name);
+        for (uint32_t i = 0; i < l.graph->n_node; i++) {
+            const cd_netnode *x = &l.graph->node[i];
+            n[x->phase]++;
+            if (x->key) flop[x->phase] += x->flop;
+            for (uint32_t e = 0; e < x->n_after; e++) assert_true(l.graph->node[l.graph->after[x->first + e]].phase <= x->phase);
+        }
+        assert_true(n[0] && n[1] && n[2]);
+        assert_true(flop[0] >= 0.9 * cd_workload_flop(once.work) && flop[1] > 1.2 * flop[0] && flop[2] < flop[0]);
+        cd_live_free(&l);
+        cd_live_free(&once);
+    }
+}
+
 static void fails(cd_live_ask a, cdmpp_status want, const char *word) {
     cdmpp_err err = {0};
     cd_live l;
@@ -167,13 +192,12 @@ static void test_errors(void **state) {
     fails((cd_live_ask){.network = DATA "whole.onnx", .size = 64, .batch = 1}, CDMPP_EUSAGE, "size");
     fails((cd_live_ask){.network = "resnet-18", .onnx = &(cd_onnx_options){.dim = dim, .n_dim = 1}}, CDMPP_EUSAGE, "resnet-18");
     fails((cd_live_ask){.network = "resnet-18", .size = 3}, CDMPP_ERANGE, "");
-    fails((cd_live_ask){.network = "resnet-18", .training = true}, CDMPP_EUNSUPPORTED, "training");
     fails((cd_live_ask){.network = tmp_put(&d, "bad.onnx", "xx", 2)}, CDMPP_ESCHEMA, "bad.onnx");
     tmp_remove(&d);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_zoo), cmocka_unit_test(test_branches), cmocka_unit_test(test_layout),
-                                       cmocka_unit_test(test_missing), cmocka_unit_test(test_onnx), cmocka_unit_test(test_errors)};
+                                       cmocka_unit_test(test_missing), cmocka_unit_test(test_onnx), cmocka_unit_test(test_training), cmocka_unit_test(test_errors)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,210 @@
+/* A node of the project's own form, docs/netgraph.md: read and written by one table of its members. What is in no table
+ * is refused, so that a slip of the pen is not a number left out. */
+#include <math.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/words.h"
+#include "predictor/netgraphint.h"
+
+#define CD_NETPHASES "forward|backward|update"
+
+/* ---- one member ---- */
+typedef enum { TEXT, WORD_KIND, WORD_PHASE, SECONDS, NUMBER, BYTES, COUNT, QUESTION, AFTER, NOTE } type;
+static const struct {
+    const char *key;
+    type is;
+    size_t at;
+} members[] = {
+#define AT(f) offsetof(cd_ng_node, n.f)
+    {"name", TEXT, AT(name)}, {"op", TEXT, AT(op)}, {"kind", WORD_KIND, 0}, {"phase", WORD_PHASE, 0}, {"key", TEXT, AT(key)},
+    {"ran_as", TEXT, AT(ran_as)}, {"why", TEXT, AT(why)}, {"device", TEXT, AT(device)}, {"given_s", SECONDS, AT(given_s)},
+    {"flop", NUMBER, AT(flop)}, {"read_bytes", BYTES, AT(read_bytes)}, {"write_bytes", BYTES, AT(write_bytes)},
+    {"repeat", COUNT, AT(repeat)}, {"question", QUESTION, 0}, {"after", AFTER, 0}, {"note", NOTE, 0},
+#undef AT
+};
+enum { N_MEMBER = sizeof members / sizeof *members };
+
+static cdmpp_status word_of(const cd_json *v, const char *words, int *out, cdmpp_err *err) {
+    cd_str s;
+    CD_TRY(cd_json_str(v, &s, err));
+    *out = cd_words_find(words, s);
+    if (*out >= 0) return CDMPP_OK;
+    return CD_FAIL(err, ESCHEMA, "expected one of %s, found \"%.*s\"", words, CD_NG_SHORT(s));
+}
+
+static cdmpp_status number_of(const cd_json *v, double *out, cdmpp_err *err) {
+    CD_TRY(cd_json_real_or_nan(v, out, err));
+    if (isnan(*out) || (*out >= 0 && isfinite(*out))) return CDMPP_OK;
+    return CD_FAIL(err, ERANGE, "expected a number, 0 or more, found %g", *out);
+}
+
+/* ---- a question ---- */
+static const struct {
+    const char *key;
+    size_t at;
+    double low;
+    bool conv;
+} dims[] = {
+#define AT(f) offsetof(cd_oprecord, f)
+    {"b", AT(b), 1, false}, {"m", AT(m), 1, false}, {"n", AT(n), 1, false}, {"k", AT(k), 1, false}, {"cin", AT(cin), 1, true},
+    {"ksize", AT(ksize), 1, true}, {"stride", AT(stride), 1, true}, {"pad", AT(pad), 0, true}, {"size", AT(size), 1, true},
+#undef AT
+};
+enum { N_DIM = sizeof dims / sizeof *dims };
+
+static cdmpp_status dims_of(const cd_json *v, cd_oprecord *q, cdmpp_err *err) {
+    const bool conv = cd_opkind_class(q->kind) == CD_OPCLASS_CONV;
+    for (size_t i = 0; i < N_DIM; i++) {
+        double *d = (double *)((char *)q + dims[i].at);
+        if (dims[i].conv && !conv) continue;
+        CD_TRY(cd_json_need_real(v, dims[i].key, dims[i].low, 0x1p53, d, err));
+        if (*d != floor(*d)) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected a whole number, found %g", *d), dims[i].key);
+    }
+    if (!conv) return CDMPP_OK;
+    const double side = floor((q->size + 2 * q->pad - q->ksize) / q->stride) + 1;
+    if (side >= 1 && fmod(q->m, side * side) == 0 && q->k == q->cin * q->ksize * q->ksize) return CDMPP_OK;
+    return CD_FAIL(err, ERANGE, "m %g and k %g are not of a convolution %gx%g of %g channels and %gx%g, stride %g, padding %g", q->m, q->k,
+                   q->ksize, q->ksize, q->cin, q->size, q->size, q->stride, q->pad);
+}
+
+/* "conv|bmm|..." of names: the kind. */
+static cdmpp_status kind_of(const cd_json *v, cd_oprecord *q, cdmpp_err *err) {
+    cd_str s;
+    const cd_json *op;
+    CD_TRY(cd_json_need(v, "op", &op, err));
+    CD_TRY(cd_err_key(err, cd_json_str(op, &s, err), "op"));
+    for (int k = 0; k < CD_N_OPKIND; k++)
+        if (cd_str_is(s, cd_opkind_name((cd_opkind)k))) return q->kind = (cd_opkind)k, CDMPP_OK;
+    return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "unknown operator \"%.*s\"", CD_NG_SHORT(s)), "op");
+}
+
+static cdmpp_status question_of(const cd_json *v, cd_oprecord *q, cdmpp_err *err) {
+    int dtype = CD_OPDTYPE_F32;
+    *q = (cd_oprecord){0};
+    if (v->kind != CD_JSON_OBJ) return CD_FAIL(err, ESCHEMA, "expected an object, found %s", cd_json_kind_name(v->kind));
+    CD_TRY(kind_of(v, q, err));
+    for (const cd_json *c = v->u.child; c; c = c->next) {
+        bool known = cd_str_is(c->key, "op") || cd_str_is(c->key, "dtype") || cd_str_is(c->key, "latency_s");
+        for (size_t i = 0; i < N_DIM; i++)
+            known |= cd_str_is(c->key, dims[i].key) && (!dims[i].conv || cd_opkind_class(q->kind) == CD_OPCLASS_CONV);
+        if (!known) return CD_FAIL(err, ESCHEMA, "unknown member \"%.*s\"", CD_NG_SHORT(c->key));
+    }
+    if (cd_json_get(v, "dtype")) CD_TRY(cd_err_key(err, word_of(cd_json_get(v, "dtype"), CD_OPDTYPES, &dtype, err), "dtype"));
+    q->dtype = (cd_opdtype)dtype;
+    if (cd_json_get(v, "latency_s")) CD_TRY(cd_json_need_real(v, "latency_s", 0, 1e9, &q->latency_s, err));
+    return dims_of(v, q, err);
+}
+
+/* ---- a node ---- */
+static cdmpp_status member_of(cd_ng_file *f, size_t i, const cd_json *v, cd_ng_node *o, cdmpp_err *err) {
+    void *at = (char *)o + members[i].at;
+    int word = 0;
+    cdmpp_status st = CDMPP_OK;
+    switch (members[i].is) {
+    case TEXT: return cd_ng_text(f, v, at, err);
+    case WORD_KIND: st = word_of(v, CD_NETKINDS, &word, err), o->n.kind = (cd_netkind)word; return st;
+    case WORD_PHASE: st = word_of(v, CD_NETPHASES, &word, err), o->n.phase = (cd_netphase)word; return st;
+    case SECONDS: return cd_ng_seconds(v, at, err);
+    case NUMBER: return number_of(v, at, err);
+    case BYTES:
+    case COUNT: return cd_json_int(v, 0, INT64_MAX, at, err);
+    case QUESTION: o->n.question = &o->question; return question_of(v, &o->question, err);
+    case AFTER: o->after = v; return CDMPP_OK;
+    case NOTE: return CDMPP_OK;
+    }
+    return st;
+}
+
+static size_t find_member(cd_str key) {
+    size_t i = 0;
+    while (i < N_MEMBER && !cd_str_is(key, members[i].key)) i++;
+    return i;
+}
+
+cdmpp_status cd_ng_own_node(cd_ng_file *f, const cd_json *v, cd_ng_node *o, cdmpp_err *err) {
+    unsigned seen = 0;
+    if (v->kind != CD_JSON_OBJ) return CD_FAIL(err, ESCHEMA, "expected an object, found %s", cd_json_kind_name(v->kind));
+    *o = (cd_ng_node){.n = cd_netnode_init(NULL, "", CD_NET_FREE)};
+    for (const cd_json *c = v->u.child; c; c = c->next) {
+        const size_t i = find_member(c->key);
+        const char *fault = i == N_MEMBER ? "unknown" : seen >> i & 1 ? "second" : NULL;
+        if (fault) return CD_FAIL(err, ESCHEMA, "%s member \"%.*s\"", fault, CD_NG_SHORT(c->key));
+        seen |= 1U << i;
+        CD_TRY(cd_err_key(err, member_of(f, i, c, o, err), members[i].key));
+    }
+    if (!o->n.name || !o->n.name[0]) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected the node's name"), "name");
+    if (!(seen >> find_member((cd_str){"kind", 4}) & 1))
+        return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected one of %s", CD_NETKINDS), "kind");
+    return CDMPP_OK;
+}
+
+/* ---- writing ---- */
+static void put_question(cd_buf *b, const cd_oprecord *q) {
+    cd_buf_putf(b, "{\"op\": \"%s\", \"dtype\": \"%s\"", cd_opkind_name(q->kind), cd_opdtype_name(q->dtype));
+    for (size_t i = 0; i < N_DIM; i++) {
+        if (dims[i].conv && cd_opkind_class(q->kind) != CD_OPCLASS_CONV) continue;
+        cd_buf_putf(b, ", \"%s\": ", dims[i].key);
+        cd_buf_put_json_real(b, *(const double *)((const char *)q + dims[i].at));
+    }
+    if (q->latency_s > 0) {
+        cd_buf_puts(b, ", \"latency_s\": ");
+        cd_buf_put_json_real(b, q->latency_s);
+    }
+    cd_buf_puts(b, "}");
+}
+
+static void put_word(cd_buf *b, const char *words, int k) {
+    const cd_str w = cd_words_at(words, k);
+    cd_buf_put_json_str(b, w.p, w.n);
+}
+
+static void put_after(cd_buf *b, const cd_netgraph *g, const cd_netnode *n) {
+    for (uint32_t i = 0; i < n->n_after; i++) {
+        const char *name = g->node[g->after[n->first + i]].name;
+        cd_buf_puts(b, i ? ", " : "[");
+        cd_buf_put_json_str(b, name, strlen(name));
+    }
+    cd_buf_puts(b, "]");
+}
+
+/* Is there something to say? What a reader assumes is left out. */
+static bool told(size_t i, const cd_netnode *n) {
+    const void *at = (const char *)n + members[i].at; /* n is the first thing of a cd_ng_node */
+    switch (members[i].is) {
+    case TEXT: return *(const char *const *)at && **(const char *const *)at;
+    case WORD_KIND: return true;
+    case WORD_PHASE: return n->phase != CD_NET_FORWARD;
+    case SECONDS:
+    case NUMBER: return !isnan(*(const double *)at);
+    case BYTES: return *(const int64_t *)at >= 0;
+    case COUNT: return *(const int64_t *)at != 1;
+    case QUESTION: return n->question;
+    case AFTER: return n->n_after > 0;
+    case NOTE: return false;
+    }
+    return false;
+}
+
+void cd_ng_put_node(cd_buf *b, const cd_netgraph *g, const cd_netnode *n) {
+    const char *sep = "{";
+    for (size_t i = 0; i < N_MEMBER; i++) {
+        const void *at = (const char *)n + members[i].at;
+        if (!told(i, n)) continue;
+        cd_buf_putf(b, "%s\"%s\": ", sep, members[i].key);
+        sep = ", ";
+        switch (members[i].is) {
+        case TEXT: cd_buf_put_json_str(b, *(const char *const *)at, strlen(*(const char *const *)at)); break;
+        case WORD_KIND: put_word(b, CD_NETKINDS, n->kind); break;
+        case WORD_PHASE: put_word(b, CD_NETPHASES, n->phase); break;
+        case SECONDS:
+        case NUMBER: cd_buf_put_json_real(b, *(const double *)at); break;
+        case BYTES:
+        case COUNT: cd_buf_put_int(b, *(const int64_t *)at); break;
+        case QUESTION: put_question(b, n->question); break;
+        case AFTER: put_after(b, g, n); break;
+        case NOTE: break;
+        }
+    }
+    cd_buf_puts(b, "}");
+}

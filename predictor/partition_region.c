@@ -1,0 +1,242 @@
+/* Regions of a placement, and why each stands where it does. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "predictor/partition_int.h"
+
+typedef struct {
+    const cd_part_net *g;
+    const uint32_t *where;
+    uint32_t *head, *next, *last; /* members of the region that operator k leads, a list */
+    uint32_t *of;               /* (n_op) leader */
+    uint32_t *seen, *stack, stamp;
+} merger;
+
+void cd_part_regions_free(cd_part_regions *r) {
+    cd_arena_free(&r->arena);
+    *r = (cd_part_regions){0};
+}
+
+/* All that region `at` reads from goes on the stack but `skip`; true when `goal` is among them. */
+static bool push_before(merger *m, uint32_t at, uint32_t goal, uint32_t skip, uint32_t *n) {
+    for (uint32_t k = m->head[at]; k != CD_PART_NONE; k = m->next[k])
+        for (uint32_t j = m->g->first_in[k]; j < m->g->first_in[k + 1]; j++) {
+            const uint32_t x = m->of[m->g->in[j]];
+            if (x == skip || x == at || m->seen[x] == m->stamp) continue;
+            if (x == goal) return true;
+            m->seen[x] = m->stamp;
+            m->stack[(*n)++] = x; /* its first member may be early, its last one late: the order of operators prunes nothing */
+        }
+    return false;
+}
+
+/* Is there a way from region a to region b that leads through a third one? */
+static bool around(merger *m, uint32_t a, uint32_t b) {
+    uint32_t n = 0;
+    m->stamp++;
+    push_before(m, b, a, a, &n);
+    while (n)
+        if (push_before(m, m->stack[--n], a, CD_PART_NONE, &n)) return true;
+    return false;
+}
+
+static void join(merger *m, uint32_t a, uint32_t b) {
+    for (uint32_t k = m->head[b]; k != CD_PART_NONE; k = m->next[k]) m->of[k] = a;
+    m->next[m->last[a]] = m->head[b];
+    m->last[a] = m->last[b];
+}
+
+static cdmpp_status merge_all(merger *m, cd_arena *a, cdmpp_err *err) {
+    const cd_part_net *g = m->g;
+    const size_t n = (size_t)g->p->n_op + 1;
+    uint32_t **part[] = {&m->head, &m->next, &m->last, &m->of, &m->seen, &m->stack};
+    for (size_t i = 0; i < sizeof part / sizeof *part; i++)
+        if (!(*part[i] = CD_NEWN(a, uint32_t, n))) return CD_FAIL(err, ENOMEM, "%u operators", g->p->n_op);
+    for (uint32_t k = 0; k < g->p->n_op; k++) m->head[k] = m->last[k] = m->of[k] = k, m->next[k] = CD_PART_NONE;
+    for (bool again = true; again;) { /* a join may take away what was in the way of another */
+        again = false;
+        for (uint32_t i = 0; i < g->p->n_op; i++)
+            for (uint32_t k = g->order[i], j = g->first_in[k]; j < g->first_in[k + 1]; j++) {
+                const uint32_t x = m->of[g->in[j]], y = m->of[k];
+                if (x == y || m->where[x] != m->where[y]) continue;
+                if (around(m, x, y)) continue;
+                join(m, x, y);
+                again = true;
+            }
+    }
+    return CDMPP_OK;
+}
+
+/* ---- numbered, each behind those that it reads from ---- */
+
+static cdmpp_status count(merger *m, cd_part_regions *out, uint32_t **left, cdmpp_err *err) {
+    const uint32_t n = m->g->p->n_op;
+    for (uint32_t k = 0; k < n; k++) out->n_region += m->of[k] == k;
+    out->region = CD_NEWN(&out->arena, cd_part_region, (size_t)out->n_region + 1);
+    out->member = CD_NEWN(&out->arena, uint32_t, (size_t)n + 1);
+    out->of = CD_NEWN(&out->arena, uint32_t, (size_t)n + 1);
+    *left = CD_NEWN(m->g->a, uint32_t, (size_t)n + 1);
+    if (!out->region || !out->member || !out->of || !*left) return CD_FAIL(err, ENOMEM, "%u regions", out->n_region);
+    for (uint32_t k = 0; k < n; k++)
+        for (uint32_t j = m->g->first_in[k]; j < m->g->first_in[k + 1]; j++) (*left)[m->of[k]] += m->of[m->g->in[j]] != m->of[k];
+    return CDMPP_OK;
+}
+
+static int by_place(const void *pa, const void *pb) {
+    const uint32_t a = *(const uint32_t *)pa, b = *(const uint32_t *)pb;
+    return (a > b) - (a < b);
+}
+
+/* Members by their place in the order. */
+static void fill(merger *m, cd_part_regions *out, uint32_t leader, uint32_t id, uint32_t *at) {
+    const uint32_t first = *at;
+    for (uint32_t k = m->head[leader]; k != CD_PART_NONE; k = m->next[k]) out->member[(*at)++] = m->g->pos[k], out->of[k] = id;
+    qsort(out->member + first, *at - first, sizeof *out->member, by_place);
+    for (uint32_t i = first; i < *at; i++) out->member[i] = m->g->order[out->member[i]];
+    out->region[id] = (cd_part_region){.device = m->where[leader], .first = first, .n_op = *at - first, .other = CD_PART_FREE};
+}
+
+static cdmpp_status number(merger *m, cd_part_regions *out, cdmpp_err *err) {
+    uint32_t *left, n_stack = 0, id = 0, at = 0;
+    CD_TRY(count(m, out, &left, err));
+    for (uint32_t i = m->g->p->n_op; i-- > 0;) /* the first of the order on top */
+        if (m->of[m->g->order[i]] == m->g->order[i] && !left[m->g->order[i]]) m->stack[n_stack++] = m->g->order[i];
+    while (n_stack) {
+        const uint32_t leader = m->stack[--n_stack];
+        fill(m, out, leader, id++, &at);
+        for (uint32_t k = m->head[leader]; k != CD_PART_NONE; k = m->next[k])
+            for (uint32_t j = m->g->first_out[k]; j < m->g->first_out[k + 1]; j++) {
+                const uint32_t x = m->of[m->g->out[j]];
+                if (x != leader && !--left[x]) m->stack[n_stack++] = x;
+            }
+    }
+    return CDMPP_OK;
+}
+
+/* ---- costs: as it is, and all of it elsewhere ---- */
+
+static double copies_at(const cd_part_net *g, const uint32_t *where, uint32_t v) {
+    const uint32_t a = where[g->p->value[v].from];
+    uint32_t had = 1u << a;
+    double sum = 0;
+    for (uint32_t j = g->first_reader[v]; j < g->first_reader[v + 1]; j++) {
+        const uint32_t b = where[g->reader[j]];
+        if (had >> b & 1) continue;
+        had |= 1u << b;
+        sum += cd_part_copy(g, g->p->value[v].bytes, a, b);
+    }
+    return sum;
+}
+
+/* Values that touch region id: of[first[id] .. first[id + 1]). */
+static cdmpp_status touching(const cd_part_net *g, const cd_part_regions *r, uint32_t **first, uint32_t **value, cdmpp_err *err) {
+    const cd_part *p = g->p;
+    const size_t all = (size_t)p->n_value + g->first_reader[p->n_value];
+    uint32_t *f = CD_NEWN(g->a, uint32_t, (size_t)r->n_region + 3), *of = CD_NEWN(g->a, uint32_t, all + 1), *seen = CD_NEWN(g->a, uint32_t, (size_t)r->n_region + 1);
+    if (!f || !of || !seen) return CD_FAIL(err, ENOMEM, "%u regions", r->n_region);
+    for (int fill_now = 0; fill_now < 2; fill_now++) {
+        for (uint32_t v = 0; v < p->n_value; v++)
+            for (uint32_t j = g->first_reader[v]; j <= g->first_reader[v + 1]; j++) {
+                const uint32_t id = r->of[j < g->first_reader[v + 1] ? g->reader[j] : p->value[v].from], mark = 2 * v + 1 + (uint32_t)fill_now;
+                if (seen[id] == mark) continue;
+                seen[id] = mark;
+                if (fill_now) of[f[id + 1]++] = v;
+                else f[id + 2]++;
+            }
+        for (uint32_t k = 0; k < r->n_region && !fill_now; k++) f[k + 2] += f[k + 1];
+    }
+    *first = f, *value = of;
+    return CDMPP_OK;
+}
+
+static void cost_region(const cd_part_net *g, cd_part_regions *r, uint32_t id, const uint32_t *value, uint32_t n, uint32_t *where) {
+    cd_part_region *q = &r->region[id];
+    double best = (double)INFINITY;
+    const uint32_t home = q->device;
+    for (uint32_t d = 0; d < g->p->n_device; d++) {
+        double seconds = 0, copies = 0;
+        for (uint32_t i = 0; i < q->n_op; i++) {
+            where[r->member[q->first + i]] = d;
+            seconds += cd_part_seconds(g->p, r->member[q->first + i], d);
+        }
+        for (uint32_t i = 0; i < n; i++) copies += copies_at(g, where, value[i]);
+        if (d == home) q->seconds = seconds, q->copies_s = copies;
+        else if (seconds + copies < best) best = seconds + copies, q->other = d, q->other_seconds = seconds, q->other_copies_s = copies;
+    }
+    for (uint32_t i = 0; i < q->n_op; i++) where[r->member[q->first + i]] = home;
+}
+
+static cdmpp_status cost_all(const cd_part_net *g, const uint32_t *where, cd_part_regions *r, cdmpp_err *err) {
+    uint32_t *first, *value, *own = CD_NEWN(g->a, uint32_t, (size_t)g->p->n_op + 1);
+    if (!own) return CD_FAIL(err, ENOMEM, "%u operators", g->p->n_op);
+    memcpy(own, where, g->p->n_op * sizeof *own);
+    CD_TRY(touching(g, r, &first, &value, err));
+    for (uint32_t id = 0; id < r->n_region; id++) cost_region(g, r, id, &value[first[id]], first[id + 1] - first[id], own);
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_part_merge(const cd_part *p, const uint32_t *where, cd_part_regions *out, cdmpp_err *err) {
+    cd_arena own = {0};
+    cd_part_net g;
+    merger m = {.g = &g, .where = where};
+    *out = (cd_part_regions){0};
+    cdmpp_status st = cd_part_prepare(p, &own, &g, err);
+    for (uint32_t k = 0; k < p->n_op && !st; k++)
+        if (where[k] >= p->n_device) st = CD_FAIL(err, EINVALID, "operator %u (%s): device %u of %u", k, p->op[k].name, where[k], p->n_device);
+    if (!st) st = merge_all(&m, &own, err);
+    if (!st) st = number(&m, out, err);
+    if (!st) st = cost_all(&g, where, out, err);
+    cd_arena_free(&own);
+    return st;
+}
+
+/* ---- words ---- */
+
+static void put_change(cd_buf *out, const char *device, double compute, double copy) {
+    cd_buf_putf(out, "%s would compute %.1f us %s and copy %.1f us %s", device, fabs(compute) * 1e6, compute < 0 ? "less" : "more", fabs(copy) * 1e6,
+                copy < 0 ? "less" : "more");
+}
+
+static bool put_forced(const cd_part *p, uint32_t op, uint32_t d, cd_buf *out) {
+    if (p->op[op].pin != CD_PART_FREE) {
+        cd_buf_putf(out, "%s is pinned%s%s%s", p->op[op].name, p->op[op].pin_why ? " (" : "", p->op[op].pin_why ? p->op[op].pin_why : "", p->op[op].pin_why ? ")" : "");
+        return true;
+    }
+    for (uint32_t k = 0; k < p->n_device; k++)
+        if (k != d && isfinite(p->seconds[(size_t)op * p->n_device + k])) return false;
+    cd_buf_putf(out, "no other device supports %s", p->op[op].name);
+    return true;
+}
+
+void cd_part_why_region(const cd_part *p, const cd_part_regions *r, uint32_t k, cd_buf *out) {
+    const cd_part_region *q = &r->region[k];
+    cd_buf_putf(out, "%s: ", p->device[q->device].name);
+    if (q->other != CD_PART_FREE) {
+        put_change(out, p->device[q->other].name, q->other_seconds - q->seconds, q->other_copies_s - q->copies_s);
+        return;
+    }
+    for (uint32_t i = 0; i < q->n_op; i++)
+        if (put_forced(p, r->member[q->first + i], q->device, out)) return;
+    cd_buf_puts(out, p->n_device > 1 ? "no other device supports all of it, or none has the links" : "the only device");
+}
+
+void cd_part_why_op(const cd_part *p, const uint32_t *where, uint32_t op, cd_buf *out) {
+    cd_arena own = {0};
+    cd_part_net g;
+    cd_buf_putf(out, "%s: ", p->device[where[op]].name);
+    if (put_forced(p, op, where[op], out)) return;
+    uint32_t *now = CD_NEWN(&own, uint32_t, (size_t)p->n_op + 1);
+    if (now && !cd_part_prepare(p, &own, &g, NULL)) {
+        memcpy(now, where, p->n_op * sizeof *now);
+        cd_part_cost is, then = {0}, best = {.sum_s = (double)INFINITY};
+        uint32_t at = CD_PART_NONE;
+        cd_part_sum(&g, now, &is);
+        for (uint32_t d = 0; d < p->n_device; d++) {
+            now[op] = d;
+            if (d != where[op] && cd_part_sum(&g, now, &then) < best.sum_s) best = then, at = d;
+        }
+        if (at == CD_PART_NONE) cd_buf_puts(out, "no links to any other");
+        else put_change(out, p->device[at].name, (best.sum_s - best.copies_s) - (is.sum_s - is.copies_s), best.copies_s - is.copies_s);
+    } else out->oom = true;
+    cd_arena_free(&own);
+}

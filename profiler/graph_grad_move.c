@@ -1,0 +1,221 @@
+/* Gradients of operators that move elements: they move back, and meet where they were copied. */
+#include <string.h>
+
+#include "profiler/graph_grad_part.h"
+
+/* Reshape, Flatten, Squeeze, Unsqueeze */
+static void view(cd_gg *b) { cd_gg_give(b, 0, cd_gg_reshape(b, cd_gg_dy(b, 0), cd_gg_shape(b, cd_gg_in(b, 0)))); }
+
+static void transpose(cd_gg *b) {
+    const uint32_t rank = cd_gg_shape(b, cd_gg_in(b, 0))->rank;
+    int64_t back[CD_GRAPH_MAX_RANK] = {0};
+    uint32_t n;
+    const int64_t *perm = cd_gg_attr(b, "perm", &n);
+    for (uint32_t d = 0; d < rank; d++) back[perm && n == rank ? perm[d] : rank - 1 - d] = d;
+    cd_gg_give(b, 0, cd_gg_transpose(b, cd_gg_dy(b, 0), rank, back));
+}
+
+static void expand(cd_gg *b) { cd_gg_give(b, 0, cd_gg_dy(b, 0)); }
+
+static void concat(cd_gg *b) {
+    int64_t start[CD_GRAPH_MAX_RANK] = {0};
+    const int64_t axis = cd_gnode_int(b->n, "axis", 0);
+    for (uint32_t k = 0; k < b->n->n_in; k++) {
+        const cd_shape s = *cd_gg_shape(b, cd_gg_in(b, k));
+        if (cd_gg_wants(b, k)) cd_gg_give(b, k, cd_gg_slice(b, cd_gg_dy(b, 0), start, &s));
+        start[axis] += s.dim[axis];
+    }
+}
+
+/* Parts that nothing depends on are zeros. */
+static void split(cd_gg *b) {
+    const cd_gattr axis = cd_gg_i("axis", cd_gnode_int(b->n, "axis", 0));
+    uint32_t *dy = CD_NEWN(&b->g->arena, uint32_t, b->n->n_out);
+    if (!dy) {
+        cd_gg_fail(b, CD_FAIL(b->err, ENOMEM, "out of memory for operators"));
+        return;
+    }
+    for (uint32_t k = 0; k < b->n->n_out; k++) {
+        dy[k] = cd_gg_dy(b, k);
+        if (dy[k] == CD_GRAPH_NONE) dy[k] = cd_gg_zeros(b, cd_gg_shape(b, cd_gg_out(b, k)), cd_gg_in(b, 0));
+    }
+    cd_gg_give(b, 0, cd_gg_op(b, "Concat", b->n->n_out, dy, 1, &axis));
+}
+
+/* Every step-th element: zeros behind each, then what is too long goes. */
+static uint32_t apart(cd_gg *b, uint32_t x, uint32_t d, int64_t step) {
+    const cd_shape s = *cd_gg_shape(b, x);
+    cd_shape one = {s.rank + 1, {0}}, wide = s;
+    int64_t before[CD_GRAPH_MAX_RANK] = {0}, after[CD_GRAPH_MAX_RANK] = {0};
+    if (b->st || step == 1 || s.rank == CD_GRAPH_MAX_RANK) return x;
+    for (uint32_t k = 0; k <= s.rank; k++) one.dim[k] = k <= d ? s.dim[k] : k == d + 1 ? 1 : s.dim[k - 1];
+    after[d + 1] = step - 1;
+    wide.dim[d] = s.dim[d] * step;
+    return cd_gg_reshape(b, cd_gg_pad(b, cd_gg_reshape(b, x, &one), before, after), &wide);
+}
+
+static int64_t begin_of(int64_t start, int64_t dim) {
+    if (start < 0) start += dim;
+    return start < 0 ? 0 : start > dim ? dim : start;
+}
+
+/* Zeros around what was taken; the last step's zeros may be cut. */
+uint32_t cd_gg_put_back(cd_gg *b, uint32_t dy, const int64_t *start, const int64_t *step, const cd_shape *x) {
+    int64_t after[CD_GRAPH_MAX_RANK] = {0};
+    for (uint32_t d = 0; d < x->rank; d++) dy = apart(b, dy, d, step[d]);
+    for (uint32_t d = 0; d < x->rank; d++) after[d] = x->dim[d] - start[d] - cd_gg_shape(b, dy)->dim[d];
+    return cd_gg_pad(b, dy, start, after);
+}
+
+static void slice(cd_gg *b) {
+    const cd_shape x = *cd_gg_shape(b, cd_gg_in(b, 0));
+    int64_t start[CD_GRAPH_MAX_RANK] = {0}, step[CD_GRAPH_MAX_RANK];
+    uint32_t n, n_axis, n_step;
+    const int64_t *v = cd_gg_known(b, 1, &n), *axes = cd_gg_known(b, 3, &n_axis), *st = cd_gg_known(b, 4, &n_step);
+    if (b->n->n_in == 1) {
+        v = cd_gg_attr(b, "starts", &n);
+        axes = cd_gg_attr(b, "axes", &n_axis);
+    }
+    for (uint32_t d = 0; d < x.rank; d++) step[d] = 1;
+    if (!v) b->why = "where the slice begins is not known";
+    for (uint32_t i = 0; v && i < n; i++) {
+        const int64_t d = axes && i < n_axis ? (axes[i] < 0 ? axes[i] + x.rank : axes[i]) : i;
+        if (d < 0 || d >= x.rank) continue;
+        step[d] = st && i < n_step ? st[i] : 1;
+        start[d] = begin_of(v[i], x.dim[d]);
+        if (step[d] < 1) b->why = "a slice that runs backwards";
+        if (step[d] > 1 && x.rank == CD_GRAPH_MAX_RANK) b->why = "steps in a tensor of 8 dimensions";
+    }
+    if (!b->why) cd_gg_give(b, 0, cd_gg_put_back(b, cd_gg_dy(b, 0), start, step, &x));
+}
+
+static void pad(cd_gg *b) {
+    const cd_gattr *mode = cd_gnode_attr(b->n, "mode");
+    const cd_shape x = *cd_gg_shape(b, cd_gg_in(b, 0));
+    int64_t before[CD_GRAPH_MAX_RANK], after[CD_GRAPH_MAX_RANK];
+    uint32_t n;
+    const int64_t *v = cd_gg_attr(b, "pads", &n);
+    if (mode && mode->kind == CD_GATTR_STR && strcmp(mode->s, "constant")) b->why = "padding that repeats elements";
+    if (!v || n != 2 * x.rank) b->why = "the padding is not known";
+    if (b->why) return;
+    for (uint32_t d = 0; d < x.rank; d++) {
+        before[d] = -v[d];
+        after[d] = -v[d + x.rank];
+    }
+    bool shorter = true;
+    for (uint32_t d = 0; d < x.rank; d++) shorter = shorter && before[d] <= 0 && after[d] <= 0;
+    for (uint32_t d = 0; d < x.rank && shorter; d++) before[d] = v[d];
+    cd_gg_give(b, 0, shorter ? cd_gg_slice(b, cd_gg_dy(b, 0), before, &x) : cd_gg_pad(b, cd_gg_dy(b, 0), before, after));
+}
+
+static void tile(cd_gg *b) {
+    const cd_shape x = *cd_gg_shape(b, cd_gg_in(b, 0));
+    cd_shape apart_ = {2 * x.rank, {0}};
+    uint32_t n, axes = 0;
+    const int64_t *v = cd_gg_attr(b, "repeats", &n);
+    if (!v || n != x.rank || 2 * x.rank > CD_GRAPH_MAX_RANK) {
+        b->why = "tiles of more than 4 dimensions, or of unknown number";
+        return;
+    }
+    for (uint32_t d = 0; d < x.rank; d++) {
+        apart_.dim[2 * d] = v[d];
+        apart_.dim[2 * d + 1] = x.dim[d];
+        axes |= 1U << (2 * d);
+    }
+    cd_gg_give(b, 0, cd_gg_reduce(b, "ReduceSum", cd_gg_reshape(b, cd_gg_dy(b, 0), &apart_), axes, false));
+}
+
+/* Rows by known indices that do not repeat and lie in order are a slice. */
+static bool in_a_row(const int64_t *v, uint32_t n, int64_t dim, int64_t *first) {
+    *first = n ? (v[0] < 0 ? v[0] + dim : v[0]) : 0;
+    for (uint32_t i = 0; i < n; i++)
+        if ((v[i] < 0 ? v[i] + dim : v[i]) != *first + (int64_t)i) return false;
+    return n > 0;
+}
+
+/* Rows at places that only the run knows are added where they came from. */
+static void scatter(cd_gg *b) {
+    const cd_shape x = *cd_gg_shape(b, cd_gg_in(b, 0)), k = *cd_gg_shape(b, cd_gg_in(b, 1));
+    if (cd_gnode_int(b->n, "axis", 0) || k.rank == CD_GRAPH_MAX_RANK) {
+        b->why = "rows of a dimension behind the first, at places that only the run knows";
+        return;
+    }
+    cd_shape ix = k;
+    ix.dim[ix.rank++] = 1;
+    const cd_gattr add = {.name = "reduction", .kind = CD_GATTR_STR, .s = "add"};
+    const uint32_t in[3] = {cd_gg_zeros(b, &x, cd_gg_in(b, 0)), cd_gg_reshape(b, cd_gg_in(b, 1), &ix), cd_gg_dy(b, 0)};
+    cd_gg_give(b, 0, cd_gg_op(b, "ScatterND", 3, in, 1, &add));
+}
+
+static void gather(cd_gg *b) {
+    const cd_shape x = *cd_gg_shape(b, cd_gg_in(b, 0));
+    const int64_t axis = cd_gnode_int(b->n, "axis", 0);
+    int64_t start[CD_GRAPH_MAX_RANK] = {0}, after[CD_GRAPH_MAX_RANK] = {0};
+    cd_shape part = x;
+    uint32_t n;
+    const int64_t *v = cd_gg_known(b, 1, &n);
+    if (!v || !in_a_row(v, n, x.dim[axis], &start[axis])) {
+        scatter(b);
+        return;
+    }
+    part.dim[axis] = n;
+    after[axis] = x.dim[axis] - start[axis] - n;
+    cd_gg_give(b, 0, cd_gg_pad(b, cd_gg_reshape(b, cd_gg_dy(b, 0), &part), start, after));
+}
+
+/* [N, C*b*b, H, W] <-> [N, C, H*b, W*b] */
+static void depth_to_space(cd_gg *b) {
+    static const int64_t dcr[] = {0, 3, 5, 1, 2, 4}, crd[] = {0, 1, 3, 5, 2, 4};
+    const cd_shape x = *cd_gg_shape(b, cd_gg_in(b, 0));
+    const cd_gattr *mode = cd_gnode_attr(b->n, "mode");
+    const bool is_crd = mode && mode->kind == CD_GATTR_STR && !strcmp(mode->s, "CRD");
+    const int64_t k = cd_gnode_int(b->n, "blocksize", 1);
+    const cd_shape six = {6, {x.dim[0], x.dim[1] / (k * k), x.dim[2], k, x.dim[3], k}};
+    const uint32_t y = cd_gg_transpose(b, cd_gg_reshape(b, cd_gg_dy(b, 0), &six), 6, is_crd ? crd : dcr);
+    cd_gg_give(b, 0, cd_gg_reshape(b, y, &x));
+}
+
+static void space_to_depth(cd_gg *b) {
+    const cd_gattr by = cd_gg_i("blocksize", cd_gnode_int(b->n, "blocksize", 1));
+    const uint32_t dy = cd_gg_dy(b, 0);
+    cd_gg_give(b, 0, cd_gg_op(b, "DepthToSpace", 1, &dy, 1, &by));
+}
+
+static const char *text(const cd_gg *b, const char *name) {
+    const cd_gattr *a = cd_gnode_attr(b->n, name);
+    return a && a->kind == CD_GATTR_STR ? a->s : "";
+}
+
+/* Do the elements that are repeated stand together? */
+static bool blocks(const cd_gg *b) {
+    const char *at = text(b, "coordinate_transformation_mode"), *to = text(b, "nearest_mode");
+    if (!strcmp(b->n->op, "Upsample") || b->g->opset < 11) return true;
+    if (!strcmp(at, "asymmetric")) return !strcmp(to, "floor");
+    return (!*at || !strcmp(at, "half_pixel") || !strcmp(at, "pytorch_half_pixel")) && strcmp(to, "floor") && strcmp(to, "ceil");
+}
+
+/* Each element was written a whole number of times: their sum. */
+static void resize(cd_gg *b) {
+    const cd_shape x = *cd_gg_shape(b, cd_gg_in(b, 0)), y = *cd_gg_shape(b, cd_gg_out(b, 0));
+    cd_shape apart_ = {0, {0}};
+    uint32_t axes = 0;
+    const char *mode = text(b, "mode");
+    bool whole = !*mode || !strcmp(mode, "nearest");
+    for (uint32_t d = 0; d < x.rank; d++) {
+        whole = whole && x.dim[d] > 0 && y.dim[d] % x.dim[d] == 0 && apart_.rank + 2 <= CD_GRAPH_MAX_RANK;
+        if (!whole) break;
+        apart_.dim[apart_.rank++] = x.dim[d];
+        if (y.dim[d] == x.dim[d]) continue;
+        axes |= 1U << apart_.rank;
+        apart_.dim[apart_.rank++] = y.dim[d] / x.dim[d];
+    }
+    if (!whole || !blocks(b)) b->why = "only resizing to whole multiples of the nearest element has a gradient";
+    else cd_gg_give(b, 0, cd_gg_reduce(b, "ReduceSum", cd_gg_reshape(b, cd_gg_dy(b, 0), &apart_), axes, false));
+}
+
+const cd_gg_rule cd_gg_rules_move[] = {
+    {"Reshape", view}, {"Flatten", view}, {"Squeeze", view}, {"Unsqueeze", view}, {"Transpose", transpose}, {"Expand", expand},
+    {"Concat", concat}, {"Split", split}, {"Slice", slice}, {"Pad", pad}, {"Tile", tile}, {"Gather", gather},
+    {"DepthToSpace", depth_to_space}, {"SpaceToDepth", space_to_depth}, {"Resize", resize}, {"Upsample", resize},
+    {"ConstantOfShape", NULL}, {NULL, NULL},
+};

@@ -1,0 +1,165 @@
+/* Normalisations: taken apart in the forward part, so that means and deviations are kept, and their gradients.
+ *
+ *   xh = (x - mean) inv, y = xh scale + shift, N elements normalised over
+ *   dx = inv (dyg - mean(dyg) - xh mean(dyg xh)), dyg = dy scale
+ *
+ * A batch norm's sums of dy and dy xh are the gradients of shift and scale, too: two reductions, not four. xh is computed
+ * again where it is needed, so that it is part of what reads it and never in memory. */
+#include <string.h>
+
+#include "profiler/graph_grad_part.h"
+
+/* ---- forward ---- */
+
+static void remember(cd_gg *b, const cd_gg_norm *v) {
+    if (b->st) return;
+    if (b->n_norm == b->cap_norm) {
+        const uint32_t cap = b->cap_norm ? 2 * b->cap_norm : 64;
+        cd_gg_norm *p = CD_NEWN(&b->g->arena, cd_gg_norm, cap);
+        if (!p) {
+            cd_gg_fail(b, CD_FAIL(b->err, ENOMEM, "out of memory for operators"));
+            return;
+        }
+        if (b->n_norm) memcpy(p, b->norm, b->n_norm * sizeof *p);
+        b->norm = p;
+        b->cap_norm = cap;
+    }
+    b->norm[b->n_norm++] = *v;
+}
+
+static uint32_t normal(cd_gg *b, const cd_gg_norm *v) { return cd_gg_bi(b, "Mul", cd_gg_bi(b, "Sub", v->x, v->mean), v->inv); }
+
+/* shift_full: CD_GRAPH_NONE: absent. */
+static uint32_t apart(cd_gg *b, cd_gg_norm *v, uint32_t shift_full, double eps) {
+    v->first = b->g->n_node;
+    v->mean = cd_gg_reduce(b, "ReduceMean", v->x, v->axes, true);
+    const uint32_t d = cd_gg_bi(b, "Sub", v->x, v->mean);
+    const uint32_t var = cd_gg_reduce(b, "ReduceMean", cd_gg_bi(b, "Mul", d, d), v->axes, true);
+    v->inv = cd_gg_un(b, "Reciprocal", cd_gg_un(b, "Sqrt", cd_gg_bis(b, "Add", var, eps)));
+    uint32_t y = normal(b, v);
+    if (v->scale != CD_GRAPH_NONE) y = cd_gg_bi(b, "Mul", y, v->scale_full);
+    if (shift_full != CD_GRAPH_NONE) y = cd_gg_bi(b, "Add", y, shift_full);
+    v->last = b->g->n_node - 1;
+    remember(b, v);
+    return y;
+}
+
+/* [C] against the channels of x: [C,1,..]. */
+static uint32_t channels(cd_gg *b, uint32_t c, uint32_t rank) {
+    cd_shape s = {rank > 1 ? rank - 1 : 1, {cd_shape_elements(cd_gg_shape(b, c))}};
+    for (uint32_t d = 1; d < s.rank; d++) s.dim[d] = 1;
+    return cd_gg_reshape(b, c, &s);
+}
+
+static uint32_t all_but(uint32_t rank, uint32_t d) { return ((1U << rank) - 1) & ~(1U << d); }
+
+static uint32_t batch_norm(cd_gg *b, const cd_gnode *n, const uint32_t *in) {
+    const uint32_t rank = cd_gg_shape(b, in[0])->rank;
+    cd_gg_norm v = {.x = in[0], .scale = in[1], .shift = in[2], .axes = all_but(rank, rank > 1), .param = all_but(rank, rank > 1)};
+    v.scale_full = channels(b, in[1], rank);
+    const uint32_t shift = channels(b, in[2], rank);
+    return apart(b, &v, shift, cd_gnode_float(n, "epsilon", 1e-5));
+}
+
+static uint32_t layer_norm(cd_gg *b, const cd_gnode *n, const uint32_t *in) {
+    const uint32_t rank = cd_gg_shape(b, in[0])->rank, axis = (uint32_t)cd_gnode_int(n, "axis", 0);
+    const uint32_t shift = n->n_in > 2 ? in[2] : CD_GRAPH_NONE;
+    cd_gg_norm v = {.x = in[0], .scale = in[1], .scale_full = in[1], .shift = shift, .param = (1U << axis) - 1};
+    v.axes = ((1U << rank) - 1) & ~v.param;
+    return apart(b, &v, shift, cd_gnode_float(n, "epsilon", 1e-5));
+}
+
+/* Of groups of channels; scale and shift are operators of their own. */
+static uint32_t group_norm(cd_gg *b, const cd_gnode *n, const uint32_t *in, int64_t groups) {
+    const cd_shape s = *cd_gg_shape(b, in[0]);
+    const int64_t of = s.dim[0] * groups;
+    const cd_shape by = {3, {s.dim[0], groups, of ? cd_shape_elements(&s) / of : 0}};
+    cd_gg_norm v = {.x = cd_gg_reshape(b, in[0], &by), .scale = CD_GRAPH_NONE, .shift = CD_GRAPH_NONE, .axes = 4};
+    const uint32_t y = cd_gg_reshape(b, apart(b, &v, CD_GRAPH_NONE, cd_gnode_float(n, "epsilon", 1e-5)), &s);
+    return cd_gg_bi(b, "Add", cd_gg_bi(b, "Mul", y, channels(b, in[1], s.rank)), channels(b, in[2], s.rank));
+}
+
+/* Running statistics: y = (x - mean)/sqrt(var + eps)*scale + shift, of which only scale and shift are learned. */
+static uint32_t frozen_norm(cd_gg *b, const cd_gnode *n, const uint32_t *in) {
+    const uint32_t rank = cd_gg_shape(b, in[0])->rank;
+    const uint32_t root = cd_gg_un(b, "Sqrt", cd_gg_bis(b, "Add", in[4], cd_gnode_float(n, "epsilon", 1e-5)));
+    const uint32_t d = cd_gg_bi(b, "Sub", in[0], channels(b, in[3], rank));
+    const uint32_t y = cd_gg_bi(b, "Mul", d, channels(b, cd_gg_bi(b, "Div", in[1], root), rank));
+    return cd_gg_bi(b, "Add", y, channels(b, in[2], rank));
+}
+
+bool cd_gg_apart_norm(cd_gg *b, const cd_gnode *n, const uint32_t *in, uint32_t *out) {
+    const bool batch = !strcmp(n->op, "BatchNormalization");
+    if (batch && !b->o->frozen_norms && cd_gg_shape(b, in[0])->rank > 1) out[0] = batch_norm(b, n, in);
+    else if (batch && cd_gg_shape(b, in[0])->rank > 1) out[0] = frozen_norm(b, n, in);
+    else if (!strcmp(n->op, "LayerNormalization") && n->n_out == 1) out[0] = layer_norm(b, n, in);
+    else if (!strcmp(n->op, "InstanceNormalization")) out[0] = group_norm(b, n, in, cd_gg_shape(b, in[0])->dim[1]);
+    else if (!strcmp(n->op, "GroupNormalization") && cd_shape_elements(cd_gg_shape(b, in[1])) == cd_gg_shape(b, in[0])->dim[1])
+        out[0] = group_norm(b, n, in, cd_gnode_int(n, "num_groups", 1));
+    else return false;
+    for (uint32_t k = 1; k < n->n_out; k++) out[k] = CD_GRAPH_NONE;
+    return true;
+}
+
+/* ---- backward ---- */
+
+static uint32_t scaled(cd_gg *b, const cd_gg_norm *v, uint32_t dy) { return v->scale == CD_GRAPH_NONE ? dy : cd_gg_bi(b, "Mul", dy, v->scale_full); }
+
+static void give_param(cd_gg *b, uint32_t to, uint32_t sum) {
+    if (to != CD_GRAPH_NONE && !b->st && b->need[to]) cd_gg_add_to(b, to, cd_gg_reshape(b, sum, cd_gg_shape(b, to)));
+}
+
+/* Scale and shift stand for what is normalised over alike: the sums serve both. */
+static uint32_t batch_back(cd_gg *b, const cd_gg_norm *v, uint32_t dy) {
+    const cd_shape s = *cd_gg_shape(b, v->x);
+    double n = 1;
+    for (uint32_t d = 0; d < s.rank; d++) n *= cd_gg_axis_in(v->axes, d) ? (double)s.dim[d] : 1;
+    const uint32_t shift = cd_gg_reduce(b, "ReduceSum", dy, v->axes, true);
+    const uint32_t scale = cd_gg_reduce(b, "ReduceSum", cd_gg_bi(b, "Mul", dy, normal(b, v)), v->axes, true);
+    give_param(b, v->shift, shift);
+    give_param(b, v->scale, scale);
+    if (!b->need[v->x]) return CD_GRAPH_NONE;
+    const uint32_t less = cd_gg_bi(b, "Add", cd_gg_bis(b, "Div", shift, n), cd_gg_bi(b, "Mul", normal(b, v), cd_gg_bis(b, "Div", scale, n)));
+    return cd_gg_bi(b, "Mul", cd_gg_bi(b, "Sub", dy, less), cd_gg_bi(b, "Mul", v->scale_full, v->inv));
+}
+
+static uint32_t layer_back(cd_gg *b, const cd_gg_norm *v, uint32_t dy) {
+    if (v->shift != CD_GRAPH_NONE && b->need[v->shift]) give_param(b, v->shift, cd_gg_reduce(b, "ReduceSum", dy, v->param, false));
+    if (v->scale != CD_GRAPH_NONE && b->need[v->scale])
+        give_param(b, v->scale, cd_gg_reduce(b, "ReduceSum", cd_gg_bi(b, "Mul", dy, normal(b, v)), v->param, false));
+    if (b->st || !b->need[v->x]) return CD_GRAPH_NONE;
+    const uint32_t one = cd_gg_reduce(b, "ReduceMean", scaled(b, v, dy), v->axes, true);
+    const uint32_t two = cd_gg_reduce(b, "ReduceMean", cd_gg_bi(b, "Mul", scaled(b, v, dy), normal(b, v)), v->axes, true);
+    const uint32_t less = cd_gg_bi(b, "Add", one, cd_gg_bi(b, "Mul", normal(b, v), two));
+    return cd_gg_bi(b, "Mul", cd_gg_bi(b, "Sub", scaled(b, v, dy), less), v->inv);
+}
+
+void cd_gg_norm_back(cd_gg *b, const cd_gg_norm *v) {
+    const uint32_t dy = b->grad[b->g->node[v->last].out[0]];
+    if (b->st || dy == CD_GRAPH_NONE) return;
+    const bool alike = v->scale != CD_GRAPH_NONE && v->param == v->axes;
+    const uint32_t dx = alike ? batch_back(b, v, dy) : layer_back(b, v, dy);
+    if (dx != CD_GRAPH_NONE) cd_gg_add_to(b, v->x, dx);
+}
+
+/* ---- softmax: y (dy - sum(dy y)), over the dimensions that it runs over together ---- */
+
+static uint32_t over(const cd_gg *b) {
+    uint32_t n, bits = 0;
+    const int64_t *v = cd_gg_attr(b, "axes", &n);
+    for (uint32_t i = 0; i < n; i++) bits |= 1U << v[i];
+    return bits;
+}
+
+static void softmax(cd_gg *b) {
+    const uint32_t dy = cd_gg_dy(b, 0), y = cd_gg_out(b, 0);
+    const uint32_t sum = cd_gg_reduce(b, "ReduceSum", cd_gg_bi(b, "Mul", dy, y), over(b), true);
+    cd_gg_give(b, 0, cd_gg_bi(b, "Mul", y, cd_gg_bi(b, "Sub", dy, sum)));
+}
+
+static void log_softmax(cd_gg *b) {
+    const uint32_t dy = cd_gg_dy(b, 0), sum = cd_gg_reduce(b, "ReduceSum", dy, over(b), true);
+    cd_gg_give(b, 0, cd_gg_bi(b, "Sub", dy, cd_gg_bi(b, "Mul", cd_gg_un(b, "Exp", cd_gg_out(b, 0)), sum)));
+}
+
+const cd_gg_rule cd_gg_rules_norm[] = {{"Softmax", softmax}, {"LogSoftmax", log_softmax}, {NULL, NULL}};

@@ -1,0 +1,83 @@
+/* Gradients of pooling, and of reductions. */
+#include <string.h>
+
+#include "profiler/graph_grad_part.h"
+
+/* The window as the operator had it, for the operator that goes back. */
+static void window_back(cd_gg *b, const char *op, uint32_t n_in, const uint32_t *in) {
+    static const char *const names[] = {"kernel_shape", "strides", "dilations", "pads"};
+    cd_gattr attr[8];
+    uint32_t n = 0, k;
+    for (int i = 0; i < 4; i++) {
+        const int64_t *v = cd_gg_attr(b, names[i], &k);
+        if (v) attr[n++] = cd_gg_is(names[i], k, v);
+    }
+    attr[n++] = cd_gg_i("ceil_mode", cd_gnode_int(b->n, "ceil_mode", 0));
+    if (cd_gnode_attr(b->n, "count_include_pad")) attr[n++] = cd_gg_i("count_include_pad", cd_gnode_int(b->n, "count_include_pad", 0));
+    cd_gg_give(b, 0, cd_gg_op(b, op, n_in, in, n, attr));
+}
+
+static void max_pool(cd_gg *b) { window_back(b, "MaxPoolGrad", 2, (const uint32_t[]){cd_gg_in(b, 0), cd_gg_dy(b, 0)}); }
+
+/* Of the operand only its shape counts. */
+static void average_pool(cd_gg *b) { window_back(b, "AveragePoolGrad", 2, (const uint32_t[]){cd_gg_in(b, 0), cd_gg_dy(b, 0)}); }
+
+static void global_average(cd_gg *b) {
+    const cd_shape x = *cd_gg_shape(b, cd_gg_in(b, 0));
+    double n = 1;
+    for (uint32_t d = 2; d < x.rank; d++) n *= (double)x.dim[d];
+    cd_gg_give(b, 0, cd_gg_expand(b, cd_gg_bis(b, "Div", cd_gg_dy(b, 0), n), &x));
+}
+
+/* Of equal elements to each. */
+static uint32_t to_extremes(cd_gg *b, uint32_t y, uint32_t dy) {
+    return cd_gg_where(b, cd_gg_bi(b, "Equal", cd_gg_in(b, 0), y), dy, cd_gg_num(b, dy, 0));
+}
+
+static void global_max(cd_gg *b) { cd_gg_give(b, 0, to_extremes(b, cd_gg_out(b, 0), cd_gg_dy(b, 0))); }
+
+/* ---- reductions ---- */
+
+/* The reduced shape with its dimensions kept. */
+static cd_shape kept(cd_gg *b, double *count) {
+    cd_shape s = *cd_gg_shape(b, cd_gg_in(b, 0));
+    uint32_t n;
+    const int64_t *v = cd_gg_attr(b, "axes", &n);
+    *count = 1;
+    for (uint32_t i = 0; i < n; i++) {
+        *count *= (double)s.dim[v[i]];
+        s.dim[v[i]] = 1;
+    }
+    return s;
+}
+
+static uint32_t mul(cd_gg *b, uint32_t x, uint32_t y) { return cd_gg_bi(b, "Mul", x, y); }
+
+/* d: dy with all dimensions, y: the result so; s: the operand's shape. */
+static uint32_t reduced(cd_gg *b, const char *how, uint32_t d, uint32_t y, double count) {
+    const uint32_t x = cd_gg_in(b, 0);
+    if (!strcmp(how, "Sum")) return d;
+    if (!strcmp(how, "Mean")) return cd_gg_bis(b, "Div", d, count);
+    if (!strcmp(how, "Max") || !strcmp(how, "Min")) return to_extremes(b, y, d);
+    if (!strcmp(how, "SumSquare")) return mul(b, d, cd_gg_bis(b, "Mul", x, 2));
+    if (!strcmp(how, "L1")) return mul(b, d, cd_gg_un(b, "Sign", x));
+    if (!strcmp(how, "L2")) return mul(b, cd_gg_bi(b, "Div", d, y), x);
+    if (!strcmp(how, "LogSum")) return mul(b, d, cd_gg_un(b, "Exp", cd_gg_un(b, "Neg", y)));
+    if (!strcmp(how, "LogSumExp")) return mul(b, d, cd_gg_un(b, "Exp", cd_gg_bi(b, "Sub", x, y)));
+    return cd_gg_bi(b, "Div", mul(b, d, y), x); /* Prod */
+}
+
+static void reduce(cd_gg *b) {
+    const cd_shape x = *cd_gg_shape(b, cd_gg_in(b, 0));
+    double count;
+    const cd_shape s = kept(b, &count);
+    const uint32_t d = cd_gg_reshape(b, cd_gg_dy(b, 0), &s), y = cd_gg_reshape(b, cd_gg_out(b, 0), &s);
+    cd_gg_give(b, 0, cd_gg_expand(b, reduced(b, b->n->op + strlen("Reduce"), d, y, count), &x));
+}
+
+const cd_gg_rule cd_gg_rules_pool[] = {
+    {"MaxPool", max_pool}, {"AveragePool", average_pool}, {"GlobalAveragePool", global_average}, {"GlobalMaxPool", global_max},
+    {"ReduceSum", reduce}, {"ReduceMean", reduce}, {"ReduceMax", reduce}, {"ReduceMin", reduce}, {"ReduceProd", reduce},
+    {"ReduceSumSquare", reduce}, {"ReduceL1", reduce}, {"ReduceL2", reduce}, {"ReduceLogSum", reduce}, {"ReduceLogSumExp", reduce},
+    {NULL, NULL},
+};

@@ -1,0 +1,64 @@
+/* Any bytes as graphs of networks: no crash, no leak; an error says what is wrong; what is accepted keeps the rules of
+ * netgraph.h and reads back as it was written. */
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "predictor/netgraph.h"
+
+static void check_graph(const cd_netgraph *g) {
+    uint32_t edges = 0;
+    for (uint32_t i = 0; i < g->n_node; i++) {
+        const cd_netnode *n = &g->node[i];
+        if (n->first != edges || !n->name[0] || n->repeat < 0 || n->read_bytes < -1 || n->write_bytes < -1 || n->given_s < 0) abort();
+        if ((n->kind == CD_NET_TASK && !n->key) || (n->kind == CD_NET_LIBRARY && !n->question) ||
+            (n->kind == CD_NET_GIVEN && !(n->given_s >= 0)) || (n->kind == CD_NET_UNKNOWN && !n->why)) abort();
+        for (uint32_t j = 0; j < n->n_after; j++)
+            if (g->after[n->first + j] >= i) abort();
+        edges += n->n_after;
+    }
+    if (edges != g->n_after) abort();
+}
+
+static void round_trip(cd_netgraph *const *g, size_t n) {
+    cd_buf once = {0}, twice = {0};
+    cdmpp_err err = {0};
+    cd_netgraph **again;
+    size_t m = 0;
+    if (cd_netgraph_write(&once, g, n, &err)) abort();
+    if (cd_netgraph_read_text("again", once.p, once.n, NULL, NULL, &again, &m, &err) || m != n) abort();
+    if (cd_netgraph_write(&twice, again, m, &err)) abort();
+    if (once.n != twice.n || memcmp(once.p, twice.p, once.n) != 0) abort();
+    cd_netgraphs_free(again, m);
+    cd_buf_free(&once);
+    cd_buf_free(&twice);
+}
+
+static void bad(void *ctx, const char *network, const cdmpp_err *why) {
+    if (!network || !why->code || !why->msg[0]) abort();
+    ++*(size_t *)ctx;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    cdmpp_err err = {0};
+    cd_netgraph **g;
+    size_t n = 0, good = 0, n_bad = 0;
+    const cdmpp_status st = cd_netgraph_read_text("net.json", (const char *)data, size, NULL, NULL, &g, &n, &err);
+    if (st && (!err.msg[0] || err.code != st)) abort();
+    if (!st) {
+        for (size_t i = 0; i < n; i++) check_graph(g[i]);
+        round_trip(g, n);
+        cd_netgraphs_free(g, n);
+    }
+    const cdmpp_status lenient = cd_netgraph_read_text("net.json", (const char *)data, size, bad, &n_bad, &g, &good, &err);
+    if (!st && (lenient || good != n || n_bad)) abort();
+    if (!lenient && st && !n_bad) abort();
+    if (!lenient) {
+        round_trip(g, good);
+        cd_netgraphs_free(g, good);
+    }
+    return 0;
+}
