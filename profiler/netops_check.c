@@ -75,7 +75,7 @@ cdmpp_status cd_nop_check(const cd_nop_net *m, const cd_netops_options *o, cd_no
     cdmpp_status st = step && want && got ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu bytes of results", bytes);
     for (uint32_t k = 0; k < plain.n_step && !st; k++) {
         if (!m->plain[k]) st = CD_FAIL(err, EUSAGE, "step %u (%.60s) has no reference to compare with", k, m->step[k].name);
-        else step[k] = (cd_net_step){m->step[k].name, m->plain[k], m->step[k].tensor};
+        else step[k] = (cd_net_step){m->step[k].name, m->plain[k], m->step[k].tensor, m->step[k].shape};
     }
     plain.step = step;
     if (!st) st = results(m, &plain, &(cd_netrun_options){.threads = 1}, want, err);

@@ -34,15 +34,18 @@ static cdmpp_status make_steps(cd_nop_net *m, const cd_workload *w, const cd_net
         const cd_wgroup *x = &w->group[g];
         if (!has_program(w, p, g)) continue;
         uint32_t *arg = CD_NEWN(&m->arena, uint32_t, x->n_read + 1);
-        if (!arg) return CD_FAIL(err, ENOMEM, "network");
+        cd_net_shape *shape = CD_NEWN(&m->arena, cd_net_shape, x->n_read + 1);
+        if (!arg || !shape) return CD_FAIL(err, ENOMEM, "network");
         for (uint32_t k = 0; k < x->n_read; k++) arg[k] = x->read[k];
         arg[x->n_read] = x->write;
         const cd_measure_item *item = &p->task[x->task].item;
+        const cd_measure_arg *s = p->task[x->task].job.arg;
+        for (uint32_t k = 0; k <= x->n_read; k++) shape[k] = (cd_net_shape){s[k].rank, s[k].shape};
         m->group[m->net.n_step] = g;
         m->task[m->net.n_step] = x->task;
         m->seconds[m->net.n_step] = item->out.time.median_s;
         m->plain[m->net.n_step] = item->reference ? &item->reference_build : NULL;
-        m->step[m->net.n_step++] = (cd_net_step){cd_tasks_at(w->tasks, w->task[x->task].task)->workload_key, &item->build, arg};
+        m->step[m->net.n_step++] = (cd_net_step){cd_tasks_at(w->tasks, w->task[x->task].task)->workload_key, &item->build, arg, shape};
     }
     m->net.n_tensor = w->n_buffer;
     m->net.tensor = m->tensor;

@@ -193,8 +193,8 @@ static void pack_copies(cd_netrun *r, uint32_t tensor) {
     for (uint32_t k = 0; k < r->net->n_step; k++)
         for (uint32_t b = 0; b < code_of(r, k)->n_arg; b++) {
             const cd_code_buffer *x = &code_of(r, k)->buffer[b];
-            if (x->n_digit && r->net->step[k].tensor[b] == tensor)
-                cd_code_pack(x, t->rank, t->shape, at(r, tensor), r->step[k].arg[b]);
+            const cd_net_shape *s = r->net->step[k].shape ? &r->net->step[k].shape[b] : &(cd_net_shape){t->rank, t->shape};
+            if (x->n_digit && r->net->step[k].tensor[b] == tensor) cd_code_pack(x, s->rank, s->shape, at(r, tensor), r->step[k].arg[b]);
         }
 }
 

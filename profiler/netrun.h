@@ -25,10 +25,17 @@ typedef struct cd_net_tensor {
     const int64_t *shape;       /* (rank) of weights */
 } cd_net_tensor;
 
+typedef struct cd_net_shape {
+    uint32_t rank;
+    const int64_t *shape;       /* (rank) */
+} cd_net_shape;
+
 typedef struct cd_net_step {
     const char *name;
     const cd_build *build;      /* its object is loaded at open */
     const uint32_t *tensor;     /* (build->code->n_arg) what its parameters are */
+    const cd_net_shape *shape;  /* (build->code->n_arg) how the program sees them: a view has another shape than its tensor. NULL: as
+                                 * they are. Asked for where a weight is packed */
 } cd_net_step;
 
 typedef struct cd_net {

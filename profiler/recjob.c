@@ -100,7 +100,7 @@ cdmpp_status cd_recjob_code(cd_recmaker *m, cd_recjob *j, cdmpp_err *err) {
     const cd_task *t = cd_tasks_find(m->tasks, j->record.workload_key);
     snprintf(name, sizeof name, "p%016llx", (unsigned long long)j->id.a);
     cdmpp_status st = make_code(m, t, &j->record, j->target, dialect_of(m, j), name, &nest, &j->code, &j->why);
-    if (!st && m->reference) st = keep_shapes(j, &nest, &j->why);
+    if (!st) st = keep_shapes(j, &nest, &j->why);
     if (!st && m->reference) st = make_reference(m, t, j, &j->why);
     if (st) (void)cd_err_at(&j->why, st, j->path, j->number);
     if (st != CDMPP_ENOMEM) return CDMPP_OK;

@@ -36,7 +36,7 @@ static void make_net(random_net *r, uint64_t seed, uint32_t window, const cd_bui
             r->arg[k][i] = k + 1 - pick(seed, 3 * k + i, most);
         }
         r->arg[k][2] = k + 2;
-        r->step[k] = (cd_net_step){"step", &build[pick(seed, 3 * k + 2, n_build)], r->arg[k]};
+        r->step[k] = (cd_net_step){"step", &build[pick(seed, 3 * k + 2, n_build)], r->arg[k], NULL};
     }
     r->net = (cd_net){TENSORS, STEPS, r->tensor, r->step};
 }
@@ -93,7 +93,7 @@ static void test_overwritten(void **state) {
     made_code_set(&c, "over", N, MADE_ADD);
     const cd_build build = {.code = &c.code};
     const uint32_t a0[] = {0, 0, 1}, a1[] = {1, 0, 2}, a2[] = {0, 0, 1}, a3[] = {1, 2, 3};
-    const cd_net_step step[] = {{"makes 1", &build, a0}, {"reads 1", &build, a1}, {"makes 1 anew", &build, a2}, {"reads it", &build, a3}};
+    const cd_net_step step[] = {{"makes 1", &build, a0, NULL}, {"reads 1", &build, a1, NULL}, {"makes 1 anew", &build, a2, NULL}, {"reads it", &build, a3, NULL}};
     const cd_net_tensor t = {.bytes = 4 * N, .dtype = CD_F32, .role = CD_NET_INNER};
     const cd_net_tensor tensor[] = {{.bytes = 4 * N, .dtype = CD_F32, .role = CD_NET_INPUT}, t, t, t};
     cd_arena a = {0};

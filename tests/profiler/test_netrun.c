@@ -78,7 +78,7 @@ static void dense(int m, int k, int n, const float *x, const float *w, float *y)
 static void test_values(void **state) {
     fixture *f = *state;
     const uint32_t a0[] = {0, 1, 2}, a1[] = {2, 3, 4};
-    const cd_net_step steps[] = {{"first", &f->build[0], a0}, {"second", &f->build[1], a1}};
+    const cd_net_step steps[] = {{"first", &f->build[0], a0, NULL}, {"second", &f->build[1], a1, NULL}};
     const cd_net net = {5, 2, tensors, steps};
     cdmpp_err err = {0};
     cd_netrun *r;
@@ -116,12 +116,12 @@ static void test_bad(void **state) {
     t[5] = (cd_net_tensor){.bytes = 8, .dtype = CD_F32, .role = CD_NET_RESULT};
     cdmpp_err err = {0};
     cd_netrun *r;
-    const cd_net_step early[] = {{"second", &f->build[1], a1}, {"first", &f->build[0], a0}};
+    const cd_net_step early[] = {{"second", &f->build[1], a1, NULL}, {"first", &f->build[0], a0, NULL}};
     assert_int_equal(cd_netrun_open(&(cd_net){6, 2, t, early}, 1, &r, &err), CDMPP_EINVALID);
-    const cd_net_step tight[] = {{"first", &f->build[0], small}};
+    const cd_net_step tight[] = {{"first", &f->build[0], small, NULL}};
     assert_int_equal(cd_netrun_open(&(cd_net){6, 1, t, tight}, 1, &r, &err), CDMPP_EINVALID);
     const cd_build none = {.code = &f->code[0]};
-    const cd_net_step raw[] = {{"first", &none, a0}};
+    const cd_net_step raw[] = {{"first", &none, a0, NULL}};
     assert_int_equal(cd_netrun_open(&(cd_net){6, 1, t, raw}, 1, &r, &err), CDMPP_EBACKEND);
 }
 
