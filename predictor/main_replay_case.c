@@ -81,6 +81,8 @@ static cdmpp_status replay(cd_mr_plan *p, cd_mr_case *c, cdmpp_err *err) {
     cd_replay_free(&c->replay);
     memset(&c->replay, 0, sizeof c->replay);
     CD_TRY(cd_netreplay_make(c->source->graph, (const cd_netcost *const *)c->cost, &where, p->o->allow_missing, &c->net, err));
+    if (!c->net->net.n_op && c->cost[0]->n_missing) /* never 0 s for a network of which nothing is known */
+        return CD_FAIL(err, ESCHEMA, "nobody knows the time of any of its %u operators", c->cost[0]->n_missing);
     return cd_replay_run(&c->net->net, &c->replay, err);
 }
 

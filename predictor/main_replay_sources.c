@@ -70,11 +70,26 @@ int64_t cd_mr_weights(const cd_mr_source *s) {
 }
 
 /* ---- graphs of files ---- */
+
+/* A network that is wrong is a case that fails; the others of the file go on. */
+static void bad_graph(void *ctx, const char *network, const cdmpp_err *why) {
+    cd_mr_plan *p = ctx;
+    cd_mr_source *s;
+    const char *name = cd_str_dup(&p->arena, (cd_str){network, strlen(network)});
+    if (source_add(p, name ? name : "", &s, NULL)) {
+        cd_log_err(p->o->log, CD_LOG_ERROR, why); /* no memory to keep it */
+        p->o->bad++;
+        return;
+    }
+    s->st = why->code;
+    s->err = *why;
+}
+
 static cdmpp_status read_graphs(cd_mr_plan *p, const char *path, cdmpp_err *err) {
     cd_netgraph **g = NULL;
     size_t n = 0, k = 0;
     cd_mr_source *s;
-    cdmpp_status st = cd_netgraph_read(path, &g, &n, err);
+    cdmpp_status st = cd_netgraph_read_good(path, bad_graph, p, &g, &n, err);
     for (; !st && k < n; k++) {
         st = source_add(p, g[k]->name, &s, err);
         if (st) break;
