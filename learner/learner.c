@@ -79,7 +79,7 @@ static double *task_weights(const cd_dataset *d) {
 
 typedef struct {
     cd_pred *pred;
-    double *v;               /* (6, n) one block: measured, predicted, low, high, relative, weight */
+    double *v;               /* (7, n) one block: measured, predicted, low, high, relative, weight, median */
     uint32_t *group;
     uint8_t *out_of_range;
 } figures;
@@ -92,7 +92,7 @@ static void figures_free(figures *f) {
 }
 
 static cdmpp_status figures_new(figures *f, size_t n, cdmpp_err *err) {
-    *f = (figures){cd_calloc(n + 1, sizeof *f->pred), cd_calloc(n + 1, 6 * sizeof *f->v), cd_calloc(n + 1, sizeof *f->group),
+    *f = (figures){cd_calloc(n + 1, sizeof *f->pred), cd_calloc(n + 1, 7 * sizeof *f->v), cd_calloc(n + 1, sizeof *f->group),
                    cd_calloc(n + 1, 1)};
     return f->pred && f->v && f->group && f->out_of_range ? CDMPP_OK : CD_FAIL(err, ENOMEM, "figures of %zu programs", n);
 }
@@ -117,8 +117,8 @@ static void spread_out(const trainer *t, const uint32_t *program, size_t n, cons
     for (size_t i = 0; i < n; i++) {
         const size_t q = program[i];
         const cd_pred *p = &f->pred[i];
-        const double v[6] = {d->latency_s[q], p->latency_s, p->low_s, p->high_s, p->rel_std, task_weight[d->task[q]]};
-        for (size_t k = 0; k < 6; k++) f->v[k * n + i] = v[k];
+        const double v[7] = {d->latency_s[q], p->latency_s, p->low_s, p->high_s, p->rel_std, task_weight[d->task[q]], p->median_s};
+        for (size_t k = 0; k < 7; k++) f->v[k * n + i] = v[k];
         f->group[i] = t->set.group[q];
         f->out_of_range[i] = (p->flags & CD_PRED_OUT_OF_RANGE) != 0;
     }
@@ -155,6 +155,7 @@ static cdmpp_status evaluate(trainer *t, cd_part part, cdmpp_err *err) {
     const cd_trainscore s = {v + n, v + 2 * n, v + 3 * n, v + 4 * n, f.out_of_range};
     if (!st) st = cd_metrics_compute(v, v + n, f.group, v + 5 * n, n, &t->out->metrics[part], err);
     if (!st) st = cd_unsure_compute(v, &s, n, &t->out->unsure[part], err);
+    if (!st) st = cd_best_of(v, v + 6 * n, f.group, n, &t->out->best[part], err);
     if (!st) st = cd_trainkeep_part(t->out->keep, part, t->set.d, program, n, &s, &t->out->metrics[part], err);
     figures_free(&f);
     cd_free(task_weight);
@@ -195,6 +196,7 @@ static cdmpp_status run(trainer *t, cdmpp_err *err) {
     if (t->how.crew && t->how.crew->rank) return CDMPP_OK;
     if (t->c->model_tuner) CD_TRY(train_tuner(t, err));
     for (int p = 0; p < CD_N_PART; p++) CD_TRY(evaluate(t, (cd_part)p, err));
+    CD_TRY(cd_best_tasks(&t->set, &out->tasks, err));
     cd_buf provenance = {0};
     cd_provenance(&provenance, t->set.c, t->set.d, t->set.split, out);
     cdmpp_status st;
@@ -238,6 +240,7 @@ void cd_learned_free(cd_learned *l) {
     cd_model_free(l->model);
     cd_buf_free(&l->file);
     cd_buf_free(&l->notes);
+    cd_buf_free(&l->tasks);
     cd_trainkeep_free(l->keep);
     *l = (cd_learned){0};
 }

@@ -10,6 +10,7 @@
 #define CD_LEARNER_H
 #include "base/threads.h"
 #include "dataset/filter.h"
+#include "learner/best.h"
 #include "learner/metric.h"
 #include "learner/model.h"
 #include "learner/trainkeep.h"
@@ -24,6 +25,8 @@ typedef struct cd_learned {
     char split_digest[65];
     cd_metrics metrics[CD_N_PART]; /* validation: of out-of-fold answers (trainset.h) */
     cd_unsure unsure[CD_N_PART];
+    cd_best best[CD_N_PART];     /* of each task's fastest program */
+    cd_buf tasks;                /* trained on, cd_best_tasks */
     cd_metrics tuner[2];         /* profile tuner's (model.tuner, else zeros): out of fold, of the test part */
     cd_buf notes;                /* lines on the split, for people; may be empty */
     cd_trainkeep *keep;          /* owned; NULL unless output.report names a page */

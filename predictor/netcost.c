@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "predictor/netcost_best.h"
 #include "predictor/netcostint.h"
 
 enum { CHUNK = 256 };
@@ -22,6 +23,7 @@ typedef struct {
     const cd_netcost_ask *a;
     const cd_device *device;    /* NULL: no description */
     cd_netcost *c;
+    cd_netbest best;
     question *q;                /* (n_q) sorted: equal ones stand together */
     uint32_t n_q;
 } asking;
@@ -107,13 +109,16 @@ static uint32_t run_of(const asking *k, uint32_t at) {
 }
 
 /* ---- answers ---- */
-/* What is added up wants the mean, not the answer of least mean |error| (latency_s), which lies below the median: calib.h (4). */
-static void from_pred(cd_nodecost *n, const cd_pred *p) {
-    const bool sure = p->rel_std >= 0;
-    const double s = sure ? p->rel_std : 0;
-    n->seconds = p->median_s > 0 ? p->median_s * exp(s * s / 2) : p->latency_s;
-    n->low_s = sure ? fmin(p->low_s, n->seconds) : n->seconds;
-    n->high_s = sure ? fmax(p->high_s, n->seconds) : n->seconds;
+/* What is added up wants no answer of least mean |error| (latency_s), which lies below the median: calib.h (4). Of a
+ * schedule that was measured fastest, the median times what training found for such; of others the mean. */
+static void from_pred(const asking *k, cd_nodecost *n, const char *key, const cd_scored *o) {
+    const cd_pred *p = &o->pred;
+    const bool sure = p->rel_std >= 0, known = cd_netbest_knows(&k->best, key, cd_model_device(k->a->model, o->which.device));
+    const bool chosen = isfinite(schedule_of(k, key)->measured_s) && k->best.spread[known] >= 0;
+    const double ratio = chosen ? k->best.ratio[known] : 1, s = chosen ? k->best.spread[known] : sure ? p->rel_std : 0;
+    n->seconds = !(p->median_s > 0) ? p->latency_s : chosen ? p->median_s * ratio : p->median_s * exp(s * s / 2);
+    n->low_s = sure ? fmin(p->low_s * ratio, n->seconds) : n->seconds;
+    n->high_s = sure ? fmax(p->high_s * ratio, n->seconds) : n->seconds;
     n->spread = s;
     n->flags = p->flags;
     n->source = CD_COST_MODEL;
@@ -127,7 +132,7 @@ static cdmpp_status answer(asking *k, uint32_t beg, uint32_t end, const cd_score
     for (uint32_t j = beg; j < end; j++) {
         cd_nodecost *n = &k->c->node[k->q[j].node];
         if (o->st) give_up(k, k->q[j].node, reason);
-        else from_pred(n, &o->pred);
+        else from_pred(k, n, k->q[j].key, o);
         n->like = o->st ? UINT32_MAX : like;
     }
     return CDMPP_OK;
@@ -230,11 +235,17 @@ static cdmpp_status check_device(const asking *k, cdmpp_err *err) {
     return CD_FAIL(err, EMODEL, "no model of device %s; known: %s", a->device, list);
 }
 
-static void add_shares(const asking *k) {
+static void add_places(const asking *k) {
+    double traffic = 0;
+    for (uint32_t i = 0; i < k->c->n; i++) {
+        const int64_t moved = cd_netcost_moved(k->g, k->a->tasks, i, &k->c->node[i].bytes);
+        if (moved > 0) traffic += (double)moved * (double)k->g->node[i].repeat;
+        k->c->node[i].moved = moved;
+    }
+    if (!k->a->alone) cd_netcost_in_place(k->c, k->g, k->a->device, k->device, traffic);
     for (uint32_t i = 0; i < k->c->n; i++) {
         cd_nodecost *n = &k->c->node[i];
-        const int64_t moved = cd_netcost_moved(k->g, k->a->tasks, i, &n->bytes);
-        if (n->source != CD_COST_MISSING) n->memory_share = cd_netcost_share(moved, n->seconds, k->device);
+        if (n->source != CD_COST_MISSING) n->memory_share = cd_netcost_share(n->moved, n->seconds, k->device);
     }
 }
 
@@ -244,11 +255,12 @@ static cdmpp_status fill(asking *k, cdmpp_err *err) {
     k->c->node = CD_NEWN(&k->c->arena, cd_nodecost, (size_t)k->c->n + 1);
     if (!k->c->node) return CD_FAIL(err, ENOMEM, "%u nodes", k->c->n);
     if (k->a->devices && k->a->device && cd_devices_find(k->a->devices, k->a->device, &k->device, NULL)) k->device = NULL;
+    if (k->a->model) CD_TRY(cd_netbest_read(k->a->model, &k->best, err));
     CD_TRY(find_questions(k, err));
     CD_TRY(check_device(k, err));
     CD_TRY(score_tasks(k, &at, &like, err));
     CD_TRY(score_library(k, at, like, err));
-    add_shares(k);
+    add_places(k);
     cd_netcost_tally(k->c, k->g);
     return CDMPP_OK;
 }
@@ -258,6 +270,7 @@ cdmpp_status cd_netcost_of(const cd_netgraph *g, const cd_netcost_ask *a, cd_net
     if (!c) return CD_FAIL(err, ENOMEM, "costs");
     asking k = {.g = g, .a = a, .c = c};
     const cdmpp_status st = fill(&k, err);
+    cd_netbest_free(&k.best);
     cd_free(k.q);
     if (st) cd_netcost_free(c);
     else *out = c;

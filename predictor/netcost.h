@@ -7,7 +7,10 @@
  *   (1) a node that cannot be scored is missing, with the reason; it never counts as 0 s silently: a total without it
  *       says which share is missing (by known times where there are some, else by operations, else by number);
  *   (2) equal questions are asked once: nodes of one task and schedule share `like`;
- *   (3) overheads of the device (gap between operators, issue by the host) come from its description, not from labels.
+ *   (3) overheads of the device (gap between operators, issue by the host) come from the caller; what a task takes longer in a
+ *       network than alone is known of devices whose networks were measured (netcost_place.c), else nothing is added;
+ *   (4) of a schedule that was measured fastest the model's median is multiplied by what its training found for such
+ *       (learner/best.h), apart for tasks that it was trained on and others.
  * One thread. Seconds. */
 #ifndef CD_NETCOST_H
 #define CD_NETCOST_H
@@ -24,7 +27,7 @@ typedef struct cd_nodecost {
     double low_s, high_s;       /* interval of the model's level; = seconds where known */
     double spread;              /* standard deviation of ln(true/seconds) */
     double memory_share;        /* 0..1 */
-    int64_t bytes;              /* of its result; -1: unknown */
+    int64_t bytes, moved;       /* of its result; read and written; -1: unknown */
     uint32_t like;              /* cd_replay_op.like */
     cd_costsource source;
     uint32_t flags;             /* CD_PRED_* */
@@ -50,6 +53,7 @@ typedef struct cd_netcost_ask {
     bool nearest;               /* which.h */
     bool from_records;          /* tasks take the book's measured time: replay checked apart from the model */
     bool from_given;            /* every node that has given_s takes it */
+    bool alone;                 /* tasks take as long as alone: nothing added for standing in a network (netcost_place.c) */
 } cd_netcost_ask;
 
 /* Errors: EMODEL (device not known to any model: names those that are), ENOMEM; nodes that fail are missing. */

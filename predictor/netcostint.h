@@ -20,4 +20,7 @@ typedef struct cd_netcost_wait {
 /* What a library operator takes in a queue of `d`. w: zeroed at first, of one model and device. Errors: those of cd_opmodel_predict. */
 cdmpp_status cd_netcost_library_s(const cd_opmodel *m, const cd_oprecord *r, const cd_device *d, cd_netcost_wait *w, double *seconds,
                                   cdmpp_err *err);
+/* Times of tasks alone become times in a network that moves `traffic` bytes a pass, where the device is one whose networks were
+ * measured. d: its description, NULL: none. */
+void cd_netcost_in_place(cd_netcost *c, const cd_netgraph *g, const char *name, const cd_device *d, double traffic);
 #endif

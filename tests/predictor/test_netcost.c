@@ -6,7 +6,8 @@
 #include "base/rng.h"
 #include "check.h"
 #include "made_model.h"
-#include "predictor/netcost.h"
+#include "predictor/netcost_best.h"
+#include "predictor/netcostint.h"
 
 #define CHIP "llvm -keys=cpu -model=chip"
 
@@ -287,6 +288,39 @@ static void test_device_without_number_is_refused(void **state) {
     cd_netgraph_free(g);
 }
 
+/* ---- in a network, and of the best ---- */
+static void test_large_networks_are_lifted_where_it_was_measured(void **state) {
+    (void)state;
+    cd_netgraph *g = small(5e-3);
+    const cd_device d = {.name = "z", .l3_kb = 1000};
+    for (int large = 0; large < 2; large++)
+        for (int known = 0; known < 2; known++) {
+            cd_netcost *c = cost_of(g, true);
+            const double s = c->node[1].seconds, given = c->node[5].seconds;
+            cd_netcost_in_place(c, g, known ? "Zen5 AVX512" : "chip", &d, large ? 6e5 : 5e5);
+            assert_close(c->node[5].seconds, given, 0, 0); /* the file's time was in place already */
+            if (!known) assert_close(c->node[1].seconds, s, 0, 0);
+            else if (!large) assert_close(c->node[1].seconds, s + 1.7e-7, 1e-12, 0);
+            else assert_true(c->node[1].seconds > 1.05 * s && c->node[1].seconds < 1.3 * s && c->node[1].low_s <= c->node[1].seconds);
+            cd_netcost_free(c);
+        }
+    cd_netgraph_free(g);
+}
+
+static void test_tasks_of_training_are_known_by_name(void **state) {
+    cdmpp_err err = {0};
+    cd_netbest b;
+    (void)state;
+    assert_ok(cd_netbest_read(model, &b, &err));
+    assert_int_equal(b.n, 1);
+    assert_true(cd_netbest_knows(&b, key, "chip"));
+    assert_false(cd_netbest_knows(&b, key, "other"));
+    assert_false(cd_netbest_knows(&b, "nobody", "chip"));
+    assert_true(b.spread[0] < 0 && b.spread[1] < 0); /* one task: nothing to learn from */
+    assert_close(b.ratio[1], 1, 0, 0);
+    cd_netbest_free(&b);
+}
+
 int main(void) {
     const struct CMUnitTest test[] = {
         cmocka_unit_test(test_missing_is_named_and_no_total),
@@ -295,6 +329,8 @@ int main(void) {
         cmocka_unit_test(test_unknown_device_names_the_known),
         cmocka_unit_test(test_what_if),
         cmocka_unit_test(test_bridges_are_all_ways_around),
+        cmocka_unit_test(test_large_networks_are_lifted_where_it_was_measured),
+        cmocka_unit_test(test_tasks_of_training_are_known_by_name),
         cmocka_unit_test(test_device_without_number_is_refused),
     };
     return cmocka_run_group_tests(test, set_up, tear_down);

@@ -1,0 +1,78 @@
+#include "predictor/netcost_best.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "dataset/key.h"
+
+enum { DIGITS = 16, FEW = 8 };   /* tasks that say too little about others */
+
+static cdmpp_status read_one(const cd_json *best, const char *name, double *ratio, double *spread, cdmpp_err *err) {
+    const cd_json *o;
+    CD_TRY(cd_json_need(best, name, &o, err));
+    uint64_t n;
+    CD_TRY(cd_err_key(err, cd_json_need_count(o, "n", &n, err), name));
+    CD_TRY(cd_err_key(err, cd_json_need_real(o, "ratio", 1e-6, 1e6, ratio, err), name));
+    CD_TRY(cd_err_key(err, cd_json_need_real(o, "spread", 0, 1e3, spread, err), name));
+    if (n >= FEW) return CDMPP_OK;
+    *ratio = 1;
+    *spread = -1;
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_tasks(const cd_json *list, cd_netbest *out, cdmpp_err *err) {
+    const cd_json *v;
+    CD_TRY(cd_json_arr(list, 0, &v, err));
+    out->task = cd_calloc((size_t)list->n + 1, sizeof *out->task);
+    if (!out->task) return CD_FAIL(err, ENOMEM, "%u tasks", list->n);
+    for (; v; v = v->next) {
+        cd_str s;
+        char digits[DIGITS + 1] = "", *end = digits;
+        CD_TRY(cd_json_str(v, &s, err));
+        if (s.n == DIGITS) memcpy(digits, s.p, DIGITS);
+        out->task[out->n] = strtoull(digits, &end, DIGITS);
+        if (end != digits + DIGITS) return CD_FAIL(err, ESCHEMA, "expected %d hex digits, found \"%.*s\"", DIGITS, (int)(s.n < 24 ? s.n : 24), s.p);
+        if (out->n && out->task[out->n] <= out->task[out->n - 1]) return CD_FAIL(err, ESCHEMA, "expected names in their order");
+        out->n++;
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status read(const cd_json *header, cd_netbest *out, cdmpp_err *err) {
+    const cd_json *best = cd_json_get(header, "best"), *list;
+    if (!best) return CDMPP_OK;
+    CD_TRY(read_one(best, "validation", &out->ratio[0], &out->spread[0], err));
+    CD_TRY(read_one(best, "train", &out->ratio[1], &out->spread[1], err));
+    CD_TRY(cd_json_need(best, "tasks", &list, err));
+    return cd_err_key(err, read_tasks(list, out, err), "tasks");
+}
+
+cdmpp_status cd_netbest_read(const cd_model *m, cd_netbest *out, cdmpp_err *err) {
+    const char *text = cd_model_header(m);
+    const cd_json *header;
+    cd_arena a = {0};
+    *out = (cd_netbest){.ratio = {1, 1}, .spread = {-1, -1}};
+    cdmpp_status st = cd_json_parse(&a, text, strlen(text), &header, err);
+    if (!st) st = cd_err_key(err, read(header, out, err), "best");
+    cd_arena_free(&a);
+    return st;
+}
+
+void cd_netbest_free(cd_netbest *b) { cd_free(b->task); }
+
+bool cd_netbest_knows(const cd_netbest *b, const char *key, const char *device) {
+    cd_buf name = {0};
+    cd_buf_putf(&name, "%s\n%s", key, device);
+    const uint64_t want = name.oom ? 0 : cd_key_name(name.p);
+    cd_buf_free(&name);
+    size_t lo = 0, hi = b->n;
+    while (lo < hi) {
+        const size_t mid = lo + (hi - lo) / 2;
+        if (b->task[mid] < want) lo = mid + 1;
+        else hi = mid;
+    }
+    return lo < b->n && b->task[lo] == want;
+}

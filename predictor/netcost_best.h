@@ -1,0 +1,23 @@
+/* netcost_best -- how far off a model is for the fastest program of a task, as its training found (learner/best.h).
+ *
+ *   header "best" ──> ratio of tasks that it was trained on, ratio of others, names of the former
+ *
+ * A model without such a header, or of too few tasks, says nothing: ratio 1, spread -1. Read-only once read. */
+#ifndef CD_NETCOST_BEST_H
+#define CD_NETCOST_BEST_H
+#include <stdbool.h>
+
+#include "learner/model.h"
+
+typedef struct cd_netbest {
+    double ratio[2], spread[2];  /* [0] tasks that it does not know, [1] tasks that it was trained on */
+    uint64_t *task;             /* (n) sorted, owned */
+    size_t n;
+} cd_netbest;
+
+/* Errors: ESCHEMA, ERANGE (the header), ENOMEM. Free after an error too. */
+cdmpp_status cd_netbest_read(const cd_model *m, cd_netbest *out, cdmpp_err *err);
+void cd_netbest_free(cd_netbest *b);
+/* Was the model trained on programs of this task on this device of its? */
+bool cd_netbest_knows(const cd_netbest *b, const char *key, const char *device);
+#endif

@@ -1,0 +1,78 @@
+/* The fastest program of each task: found by a slow reading, and what names the tasks. */
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/rng.h"
+#include "check.h"
+#include "learner/best.h"
+
+enum { N = 400, GROUPS = 30 };
+
+static void test_ratio_is_of_the_fastest(void **state) {
+    cdmpp_err err = {0};
+    double y[N], p[N];
+    uint32_t group[N];
+    cd_best got;
+    (void)state;
+    for (int i = 0; i < N; i++) {
+        y[i] = 1e-6 * (double)(1 + cd_rng_at(1, (uint64_t)i) % 100000);
+        p[i] = y[i] * exp(2 * cd_rng_unit(2, (uint64_t)i) - 1);
+        group[i] = (uint32_t)(cd_rng_at(3, (uint64_t)i) % GROUPS);
+    }
+    group[0] = GROUPS;          /* a task of one program says nothing */
+    double r[GROUPS], mean = 0, square = 0;
+    for (uint32_t g = 0; g < GROUPS; g++) {
+        int best = -1;
+        for (int i = 0; i < N; i++)
+            if (group[i] == g && (best < 0 || y[i] < y[best])) best = i;
+        assert_true(best >= 0);
+        r[g] = log(y[best] / p[best]);
+        mean += r[g] / GROUPS;
+    }
+    for (int g = 0; g < GROUPS; g++) square += (r[g] - mean) * (r[g] - mean) / (GROUPS - 1);
+    assert_ok(cd_best_of(y, p, group, N, &got, &err));
+    assert_int_equal(got.n, GROUPS);
+    assert_close(got.ratio, exp(mean), 1e-12, 0);
+    assert_close(got.spread, sqrt(square), 1e-9, 0);
+}
+
+/* Answers c times too high: the ratio is 1 / c, and tells nothing of the rest. */
+static void test_scale_comes_out(void **state) {
+    cdmpp_err err = {0};
+    double y[20], p[20];
+    uint32_t group[20];
+    cd_best got;
+    (void)state;
+    for (int i = 0; i < 20; i++) {
+        y[i] = 1 + i;
+        p[i] = 3 * y[i];
+        group[i] = (uint32_t)(i % 4);
+    }
+    assert_ok(cd_best_of(y, p, group, 20, &got, &err));
+    assert_close(got.ratio, 1.0 / 3, 1e-12, 0);
+    assert_close(got.spread, 0, 0, 1e-7);
+    assert_ok(cd_best_of(y, p, group, 0, &got, &err));
+    assert_int_equal(got.n, 0);
+    assert_close(got.ratio, 1, 0, 0);
+}
+
+static void test_json(void **state) {
+    const cd_best a = {3, 0.5, 0.25}, b = {0, 1, 0};
+    cd_buf out = {0}, tasks = {0};
+    (void)state;
+    cd_buf_puts(&tasks, "[\"00000000000000ff\"]");
+    cd_best_json(&out, &a, &b, &tasks);
+    assert_string_equal(out.p, "\"best\":{\"train\":{\"n\":3,\"ratio\":0.5,\"spread\":0.25},\"validation\":{\"n\":0,\"ratio\":1,\"spread\":0},"
+                               "\"tasks\":[\"00000000000000ff\"]}");
+    cd_buf_free(&out);
+    cd_buf_free(&tasks);
+}
+
+int main(void) {
+    const struct CMUnitTest test[] = {
+        cmocka_unit_test(test_ratio_is_of_the_fastest),
+        cmocka_unit_test(test_scale_comes_out),
+        cmocka_unit_test(test_json),
+    };
+    return cmocka_run_group_tests(test, NULL, NULL);
+}
