@@ -112,7 +112,7 @@ static bool depthwise(const layout *l, const cd_fnode *n) {
     return n->a.n == 2 && n->a.groups > 1 && x->dim[1] == n->a.groups && w->dim[0] == n->a.groups;
 }
 
-/* [O,I,h,w] -> [h,w,I,O], of depthwise ones [h,w,O,1]. */
+/* [O,I,h,w] -> [h,w,I,O], of depthwise ones [h,w,O,1]. Of a weight that is no constant it is a change of layout of its own. */
 static uint32_t last_weight(layout *l, const cd_fnode *n) {
     const uint32_t dims = n->a.n;
     int64_t perm[CD_GRAPH_MAX_RANK];
@@ -120,7 +120,11 @@ static uint32_t last_weight(layout *l, const cd_fnode *n) {
     for (uint32_t d = 0; d < dims; d++) perm[d] = d + 2;
     perm[dims] = !dw;
     perm[dims + 1] = dw;
-    return cd_fuse_transpose(l->f, plain(l, n->in[1]), perm);
+    const uint32_t origin = l->f->origin, w = plain(l, n->in[1]);
+    if (!l->f->node[w].is_const) l->f->origin = CD_GRAPH_NONE;
+    const uint32_t y = cd_fuse_transpose(l->f, w, perm);
+    l->f->origin = origin;
+    return y;
 }
 
 static void conv(layout *l, uint32_t i) {

@@ -147,7 +147,7 @@ static void seed_of(cd_gg *b, uint32_t y, const uint32_t *seed) {
     cd_gg_add_to(b, y, cd_gg_bis(b, "Div", d, rows > 0 ? rows : 1));
 }
 
-static void list_missing(cd_gg *b, const cd_gnode *n, const char *why) {
+static void list_missing(cd_gg *b, const cd_gnode *n, const char *name, const char *why) {
     cd_grad *r = b->result;
     if (r->n_missing == b->cap_missing) {
         const uint32_t cap = b->cap_missing ? 2 * b->cap_missing : 16;
@@ -160,7 +160,9 @@ static void list_missing(cd_gg *b, const cd_gnode *n, const char *why) {
         r->missing = p;
         b->cap_missing = cap;
     }
-    r->missing[r->n_missing++] = (cd_grad_miss){n->op, n->name, why};
+    name = cd_graph_keep(b->g, name);
+    if (!name) no_memory(b);
+    else r->missing[r->n_missing++] = (cd_grad_miss){n->op, n->name, name, why};
 }
 
 /* An operator that nobody knows, in place of the gradient: it has the operands, the gradients of the results, and gives
@@ -185,7 +187,7 @@ static void unknown(cd_gg *b, const cd_gnode *n, const char *why) {
         if (cd_gg_dy(b, k) != CD_GRAPH_NONE) in[n_in++] = cd_gg_dy(b, k);
     snprintf(op, sizeof op, "%.60sGrad", n->op);
     snprintf(name, sizeof name, "%.120s/%sGrad", n->name, n->op);
-    list_missing(b, n, why);
+    list_missing(b, n, name, why);
     if (!b->st) b->st = cd_graph_opaque(b->g, name, CD_GRAD_DOMAIN, op, in, n_in, s, t, out, n_out, b->err);
     for (uint32_t k = 0, o = 0; k < n->n_in && !b->st; k++)
         if (cd_gg_wants(b, k)) cd_gg_give(b, k, out[o++]);

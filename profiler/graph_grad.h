@@ -41,7 +41,7 @@ typedef struct cd_grad_weight {
 } cd_grad_weight;
 
 typedef struct cd_grad_miss {
-    const char *op, *node, *reason; /* the forward operator, its name */
+    const char *op, *node, *name, *reason; /* the forward operator, its name, that of what stands in the gradient's place */
 } cd_grad_miss;
 
 typedef struct cd_grad {

@@ -69,6 +69,7 @@ static const cd_option table[] = {
     {"csv", 0, "LAYOUT", CD_OPT_WORD, AT(csv), CD_MAIN_PROFILE_CSV, NETWORK, "--ops: print CSV, a row a group, or a row a type of operators in the layout of EOP's files"},
     {"model-source", 0, "SOURCE", CD_OPT_WORD, AT(model_source), CD_MAIN_PROFILE_SOURCES, NETWORK, "Where the network comes from (default: zoo, built in)"},
     {"model-name", 0, "NAME", CD_OPT_TEXT, AT(model_name), NULL, NETWORK, "Name of the network (resnet-50 ...), or the ONNX file"},
+    {"training", 0, NULL, CD_OPT_FLAG, AT(training), NULL, NETWORK, "--list-ops, --list-tasks: an iteration of training: forward, backward, update"},
     {"batch-size", 0, "N", CD_OPT_INT, AT(batch), "1..1048576", NETWORK, "Batch size (default: 1, or what the file says)"},
     {"input-size", 0, "N", CD_OPT_INT, AT(input_size), "1..1048576", NETWORK, "Edge of the image or length of the sequence (default: as published)"},
     {"dim", 0, "NAME=N", CD_OPT_TEXTS, AT(dim), NULL, NETWORK, "Value of a symbolic dimension of an ONNX file, or of a dimension of an input: 'ids[1]=128'"},

@@ -33,7 +33,7 @@ typedef struct cd_main_profile {
     /* devices (main_profile_describe.c) */
     bool describe, measure;
     /* networks (main_profile_model.c) */
-    bool list_ops, list_tasks;
+    bool list_ops, list_tasks, training;
     const char *out_tasks;
     int model_source, batch, input_size; /* position in CD_MAIN_PROFILE_SOURCES; 0: as published */
     const char *model_name;

@@ -1,6 +1,7 @@
 /* Networks by --model-source and --model-name; mode --list-ops of cdmpp-profile. */
 #include <string.h>
 
+#include "profiler/graph_grad.h"
 #include "profiler/graph_print.h"
 #include "profiler/main_profile.h"
 #include "profiler/onnx.h"
@@ -16,7 +17,37 @@ cdmpp_status cd_main_profile_model_check(const cd_main_profile *o, cdmpp_err *er
     return CDMPP_OK;
 }
 
-cdmpp_status cd_main_profile_model(const cd_main_profile *o, cd_graph **g, const cd_onnx_miss **miss, uint32_t *n_miss, cdmpp_err *err) {
+static cdmpp_status keep(cd_arena *a, const char **s, cdmpp_err *err) {
+    *s = cd_str_dup(a, (cd_str){*s, strlen(*s)});
+    return *s ? CDMPP_OK : CD_FAIL(err, ENOMEM, "out of memory for a list");
+}
+
+/* An iteration in place of the network; what was missing, and what has no gradient. */
+static cdmpp_status iteration(cd_graph **g, const cd_onnx_miss **miss, uint32_t *n, cdmpp_err *err) {
+    cd_grad t;
+    CD_TRY(cd_graph_grad(*g, NULL, &t, err));
+    cd_arena *a = &t.graph->arena;
+    cd_onnx_miss *all = CD_NEWN(a, cd_onnx_miss, (size_t)*n + t.n_missing + 1);
+    cdmpp_status st = all ? CDMPP_OK : CD_FAIL(err, ENOMEM, "out of memory for a list");
+    for (uint32_t k = 0; !st && k < *n; k++) {
+        const char **part[] = {&all[k].node, &all[k].op, &all[k].domain, &all[k].reason};
+        all[k] = (*miss)[k];
+        for (int i = 0; !st && i < 4; i++) st = keep(a, part[i], err);
+    }
+    for (uint32_t k = 0; !st && k < t.n_missing; k++)
+        all[*n + k] = (cd_onnx_miss){.node = t.missing[k].name, .op = t.missing[k].op, .domain = CD_GRAD_DOMAIN, .reason = t.missing[k].reason};
+    if (st) {
+        cd_grad_free(&t);
+        return st;
+    }
+    cd_graph_free(*g);
+    *g = t.graph;
+    *miss = all;
+    *n += t.n_missing;
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_model(const cd_main_profile *o, cd_graph **g, const cd_onnx_miss **miss, uint32_t *n_miss, cdmpp_err *err) {
     const cd_onnx_options onnx = {.batch = o->batch, .dim = o->dim.v, .n_dim = (uint32_t)o->dim.n, .input = o->input.v,
                                   .n_input = (uint32_t)o->input.n};
     const cd_zoo_options zoo = {.batch = o->batch, .size = o->input_size};
@@ -24,6 +55,13 @@ cdmpp_status cd_main_profile_model(const cd_main_profile *o, cd_graph **g, const
     *n_miss = 0;
     if (o->model_source == FROM_ONNX) return cd_onnx_read(o->model_name, &onnx, g, miss, n_miss, err);
     return cd_zoo_build(o->model_name, &zoo, g, err);
+}
+
+cdmpp_status cd_main_profile_model(const cd_main_profile *o, cd_graph **g, const cd_onnx_miss **miss, uint32_t *n_miss, cdmpp_err *err) {
+    CD_TRY(read_model(o, g, miss, n_miss, err));
+    const cdmpp_status st = o->training ? iteration(g, miss, n_miss, err) : CDMPP_OK;
+    if (st) cd_graph_free(*g);
+    return st;
 }
 
 static void member(cd_buf *b, const char *key, const char *value) {
