@@ -18,7 +18,12 @@
  *       and Siegmund 2007); without the tolerance BIC takes ripples of 1 % on noiseless GPU curves for breaks;
  *   (4) a form whose mean square of r/s is above 1 + 10/sqrt(n) does not fit: then table, or irregular where points fall
  *       as often as they rise: the table does not fit either, or the noise is above 25 %;
- *   (5) sizes ascend strictly; times are finite and above 0. At least 3 points; stairs need 12.
+ *   (5) times are told by more than the law with a name: by the one that is chosen at a fifth of the tolerance (or the table), and by
+ *       what points lie off it together: ln(t/T) of the points times a share that says best how far each is off from its
+ *       neighbours' (leave-one-out regression, 0 .. 1), by lines between them. White noise has share 0. Stairs stay as they are;
+ *   (6) EOP's class: flat constant; linear affine, or whatever a line explains to 98 % of its variance (the rule behind EOP's
+ *       figures, see r2_affine); piecewise the others;
+ *   (7) sizes ascend strictly; times are finite and above 0. At least 3 points; stairs need 12.
  * Sizes in any unit, times in seconds. No state, any thread. Sources: ../shared/spec/eop-opbench.md 1.4 (forms); Barlow 1972 (isotonic).
  * Measured in docs/patterns.md. */
 #ifndef CD_PATTERNS_H
@@ -54,19 +59,22 @@ typedef struct cd_pattern {
     double noise;               /* relative, of the points round the form (robust standard deviation) */
     double local_noise;         /* of the points round their neighbours */
     double misfit;              /* mean square of (r/s), see (4) */
+    double follow;              /* see (5) */
     double score[CD_N_PATTERN]; /* BIC; infinity: not tried or not possible. Of a table: its misfit */
     double r2_affine;           /* of the affine fit by plain least squares after a median of three: the rule behind EOP's "linear" */
-    uint32_t n_knot;            /* table and irregular: T at knots, linear between, `beyond` after the last */
+    uint32_t n_knot;            /* table, irregular and where something is followed: T at knots, linear between, `beyond` after the last */
     double *knot_x, *knot_t;    /* (n_knot) */
     double beyond;              /* seconds a unit */
 } cd_pattern;
 
-/* Fit n points. *out is to be freed. Errors: EINVALID (see (5); names the point), ENOMEM. o NULL: defaults. */
+/* Fit n points. *out is to be freed. Errors: EINVALID (see (7); names the point), ENOMEM. o NULL: defaults. */
 cdmpp_status cd_pattern_fit(const double *x, const double *t, size_t n, const cd_pattern_options *o, CD_GIVE cd_pattern *out, cdmpp_err *err);
 void cd_pattern_free(cd_pattern *p); /* zeroed is fine */
 
 /* Seconds at size x >= 0; never falls when x grows. Outside x_min .. x_max by the form's own law. */
 double cd_pattern_at(const cd_pattern *p, double x);
+/* The law alone, without what is followed; of a table the table. */
+double cd_pattern_law(const cd_pattern *p, double x);
 /* One more measurement at x lies in low .. high with probability `level` (0.9): noise, and uncertainty of the parameters. Widens
  * outside of the points of a table by the distance. */
 void cd_pattern_interval(const cd_pattern *p, double x, double level, double *low, double *high);

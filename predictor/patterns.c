@@ -1,0 +1,203 @@
+#include "predictor/patterns.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "predictor/patterns_int.h"
+
+#define TOLERANCE 0.05
+#define FINE 0.2 /* of it: for times rather than for names */
+#define WILD 0.25 /* noise above which no curve has a form */
+
+/* ---- what is asked ---- */
+static cdmpp_status check(const double *x, const double *t, size_t n, cdmpp_err *err) {
+    if (n < 3 || n > 1000000) return CD_FAIL(err, EINVALID, "expected 3 .. 1000000 points, found %zu", n);
+    for (size_t i = 0; i < n; i++) {
+        if (!isfinite(x[i]) || x[i] < 0 || (i && x[i] <= x[i - 1]))
+            return CD_FAIL(err, EINVALID, "point %zu: expected ascending sizes, found %g behind %g", i, x[i], i ? x[i - 1] : 0.0);
+        if (!isfinite(t[i]) || t[i] <= 0) return CD_FAIL(err, EINVALID, "point %zu: expected a time above 0, found %g", i, t[i]);
+    }
+    return x[n - 1] > 0 ? CDMPP_OK : CD_FAIL(err, EINVALID, "expected sizes above 0");
+}
+
+/* EOP's rule: first point away, median of three, share of variance that a line explains. */
+static double affine_r2(const double *x, const double *t, size_t n) {
+    double m = 0, sx = 0, sy = 0, sxx = 0, sxy = 0, syy = 0;
+    for (size_t i = 1; i < n; i++) {
+        double v[3] = {t[i], t[i], t[i]};
+        if (i > 1 && i + 1 < n) v[0] = t[i - 1], v[2] = t[i + 1];
+        const double y = cd_pattern_median(v, 3) / t[n - 1], u = x[i] / x[n - 1];
+        m++, sx += u, sy += y, sxx += u * u, sxy += u * y, syy += y * y;
+    }
+    const double vx = sxx - sx * sx / m, vy = syy - sy * sy / m, c = sxy - sx * sy / m;
+    return vx > 0 && vy > 0 ? c * c / (vx * vy) : 0;
+}
+
+/* ---- choice ---- */
+static double params_of(const cd_pcand *c) { return c->n_param + c->n_break; } /* a break counts twice */
+
+/* The candidates of a curve; those that could not be fitted are not there. */
+typedef struct {
+    cd_pcand c[CD_N_PATTERN];
+    uint32_t n;
+} candidates;
+
+static void fit_forms(const cd_ppoints *p, uint32_t forms, candidates *k) {
+    k->n = 0;
+    if (forms >> CD_PATTERN_CONSTANT & 1) cd_pfit_constant(p, &k->c[k->n++]);
+    if (forms >> CD_PATTERN_AFFINE & 1) cd_pfit_affine(p, &k->c[k->n++]);
+    if (forms >> CD_PATTERN_HINGE & 1) k->n += cd_pfit_lines(p, 1, true, &k->c[k->n]);
+    for (uint32_t b = 1; b <= 2; b++)
+        if (forms >> CD_PATTERN_SLOPES & 1) k->n += cd_pfit_lines(p, b, false, &k->c[k->n]);
+    if (forms >> CD_PATTERN_STAIRS & 1) k->n += cd_pfit_stairs(p, &k->c[k->n]);
+}
+
+/* The one of least BIC at the noise p->s; NULL: none fits, see patterns.h (4). score NULL: not asked. */
+static const cd_pcand *best_of(const cd_ppoints *p, candidates *k, double limit, double *score, double *misfit) {
+    const cd_pcand *best = NULL;
+    for (uint32_t i = 0; i < k->n; i++) {
+        cd_pcand *c = &k->c[i];
+        c->loss = cd_pcand_loss(c, p);
+        c->score = c->loss + params_of(c) * log((double)p->n_kept);
+        if (score) score[c->form] = fmin(score[c->form], c->score);
+        if (!best || c->score < best->score) best = c;
+    }
+    *misfit = best ? best->loss / fmax((double)p->n_kept - params_of(best), 1) : HUGE_VAL;
+    return *misfit <= limit && p->local <= WILD ? best : NULL;
+}
+
+/* ---- how sure ---- */
+
+/* Standard deviation of ln(t/f), residuals beyond three robust ones cut. */
+static double noise_of(const cd_ppoints *p, const double *f, double params) {
+    double *r = p->work, sum = 0;
+    size_t n = 0;
+    for (size_t i = 0; i < p->n; i++)
+        if (p->keep[i] > 0) r[n++] = fabs(log(p->t[i] / f[i]));
+    const double cut = 3 * 1.4826 * cd_pattern_median(r, n);
+    for (size_t i = 0; i < n; i++) sum += cut > 0 ? fmin(r[i], cut) * fmin(r[i], cut) : r[i] * r[i];
+    return sqrt(sum / fmax((double)n - params, 1));
+}
+
+static void covariance(const cd_ppoints *p, const cd_pcand *c, cd_pattern *out) {
+    double a[CD_PATTERN_PARAM][CD_PATTERN_PARAM] = {{0}};
+    uint32_t of[CD_PATTERN_PARAM], m = 0;
+    const uint32_t linear = c->n_param - c->n_break, most = c->form == CD_PATTERN_STAIRS ? linear : c->n_param;
+    for (uint32_t i = 0; i < most; i++) /* those held at 0 have no spread */
+        if (i >= linear || i == 0 || c->param[i] > 0) of[m++] = i;
+    for (size_t k = 0; k < p->n; k++) {
+        double g[CD_PATTERN_PARAM];
+        const double f = cd_pcand_at(c, p->x[k]);
+        if (p->keep[k] == 0 || !(f > 0)) continue;
+        cd_pcand_gradient(c, p->x[k], g);
+        for (uint32_t i = 0; i < m; i++)
+            for (uint32_t j = 0; j < m; j++) a[i][j] += g[of[i]] * g[of[j]] / (f * f);
+    }
+    const bool known = cd_pinvert(a, m);
+    for (uint32_t i = 0; i < c->n_param; i++) out->se[i] = known ? 0 : NAN;
+    for (uint32_t i = 0; known && i < m; i++) {
+        for (uint32_t j = 0; j < m; j++) out->cov[of[i]][of[j]] = a[i][j] * out->noise * out->noise;
+        out->se[of[i]] = sqrt(a[i][i]) * out->noise;
+    }
+    if (c->form == CD_PATTERN_STAIRS) out->se[2] = c->break_se[0];
+}
+
+static void take(const cd_ppoints *p, const cd_pcand *c, cd_pattern *out) {
+    double *f = p->work + p->n;
+    out->form = c->form;
+    out->n_param = c->n_param;
+    out->n_break = c->n_break;
+    for (uint32_t i = 0; i < c->n_param; i++) out->param[i] = c->param[i];
+    for (size_t i = 0; i < p->n; i++) f[i] = fmax(cd_pcand_at(c, p->x[i]), 1e-300);
+    out->noise = fmax(noise_of(p, f, params_of(c)), 1e-6);
+    covariance(p, c, out);
+}
+
+/* ---- where no form fits ---- */
+
+/* Residuals of the blocks; the blocks cost as many degrees as there are jumps between them. */
+static double table_misfit(const cd_ppoints *p, const double *fit) {
+    double sum = 0;
+    for (size_t i = 0; i < p->n; i++) {
+        const double r = fmin(fabs(log(p->t[i] / fit[i])) / p->s, CD_PATTERN_CAP);
+        sum += p->keep[i] * r * r;
+    }
+    return sum / (double)p->n_kept;
+}
+
+/* The table's knots; how far the points are from it. */
+static double put_table(const cd_ppoints *p, cd_pattern *out) {
+    double *fit = p->work + 4 * p->n;
+    out->n_knot = cd_pfit_table(p, fit, out->knot_x, out->knot_t, &out->beyond);
+    const double misfit = table_misfit(p, fit);
+    out->noise = fmax(noise_of(p, fit, 1), fmax(p->local, 1e-6));
+    return misfit;
+}
+
+/* Knots where the points are off the law together, or where a finer law says more than the one with a name. `law` is that one. */
+static void follow(const cd_ppoints *p, const cd_pcand *law, const cd_pcand *fine, cd_pattern *out) {
+    if (law->form == CD_PATTERN_STAIRS) return;
+    const double beyond = law->form == CD_PATTERN_CONSTANT ? 0 : law->param[law->n_param - law->n_break - 1];
+    if (fine) {
+        double noise = out->noise;
+        const cd_pcand *c = fine->form == CD_PATTERN_STAIRS ? law : fine;
+        out->n_knot = cd_pfollow(p, c, c != law, out->knot_x, out->knot_t, &out->follow, &noise);
+        if (out->n_knot) out->noise = fmax(noise, 1e-6);
+    } else {
+        (void)put_table(p, out);
+        out->follow = 1;
+    }
+    out->beyond = beyond;
+}
+
+static void choose(cd_ppoints *p, const cd_pattern_options *o, double tolerance, cd_pattern *out) {
+    const uint32_t all = (1U << CD_PATTERN_TABLE) - 1, forms = o && o->forms ? o->forms & all : all;
+    const double limit = 1 + 10 / sqrt((double)p->n_kept);
+    candidates k;
+    cd_pcand law;
+    double fine_misfit;
+    for (int i = 0; i < CD_N_PATTERN; i++) out->score[i] = HUGE_VAL;
+    fit_forms(p, forms, &k);
+    p->s = hypot(p->local, tolerance);
+    const cd_pcand *best = best_of(p, &k, limit, out->score, &out->misfit);
+    if (best) {
+        law = *best;
+        take(p, &law, out);
+        p->s = hypot(p->local, FINE * tolerance);
+        const cd_pcand *fine = best_of(p, &k, limit, NULL, &fine_misfit);
+        follow(p, &law, fine && fine->form == law.form && fine->n_break == law.n_break ? &law : fine, out);
+    } else {
+        out->misfit = put_table(p, out);
+        out->score[CD_PATTERN_TABLE] = out->misfit;
+        out->form = out->misfit <= limit && p->local <= WILD ? CD_PATTERN_TABLE : CD_PATTERN_IRREGULAR;
+    }
+}
+
+cdmpp_status cd_pattern_fit(const double *x, const double *t, size_t n, const cd_pattern_options *o, cd_pattern *out, cdmpp_err *err) {
+    memset(out, 0, sizeof *out);
+    CD_TRY(check(x, t, n, err));
+    double *room = cd_calloc(10 * n + 16, sizeof *room), *knots = cd_calloc(2 * n + 6, sizeof *knots);
+    if (!room || !knots) {
+        cd_free(room);
+        cd_free(knots);
+        return CD_FAIL(err, ENOMEM, "%zu points", n);
+    }
+    const double tolerance = o && o->tolerance > 0 ? o->tolerance : TOLERANCE;
+    cd_ppoints p = {.n = n, .x = x, .t = t, .w = room, .keep = room + n, .work = room + 2 * n};
+    cd_pattern_prepare(&p, tolerance);
+    *out = (cd_pattern){.n = (uint32_t)n, .n_left_out = (uint32_t)(n - p.n_kept), .warmup = p.warmup, .x_min = x[0], .x_max = x[n - 1],
+                        .local_noise = p.local, .r2_affine = affine_r2(x, t, n), .knot_x = knots, .knot_t = knots + n + 3};
+    choose(&p, o, tolerance, out);
+    cd_free(room);
+    return CDMPP_OK;
+}
+
+void cd_pattern_free(cd_pattern *p) {
+    cd_free(p->knot_x);
+    *p = (cd_pattern){0};
+}
+
+const char *cd_pattern_name(cd_pattern_form f) {
+    static const char *const name[CD_N_PATTERN] = {"constant", "affine", "hinge", "slopes", "stairs", "table", "irregular"};
+    return name[f];
+}
