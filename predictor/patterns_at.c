@@ -97,12 +97,15 @@ void cd_pattern_interval(const cd_pattern *p, double x, double level, double *lo
     const double t = cd_pattern_at(p, x), used = !p->n_param ? fmin(p->n_knot, 0.5 * p->n) : p->n_param;
     const double sd = sqrt(p->noise * p->noise + fmax(parameter_variance(p, x, t), 0));
     const double q = student(fmin(fmax(level, 0), 0.9999), p->n - p->n_left_out - used);
-    *low = t * exp(-q * sd);
-    *high = t * exp(q * sd);
+    *low = *high = t;
+    if (!(t > 0)) return; /* nothing was asked of the device */
+    *low = t * exp(-fmin(q * sd, 50));
+    *high = t * exp(fmin(q * sd, 50));
 }
 
 double cd_pattern_inverse(const cd_pattern *p, double t) {
     double low = 0, high = p->x_max;
+    t += 1e-12 * fabs(t); /* flat stretches are flat but for rounding */
     if (!(cd_pattern_at(p, 0) <= t)) return 0;
     for (int i = 0; cd_pattern_at(p, high) <= t; i++, high *= 2)
         if (i == 200) return HUGE_VAL;

@@ -1,0 +1,200 @@
+#include "predictor/link.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "predictor/patterns.h"
+
+#define MAX_BYTES 1e15
+
+void cd_links_init(cd_links *l) { *l = (cd_links){0}; }
+
+void cd_links_free(cd_links *l) {
+    cd_arena_free(&l->arena);
+    cd_free(l->link);
+    *l = (cd_links){0};
+}
+
+/* ---- asking ---- */
+static cd_link *find(const cd_links *l, const char *from, const char *to) {
+    for (size_t i = 0; i < l->n; i++)
+        if (!strcmp(l->link[i].from, from) && !strcmp(l->link[i].to, to)) return &l->link[i];
+    return NULL;
+}
+
+const cd_link *cd_links_find(const cd_links *l, const char *from, const char *to) { return find(l, from, to); }
+
+double cd_link_cost(const cd_link *l, int64_t bytes) {
+    const double b = (double)bytes;
+    uint32_t low = 0, high = l->n_piece;
+    if (bytes <= 0) return 0;
+    while (high - low > 1) {
+        const uint32_t m = low + (high - low) / 2;
+        if (l->piece[m].bytes <= b) low = m;
+        else high = m;
+    }
+    const cd_link_piece *p = &l->piece[low];
+    return p->seconds + p->s_per_byte * (b - p->bytes);
+}
+
+double cd_link_latency(const cd_link *l) { return l->piece[0].seconds; }
+
+double cd_link_bandwidth(const cd_link *l) { return 1 / l->piece[l->n_piece - 1].s_per_byte; }
+
+/* "a>b c>d", as many as there is room for. */
+static void list_links(const cd_links *l, char *text, size_t room) {
+    size_t at = 0;
+    text[0] = 0;
+    for (size_t i = 0; i < l->n; i++) {
+        const char *const part[] = {i ? " " : "", l->link[i].from, ">", l->link[i].to};
+        for (int k = 0; k < 4; k++)
+            for (const char *c = part[k]; *c && at + 1 < room; c++) text[at++] = *c;
+        text[at] = 0;
+    }
+}
+
+cdmpp_status cd_links_cost(const cd_links *l, const char *from, const char *to, int64_t bytes, double *seconds, cdmpp_err *err) {
+    if (bytes < 0) return CD_FAIL(err, ERANGE, "from %s to %s: expected bytes, found %lld", from, to, (long long)bytes);
+    *seconds = 0;
+    if (!strcmp(from, to)) return CDMPP_OK;
+    const cd_link *k = find(l, from, to);
+    if (!k) {
+        char known[160];
+        list_links(l, known, sizeof known);
+        return CD_FAIL(err, ESCHEMA, "no link from %.64s to %.64s; there %s %s", from, to, l->n ? "are" : "is", l->n ? known : "none");
+    }
+    *seconds = cd_link_cost(k, bytes);
+    return CDMPP_OK;
+}
+
+/* ---- adding ---- */
+static bool number(double v, double most) { return isfinite(v) && v >= 0 && v <= most; }
+
+static cdmpp_status check(const cd_link *k, cdmpp_err *err) {
+    if (!k->from || !k->to || !k->from[0] || !k->to[0] || !strcmp(k->from, k->to)) return CD_FAIL(err, EINVALID, "a link needs two devices");
+    if (!k->n_piece || k->piece[0].bytes != 0) return CD_FAIL(err, EINVALID, "from %s to %s: expected pieces from 0 bytes on", k->from, k->to);
+    for (uint32_t i = 0; i < k->n_piece; i++) {
+        const cd_link_piece *p = &k->piece[i];
+        if (!number(p->bytes, MAX_BYTES) || !number(p->seconds, 1e9) || !number(p->s_per_byte, 1e3))
+            return CD_FAIL(err, EINVALID, "from %s to %s, piece %u: expected numbers of at least 0", k->from, k->to, i);
+        if (!i) continue;
+        const double end = p[-1].seconds + p[-1].s_per_byte * (p->bytes - p[-1].bytes);
+        if (p->bytes <= p[-1].bytes) return CD_FAIL(err, EINVALID, "from %s to %s, piece %u: expected more bytes than before", k->from, k->to, i);
+        if (fabs(p->seconds - end) > 1e-6 * fmax(end, p->seconds) + 1e-15)
+            return CD_FAIL(err, EINVALID, "from %s to %s, piece %u: begins at %g s, the one before ends at %g s", k->from, k->to, i, p->seconds, end);
+    }
+    return CDMPP_OK;
+}
+
+
+static cdmpp_status room_for_one(cd_links *l, cdmpp_err *err) {
+    if (l->n < l->cap) return CDMPP_OK;
+    const size_t cap = l->cap ? 2 * l->cap : 8;
+    cd_link *p = cd_realloc(l->link, l->cap * sizeof *p, cap * sizeof *p);
+    if (!p) return CD_FAIL(err, ENOMEM, "%zu links", cap);
+    l->link = p;
+    l->cap = cap;
+    return CDMPP_OK;
+}
+
+static char *dup(cd_links *l, const char *s) {
+    const size_t n = strlen(s) + 1;
+    char *p = cd_arena_alloc(&l->arena, n, 1);
+    if (p) memcpy(p, s, n);
+    return p;
+}
+
+cdmpp_status cd_links_add(cd_links *l, const cd_link *one, cdmpp_err *err) {
+    CD_TRY(check(one, err));
+    CD_TRY(room_for_one(l, err));
+    cd_link k = *one;
+    cd_link_piece *p = cd_arena_alloc(&l->arena, k.n_piece, sizeof *p);
+    k.from = dup(l, one->from);
+    k.to = dup(l, one->to);
+    k.how = dup(l, one->how ? one->how : "copy");
+    if (!p || !k.from || !k.to || !k.how) return CD_FAIL(err, ENOMEM, "link from %s to %s", one->from, one->to);
+    memcpy(p, one->piece, k.n_piece * sizeof *p);
+    k.piece = p;
+    cd_link *old = find(l, k.from, k.to);
+    if (old) *old = k;
+    else l->link[l->n++] = k;
+    return CDMPP_OK;
+}
+
+/* ---- fitting ---- */
+typedef struct {
+    double x, t;
+} pair;
+
+static int by_bytes(const void *a, const void *b) {
+    const pair *p = a, *q = b;
+    return p->x != q->x ? (p->x > q->x) - (p->x < q->x) : (p->t > q->t) - (p->t < q->t);
+}
+
+/* Sorted, the median of each size; how many sizes. */
+static size_t medians(pair *p, size_t n, double *x, double *t) {
+    size_t m = 0;
+    qsort(p, n, sizeof *p, by_bytes);
+    for (size_t i = 0, j; i < n; i = j, m++) {
+        for (j = i; j < n && p[j].x == p[i].x;) j++;
+        const size_t k = j - i;
+        x[m] = p[i].x;
+        t[m] = k % 2 ? p[i + k / 2].t : 0.5 * (p[i + k / 2 - 1].t + p[i + k / 2].t);
+    }
+    return m;
+}
+
+/* Where the pieces of a law, or of a table, begin; 0 is the first. */
+static uint32_t piece_starts(const cd_pattern *p, double *at) {
+    uint32_t n = 1;
+    at[0] = 0;
+    if (p->n_param)
+        for (uint32_t k = p->n_param - p->n_break; k < p->n_param; k++) at[n++] = p->param[k];
+    else
+        for (uint32_t k = 0; k < p->n_knot; k++)
+            if (p->knot_x[k] > at[n - 1]) at[n++] = p->knot_x[k];
+    return n;
+}
+
+static uint32_t pieces_of(const cd_pattern *p, double *at, cd_link_piece *out) {
+    const uint32_t n = piece_starts(p, at);
+    for (uint32_t i = 0; i < n; i++) {
+        const double to = i + 1 < n ? at[i + 1] : 2 * fmax(at[i], p->x_max);
+        out[i] = (cd_link_piece){at[i], cd_pattern_law(p, at[i]), 0};
+        out[i].s_per_byte = fmax((cd_pattern_law(p, to) - out[i].seconds) / (to - at[i]), 0);
+    }
+    return n;
+}
+
+static cdmpp_status fit_pairs(cd_links *l, cd_link *k, double *room, size_t n, cdmpp_err *err) {
+    pair *p = (pair *)(void *)room;
+    double *x = room + 2 * n, *t = x + n, *at = t + n;
+    cd_link_piece *piece = (cd_link_piece *)(void *)(at + n + 4);
+    cd_pattern law;
+    const cd_pattern_options o = {.forms = 1U << CD_PATTERN_CONSTANT | 1U << CD_PATTERN_AFFINE | 1U << CD_PATTERN_HINGE | 1U << CD_PATTERN_SLOPES};
+    const size_t m = medians(p, n, x, t);
+    CD_TRY(cd_pattern_fit(x, t, m, &o, &law, err));
+    k->n = (uint32_t)n;
+    k->noise = law.noise;
+    k->n_piece = pieces_of(&law, at, piece);
+    k->piece = piece;
+    cd_pattern_free(&law);
+    return cd_links_add(l, k, err);
+}
+
+cdmpp_status cd_links_fit(cd_links *l, const char *from, const char *to, const char *how, const double *bytes, const double *seconds, size_t n,
+                          cdmpp_err *err) {
+    cd_link k = {.from = from, .to = to, .how = how};
+    if (n < 3 || n > 1000000) return CD_FAIL(err, EINVALID, "from %s to %s: expected at least 3 measured pairs, found %zu", from, to, n);
+    for (size_t i = 0; i < n; i++)
+        if (!number(bytes[i], MAX_BYTES) || bytes[i] < 1 || !number(seconds[i], 1e9) || seconds[i] <= 0)
+            return CD_FAIL(err, EINVALID, "from %s to %s, pair %zu: expected bytes and seconds above 0, found %g, %g", from, to, i, bytes[i], seconds[i]);
+    double *room = cd_calloc(9 * n + 32, sizeof *room);
+    if (!room) return CD_FAIL(err, ENOMEM, "%zu pairs", n);
+    pair *p = (pair *)(void *)room;
+    for (size_t i = 0; i < n; i++) p[i] = (pair){bytes[i], seconds[i]};
+    const cdmpp_status st = fit_pairs(l, &k, room, n, err);
+    cd_free(room);
+    return st;
+}

@@ -1,0 +1,120 @@
+/* link_file -- a book of links as JSON, both ways; the form is in link.h. */
+#include <math.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "base/json.h"
+#include "predictor/link.h"
+
+enum { MAX_FILE = 64 << 20 };
+
+static void put_text(cd_buf *b, const char *key, const char *s) {
+    cd_buf_putf(b, "\"%s\": ", key);
+    cd_buf_put_json_str(b, s, strlen(s));
+    cd_buf_puts(b, ", ");
+}
+
+static void put_piece(cd_buf *b, const cd_link_piece *p) {
+    cd_buf_puts(b, "[");
+    cd_buf_put_json_real(b, p->bytes);
+    cd_buf_puts(b, ", ");
+    cd_buf_put_json_real(b, p->seconds);
+    cd_buf_puts(b, ", ");
+    cd_buf_put_json_real(b, p->s_per_byte);
+    cd_buf_puts(b, "]");
+}
+
+void cd_links_print(const cd_links *l, cd_buf *b) {
+    cd_buf_puts(b, "{\"cdmpp_links\": 1, \"links\": [");
+    for (size_t i = 0; i < l->n; i++) {
+        const cd_link *k = &l->link[i];
+        cd_buf_puts(b, i ? ",\n {" : "\n {");
+        put_text(b, "from", k->from);
+        put_text(b, "to", k->to);
+        put_text(b, "how", k->how);
+        cd_buf_putf(b, "\"n\": %u, \"noise\": ", k->n);
+        cd_buf_put_json_real(b, k->noise);
+        cd_buf_puts(b, ", \"pieces\": [");
+        for (uint32_t p = 0; p < k->n_piece; p++) {
+            if (p) cd_buf_puts(b, ", ");
+            put_piece(b, &k->piece[p]);
+        }
+        cd_buf_puts(b, "]}");
+    }
+    cd_buf_puts(b, "\n]}\n");
+}
+
+cdmpp_status cd_links_write(const cd_links *l, const char *path, cdmpp_err *err) {
+    cd_buf b = {0};
+    cd_links_print(l, &b);
+    cdmpp_status st = CDMPP_OK;
+    if (b.oom) st = CD_FAIL(err, ENOMEM, "links");
+    else st = cd_file_write(path, b.p, b.n, err);
+    cd_buf_free(&b);
+    return st;
+}
+
+/* ---- reading ---- */
+static cdmpp_status read_piece(const cd_json *v, cd_link_piece *out, cdmpp_err *err) {
+    const cd_json *x;
+    CD_TRY(cd_json_arr(v, 3, &x, err));
+    CD_TRY(cd_json_real(x, &out->bytes, err));
+    CD_TRY(cd_json_real(x->next, &out->seconds, err));
+    return cd_json_real(x->next->next, &out->s_per_byte, err);
+}
+
+static cdmpp_status need_text(cd_arena *a, const cd_json *v, const char *key, const char **out, cdmpp_err *err) {
+    cd_str s;
+    CD_TRY(cd_json_need_str(v, key, &s, err));
+    if (memchr(s.p, 0, s.n)) return CD_FAIL(err, ESCHEMA, "%s: a name with a NUL in it", key);
+    *out = cd_str_dup(a, s);
+    return *out ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%s", key);
+}
+
+static cdmpp_status read_link(cd_links *l, cd_arena *a, const cd_json *v, cdmpp_err *err) {
+    cd_link k = {0};
+    const cd_json *pieces, *p;
+    double n;
+    CD_TRY(need_text(a, v, "from", &k.from, err));
+    CD_TRY(need_text(a, v, "to", &k.to, err));
+    CD_TRY(need_text(a, v, "how", &k.how, err));
+    CD_TRY(cd_json_need_real(v, "n", 0, 4e9, &n, err));
+    CD_TRY(cd_json_need_real(v, "noise", 0, 1e9, &k.noise, err));
+    CD_TRY(cd_json_need(v, "pieces", &pieces, err));
+    CD_TRY(cd_err_key(err, cd_json_arr(pieces, 1, &p, err), "pieces"));
+    cd_link_piece *piece = CD_NEWN(a, cd_link_piece, pieces->n);
+    if (!piece) return CD_FAIL(err, ENOMEM, "%u pieces", pieces->n);
+    for (uint32_t i = 0; i < pieces->n; i++, p = p->next)
+        CD_TRY(cd_err_key(err, cd_err_index(err, read_piece(p, &piece[i], err), i), "pieces"));
+    k.n = (uint32_t)n;
+    k.n_piece = pieces->n;
+    k.piece = piece;
+    return cd_links_add(l, &k, err);
+}
+
+static cdmpp_status parse(cd_links *l, cd_arena *a, const char *text, size_t n, cdmpp_err *err) {
+    const cd_json *root, *links, *v;
+    double version;
+    CD_TRY(cd_json_parse(a, text, n, &root, err));
+    CD_TRY(cd_json_need_real(root, "cdmpp_links", 1, 1, &version, err));
+    CD_TRY(cd_json_need(root, "links", &links, err));
+    CD_TRY(cd_err_key(err, cd_json_arr(links, 0, &v, err), "links"));
+    for (size_t i = 0; v; i++, v = v->next) CD_TRY(cd_err_key(err, cd_err_index(err, read_link(l, a, v, err), i), "links"));
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_links_parse(cd_links *l, const char *text, size_t n, cdmpp_err *err) {
+    cd_arena a = {0};
+    const cdmpp_status st = parse(l, &a, text, n, err);
+    cd_arena_free(&a);
+    return st;
+}
+
+cdmpp_status cd_links_read(cd_links *l, const char *path, cdmpp_err *err) {
+    char *text;
+    size_t n;
+    CD_TRY(cd_file_read(path, MAX_FILE, &text, &n, err));
+    const cdmpp_status st = cd_err_at(err, cd_links_parse(l, text, n, err), path, 0);
+    cd_free(text);
+    return st;
+}
