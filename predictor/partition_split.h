@@ -10,7 +10,7 @@
  *   (2) an option's seconds are of the slowest of its devices, joins of its parts included. Infinity: cannot be. NaN: an error;
  *   (3) an exchange is of an edge: a value with two readers that want it in the same other form is paid twice;
  *   (4) exact where the graph is narrow (chains, trees, series-parallel, blocks of a CNN); else bound_s <= best <= given;
- *   (5) a plan is never worse than any of the baselines.
+ *   (5) a plan is never worse than any of the baselines (where it is not exact: with the ratio 0.5).
  * Same input, same plan. Any thread. Seconds. */
 #ifndef CD_PARTITION_SPLIT_H
 #define CD_PARTITION_SPLIT_H

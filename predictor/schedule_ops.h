@@ -6,7 +6,7 @@
  *   (1) an ending of a set of operators is a part that nothing of the rest reads from: cost(S) = min over endings E of S of
  *       cost(S - E) + stage(E), cost({}) = 0 (IOS, MLSys'21);
  *   (2) groups of a concurrent stage are its connected parts, each run in order; pruning: at most r operators in a group and
- *       at most s groups, of all stages but merged ones (published: r 3, s 8); 0: no limit;
+ *       at most s groups, of merged stages too (published: r 3, s 8); 0: no limit;
  *   (3) a stage costs what the callback says; concurrent, merge (operators of one merge class, all reading the same), split (one operator
  *       over all units); infinity: cannot be. NaN or negative: an error with names;
  *   (4) the plan is the least over all sequences of such stages; alone, one operator a stage, is one of them. Ties: the first found.
@@ -67,8 +67,8 @@ typedef struct cd_stage_plan {
 cdmpp_status cd_stage_search(const cd_stage_graph *g, const cd_stage_ask *a, cd_stage_plan *out, cdmpp_err *err);
 void cd_stage_plan_free(cd_stage_plan *p);
 
-/* A network cut where all paths meet: block[k] of operator k, blocks in the order to run in, each of at most `most` operators
- * where there are such places or, within a wider part, by order. Errors: as search, but any number of operators. */
+/* A network cut where all paths meet (lost by that: a stage that could go across, so a barrier): block[k] of operator k, blocks in the order to run in. Blocks that fit
+ * together into `most` operators are one; a part without such places is cut by order, and there something may be lost. Errors: as search, but any number of operators. */
 cdmpp_status cd_stage_blocks(const cd_stage_graph *g, uint32_t most, uint32_t *block, uint32_t *n_block, cdmpp_err *err);
 
 /* ---- contention: what running beside others costs ----

@@ -1,0 +1,193 @@
+/* What running beside others costs: fitted from measured pairs, applied to stages. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "predictor/csvline.h"
+#include "predictor/schedule_ops.h"
+
+/* ---- the table of cdmpp-profile corun ---- */
+
+enum { FIELDS = 64 };
+enum { FIRST_SOLO, SECOND_SOLO, FIRST_SLOW, SECOND_SLOW, FIRST_BYTES, SECOND_BYTES, SHARING, ERROR_NO, N_COLUMN };
+static const char *const column[] = {[FIRST_SOLO] = "first_solo_s", [SECOND_SOLO] = "second_solo_s", [FIRST_SLOW] = "first_slowdown",
+                                     [SECOND_SLOW] = "second_slowdown", [FIRST_BYTES] = "first_bytes", [SECOND_BYTES] = "second_bytes",
+                                     [SHARING] = "sharing", [ERROR_NO] = "error_no"};
+
+static cdmpp_status find_columns(const cd_str *field, size_t n, size_t *at, cdmpp_err *err) {
+    for (int c = FIRST_SOLO; c < N_COLUMN; c++) {
+        at[c] = 0;
+        while (at[c] < n && !cd_str_is(field[at[c]], column[c])) at[c]++;
+        if (at[c] == n) return CD_FAIL(err, EPARSE, "no column %s", column[c]);
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status number(cd_str s, const char *what, double *out, cdmpp_err *err) {
+    char text[64], *end;
+    const size_t n = s.n < sizeof text - 1 ? s.n : sizeof text - 1;
+    memcpy(text, s.p, n);
+    text[n] = 0;
+    *out = strtod(text, &end);
+    if (!n || end != text + n || !isfinite(*out)) return CD_FAIL(err, EPARSE, "%s: \"%s\": expected a number", what, text);
+    return CDMPP_OK;
+}
+
+/* *good: the row has figures. */
+static cdmpp_status one_row(const cd_str *field, size_t n, const size_t *at, cd_corun_row *r, bool *good, cdmpp_err *err) {
+    double error;
+    for (int c = FIRST_SOLO; c < N_COLUMN; c++)
+        if (at[c] >= n) return CD_FAIL(err, EPARSE, "%zu fields: no %s", n, column[c]);
+    CD_TRY(number(field[at[ERROR_NO]], column[ERROR_NO], &error, err));
+    *good = error == 0;
+    if (!*good) return CDMPP_OK;
+    for (int k = 0; k < 2; k++) {
+        CD_TRY(number(field[at[FIRST_SOLO + k]], column[FIRST_SOLO + k], &r->solo_s[k], err));
+        CD_TRY(number(field[at[FIRST_SLOW + k]], column[FIRST_SLOW + k], &r->slowdown[k], err));
+        CD_TRY(number(field[at[FIRST_BYTES + k]], column[FIRST_BYTES + k], &r->bytes[k], err));
+    }
+    r->shared = cd_str_is(field[at[SHARING]], "shared");
+    if (!r->shared && !cd_str_is(field[at[SHARING]], "disjoint")) return CD_FAIL(err, EPARSE, "sharing: expected disjoint or shared");
+    return CDMPP_OK;
+}
+
+static cdmpp_status read_rows(cd_lines *l, cd_arena *a, cd_corun_row **row, size_t *n, cdmpp_err *err) {
+    cd_str field[FIELDS];
+    size_t at[N_COLUMN], m, cap = 0;
+    char *line;
+    size_t len;
+    for (bool head = true;; ) {
+        CD_TRY(cd_lines_next(l, &line, &len, err));
+        if (!line) return *n ? CDMPP_OK : CD_FAIL(err, ENODATA, "no pair without an error");
+        if (!len) continue;
+        CD_TRY(cd_csvline_split(line, len, field, FIELDS, &m, err));
+        if (head) {
+            head = false;
+            CD_TRY(find_columns(field, m, at, err));
+            continue;
+        }
+        if (*n == cap) {
+            cd_corun_row *more = CD_NEWN(a, cd_corun_row, cap = cap ? 2 * cap : 64);
+            if (!more) return CD_FAIL(err, ENOMEM, "%zu pairs", cap);
+            if (*n) memcpy(more, *row, *n * sizeof **row);
+            *row = more;
+        }
+        bool good;
+        CD_TRY(one_row(field, m, at, *row + *n, &good, err));
+        *n += good;
+    }
+}
+
+cdmpp_status cd_contention_read(const char *path, cd_arena *a, cd_corun_row **row, size_t *n, cdmpp_err *err) {
+    cd_lines *l = NULL;
+    *row = NULL, *n = 0;
+    CD_TRY(cd_lines_open(path, 1 << 20, &l, err));
+    const cdmpp_status st = cd_err_at(err, read_rows(l, a, row, n, err), path, cd_lines_number(l));
+    cd_lines_close(l);
+    return st;
+}
+
+/* ---- fit ---- */
+
+static double share_of(double bytes, double solo_s, double peak) { return peak > 0 && solo_s > 0 && bytes > 0 ? fmin(1, bytes / (solo_s * peak)) : 0; }
+
+double cd_contention_slow(const cd_contention *c, double s, double sum, uint32_t others, bool shared) {
+    double f = c->peak_bytes_per_s > 0 && sum > 1 ? 1 - s + s * sum : 1;
+    if (others) f *= shared ? 1 + (c->turn - 1) * others : c->beside;
+    return f;
+}
+
+static double slow_of(const cd_contention *c, const cd_corun_row *r, int k) {
+    const double a = share_of(r->bytes[0], r->solo_s[0], c->peak_bytes_per_s), b = share_of(r->bytes[1], r->solo_s[1], c->peak_bytes_per_s);
+    return cd_contention_slow(c, k ? b : a, a + b, 1, r->shared);
+}
+
+/* With this peak the best factors; returns the sum of squares. */
+static double fit_factors(const cd_corun_row *row, size_t n, cd_contention *c) {
+    double sum[2] = {0}, squares = 0;
+    size_t m[2] = {0};
+    c->beside = c->turn = 1;
+    for (size_t i = 0; i < n; i++)
+        for (int k = 0; k < 2; k++) sum[row[i].shared] += log(row[i].slowdown[k] / slow_of(c, &row[i], k)), m[row[i].shared]++;
+    if (m[0]) c->beside = fmax(1, exp(sum[0] / (double)m[0]));
+    if (m[1]) c->turn = fmax(1, exp(sum[1] / (double)m[1]));
+    for (size_t i = 0; i < n; i++)
+        for (int k = 0; k < 2; k++) squares += pow(log(row[i].slowdown[k] / slow_of(c, &row[i], k)), 2);
+    return squares;
+}
+
+cdmpp_status cd_contention_fit(const cd_corun_row *row, size_t n, cd_contention *out, cdmpp_err *err) {
+    if (!n) return CD_FAIL(err, ENODATA, "no pairs to fit");
+    for (size_t i = 0; i < n; i++)
+        for (int k = 0; k < 2; k++)
+            if (!(row[i].solo_s[k] > 0) || !(row[i].slowdown[k] > 0) || !isfinite(row[i].slowdown[k]) || !(row[i].bytes[k] >= 0))
+                return CD_FAIL(err, ERANGE, "pair %zu: %g s alone, slowdown %g, %g bytes", i, row[i].solo_s[k], row[i].slowdown[k], row[i].bytes[k]);
+    cd_contention c = {.n_pair = (uint32_t)n};
+    double least = fit_factors(row, n, &c);
+    *out = c;
+    for (double peak = 1e8; peak < 1e13; peak *= 1.05) {
+        c.peak_bytes_per_s = peak;
+        const double squares = fit_factors(row, n, &c);
+        if (squares < least * (1 - 1e-9)) least = squares, *out = c;
+    }
+    for (size_t i = 0; i < n; i++)
+        for (int k = 0; k < 2; k++) out->error += fabs(slow_of(out, &row[i], k) / row[i].slowdown[k] - 1) / (2 * (double)n);
+    return CDMPP_OK;
+}
+
+/* ---- stages out of times alone ---- */
+
+static double share_in(const cd_stage_solo *t, uint32_t op) { return t->bytes ? share_of(t->bytes[op], t->solo_s[op], t->contention.peak_bytes_per_s) : 0; }
+
+static double mean_share(const cd_stage_solo *t, const cd_stage *s, uint32_t g) {
+    double busy = 0, sum = 0;
+    for (uint32_t i = s->first[g]; i < s->first[g + 1]; i++) busy += share_in(t, s->op[i]) * t->solo_s[s->op[i]], sum += t->solo_s[s->op[i]];
+    return sum > 0 ? busy / sum : 0;
+}
+
+static int longest_first(const void *pa, const void *pb) {
+    const double a = *(const double *)pa, b = *(const double *)pb;
+    return (a < b) - (a > b);
+}
+
+/* Groups onto units, the longest first, each to the unit that is free first. */
+static double queued(double *length, uint32_t n, uint32_t units) {
+    double load[CD_STAGE_OPS] = {0}, most = 0;
+    if (units > CD_STAGE_OPS) units = CD_STAGE_OPS;
+    qsort(length, n, sizeof *length, longest_first);
+    for (uint32_t g = 0; g < n; g++) {
+        uint32_t at = 0;
+        for (uint32_t u = 1; u < units; u++)
+            if (load[u] < load[at]) at = u;
+        load[at] += length[g];
+        most = fmax(most, load[at]);
+    }
+    return most;
+}
+
+static double concurrent(const cd_stage_solo *t, const cd_stage *s) {
+    double share[CD_STAGE_OPS], length[CD_STAGE_OPS], all = 0;
+    const uint32_t units = t->units ? t->units : 1, at_once = s->n_group < units ? s->n_group : units;
+    for (uint32_t g = 0; g < s->n_group; g++) all += share[g] = mean_share(t, s, g);
+    for (uint32_t g = 0; g < s->n_group; g++) {
+        const double beside = s->n_group > 1 ? (all - share[g]) * (at_once - 1) / (s->n_group - 1) : 0;
+        length[g] = 0;
+        for (uint32_t i = s->first[g]; i < s->first[g + 1]; i++) {
+            const double own = share_in(t, s->op[i]);
+            length[g] += t->solo_s[s->op[i]] * cd_contention_slow(&t->contention, own, own + beside, at_once - 1, false);
+        }
+    }
+    return queued(length, s->n_group, units);
+}
+
+double cd_stage_solo_time(const cd_stage *s, void *solo) {
+    const cd_stage_solo *t = solo;
+    double seconds = (double)INFINITY;
+    switch (s->kind) {
+    case CD_STAGE_CONCURRENT: seconds = concurrent(t, s); break;
+    case CD_STAGE_MERGE: seconds = t->merged_s ? t->merged_s(s->op, s->first[1], t->ctx) : (double)INFINITY; break;
+    case CD_STAGE_SPLIT: seconds = t->split_s ? t->split_s[s->op[0]] : (double)INFINITY; break;
+    }
+    return seconds + t->barrier_s;
+}
