@@ -1,146 +1,7 @@
 /* Gradients: every rule against finite differences of the network itself, on small shapes, in both layouts, fused and one
  * operator at a time. All operands are weights, so that each one's gradient is checked. */
-#include <math.h>
-#include <stdio.h>
-
-#include "made_net.h"
-#include "profiler/graph_grad.h"
+#include "grad_check.h"
 #include "profiler/zoo.h"
-#include "teeval.h"
-
-#define NONE CD_GRAPH_NONE
-typedef void (*maker)(mg *m);
-
-/* ---- contents: no two alike, none near a kink ---- */
-
-static struct {
-    const char *name;
-    int64_t at;
-    double by;
-} nudge;
-
-static double content(const cd_graph *g, uint32_t tensor, int64_t i) {
-    const cd_gtensor *t = &g->tensor[tensor];
-    const long name = atol(t->name);
-    if (!cd_dtype_is_float(t->dtype)) return (double)(i % 2);
-    double v = sin(12.9898 * (double)(i + 1) + 78.233 * (double)(name + 1)) * 43758.5453;
-    v = 1.5 * (v - floor(v)) - 0.75;
-    if (name >= 1000) v = fabs(v) + 0.4; /* mg_squares: positive */
-    return v + (nudge.name && nudge.at == i && !strcmp(nudge.name, t->name) ? nudge.by : 0);
-}
-
-/* Not folded: the network computes with what is made of it. */
-static uint32_t trained(mg *m, uint32_t w) {
-    m->g->tensor[w].is_trained = true;
-    return w;
-}
-
-/* ---- the check ---- */
-
-static void end(mg *m, uint32_t y) {
-    cdmpp_err err = {0};
-    char name[32];
-    uint32_t c;
-    snprintf(name, sizeof name, "%u", 500 + m->n_made++);
-    assert_ok(cd_graph_input(m->g, name, CD_F32, &m->g->tensor[y].shape, &c, &err));
-    mg_end(m, mg_op(m, "Mul", "", 2, y, c)); /* each element counts otherwise */
-}
-
-typedef struct {
-    cd_grad d;
-    cd_workload *w;
-    double *out[64];
-} ran;
-
-static void evaluate(const cd_workload *w, double **out, const char *what) {
-    const char *why = we_run(w, content, out);
-    if (why) fail_msg("%s: %s", what, why);
-}
-
-static void free_out(double **out, uint32_t n) {
-    for (uint32_t k = 0; k < n; k++) free(out[k]);
-}
-
-/* Sum of the iteration's loss. */
-static double loss_of(const cd_grad *d, const cd_workload *w, uint32_t results, const char *what) {
-    double *out[64];
-    assert_true(d->graph->n_output < 64);
-    evaluate(w, out, what);
-    const double v = out[results][0];
-    free_out(out, w->graph->n_output);
-    return v;
-}
-
-static cd_workload *workload(const cd_graph *g, int way, const char *what) {
-    cdmpp_err err = {0};
-    cd_workload *w;
-    const cd_workload_options o = {.layout = way & 1 ? CD_WLAYOUT_NHWC : CD_WLAYOUT_NCHW, .max_depth = way & 2 ? 1 : 256, .weights = true};
-    assert_ok(cd_workload_build(g, &o, &w, &err));
-    if (w->n_unsupported) fail_msg("%s: %s %s: %s", what, w->unsupported[0].op, w->unsupported[0].node, w->unsupported[0].reason);
-    return w;
-}
-
-static void compare(const char *what, const cd_gtensor *t, int64_t i, double got, double want, int way) {
-    if (fabs(got - want) > 2e-5 * (1 + fabs(want)))
-        fail_msg("%s, way %d: gradient of %s (rank %u)[%lld]: %.8g, by differences %.8g", what, way, t->name, t->shape.rank, (long long)i, got, want);
-}
-
-static void check_way(const cd_grad *d, const double *want, uint32_t results, int way, const char *what) {
-    cd_workload *w = workload(d->graph, way, what);
-    double *out[64];
-    uint32_t k = results + 1;
-    evaluate(w, out, what);
-    for (uint32_t i = 0; i < d->n_weight; i++) {
-        if (d->weight[i].grad == NONE) continue;
-        const cd_gtensor *t = &d->graph->tensor[d->weight[i].weight];
-        const int64_t n = cd_shape_elements(&t->shape);
-        for (int64_t e = 0; e < n; e++) compare(what, t, e, out[k][e], *want++, way);
-        k++;
-    }
-    free_out(out, d->graph->n_output);
-    cd_workload_free(w);
-}
-
-/* Differences by the network's own forward pass (results summed), or by the iteration's where training computes another. */
-static double *differences(const cd_grad *d, const cd_graph *forward, bool own, const char *what) {
-    const double h = 1e-5;
-    cd_workload *w = own ? workload(forward, 0, what) : workload(d->graph, 0, what);
-    double *want = calloc(100000, sizeof *want), *at = want;
-    for (uint32_t i = 0; i < d->n_weight; i++) {
-        if (d->weight[i].grad == NONE) continue;
-        const cd_gtensor *t = &d->graph->tensor[d->weight[i].weight];
-        for (int64_t e = 0; e < cd_shape_elements(&t->shape); e++) {
-            double v[2];
-            for (int s = 0; s < 2; s++) {
-                nudge.name = t->name, nudge.at = e, nudge.by = s ? -h : h;
-                if (own) {
-                    double *out[64];
-                    v[s] = 0;
-                    evaluate(w, out, what);
-                    for (uint32_t k = 0; k < forward->n_output; k++)
-                        for (int64_t q = 0; q < cd_shape_elements(&forward->tensor[forward->output[k]].shape); q++) v[s] += out[k][q];
-                    free_out(out, forward->n_output);
-                } else v[s] = loss_of(d, w, forward->n_output, what);
-            }
-            *at++ = (v[0] - v[1]) / (2 * h);
-        }
-    }
-    nudge.name = NULL;
-    cd_workload_free(w);
-    return want;
-}
-
-static void check_graph(const char *what, const cd_graph *g, bool own, cd_grad_loss loss) {
-    cdmpp_err err = {0};
-    cd_grad d;
-    const cd_grad_options o = {.loss = loss, .no_update = true};
-    assert_ok(cd_graph_grad(g, &o, &d, &err));
-    if (d.n_missing) fail_msg("%s: %s: %s", what, d.missing[0].op, d.missing[0].reason);
-    double *want = differences(&d, g, own, what);
-    for (int way = 0; way < 4; way++) check_way(&d, want, g->n_output, way, what);
-    free(want);
-    cd_grad_free(&d);
-}
 
 static void check(const char *what, maker make, bool own, int opset) {
     mg m = mg_new(what, opset);
@@ -154,34 +15,34 @@ static void check(const char *what, maker make, bool own, int opset) {
 /* ---- convolutions ---- */
 
 static void conv_plain(mg *m) {
-    const uint32_t x = trained(m, mg_w(m, 4, 2, 3, 5, 6)), w = trained(m, mg_w(m, 4, 4, 3, 3, 3)), b = trained(m, mg_w(m, 1, 4));
+    const uint32_t x = W(m, 4, 2, 3, 5, 6), w = W(m, 4, 4, 3, 3, 3), b = W(m, 1, 4);
     end(m, mg_op(m, "Conv", "pads:1,1,1,1", 3, x, w, b));
 }
 static void conv_strided(mg *m) {
-    const uint32_t x = trained(m, mg_w(m, 4, 2, 2, 7, 6)), w = trained(m, mg_w(m, 4, 3, 2, 3, 2));
+    const uint32_t x = W(m, 4, 2, 2, 7, 6), w = W(m, 4, 3, 2, 3, 2);
     end(m, mg_op(m, "Conv", "strides:2,3 pads:1,0,0,1 dilations:2,1", 2, x, w));
 }
 static void conv_one(mg *m) {
-    const uint32_t x = trained(m, mg_w(m, 4, 2, 3, 4, 3)), w = trained(m, mg_w(m, 4, 4, 3, 1, 1)), v = trained(m, mg_w(m, 4, 2, 4, 1, 1));
+    const uint32_t x = W(m, 4, 2, 3, 4, 3), w = W(m, 4, 4, 3, 1, 1), v = W(m, 4, 2, 4, 1, 1);
     end(m, mg_op(m, "Conv", "strides:2,2", 2, mg_op(m, "Relu", "", 1, mg_op(m, "Conv", "", 2, x, w)), v));
 }
 static void conv_groups(mg *m) {
-    const uint32_t x = trained(m, mg_w(m, 4, 2, 4, 5, 5)), w = trained(m, mg_w(m, 4, 6, 2, 3, 3));
+    const uint32_t x = W(m, 4, 2, 4, 5, 5), w = W(m, 4, 6, 2, 3, 3);
     end(m, mg_op(m, "Conv", "group=2 pads:1,1,1,1 strides:2,2", 2, x, w));
 }
 static void conv_depthwise(mg *m) {
-    const uint32_t x = trained(m, mg_w(m, 4, 2, 3, 5, 4)), w = trained(m, mg_w(m, 4, 3, 1, 3, 3)), v = trained(m, mg_w(m, 4, 6, 1, 2, 2));
+    const uint32_t x = W(m, 4, 2, 3, 5, 4), w = W(m, 4, 3, 1, 3, 3), v = W(m, 4, 6, 1, 2, 2);
     end(m, mg_op(m, "Conv", "group=3 strides:2,1", 2, mg_op(m, "Conv", "group=3 pads:1,1,1,1", 2, x, w), v));
 }
 static void conv_1d_3d(mg *m) {
-    const uint32_t x = trained(m, mg_w(m, 3, 2, 2, 7)), w = trained(m, mg_w(m, 3, 3, 2, 3)), y = trained(m, mg_w(m, 5, 1, 2, 3, 4, 3)), v = trained(m, mg_w(m, 5, 2, 2, 2, 3, 2));
+    const uint32_t x = W(m, 3, 2, 2, 7), w = W(m, 3, 3, 2, 3), y = W(m, 5, 1, 2, 3, 4, 3), v = W(m, 5, 2, 2, 2, 3, 2);
     end(m, mg_op(m, "Conv", "strides:2 pads:1,1", 2, x, w));
     end(m, mg_op(m, "Conv", "strides:1,2,1 pads:0,1,1,1,1,0", 2, y, v));
 }
 static void conv_transposed(mg *m) {
-    const uint32_t x = trained(m, mg_w(m, 4, 2, 3, 3, 3)), w = trained(m, mg_w(m, 4, 3, 2, 3, 4)), b = trained(m, mg_w(m, 1, 2));
+    const uint32_t x = W(m, 4, 2, 3, 3, 3), w = W(m, 4, 3, 2, 3, 4), b = W(m, 1, 2);
     end(m, mg_op(m, "ConvTranspose", "strides:2,3 pads:1,0,1,0 output_padding:1,2", 3, x, w, b));
-    const uint32_t y = trained(m, mg_w(m, 4, 1, 4, 3, 2)), v = trained(m, mg_w(m, 4, 4, 3, 2, 2));
+    const uint32_t y = W(m, 4, 1, 4, 3, 2), v = W(m, 4, 4, 3, 2, 2);
     end(m, mg_op(m, "ConvTranspose", "strides:2,2 group=2", 2, y, v));
 }
 
@@ -199,14 +60,14 @@ static void test_conv(void **state) {
 /* ---- products ---- */
 
 static void gemms(mg *m) {
-    const uint32_t a = trained(m, mg_w(m, 2, 3, 4)), b = trained(m, mg_w(m, 2, 4, 5)), c = trained(m, mg_w(m, 1, 5)), at = trained(m, mg_w(m, 2, 4, 3)), bt = trained(m, mg_w(m, 2, 5, 4)), col = trained(m, mg_w(m, 2, 3, 1));
+    const uint32_t a = W(m, 2, 3, 4), b = W(m, 2, 4, 5), c = W(m, 1, 5), at = W(m, 2, 4, 3), bt = W(m, 2, 5, 4), col = W(m, 2, 3, 1);
     end(m, mg_op(m, "Gemm", "alpha~0.5 beta~2.0", 3, a, b, c));
     end(m, mg_op(m, "Gemm", "transA=1", 2, at, b));
     end(m, mg_op(m, "Gemm", "transB=1", 3, a, bt, col));
     end(m, mg_op(m, "Gemm", "transA=1 transB=1 alpha~1.5", 2, at, bt));
 }
 static void matmuls(mg *m) {
-    const uint32_t a = trained(m, mg_w(m, 4, 2, 2, 3, 4)), b = trained(m, mg_w(m, 4, 2, 2, 4, 3)), w = trained(m, mg_w(m, 2, 4, 5)), one = trained(m, mg_w(m, 3, 2, 4, 2)), v = trained(m, mg_w(m, 1, 4));
+    const uint32_t a = W(m, 4, 2, 2, 3, 4), b = W(m, 4, 2, 2, 4, 3), w = W(m, 2, 4, 5), one = W(m, 3, 2, 4, 2), v = W(m, 1, 4);
     end(m, mg_op(m, "MatMul", "", 2, a, b));
     end(m, mg_op(m, "MatMul", "", 2, a, w));
     end(m, mg_op(m, "MatMul", "", 2, a, one));
@@ -226,7 +87,7 @@ static void test_matmul(void **state) {
 static void unary(mg *m) {
     static const char *const ops[] = {"Relu", "Sigmoid", "Tanh", "Exp", "Neg", "Abs", "Sin", "Cos", "Erf", "Softplus", "Softsign", "HardSwish",
                                       "Mish", "Selu", "Identity", "Reciprocal"};
-    const uint32_t x = trained(m, mg_w(m, 2, 2, 3));
+    const uint32_t x = W(m, 2, 2, 3);
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) end(m, mg_op(m, ops[i], "", 1, x));
     end(m, mg_op(m, "LeakyRelu", "alpha~0.25", 1, x));
     end(m, mg_op(m, "Elu", "alpha~0.5", 1, x));
@@ -243,12 +104,12 @@ static void unary(mg *m) {
     end(m, mg_op(m, "Pow", "", 2, p, p));
 }
 static void gelus(mg *m) {
-    const uint32_t x = trained(m, mg_w(m, 2, 2, 3));
+    const uint32_t x = W(m, 2, 2, 3);
     end(m, mg_op(m, "Gelu", "", 1, x));
     end(m, mg_op(m, "Gelu", "approximate'tanh", 1, x));
 }
 static void binary(mg *m) {
-    const uint32_t x = trained(m, mg_w(m, 3, 2, 3, 4)), y = trained(m, mg_w(m, 2, 3, 1)), z = trained(m, mg_w(m, 1, 4));
+    const uint32_t x = W(m, 3, 2, 3, 4), y = W(m, 2, 3, 1), z = W(m, 1, 4);
     static const char *const ops[] = {"Add", "Sub", "Mul", "Div", "Max", "Min", "Sum", "Mean"};
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
         end(m, mg_op(m, ops[i], "", 2, x, y));
@@ -269,22 +130,22 @@ static void test_elem(void **state) {
 /* ---- normalisations ---- */
 
 static void batch_norm(mg *m) {
-    const uint32_t x = trained(m, mg_w(m, 4, 3, 2, 3, 2)), w = trained(m, mg_w(m, 4, 3, 2, 1, 1)), s = trained(m, mg_w(m, 1, 3)), b = trained(m, mg_w(m, 1, 3)), mu = trained(m, mg_w(m, 1, 3)), var = mg_squares(m, 3);
+    const uint32_t x = W(m, 4, 3, 2, 3, 2), w = W(m, 4, 3, 2, 1, 1), s = W(m, 1, 3), b = W(m, 1, 3), mu = W(m, 1, 3), var = mg_squares(m, 3);
     const uint32_t y = mg_op(m, "Conv", "", 2, x, w), z = mg_op(m, "BatchNormalization", "epsilon~0.125", 5, y, s, b, mu, var);
     end(m, mg_op(m, "Relu", "", 1, mg_op(m, "Add", "", 2, z, y)));
 }
 static void layer_norm(mg *m) {
-    const uint32_t x = trained(m, mg_w(m, 3, 2, 3, 4)), s = trained(m, mg_w(m, 1, 4)), b = trained(m, mg_w(m, 1, 4)), t = trained(m, mg_w(m, 2, 3, 4));
+    const uint32_t x = W(m, 3, 2, 3, 4), s = W(m, 1, 4), b = W(m, 1, 4), t = W(m, 2, 3, 4);
     end(m, mg_op(m, "LayerNormalization", "axis=-1 epsilon~0.0625", 3, x, s, b));
     end(m, mg_op(m, "LayerNormalization", "axis=1 epsilon~0.0625", 2, x, t));
 }
 static void other_norms(mg *m) {
-    const uint32_t x = trained(m, mg_w(m, 4, 2, 4, 2, 3)), s = trained(m, mg_w(m, 1, 4)), b = trained(m, mg_w(m, 1, 4));
+    const uint32_t x = W(m, 4, 2, 4, 2, 3), s = W(m, 1, 4), b = W(m, 1, 4);
     end(m, mg_op(m, "InstanceNormalization", "epsilon~0.0625", 3, x, s, b));
     end(m, mg_op(m, "GroupNormalization", "num_groups=2 epsilon~0.0625", 3, x, s, b));
 }
 static void softmaxes(mg *m) {
-    const uint32_t x = trained(m, mg_w(m, 3, 2, 3, 4));
+    const uint32_t x = W(m, 3, 2, 3, 4);
     end(m, mg_op(m, "Softmax", "axis=1", 1, x));
     end(m, mg_op(m, "LogSoftmax", "axis=-1", 1, x));
 }
@@ -300,7 +161,7 @@ static void test_norm(void **state) {
 /* ---- pooling, reductions ---- */
 
 static void max_pools(mg *m) {
-    const uint32_t x = trained(m, mg_w(m, 4, 1, 2, 7, 6)), y = trained(m, mg_w(m, 3, 1, 2, 9));
+    const uint32_t x = W(m, 4, 1, 2, 7, 6), y = W(m, 3, 1, 2, 9);
     end(m, mg_op(m, "MaxPool", "kernel_shape:3,3 strides:2,2 pads:1,1,1,1", 1, x));
     end(m, mg_op(m, "MaxPool", "kernel_shape:2,2 strides:2,2", 1, x));
     end(m, mg_op(m, "MaxPool", "kernel_shape:3,2 strides:2,3 ceil_mode=1", 1, x));
@@ -308,7 +169,7 @@ static void max_pools(mg *m) {
     end(m, mg_op(m, "MaxPool", "kernel_shape:3 strides:2 dilations:2", 1, y));
 }
 static void average_pools(mg *m) {
-    const uint32_t x = trained(m, mg_w(m, 4, 1, 2, 7, 6));
+    const uint32_t x = W(m, 4, 1, 2, 7, 6);
     end(m, mg_op(m, "AveragePool", "kernel_shape:3,3 strides:2,2 pads:1,1,1,1", 1, x));
     end(m, mg_op(m, "AveragePool", "kernel_shape:3,3 strides:1,1 pads:1,1,1,1 count_include_pad=1", 1, x));
     end(m, mg_op(m, "AveragePool", "kernel_shape:2,2 strides:2,2", 1, x));
@@ -318,7 +179,7 @@ static void average_pools(mg *m) {
 }
 static void reductions(mg *m) {
     static const char *const ops[] = {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceSumSquare", "ReduceL1", "ReduceL2", "ReduceLogSumExp"};
-    const uint32_t x = trained(m, mg_w(m, 3, 2, 3, 4));
+    const uint32_t x = W(m, 3, 2, 3, 4);
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) end(m, mg_op(m, ops[i], i & 1 ? "axes:1 keepdims=0" : "axes:0,2 keepdims=1", 1, x));
     end(m, mg_op(m, "ReduceMean", "", 1, x));
 }
@@ -332,7 +193,7 @@ static void test_pool(void **state) {
 /* ---- what moves elements ---- */
 
 static void moves(mg *m) {
-    const uint32_t x = trained(m, mg_w(m, 3, 2, 3, 4)), y = trained(m, mg_w(m, 3, 2, 1, 4));
+    const uint32_t x = W(m, 3, 2, 3, 4), y = W(m, 3, 2, 1, 4);
     end(m, mg_op(m, "Transpose", "perm:2,0,1", 1, x));
     end(m, mg_op(m, "Reshape", "", 2, x, mg_ints(m, 2, 4, 6)));
     end(m, mg_op(m, "Flatten", "axis=2", 1, x));
@@ -345,7 +206,7 @@ static void moves(mg *m) {
     end(m, mg_op(m, "Pad", "", 2, x, mg_ints(m, 6, 0, -1, 1, 0, 0, -1)));
 }
 static void slices(mg *m) {
-    const uint32_t x = trained(m, mg_w(m, 3, 2, 5, 7));
+    const uint32_t x = W(m, 3, 2, 5, 7);
     end(m, mg_op(m, "Slice", "", 4, x, mg_ints(m, 2, 1, -5), mg_ints(m, 2, 4, 9), mg_ints(m, 2, 1, 2)));
     end(m, mg_op(m, "Slice", "", 5, x, mg_ints(m, 2, 1, 0), mg_ints(m, 2, 5, 7), mg_ints(m, 2, 1, 2), mg_ints(m, 2, 2, 3)));
     end(m, mg_op(m, "Gather", "axis=1", 2, x, mg_ints(m, 1, -2)));
@@ -356,12 +217,12 @@ static void slices(mg *m) {
     end(m, mg_op(m, "Mul", "", 2, part[0], part[2]));
 }
 static void images(mg *m) {
-    const uint32_t x = trained(m, mg_w(m, 4, 1, 4, 2, 3)), s = mg_ints(m, 4, 1, 4, 4, 9), even = mg_ints(m, 4, 1, 4, 8, 6);
+    const uint32_t x = W(m, 4, 1, 4, 2, 3), s = mg_ints(m, 4, 1, 4, 4, 9), even = mg_ints(m, 4, 1, 4, 8, 6);
     end(m, mg_op(m, "DepthToSpace", "blocksize=2", 1, x));
     end(m, mg_op(m, "DepthToSpace", "blocksize=2 mode'CRD", 1, x));
     end(m, mg_op(m, "Resize", "mode'nearest coordinate_transformation_mode'asymmetric nearest_mode'floor", 4, x, NONE, NONE, even));
     end(m, mg_op(m, "Resize", "", 4, x, NONE, NONE, s));
-    end(m, mg_op(m, "SpaceToDepth", "blocksize=2", 1, trained(m, mg_w(m, 4, 1, 2, 4, 2))));
+    end(m, mg_op(m, "SpaceToDepth", "blocksize=2", 1, W(m, 4, 1, 2, 4, 2)));
 }
 static void test_move(void **state) {
     (void)state;
@@ -373,13 +234,13 @@ static void test_move(void **state) {
 /* ---- recurrent layers ---- */
 
 static void lstms(mg *m) {
-    const uint32_t x = trained(m, mg_w(m, 3, 3, 2, 2)), w = trained(m, mg_w(m, 3, 2, 8, 2)), r = trained(m, mg_w(m, 3, 2, 8, 2)), b = trained(m, mg_w(m, 2, 2, 16)), h = trained(m, mg_w(m, 3, 2, 2, 2)), c = trained(m, mg_w(m, 3, 2, 2, 2));
+    const uint32_t x = W(m, 3, 3, 2, 2), w = W(m, 3, 2, 8, 2), r = W(m, 3, 2, 8, 2), b = W(m, 2, 2, 16), h = W(m, 3, 2, 2, 2), c = W(m, 3, 2, 2, 2);
     mg_ops(m, "LSTM", "hidden_size=2 direction'bidirectional", 3, 7, x, w, r, b, NONE, h, c);
     const uint32_t last[3] = {m->out[0], m->out[1], m->out[2]};
     for (int k = 0; k < 3; k++) end(m, last[k]);
 }
 static void grus(mg *m) {
-    const uint32_t x = trained(m, mg_w(m, 3, 3, 2, 2)), w = trained(m, mg_w(m, 3, 1, 6, 2)), r = trained(m, mg_w(m, 3, 1, 6, 2)), b = trained(m, mg_w(m, 2, 1, 12)), w1 = trained(m, mg_w(m, 3, 1, 2, 2)), r1 = trained(m, mg_w(m, 3, 1, 2, 2));
+    const uint32_t x = W(m, 3, 3, 2, 2), w = W(m, 3, 1, 6, 2), r = W(m, 3, 1, 6, 2), b = W(m, 2, 1, 12), w1 = W(m, 3, 1, 2, 2), r1 = W(m, 3, 1, 2, 2);
     end(m, mg_ops(m, "GRU", "hidden_size=2 linear_before_reset=1", 2, 4, x, w, r, b));
     end(m, mg_ops(m, "GRU", "hidden_size=2", 2, 4, x, w, r, b));
     mg_ops(m, "GRU", "hidden_size=2", 2, 3, x, w, r);
@@ -395,7 +256,7 @@ static void test_rnn(void **state) {
 /* ---- losses ---- */
 
 static void classifier(mg *m) {
-    const uint32_t x = trained(m, mg_w(m, 4, 2, 2, 3, 3)), w = trained(m, mg_w(m, 4, 2, 2, 1, 1)), v = trained(m, mg_w(m, 2, 18, 2));
+    const uint32_t x = W(m, 4, 2, 2, 3, 3), w = W(m, 4, 2, 2, 1, 1), v = W(m, 2, 18, 2);
     const uint32_t y = mg_op(m, "Conv", "", 2, x, w);
     mg_end(m, mg_op(m, "MatMul", "", 2, mg_op(m, "Flatten", "", 1, y), v));
     mg_end(m, y);
