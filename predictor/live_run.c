@@ -35,7 +35,9 @@ static cdmpp_status pick(const cd_live *l, const cd_live_run_ask *a, cd_netpick 
     if (!line) return CD_FAIL(err, ENOMEM, "%u tasks", w->n_task);
     cd_netpick_options o = {.line = line, .reference = a->check, .trials = a->trials, .seed = a->seed, .target = a->target && a->target[0] ? a->target : "llvm",
                             .threads = threads_of(a), .measure = a->measure, .stop = a->stop};
-    o.hardware = a->hardware ? *a->hardware : cd_hardware_default(false, threads_of(a), VECTOR_BYTES);
+    const cd_backend_kind *kind = cd_backend_for_target((cd_str){o.target, strlen(o.target)});
+    const bool gpu = kind && kind->dialect != CD_DIALECT_C;
+    o.hardware = a->hardware ? *a->hardware : cd_hardware_default(gpu, gpu ? 0 : threads_of(a), VECTOR_BYTES);
     for (uint32_t k = 0; k < w->n_task; k++) {
         const cd_sched *s = in_book(a, w, k);
         if (s) line[o.n_line++] = s->line;
@@ -114,7 +116,7 @@ static cdmpp_status keep_drawn(const cd_live *l, const cd_live_run_ask *a, const
 
 static cdmpp_status run(const cd_live *l, const cd_live_run_ask *a, cd_netpick **p, cd_netops **o, cd_live_run *r, cdmpp_err *err) {
     const cd_netops_options no = {.threads = threads_of(a), .budget_s = a->budget_s, .limit_s = a->limit_s, .workers = a->workers,
-                                  .by_chain = true, .pin = a->pin, .alone = a->alone, .check = a->check, .cpu_time = a->cpu_time};
+                                  .by_chain = true, .pin = a->pin, .alone = a->alone, .check = a->check, .cpu_time = a->cpu_time, .device = a->device};
     CD_TRY(pick(l, a, p, err));
     CD_TRY(cd_netops_run(l->work, *p, &no, o, err));
     CD_TRY(fill(r, l, a, *p, *o, err));

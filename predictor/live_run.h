@@ -32,6 +32,7 @@ typedef struct cd_live_run_ask {
     uint32_t trials;            /* of a task without a schedule; 0: 4 */
     uint64_t seed;
     uint32_t workers;           /* nodes at a time; 0: 1 */
+    const char *device;         /* of an OpenCL target; NULL: the first */
     int threads;                /* of a program; 0: -num-cores of the target, else 1 */
     double budget_s;            /* of passes; 0: 2 */
     double limit_s;             /* of all passes; 0: 120 */

@@ -18,6 +18,7 @@ struct cd_loaded {
     size_t (*global)[3], (*local)[3]; /* (n_launch) */
     size_t *bytes;              /* (n_buffer) */
     uint32_t n_buffer, n_launch;
+    bool borrowed;              /* the buffers are the caller's */
 };
 
 const cd_opencl *cd_backend_opencl_device(const cd_backend *b) { return &b->d; }
@@ -125,7 +126,7 @@ static void ocl_unload(cd_loaded *l) {
     for (uint32_t k = 0; l->kernel && k < l->n_launch; k++)
         if (l->kernel[k]) a->clReleaseKernel(l->kernel[k]);
     for (uint32_t k = 0; l->buffer && k < l->n_buffer; k++)
-        if (l->buffer[k]) a->clReleaseMemObject(l->buffer[k]);
+        if (l->buffer[k] && !l->borrowed) a->clReleaseMemObject(l->buffer[k]);
     if (l->program) a->clReleaseProgram(l->program);
     cd_free(l->kernel), cd_free(l->buffer), cd_free(l->global), cd_free(l->local), cd_free(l->bytes);
     cd_free(l);
@@ -245,9 +246,24 @@ cdmpp_status cd_backend_opencl_load_in_place(cd_backend *b, const cd_build *p, v
     return load_any(b, p, NULL, memory, out, err);
 }
 
+cdmpp_status cd_backend_opencl_load_on(cd_backend *b, const cd_build *p, const cd_cl *buffer, cd_loaded **out, cdmpp_err *err) {
+    cd_loaded *l = NULL;
+    cdmpp_status st = new_loaded(b, p->code, &l, err);
+    if (l) l->borrowed = true;
+    for (uint32_t k = 0; k < p->code->n_buffer && !st; k++) {
+        l->buffer[k] = buffer[k];
+        l->bytes[k] = p->code->buffer[k].bytes > 0 ? (size_t)p->code->buffer[k].bytes : 4;
+    }
+    if (!st) st = load_program(l, p, err);
+    for (uint32_t k = 0; k < p->code->n_launch && !st; k++) st = load_kernel(l, p->code, k, err);
+    if (st) return ocl_unload(l), st;
+    *out = l;
+    return CDMPP_OK;
+}
+
 /* ---- running ---- */
 
-static cdmpp_status launch_all(cd_loaded *l, unsigned times, cd_cl *first, cd_cl *last, cdmpp_err *err) {
+static cdmpp_status hand_out(cd_loaded *l, unsigned times, cd_cl *first, cd_cl *last, cdmpp_err *err) {
     const cd_opencl_api *a = &l->b->d.api;
     for (unsigned t = 0; t < times; t++)
         for (uint32_t k = 0; k < l->n_launch; k++) {
@@ -256,7 +272,14 @@ static cdmpp_status launch_all(cd_loaded *l, unsigned times, cd_cl *first, cd_cl
                                                          begins ? first : ends ? last : NULL);
             if (st) return ocl_fail(l->b, st, "launch", err);
         }
-    const int32_t st = a->clFinish(l->b->d.queue);
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_backend_opencl_enqueue(cd_loaded *l, cd_cl *first, cd_cl *last, cdmpp_err *err) { return hand_out(l, 1, first, last, err); }
+
+static cdmpp_status launch_all(cd_loaded *l, unsigned times, cd_cl *first, cd_cl *last, cdmpp_err *err) {
+    CD_TRY(hand_out(l, times, first, last, err));
+    const int32_t st = l->b->d.api.clFinish(l->b->d.queue);
     return st ? ocl_fail(l->b, st, "run", err) : CDMPP_OK;
 }
 

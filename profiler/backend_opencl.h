@@ -16,4 +16,9 @@ const cd_opencl *cd_backend_opencl_device(const cd_backend *b);
  * it (processors): nothing is copied. memory[k]: page-aligned, valid until unload. */
 cdmpp_status cd_backend_opencl_load_in_place(cd_backend *b, const cd_build *p, void *const *memory, CD_GIVE cd_loaded **out,
                                              cdmpp_err *err);
+/* As load, on buffers of the device that belong to the caller and outlive it. */
+cdmpp_status cd_backend_opencl_load_on(cd_backend *b, const cd_build *p, const cd_cl *buffer, CD_GIVE cd_loaded **out, cdmpp_err *err);
+/* One execution handed to the queue and not waited for. *first, *last (NULL: not wanted): events to release; *last NULL
+ * where one kernel is all. */
+cdmpp_status cd_backend_opencl_enqueue(cd_loaded *l, cd_cl *first, cd_cl *last, cdmpp_err *err);
 #endif

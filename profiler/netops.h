@@ -16,7 +16,9 @@
  *   (1) groups without a program (unsupported, or nothing compiled) are left out of
  *       passes; what they would make holds the content of cd_fill;
  *   (2) the pass is warm: passes run one behind the other, what one left in the caches the next one finds;
- *   (3) passes run in a process of their own: a crash is an error, not the end.
+ *   (3) programs in OpenCL C run on their device, all buffers there, in one queue: places are by its events, the pass
+ *       by the host's clock from the first call to the end of the queue; no workers, and nothing alone;
+ *   (4) passes run in a process of their own: a crash is an error, not the end.
  * Times in seconds, sizes in bytes. One thread. */
 #ifndef CD_NETOPS_H
 #define CD_NETOPS_H
@@ -28,6 +30,7 @@ typedef struct cd_netops_options {
     double budget_s;            /* of passes; 0: 2 */
     unsigned passes;            /* exactly so many, to compare with another clock; 0: until the interval is narrow */
     double limit_s;             /* when the child is killed; 0: 120 */
+    const char *device;         /* of programs in OpenCL C: opencl_device.h; NULL: the first */
     uint32_t workers;           /* groups at a time; 0: 1 */
     bool by_chain;              /* workers take the group with the longest chain behind it, by times alone; else the first */
     bool pin;                   /* on the last workers x threads processors */

@@ -7,7 +7,7 @@
 
 /* Weights of two dimensions and more around 0, and as small as they are many: sums stay as large as what goes in. One
  * dimension: scales and biases, as cd_fill has them. */
-static cdmpp_status write_weights(const cd_net *n, cd_netrun *r, cdmpp_err *err) {
+static cdmpp_status write_weights(const cd_net *n, const cd_nop_runner *r, cdmpp_err *err) {
     for (uint32_t t = 0; t < n->n_tensor; t++) {
         const cd_net_tensor *x = &n->tensor[t];
         if (x->role != CD_NET_WEIGHT || x->dtype != CD_F32 || x->rank < 2) continue;
@@ -19,31 +19,34 @@ static cdmpp_status write_weights(const cd_net *n, cd_netrun *r, cdmpp_err *err)
         if (!v) return CD_FAIL(err, ENOMEM, "weights");
         (void)cd_fill(CD_F32, t, 0, elements, v);
         for (size_t i = 0; i < elements; i++) v[i] = (v[i] - 0.625f) * scale;
-        const cdmpp_status st = cd_netrun_write(r, t, v, err);
+        const cdmpp_status st = r->write(r->run, t, v, err);
         cd_free(v);
         CD_TRY(st);
     }
     return CDMPP_OK;
 }
 
-/* One pass, and all results behind one another. */
-static cdmpp_status results(const cd_nop_net *m, const cd_net *n, const cd_netrun_options *o, float *to, cdmpp_err *err) {
-    cd_netrun *r = NULL;
-    double total;
-    CD_TRY(cd_netrun_open_with(n, o, &r, err));
-    cdmpp_status st = write_weights(n, r, err);
-    for (uint32_t t = 0; t < n->n_tensor && !st; t++) {
-        const float f = (float)m->scalar[t];
-        if (!isnan(m->scalar[t]) && n->tensor[t].dtype == CD_F32 && n->tensor[t].role != CD_NET_INNER && n->tensor[t].bytes == 4) st = cd_netrun_write(r, t, &f, err);
+cdmpp_status cd_nop_scalars(const cd_nop_net *m, const cd_nop_runner *r, cdmpp_err *err) {
+    for (uint32_t k = 0; k < m->net.n_tensor; k++) {
+        const float f = (float)m->scalar[k];
+        if (isnan(m->scalar[k]) || m->tensor[k].dtype != CD_F32 || m->tensor[k].role == CD_NET_INNER || m->tensor[k].bytes != 4) continue;
+        CD_TRY(r->write(r->run, k, &f, err));
     }
-    if (!st) cd_netrun_pass(r, NULL, &total);
-    for (uint32_t t = 0; t < n->n_tensor && !st; t++) {
+    return CDMPP_OK;
+}
+
+/* One pass, and all results behind one another. */
+static cdmpp_status results(const cd_nop_net *m, const cd_nop_runner *r, float *to, cdmpp_err *err) {
+    const cd_net *n = &m->net;
+    CD_TRY(write_weights(n, r, err));
+    CD_TRY(cd_nop_scalars(m, r, err));
+    CD_TRY(r->pass(r->run, err));
+    for (uint32_t t = 0; t < n->n_tensor; t++) {
         if (n->tensor[t].role != CD_NET_RESULT || n->tensor[t].dtype != CD_F32) continue;
-        st = cd_netrun_read(r, t, to, err);
+        CD_TRY(r->read(r->run, t, to, err));
         to += n->tensor[t].bytes / 4;
     }
-    cd_netrun_close(r);
-    return st;
+    return CDMPP_OK;
 }
 
 /* Largest difference of a result, by its largest value. */
@@ -65,24 +68,55 @@ static cdmpp_status compare(const cd_net *n, const float *want, const float *got
     return CDMPP_OK;
 }
 
-cdmpp_status cd_nop_check(const cd_nop_net *m, const cd_netops_options *o, cd_nop_told *t, cdmpp_err *err) {
+/* ---- this processor ---- */
+
+static cdmpp_status write_here(void *r, uint32_t t, const void *from, cdmpp_err *err) { return cd_netrun_write(r, t, from, err); }
+static cdmpp_status read_here(void *r, uint32_t t, void *to, cdmpp_err *err) { return cd_netrun_read(r, t, to, err); }
+static cdmpp_status pass_here(void *r, cdmpp_err *err) {
+    double total;
+    (void)err;
+    cd_netrun_pass(r, NULL, &total);
+    return CDMPP_OK;
+}
+
+cd_nop_runner cd_nop_here(cd_netrun *r) { return (cd_nop_runner){r, write_here, read_here, pass_here}; }
+
+static cdmpp_status plain_results(const cd_nop_net *m, float *to, cdmpp_err *err) {
     cd_net plain = m->net;
-    size_t bytes = 0;
-    for (uint32_t k = 0; k < plain.n_tensor; k++)
-        if (m->tensor[k].role == CD_NET_RESULT) bytes += (size_t)m->tensor[k].bytes;
+    cd_netrun *r = NULL;
     cd_net_step *step = cd_calloc(plain.n_step + 1, sizeof *step);
-    float *want = cd_malloc(bytes + 4), *got = cd_malloc(bytes + 4);
-    cdmpp_status st = step && want && got ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu bytes of results", bytes);
+    cdmpp_status st = step ? CDMPP_OK : CD_FAIL(err, ENOMEM, "steps");
     for (uint32_t k = 0; k < plain.n_step && !st; k++) {
         if (!m->plain[k]) st = CD_FAIL(err, EUSAGE, "step %u (%.60s) has no reference to compare with", k, m->step[k].name);
         else step[k] = (cd_net_step){m->step[k].name, m->plain[k], m->step[k].tensor, m->step[k].shape};
     }
     plain.step = step;
-    if (!st) st = results(m, &plain, &(cd_netrun_options){.threads = 1}, want, err);
-    if (!st) st = results(m, &m->net, &(cd_netrun_options){.threads = o->threads, .workers = o->workers}, got, err);
-    if (!st) st = compare(&plain, want, got, &t->max_error, err);
+    if (!st) st = cd_netrun_open_with(&plain, &(cd_netrun_options){.threads = 1}, &r, err);
+    if (!st) st = results(m, &(cd_nop_runner){r, write_here, read_here, pass_here}, to, err);
+    cd_netrun_close(r);
     cd_free(step);
+    return st;
+}
+
+cdmpp_status cd_nop_check_with(const cd_nop_net *m, const cd_nop_runner *r, cd_nop_told *t, cdmpp_err *err) {
+    size_t bytes = 0;
+    for (uint32_t k = 0; k < m->net.n_tensor; k++)
+        if (m->tensor[k].role == CD_NET_RESULT) bytes += (size_t)m->tensor[k].bytes;
+    float *want = cd_malloc(bytes + 4), *got = cd_malloc(bytes + 4);
+    cdmpp_status st = want && got ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu bytes of results", bytes);
+    if (!st) st = plain_results(m, want, err);
+    if (!st) st = results(m, r, got, err);
+    if (!st) st = compare(&m->net, want, got, &t->max_error, err);
     cd_free(want);
     cd_free(got);
+    return st;
+}
+
+cdmpp_status cd_nop_check(const cd_nop_net *m, const cd_netops_options *o, cd_nop_told *t, cdmpp_err *err) {
+    cd_netrun *r = NULL;
+    CD_TRY(cd_netrun_open_with(&m->net, &(cd_netrun_options){.threads = o->threads, .workers = o->workers}, &r, err));
+    const cd_nop_runner here = cd_nop_here(r);
+    const cdmpp_status st = cd_nop_check_with(m, &here, t, err);
+    cd_netrun_close(r);
     return st;
 }

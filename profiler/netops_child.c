@@ -35,7 +35,7 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static double median(double *v, unsigned n) {
+double cd_nop_median(double *v, unsigned n) {
     qsort(v, n, sizeof *v, by_value);
     return n % 2 ? v[n / 2] : 0.5 * (v[n / 2 - 1] + v[n / 2]);
 }
@@ -76,7 +76,7 @@ static cdmpp_status cold_passes(run *x, cdmpp_err *err) {
         CD_TRY(cd_wipe_caches(&x->wipe, CD_WIPE_ALL, err));
         cd_netrun_pass(x->r, NULL, &v[n++]);
     }
-    x->t->cold_s = median(v, n);
+    x->t->cold_s = cd_nop_median(v, n);
     return CDMPP_OK;
 }
 
@@ -100,7 +100,7 @@ static cdmpp_status in_place(run *x, unsigned n, cdmpp_err *err) {
         x->step[k].start_s = a->start_s;
         x->step[k].end_s = a->end_s;
         x->step[k].worker = a->worker;
-        x->step[k].place_s = median(v, n);
+        x->step[k].place_s = cd_nop_median(v, n);
     }
     cd_free(all);
     return CDMPP_OK;
@@ -121,7 +121,7 @@ static cdmpp_status alone(run *x, uint32_t k, bool cool, double *out, cdmpp_err 
         v[n++] /= times;
         if (cd_clock_now(NULL) - begin > 50 * ALONE_S) break;
     }
-    *out = median(v, n);
+    *out = cd_nop_median(v, n);
     return CDMPP_OK;
 }
 
@@ -143,17 +143,9 @@ static cdmpp_status all_alone(run *x, cdmpp_err *err) {
 
 /* ---- all of it ---- */
 
-static cdmpp_status scalars(const cd_nop_net *m, cd_netrun *r, cdmpp_err *err) {
-    for (uint32_t k = 0; k < m->net.n_tensor; k++) {
-        const float f = (float)m->scalar[k];
-        if (isnan(m->scalar[k]) || m->tensor[k].dtype != CD_F32 || m->tensor[k].role == CD_NET_INNER || m->tensor[k].bytes != 4) continue;
-        CD_TRY(cd_netrun_write(r, k, &f, err));
-    }
-    return CDMPP_OK;
-}
-
 static cdmpp_status measure(run *x, cdmpp_err *err) {
-    CD_TRY(scalars(x->m, x->r, err));
+    const cd_nop_runner here = cd_nop_here(x->r);
+    CD_TRY(cd_nop_scalars(x->m, &here, err));
     CD_TRY(warm_passes(x, err));
     const double fit = x->o->passes ? 0 : budget_of(x) / x->t->pass.median_s;
     CD_TRY(in_place(x, fit > PLACE_MAX ? PLACE_MAX : fit < PLACE_MIN ? PLACE_MIN : (unsigned)fit, err));
@@ -166,6 +158,10 @@ void cd_nop_measure(const cd_nop_net *m, const cd_netops_options *o, cd_nop_told
     run x = {.m = m, .o = o, .t = t, .step = step};
     t->cold_s = t->max_error = (double)NAN;
     for (uint32_t k = 0; k < m->net.n_step; k++) step[k].warm_s = step[k].cool_s = (double)NAN;
+    if (m->step[0].build->code->dialect == CD_DIALECT_OPENCL) {
+        cd_nop_measure_cl(m, o, t, step);
+        return;
+    }
     if (o->pin) (void)cd_affinity_last((int)workers * (o->threads > 0 ? o->threads : 1));
     if (o->check) t->status = cd_nop_check(m, o, t, &t->err);
     if (t->status) return;

@@ -39,6 +39,21 @@ typedef struct cd_nop_told {
 
 /* Everything into *t and step (n_step). */
 void cd_nop_measure(const cd_nop_net *m, const cd_netops_options *o, cd_nop_told *t, cd_nop_step *step);
+/* The same on an OpenCL device, for programs in OpenCL C: by the device's clock, and nothing alone. */
+void cd_nop_measure_cl(const cd_nop_net *m, const cd_netops_options *o, cd_nop_told *t, cd_nop_step *step);
+double cd_nop_median(double *v, unsigned n); /* sorts */
+/* Who runs a network: this processor or a device. */
+typedef struct cd_nop_runner {
+    void *run;
+    cdmpp_status (*write)(void *run, uint32_t tensor, const void *from, cdmpp_err *err);
+    cdmpp_status (*read)(void *run, uint32_t tensor, void *to, cdmpp_err *err);
+    cdmpp_status (*pass)(void *run, cdmpp_err *err);
+} cd_nop_runner;
+cd_nop_runner cd_nop_here(cd_netrun *r);
+/* Known scalars. */
+cdmpp_status cd_nop_scalars(const cd_nop_net *m, const cd_nop_runner *r, cdmpp_err *err);
+/* Its results on the content of checks; the same of programs without schedules; how far they are apart: t->max_error. */
+cdmpp_status cd_nop_check_with(const cd_nop_net *m, const cd_nop_runner *r, cd_nop_told *t, cdmpp_err *err);
 /* Results of the programs against those of the reference, on the same content: t->max_error. */
 cdmpp_status cd_nop_check(const cd_nop_net *m, const cd_netops_options *o, cd_nop_told *t, cdmpp_err *err);
 #endif

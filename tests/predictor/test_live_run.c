@@ -141,7 +141,31 @@ static void test_left_out(void **state) {
     cd_live_free(&l);
 }
 
+/* The same network on an OpenCL device, where there is one: right values, times by its events. */
+static void test_opencl(void **state) {
+    (void)state;
+    cdmpp_err err = {0};
+    cd_live l;
+    cd_live_run *r = NULL;
+    static const char *const dim[] = {"height=16"};
+    assert_ok(cd_live_load(&(cd_live_ask){.network = DATA "whole.onnx", .batch = 2, .target = "opencl", .onnx = &(cd_onnx_options){.dim = dim, .n_dim = 1}}, &l, &err));
+    const cdmpp_status st = cd_live_run_it(&l, &(cd_live_run_ask){.measure = measure, .target = "opencl", .trials = 2, .budget_s = 0.02, .check = true}, &r, &err);
+    if (st == CDMPP_EBACKEND) { /* no device here */
+        print_message("%s\n", err.msg);
+        cd_live_free(&l);
+        skip();
+    }
+    if (st) fail_msg("%s %s", err.key, err.msg);
+    assert_true(r->n_ran == r->n && r->max_error >= 0 && r->max_error < 1e-4 && r->pass_s > 0 && r->memory.all > r->memory.weights);
+    for (uint32_t k = 0; k < r->n; k++) {
+        assert_true(r->node[k].place_s > 0 && isnan(r->node[k].warm_s));
+        if (k) assert_true(r->node[k].start_s >= r->node[k - 1].end_s);
+    }
+    cd_live_run_free(r);
+    cd_live_free(&l);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_book), cmocka_unit_test(test_replay), cmocka_unit_test(test_workers), cmocka_unit_test(test_left_out)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_book), cmocka_unit_test(test_replay), cmocka_unit_test(test_workers), cmocka_unit_test(test_left_out), cmocka_unit_test(test_opencl)};
     return cmocka_run_group_tests(tests, up, down);
 }
