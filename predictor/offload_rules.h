@@ -16,10 +16,11 @@
  *   (3) condition: attribute, one of = != < <= > >= %, value or values with |; "2.k" is attribute k of the chain's second operator, no number:
  *       of every operator of the pattern. Numbers compare as numbers. An operator without the attribute does not meet it.
  *       % is "divisible by". An attribute's values are texts: dtype, shape as "n" "c" "h" "w" or what the caller calls them;
- *   (4) a device supports an operator if a support line fits and no refuse line does; by a pattern, all of its operators together;
+ *   (4) a device supports an operator if a support line fits and no refuse line does; by a pattern, all of its operators together, without
+ *       support lines but not against a refuse line or a place line;
  *   (5) errors, with file and line of both: a support and a refuse line with the same operator and conditions; two place lines
  *       that name one operator with two devices; a place line on a device that refuses or does not support it (where nothing of a
- *       pattern allows it), a device that is placed on and has no line.
+ *       pattern allows it), a device that is placed on and has no line; a refuse line of the host.
  * Sources: spec BYOC 4.2. Strings live in the rules' arena. Read by one thread, then read-only. */
 #ifndef CD_OFFLOAD_RULES_H
 #define CD_OFFLOAD_RULES_H
