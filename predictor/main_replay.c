@@ -22,6 +22,7 @@ static const cd_option table[] = {
     {"input", 0, "NAME", CD_OPT_TEXTS, AT(input), NULL, WHAT, "This input of an ONNX file is data; those that are not named are weights"},
     {"layout", 0, "LAYOUT", CD_OPT_TEXT, AT(layout), NULL, WHAT, "Layout of images: auto, nchw or nhwc (auto: nhwc for CPUs)"},
     {"training", 0, NULL, CD_OPT_FLAG, AT(training), NULL, WHAT, "An iteration of training: forward, backward and update"},
+    {"save-graph", 0, "FILE", CD_OPT_FILE, AT(save_graph), "*.json", WHAT, "Write the networks as graphs in our own form, to change and to give to --graph; tasks of loaded networks come from cdmpp-profile --list-tasks --out-tasks"},
     {"target", 0, "[DEVICE=]TARGET", CD_OPT_TEXTS, AT(target), NULL, WHAT, "Target of a device's programs (default: from its description)"},
     {"devices", 0, "FILE", CD_OPT_FILE, AT(devices), "*.yaml", WHAT, "Descriptions of devices (default: configs/devices.yaml here, then the installed one)"},
     {"records", 'r', "LOG", CD_OPT_FILES, AT(records), NULL, SCHEDULES, "Measure logs or folders of these: of each task the best record of this device is its schedule. Its time is not used"},
@@ -142,6 +143,7 @@ static cdmpp_status verdict(cd_mr_plan *p, cdmpp_err *err) {
 
 static cdmpp_status run(cd_mr_plan *p, cdmpp_err *err) {
     CD_TRY(cd_mr_plan_make(p, err));
+    CD_TRY(cd_mr_graph_save(p, err));
     for (size_t k = 0; k < p->n_item; k++) {
         if (*p->o->stop) return CD_FAIL(err, EINTERRUPTED, "after %zu of %zu estimates", k, p->n_item);
         cd_mr_case_run(p, &p->item[k]);

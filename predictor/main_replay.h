@@ -17,7 +17,7 @@
 typedef struct cd_main_replay {
     /* what */
     cd_texts graph, model, cost_model, network, tasks, dim, input;
-    const char *device, *batch, *layout, *devices;
+    const char *device, *batch, *layout, *devices, *save_graph;
     cd_texts target;
     int input_size;
     bool training;
@@ -167,6 +167,9 @@ int64_t cd_mr_weights(const cd_mr_source *s);
 /* The device's book holds what the graph's tasks run with, as far as there is anything. */
 cdmpp_status cd_mr_book(cd_mr_plan *p, cd_mr_case *c, cd_mr_device *d, cdmpp_err *err);
 cdmpp_status cd_mr_books_save(cd_mr_plan *p, cdmpp_err *err);
+
+/* ---- main_replay_save.c: --save-graph. Errors: EIO, ENOMEM ---- */
+cdmpp_status cd_mr_graph_save(cd_mr_plan *p, cdmpp_err *err);
 
 /* ---- main_replay_case.c: one case ---- */
 void cd_mr_case_run(cd_mr_plan *p, cd_mr_case *c);
