@@ -160,3 +160,15 @@ cdmpp_status cd_live_replay(const cd_live *l, const cd_live_run *r, cd_live_time
     cd_free(op);
     return st;
 }
+
+cdmpp_status cd_live_refill(const cd_live *l, const cd_live_run *r, double *bytes_per_s, cdmpp_err *err) {
+    double bytes = 0, longer = 0;
+    for (uint32_t k = 0; k < r->n; k++) {
+        if (r->node[k].from == CD_LIVE_NOTHING) continue;
+        if (isnan(r->node[k].warm_s)) return CD_FAIL(err, ERANGE, "node %u (%.60s) has not been measured alone", k, l->graph->node[k].name);
+        bytes += (double)(l->graph->node[k].read_bytes + l->graph->node[k].write_bytes);
+        longer += r->node[k].place_s - r->node[k].warm_s;
+    }
+    *bytes_per_s = longer > 0 ? bytes / longer : (double)INFINITY;
+    return CDMPP_OK;
+}

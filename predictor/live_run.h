@@ -76,4 +76,8 @@ typedef enum cd_live_time { CD_LIVE_PLACE, CD_LIVE_ALONE, CD_LIVE_WARM, CD_LIVE_
 /* Makespan of the measured times on `workers` of one device; what was not run counts as nothing. Errors: those of
  * cd_replay_run; ERANGE (times that were not measured). */
 cdmpp_status cd_live_replay(const cd_live *l, const cd_live_run *r, cd_live_time which, uint32_t workers, double *seconds, cdmpp_err *err);
+/* Bytes a second at which what operators read and write comes into the core's caches: of all nodes together, over how much
+ * longer they take in place than alone and warm (netcost.h: refill_bytes_per_s). Infinity where they do not. Needs `alone`. Errors:
+ * ERANGE (not measured). */
+cdmpp_status cd_live_refill(const cd_live *l, const cd_live_run *r, double *bytes_per_s, cdmpp_err *err);
 #endif

@@ -41,6 +41,7 @@ static const cd_option table[] = {
     {"policy", 0, "NAME", CD_OPT_WORD, AT(policy), CD_REPLAY_POLICIES, QUEUES, "Which ready operator is next (default: stream on GPUs, order on CPUs)"},
     {"workers", 0, "N", CD_OPT_INT, AT(workers), "1..1024", QUEUES, "Operators that a device runs at a time: streams, groups of threads (default: 1)"},
     {"gap-us", 0, "US", CD_OPT_TEXT, AT(gap_us), NULL, QUEUES, "Microseconds between two operators (default: 0)"},
+    {"refill-gbs", 0, "GBS", CD_OPT_TEXT, AT(refill_gbs), NULL, COSTS, "On CPUs, gigabytes a second at which an operator's data come into a core's caches: records are of warm ones, networks are not (default: nothing is added; bench_live measures it)"},
     {"issue-us", 0, "US", CD_OPT_TEXT, AT(issue_us), NULL, QUEUES, "Microseconds that the host takes to hand out an operator (default: 3 for GPUs, 0 for CPUs)"},
     {"link-gbs", 0, "GBS", CD_OPT_TEXT, AT(link_gbs), NULL, QUEUES, "Gigabytes a second between devices of one graph (default: 12)"},
     {"link-us", 0, "US", CD_OPT_TEXT, AT(link_us), NULL, QUEUES, "Latency of a copy between them (default: 10)"},
@@ -89,6 +90,7 @@ static cdmpp_status number(const char *option, const char *text, double lo, doub
 static cdmpp_status numbers(cd_main_replay *o, cdmpp_err *err) {
     CD_TRY(number("gap-us", o->gap_us, 0, 1e9, 1e-6, &o->gap_s, err));
     CD_TRY(number("issue-us", o->issue_us, 0, 1e9, 1e-6, &o->issue_s, err));
+    CD_TRY(number("refill-gbs", o->refill_gbs, 1e-3, 1e6, 1e9, &o->refill_bytes_per_s, err));
     CD_TRY(number("link-gbs", o->link_gbs, 1e-6, 1e9, 1e9, &o->link_bytes_per_s, err));
     CD_TRY(number("link-us", o->link_us, 0, 1e9, 1e-6, &o->link_latency_s, err));
     CD_TRY(number("level", o->level, 0.01, 0.999, 1, &o->level_v, err));

@@ -30,13 +30,14 @@ typedef struct cd_main_replay {
     cd_texts what_if;
     /* queues */
     int policy, workers;        /* policy -1: the device's */
-    const char *gap_us, *issue_us, *link_gbs, *link_us, *level, *shared;
+    const char *gap_us, *issue_us, *link_gbs, *link_us, *level, *shared, *refill_gbs;
     /* what is told */
     bool ops, csv, measured, run, cpu_time, verbose;
     const char *trace, *html, *prices, *deadline_ms;
     int jobs;
     /* numbers of the texts above */
     double gap_s, issue_s;      /* NaN: the device's */
+    double refill_bytes_per_s;  /* 0: none */
     double link_bytes_per_s, link_latency_s, level_v, shared_v, deadline_s; /* deadline NaN: none */
     /* every command */
     bool json;

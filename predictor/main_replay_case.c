@@ -68,7 +68,8 @@ static cdmpp_status costs(cd_mr_plan *p, cd_mr_case *c, cdmpp_err *err) {
         cd_mr_device *d = c->place[k];
         CD_TRY(cd_mr_book(p, c, d, err));
         const cd_netcost_ask a = {.model = d->model, .opmodel = d->opmodel, .tasks = c->source->tasks, .book = d->book, .device = d->name,
-                                  .devices = p->models.devices, .nearest = p->o->nearest, .from_records = p->o->from_records, .from_given = p->o->replay_given};
+                                  .devices = p->models.devices, .nearest = p->o->nearest, .from_records = p->o->from_records, .from_given = p->o->replay_given,
+                                  .refill_bytes_per_s = d->gpu ? 0 : p->o->refill_bytes_per_s};
         CD_TRY(cd_netcost_of(g, &a, &c->cost[k], err));
     }
     return CDMPP_OK;

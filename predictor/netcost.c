@@ -243,6 +243,7 @@ static void add_places(const asking *k) {
         k->c->node[i].moved = moved;
     }
     if (!k->a->alone) cd_netcost_in_place(k->c, k->g, k->a->device, k->device, traffic);
+    if (!k->a->alone) cd_netcost_refill(k->c, k->g, k->a->refill_bytes_per_s);
     for (uint32_t i = 0; i < k->c->n; i++) {
         cd_nodecost *n = &k->c->node[i];
         if (n->source != CD_COST_MISSING) n->memory_share = cd_netcost_share(n->moved, n->seconds, k->device);

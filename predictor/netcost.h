@@ -53,6 +53,8 @@ typedef struct cd_netcost_ask {
     bool nearest;               /* which.h */
     bool from_records;          /* tasks take the book's measured time: replay checked apart from the model */
     bool from_given;            /* every node that has given_s takes it */
+    double refill_bytes_per_s;  /* 0: none. Of CPUs: tasks take longer than alone by their bytes read and written over this: in a network
+                                 * they are not in the core's caches (live_run.h, cd_live_refill) */
     bool alone;                 /* tasks take as long as alone: nothing added for standing in a network (netcost_place.c) */
 } cd_netcost_ask;
 

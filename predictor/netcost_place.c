@@ -46,3 +46,9 @@ void cd_netcost_in_place(cd_netcost *c, const cd_netgraph *g, const char *name, 
         if (g->node[i].kind == CD_NET_TASK && (c->node[i].source == CD_COST_MODEL || c->node[i].source == CD_COST_RECORD))
             change(&c->node[i], large ? measured[k].lift : 1, measured[k].call_s);
 }
+
+void cd_netcost_refill(cd_netcost *c, const cd_netgraph *g, double bytes_per_s) {
+    for (uint32_t i = 0; i < c->n && bytes_per_s > 0; i++)
+        if (g->node[i].kind == CD_NET_TASK && c->node[i].moved > 0 && (c->node[i].source == CD_COST_MODEL || c->node[i].source == CD_COST_RECORD))
+            change(&c->node[i], 1, (double)c->node[i].moved / bytes_per_s);
+}

@@ -23,4 +23,6 @@ cdmpp_status cd_netcost_library_s(const cd_opmodel *m, const cd_oprecord *r, con
 /* Times of tasks alone become times in a network that moves `traffic` bytes a pass, where the device is one whose networks were
  * measured. d: its description, NULL: none. */
 void cd_netcost_in_place(cd_netcost *c, const cd_netgraph *g, const char *name, const cd_device *d, double traffic);
+/* The same by what each moves, at a rate that was measured. */
+void cd_netcost_refill(cd_netcost *c, const cd_netgraph *g, double bytes_per_s);
 #endif

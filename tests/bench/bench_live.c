@@ -6,11 +6,13 @@
  *   --trials N        schedules that are still missing: the best measured of N drawn (4)
  *   --seed N  --workers N  --seconds S (of passes, 2)  --check  --cache FOLDER  --no-pin  --summary (only that)
  *
+ *   --refill GBS      added to predictions: netcost.h's refill_bytes_per_s; of networks that are not compared (last column)
  *   --cpu-time        of passes and steps, for a machine that others use too: only a hint
  *
  * One line of JSON a network and batch, appended when it is done: what stands in OUT is not run again, so a run that was
  * killed goes on with the same command. Then a table: of the measured time, the prediction's error and that of replays with
- * each node's measured time in place, alone (as records are measured), alone in the network's memory warm and cool. */
+ * each node's measured time in place, alone (as records are measured), alone in the network's memory warm and cool, and half
+ * way between these two. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +29,7 @@ typedef struct {
     const char *target, *model, *device, *devices, *book, *cache, *out;
     uint32_t trials, pick, workers;
     uint64_t seed;
-    double seconds;
+    double seconds, refill;
     bool check, no_pin, summary, cpu_time;
 } options;
 
@@ -106,7 +108,7 @@ static double replayed(const cd_netgraph *g, const cd_netcost *c) {
 
 /* *cost: the caller's; NULL without a model. */
 static double predict(const cd_live *l, cd_netcost **cost) {
-    const cd_netcost_ask a = {.model = model, .tasks = l->work->tasks, .book = book, .device = o.device, .devices = devices};
+    const cd_netcost_ask a = {.model = model, .tasks = l->work->tasks, .book = book, .device = o.device, .devices = devices, .refill_bytes_per_s = o.refill};
     *cost = NULL;
     if (!model) return (double)NAN;
     must(cd_netcost_of(l->graph, &a, cost, &err), "costs");
@@ -143,6 +145,9 @@ static void run_one(const char *name, int64_t batch) {
         put_number(&b, key, s);
     }
     cd_netcost *cost;
+    double rate = (double)NAN;
+    (void)cd_live_refill(&l, r, &rate, NULL);
+    put_number(&b, "refill_gbs", rate * 1e-9);
     put_number(&b, "predicted_s", predict(&l, &cost));
     if (cost) put_number(&b, "missing_share", cost->missing_share);
     put_nodes(&b, &l, r, cost);
@@ -193,10 +198,10 @@ static void is_it(const cd_json *j, void *ctx) {
 }
 
 typedef struct {
-    unsigned n[5];
-    double sum[5], most[5];
+    unsigned n[6];
+    double sum[6], most[6];
 } totals;
-static const char *const column[] = {"predicted_s", "place_s", "alone_s", "warm_s", "cool_s"};
+static const char *const column[] = {"predicted_s", "place_s", "alone_s", "warm_s", "cool_s", "half_s"};
 
 static void put_row(const cd_json *j, void *ctx) {
     totals *t = ctx;
@@ -204,25 +209,25 @@ static void put_row(const cd_json *j, void *ctx) {
     const double m = number(j, "measured_s");
     if (!name || name->kind != CD_JSON_STR || !(m > 0)) return;
     printf("%-20.*s %5.0f %10.4f %6.2f", (int)name->u.s.n, name->u.s.p, number(j, "batch"), m * 1e3, number(j, "measured_ci") * 100);
-    for (int k = 0; k < 5; k++) {
-        const double e = (number(j, column[k]) / m - 1) * 100;
+    for (int k = 0; k < 6; k++) {
+        const double x = k < 5 ? number(j, column[k]) : 0.5 * (number(j, "warm_s") + number(j, "cool_s")), e = (x / m - 1) * 100;
         printf(" %+10.2f", e);
         if (!isfinite(e)) continue;
         t->n[k]++;
         t->sum[k] += fabs(e);
         t->most[k] = fmax(t->most[k], fabs(e));
     }
-    printf(" %5.0f %5.0f\n", number(j, "drawn"), number(j, "left_out"));
+    printf(" %5.0f %5.0f %6.1f\n", number(j, "drawn"), number(j, "left_out"), number(j, "refill_gbs"));
 }
 
 static void table(void) {
     totals t = {0};
-    printf("%-20s %5s %10s %6s %10s %10s %10s %10s %10s %5s %5s\n", "network", "batch", "ms", "ci %", "predicted%", "place %", "alone %", "warm %", "cool %", "drawn", "left");
+    printf("%-20s %5s %10s %6s %10s %10s %10s %10s %10s %10s %5s %5s %6s\n", "network", "batch", "ms", "ci %", "predicted%", "place %", "alone %", "warm %", "cool %", "half %", "drawn", "left", "GB/s");
     each_line(put_row, &t);
     printf("%-43s", "mean of |error|, %");
-    for (int k = 0; k < 5; k++) printf(" %10.2f", t.n[k] ? t.sum[k] / t.n[k] : (double)NAN);
+    for (int k = 0; k < 6; k++) printf(" %10.2f", t.n[k] ? t.sum[k] / t.n[k] : (double)NAN);
     printf("\n%-43s", "largest, %");
-    for (int k = 0; k < 5; k++) printf(" %10.2f", t.n[k] ? t.most[k] : (double)NAN);
+    for (int k = 0; k < 6; k++) printf(" %10.2f", t.n[k] ? t.most[k] : (double)NAN);
     printf("\n");
 }
 
@@ -248,6 +253,7 @@ static int read_options(int argc, char **argv) {
         else if (!strcmp(w, "workers")) o.workers = (uint32_t)atol(value(argc, argv, &k));
         else if (!strcmp(w, "seed")) o.seed = (uint64_t)atoll(value(argc, argv, &k));
         else if (!strcmp(w, "seconds")) o.seconds = atof(value(argc, argv, &k));
+        else if (!strcmp(w, "refill")) o.refill = atof(value(argc, argv, &k)) * 1e9;
         else if (!strcmp(w, "check")) o.check = true;
         else if (!strcmp(w, "cpu-time")) o.cpu_time = true;
         else if (!strcmp(w, "no-pin")) o.no_pin = true;

@@ -98,6 +98,10 @@ static void test_replay(void **state) {
         assert_ok(cd_live_replay(&l, r, (cd_live_time)t, 2, &two, &err));
         assert_true(fabs(one - sum) <= 1e-9 * sum && two <= one * (1 + 1e-12) && two >= most);
     }
+    double rate, longer = 0;
+    assert_ok(cd_live_refill(&l, r, &rate, &err));
+    for (uint32_t k = 0; k < r->n; k++) longer += (double)(l.graph->node[k].read_bytes + l.graph->node[k].write_bytes) / rate - (r->node[k].place_s - r->node[k].warm_s);
+    assert_true(isinf(rate) || (rate > 0 && fabs(longer) < 1e-12));
     /* In place against the whole: other processes may disturb either. */
     double place;
     assert_ok(cd_live_replay(&l, r, CD_LIVE_PLACE, 1, &place, &err));
