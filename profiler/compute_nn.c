@@ -216,8 +216,30 @@ uint32_t cd_compute_convt(cd_compute *c, const cd_fnode *n) {
 
 /* ---- matrices ---- */
 
+/* The product of operands as they lie: TOPI's matmul, batch_matmul with transpose_a, transpose_b. */
+static uint32_t lying(cd_compute *c, const cd_fnode *n, uint32_t x, uint32_t y, bool batch) {
+    char ix[3][CD_CTEXT] = {"b", "i", "k"}, iy[3][CD_CTEXT] = {"b", "j", "k"}, name[CD_CTEXT];
+    const bool tx = n->a.mode & CD_FM_X, ty = n->a.mode & CD_FM_Y;
+    const cd_shape *a = &c->f->node[n->in[0]].shape, *b = &c->f->node[n->in[1]].shape;
+    if (tx) cd_cs_set(ix[1], "k"), cd_cs_set(ix[2], "i");
+    if (ty) cd_cs_set(iy[1], "k"), cd_cs_set(iy[2], "j");
+    if (batch && a->dim[0] == 1) cd_cs_set(ix[0], "0");
+    if (batch && b->dim[0] == 1) cd_cs_set(iy[0], "0");
+    cd_cs_set(name, "T_%smatmul_%c%c", batch ? "batch_" : "", tx ? 'T' : 'N', ty ? 'N' : 'T');
+    cd_cs_begin(c);
+    if (batch) cd_cs_axis(c, "b", n->shape.dim[0]);
+    cd_cs_axis(c, "i", n->shape.dim[batch]);
+    cd_cs_axis(c, "j", n->shape.dim[1 + batch]);
+    cd_cs_raxis(c, "k", a->dim[batch + !tx]);
+    cd_cs_load(c, x, ix + !batch);
+    cd_cs_put(c, "*");
+    cd_cs_load(c, y, iy + !batch);
+    return cd_cs_end(c, name, batch ? "batch_matmul" : "matmul", "\"sum\"");
+}
+
 uint32_t cd_compute_dense(cd_compute *c, const cd_fnode *n) {
     const uint32_t x = cd_cs_operand(c, n, 0), w = cd_cs_operand(c, n, 1);
+    if (n->a.mode) return lying(c, n, x, w, false);
     cd_cs_begin(c);
     cd_cs_axis(c, "i", n->shape.dim[0]);
     cd_cs_axis(c, "j", n->shape.dim[1]);
@@ -232,6 +254,7 @@ uint32_t cd_compute_dense(cd_compute *c, const cd_fnode *n) {
 uint32_t cd_compute_bmm(cd_compute *c, const cd_fnode *n) {
     const uint32_t x = cd_cs_operand(c, n, 0), y = cd_cs_operand(c, n, 1);
     char ix[3][CD_CTEXT] = {"b", "i", "k"}, iy[3][CD_CTEXT] = {"b", "j", "k"};
+    if (n->a.mode) return lying(c, n, x, y, true);
     if (c->f->node[n->in[0]].shape.dim[0] == 1) cd_cs_set(ix[0], "0");
     if (c->f->node[n->in[1]].shape.dim[0] == 1) cd_cs_set(iy[0], "0");
     cd_cs_begin(c);

@@ -165,6 +165,9 @@ uint32_t cd_fuse_expand(cd_fgraph *f, uint32_t x, const cd_shape *s);
 uint32_t cd_fuse_concat(cd_fgraph *f, const uint32_t *in, uint32_t n, int64_t axis);
 uint32_t cd_fuse_dense(cd_fgraph *f, uint32_t x, uint32_t w); /* [M,K], [N,K] -> [M,N] */
 uint32_t cd_fuse_bmm(cd_fgraph *f, uint32_t x, uint32_t y);   /* [B,M,K], [B,N,K] -> [B,M,N] */
+/* The same of operands as they lie: CD_FM_X: x is [K,M], CD_FM_Y: y is [K,N]. 2 or 3 dimensions. */
+enum { CD_FM_X = 1, CD_FM_Y = 2 };
+uint32_t cd_fuse_product(cd_fgraph *f, uint32_t x, uint32_t y, int how);
 uint32_t cd_fuse_softmax(cd_fgraph *f, cd_fop op, uint32_t x, int64_t axis);
 /* Set f->st once. */
 uint32_t cd_fuse_fail(cd_fgraph *f, cdmpp_status st, const char *fmt, ...) __attribute__((format(printf, 3, 4)));

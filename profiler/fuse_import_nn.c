@@ -194,16 +194,48 @@ static uint32_t flip(cd_fim *m, uint32_t x) {
     return cd_fuse_transpose(m->f, x, cd_fim_shape(m, x)->rank == 2 ? two : three);
 }
 
+/* An operand whose last two dimensions an operator before has swapped, as it lay before that; *how: that it does so. What
+ * is made anew in every iteration of training would else be moved in each. */
+static uint32_t as_it_lies(cd_fim *m, uint32_t x, int bit, int *how) {
+    const cd_fnode *n = &m->f->node[x];
+    if (!m->g->training || n->is_const || n->op != CD_F_TRANSPOSE || n->shape.rank < 2) return x;
+    for (uint32_t d = 0; d < n->shape.rank; d++) {
+        const uint32_t rank = n->shape.rank, from = d + 2 < rank ? d : d + 2 == rank ? rank - 1 : rank - 2;
+        if (n->a.v[d] != from) return x;
+    }
+    *how ^= bit;
+    return n->in[0];
+}
+
+/* A constant is turned once, before. */
+static uint32_t product(cd_fim *m, uint32_t x, uint32_t y, int how) {
+    if (how & CD_FM_X && m->f->node[x].is_const) x = flip(m, x), how &= ~CD_FM_X;
+    if (how & CD_FM_Y && m->f->node[y].is_const) y = flip(m, y), how &= ~CD_FM_Y;
+    return cd_fuse_product(m->f, x, y, how);
+}
+
 static uint32_t times(cd_fim *m, uint32_t x, double v) {
     return v == 1 ? x : cd_fuse_binary(m->f, CD_F_MUL, x, cd_fuse_const(m->f, m->f->node[x].dtype, v));
 }
 
-static void gemm(cd_fim *m) {
+/* As TVM does at inference: operands turned by operators of their own. */
+static uint32_t turned_product(cd_fim *m, double alpha) {
     uint32_t a = cd_fim_in(m, 0), b = cd_fim_in(m, 1);
     if (cd_gnode_int(m->n, "transA", 0)) a = flip(m, a);
     if (!cd_gnode_int(m->n, "transB", 0)) b = flip(m, b);
-    a = times(m, a, cd_gnode_float(m->n, "alpha", 1));
-    uint32_t y = cd_fuse_dense(m->f, a, b);
+    a = times(m, a, alpha);
+    return cd_fuse_dense(m->f, a, b);
+}
+
+static uint32_t lying_product(cd_fim *m, double alpha) {
+    int how = (cd_gnode_int(m->n, "transA", 0) ? CD_FM_X : 0) | (cd_gnode_int(m->n, "transB", 0) ? 0 : CD_FM_Y);
+    const uint32_t a = as_it_lies(m, cd_fim_in(m, 0), CD_FM_X, &how), b = as_it_lies(m, cd_fim_in(m, 1), CD_FM_Y, &how);
+    return product(m, times(m, a, alpha), b, how);
+}
+
+static void gemm(cd_fim *m) {
+    const double alpha = cd_gnode_float(m->n, "alpha", 1);
+    uint32_t y = m->g->training ? lying_product(m, alpha) : turned_product(m, alpha);
     if (cd_fim_has(m, 2)) y = cd_fuse_binary(m->f, CD_F_ADD, y, times(m, cd_fim_in(m, 2), cd_gnode_float(m->n, "beta", 1)));
     cd_fim_out(m, 0, y);
 }
@@ -233,23 +265,31 @@ static uint32_t at_least_two(cd_fim *m, uint32_t x, bool row) {
     return s.rank == 1 ? cd_fuse_reshape(m->f, x, &two) : x;
 }
 
+/* Dimensions in front of both operands' matrices, broadcast. */
+static cd_shape lead_of(const cd_shape *a, const cd_shape *b) {
+    const uint32_t most = a->rank > b->rank ? a->rank : b->rank;
+    cd_shape lead = {most - 2, {0}};
+    for (uint32_t d = 0; d < lead.rank; d++) {
+        const int64_t da = d + a->rank < most ? 1 : a->dim[d + a->rank - most], db = d + b->rank < most ? 1 : b->dim[d + b->rank - most];
+        lead.dim[d] = da == 1 ? db : da;
+    }
+    return lead;
+}
+
 static void matmul(cd_fim *m) {
-    const uint32_t a = at_least_two(m, cd_fim_in(m, 0), true), b = at_least_two(m, cd_fim_in(m, 1), false);
+    uint32_t a = at_least_two(m, cd_fim_in(m, 0), true), b = at_least_two(m, cd_fim_in(m, 1), false), y;
     const cd_shape sa = *cd_fim_shape(m, a), sb = *cd_fim_shape(m, b), *out = cd_fim_result(m);
-    uint32_t y;
+    int how = CD_FM_Y;
     if (sa.rank < 2 || sb.rank < 2) return;
+    if (sa.rank == 2 || sb.rank > 2) a = as_it_lies(m, a, CD_FM_X, &how);
+    b = as_it_lies(m, b, CD_FM_Y, &how);
     if (sb.rank == 2) {
-        const uint32_t left = rows(m, a), right = flip(m, b);
-        y = cd_fuse_dense(m->f, left, right);
+        const uint32_t left = how & CD_FM_X ? a : rows(m, a);
+        y = m->g->training ? product(m, left, b, how) : cd_fuse_dense(m->f, left, flip(m, b));
     } else {
-        const uint32_t most = sa.rank > sb.rank ? sa.rank : sb.rank;
-        cd_shape lead = {most - 2, {0}};
-        for (uint32_t d = 0; d < lead.rank; d++) {
-            const int64_t da = d + sa.rank < most ? 1 : sa.dim[d + sa.rank - most], db = d + sb.rank < most ? 1 : sb.dim[d + sb.rank - most];
-            lead.dim[d] = da == 1 ? db : da;
-        }
-        const uint32_t left = batches(m, a, &lead), right = flip(m, batches(m, b, &lead));
-        y = cd_fuse_bmm(m->f, left, right);
+        const cd_shape lead = lead_of(&sa, &sb);
+        const uint32_t left = batches(m, a, &lead), right = batches(m, b, &lead);
+        y = m->g->training ? product(m, left, right, how) : cd_fuse_bmm(m->f, left, flip(m, right));
     }
     cd_fim_out(m, 0, cd_fuse_reshape(m->f, y, out));
 }

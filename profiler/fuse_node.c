@@ -241,6 +241,19 @@ uint32_t cd_fuse_bmm(cd_fgraph *f, uint32_t x, uint32_t y) {
     return cd_fuse_node(f, CD_F_BMM, f->node[x].dtype, &s, in, 2, NULL);
 }
 
+uint32_t cd_fuse_product(cd_fgraph *f, uint32_t x, uint32_t y, int how) {
+    const cd_shape a = f->node[x].shape, b = f->node[y].shape;
+    const cd_fattr attr = {.mode = how};
+    const uint32_t in[2] = {x, y};
+    const bool three = a.rank == 3, tx = how & CD_FM_X, ty = how & CD_FM_Y;
+    if (!how) return three ? cd_fuse_bmm(f, x, y) : cd_fuse_dense(f, x, y);
+    const bool fit = a.rank == b.rank && (three || a.rank == 2) && a.dim[three + !tx] == b.dim[three + !ty];
+    if (!f->st && !fit) return cd_fuse_fail(f, CDMPP_ESCHEMA, "matmul: operands do not fit");
+    cd_shape s = {2, {a.dim[three + tx], b.dim[three + ty]}};
+    if (three) s = (cd_shape){3, {a.dim[0] > b.dim[0] ? a.dim[0] : b.dim[0], s.dim[0], s.dim[1]}};
+    return cd_fuse_node(f, three ? CD_F_BMM : CD_F_DENSE, f->node[x].dtype, &s, in, 2, &attr);
+}
+
 uint32_t cd_fuse_softmax(cd_fgraph *f, cd_fop op, uint32_t x, int64_t axis) {
     const cd_shape s = f->node[x].shape;
     const cd_fattr a = {.axis = axis};
