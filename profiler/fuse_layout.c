@@ -250,12 +250,20 @@ static void view(layout *l, uint32_t i) {
     l->form[i] = is_rows ? ROWS : PLAIN;
 }
 
+/* Of what has its channels last, from there in one step. */
+static void transpose(layout *l, uint32_t i) {
+    const cd_fnode *n = old(l, i);
+    if (l->from->g->training) l->to[i] = cd_fuse_transpose(l->f, plain(l, n->in[0]), n->a.v);
+    else keep(l, i);
+}
+
 static void one(layout *l, uint32_t i) {
     const cd_fnode *n = old(l, i);
     l->f->origin = n->origin;
     if (n->is_const || n->op == CD_F_LEAF) keep(l, i);
     else if (n->op == CD_F_CONV) conv(l, i);
     else if (n->op == CD_F_RESHAPE) view(l, i);
+    else if (n->op == CD_F_TRANSPOSE) transpose(l, i);
     else if (n->op == CD_F_REDUCE) reduce(l, i);
     else if (n->op == CD_F_POOL || n->op == CD_F_POOLGRAD || n->op == CD_F_ADAPTIVE) follow(l, i);
     else if (n->op == CD_F_PAD || n->op == CD_F_SLICE || n->op == CD_F_RESIZE) follow(l, i);

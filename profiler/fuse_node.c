@@ -164,7 +164,19 @@ uint32_t cd_fuse_reshape(cd_fgraph *f, uint32_t x, const cd_shape *s) {
     return cd_fuse_node(f, CD_F_RESHAPE, f->node[x].dtype, s, &x, 1, NULL);
 }
 
+/* In iterations of training two transposes are one; at inference they stay TVM's. */
+static uint32_t both_transposes(cd_fgraph *f, uint32_t x, const int64_t *perm) {
+    int64_t both[CD_GRAPH_MAX_RANK];
+    const cd_fnode *n = &f->node[x];
+    for (uint32_t d = 0; d < n->shape.rank; d++) {
+        if (perm[d] < 0 || perm[d] >= n->shape.rank) return cd_fuse_fail(f, CDMPP_ESCHEMA, "transpose: no dimension %lld", (long long)perm[d]);
+        both[d] = n->a.v[perm[d]];
+    }
+    return cd_fuse_transpose(f, n->in[0], both);
+}
+
 uint32_t cd_fuse_transpose(cd_fgraph *f, uint32_t x, const int64_t *perm) {
+    if (f->g->training && f->node[x].op == CD_F_TRANSPOSE) return both_transposes(f, x, perm);
     const cd_shape in = f->node[x].shape;
     cd_shape s = {in.rank, {0}};
     cd_fattr a = {.n = in.rank};

@@ -118,12 +118,49 @@ static void output_padding(const cd_gg *b, const window *w, const cd_shape *x, c
     }
 }
 
+/* [M, C/g, ..] -> [C, M/g, ..], turned around. */
+static uint32_t turned(cd_gg *b, uint32_t w, int64_t group) {
+    const cd_shape k = *cd_gg_shape(b, w);
+    int64_t perm[CD_GRAPH_MAX_RANK], from[MOST], to[MOST], axis[MOST], step[MOST];
+    cd_shape apart = {k.rank + 1, {group, k.dim[0] / group, k.dim[1]}}, whole = {k.rank, {group * k.dim[1], k.dim[0] / group}};
+    uint32_t n = 0;
+    for (uint32_t d = 2; d < k.rank; d++) {
+        apart.dim[d + 1] = whole.dim[d] = k.dim[d];
+        if (k.dim[d] == 1) continue;
+        axis[n] = d;
+        from[n] = step[n] = -1;
+        to[n++] = -k.dim[d] - 1;
+    }
+    if (n) w = cd_gg_op(b, "Slice", 5, (const uint32_t[]){w, cd_gg_ints(b, n, from), cd_gg_ints(b, n, to), cd_gg_ints(b, n, axis), cd_gg_ints(b, n, step)}, 0, NULL);
+    if (group == 1) {
+        for (uint32_t d = 0; d < k.rank; d++) perm[d] = d < 2 ? 1 - d : d;
+        return cd_gg_transpose(b, w, k.rank, perm);
+    }
+    for (uint32_t d = 0; d < apart.rank; d++) perm[d] = d == 1 ? 2 : d == 2 ? 1 : d;
+    return cd_gg_reshape(b, cd_gg_transpose(b, cd_gg_reshape(b, w, &apart), apart.rank, perm), &whole);
+}
+
 /* Of a kernel of one element: multiplied first, then put where the strides took it from. */
 static uint32_t point_back(cd_gg *b, uint32_t dy, const window *w, const cd_shape *x) {
     const cd_gattr group = cd_gg_i("group", w->group);
     int64_t start[CD_GRAPH_MAX_RANK] = {0}, step[CD_GRAPH_MAX_RANK] = {1, 1};
     for (uint32_t d = 0; d < w->n; d++) step[d + 2] = w->stride[d];
-    return cd_gg_put_back(b, cd_gg_op(b, "ConvTranspose", 2, (const uint32_t[]){dy, cd_gg_in(b, 1)}, 1, &group), start, step, x);
+    const uint32_t d = cd_gg_op(b, "Conv", 2, (const uint32_t[]){dy, turned(b, cd_gg_in(b, 1), w->group)}, 1, &group);
+    return cd_gg_put_back(b, d, start, step, x);
+}
+
+/* Without strides the gradient of the data is a convolution with the weight turned around: false where padding is wider
+ * than the kernel. */
+static bool turned_conv(cd_gg *b, uint32_t dy, const window *w, const cd_shape *k) {
+    int64_t pad[2 * MOST];
+    if (!dense(w) || k->rank == CD_GRAPH_MAX_RANK) return false;
+    for (uint32_t d = 0; d < 2 * w->n; d++) {
+        pad[d] = (k->dim[d % w->n + 2] - 1) * w->dilation[d % w->n] - w->pad[d];
+        if (pad[d] < 0) return false;
+    }
+    const cd_gattr attr[] = {cd_gg_is("dilations", w->n, w->dilation), cd_gg_is("pads", 2 * w->n, pad), cd_gg_i("group", w->group)};
+    cd_gg_give(b, 0, cd_gg_op(b, "Conv", 2, (const uint32_t[]){dy, turned(b, cd_gg_in(b, 1), w->group)}, 3, attr));
+    return true;
 }
 
 static void conv(cd_gg *b) {
@@ -138,6 +175,7 @@ static void conv(cd_gg *b) {
         cd_gg_give(b, 0, point_back(b, dy, &w, &x));
         return;
     }
+    if (turned_conv(b, dy, &w, &k)) return;
     output_padding(b, &w, &x, &k, more);
     const cd_gattr attr[] = {cd_gg_is("strides", w.n, w.stride), cd_gg_is("dilations", w.n, w.dilation), cd_gg_is("pads", 2 * w.n, w.pad),
                              cd_gg_is("output_padding", w.n, more), cd_gg_i("group", w.group)};
