@@ -2,6 +2,7 @@
  * is refused, so that a slip of the pen is not a number left out. */
 #include <math.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/words.h"
@@ -68,22 +69,8 @@ static cdmpp_status dims_of(const cd_json *v, cd_oprecord *q, cdmpp_err *err) {
                    q->ksize, q->ksize, q->cin, q->size, q->size, q->stride, q->pad);
 }
 
-/* "conv|bmm|..." of names: the kind. */
-static cdmpp_status kind_of(const cd_json *v, cd_oprecord *q, cdmpp_err *err) {
-    cd_str s;
-    const cd_json *op;
-    CD_TRY(cd_json_need(v, "op", &op, err));
-    CD_TRY(cd_err_key(err, cd_json_str(op, &s, err), "op"));
-    for (int k = 0; k < CD_N_OPKIND; k++)
-        if (cd_str_is(s, cd_opkind_name((cd_opkind)k))) return q->kind = (cd_opkind)k, CDMPP_OK;
-    return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "unknown operator \"%.*s\"", CD_NG_SHORT(s)), "op");
-}
-
 static cdmpp_status question_of(const cd_json *v, cd_oprecord *q, cdmpp_err *err) {
     int dtype = CD_OPDTYPE_F32;
-    *q = (cd_oprecord){0};
-    if (v->kind != CD_JSON_OBJ) return CD_FAIL(err, ESCHEMA, "expected an object, found %s", cd_json_kind_name(v->kind));
-    CD_TRY(kind_of(v, q, err));
     for (const cd_json *c = v->u.child; c; c = c->next) {
         bool known = cd_str_is(c->key, "op") || cd_str_is(c->key, "dtype") || cd_str_is(c->key, "latency_s");
         for (size_t i = 0; i < N_DIM; i++)
@@ -94,6 +81,21 @@ static cdmpp_status question_of(const cd_json *v, cd_oprecord *q, cdmpp_err *err
     q->dtype = (cd_opdtype)dtype;
     if (cd_json_get(v, "latency_s")) CD_TRY(cd_json_need_real(v, "latency_s", 0, 1e9, &q->latency_s, err));
     return dims_of(v, q, err);
+}
+
+/* An operator that nobody knows is kept as text: a gap of the network and not the end of it. */
+static cdmpp_status ask(cd_ng_file *f, const cd_json *v, cd_ng_node *o, cdmpp_err *err) {
+    const cd_json *op;
+    const char *name = NULL;
+    int k = 0;
+    if (v->kind != CD_JSON_OBJ) return CD_FAIL(err, ESCHEMA, "expected an object, found %s", cd_json_kind_name(v->kind));
+    CD_TRY(cd_json_need(v, "op", &op, err));
+    CD_TRY(cd_err_key(err, cd_ng_text(f, op, &name, err), "op"));
+    while (k < CD_N_OPKIND && strcmp(name, cd_opkind_name((cd_opkind)k)) != 0) k++;
+    if (k == CD_N_OPKIND) return o->strange = name, CDMPP_OK;
+    o->question = (cd_oprecord){.kind = (cd_opkind)k};
+    o->n.question = &o->question;
+    return question_of(v, &o->question, err);
 }
 
 /* ---- a node ---- */
@@ -109,7 +111,7 @@ static cdmpp_status member_of(cd_ng_file *f, size_t i, const cd_json *v, cd_ng_n
     case NUMBER: return number_of(v, at, err);
     case BYTES:
     case COUNT: return cd_json_int(v, 0, INT64_MAX, at, err);
-    case QUESTION: o->n.question = &o->question; return question_of(v, &o->question, err);
+    case QUESTION: return ask(f, v, o, err);
     case AFTER: o->after = v; return CDMPP_OK;
     case NOTE: return CDMPP_OK;
     }
@@ -120,6 +122,17 @@ static size_t find_member(cd_str key) {
     size_t i = 0;
     while (i < N_MEMBER && !cd_str_is(key, members[i].key)) i++;
     return i;
+}
+
+static cdmpp_status unknown_operator(cd_ng_file *f, cd_ng_node *o, cdmpp_err *err) {
+    static const char text[] = "unknown library operator ";
+    if (o->n.kind != CD_NET_LIBRARY) return CD_FAIL(err, EUNSUPPORTED, "unknown operator \"%.40s\"", o->strange);
+    char *why = cd_arena_alloc(&f->scratch, sizeof text + strlen(o->strange), 1);
+    if (!why) return CD_FAIL(err, ENOMEM, "reason");
+    sprintf(why, "%s%s", text, o->strange);
+    o->n.kind = CD_NET_UNKNOWN;
+    o->n.why = why;
+    return CDMPP_OK;
 }
 
 cdmpp_status cd_ng_own_node(cd_ng_file *f, const cd_json *v, cd_ng_node *o, cdmpp_err *err) {
@@ -136,7 +149,7 @@ cdmpp_status cd_ng_own_node(cd_ng_file *f, const cd_json *v, cd_ng_node *o, cdmp
     if (!o->n.name || !o->n.name[0]) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected the node's name"), "name");
     if (!(seen >> find_member((cd_str){"kind", 4}) & 1))
         return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected one of %s", CD_NETKINDS), "kind");
-    return CDMPP_OK;
+    return o->strange ? cd_err_key(err, unknown_operator(f, o, err), "question.op") : CDMPP_OK;
 }
 
 /* ---- writing ---- */

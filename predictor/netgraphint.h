@@ -74,6 +74,7 @@ typedef struct cd_ng_node {
     cd_netnode n;               /* first */
     cd_oprecord question;
     const cd_json *after;       /* NULL: none */
+    const char *strange;        /* operator of its question that nobody knows; NULL */
 } cd_ng_node;
 cdmpp_status cd_ng_own_node(cd_ng_file *f, const cd_json *v, cd_ng_node *out, cdmpp_err *err);
 void cd_ng_put_node(cd_buf *b, const cd_netgraph *g, const cd_netnode *n);

@@ -71,6 +71,18 @@ static void test_own(void **state) {
     cd_netgraphs_free(g, n);
 }
 
+/* An operator that nobody knows is a gap with its name; the network stands. */
+static void test_unknown_library_operator(void **state) {
+    (void)state;
+    size_t n;
+    cd_netgraph **g = read_text("{\"schema\": \"cdmpp.netgraph\", \"version\": 1, \"networks\": [{\"name\": \"w\", \"nodes\": ["
+                                "{\"name\": \"a\", \"question\": {\"op\": \"flash\", \"heads\": 3}, \"kind\": \"library\", \"given_s\": 1}]}]}", &n);
+    assert_int_equal(g[0]->node[0].kind, CD_NET_UNKNOWN);
+    assert_string_equal(g[0]->node[0].why, "unknown library operator flash");
+    assert_true(!g[0]->node[0].question && g[0]->node[0].given_s == 1);
+    cd_netgraphs_free(g, n);
+}
+
 static void test_measured(void **state) {
     (void)state;
     cdmpp_err err = {0};
@@ -279,7 +291,8 @@ static const struct {
     {"{\"schema\": \"cdmpp.netgraph\", \"version\": 1, \"networks\": [{\"name\": \"w\", \"bacth\": 4, \"nodes\": []}]}", CDMPP_ESCHEMA, 1, "w.bacth", "unknown member"},
     {"{\"schema\": \"cdmpp.netgraph\", \"version\": 1, \"networks\": [{\"name\": \"w\", \"nodes\": []}, {\"name\": \"w\", \"nodes\": []}]}", CDMPP_EINVALID, 0, "w",
      "a network of this name"},
-    {ASK("\"op\": \"convolve\""), CDMPP_EUNSUPPORTED, 3, "w.nodes[0].question.op", "unknown operator \"convolve\""},
+    {OWN("{\"name\": \"a\", \"kind\": \"free\", \"question\": {\"op\": \"convolve\"}}"), CDMPP_EUNSUPPORTED, 3, "w.nodes[0].question.op",
+     "unknown operator \"convolve\""},
     {ASK("\"op\": \"linear\", \"b\": 1, \"m\": 0, \"n\": 4, \"k\": 4"), CDMPP_ERANGE, 3, "w.nodes[0].question.m", "1.."},
     {ASK("\"op\": \"linear\", \"b\": 1, \"m\": 2.5, \"n\": 4, \"k\": 4"), CDMPP_ERANGE, 3, "w.nodes[0].question.m", "a whole number"},
     {ASK("\"op\": \"linear\", \"b\": 1, \"m\": 2, \"n\": 4"), CDMPP_ESCHEMA, 3, "w.nodes[0].question.k", "expected this key"},
@@ -480,6 +493,7 @@ static void test_memory(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_own),
+        cmocka_unit_test(test_unknown_library_operator),
         cmocka_unit_test(test_measured),
         cmocka_unit_test(test_tvm),
         cmocka_unit_test(test_network_of_tasks),

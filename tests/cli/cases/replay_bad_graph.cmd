@@ -34,3 +34,11 @@ cat >exec.json <<'X'
 X
 replay "an executor's graph without keys" --graph exec.json --device v100
 replay "and without what is missing" --graph exec.json --device v100 --allow-missing
+cat >strange.json <<'X'
+{"schema": "cdmpp.netgraph", "version": 1, "networks": [{"name": "strange", "device": "v100", "nodes": [
+ {"name": "a", "kind": "given", "given_s": 1e-3, "flop": 3e6},
+ {"name": "odd", "kind": "library", "question": {"op": "flash_attention", "heads": 12}, "flop": 1e6, "after": ["a"]},
+ {"name": "none", "kind": "given", "given_s": 0, "flop": 0, "read_bytes": 0, "write_bytes": 0, "after": ["odd"]}]}]}
+X
+replay "an operator that nobody knows" --graph strange.json
+replay "and without it, its share told" --graph strange.json --allow-missing
