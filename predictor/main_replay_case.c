@@ -95,6 +95,16 @@ static cdmpp_status what_if(cd_mr_plan *p, cd_mr_case *c, cdmpp_err *err) {
     return replay(p, c, err);
 }
 
+/* Known times need no draws. */
+static cdmpp_status interval(cd_mr_plan *p, cd_mr_case *c, cdmpp_err *err) {
+    const cd_replay_net *n = &c->net->net;
+    const double s = c->replay.makespan_s;
+    for (uint32_t k = 0; k < n->n_op; k++)
+        if (n->op[k].spread > 0) return cd_replay_sample(n, p->o->level_v, p->o->shared_v, (uint64_t)p->o->seed, &c->interval, err);
+    c->interval = (cd_replay_interval){.low_s = s, .high_s = s, .mean_s = s};
+    return CDMPP_OK;
+}
+
 static void sum_up(const cd_mr_plan *p, cd_mr_case *c) {
     const cd_netgraph *g = c->source->graph;
     bool known = true;
@@ -121,7 +131,7 @@ static cdmpp_status all(cd_mr_plan *p, cd_mr_case *c, cdmpp_err *err) {
     CD_TRY(costs(p, c, err));
     CD_TRY(replay(p, c, err));
     if (p->o->what_if.n) CD_TRY(what_if(p, c, err));
-    CD_TRY(cd_replay_sample(&c->net->net, p->o->level_v, p->o->shared_v, (uint64_t)p->o->seed, &c->interval, err));
+    CD_TRY(interval(p, c, err));
     sum_up(p, c);
     if (p->o->run) cd_mr_run(p, c);
     return CDMPP_OK;

@@ -245,10 +245,10 @@ static void put_data(const cd_mr_plan *p, cd_buf *b) {
     put_real(b, "level", o->level_v);
     put_real(b, "deadline", o->deadline_s);
     cd_buf foot = {0};
-    cd_buf_putf(&foot, "cdmpp-replay %s. Models:", cdmpp_version());
-    for (size_t k = 0; k < p->models.n; k++) {
+    cd_buf_putf(&foot, "cdmpp-replay %s", cdmpp_version());
+    for (size_t k = 0, any = 0; k < p->models.n; k++) {
         const char *slash = strrchr(p->models.v[k].path, '/');
-        if (p->models.v[k].tasks || p->models.v[k].ops) cd_buf_putf(&foot, " %s", slash ? slash + 1 : p->models.v[k].path);
+        if (p->models.v[k].tasks || p->models.v[k].ops) cd_buf_putf(&foot, "%s%s", any++ ? ", " : "; models: ", slash ? slash + 1 : p->models.v[k].path);
     }
     cd_buf_puts(b, ",\"foot\":");
     put_text(b, foot.p);

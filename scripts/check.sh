@@ -4,7 +4,7 @@
 # Runs everything even when something fails; the last line is the sum. MODE, B
 # and JOBS as in the makefile. TALLY: append the counts to that file instead of
 # printing the sum (check-long adds up several runs). UNITS: only these programs.
-# Further stages: tvm (the reference sets of CDMPP_DATA), onnx (shapes and operations against python3-onnx), report (pages in a browser), export (other forms of a model, in Python),
+# Further stages: tvm (the reference sets of CDMPP_DATA), onnx (shapes and operations against python3-onnx), report and replay_html (pages in a browser), export (other forms of a model, in Python),
 # mpi (several ranks on this machine, where Open MPI is).
 set -u
 cd "$(dirname "$0")/.."
@@ -90,6 +90,13 @@ for stage; do
             step "build $MODE" mk all "$B/tests/learner/test_trainreport" && told report sh scripts/check_report.sh
         else
             echo "  skip report: no Chromium to open pages in"
+            add 0 0 1
+        fi ;;
+    replay_html)
+        if command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null; then
+            step "build $MODE" mk all && told "replay pages" sh scripts/check_replay_html.sh
+        else
+            echo "  skip replay pages: no Chromium to open pages in"
             add 0 0 1
         fi ;;
     mpi)
