@@ -16,7 +16,7 @@ typedef struct cd_cl_object *cd_cl; /* a platform, device, context, queue, buffe
 enum {
     CD_CL_NOT_FOUND = -1, CD_CL_BUILD_FAILURE = -11, CD_CL_PARTITION_FAILED = -18,
     CD_CL_MEM_READ_WRITE = 1, CD_CL_MEM_USE_HOST_PTR = 8,
-    CD_CL_QUEUE_PROFILING = 2, CD_CL_DEVICE_GPU = 4,
+    CD_CL_MAP_READ = 1, CD_CL_MAP_WRITE = 2, CD_CL_QUEUE_PROFILING = 2, CD_CL_DEVICE_GPU = 4,
     CD_CL_PLATFORM_VERSION = 0x901, CD_CL_PLATFORM_NAME = 0x902,
     CD_CL_DEVICE_TYPE = 0x1000, CD_CL_DEVICE_UNITS = 0x1002, CD_CL_DEVICE_GROUP_MAX = 0x1004,
     CD_CL_DEVICE_GROUP_SIZES = 0x1005, CD_CL_DEVICE_CLOCK = 0x100C, CD_CL_DEVICE_ALLOC_MAX = 0x1010,
@@ -48,6 +48,9 @@ enum {
                                       uint32_t n_wait, const cd_cl *w, cd_cl *event)) \
     X(int32_t, clEnqueueReadBuffer, (cd_cl q, cd_cl b, uint32_t wait, size_t at, size_t n, void *to, \
                                      uint32_t n_wait, const cd_cl *w, cd_cl *event)) \
+    X(void *, clEnqueueMapBuffer, (cd_cl q, cd_cl b, uint32_t wait, uint64_t flags, size_t at, size_t n, \
+                                   uint32_t n_wait, const cd_cl *w, cd_cl *event, int32_t *st)) \
+    X(int32_t, clEnqueueUnmapMemObject, (cd_cl q, cd_cl b, void *p, uint32_t n_wait, const cd_cl *w, cd_cl *event)) \
     X(int32_t, clEnqueueFillBuffer, (cd_cl q, cd_cl b, const void *pattern, size_t size, size_t at, size_t n, \
                                      uint32_t n_wait, const cd_cl *w, cd_cl *event)) \
     X(cd_cl, clCreateProgramWithSource, (cd_cl c, uint32_t n, const char **text, const size_t *len, int32_t *st)) \

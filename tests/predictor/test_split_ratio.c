@@ -161,7 +161,7 @@ static void test_curves_and_links(void **state) {
 
 /* Spec 1.9: milliseconds of the model on CPU and GPU and the gains found from EOP's per-type sums. Only the sums are in the spec, so the model is one
  * operator here: its share gives 1 + 1/rho, a lower bound of the gain with a ratio for each type; the quoted one may lie above it, never
- * below. scripts/patterns_eop.sh does it type by type where EOP's files are. */
+ * below. tests/bench/bench_split.c does it type by type where EOP's files are. */
 static void test_eop_totals(void **state) {
     (void)state;
     static const struct {

@@ -1,0 +1,36 @@
+/* live_link -- the links of this machine, measured: bytes from 64 on by factors of sqrt(2), each timed until it is known.
+ *
+ *   host ── copy ──> host        memcpy between two buffers that nothing else uses
+ *   host ── write, read ── OpenCL device      clEnqueueWriteBuffer, clEnqueueReadBuffer, blocking
+ *   host ── map ── OpenCL device               write into, read out of a mapped buffer: map, memcpy, unmap (CL_MAP is free where memory is shared)
+ *   host ── write, read ── CUDA device         cuMemcpyHtoD, cuMemcpyDtoH, pageable host memory
+ *
+ *   (1) buffers are touched before; of each size the lower quartile of `repeats` rounds, which go through all sizes, so that a
+ *       disturbance hits all alike;
+ *   (2) a size is sent `times` in a row, so often that it takes 20 us or more;
+ *   (3) the host's own copy stands for a device that shares the host's memory but has buffers of its own.
+ * Belongs to one thread, which the caller has pinned if that matters. */
+#ifndef CD_LIVE_LINK_H
+#define CD_LIVE_LINK_H
+#include "predictor/link.h"
+
+typedef struct cd_live_link_ask {
+    const char *host;           /* name in the book; NULL: "cpu0" */
+    const char *device;         /* name in the book; of the other side */
+    size_t max_bytes;           /* 0: 64 MiB */
+    unsigned repeats;           /* 0: 9 */
+} cd_live_link_ask;
+
+/* What was measured, for who wants more than the pieces. */
+typedef struct cd_live_pairs {
+    double bytes[96], to_s[96], from_s[96];
+    size_t n;
+} cd_live_pairs;
+
+/* Each adds the links of both directions to the book; pairs may be NULL. Errors: EBACKEND (no driver, no such device), ENOMEM, those of
+ * cd_links_fit. */
+cdmpp_status cd_live_link_host(cd_links *l, const cd_live_link_ask *a, cd_live_pairs *pairs, cdmpp_err *err);
+/* opencl: as in profiler/opencl_device.h; map: by mapping in place of write and read. */
+cdmpp_status cd_live_link_opencl(cd_links *l, const cd_live_link_ask *a, const char *opencl, bool map, cd_live_pairs *pairs, cdmpp_err *err);
+cdmpp_status cd_live_link_cuda(cd_links *l, const cd_live_link_ask *a, int number, cd_live_pairs *pairs, cdmpp_err *err);
+#endif

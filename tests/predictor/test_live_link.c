@@ -1,0 +1,66 @@
+/* Links of this machine: both ways, costs near what was measured; devices that are not there. */
+#include <string.h>
+
+#include "check.h"
+#include "noopencl.h"
+#include "predictor/live_link.h"
+
+static cdmpp_err err;
+
+static void near(const cd_links *l, const cd_live_pairs *p, const char *device) {
+    double c;
+    size_t far = 0;
+    assert_int_equal(l->n, 2);
+    for (size_t i = 0; i < p->n; i++) {
+        assert_ok(cd_links_cost(l, "cpu0", device, (int64_t)p->bytes[i], &c, &err));
+        far += c > 2 * p->to_s[i] || p->to_s[i] > 2 * c;
+        assert_ok(cd_links_cost(l, device, "cpu0", (int64_t)p->bytes[i], &c, &err));
+        far += c > 2 * p->from_s[i] || p->from_s[i] > 2 * c;
+    }
+    assert_true(far <= p->n / 2); /* of 2 n: machines with others on them are noisy */
+}
+
+static const cd_live_link_ask small = {.device = "ocl0", .max_bytes = 1 << 18, .repeats = 3};
+
+static void test_host(void **state) {
+    (void)state;
+    cd_links l;
+    cd_live_pairs p;
+    cd_links_init(&l);
+    assert_ok(cd_live_link_host(&l, &small, &p, &err));
+    assert_true(p.n > 20 && p.bytes[0] == 64);
+    near(&l, &p, "ocl0");
+    assert_string_equal(l.link[0].how, "copy");
+    cd_links_free(&l);
+}
+
+static void test_opencl(void **state) {
+    (void)state;
+    SKIP_WITHOUT_OPENCL();
+    for (int map = 0; map < 2; map++) {
+        cd_links l;
+        cd_live_pairs p;
+        cd_links_init(&l);
+        assert_ok(cd_live_link_opencl(&l, &small, "", map, &p, &err));
+        near(&l, &p, "ocl0");
+        assert_string_equal(l.link[0].how, map ? "map" : "write");
+        assert_string_equal(l.link[1].how, map ? "map" : "read");
+        cd_links_free(&l);
+    }
+}
+
+static void test_absent(void **state) {
+    (void)state;
+    cd_links l;
+    cd_links_init(&l);
+    assert_int_not_equal(cd_live_link_opencl(&l, &small, "nosuchplatform:7", false, NULL, &err), CDMPP_OK);
+    assert_status(cd_live_link_cuda(&l, &small, 200, NULL, &err), CDMPP_EBACKEND);
+    assert_int_equal(l.n, 0);
+    memset(&err, 0, sizeof err);
+    cd_links_free(&l);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_host), cmocka_unit_test(test_opencl), cmocka_unit_test(test_absent)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
