@@ -69,7 +69,8 @@ static cdmpp_status one_cond(char *text, uint32_t n_link, cd_offload_cond *c, cd
         *c = (cd_offload_cond){0, text, value, sign[i].cmp};
         const unsigned long link = strtoul(text, &end, 10);
         if (end != text && *end == '.') c->link = (uint32_t)link, c->key = end + 1;
-        if (end != text && *end == '.' && (!link || link > n_link)) return CD_FAIL(err, EPARSE, "condition %s: operator %lu of %u", text, link, n_link);
+        if (end != text && *end == '.' && (!link || link > n_link))
+            return CD_FAIL(err, EPARSE, "condition %s: operator %lu of %u", text, link, n_link);
         if (!*c->key || !*value) break;
         const double number = strtod(value, &end);
         if (sign[i].cmp >= CD_CMP_LE && (*end || end == value || (sign[i].cmp == CD_CMP_DIV && !(number >= 1))))

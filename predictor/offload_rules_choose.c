@@ -186,7 +186,8 @@ static cdmpp_status start(chooser *c, cdmpp_err *err) {
     c->in = CD_NEWN(&c->own, bool, m), c->best_in = CD_NEWN(&c->own, bool, m), c->node_of = CD_NEWN(&c->own, uint32_t, n), c->free_of = CD_NEWN(&c->own, uint32_t, n);
     c->device = CD_NEWN(&c->own, cd_part_device, c->r->n_device), c->placed = CD_NEWN(&c->own, struct placed, n);
     c->out->where = CD_NEWN(&c->out->arena, uint32_t, n), c->out->match = CD_NEWN(&c->out->arena, uint32_t, n);
-    if (!c->in || !c->best_in || !c->node_of || !c->free_of || !c->device || !c->placed || !c->out->where || !c->out->match) return CD_FAIL(err, ENOMEM, "%u operators", c->g->n_op);
+    if (!c->in || !c->best_in || !c->node_of || !c->free_of || !c->device || !c->placed || !c->out->where || !c->out->match)
+        return CD_FAIL(err, ENOMEM, "%u operators", c->g->n_op);
     memset(c->free_of, 0xff, n * sizeof *c->free_of);
     for (uint32_t d = 0; d < c->r->n_device; d++) c->device[d] = (cd_part_device){c->r->device[d], 0};
     for (uint32_t k = 0; k < c->g->n_op; k++)

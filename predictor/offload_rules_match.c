@@ -205,7 +205,8 @@ static cdmpp_status prepare(matcher *m, cd_arena *own, cdmpp_err *err) {
     memset(m->out->place, 0xff, n * sizeof *m->out->place);
     for (uint32_t k = 0; k < g->n_op; k++) {
         const cd_offload_op *o = &g->op[k];
-        if (o->first > g->n_in || o->n_in > g->n_in - o->first) return CD_FAIL(err, EINVALID, "operator %u (%s): inputs %u to %u of %u", k, o->name, o->first, o->first + o->n_in, g->n_in);
+        if (o->first > g->n_in || o->n_in > g->n_in - o->first)
+            return CD_FAIL(err, EINVALID, "operator %u (%s): inputs %u to %u of %u", k, o->name, o->first, o->first + o->n_in, g->n_in);
         for (uint32_t j = 0; j < o->n_in; j++) {
             const uint32_t from = g->in[o->first + j];
             if (from >= k) return CD_FAIL(err, EINVALID, "operator %u (%s) reads operator %u, which is not before it", k, o->name, from);

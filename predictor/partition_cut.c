@@ -13,7 +13,8 @@ static cdmpp_status build(cd_arena *a, const cd_cut_arc *arc, uint32_t n_arc, ne
     const size_t n = (size_t)g->n_node + 2, m = (size_t)n_arc * 2 + 1;
     g->first = CD_NEWN(a, uint32_t, n + 1), g->to = CD_NEWN(a, uint32_t, m), g->twin = CD_NEWN(a, uint32_t, m), g->room = CD_NEWN(a, int64_t, m);
     g->level = CD_NEWN(a, uint32_t, n), g->at = CD_NEWN(a, uint32_t, n), g->queue = CD_NEWN(a, uint32_t, n), g->path = CD_NEWN(a, uint32_t, n);
-    if (!g->first || !g->to || !g->twin || !g->room || !g->level || !g->at || !g->queue || !g->path) return CD_FAIL(err, ENOMEM, "cut of %u nodes", g->n_node);
+    if (!g->first || !g->to || !g->twin || !g->room || !g->level || !g->at || !g->queue || !g->path)
+        return CD_FAIL(err, ENOMEM, "cut of %u nodes", g->n_node);
     for (uint32_t k = 0; k < n_arc; k++) g->first[arc[k].from + 2]++, g->first[arc[k].to + 2]++;
     for (uint32_t v = 0; v < g->n_node; v++) g->first[v + 2] += g->first[v + 1];
     for (uint32_t k = 0; k < n_arc; k++) {

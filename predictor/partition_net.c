@@ -6,10 +6,12 @@
 static bool is_time(double s) { return s >= 0 && isfinite(s); }
 
 static cdmpp_status check_links(const cd_part *p, cdmpp_err *err) {
-    if (!p->n_device || p->n_device > CD_PART_MAX_DEVICE) return CD_FAIL(err, ERANGE, "%u devices: expected 1 to %d", p->n_device, CD_PART_MAX_DEVICE);
+    if (!p->n_device || p->n_device > CD_PART_MAX_DEVICE)
+        return CD_FAIL(err, ERANGE, "%u devices: expected 1 to %d", p->n_device, CD_PART_MAX_DEVICE);
     for (uint32_t k = 0; k < p->n_link; k++) {
         const cd_part_link *l = &p->link[k];
-        if (l->from >= p->n_device || l->to >= p->n_device || l->from == l->to) return CD_FAIL(err, EINVALID, "link %u: devices %u to %u of %u", k, l->from, l->to, p->n_device);
+        if (l->from >= p->n_device || l->to >= p->n_device || l->from == l->to)
+            return CD_FAIL(err, EINVALID, "link %u: devices %u to %u of %u", k, l->from, l->to, p->n_device);
         if (!is_time(l->latency_s) || !(l->bytes_per_s > 0) || !is_time(l->packed) || !is_time(l->convert_s) || !is_time(l->convert_s_per_byte))
             return CD_FAIL(err, ERANGE, "link %s to %s: %g s, %g bytes/s, packed %g, conversion %g s and %g s a byte", p->device[l->from].name,
                            p->device[l->to].name, l->latency_s, l->bytes_per_s, l->packed, l->convert_s, l->convert_s_per_byte);
@@ -92,7 +94,8 @@ static cdmpp_status turn_around(cd_part_net *g, cdmpp_err *err) {
             const uint32_t to = p->to[x->first + j];
             in[n] = (pair){to, x->from}, out[n] = (pair){x->from, to}, read[n] = (pair){v, to};
         }
-        if (x->n_to && x->bytes > INT64_MAX - g->bytes[x->from]) return CD_FAIL(err, ERANGE, "operator %u (%s): bytes of its values", x->from, p->op[x->from].name);
+        if (x->n_to && x->bytes > INT64_MAX - g->bytes[x->from])
+            return CD_FAIL(err, ERANGE, "operator %u (%s): bytes of its values", x->from, p->op[x->from].name);
         if (x->n_to) g->bytes[x->from] += x->bytes;
     }
     CD_TRY(lists(g->a, in, n, p->n_op, p->n_op, &g->first_in, &g->in, err));

@@ -34,7 +34,8 @@ static cdmpp_status branch_start(branch *b, cdmpp_err *err) {
     const size_t n = (size_t)g->p->n_op + 2;
     b->fast = CD_NEWN(g->a, double, n), b->tail = CD_NEWN(g->a, double, n), b->rest = CD_NEWN(g->a, double, n), b->end = CD_NEWN(g->a, double, n);
     b->chain = CD_NEWN(g->a, double, n), b->now = CD_NEWN(g->a, uint32_t, n), b->try_at = CD_NEWN(g->a, uint32_t, n);
-    if (!b->fast || !b->tail || !b->rest || !b->end || !b->chain || !b->now || !b->try_at) return CD_FAIL(err, ENOMEM, "%u operators", g->p->n_op);
+    if (!b->fast || !b->tail || !b->rest || !b->end || !b->chain || !b->now || !b->try_at)
+        return CD_FAIL(err, ENOMEM, "%u operators", g->p->n_op);
     for (uint32_t i = g->p->n_op; i-- > 0;) {
         const uint32_t k = g->order[i];
         b->fast[k] = (double)INFINITY;

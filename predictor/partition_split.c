@@ -22,7 +22,8 @@ static cdmpp_status check_option(const cd_split *p, uint32_t k, uint32_t i, cdmp
             return CD_FAIL(err, ERANGE, "operator %u (%s), option %s: ratio %g on %s: expected 0 to 1", k, o->name, c->name, c->share[d], p->device[d]);
         sum += c->share[d];
     }
-    if (fabs(sum - 1) > 1e-9) return CD_FAIL(err, ERANGE, "operator %u (%s), option %s: ratios are %g together, expected 1", k, o->name, c->name, sum);
+    if (fabs(sum - 1) > 1e-9)
+        return CD_FAIL(err, ERANGE, "operator %u (%s), option %s: ratios are %g together, expected 1", k, o->name, c->name, sum);
     return CDMPP_OK;
 }
 
@@ -119,7 +120,8 @@ cdmpp_status cd_split_baseline(const cd_split *p, cd_split_base kind, uint32_t d
             if (isinf(f) || f > far + 1e-12 || (f > far - 1e-12 && c->seconds >= least)) continue;
             far = f, least = c->seconds, choice[k] = i;
         }
-        if (isinf(far)) return CD_FAIL(err, EINVALID, "operator %u (%s) has no option that is all of %s", k, p->op[k].name, kind == CD_SPLIT_ALONE ? p->device[d] : "one device");
+        if (isinf(far))
+            return CD_FAIL(err, EINVALID, "operator %u (%s) has no option that is all of %s", k, p->op[k].name, kind == CD_SPLIT_ALONE ? p->device[d] : "one device");
     }
     return CDMPP_OK;
 }

@@ -69,14 +69,16 @@ static cdmpp_status check_edges(const cd_stage_graph *g, cdmpp_err *err) {
         if (o->first > g->n_after || o->n_after > g->n_after - o->first)
             return CD_FAIL(err, EINVALID, "operator %u (%s): edges %u to %u of %u", k, o->name, o->first, o->first + o->n_after, g->n_after);
         for (uint32_t j = 0; j < o->n_after; j++)
-            if (g->after[o->first + j] >= g->n_op) return CD_FAIL(err, EINVALID, "operator %u (%s) comes after %u of %u", k, o->name, g->after[o->first + j], g->n_op);
+            if (g->after[o->first + j] >= g->n_op)
+                return CD_FAIL(err, EINVALID, "operator %u (%s) comes after %u of %u", k, o->name, g->after[o->first + j], g->n_op);
     }
     return CDMPP_OK;
 }
 
 static cdmpp_status prepare(search *s, cdmpp_err *err) {
     const cd_stage_graph *g = s->g;
-    if (g->n_op > CD_STAGE_OPS) return CD_FAIL(err, ERANGE, "%u operators in one block, at most %d: cut it (cd_stage_blocks)", g->n_op, CD_STAGE_OPS);
+    if (g->n_op > CD_STAGE_OPS)
+        return CD_FAIL(err, ERANGE, "%u operators in one block, at most %d: cut it (cd_stage_blocks)", g->n_op, CD_STAGE_OPS);
     CD_TRY(check_edges(g, err));
     for (uint32_t k = 0; k < g->n_op; k++)
         for (uint32_t j = 0; j < g->op[k].n_after; j++) {
@@ -159,7 +161,8 @@ static cdmpp_status endings(search *s, uint64_t set, uint32_t at, uint64_t end, 
         double rest;
         entry stage;
         if (!end) return CDMPP_OK;
-        if (++s->n_ending > s->most) return CD_FAIL(s->err, ERANGE, "more than %llu endings: prune (r, s), or cut the block", (unsigned long long)s->most);
+        if (++s->n_ending > s->most)
+            return CD_FAIL(s->err, ERANGE, "more than %llu endings: prune (r, s), or cut the block", (unsigned long long)s->most);
         CD_TRY(stage_of(s, end, &stage));
         if (isinf(stage.cost)) return CDMPP_OK;
         CD_TRY(least(s, set & ~end, &rest));

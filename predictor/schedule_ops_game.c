@@ -24,7 +24,8 @@ static cdmpp_status check_game(const cd_game *g, cdmpp_err *err) {
         bool some = false;
         for (uint32_t d = 0; d < g->n_device; d++) {
             const double t = g->seconds[(size_t)k * g->n_device + d], x = g->transfer ? g->transfer[(size_t)k * g->n_device + d] : 0;
-            if (!(t >= 0) || !(x >= 0)) return CD_FAIL(err, ERANGE, "operator %u (%s) on device %u: %g seconds, %g of transfer", k, name_of(g, k), d, t, x);
+            if (!(t >= 0) || !(x >= 0))
+                return CD_FAIL(err, ERANGE, "operator %u (%s) on device %u: %g seconds, %g of transfer", k, name_of(g, k), d, t, x);
             some = some || isfinite(t + x);
         }
         if (!some) return CD_FAIL(err, ESCHEMA, "operator %u (%s): no device can run it", k, name_of(g, k));

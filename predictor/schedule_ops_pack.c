@@ -24,10 +24,13 @@ static cdmpp_status check_ops(const packer *k, uint32_t n_after, uint64_t *tasks
     *tasks = 0;
     for (uint32_t i = 0; i < k->n; i++) {
         const cd_pack_op *o = &k->op[i];
-        if (!o->tasks || !(o->task_s >= 0) || !isfinite(o->task_s)) return CD_FAIL(err, ERANGE, "operator %u (%s): %u tasks of %g s", i, o->name, o->tasks, o->task_s);
-        if (o->first > n_after || o->n_after > n_after - o->first) return CD_FAIL(err, EINVALID, "operator %u (%s): edges %u to %u of %u", i, o->name, o->first, o->first + o->n_after, n_after);
+        if (!o->tasks || !(o->task_s >= 0) || !isfinite(o->task_s))
+            return CD_FAIL(err, ERANGE, "operator %u (%s): %u tasks of %g s", i, o->name, o->tasks, o->task_s);
+        if (o->first > n_after || o->n_after > n_after - o->first)
+            return CD_FAIL(err, EINVALID, "operator %u (%s): edges %u to %u of %u", i, o->name, o->first, o->first + o->n_after, n_after);
         for (uint32_t j = 0; j < o->n_after; j++)
-            if (k->after[o->first + j] >= k->n) return CD_FAIL(err, EINVALID, "operator %u (%s) comes after %u of %u", i, o->name, k->after[o->first + j], k->n);
+            if (k->after[o->first + j] >= k->n)
+                return CD_FAIL(err, EINVALID, "operator %u (%s) comes after %u of %u", i, o->name, k->after[o->first + j], k->n);
         *tasks += o->tasks;
     }
     if (*tasks > MOST_TASKS) return CD_FAIL(err, ERANGE, "%llu tasks: at most %llu", (unsigned long long)*tasks, (unsigned long long)MOST_TASKS);

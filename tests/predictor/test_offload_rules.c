@@ -125,7 +125,7 @@ typedef struct {
     cd_offload_op op[N];
     uint32_t in[N * 3];
     cd_offload_graph g;
-    char name[N][8];
+    char name[N][16];
     int64_t bytes[N];
     uint64_t seed;
 } drawn;

@@ -19,7 +19,7 @@ typedef struct {
     cd_part_device device[CD_PART_MAX_DEVICE];
     cd_part_link link[64];
     double seconds[MP_OPS * CD_PART_MAX_DEVICE];
-    char name[MP_OPS][8];
+    char name[MP_OPS][16];
     uint64_t seed, at;
 } made_part;
 
