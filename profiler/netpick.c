@@ -14,6 +14,7 @@ typedef struct {
     const char *text;
     size_t len;
     double cost_s;              /* of logs: to choose by */
+    bool layout;                /* the record's parameters are packed */
 } candidate;
 
 typedef struct {
@@ -180,20 +181,43 @@ static void settle(cd_netpick *out, const candidate *c, cd_recjob *j, cd_measure
     t->item.code = t->item.build.code = &t->job.code;
     if (item->reference) t->item.reference = t->item.reference_build.code = &t->job.reference;
     t->from_log = c->from_log;
+    t->unpacked = !t->job.record.layout_rewrite && c->layout;
     t->status = CDMPP_OK;
 }
 
-static cdmpp_status make(picker *p, const candidate *c, cd_recjob *j, cd_measure_item *item, cdmpp_err *err) {
+/* Does a program want a parameter packed that some group of its task computes? */
+static bool packs_data(const picker *p, uint32_t task, const cd_code *c) {
+    for (uint32_t g = 0; g < p->w->n_group; g++) {
+        const cd_wgroup *x = &p->w->group[g];
+        for (uint32_t k = 0; x->task == task && k < x->n_read && k < c->n_arg; k++)
+            if (c->buffer[k].n_digit && !p->w->buffer[x->read[k]].is_const) return true;
+    }
+    return false;
+}
+
+/* The same steps on row-major parameters: another program, with another identity. */
+static cdmpp_status unpack(picker *p, cd_recjob *j, cdmpp_err *err) {
+    cd_code_free(&j->code);
+    cd_code_free(&j->reference);
+    j->code = j->reference = (cd_code){0};
+    j->record.layout_rewrite = 0;
+    CD_TRY(cd_recid_of(&j->record, &j->id, err));
+    return cd_recjob_code(&p->maker, j, err);
+}
+
+static cdmpp_status make(picker *p, candidate *c, cd_recjob *j, cd_measure_item *item, cdmpp_err *err) {
     const cd_recline l = {.text = c->text, .len = c->len, .path = c->from_log ? "log" : "draw"};
     CD_TRY(cd_recjob_make(&p->maker, &l, j, err));
+    c->layout = j->record.layout_rewrite != 0;
     CD_TRY(cd_recjob_code(&p->maker, j, err));
+    if (!j->why.code && packs_data(p, c->task, &j->code)) CD_TRY(unpack(p, j, err));
     *item = (cd_measure_item){.code = &j->code, .target = j->target, .threads = p->o->threads};
     if (p->o->reference && !j->why.code) item->reference = &j->reference, item->arg = j->arg;
     if (j->why.code) cd_measured_fail(&item->out, 1, &j->why);
     return CDMPP_OK;
 }
 
-static cdmpp_status try_some(picker *p, const candidate *c, size_t n, cd_recjob *job, cd_measure_item *item, cdmpp_err *err) {
+static cdmpp_status try_some(picker *p, candidate *c, size_t n, cd_recjob *job, cd_measure_item *item, cdmpp_err *err) {
     size_t made = 0, done = 0;
     cdmpp_status st = CDMPP_OK;
     for (; made < n && !st; made++) st = make(p, &c[made], &job[made], &item[made], err);

@@ -7,7 +7,9 @@
  *       from elsewhere only chooses among records;
  *   (2) of n tried programs those that fail cost nothing but themselves; a task
  *       of which all fail has the last one's error;
- *   (3) the same seed tries the same programs.
+ *   (3) the same seed tries the same programs;
+ *   (4) a parameter that a schedule wants packed, and that in the network is no weight (a product of two activations), stays
+ *       row-major: the record's layout option is 0 then.
  * One thread. */
 #ifndef CD_NETPICK_H
 #define CD_NETPICK_H
@@ -35,6 +37,7 @@ typedef struct cd_netpick_task {
     cd_measure_item item;       /* with its object and times */
     uint32_t tried, failed;
     bool from_log;
+    bool unpacked;              /* (4) */
     cdmpp_status status;
     cdmpp_err err;
 } cd_netpick_task;

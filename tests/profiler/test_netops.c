@@ -137,8 +137,38 @@ static void test_left_out(void **state) {
     for (uint32_t k = 0; k < f->p->n; k++) f->p->task[k].status = was;
 }
 
+/* A product of two activations: its schedule's packed operand stays row-major, and the values are right. */
+static void test_unpacked(void **state) {
+    fixture *f = *state;
+    cdmpp_err err = {0};
+    gm m = {0};
+    cd_workload *w;
+    cd_netpick *p;
+    cd_netops *n;
+    assert_ok(cd_graph_new("attention", &m.g, &err));
+    const uint32_t x = gm_add(&m, "Relu", "", gm_x(&m, 2, 24, 32)), y = gm_add(&m, "Sigmoid", "", gm_x(&m, 2, 32, 40));
+    assert_ok(cd_graph_result(m.g, gm_add(&m, "Relu", "", gm_add(&m, "MatMul", "", x, y)), &err));
+    const cd_hardware hw = cd_hardware_default(false, 1, 32);
+    assert_ok(cd_workload_build(m.g, &(cd_workload_options){.target = "llvm", .hardware = &hw}, &w, &err));
+    const cd_netpick_options po = {.trials = 3, .reference = true, .target = "llvm", .hardware = hw, .threads = 1, .measure = f->measure};
+    assert_ok(cd_netpick_run(w, &po, &p, &err));
+    uint32_t unpacked = 0;
+    for (uint32_t k = 0; k < p->n; k++) {
+        assert_int_equal(p->task[k].status, CDMPP_OK);
+        assert_true(p->task[k].item.out.flags & CD_MEASURED_CHECKED);
+        unpacked += p->task[k].unpacked;
+    }
+    assert_int_equal(unpacked, 1);
+    assert_ok(cd_netops_run(w, p, &(cd_netops_options){.threads = 1, .budget_s = 0.02, .check = true}, &n, &err));
+    assert_true(n->max_error >= 0 && n->max_error < 1e-5 && n->n_ran == w->n_group);
+    cd_netops_free(n);
+    cd_netpick_free(p);
+    cd_workload_free(w);
+    cd_graph_free(m.g);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_times), cmocka_unit_test(test_cover), cmocka_unit_test(test_reports),
-                                       cmocka_unit_test(test_left_out)};
+                                       cmocka_unit_test(test_left_out), cmocka_unit_test(test_unpacked)};
     return cmocka_run_group_tests(tests, up, down);
 }
