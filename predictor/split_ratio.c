@@ -176,6 +176,22 @@ static cdmpp_status search(const cd_split_ask *a, int64_t *units, cdmpp_err *err
     return st;
 }
 
+/* Two devices: one look at each share. */
+static cdmpp_status search_two(const cd_split_ask *a, int64_t *units, cdmpp_err *err) {
+    const int64_t g = granule_of(a), granules = a->units / g, rest = a->units % g;
+    double best = HUGE_VAL;
+    for (int64_t k = 0; k <= granules; k++)
+        for (int r = 0; r <= (rest > 0); r++) {
+            const int64_t one = k * g + (r ? rest : 0), two = a->units - one;
+            double s, t;
+            CD_TRY(time_of(a, 0, one, &s, err));
+            CD_TRY(time_of(a, 1, two, &t, err));
+            s = fmax(s, t) + (one && two ? a->join_s : 0);
+            if (s < best) best = s, units[0] = one, units[1] = two;
+        }
+    return CDMPP_OK;
+}
+
 static cdmpp_status only_best(const cd_split_ask *a, cd_split_plan *out, cdmpp_err *err) {
     int64_t units[N] = {0};
     units[out->best] = a->units;
@@ -186,7 +202,7 @@ cdmpp_status cd_split_best(const cd_split_ask *a, cd_split_plan *out, cdmpp_err 
     int64_t units[N] = {0};
     CD_TRY(check(a, err));
     CD_TRY(alone(a, out, err));
-    CD_TRY(search(a, units, err));
+    CD_TRY(a->n == 2 ? search_two(a, units, err) : search(a, units, err));
     CD_TRY(measure(a, units, out, err));
     if (out->parts > 1 && out->seconds < out->alone_s[out->best] * (1 - a->margin)) return CDMPP_OK;
     out->super = false;
