@@ -62,7 +62,7 @@ cdmpp_status cd_cplan_parse(const char *parallel, const char *link, cd_cplan *ou
         return CD_FAIL(err, EUSAGE, "expected data:4, pipeline:4x8, pipeline-1f1b:4x8 or tensor:4, found \"%.60s\"", parallel);
     out->n = (uint32_t)n;
     out->micro = (uint32_t)micro;
-    return parse_link(link, &out->link, err);
+    return link ? parse_link(link, &out->link, err) : CDMPP_OK;
 }
 
 /* ---- a graph dealt out ---- */

@@ -79,7 +79,7 @@ typedef struct cd_cresult {
 } cd_cresult;
 
 /* "data:4", "pipeline:4x8" (stages x micro-batches), "pipeline-1f1b:4x8", "tensor:4" and "latency_us=5,gb_s=300". Buckets of 25 MiB.
- * Errors: EUSAGE. */
+ * link NULL: left at zero. Errors: EUSAGE. */
 cdmpp_status cd_cplan_parse(const char *parallel, const char *link, cd_cplan *out, cdmpp_err *err);
 /* Errors: ESCHEMA (a missing node: its name and why; data parallel without update nodes), ERANGE, ENOMEM. */
 cdmpp_status cd_cluster_of(const cd_netgraph *g, const cd_netcost *c, const cd_cplan *p, cd_cresult *out, cdmpp_err *err);

@@ -45,6 +45,7 @@ static const cd_option table[] = {
     {"issue-us", 0, "US", CD_OPT_TEXT, AT(issue_us), NULL, QUEUES, "Microseconds that the host takes to hand out an operator (default: 3 for GPUs, 0 for CPUs)"},
     {"link-gbs", 0, "GBS", CD_OPT_TEXT, AT(link_gbs), NULL, QUEUES, "Gigabytes a second between devices of one graph (default: 12)"},
     {"link-us", 0, "US", CD_OPT_TEXT, AT(link_us), NULL, QUEUES, "Latency of a copy between them (default: 10)"},
+    {"parallel", 0, "HOW", CD_OPT_TEXT, AT(parallel), NULL, QUEUES, "Also an iteration of training on N equal devices in a ring of --link-gbs, --link-us: data:N, tensor:N, pipeline:NxM or pipeline-1f1b:NxM (N stages, the graph is one of M micro-batches)"},
     {"level", 0, "SHARE", CD_OPT_TEXT, AT(level), NULL, QUEUES, "Level of the interval (default: 0.9)"},
     {"shared", 0, "SHARE", CD_OPT_TEXT, AT(shared), NULL, QUEUES, "Part of the variance of an operator's error that all have in common (default: 0.3)"},
     {"ops", 0, NULL, CD_OPT_FLAG, AT(ops), NULL, TOLD, "Also tell each operator: time, share, whether it is on the critical path, who said so, its schedule"},
@@ -105,6 +106,7 @@ static cdmpp_status check(void *to, const cd_said *said, cdmpp_err *err) {
     if (o->from_records && o->replay_given) return CD_FAIL(err, EUSAGE, "--from-records and --replay-given are two sources of one time");
     if (o->deadline_ms && !o->prices) return CD_FAIL(err, EUSAGE, "--deadline-ms goes with --prices");
     CD_TRY(numbers(o, err));
+    CD_TRY(cd_mr_cluster_plan(o, err));
     return cd_mr_plan_check(o, err);
 }
 

@@ -8,8 +8,10 @@
 #ifndef CD_MAIN_REPLAY_H
 #define CD_MAIN_REPLAY_H
 #include <signal.h>
+#include <string.h>
 
 #include "base/face.h"
+#include "predictor/cluster.h"
 #include "predictor/live_run.h"
 #include "predictor/netcost.h"
 #include "predictor/replay.h"
@@ -30,7 +32,7 @@ typedef struct cd_main_replay {
     cd_texts what_if;
     /* queues */
     int policy, workers;        /* policy -1: the device's */
-    const char *gap_us, *issue_us, *link_gbs, *link_us, *level, *shared, *refill_gbs;
+    const char *gap_us, *issue_us, *link_gbs, *link_us, *level, *shared, *refill_gbs, *parallel;
     /* what is told */
     bool ops, csv, measured, run, cpu_time, verbose;
     const char *trace, *html, *prices, *deadline_ms;
@@ -39,6 +41,7 @@ typedef struct cd_main_replay {
     double gap_s, issue_s;      /* NaN: the device's */
     double refill_bytes_per_s;  /* 0: none */
     double link_bytes_per_s, link_latency_s, level_v, shared_v, deadline_s; /* deadline NaN: none */
+    cd_cplan plan;              /* --parallel */
     /* every command */
     bool json;
     cd_log *log;
@@ -120,6 +123,7 @@ typedef struct cd_mr_case {
     cd_replay replay;
     cd_replay_interval interval;
     double before_s;            /* without --what-if; NaN */
+    cd_cresult cluster;         /* --parallel */
     cd_live_run *ran;           /* --run; NULL: not run */
     double run_s;               /* of a pass; NaN */
     int64_t peak_bytes;         /* weights and results; of results alone where weights are unknown */
@@ -207,4 +211,9 @@ cdmpp_status cd_mr_html(const cd_mr_plan *p, cdmpp_err *err); /* main_replay_htm
 /* Lines; NULL ends. */
 extern const char *const cd_mr_page_style[], *const cd_mr_page_body[];      /* main_replay_page.c */
 extern const char *const cd_mr_page_script[], *const cd_mr_page_drawing[];  /* main_replay_script.c, main_replay_drawing.c */
+
+/* ---- main_replay_cluster.c: --parallel ---- */
+cdmpp_status cd_mr_cluster_plan(cd_main_replay *o, cdmpp_err *err);
+cdmpp_status cd_mr_cluster(const cd_mr_plan *p, cd_mr_case *c, cdmpp_err *err);
+void cd_mr_cluster_json(const cd_mr_plan *p, const cd_mr_case *c, cd_buf *b);
 #endif

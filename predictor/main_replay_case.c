@@ -131,6 +131,7 @@ static cdmpp_status all(cd_mr_plan *p, cd_mr_case *c, cdmpp_err *err) {
     CD_TRY(costs(p, c, err));
     CD_TRY(replay(p, c, err));
     if (p->o->what_if.n) CD_TRY(what_if(p, c, err));
+    CD_TRY(cd_mr_cluster(p, c, err));
     CD_TRY(interval(p, c, err));
     sum_up(p, c);
     if (p->o->run) cd_mr_run(p, c);

@@ -140,6 +140,7 @@ static void put_case(const cd_mr_plan *p, const cd_mr_case *c, cd_buf *b) {
     put_counts(c, b);
     put_missing(c, b);
     put_compared(p, c, b);
+    cd_mr_cluster_json(p, c, b);
     if (p->o->ops) put_ops(c, b);
 }
 

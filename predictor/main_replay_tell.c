@@ -68,13 +68,15 @@ static void put_price(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) 
     else snprintf(out, CELL, "%.3f %.8s%s", cd_mr_price(c), c->device->currency, c == best ? " *" : "");
 }
 
-enum { ALWAYS, WHAT_IF, MEASURED, PRICES, RUN, GIVEN };
+static void put_parallel(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) { (void)p, put_time(out, c->cluster.replay_s); }
+
+enum { ALWAYS, WHAT_IF, MEASURED, PRICES, RUN, GIVEN, PARALLEL };
 static const struct {
     const char *title;
     int when;
     column_put *put;
 } column[] = {
-    {"batch", ALWAYS, put_batch}, {"before", WHAT_IF, put_before}, {"latency", ALWAYS, put_latency}, {"speed-up", WHAT_IF, put_speedup},
+    {"batch", ALWAYS, put_batch}, {"before", WHAT_IF, put_before}, {"latency", ALWAYS, put_latency}, {"speed-up", WHAT_IF, put_speedup}, {"parallel", PARALLEL, put_parallel},
     {"from", ALWAYS, put_low}, {"to", ALWAYS, put_high}, {"measured", MEASURED, put_measured}, {"error", MEASURED, put_error},
     {"run here", RUN, put_run}, {"error", RUN, put_run_error}, {"chain", ALWAYS, put_chain}, {"sum", ALWAYS, put_sum}, {"items/s", ALWAYS, put_items},
     {"memory", ALWAYS, put_memory}, {"given", GIVEN, put_given}, {"missing", ALWAYS, put_missing}, {"a million", PRICES, put_price},
@@ -84,7 +86,7 @@ enum { N_COLUMN = sizeof column / sizeof *column };
 static bool is_shown(const cd_mr_plan *p, int when) {
     const cd_main_replay *o = p->o;
     return when == ALWAYS || (when == WHAT_IF && o->what_if.n) || (when == MEASURED && o->measured) || (when == PRICES && o->prices) ||
-           (when == RUN && o->run) || (when == GIVEN && o->graph.n);
+           (when == RUN && o->run) || (when == PARALLEL && o->parallel) || (when == GIVEN && o->graph.n);
 }
 
 /* ---- the table ---- */

@@ -223,6 +223,9 @@ static cdmpp_status texts(reader *r, cd_traced *t, cdmpp_err *err) {
                ? CDMPP_OK : CD_FAIL(err, ENOMEM, "row");
 }
 
+/* Several tensors as one result, which has no type of its own. */
+static bool is_list(const char *verb) { return !strcmp(verb, "split") || !strcmp(verb, "chunk") || !strcmp(verb, "unbind"); }
+
 /* Types and gradients of the inputs are those of the rows they come from. */
 static void inherit(const cd_tracefile *f, cd_traced *t) {
     cd_trace_row *r = &t->row;
@@ -232,7 +235,7 @@ static void inherit(const cd_tracefile *f, cd_traced *t) {
         if (from->gradient) r->in_gradient |= 1u << i;
     }
     const bool weight = !strcmp(r->kind, "get_attr") || (!strcmp(r->kind, "call_module") && cd_trace_learned(r->verb));
-    r->gradient = r->real && (weight || r->in_gradient);
+    r->gradient = (r->real && weight) || ((r->real || is_list(r->verb)) && r->in_gradient);
 }
 
 static cdmpp_status line(reader *r, cdmpp_err *err) {

@@ -186,6 +186,29 @@ static void training(void **state) {
     cd_netgraph_free(g);
 }
 
+/* A list of results has no type, and gradients go through it; they do not go through its length. */
+static void gradient_through_a_list(void **state) {
+    static const row list[] = {
+        {"placeholder", "ids", "{}", "", "[]", "[]", "(2, 16)", "torch.int64", "ids", 0, 0, 0},
+        {"call_module", "net.wte", "{ids: None}", "torch.nn.modules.sparse.Embedding", "[[2, 16]]", "[True]", "(2, 16)", F32, "wte", 0.02, 0.06, 0.02},
+        {"call_method", "split", "{wte: None}", "", "[[2, 16]]", "[True]", "(1,)", "", "split", 0.01, 0, 0},
+        {"call_function", "<built-in function getitem>", "{split: None}", "", "[[1]]", "[True]", "(2, 8)", F32, "part", 0.01, 0, 0},
+        {"call_function", "<built-in method tanh of type object at 0x1>", "{part: None}", "", "[[2, 8]]", "[True]", "(2, 8)", F32, "tanh", 0.01, 0.01, 0},
+        {"call_method", "size", "{wte: None}", "", "[[2, 16]]", "[True]", "(1,)", "", "size", 0.01, 0, 0},
+        {"call_function", "<built-in method full of type object at 0x1>", "{size: None}", "", "[[1]]", "[True]", "(2, 8)", F32, "full", 0.01, 0, 0}};
+    double flop;
+    cd_buf b = {0};
+    (void)state;
+    cd_buf_puts(&b, HEADER);
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++) put_row(&b, &list[i], true);
+    cd_netgraph *g = read_one(tmp_put(&dir, "list.csv", b.p, b.n));
+    cd_buf_free(&b);
+    assert_close(sum_of(g, CD_NET_BACKWARD, "tanh", &flop), 1e-5, 1e-9, 0);
+    assert_true(comes_after(g, "part#2", "tanh#2"));
+    for (uint32_t i = 0; i < g->n_node; i++) assert_false(g->node[i].phase == CD_NET_BACKWARD && !strncmp(g->node[i].name, "full", 4));
+    cd_netgraph_free(g);
+}
+
 static void no_gradient_of_numbers(void **state) {
     cd_netgraph *g = read_one(file(true, NULL));
     (void)state;
@@ -322,7 +345,7 @@ static void no_memory(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(questions), cmocka_unit_test(layers), cmocka_unit_test(training),
-                                       cmocka_unit_test(no_gradient_of_numbers), cmocka_unit_test(rows_of_tables), cmocka_unit_test(wrong),
+                                       cmocka_unit_test(no_gradient_of_numbers), cmocka_unit_test(gradient_through_a_list), cmocka_unit_test(rows_of_tables), cmocka_unit_test(wrong),
                                        cmocka_unit_test(wrong_files), cmocka_unit_test(by_content), cmocka_unit_test(no_memory)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
