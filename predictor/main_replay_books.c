@@ -225,6 +225,8 @@ static cdmpp_status choose(cd_mr_plan *p, const cd_mr_case *c, cd_mr_device *d, 
     cd_log_put(o->log, CD_LOG_DEBUG, "%s: schedules of %zu tasks for %s are chosen, of %u candidates each", c->source->name, n, d->name, how.trials);
     CD_TRY(cd_schedbook_predict(d->book, d->model, c->source->tasks, key, n, &how, p->pool, err));
     for (size_t k = 0; k < n; k++) keep(p, d, key[k]);
+    const size_t none = bare(d, key, n);
+    if (none) cd_log_put(o->log, CD_LOG_WARNING, "%s: none of %u candidates of %zu tasks is a program for %s: %.120s", c->source->name, how.trials, none, d->name, key[0]);
     return CDMPP_OK;
 }
 

@@ -21,6 +21,10 @@ replay --allow-missing --json --workers 2 --what-if op=Conv,scale=0.5 | sed 's/\
 replay --allow-missing --csv --policy critical --gap-us 10 --issue-us 5 | tr -d '\r'
 replay --allow-missing --csv --ops | tr -d '\r'
 replay --allow-missing --ops | sed -n '/^fork$/,$p'
+echo "--- more than the device has"
+sed 's/"write_bytes": 2000000/"write_bytes": 20000000000/' fork.json >large.json
+cdmpp-replay --graph large.json --replay-given --allow-missing --device v100,k80; echo "exit $?"
+rm large.json
 echo "--- traces, a file each; nothing is left of one that failed"
 replay --allow-missing --trace t.json >/dev/null; ls t.*; grep -c '"ph":"X"' t.fork.v100.4.json
 sed '/"name": "gap"/,$d; s/}\]},$/}]}]}/' fork.json >one.json
