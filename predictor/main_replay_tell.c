@@ -138,17 +138,21 @@ static void put_table(const cd_mr_plan *p, cd_buf *b) {
 }
 
 /* ---- below it ---- */
-static void put_summary(const cd_mr_plan *p, cd_buf *b, const char *what, bool ran) {
+/* Of networks of which at most this share of the time was given. */
+static void put_summary(const cd_mr_plan *p, cd_buf *b, const char *what, bool ran, double given) {
     double sum = 0, most = 0;
-    size_t n = 0;
+    size_t n = 0, all = 0;
     for (size_t k = 0; k < p->n_item; k++) {
         const cd_mr_case *c = &p->item[k];
         const double e = c->st ? (double)NAN : fabs(cd_mr_error(c, ran ? c->run_s : c->source->graph->measured_s));
         if (isnan(e)) continue;
+        all++;
+        if (c->given_s > given * c->ops_s) continue;
         n++;
         sum += e;
         if (e > most) most = e;
     }
+    if (given < 1 && (n == all || !n)) return;
     if (n) cd_buf_putf(b, "%s: mean error %.1f %%, most %.1f %% (n=%zu)\n", what, 100 * sum / (double)n, 100 * most, n);
     else cd_buf_putf(b, "%s: nothing to compare with\n", what);
 }
@@ -179,8 +183,9 @@ static void put_cheapest(const cd_mr_plan *p, cd_buf *b) {
 
 void cd_mr_tell(const cd_mr_plan *p, cd_buf *b) {
     put_table(p, b);
-    if (p->o->measured) put_summary(p, b, "against the measured", false);
-    if (p->o->run) put_summary(p, b, "against the run here", true);
+    if (p->o->measured) put_summary(p, b, "against the measured", false, 1);
+    if (p->o->measured) put_summary(p, b, "those of which at most 15 % of the time is given", false, 0.15);
+    if (p->o->run) put_summary(p, b, "against the run here", true, 1);
     if (p->o->prices) put_cheapest(p, b);
     for (size_t k = 0; k < p->n_item && p->o->ops; k++)
         if (!p->item[k].st) cd_mr_tell_ops(p, &p->item[k], b);
