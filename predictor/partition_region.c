@@ -53,17 +53,12 @@ static cdmpp_status merge_all(merger *m, cd_arena *a, cdmpp_err *err) {
     for (size_t i = 0; i < sizeof part / sizeof *part; i++)
         if (!(*part[i] = CD_NEWN(a, uint32_t, n))) return CD_FAIL(err, ENOMEM, "%u operators", g->p->n_op);
     for (uint32_t k = 0; k < g->p->n_op; k++) m->head[k] = m->last[k] = m->of[k] = k, m->next[k] = CD_PART_NONE;
-    for (bool again = true; again;) { /* a join may take away what was in the way of another */
-        again = false;
-        for (uint32_t i = 0; i < g->p->n_op; i++)
-            for (uint32_t k = g->order[i], j = g->first_in[k]; j < g->first_in[k + 1]; j++) {
-                const uint32_t x = m->of[g->in[j]], y = m->of[k];
-                if (x == y || m->where[x] != m->where[y]) continue;
-                if (around(m, x, y)) continue;
-                join(m, x, y);
-                again = true;
-            }
-    }
+    /* Once is enough: a way around that stops a join leads over another device, and what is there never joins either of the two. */
+    for (uint32_t i = 0; i < g->p->n_op; i++)
+        for (uint32_t k = g->order[i], j = g->first_in[k]; j < g->first_in[k + 1]; j++) {
+            const uint32_t x = m->of[g->in[j]], y = m->of[k];
+            if (x != y && m->where[x] == m->where[y] && !around(m, x, y)) join(m, x, y);
+        }
     return CDMPP_OK;
 }
 

@@ -223,6 +223,10 @@ static void planted(void **state) {
         }
         for (int k = 0; k < 2; k++) r->slowdown[k] = cd_contention_slow(&truth, s[k], s[0] + s[1], 1, r->shared) * (1 + 0.02 * (cd_rng_unit(i, 4 + (uint64_t)k) - 0.5));
     }
+    const cd_contention by_hand = {1e10, 1.1, 2, 0, 0};
+    assert_close(cd_contention_slow(&by_hand, 0.5, 1.5, 1, false), 1.25 * 1.1, 1e-12, 0);
+    assert_close(cd_contention_slow(&by_hand, 0.5, 1.5, 2, true), 1.25 * 3, 1e-12, 0);
+    assert_close(cd_contention_slow(&by_hand, 0.5, 0.9, 0, false), 1, 1e-12, 0);
     cd_contention c;
     assert_ok(cd_contention_fit(row, 60, &c, &err));
     assert_close(c.peak_bytes_per_s, truth.peak_bytes_per_s, 0.06, 0);
