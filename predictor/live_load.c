@@ -1,6 +1,7 @@
 #include "predictor/live_load.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -220,6 +221,35 @@ static cdmpp_status make_graph(const cd_live_ask *a, const misses *m, cd_live *l
     return st;
 }
 
+/* ---- what cannot be packed beforehand ---- */
+
+static bool reads_made(const cd_workload *w, const cd_wgroup *g, const cd_te_dag *d) {
+    for (uint32_t i = 0; i < g->n_read && i < d->n_arg; i++)
+        if (d->op[d->tensor_op[d->arg[i]]].layout_free && !w->buffer[g->read[i]].is_const) return true;
+    return false;
+}
+
+static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+
+static cdmpp_status list_plain(cd_live *l, cdmpp_err *err) {
+    const cd_workload *w = l->work;
+    l->plain = CD_NEWN(&l->graph->arena, const char *, w->n_task + 1);
+    bool *is = cd_calloc(w->n_task + 1, sizeof *is);
+    for (uint32_t g = 0; l->plain && is && g < w->n_group; g++) {
+        const cd_wgroup *x = &w->group[g];
+        const cd_task *t = x->task == CD_GRAPH_NONE ? NULL : cd_tasks_at(w->tasks, w->task[x->task].task);
+        if (t && t->dag && !is[x->task] && reads_made(w, x, t->dag)) {
+            is[x->task] = true;
+            l->plain[l->n_plain++] = t->workload_key;
+        }
+    }
+    const bool ok = l->plain && is;
+    cd_free(is);
+    if (!ok) return CD_FAIL(err, ENOMEM, "tasks");
+    qsort(l->plain, l->n_plain, sizeof *l->plain, by_text);
+    return CDMPP_OK;
+}
+
 /* ---- all of it ---- */
 
 void cd_live_free(cd_live *l) {
@@ -238,6 +268,7 @@ cdmpp_status cd_live_load(const cd_live_ask *a, cd_live *out, cdmpp_err *err) {
     cdmpp_status st = read_all(a, &l, &m, err);
     if (!st) st = build_work(a, &m, &l, err);
     if (!st) st = make_graph(a, &m, &l, err);
+    if (!st) st = list_plain(&l, err);
     if (st) cd_live_free(&l);
     else *out = l;
     return st;

@@ -25,6 +25,8 @@ typedef struct cd_live {
     cd_graph *forward;          /* training: those of the network alone; else NULL */
     cd_workload *work;          /* groups, tasks, buffers; its registry has the definitions */
     cd_netgraph *graph;         /* node i is group i */
+    uint32_t n_plain;
+    const char **plain;         /* (n_plain) sorted keys of tasks that may not have their free parameter packed: some group gets it from another */
 } cd_live;
 
 /* Errors: those of cd_onnx_read, cd_zoo_build, cd_workload_build. */

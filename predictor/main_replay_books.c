@@ -137,15 +137,20 @@ static bool cache_folder(const cd_main_replay *o, char *to, size_t n) {
     return home && home[0] && (size_t)snprintf(to, n, "%s/.cache/cdmpp/books", home) < n;
 }
 
+static bool is_plain(const cd_mr_case *c, const char *key) {
+    const cd_live *l = c->source->live;
+    return l && l->n_plain && bsearch(&key, l->plain, l->n_plain, sizeof *l->plain, by_text);
+}
+
 static void add_text(cd_sha256 *s, const char *text) { cd_sha256_add(s, text, strlen(text) + 1); }
 
 /* False: nothing is kept. */
-static bool cached_as(const cd_mr_plan *p, const cd_mr_device *d, const char *key, char *to, size_t n) {
+static bool cached_as(const cd_mr_plan *p, const cd_mr_case *c, const cd_mr_device *d, const char *key, char *to, size_t n) {
     char dir[PATH], hex[65], how[64];
     cd_sha256 s;
     if (!cache_folder(p->o, dir, sizeof dir)) return false;
     cd_sha256_init(&s);
-    snprintf(how, sizeof how, "%d %d %d", PICKER, p->o->trials ? p->o->trials : TRIALS, p->o->seed);
+    snprintf(how, sizeof how, "%d %d %d %d", PICKER, p->o->trials ? p->o->trials : TRIALS, p->o->seed, is_plain(c, key));
     add_text(&s, how);
     add_text(&s, cd_model_digest(d->model));
     add_text(&s, d->name);
@@ -165,11 +170,11 @@ static void make_folders(char *path) {
     }
 }
 
-static void keep(const cd_mr_plan *p, const cd_mr_device *d, const char *key) {
+static void keep(const cd_mr_plan *p, const cd_mr_case *c, const cd_mr_device *d, const char *key) {
     char path[PATH];
     cd_buf b = {0};
     const cd_sched *s = cd_schedbook_find(d->book, key);
-    if (!s || !cached_as(p, d, key, path, sizeof path)) return;
+    if (!s || !cached_as(p, c, d, key, path, sizeof path)) return;
     make_folders(path);
     cd_buf_put(&b, s->line, s->len);
     cd_buf_puts(&b, "\n");
@@ -178,14 +183,14 @@ static void keep(const cd_mr_plan *p, const cd_mr_device *d, const char *key) {
 }
 
 /* Those that are there, in one reading. A damaged file is a warning, and its task is chosen anew. */
-static cdmpp_status from_cache(cd_mr_plan *p, cd_mr_device *d, const char *const *key, size_t n, cdmpp_err *err) {
+static cdmpp_status from_cache(cd_mr_plan *p, const cd_mr_case *c, cd_mr_device *d, const char *const *key, size_t n, cdmpp_err *err) {
     cd_arena a = {0};
     cd_schedbook_logs io = {.warn = on_bad, .ctx = p->o->log, .key = key, .n_key = n};
     const char **path = CD_NEWN(&a, const char *, n + 1);
     size_t found = 0;
     char one[PATH];
     for (size_t k = 0; path && k < n; k++)
-        if (cached_as(p, d, key[k], one, sizeof one) && !access(one, R_OK) && !(path[found++] = cd_str_dup(&a, (cd_str){one, strlen(one)}))) found = 0;
+        if (cached_as(p, c, d, key[k], one, sizeof one) && !access(one, R_OK) && !(path[found++] = cd_str_dup(&a, (cd_str){one, strlen(one)}))) found = 0;
     const cdmpp_status st = found ? cd_schedbook_read_logs(d->book, path, found, &io, err) : CDMPP_OK;
     cd_arena_free(&a);
     return st;
@@ -216,15 +221,16 @@ static size_t defined(const cd_tasks *t, const char **key, size_t n) {
 
 static cdmpp_status choose(cd_mr_plan *p, const cd_mr_case *c, cd_mr_device *d, const char **key, size_t n, cdmpp_err *err) {
     const cd_main_replay *o = p->o;
-    const cd_schedbook_pick how = {.trials = (uint32_t)(o->trials ? o->trials : TRIALS), .seed = (uint64_t)o->seed, .target = d->target, .device = d->name};
+    const cd_schedbook_pick how = {.trials = (uint32_t)(o->trials ? o->trials : TRIALS), .seed = (uint64_t)o->seed, .target = d->target, .device = d->name,
+                                   .plain = c->source->live ? c->source->live->plain : NULL, .n_plain = c->source->live ? c->source->live->n_plain : 0};
     n = defined(c->source->tasks, key, n);
-    CD_TRY(from_cache(p, d, key, n, err));
+    CD_TRY(from_cache(p, c, d, key, n, err));
     n = bare(d, key, n);
     if (!n) return CDMPP_OK;
     if (!p->pool) CD_TRY(cd_threads_new(o->jobs, &p->pool, err));
     cd_log_put(o->log, CD_LOG_DEBUG, "%s: schedules of %zu tasks for %s are chosen, of %u candidates each", c->source->name, n, d->name, how.trials);
     CD_TRY(cd_schedbook_predict(d->book, d->model, c->source->tasks, key, n, &how, p->pool, err));
-    for (size_t k = 0; k < n; k++) keep(p, d, key[k]);
+    for (size_t k = 0; k < n; k++) keep(p, c, d, key[k]);
     const size_t none = bare(d, key, n);
     if (none) cd_log_put(o->log, CD_LOG_WARNING, "%s: none of %u candidates of %zu tasks is a program for %s: %.120s", c->source->name, how.trials, none, d->name, key[0]);
     return CDMPP_OK;

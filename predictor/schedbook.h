@@ -47,6 +47,8 @@ typedef struct cd_schedbook_pick {
     uint64_t seed;
     const char *target;         /* NULL: the task's */
     const char *device;         /* of the model; NULL: as cd_which finds it */
+    const char *const *plain;   /* (n_plain) sorted keys of tasks whose free parameter is another operator's result, not a weight: no packing */
+    size_t n_plain;
 } cd_schedbook_pick;
 /* For each of the keys that has none yet. The model's profile tuner ranks where it has one, the whole model has the last
  * word on the best 32. pool NULL: one thread. A task of which no candidate lowers is left out. Errors: ENOTASK, EMODEL, ENOMEM. */

@@ -156,11 +156,19 @@ static cd_str target_of(const picking *p, const cd_task *t) {
     return text(d >= 0 && cd_model_device_is_gpu(p->m, (size_t)d) ? "cuda" : "llvm");
 }
 
+static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+
+/* Weights are packed before the network runs; what another operator makes would have to be packed in every pass. */
+static int64_t layout_of(const picking *p, const cd_aim *aim) {
+    const bool plain = p->o->n_plain && bsearch(&aim->workload_key, p->o->plain, p->o->n_plain, sizeof *p->o->plain, by_text);
+    return plain ? 0 : cd_layout_default(cd_target_is_gpu(aim->target));
+}
+
 static cdmpp_status write_best(const picking *p, const cd_aim *aim, const cand *c, cd_buf *line, cdmpp_err *err) {
     static const double never = 1e10;
     const cd_record r = {.workload_key = text(aim->workload_key), .target = aim->target, .target_host = text(""), .has_hardware = true,
                          .has_host = true, .has_layout = true, .has_inputs = true, .hardware = aim->hardware,
-                         .layout_rewrite = cd_layout_default(cd_target_is_gpu(aim->target)), .n_step = c->n_step, .step = c->step,
+                         .layout_rewrite = layout_of(p, aim), .n_step = c->n_step, .step = c->step,
                          .n_cost = 1, .cost_s = &never, .error_no = CD_ERROR_NO_MAX, .version = text("v0.6"), .origin = text(p->origin)};
     return cd_record_write(line, &r, err);
 }

@@ -86,7 +86,7 @@ static void pick(const cd_live *l) {
         if (!cd_schedbook_find(book, one)) key[n++] = one;
     }
     if (n && o.pick && model) {
-        const cd_schedbook_pick p = {.trials = o.pick, .seed = o.seed, .target = o.target, .device = o.device};
+        const cd_schedbook_pick p = {.trials = o.pick, .seed = o.seed, .target = o.target, .device = o.device, .plain = l->plain, .n_plain = l->n_plain};
         must(cd_schedbook_predict(book, model, w->tasks, key, n, &p, NULL, &err), "schedules");
         if (o.book) must(cd_schedbook_write(book, o.book, &err), o.book);
     }

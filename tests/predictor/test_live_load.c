@@ -70,6 +70,26 @@ static void test_zoo(void **state) {
 }
 
 /* Squeezenet's fire modules: two branches behind one node. */
+/* Attention multiplies what other operators make: no weights, nothing to pack beforehand. Convolutions have weights alone. */
+static void test_plain(void **state) {
+    (void)state;
+    static const struct {
+        const char *net;
+        bool any;
+    } is[] = {{"bert-tiny", true}, {"squeezenet-1.1", false}, {"lstm", false}};
+    for (size_t k = 0; k < sizeof is / sizeof *is; k++) {
+        cd_live l;
+        cdmpp_err err = {0};
+        assert_int_equal(cd_live_load(&(cd_live_ask){.network = is[k].net}, &l, &err), CDMPP_OK);
+        assert_true((l.n_plain > 0) == is[k].any);
+        for (uint32_t i = 0; i < l.n_plain; i++) {
+            assert_non_null(cd_tasks_find(l.work->tasks, (cd_str){l.plain[i], strlen(l.plain[i])}));
+            assert_true(!i || strcmp(l.plain[i - 1], l.plain[i]) < 0);
+        }
+        cd_live_free(&l);
+    }
+}
+
 static void test_branches(void **state) {
     (void)state;
     cd_live l = must((cd_live_ask){.network = "squeezenet-1.1", .target = "llvm -num-cores=1"});
@@ -197,7 +217,7 @@ static void test_errors(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_zoo), cmocka_unit_test(test_branches), cmocka_unit_test(test_layout),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_zoo), cmocka_unit_test(test_plain), cmocka_unit_test(test_branches), cmocka_unit_test(test_layout),
                                        cmocka_unit_test(test_missing), cmocka_unit_test(test_onnx), cmocka_unit_test(test_training), cmocka_unit_test(test_errors)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
