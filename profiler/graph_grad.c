@@ -81,8 +81,19 @@ static cdmpp_status opaque(cd_gg *b, const cd_gnode *n, const uint32_t *in, uint
     return cd_graph_opaque(b->g, n->name, n->domain, n->op, in, n->n_in, s, t, out, n->n_out, b->err);
 }
 
+/* Files without their weights fill them with a number that is not zero: such a tensor is a weight. */
+static bool is_filled(cd_gg *b, const cd_gnode *n) {
+    const cd_gtensor *x = &b->from->tensor[n->out[0]];
+    uint32_t *to = &b->map[n->out[0]];
+    if (strcmp(n->op, "ConstantOfShape") || !x->is_weight || b->frozen[n->out[0]] || cd_gnode_float(n, "value", 0) == 0) return false;
+    if (!b->st) b->st = cd_graph_weight(b->g, x->name, x->dtype, &x->shape, to, b->err);
+    if (!b->st) b->g->tensor[*to].is_trained = true;
+    return true;
+}
+
 static void copy_node(cd_gg *b, const cd_gnode *n) {
     bool known;
+    if (is_filled(b, n)) return;
     uint32_t *in = CD_NEWN(&b->g->arena, uint32_t, n->n_in + 1U), *out = CD_NEWN(&b->g->arena, uint32_t, n->n_out + 1U);
     if (!in || !out) {
         no_memory(b);

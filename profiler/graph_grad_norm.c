@@ -162,4 +162,27 @@ static void log_softmax(cd_gg *b) {
     cd_gg_give(b, 0, cd_gg_bi(b, "Sub", dy, cd_gg_bi(b, "Mul", cd_gg_un(b, "Exp", cd_gg_out(b, 0)), sum)));
 }
 
-const cd_gg_rule cd_gg_rules_norm[] = {{"Softmax", softmax}, {"LogSoftmax", log_softmax}, {NULL, NULL}};
+/* ---- local response: y = x s^-beta, s = bias + alpha mean(x^2 of near channels) ---- */
+
+/* Mean over windows of channels; `back`: over the windows that a channel is in. */
+static uint32_t near_mean(cd_gg *b, uint32_t x, bool back) {
+    const cd_shape s = *cd_gg_shape(b, x);
+    const int64_t size = cd_gnode_int(b->n, "size", 1), one = (size - 1) / 2, two = size - 1 - one, n = s.dim[0] * s.dim[1];
+    const cd_shape four = {4, {s.dim[0], 1, s.dim[1], n ? cd_shape_elements(&s) / n : 0}};
+    const int64_t kernel[] = {size, 1}, pads[] = {back ? two : one, 0, back ? one : two, 0};
+    const cd_gattr attr[] = {cd_gg_is("kernel_shape", 2, kernel), cd_gg_is("pads", 4, pads), cd_gg_i("count_include_pad", 1)};
+    const uint32_t in = cd_gg_reshape(b, x, &four);
+    return cd_gg_reshape(b, cd_gg_op(b, "AveragePool", 1, &in, 3, attr), &s);
+}
+
+/* dy s^-beta - 2 alpha beta x mean(dy x s^(-beta - 1)) */
+static void lrn(cd_gg *b) {
+    const double alpha = cd_gnode_float(b->n, "alpha", 1e-4), beta = cd_gnode_float(b->n, "beta", 0.75), bias = cd_gnode_float(b->n, "bias", 1);
+    const uint32_t x = cd_gg_in(b, 0), dy = cd_gg_dy(b, 0);
+    const uint32_t mean = near_mean(b, cd_gg_bi(b, "Mul", x, x), false), s = cd_gg_bis(b, "Add", cd_gg_bis(b, "Mul", mean, alpha), bias);
+    const uint32_t d = cd_gg_bi(b, "Mul", dy, cd_gg_bis(b, "Pow", s, -beta));
+    const uint32_t all = near_mean(b, cd_gg_bi(b, "Div", cd_gg_bi(b, "Mul", d, x), s), true);
+    cd_gg_give(b, 0, cd_gg_bi(b, "Sub", d, cd_gg_bi(b, "Mul", cd_gg_bis(b, "Mul", x, 2 * alpha * beta), all)));
+}
+
+const cd_gg_rule cd_gg_rules_norm[] = {{"LRN", lrn}, {"Softmax", softmax}, {"LogSoftmax", log_softmax}, {NULL, NULL}};

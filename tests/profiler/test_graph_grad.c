@@ -143,6 +143,8 @@ static void other_norms(mg *m) {
     const uint32_t x = W(m, 4, 2, 4, 2, 3), s = W(m, 1, 4), b = W(m, 1, 4);
     end(m, mg_op(m, "InstanceNormalization", "epsilon~0.0625", 3, x, s, b));
     end(m, mg_op(m, "GroupNormalization", "num_groups=2 epsilon~0.0625", 3, x, s, b));
+    end(m, mg_op(m, "LRN", "size=3 alpha~0.5 beta~0.75 bias~2.0", 1, x));
+    end(m, mg_op(m, "LRN", "size=2 alpha~1.5 beta~0.5 bias~1.0", 1, x));
 }
 static void softmaxes(mg *m) {
     const uint32_t x = W(m, 3, 2, 3, 4);
