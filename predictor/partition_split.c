@@ -5,16 +5,16 @@
 
 #include "predictor/partition_elim.h"
 
-void cd_split_plan_free(cd_split_plan *r) {
+void cd_partsplit_plan_free(cd_partsplit_plan *r) {
     cd_arena_free(&r->arena);
-    *r = (cd_split_plan){0};
+    *r = (cd_partsplit_plan){0};
 }
 
 /* ---- check ---- */
 
-static cdmpp_status check_option(const cd_split *p, uint32_t k, uint32_t i, cdmpp_err *err) {
-    const cd_split_op *o = &p->op[k];
-    const cd_split_option *c = &o->option[i];
+static cdmpp_status check_option(const cd_partsplit *p, uint32_t k, uint32_t i, cdmpp_err *err) {
+    const cd_partsplit_op *o = &p->op[k];
+    const cd_partsplit_option *c = &o->option[i];
     double sum = 0;
     if (!(c->seconds >= 0)) return CD_FAIL(err, ERANGE, "operator %u (%s), option %s: %g seconds", k, o->name, c->name, c->seconds);
     for (uint32_t d = 0; d < p->n_device; d++) {
@@ -27,11 +27,11 @@ static cdmpp_status check_option(const cd_split *p, uint32_t k, uint32_t i, cdmp
     return CDMPP_OK;
 }
 
-static cdmpp_status check_edge(const cd_split *p, uint32_t e, cdmpp_err *err) {
-    const cd_split_edge *x = &p->edge[e];
+static cdmpp_status check_edge(const cd_partsplit *p, uint32_t e, cdmpp_err *err) {
+    const cd_partsplit_edge *x = &p->edge[e];
     if (x->from >= p->n_op || x->to >= p->n_op) return CD_FAIL(err, EINVALID, "edge %u: operators %u to %u of %u", e, x->from, x->to, p->n_op);
     if (x->from == x->to) return CD_FAIL(err, EINVALID, "operator %u (%s) reads its own result: a cycle", x->to, p->op[x->to].name);
-    const cd_split_op *a = &p->op[x->from], *b = &p->op[x->to];
+    const cd_partsplit_op *a = &p->op[x->from], *b = &p->op[x->to];
     for (uint32_t i = 0; i < a->n_option; i++)
         for (uint32_t j = 0; j < b->n_option; j++)
             if (!(x->seconds[(size_t)i * b->n_option + j] >= 0))
@@ -41,7 +41,7 @@ static cdmpp_status check_edge(const cd_split *p, uint32_t e, cdmpp_err *err) {
 }
 
 /* pos (n_op): every operator behind those that it reads. */
-static cdmpp_status sort(const cd_split *p, cd_arena *a, uint32_t *pos, cdmpp_err *err) {
+static cdmpp_status sort(const cd_partsplit *p, cd_arena *a, uint32_t *pos, cdmpp_err *err) {
     uint32_t *first = CD_NEWN(a, uint32_t, (size_t)p->n_op + 2), *to = CD_NEWN(a, uint32_t, (size_t)p->n_edge + 1), *left = CD_NEWN(a, uint32_t, (size_t)p->n_op + 1),
              *queue = CD_NEWN(a, uint32_t, (size_t)p->n_op + 1), n = 0;
     if (!first || !to || !left || !queue) return CD_FAIL(err, ENOMEM, "%u operators", p->n_op);
@@ -60,7 +60,7 @@ static cdmpp_status sort(const cd_split *p, cd_arena *a, uint32_t *pos, cdmpp_er
     return CDMPP_OK;
 }
 
-static cdmpp_status check(const cd_split *p, cd_arena *a, uint32_t **pos, cdmpp_err *err) {
+static cdmpp_status check(const cd_partsplit *p, cd_arena *a, uint32_t **pos, cdmpp_err *err) {
     for (uint32_t k = 0; k < p->n_op; k++) {
         if (!p->op[k].n_option) return CD_FAIL(err, EINVALID, "operator %u (%s) has no option", k, p->op[k].name);
         for (uint32_t i = 0; i < p->op[k].n_option; i++) CD_TRY(check_option(p, k, i, err));
@@ -70,7 +70,7 @@ static cdmpp_status check(const cd_split *p, cd_arena *a, uint32_t **pos, cdmpp_
     return sort(p, a, *pos, err);
 }
 
-cdmpp_status cd_split_check(const cd_split *p, cdmpp_err *err) {
+cdmpp_status cd_partsplit_check(const cd_partsplit *p, cdmpp_err *err) {
     cd_arena own = {0};
     uint32_t *pos;
     const cdmpp_status st = check(p, &own, &pos, err);
@@ -78,7 +78,7 @@ cdmpp_status cd_split_check(const cd_split *p, cdmpp_err *err) {
     return st;
 }
 
-double cd_split_cost(const cd_split *p, const uint32_t *choice, double *exchange_s) {
+double cd_partsplit_cost(const cd_partsplit *p, const uint32_t *choice, double *exchange_s) {
     double sum = 0, exchange = 0;
     for (uint32_t k = 0; k < p->n_op; k++) sum += p->op[k].option[choice[k]].seconds;
     for (uint32_t e = 0; e < p->n_edge; e++)
@@ -89,46 +89,46 @@ double cd_split_cost(const cd_split *p, const uint32_t *choice, double *exchange
 
 /* ---- baselines ---- */
 
-static bool whole(const cd_split *p, const cd_split_option *c) {
+static bool whole(const cd_partsplit *p, const cd_partsplit_option *c) {
     for (uint32_t d = 0; d < p->n_device; d++)
         if (c->share[d] == 1) return true;
     return false;
 }
 
 /* How far option c is from what a kind wants; infinity: not of that kind. */
-static double distance(const cd_split *p, const cd_split_option *c, cd_split_base kind, uint32_t d, double ratio) {
+static double distance(const cd_partsplit *p, const cd_partsplit_option *c, cd_partsplit_base kind, uint32_t d, double ratio) {
     double far = 0;
     switch (kind) {
-    case CD_SPLIT_ALONE: return c->share[d] == 1 ? 0 : (double)INFINITY;
-    case CD_SPLIT_PLACE: return whole(p, c) ? 0 : (double)INFINITY;
-    case CD_SPLIT_GREEDY: return 0;
-    case CD_SPLIT_FIXED: return whole(p, c) ? 2 : fabs(c->share[0] - ratio);
-    case CD_SPLIT_EQUAL: break;
+    case CD_PARTSPLIT_ALONE: return c->share[d] == 1 ? 0 : (double)INFINITY;
+    case CD_PARTSPLIT_PLACE: return whole(p, c) ? 0 : (double)INFINITY;
+    case CD_PARTSPLIT_GREEDY: return 0;
+    case CD_PARTSPLIT_FIXED: return whole(p, c) ? 2 : fabs(c->share[0] - ratio);
+    case CD_PARTSPLIT_EQUAL: break;
     }
     for (uint32_t k = 0; k < p->n_device; k++) far = fmax(far, fabs(c->share[k] - 1.0 / p->n_device));
     return whole(p, c) ? 2 : far;
 }
 
-cdmpp_status cd_split_baseline(const cd_split *p, cd_split_base kind, uint32_t d, double ratio, uint32_t *choice, cdmpp_err *err) {
-    if (kind == CD_SPLIT_FIXED && !(ratio >= 0 && ratio <= 1)) return CD_FAIL(err, ERANGE, "ratio %g: expected 0 to 1", ratio);
-    if (kind == CD_SPLIT_ALONE && d >= p->n_device) return CD_FAIL(err, EINVALID, "device %u of %u", d, p->n_device);
+cdmpp_status cd_partsplit_baseline(const cd_partsplit *p, cd_partsplit_base kind, uint32_t d, double ratio, uint32_t *choice, cdmpp_err *err) {
+    if (kind == CD_PARTSPLIT_FIXED && !(ratio >= 0 && ratio <= 1)) return CD_FAIL(err, ERANGE, "ratio %g: expected 0 to 1", ratio);
+    if (kind == CD_PARTSPLIT_ALONE && d >= p->n_device) return CD_FAIL(err, EINVALID, "device %u of %u", d, p->n_device);
     for (uint32_t k = 0; k < p->n_op; k++) {
         double far = (double)INFINITY, least = (double)INFINITY;
         for (uint32_t i = 0; i < p->op[k].n_option; i++) {
-            const cd_split_option *c = &p->op[k].option[i];
+            const cd_partsplit_option *c = &p->op[k].option[i];
             const double f = distance(p, c, kind, d, ratio);
             if (isinf(f) || f > far + 1e-12 || (f > far - 1e-12 && c->seconds >= least)) continue;
             far = f, least = c->seconds, choice[k] = i;
         }
         if (isinf(far))
-            return CD_FAIL(err, EINVALID, "operator %u (%s) has no option that is all of %s", k, p->op[k].name, kind == CD_SPLIT_ALONE ? p->device[d] : "one device");
+            return CD_FAIL(err, EINVALID, "operator %u (%s) has no option that is all of %s", k, p->op[k].name, kind == CD_PARTSPLIT_ALONE ? p->device[d] : "one device");
     }
     return CDMPP_OK;
 }
 
 /* ---- the plan ---- */
 
-static cdmpp_status make_tables(const cd_split *p, cd_arena *a, const uint32_t *pos, cd_elim *out, cdmpp_err *err) {
+static cdmpp_status make_tables(const cd_partsplit *p, cd_arena *a, const uint32_t *pos, cd_elim *out, cdmpp_err *err) {
     uint32_t *size = CD_NEWN(a, uint32_t, (size_t)p->n_op + 1), *var = CD_NEWN(a, uint32_t, (size_t)p->n_op + 2 * (size_t)p->n_edge + 1);
     cd_elim_table *t = CD_NEWN(a, cd_elim_table, (size_t)p->n_op + p->n_edge + 1);
     if (!size || !var || !t) return CD_FAIL(err, ENOMEM, "%u operators", p->n_op);
@@ -149,13 +149,13 @@ static cdmpp_status make_tables(const cd_split *p, cd_arena *a, const uint32_t *
 }
 
 /* The best of the baselines, by place in the order. */
-static double begin(const cd_split *p, const uint32_t *pos, uint32_t *now, uint32_t *choice) {
+static double begin(const cd_partsplit *p, const uint32_t *pos, uint32_t *now, uint32_t *choice) {
     double least = (double)INFINITY;
     memset(choice, 0, p->n_op * sizeof *choice);
-    for (int kind = CD_SPLIT_ALONE; kind <= CD_SPLIT_GREEDY; kind++)
-        for (uint32_t d = 0; d < (kind == CD_SPLIT_ALONE ? p->n_device : 1); d++) {
-            if (cd_split_baseline(p, (cd_split_base)kind, d, 0.5, now, NULL)) continue;
-            const double cost = cd_split_cost(p, now, NULL);
+    for (int kind = CD_PARTSPLIT_ALONE; kind <= CD_PARTSPLIT_GREEDY; kind++)
+        for (uint32_t d = 0; d < (kind == CD_PARTSPLIT_ALONE ? p->n_device : 1); d++) {
+            if (cd_partsplit_baseline(p, (cd_partsplit_base)kind, d, 0.5, now, NULL)) continue;
+            const double cost = cd_partsplit_cost(p, now, NULL);
             if (!(cost < least)) continue;
             least = cost;
             for (uint32_t k = 0; k < p->n_op; k++) choice[pos[k]] = now[k];
@@ -163,7 +163,7 @@ static double begin(const cd_split *p, const uint32_t *pos, uint32_t *now, uint3
     return least;
 }
 
-static double least_alone(const cd_split *p) {
+static double least_alone(const cd_partsplit *p) {
     double sum = 0;
     for (uint32_t k = 0; k < p->n_op; k++) {
         double least = (double)INFINITY;
@@ -173,7 +173,7 @@ static double least_alone(const cd_split *p) {
     return sum * (1 - 1e-12);
 }
 
-static cdmpp_status solve(const cd_split *p, size_t most, cd_arena *a, cd_split_plan *out, cdmpp_err *err) {
+static cdmpp_status solve(const cd_partsplit *p, size_t most, cd_arena *a, cd_partsplit_plan *out, cdmpp_err *err) {
     uint32_t *pos, *choice;
     cd_elim e;
     bool wide;
@@ -186,11 +186,11 @@ static cdmpp_status solve(const cd_split *p, size_t most, cd_arena *a, cd_split_
     CD_TRY(cd_elim_solve(&e, most, choice, &wide, &looked, err));
     if (wide) CD_TRY(cd_elim_improve(&e, most < 4096 ? most : 4096, looked + 400000000, choice, &looked, err));
     for (uint32_t k = 0; k < p->n_op; k++) out->choice[k] = choice[pos[k]];
-    out->total_s = cd_split_cost(p, out->choice, &out->exchange_s);
+    out->total_s = cd_partsplit_cost(p, out->choice, &out->exchange_s);
     out->exact = !wide, out->bound_s = wide ? fmin(least_alone(p), out->total_s) : out->total_s;
     if (isfinite(out->total_s)) return CDMPP_OK;
     for (uint32_t i = 0; i < p->n_edge; i++) {
-        const cd_split_edge *x = &p->edge[i];
+        const cd_partsplit_edge *x = &p->edge[i];
         if (isinf(x->seconds[(size_t)out->choice[x->from] * p->op[x->to].n_option + out->choice[x->to]]))
             return CD_FAIL(err, EINVALID, "no plan is possible: %s and %s have no options between which an exchange can be", p->op[x->from].name, p->op[x->to].name);
     }
@@ -199,49 +199,10 @@ static cdmpp_status solve(const cd_split *p, size_t most, cd_arena *a, cd_split_
     return CD_FAIL(err, EINVALID, "no plan is possible: operator %u (%s) has no option that can be", k, p->op[k].name);
 }
 
-cdmpp_status cd_split_solve(const cd_split *p, size_t most, cd_split_plan *out, cdmpp_err *err) {
+cdmpp_status cd_partsplit_solve(const cd_partsplit *p, size_t most, cd_partsplit_plan *out, cdmpp_err *err) {
     cd_arena own = {0};
-    *out = (cd_split_plan){0};
+    *out = (cd_partsplit_plan){0};
     const cdmpp_status st = solve(p, most ? most : (size_t)1 << 20, &own, out, err);
     cd_arena_free(&own);
     return st;
-}
-
-/* ---- one operator ---- */
-
-double cd_split_ceiling(const double *seconds, uint32_t n) {
-    double rate = 0, least = (double)INFINITY;
-    for (uint32_t d = 0; d < n; d++) {
-        if (!(seconds[d] > 0) || !isfinite(seconds[d])) continue;
-        rate += 1 / seconds[d];
-        least = fmin(least, seconds[d]);
-    }
-    return isfinite(least) ? least * rate : 1;
-}
-
-static double line_at(cd_split_line l, int64_t n) { return n > 0 ? l.a + l.b * (double)n : 0; }
-
-int64_t cd_split_affine(cd_split_line first, cd_split_line second, int64_t extent, int64_t granule, double *best_s) {
-    const double meet = (second.a + second.b * (double)extent - first.a) / (first.b + second.b);
-    const double at = isfinite(meet) ? fmin(fmax(meet, 0), (double)extent) : 0;
-    const int64_t low = (int64_t)(at / (double)granule) * granule, ask[] = {0, extent, low, low + granule < extent ? low + granule : extent};
-    int64_t best = 0;
-    *best_s = (double)INFINITY;
-    for (size_t i = 0; i < sizeof ask / sizeof *ask; i++) {
-        const double s = fmax(line_at(first, ask[i]), line_at(second, extent - ask[i]));
-        if (s < *best_s) *best_s = s, best = ask[i];
-    }
-    return best;
-}
-
-int64_t cd_split_search(cd_split_time *time, void *ctx, int64_t extent, int64_t granule, double *best_s) {
-    int64_t best = 0;
-    *best_s = time(0, ctx);
-    for (int64_t n = granule; n < extent + granule; n += granule) {
-        const int64_t at = n < extent ? n : extent;
-        const double s = time(at, ctx);
-        if (s < *best_s) *best_s = s, best = at;
-        if (n > INT64_MAX - granule) break;
-    }
-    return best;
 }

@@ -31,16 +31,16 @@ static cdmpp_status place_span(cdmpp_err *err) { return place_by(CD_PART_MAKESPA
 
 static cdmpp_status split(cdmpp_err *err) {
     static const double share[2][2] = {{1, 0}, {0.5, 0.5}}, exchange[] = {0, 1, 1, 0};
-    static const cd_split_option option[] = {{"cpu", -1, 1, share[0]}, {"H", 2, 0.6, share[1]}};
-    static const cd_split_op op[] = {{"a", 2, option}, {"b", 2, option}, {"c", 2, option}};
-    static const cd_split_edge edge[] = {{0, 1, exchange}, {1, 2, exchange}};
+    static const cd_partsplit_option option[] = {{"cpu", -1, 1, share[0]}, {"H", 2, 0.6, share[1]}};
+    static const cd_partsplit_op op[] = {{"a", 2, option}, {"b", 2, option}, {"c", 2, option}};
+    static const cd_partsplit_edge edge[] = {{0, 1, exchange}, {1, 2, exchange}};
     static const char *const device[] = {"cpu", "npu"};
-    const cd_split p = {3, 2, 2, op, edge, device};
-    cd_split_plan r;
+    const cd_partsplit p = {3, 2, 2, op, edge, device};
+    cd_partsplit_plan r;
     cdmpp_status st = CDMPP_OK;
     for (size_t most = 0; most < 3 && !st; most += 2) { /* all at once; windows */
-        st = cd_split_solve(&p, most, &r, err);
-        cd_split_plan_free(&r);
+        st = cd_partsplit_solve(&p, most, &r, err);
+        cd_partsplit_plan_free(&r);
     }
     return st;
 }
