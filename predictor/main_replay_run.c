@@ -1,5 +1,6 @@
 /* --run of cdmpp-replay: the network run on this machine with the schedules of the estimate. */
 #include <math.h>
+#include <string.h>
 
 #include "predictor/main_replay.h"
 
@@ -14,7 +15,7 @@ void cd_mr_run(cd_mr_plan *p, cd_mr_case *c) {
                                .workers = c->lane[0].workers, .pin = true, .cpu_time = p->o->cpu_time, .alone = p->o->ops, .stop = p->o->stop};
     cdmpp_err why = {0};
     if (!c->source->live) return;
-    if (d->gpu) {
+    if (d->gpu && strncmp(d->target ? d->target : "", "opencl", 6)) {
         cd_log_put(p->o->log, CD_LOG_WARNING, "%s: programs for %s are not run here", c->source->name, d->name);
         return;
     }

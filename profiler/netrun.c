@@ -21,6 +21,14 @@ typedef struct {
     uint32_t *place;            /* (n_buffer) of the plan */
 } step;
 
+/* A weight in the order that a program wants: one for all steps of that program. */
+typedef struct copy {
+    const cd_code *code;
+    cd_net_shape shape;
+    uint32_t b, place;
+    struct copy *next;          /* of the tensor */
+} copy;
+
 /* Steps that use a place; none: it lives always. */
 typedef struct {
     uint32_t n, *step;
@@ -36,6 +44,7 @@ struct cd_netrun {
     double *rank;               /* (n_step) or NULL */
     cd_netpool *pool;
     cd_netrun_ran *ran;         /* (n_step) of the pass */
+    copy **copy;                /* (n_tensor) */
     double begin_s;
     clockid_t clock;
     step *step;
@@ -79,6 +88,24 @@ static cdmpp_status touch(cd_netrun *r, uint32_t t, uint32_t k, const cd_code_bu
     return CDMPP_OK;
 }
 
+/* The packed copy of parameter b of step k. */
+static cdmpp_status place_copy(cd_netrun *r, uint32_t k, uint32_t b, uint32_t t, cdmpp_err *err) {
+    const cd_net_step *s = &r->net->step[k];
+    const cd_net_tensor *x = &r->net->tensor[t];
+    copy *c = r->copy[t];
+    while (c && (c->code != code_of(r, k) || c->b != b)) c = c->next;
+    if (!c) {
+        c = CD_NEW(&r->arena, copy);
+        if (!c) return CD_FAIL(err, ENOMEM, "packed weights");
+        *c = (copy){code_of(r, k), s->shape ? s->shape[b] : (cd_net_shape){x->rank, x->shape}, b, r->n_plan, r->copy[t]};
+        r->copy[t] = c;
+        r->plan[r->n_plan++] = (cd_netplan_tensor){.bytes = c->code->buffer[b].bytes, .last = UINT32_MAX};
+        r->bytes.weights += c->code->buffer[b].bytes;
+    }
+    r->step[k].place[b] = c->place;
+    return CDMPP_OK;
+}
+
 /* Where buffer b of step k is: the tensor's own place, a packed copy, or scratch. */
 static cdmpp_status place_buffer(cd_netrun *r, uint32_t k, uint32_t b, cdmpp_err *err) {
     const cd_code_buffer *buf = &code_of(r, k)->buffer[b];
@@ -88,11 +115,10 @@ static cdmpp_status place_buffer(cd_netrun *r, uint32_t k, uint32_t b, cdmpp_err
         r->step[k].place[b] = t;
         return CDMPP_OK;
     }
+    if (buf->is_arg) return place_copy(r, k, b, t, err);
     const int64_t times = buf->per_thread ? r->threads : 1;
     r->step[k].place[b] = r->n_plan;
-    r->plan[r->n_plan++] = buf->is_arg ? (cd_netplan_tensor){.bytes = buf->bytes, .last = UINT32_MAX}
-                                       : (cd_netplan_tensor){.bytes = buf->bytes * times, .first = k, .last = k};
-    if (buf->is_arg) r->bytes.weights += buf->bytes;
+    r->plan[r->n_plan++] = (cd_netplan_tensor){.bytes = buf->bytes * times, .first = k, .last = k};
     return CDMPP_OK;
 }
 
@@ -150,7 +176,8 @@ static cdmpp_status make_plan(cd_netrun *r, cdmpp_err *err) {
     const cd_net *n = r->net;
     r->plan = CD_NEWN(&r->arena, cd_netplan_tensor, most_places(n) + 1);
     r->step = CD_NEWN(&r->arena, step, n->n_step + 1);
-    if (!r->plan || !r->step) return CD_FAIL(err, ENOMEM, "network of %u steps", n->n_step);
+    r->copy = CD_NEWN(&r->arena, copy *, n->n_tensor + 1);
+    if (!r->plan || !r->step || !r->copy) return CD_FAIL(err, ENOMEM, "network of %u steps", n->n_step);
     r->n_plan = n->n_tensor;
     for (uint32_t t = 0; t < n->n_tensor; t++) {
         r->plan[t] = (cd_netplan_tensor){.bytes = n->tensor[t].bytes, .first = always(&n->tensor[t]) ? 0 : UINT32_MAX, .last = UINT32_MAX};
@@ -189,13 +216,8 @@ static unsigned char *at(const cd_netrun *r, uint32_t place) { return r->block +
 
 /* Every packed copy of a tensor anew. */
 static void pack_copies(cd_netrun *r, uint32_t tensor) {
-    const cd_net_tensor *t = &r->net->tensor[tensor];
-    for (uint32_t k = 0; k < r->net->n_step; k++)
-        for (uint32_t b = 0; b < code_of(r, k)->n_arg; b++) {
-            const cd_code_buffer *x = &code_of(r, k)->buffer[b];
-            const cd_net_shape *s = r->net->step[k].shape ? &r->net->step[k].shape[b] : &(cd_net_shape){t->rank, t->shape};
-            if (x->n_digit && r->net->step[k].tensor[b] == tensor) cd_code_pack(x, s->rank, s->shape, at(r, tensor), r->step[k].arg[b]);
-        }
+    for (const copy *c = r->copy[tensor]; c; c = c->next)
+        cd_code_pack(&c->code->buffer[c->b], c->shape.rank, c->shape.shape, at(r, tensor), at(r, c->place));
 }
 
 static cdmpp_status fill(cd_netrun *r, cdmpp_err *err) {
