@@ -2,7 +2,7 @@
 # make quickstart  install what is missing, build, train on the sample, predict, write a report
 # make check       unit tests, command tests, fuzz corpora, layer check (installs what it needs)
 # make check-long  sanitizers, allocation faults, threads, reports, sets under $CDMPP_DATA
-# make results     regenerate docs/results.md and docs/results-operators.md from the data sets
+# make results     regenerate docs/results*.md and docs/replay-accuracy.md from the data sets
 # make bench       speed and memory figures
 # make fuzz        every fuzz target for FUZZ_S seconds each (clang)
 # make deps        apt packages
@@ -157,6 +157,7 @@ bench: all
 results: $(BIN)
 	@B=$(B) CDMPP_DATA=$(DATA) scripts/results.sh
 	@B=$(B) CDMPP_DATA=$(DATA) scripts/results_operators.sh
+	@B=$(B) CDMPP_DATA=$(DATA) scripts/results_replay.sh
 
 FUZZ := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_S ?= 60
