@@ -84,7 +84,7 @@ TOP
   model; a task that it was trained on gets the first, others the second (`learner/best.h`). Nothing of e2e.json is in it. With all best records
   taken out of training (361 of 6,896) but their tasks left in, the tasks of these networks are 49 % too slow by the median, and
   the ratio of known tasks is too small a correction: a best record that is unlike all known ones stays the hard case.
-* **What a network costs over its operators.** Sums of measured best records are 5 to 21 % below the networks' means, where data
+* **What a network costs over its operators.** Sums of measured best records are 9 to 21 % below the networks' means, where data
   leave the cache; an LSTM and DQN are within 2 % of the median, an MLP within 9 %, once each call costs 0.17 us (what TVM takes for `__nop`). One factor
   for networks that move more than half the last-level cache in a pass is all that nine networks can carry
   (`predictor/netcost_place.c`). That five are large was seen from the data, so that rule itself is not held out. Bytes of cold weights or of all tensors over a bandwidth explain it worse (18 and 15 % over the means in place of 8).
