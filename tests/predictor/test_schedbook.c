@@ -50,7 +50,7 @@ static void test_best_is_the_least_median(void **state) {
     for (int i = 0; i < RECORDS; i++) {
         const int k = (int)(cd_rng_at(1, (uint64_t)i) % TASKS), n = 1 + (int)(cd_rng_at(2, (uint64_t)i) % 4);
         double c[4];
-        char key[8], costs[80] = "";
+        char key[16], costs[80] = "";
         for (int j = 0; j < n; j++) {
             c[j] = (double)(1 + cd_rng_at(3, (uint64_t)(8 * i + j)) % 50) / 1024;
             snprintf(costs + strlen(costs), sizeof costs - strlen(costs), "%s%.10f", j ? ", " : "", c[j]);
@@ -75,7 +75,7 @@ static void test_best_is_the_least_median(void **state) {
     assert_int_equal(io.bad, 0);
     assert_int_equal(io.failed, RECORDS / 9);
     for (int k = 0; k < TASKS; k++) {
-        char key[16], want[40], end[32];
+        char key[32], want[40], end[40];
         snprintf(key, sizeof key, "[\"t%d\"]", k);
         snprintf(want, sizeof want, "512, [%d], 1", tile[k]);
         snprintf(end, sizeof end, "best.json:%d", line[k]);
@@ -164,7 +164,7 @@ static void test_file_reads_back(void **state) {
     char one[256], two[256];
     (void)state;
     for (int i = 0; i < 20; i++) {
-        char key[8];
+        char key[16];
         snprintf(key, sizeof key, "t%d", i % 6);
         put_record(&b, key, CHIP, i + 1, i % 2 ? "0.25, 0.5" : "0.125", 0);
     }
