@@ -232,6 +232,7 @@ static cdmpp_status read_about(builder *b, cd_arena *a, const char *path, cdmpp_
     size_t n;
     cdmpp_status st = cd_file_read(path, 1 << 20, &text, &n, NULL);
     if (st == CDMPP_EIO) return CDMPP_OK; /* there is none */
+    if (st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "file beside the trace");
     if (st) return cd_err_at(err, CD_FAIL(err, EPARSE, "expected a small JSON file"), path, 0);
     st = about(b, a, text, n, err);
     cd_free(text);
