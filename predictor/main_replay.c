@@ -23,7 +23,7 @@ static const cd_option table[] = {
     {"layout", 0, "LAYOUT", CD_OPT_TEXT, AT(layout), NULL, WHAT, "Layout of images: auto, nchw or nhwc (auto: nhwc for CPUs)"},
     {"training", 0, NULL, CD_OPT_FLAG, AT(training), NULL, WHAT, "An iteration of training: forward, backward and update"},
     {"save-graph", 0, "FILE", CD_OPT_FILE, AT(save_graph), "*.json", WHAT, "Write the networks as graphs in our own form, to change and to give to --graph; tasks of loaded networks come from cdmpp-profile --list-tasks --out-tasks"},
-    {"target", 0, "[DEVICE=]TARGET", CD_OPT_TEXTS, AT(target), NULL, WHAT, "Target of a device's programs (default: from its description)"},
+    {"target", 0, "TARGET", CD_OPT_TEXTS, AT(target), NULL, WHAT, "Target of the devices' programs; DEVICE=TARGET: of that device (default: from its description)"},
     {"devices", 0, "FILE", CD_OPT_FILE, AT(devices), "*.yaml", WHAT, "Descriptions of devices (default: configs/devices.yaml here, then the installed one)"},
     {"records", 'r', "LOG", CD_OPT_FILES, AT(records), NULL, SCHEDULES, "Measure logs or folders of these: of each task the best record of this device is its schedule. Its time is not used"},
     {"store", 0, "DB", CD_OPT_FILES, AT(store), "*.db", SCHEDULES, "The same from a store of measurements"},
