@@ -152,11 +152,14 @@ static cdmpp_status write_kernel(cd_gpu *g, cd_code_launch *l, cdmpp_err *err) {
 
 static cdmpp_status add_buffer(cd_gpu *g, uint32_t t, bool is_arg, cdmpp_err *err) {
     const cd_slot *s = &g->plan.slot[t];
+    const char *name = g->plan.nest->tensor[t].name;
     int64_t bytes = 0;
+    char *own = cd_str_dup(g->a, (cd_str){name, strlen(name)}); /* the nest's is gone with its program's next one */
+    if (!own) return CD_FAIL(err, ENOMEM, "a buffer's name");
     if (__builtin_mul_overflow(s->elements, (int64_t)cd_dtype_bytes(s->dtype), &bytes)) return CD_FAIL(err, ERANGE, "a buffer too large");
     g->buffer[t] = (int32_t)g->code->n_buffer;
     g->code->buffer[g->code->n_buffer++] =
-        (cd_code_buffer){.name = g->plan.nest->tensor[t].name, .dtype = s->dtype, .elements = s->elements, .bytes = bytes,
+        (cd_code_buffer){.name = own, .dtype = s->dtype, .elements = s->elements, .bytes = bytes,
                          .is_arg = is_arg, .written = g->plan.nest->tensor[t].written};
     return CDMPP_OK;
 }

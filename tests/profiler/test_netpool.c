@@ -222,7 +222,7 @@ static void test_values(void **state) {
     cd_compiler *compiler;
     cdmpp_err err = {0};
     for (int k = 0; k < 3; k++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "v%d", k);
         made_code_set(&c[k], name, N, body[k]);
         build[k].code = &c[k].code;
