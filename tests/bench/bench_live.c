@@ -272,7 +272,9 @@ static void read_all(void) {
     const char *path = o.devices;
     if (o.model) must(cd_model_load(o.model, &model, &err), o.model);
     if (o.model && !path) must(cd_devices_path(&a, "", NULL, &path, &err), "devices");
-    if (o.model) must(cd_devices_load(path, NULL, &devices, &err), path);
+    cd_diag diag = {0};
+    if (o.model) must(cd_devices_load(path, &diag, &devices, &err), path);
+    cd_diag_free(&diag);
     cd_arena_free(&a);
     must(cd_schedbook_new(&book, &err), "book");
     if (o.book && !access(o.book, R_OK)) must(cd_schedbook_read_logs(book, &o.book, 1, &logs, &err), o.book);
