@@ -87,6 +87,7 @@ typedef struct {
     cd_buf op;                  /* "Conv+Relu" */
     const uint8_t *phase;       /* (graph's nodes) NULL: all forward */
     cd_netphase *of;            /* (groups) */
+    bool *had;                  /* (buffers) read by a node before */
     uint32_t *seen;             /* (graph's nodes) 1 + group of an operator without a definition; 0: none yet */
 } walk;
 
@@ -132,6 +133,16 @@ static cd_netphase phase_of(walk *k, uint32_t group, uint32_t head) {
     return k->of[group] = p;
 }
 
+static void count_bytes(walk *k, const cd_wgroup *g, cd_netnode *n) {
+    n->read_bytes = n->weight_bytes = 0;
+    for (uint32_t i = 0; i < g->n_read; i++) {
+        const cd_wbuffer *b = &k->w->buffer[g->read[i]];
+        n->read_bytes += bytes_of(b);
+        if (b->is_const && !k->had[g->read[i]]) n->weight_bytes += bytes_of(b);
+        k->had[g->read[i]] = true;
+    }
+}
+
 static cdmpp_status add_group(walk *k, uint32_t group, cdmpp_err *err) {
     const cd_workload *w = k->w;
     const cd_wgroup *g = &w->group[group];
@@ -149,8 +160,7 @@ static cdmpp_status add_group(walk *k, uint32_t group, cdmpp_err *err) {
         n.why = with ? NULL : reason(w, name);
         if (head != CD_GRAPH_NONE && !with) n.flop = w->graph->node[head].flop;
     }
-    n.read_bytes = 0;
-    for (uint32_t i = 0; i < g->n_read; i++) n.read_bytes += bytes_of(&w->buffer[g->read[i]]);
+    count_bytes(k, g, &n);
     n.write_bytes = bytes_of(&w->buffer[g->write]);
     uint32_t id;
     CD_TRY(cd_netmaker_node(k->maker, &n, &id, err));
@@ -200,7 +210,8 @@ static cdmpp_status name_of(const cd_live_ask *a, cd_live *l, const char **out, 
 static cdmpp_status add_all(walk *k, const cd_live_ask *a, cdmpp_err *err) {
     k->seen = cd_calloc(k->w->graph->n_node + 1, sizeof *k->seen);
     k->of = cd_calloc(k->w->n_group + 1, sizeof *k->of);
-    if (!k->seen || !k->of) return CD_FAIL(err, ENOMEM, "operators");
+    k->had = cd_calloc(k->w->n_buffer + 1, sizeof *k->had);
+    if (!k->seen || !k->of || !k->had) return CD_FAIL(err, ENOMEM, "operators");
     for (uint32_t g = 0; g < k->w->n_group; g++) CD_TRY(add_group(k, g, err));
     CD_TRY(add_missing(k, err));
     cd_netmaker_graph(k->maker)->batch = batch_of(a, k->w->graph);
@@ -217,6 +228,7 @@ static cdmpp_status make_graph(const cd_live_ask *a, const misses *m, cd_live *l
     cd_netmaker_free(k.maker);
     cd_buf_free(&k.op);
     cd_free(k.seen);
+    cd_free(k.had);
     cd_free(k.of);
     return st;
 }

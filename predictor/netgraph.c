@@ -16,7 +16,7 @@ void cd_netgraph_free(cd_netgraph *g) {
 
 cd_netnode cd_netnode_init(const char *name, const char *op, cd_netkind kind) {
     return (cd_netnode){.name = name, .op = op ? op : "", .kind = kind, .given_s = (double)NAN, .flop = (double)NAN,
-                        .read_bytes = -1, .write_bytes = -1, .repeat = 1};
+                        .read_bytes = -1, .write_bytes = -1, .weight_bytes = -1, .repeat = 1};
 }
 
 cdmpp_status cd_netmaker_new(const char *name, cd_netmaker **out, cdmpp_err *err) {
@@ -113,7 +113,7 @@ static cdmpp_status check(const cd_netnode *n, cdmpp_err *err) {
     if (lacks) return CD_FAIL(err, EINVALID, "node \"%.60s\": %s", n->name, lacks);
     if (!is_size(n->given_s)) return CD_FAIL(err, ERANGE, "node \"%.60s\": a time of %g s", n->name, n->given_s);
     if (!is_size(n->flop)) return CD_FAIL(err, ERANGE, "node \"%.60s\": %g operations", n->name, n->flop);
-    if (n->read_bytes < -1 || n->write_bytes < -1 || n->repeat < 0)
+    if (n->read_bytes < -1 || n->write_bytes < -1 || n->weight_bytes < -1 || n->repeat < 0)
         return CD_FAIL(err, ERANGE, "node \"%.60s\": reads %lld, writes %lld bytes, runs %lld times", n->name,
                        (long long)n->read_bytes, (long long)n->write_bytes, (long long)n->repeat);
     return CDMPP_OK;

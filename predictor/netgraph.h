@@ -47,6 +47,7 @@ typedef struct cd_netnode {
     const char *device;         /* where the file wants it; NULL: it does not say */
     double flop;                /* NaN: unknown */
     int64_t read_bytes, write_bytes; /* of its data and its result; -1: unknown */
+    int64_t weight_bytes;       /* of read_bytes: weights that no node before it has read; -1: unknown */
     int64_t repeat;
     uint32_t first, n_after;    /* after[first .. first + n_after) */
 } cd_netnode;

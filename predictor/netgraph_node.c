@@ -21,6 +21,7 @@ static const struct {
     {"name", TEXT, AT(name)}, {"op", TEXT, AT(op)}, {"kind", WORD_KIND, 0}, {"phase", WORD_PHASE, 0}, {"key", TEXT, AT(key)},
     {"ran_as", TEXT, AT(ran_as)}, {"why", TEXT, AT(why)}, {"device", TEXT, AT(device)}, {"given_s", SECONDS, AT(given_s)},
     {"flop", NUMBER, AT(flop)}, {"read_bytes", BYTES, AT(read_bytes)}, {"write_bytes", BYTES, AT(write_bytes)},
+    {"weight_bytes", BYTES, AT(weight_bytes)},
     {"repeat", COUNT, AT(repeat)}, {"question", QUESTION, 0}, {"after", AFTER, 0}, {"note", NOTE, 0},
 #undef AT
 };

@@ -63,7 +63,7 @@ static void put_nodes(cd_buf *b, const cd_live *l, const cd_live_run *r, const c
         put_number(b, "alone_s", x->alone_s);
         put_number(b, "warm_s", x->warm_s);
         put_number(b, "cool_s", x->cool_s);
-        cd_buf_putf(b, ",\"flop\":%.17g,\"read\":%lld,\"write\":%lld}", g->flop, (long long)g->read_bytes, (long long)g->write_bytes);
+        cd_buf_putf(b, ",\"flop\":%.17g,\"read\":%lld,\"write\":%lld,\"weights\":%lld}", g->flop, (long long)g->read_bytes, (long long)g->write_bytes, (long long)g->weight_bytes);
     }
     cd_buf_puts(b, "]");
 }

@@ -1,0 +1,36 @@
+#!/bin/sh
+# results_live.sh -- estimates of ten networks beside what they take on this machine, schedules fixed beforehand.
+#
+#   ONNX=../shared/data/onnx scripts/results_live.sh
+#
+# Trains configs/granite.yaml on the carried records (kept in build/live: delete it to train again), lets the model choose
+# the schedules, then runs: half an hour, on a machine with nothing else to do and like the one of the records. SEED draws
+# another split.
+set -eu
+cd "$(dirname "$0")/.."
+B=${B:-build/release}; W=${W:-build/live}; JOBS=${JOBS:-$(nproc)}; SEED=${SEED:-1}
+ONNX=${ONNX:?set ONNX to the folder with torch/googlenet.onnx and so on}
+E=examples/granite
+mkdir -p "$W"
+make "$B/tests/bench/bench_live" >/dev/null
+xz -dc $E/beside.keys.xz >"$W/beside.keys"
+
+beside() { # records of a task in the list, of a folder of one device
+    mkdir -p "$W/beside/$2"
+    for f in "examples/$1/measure_records/$2"/*; do xz -dcf "$f"; done | awk -v keys="$W/beside.keys" '
+        BEGIN { while ((getline k < keys) > 0) { gsub(/\\/, "&&", k); gsub(/"/, "\\\"", k); want[k] = 1 } }
+        match($0, /\[\["(\\.|[^"\\])*"/) && substr($0, RSTART + 3, RLENGTH - 4) in want' >"$W/beside/$2/records.json"
+}
+[ -f "$W/granite.h5" ] || "$B/cdmpp-extract" -q -j "$JOBS" --tasks $E/granite.tasks.json.xz --out "$W/granite.h5" $E/measure_records || [ $? -eq 3 ]
+beside zen4 zen4
+beside zen5 zen5-avx512
+[ -f "$W/beside.h5" ] || "$B/cdmpp-extract" -q -j "$JOBS" --tasks examples/zen4/zen4.tasks.json.xz --tasks examples/zen5/zen5.tasks.json.xz \
+    --out "$W/beside.h5" "$W/beside" || [ $? -eq 3 ]
+[ -f "$W/granite.cdmpp" ] || "$B/cdmpp-train" configs/granite.yaml -q -j "$JOBS" --set data.files="[$W/granite.h5, $W/beside.h5]" \
+    --set split.seed="$SEED" --out "$W/granite.cdmpp"
+nets=
+for n in squeezenet-1.1 mobilenet-v2 "$ONNX/torch/lstm.onnx" "$ONNX/light/light_shufflenet.onnx" "$ONNX/torch/efficientnet_b0.onnx" \
+    "$ONNX/torch/googlenet.onnx" resnet-18 resnet-50 "$ONNX/torch/densenet121.onnx" bert-base; do nets="$nets $n:1 $n:4"; done
+# shellcheck disable=SC2086 # a list
+"$B/tests/bench/bench_live" --target "llvm -mcpu=sapphirerapids -model=granite-rapids -num-cores=1" --model "$W/granite.cdmpp" \
+    --device granite-rapids --devices configs/devices.yaml --book "$W/book.json" --pick 512 "$W/live.ndjson" $nets
