@@ -119,6 +119,7 @@ typedef struct cd_mr_case {
     size_t n_task, n_bare;      /* distinct tasks; those without a schedule in the logs that were given */
     double ops_s;               /* of all operators */
     double given_s;             /* of them, those that took the file's time */
+    double unlike_s;            /* of them, those whose programs are unlike what the model was trained on */
     cd_netreplay *net;
     cd_replay replay;
     cd_replay_interval interval;

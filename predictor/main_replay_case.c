@@ -105,6 +105,9 @@ static cdmpp_status interval(cd_mr_plan *p, cd_mr_case *c, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* Part of the time that gets a warning: a tenth changes a total less than its interval allows. */
+static const double UNLIKE = 0.1;
+
 static void sum_up(const cd_mr_plan *p, cd_mr_case *c) {
     const cd_netgraph *g = c->source->graph;
     bool known = true;
@@ -113,9 +116,13 @@ static void sum_up(const cd_mr_plan *p, cd_mr_case *c) {
     for (uint32_t k = 0; k < g->n_node; k++) {
         const cd_nodecost *n = cd_mr_case_cost(c, k);
         if (n->source == CD_COST_GIVEN) c->given_s += n->seconds * (double)g->node[k].repeat;
+        if (n->source == CD_COST_MODEL && (n->flags & CD_PRED_OUT_OF_RANGE)) c->unlike_s += n->seconds * (double)g->node[k].repeat;
         if (n->source != CD_COST_FREE && g->node[k].repeat && n->bytes < 0) known = false;
     }
     if (!known) c->peak_bytes = -1;
+    if (c->unlike_s > UNLIKE * c->ops_s)
+        cd_log_put(p->o->log, CD_LOG_WARNING, "%s on %s: %.0f %% of the time is of programs unlike those that the model was trained on: do not rely on it",
+                   c->source->name, c->device->name, 100 * c->unlike_s / c->ops_s);
     if (!cd_mr_fits(c))
         cd_log_put(p->o->log, CD_LOG_WARNING, "%s on %s: needs about %.3g GiB of memory, the device has %.3g", c->source->name, c->device->name,
                    (double)c->peak_bytes / 1073741824.0, (double)c->memory_bytes / 1073741824.0);

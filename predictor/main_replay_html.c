@@ -193,6 +193,7 @@ static void put_result(const cd_mr_plan *p, const cd_mr_case *c, cd_buf *b) {
     put_real(b, "sum", c->replay.sum_s);
     put_real(b, "items", cd_mr_throughput(c));
     put_real(b, "missing", c->cost[0]->missing_share);
+    put_real(b, "unlike", c->ops_s > 0 ? c->unlike_s / c->ops_s : 0);
     put_real(b, "measured", c->source->graph->measured_s);
     put_real(b, "run", c->run_s);
     put_real(b, "before", c->before_s);

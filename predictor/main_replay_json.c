@@ -136,6 +136,7 @@ static void put_case(const cd_mr_plan *p, const cd_mr_case *c, cd_buf *b) {
     put_size(b, "memory_bytes", c->memory_bytes > 0 ? c->memory_bytes : -1);
     cd_buf_putf(b, ",\"fits\":%s", cd_mr_fits(c) ? "true" : "false");
     put_real(b, "missing_share", c->cost[0]->missing_share);
+    put_real(b, "unlike_share", c->ops_s > 0 ? c->unlike_s / c->ops_s : 0);
     put_real(b, "given_share", c->ops_s > 0 ? c->given_s / c->ops_s : 0);
     put_counts(c, b);
     put_missing(c, b);

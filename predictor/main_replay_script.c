@@ -38,6 +38,7 @@ const char *const cd_mr_page_script[] = {
     "  if (c.measured != null) h += card(\"Measured\", time(c.measured), \"the estimate is \" + (c.latency > c.measured ? \"+\" : \"−\") + pct(Math.abs(c.latency / c.measured - 1)) + \" off\");\n",
     "  if (c.run != null) h += card(\"Run here\", time(c.run), \"the estimate is \" + (c.latency > c.run ? \"+\" : \"−\") + pct(Math.abs(c.latency / c.run - 1)) + \" off\");\n",
     "  if (c.before != null) h += card(\"Without what-if\", time(c.before), num(c.before / c.latency, 3) + \" times as long\");\n",
+    "  if (c.unlike > 0) h += card(\"Unlike\", pct(c.unlike), \"of the time: programs unlike those that the model was trained on\", c.unlike > 0.1);\n",
     "  if (c.missing > 0) h += card(\"Missing\", pct(c.missing), \"nobody can score it; not in the total\", true);\n",
     "  $(\"cards\").innerHTML = h;\n",
     "}\n",

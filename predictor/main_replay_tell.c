@@ -61,6 +61,10 @@ static void put_given(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) 
     (void)p;
     put_real(out, c->ops_s > 0 ? 100 * c->given_s / c->ops_s : 0, "%.1f %%");
 }
+static void put_unlike(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) {
+    (void)p;
+    put_real(out, c->ops_s > 0 ? 100 * c->unlike_s / c->ops_s : 0, "%.0f %%");
+}
 static void put_missing(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) { (void)p, put_real(out, 100 * c->cost[0]->missing_share, "%.1f %%"); }
 static void put_price(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) {
     const cd_mr_case *best = cd_mr_cheapest(p, c->source->name);
@@ -70,7 +74,7 @@ static void put_price(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) 
 
 static void put_parallel(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) { (void)p, put_time(out, c->cluster.replay_s); }
 
-enum { ALWAYS, WHAT_IF, MEASURED, PRICES, RUN, GIVEN, PARALLEL };
+enum { ALWAYS, WHAT_IF, MEASURED, PRICES, RUN, GIVEN, PARALLEL, UNLIKE };
 static const struct {
     const char *title;
     int when;
@@ -79,14 +83,20 @@ static const struct {
     {"batch", ALWAYS, put_batch}, {"before", WHAT_IF, put_before}, {"latency", ALWAYS, put_latency}, {"speed-up", WHAT_IF, put_speedup}, {"parallel", PARALLEL, put_parallel},
     {"from", ALWAYS, put_low}, {"to", ALWAYS, put_high}, {"measured", MEASURED, put_measured}, {"error", MEASURED, put_error},
     {"run here", RUN, put_run}, {"error", RUN, put_run_error}, {"chain", ALWAYS, put_chain}, {"sum", ALWAYS, put_sum}, {"items/s", ALWAYS, put_items},
-    {"memory", ALWAYS, put_memory}, {"given", GIVEN, put_given}, {"missing", ALWAYS, put_missing}, {"a million", PRICES, put_price},
+    {"memory", ALWAYS, put_memory}, {"given", GIVEN, put_given}, {"unlike", UNLIKE, put_unlike}, {"missing", ALWAYS, put_missing}, {"a million", PRICES, put_price},
 };
 enum { N_COLUMN = sizeof column / sizeof *column };
+
+static bool any_unlike(const cd_mr_plan *p) {
+    for (size_t k = 0; k < p->n_item; k++)
+        if (!p->item[k].st && p->item[k].unlike_s > 0) return true;
+    return false;
+}
 
 static bool is_shown(const cd_mr_plan *p, int when) {
     const cd_main_replay *o = p->o;
     return when == ALWAYS || (when == WHAT_IF && o->what_if.n) || (when == MEASURED && o->measured) || (when == PRICES && o->prices) ||
-           (when == RUN && o->run) || (when == PARALLEL && o->parallel) || (when == GIVEN && o->graph.n);
+           (when == RUN && o->run) || (when == PARALLEL && o->parallel) || (when == GIVEN && o->graph.n) || (when == UNLIKE && any_unlike(p));
 }
 
 /* ---- the table ---- */
