@@ -2,8 +2,8 @@
  *
  * Records are of one program in a loop, its data warm, the fastest of a task kept. In a network the caches hold what others
  * used, a call goes through the executor, and nobody picks the lucky run. Of a device whose networks were measured: */
-#include <ctype.h>
 #include <math.h>
+#include <string.h>
 
 #include "predictor/netcostint.h"
 
@@ -27,16 +27,6 @@ static const struct {
 /* Weights of more than this many times the core's last own cache stream from beyond it alone, too. */
 static const double stays = 2;
 
-/* By letters and digits, as names of devices are compared. */
-static bool same_name(const char *a, const char *b) {
-    for (;; a++, b++) {
-        while (*a && !isalnum((unsigned char)*a)) a++;
-        while (*b && !isalnum((unsigned char)*b)) b++;
-        if (tolower((unsigned char)*a) != tolower((unsigned char)*b)) return false;
-        if (!*a) return true;
-    }
-}
-
 static void change(cd_nodecost *n, double lift, double call_s) {
     n->seconds = n->seconds * lift + call_s;
     n->low_s = n->low_s * lift + call_s;
@@ -50,7 +40,8 @@ static double refill_s(const cd_netnode *n, const cd_device *d, double bytes_per
 
 void cd_netcost_in_place(cd_netcost *c, const cd_netgraph *g, const char *name, const cd_device *d, double traffic) {
     size_t k = 0;
-    while (name && k < sizeof measured / sizeof *measured && !same_name(name, measured[k].device)) k++;
+    if (d) name = d->name; /* whatever alias was asked for */
+    while (name && k < sizeof measured / sizeof *measured && strcmp(name, measured[k].device) != 0) k++;
     if (!name || k == sizeof measured / sizeof *measured) return;
     const bool large = d && d->l3_kb > 0 && traffic > measured[k].from * d->l3_kb * 1024;
     for (uint32_t i = 0; i < c->n; i++)

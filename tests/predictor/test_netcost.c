@@ -292,12 +292,12 @@ static void test_device_without_number_is_refused(void **state) {
 static void test_large_networks_are_lifted_where_it_was_measured(void **state) {
     (void)state;
     cd_netgraph *g = small(5e-3);
-    const cd_device d = {.name = "z", .l3_kb = 1000};
     for (int large = 0; large < 2; large++)
         for (int known = 0; known < 2; known++) {
             cd_netcost *c = cost_of(g, true);
             const double s = c->node[1].seconds, given = c->node[5].seconds;
-            cd_netcost_in_place(c, g, known ? "Zen5 AVX512" : "chip", &d, large ? 6e5 : 5e5);
+            const cd_device d = {.name = known ? "zen5-avx512" : "chip", .l3_kb = 1000};
+            cd_netcost_in_place(c, g, "an alias", &d, large ? 6e5 : 5e5);
             assert_close(c->node[5].seconds, given, 0, 0); /* the file's time was in place already */
             if (!known) assert_close(c->node[1].seconds, s, 0, 0);
             else if (!large) assert_close(c->node[1].seconds, s + 1.7e-7, 1e-12, 0);
@@ -305,6 +305,29 @@ static void test_large_networks_are_lifted_where_it_was_measured(void **state) {
             cd_netcost_free(c);
         }
     cd_netgraph_free(g);
+}
+
+/* Weights that were in the core's caches when the operator was measured alone come anew in a network; larger ones always did. */
+static void test_weights_are_refilled_where_they_had_stayed(void **state) {
+    (void)state;
+    static const int64_t bytes[] = {-1, 0, 1 << 20, 64 << 20};
+    const cd_device d = {.name = "granite-rapids", .l2_kb = 2048, .l3_kb = 491520};
+    double longer[4];
+    for (int i = 0; i < 4; i++) {
+        cd_netgraph *g = small(5e-3);
+        cd_netcost *c = cost_of(g, true);
+        const double s = c->node[1].seconds;
+        g->node[1].weight_bytes = bytes[i];
+        cd_netcost_in_place(c, g, d.name, &d, 1);
+        longer[i] = c->node[1].seconds - s;
+        cd_netcost_free(c);
+        cd_netgraph_free(g);
+    }
+    assert_true(longer[0] > 0 && longer[0] < 0.2 * 5e-3);
+    assert_close(longer[1], longer[0], 0, 0);
+    assert_close(longer[3], longer[0], 0, 0);
+    const double rate = (1 << 20) / (longer[2] - longer[0]);
+    assert_true(rate > 1e9 && rate < 1e11);
 }
 
 static void test_tasks_of_training_are_known_by_name(void **state) {
@@ -330,6 +353,7 @@ int main(void) {
         cmocka_unit_test(test_what_if),
         cmocka_unit_test(test_bridges_are_all_ways_around),
         cmocka_unit_test(test_large_networks_are_lifted_where_it_was_measured),
+        cmocka_unit_test(test_weights_are_refilled_where_they_had_stayed),
         cmocka_unit_test(test_tasks_of_training_are_known_by_name),
         cmocka_unit_test(test_device_without_number_is_refused),
     };
