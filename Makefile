@@ -42,7 +42,7 @@ LDFLAGS := $(filter -fsanitize% --coverage,$(OPT_$(MODE)))
 # the rest the library.
 DIRS := base features dataset learner predictor profiler
 SRC  := $(wildcard $(DIRS:=/*.c))
-MAIN := $(filter %/main_extract.c %/main_train.c %/main_predict.c %/main_profile.c %/main_tune.c %/main_replay.c,$(SRC))
+MAIN := $(filter %/main_extract.c %/main_train.c %/main_predict.c %/main_profile.c %/main_tune.c %/main_replay.c %/main_partition.c,$(SRC))
 PART := $(wildcard $(DIRS:=/main_*_*.c)) learner/main_mpi.c
 LIBO := $(patsubst %.c,$(B)/%.o,$(filter-out $(MAIN) $(PART) profiler/% predictor/tune% predictor/live%,$(SRC)))
 BIN  := $(foreach m,$(MAIN),$(B)/cdmpp-$(patsubst main_%.c,%,$(notdir $(m))))
@@ -112,8 +112,8 @@ $(B)/libtuner.a: $(TUNEO)
 	@echo "  AR    $@"
 	$(Q)rm -f $@ && ar rcs $@ $^
 TUNETEST := $(filter $(B)/tests/predictor/test_tune% $(B)/tests/predictor/test_live%,$(TEST)) $(patsubst %.c,$(B)/%,$(wildcard tests/bench/bench_tune*.c tests/bench/bench_live*.c))
-$(B)/cdmpp-tune $(B)/cdmpp-replay $(TUNETEST): $(B)/libtuner.a $(B)/libprofiler.a
-$(B)/cdmpp-tune $(B)/cdmpp-replay $(TUNETEST): LIBS := $(PLIBS) $(LIBS)
+$(B)/cdmpp-tune $(B)/cdmpp-replay $(B)/cdmpp-partition $(TUNETEST): $(B)/libtuner.a $(B)/libprofiler.a
+$(B)/cdmpp-tune $(B)/cdmpp-replay $(B)/cdmpp-partition $(TUNETEST): LIBS := $(PLIBS) $(LIBS)
 $(TUNETEST): PROFILER := $(B)/libtuner.a $(B)/libprofiler.a
 
 # What uses the profiler: its own command and tests.

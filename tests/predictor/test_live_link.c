@@ -7,7 +7,10 @@
 
 static cdmpp_err err;
 
-static void near(const cd_links *l, const cd_live_pairs *p, const char *device) {
+/* Machines with others on them are noisy: a measurement that is far off is made again, this often. */
+enum { TRIES = 8 };
+
+static bool near(const cd_links *l, const cd_live_pairs *p, const char *device) {
     double c;
     size_t far = 0;
     assert_int_equal(l->n, 2);
@@ -17,7 +20,7 @@ static void near(const cd_links *l, const cd_live_pairs *p, const char *device) 
         assert_ok(cd_links_cost(l, device, "cpu0", (int64_t)p->bytes[i], &c, &err));
         far += c > 2 * p->from_s[i] || p->from_s[i] > 2 * c;
     }
-    assert_true(far <= p->n / 2); /* of 2 n: machines with others on them are noisy */
+    return far <= p->n / 2; /* of 2 n */
 }
 
 static const cd_live_link_ask small = {.device = "ocl0", .max_bytes = 1 << 18, .repeats = 3};
@@ -26,27 +29,35 @@ static void test_host(void **state) {
     (void)state;
     cd_links l;
     cd_live_pairs p;
-    cd_links_init(&l);
-    assert_ok(cd_live_link_host(&l, &small, &p, &err));
-    assert_true(p.n > 20 && p.bytes[0] == 64);
-    near(&l, &p, "ocl0");
-    assert_string_equal(l.link[0].how, "copy");
-    cd_links_free(&l);
+    bool good = false;
+    for (int i = 0; i < TRIES && !good; i++) {
+        cd_links_init(&l);
+        assert_ok(cd_live_link_host(&l, &small, &p, &err));
+        assert_true(p.n > 20 && p.bytes[0] == 64);
+        good = near(&l, &p, "ocl0");
+        assert_string_equal(l.link[0].how, "copy");
+        cd_links_free(&l);
+    }
+    assert_true(good);
 }
 
 static void test_opencl(void **state) {
     (void)state;
     SKIP_WITHOUT_OPENCL();
-    for (int map = 0; map < 2; map++) {
+    int good[2] = {0, 0};
+    for (int i = 0; i < 2 * TRIES; i++) {
+        const int map = i % 2;
         cd_links l;
         cd_live_pairs p;
+        if (good[map]) continue;
         cd_links_init(&l);
         assert_ok(cd_live_link_opencl(&l, &small, "", map, &p, &err));
-        near(&l, &p, "ocl0");
+        good[map] = near(&l, &p, "ocl0");
         assert_string_equal(l.link[0].how, map ? "map" : "write");
         assert_string_equal(l.link[1].how, map ? "map" : "read");
         cd_links_free(&l);
     }
+    assert_true(good[0] && good[1]);
 }
 
 static void test_absent(void **state) {

@@ -1,0 +1,79 @@
+/* live_plan -- a plan run on the devices of this machine: compiled parts, real copies, measured.
+ *
+ *   live_load (definitions, groups) ──> cd_snet ──> splitplan ──> plan ─┐
+ *   partcost (a schedule for each part) ────────────────────────────────┴─> programs, buffers, actions ──> devnet.h: passes
+ *
+ *   (1) tensors: in each memory where one is needed, one buffer of its whole size; a box that is a run is a window of it, else it has
+ *       a buffer of its own, filled by a copy where it is not what a part made there;
+ *   (2) weights are cut and packed before passes;
+ *   (3) values: the results of a plan are compared with those of the unsplit network's programs, on the same content; with nothing
+ *       but axes of results split they differ by the compiler's rounding at most, sums within 1e-5 of the largest value;
+ *   (4) a device that fails in a pass: the plan's operators are planned again without it and the pass is run again from the inputs:
+ *       results are right or an error is returned, never something between;
+ *   (5) watch: a device whose parts take `drift` times longer than predicted against the other's over `patience` passes has its times
+ *       scaled by what was seen, and the plan is made again.
+ * Devices that share memory 0 exchange runs without copies. One thread calls. Seconds, bytes. */
+#ifndef CD_LIVE_PLAN_H
+#define CD_LIVE_PLAN_H
+#include <signal.h>
+
+#include "predictor/live_load.h"
+#include "predictor/partcost.h"
+#include "predictor/splitplan.h"
+#include "profiler/devnet.h"
+#include "profiler/measure.h"
+
+/* The network of a load as a plan's: operator k is group k. Lives in `a`; the load must outlive it. What has no definition has dag NULL.
+ * Errors: ENOMEM. */
+cdmpp_status cd_live_snet(const cd_live *l, cd_arena *a, cd_snet *out, cdmpp_err *err);
+
+typedef struct cd_live_plan cd_live_plan;
+typedef struct cd_live_plan_ask {
+    const cd_live *live;
+    const cd_snet *net;         /* of cd_live_snet */
+    const cd_machine *machine;
+    const cd_plan *plan;        /* copied as far as needed */
+    cd_partcost *cost;          /* schedules of parts */
+    CD_KEEP cd_measure *measure;/* compiles; opened before threads */
+    bool check;                 /* programs of the unsplit network without schedules too */
+    const volatile sig_atomic_t *stop;
+} cd_live_plan_ask;
+
+/* Errors: EBACKEND (a device; a program that does not compile, with operator and part), EUNSUPPORTED (an operator without a
+ * definition: named), EINTERRUPTED, those of devnet, ENOMEM. */
+cdmpp_status cd_live_plan_open(const cd_live_plan_ask *a, CD_GIVE cd_live_plan **out, cdmpp_err *err);
+void cd_live_plan_close(CD_TAKE cd_live_plan *r); /* NULL is fine */
+
+typedef struct cd_live_plan_step {  /* of an operator, median over passes */
+    double seconds;             /* from its first part's start to its last one's end, joins and copies before it included */
+    double start_s, end_s;      /* in the pass of the median time */
+    const double *part_s;       /* (n_part) */
+} cd_live_plan_step;
+
+typedef struct cd_live_plan_result {
+    cd_arena arena;
+    double median_s, low_s, high_s; /* of passes; 90 % interval of the median */
+    unsigned passes;
+    cd_live_plan_step *step;    /* (n_op) */
+    int64_t between, within;    /* bytes copied in a pass */
+    double max_error;           /* NaN: not compared */
+    unsigned replans, failures; /* what happened meanwhile */
+} cd_live_plan_result;
+
+/* Passes until the median is known to 2 %, or budget_s (0: 2). */
+cdmpp_status cd_live_plan_run(cd_live_plan *r, double budget_s, cd_live_plan_result *out, cdmpp_err *err);
+void cd_live_plan_result_free(cd_live_plan_result *o);
+/* Several plans of one network measured in turns, a pass of each, so that a disturbance hits all alike. seconds (n) medians. */
+cdmpp_status cd_live_plans_compare(cd_live_plan *const *r, uint32_t n, double budget_s, double *seconds, cdmpp_err *err);
+/* Largest difference of the results from those of the unsplit programs, by each result's largest value. Errors: EUSAGE (opened without check). */
+cdmpp_status cd_live_plan_check(cd_live_plan *r, double *max_error, cdmpp_err *err);
+cd_devnet *cd_live_plan_net(cd_live_plan *r); /* to slow or break devices */
+CD_KEEP const cd_plan *cd_live_plan_now(const cd_live_plan *r); /* after re-planning */
+
+typedef struct cd_live_watch {
+    double drift;               /* 0: 1.3 */
+    unsigned patience;          /* 0: 8 passes */
+} cd_live_watch;
+/* As run, watching (5); on: what to plan again with (its net, machine, time are used). */
+cdmpp_status cd_live_plan_watch(cd_live_plan *r, const cd_splan_ask *again, const cd_live_watch *w, double budget_s, cd_live_plan_result *out, cdmpp_err *err);
+#endif

@@ -1,0 +1,43 @@
+/* partcost -- schedules and predicted seconds of parts of operators, for splitplan.h and live_plan.h.
+ *
+ *   whole's schedule (book) ── follow (features/sketch.h) ──> the part's ─┐
+ *   `trials` drawn candidates of the part ──────────────────────────────┴─> best predicted ──> record, seconds
+ *
+ *   (1) a part is a task of its own in a registry of this object; equal parts are asked once; the same schedule serves what
+ *       the plan predicts and what is run;
+ *   (2) seconds are of the machine's device: model's device `as` times scale, with what a task takes longer in a network
+ *       (netcost_place), of a part by the part's own weights;
+ *   (3) a part that cannot be scored: `measured` (below) is asked; without it infinity, and the reason is kept;
+ *   (4) measured: seconds of (key, device) that were really measured take the prediction's place where they are given.
+ * One thread. Seconds. */
+#ifndef CD_PARTCOST_H
+#define CD_PARTCOST_H
+#include "base/threads.h"
+#include "predictor/schedbook.h"
+#include "predictor/splitplan.h"
+
+typedef struct cd_partcost cd_partcost;
+typedef struct cd_partcost_ask {
+    const cd_model *model;      /* NULL: measured times alone */
+    const cd_schedbook *book;   /* schedules of whole operators; may be NULL */
+    const cd_machine *machine;
+    const cd_snet *net;
+    const cd_devices *devices;  /* features/device.h; may be NULL */
+    uint32_t trials;            /* drawn for each part beside the one that follows; 0: 0, but 64 where there is none to follow */
+    uint64_t seed;
+    const char *const *plain;   /* (n_plain) sorted keys whose free parameters may not be packed (live_load.h) */
+    size_t n_plain;
+    cd_threads *pool;           /* NULL: one thread */
+} cd_partcost_ask;
+
+cdmpp_status cd_partcost_new(const cd_partcost_ask *a, CD_GIVE cd_partcost **out, cdmpp_err *err);
+void cd_partcost_free(CD_TAKE cd_partcost *p); /* NULL is fine */
+cd_splan_time cd_partcost_time; /* ctx: a cd_partcost */
+/* The record that part runs with (NULL: no schedule), valid until free. */
+cdmpp_status cd_partcost_schedule(cd_partcost *p, uint32_t op, uint32_t device, const cd_te_part *part, CD_KEEP const char **line, cdmpp_err *err);
+/* The registry with all parts' tasks so far: definitions for who compiles them. */
+CD_KEEP const cd_tasks *cd_partcost_tasks(const cd_partcost *p);
+/* (4). Errors: ERANGE, ENOMEM. */
+cdmpp_status cd_partcost_tell(cd_partcost *p, const char *workload_key, uint32_t device, double seconds, cdmpp_err *err);
+size_t cd_partcost_asked(const cd_partcost *p, size_t *failed); /* different parts scored; of them without an answer */
+#endif

@@ -1,0 +1,135 @@
+/* splitplan -- a network's plan: which device runs what, which operators are split over which dimension and how much, by predictions.
+ *
+ *   network (definitions, tensors) ─┐            for each operator: options (device | dimension, shares)
+ *   time of a part on a device ─────┼─> boxes ─> their seconds, and what neighbours must exchange ──> partition_split.h ──> plan
+ *   machine (launch, links) ────────┘
+ *
+ *   (1) an option's boxes are te_part.h's: what each device reads and makes. What a consumer's device reads and has not made itself
+ *       it gets from those that made it: between memories over a link, within one memory for sync_s, and where a box is no run in
+ *       memory by a copy at the link "X -> X" of the host (else bytes at the host's copy rate; no link: 5 GB/s);
+ *   (2) times come from the caller: of each operator, device and part; NaN is an error, infinity "cannot";
+ *   (3) shares are granules: 1/granules of the dimension, rounded to whole elements; of two devices all of them are tried, of more the
+ *       best (split_ratio.h, through times at the granules) and equal ones;
+ *   (4) an operator is split only if that saves `margin` of its best device's time and `least_s`; key operators (those whose
+ *       attainable saving is the largest, together `cover` of all there is) are looked at, the others are not split;
+ *   (5) the plan is never worse, by prediction, than any device alone, placement, equal, fixed and greedy shares;
+ *   (6) ceiling: sum of the best device's times over sum of what the devices could do together (split_ratio.h (5)).
+ * A plan is a value: written as JSON (docs/plan.md), read, drawn by a replay, run by live_plan.h. Same input, same plan. Seconds, bytes. */
+#ifndef CD_SPLITPLAN_H
+#define CD_SPLITPLAN_H
+#include "features/te_part.h"
+#include "predictor/machine.h"
+#include "predictor/replay.h"
+
+#define CD_SNET_OUTSIDE UINT32_MAX
+
+typedef struct cd_snet_tensor {
+    const char *name;
+    uint32_t rank;
+    const int64_t *shape;       /* (rank) */
+    uint32_t element_bytes;
+    uint32_t from;              /* operator; CD_SNET_OUTSIDE: an input, a weight */
+    bool constant, result;      /* a weight: each device has its piece before the network runs; a result: the first device has all of it at the end */
+} cd_snet_tensor;
+
+typedef struct cd_snet_op {
+    const char *name, *type, *key; /* "Conv+Relu", workload key */
+    const cd_te_dag *dag;       /* NULL: nobody defines it: it is never split */
+    uint32_t n_arg;
+    const uint32_t *arg;        /* (n_arg) tensors, in the definition's order, the result last. A view has the definition's shape, not the tensor's */
+    uint32_t pin;               /* device or UINT32_MAX */
+    const char *pin_why;
+    uint32_t allowed;           /* bit d: device d may; 0: all */
+} cd_snet_op;
+
+typedef struct cd_snet {
+    const char *name;
+    int64_t batch;
+    uint32_t n_tensor, n_op;
+    const cd_snet_tensor *tensor;
+    const cd_snet_op *op;       /* each behind those that it reads from */
+} cd_snet;
+
+/* Seconds of one run of a part (NULL: the whole; join: as a part) of operator `op` on a machine's device, alone in its network, without
+ * launch; memory_share 0..1 for the contention. Equal questions have equal answers. */
+typedef struct cd_splan_answer {
+    double seconds, memory_share;
+} cd_splan_answer;
+typedef cdmpp_status cd_splan_time(void *ctx, uint32_t op, uint32_t device, const cd_te_part *part, cd_splan_answer *out, cdmpp_err *err);
+
+typedef struct cd_splan_ask {
+    const cd_snet *net;
+    const cd_machine *machine;
+    cd_splan_time *time;
+    void *ctx;
+    uint32_t granules;          /* 0: 8 */
+    double margin, least_s;     /* NaN: 0.05, 20e-6 */
+    double cover;               /* NaN: 1 */
+    double fixed_share;         /* device 0's, of the fixed baseline; NaN: 0.5 */
+    const char *dims;           /* "H,N": only these; NULL: all */
+    bool split;                 /* false: placement alone */
+} cd_splan_ask;
+
+/* ---- the plan ---- */
+typedef struct cd_plan_part {
+    uint32_t device;
+    int64_t lo, hi;             /* of the way's extent; not split: 0, 0 */
+    double seconds;             /* predicted, launch and contention included */
+} cd_plan_part;
+
+typedef struct cd_plan_op {
+    const char *name, *type, *key;
+    const char *dim;            /* cd_te_way.name; "": not split */
+    bool reduce;
+    uint32_t way_op, axis;      /* of the way */
+    uint32_t n_part;
+    const cd_plan_part *part;   /* (n_part) in ascending lo */
+    uint32_t join;              /* device of the join; UINT32_MAX: none */
+    double join_s;
+    double seconds, exchange_s; /* of the option; before it */
+    const double *alone_s;      /* (n_device) infinity: cannot */
+    double ceiling;
+    const char *why;            /* one sentence for people */
+} cd_plan_op;
+
+typedef struct cd_plan_copy {
+    uint32_t tensor, from, to;  /* devices; from == to: within one memory */
+    int64_t bytes;
+    double seconds;
+    uint32_t before;            /* operator; n_op: a result goes home */
+} cd_plan_copy;
+
+typedef struct cd_plan_base {
+    const char *name;           /* "cpu0", "ocl0", "place", "equal", "fixed 0.50", "greedy" */
+    double predicted_s;         /* infinity: cannot be */
+    double measured_s;          /* NaN: not measured */
+} cd_plan_base;
+
+typedef struct cd_plan {
+    cd_arena arena;
+    const char *network;
+    int64_t batch;
+    uint32_t n_device, n_op, n_copy, n_base;
+    const char **device;        /* (n_device) */
+    cd_plan_op *op;
+    cd_plan_copy *copy;
+    cd_plan_base *base;
+    double predicted_s, bound_s, measured_s; /* measured NaN: not run */
+    double predicted_gain, measured_gain, ceiling, rho; /* over the better device alone; rho: slower over faster device, whole network */
+    bool exact, split;          /* split: any operator is. false: "do not split" */
+    const char *verdict;        /* "split 12 of 21 operators", "do not split: ocl0 would have to be ...", "all on cpu0" */
+} cd_plan;
+
+/* The plan, and the baselines as plans of their own (base (n_base), same order as out->base; NULL: not wanted). Errors: those of the callback
+ * (with the operator), ERANGE (NaN; margin, cover), EINVALID (a cycle, an operator that no device may run, named), ENOMEM. */
+cdmpp_status cd_splan_make(const cd_splan_ask *a, CD_GIVE cd_plan **out, cd_plan ***base, cdmpp_err *err);
+void cd_plan_free(CD_TAKE cd_plan *p); /* NULL is fine */
+void cd_plans_free(CD_TAKE cd_plan **p, size_t n);
+
+/* JSON, docs/plan.md. Errors of read: EIO, EPARSE, ESCHEMA, ERANGE (shares outside the extent, overlapping), with path and operator. */
+void cd_plan_print(const cd_plan *p, cd_buf *out);
+cdmpp_status cd_plan_read(const char *path, CD_GIVE cd_plan **out, cdmpp_err *err);
+cdmpp_status cd_plan_read_text(const char *path, const char *text, size_t n, CD_GIVE cd_plan **out, cdmpp_err *err);
+/* A replay's net: an operator for each part, joins, copies on links; all in `a`. Errors: ENOMEM. */
+cdmpp_status cd_plan_replay(const cd_plan *p, const cd_snet *net, const cd_machine *m, cd_arena *a, cd_replay_net *out, cdmpp_err *err);
+#endif

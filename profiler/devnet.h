@@ -1,0 +1,95 @@
+/* devnet -- programs and copies on several devices of this machine, each device at its own pace, in the order of what they need.
+ *
+ *   buffers   0 x (host)   1 y (host)   2 y[0:20] = window of 1   3 x (ocl0's own memory)
+ *   actions   cpu0: run conv.H0 (0 -> 2) ──────────────────────────┐
+ *             ocl0: copy 0 -> 3 ──> run conv.H1 (3 -> 4) ──> copy 4 -> 1 ──> cpu0: run dense (1 -> 5)
+ *
+ *   (1) an action runs once a pass, after all that it names, on its device; a device takes its actions in the order of the list;
+ *   (2) memory 0 is the host's: devices of kind CPU use it; an OpenCL device either uses it in place (memory 0) or has memory of
+ *       its own (memory > 0), which only its programs and copies to and from memory 0 touch;
+ *   (3) a window is a piece of another buffer, at an offset in bytes; in one memory only;
+ *   (4) NATIVE: compiled C handed to an OpenCL device's queue (clEnqueueNativeKernel), where the device can; OPENCL: kernels of OpenCL C;
+ *   (5) constants are written once at open, packed for the programs that want them so (codegen.h);
+ *   (6) a device that fails says so: the pass ends when the others have stopped, with its number; what inputs and constants hold in
+ *       memory 0 stays as it was, so the pass can be run again without it, by another net;
+ *   (7) values do not depend on the timing: whoever writes bytes that another action touches is ordered with it, or open is refused.
+ * Threads of its own, one a device; the caller waits. One pass at a time. Seconds, bytes. */
+#ifndef CD_DEVNET_H
+#define CD_DEVNET_H
+#include "base/box.h"
+#include "profiler/backend.h"
+
+typedef enum cd_dn_kind { CD_DN_CPU, CD_DN_NATIVE, CD_DN_OPENCL } cd_dn_kind;
+#define CD_DN_KINDS "cpu|native|opencl"
+
+typedef struct cd_dn_device {
+    const char *name;
+    cd_dn_kind kind;
+    const char *opencl;         /* opencl_device.h; of CPU NULL */
+    int core;                   /* its thread stays there; -1: anywhere. An OpenCL device's own threads are not moved */
+    uint32_t memory;            /* 0: the host's */
+    unsigned times;             /* every program runs so often: a device made slower on purpose; 0: 1 */
+} cd_dn_device;
+
+#define CD_DN_OWN UINT32_MAX
+typedef struct cd_dn_buffer {
+    const char *name;
+    uint32_t memory;
+    uint32_t of;                /* window of this buffer (smaller number, itself no window), or CD_DN_OWN */
+    int64_t offset, bytes;
+    bool constant;
+    cd_dtype dtype;
+    uint32_t rank;
+    const int64_t *shape;       /* (rank) of constants and of what a program wants packed */
+} cd_dn_buffer;
+
+typedef struct cd_dn_copy {     /* a box from one buffer to another */
+    uint32_t from, to;          /* buffers */
+    uint32_t rank;
+    int64_t n[CD_BOX_RANK], from_stride[CD_BOX_RANK], to_stride[CD_BOX_RANK]; /* elements */
+    int64_t from_first, to_first; /* elements */
+    size_t size;                /* bytes of an element */
+} cd_dn_copy;
+
+typedef struct cd_dn_action {
+    const char *name;
+    uint32_t device;
+    const cd_build *build;      /* a program; NULL: a copy */
+    const uint32_t *buffer;     /* (build->code->n_arg) */
+    cd_dn_copy copy;
+    uint32_t n_after;
+    const uint32_t *after;      /* (n_after) smaller numbers */
+} cd_dn_action;
+
+typedef struct cd_dn {
+    uint32_t n_device, n_buffer, n_action;
+    const cd_dn_device *device;
+    const cd_dn_buffer *buffer;
+    const cd_dn_action *action;
+} cd_dn;
+
+typedef struct cd_devnet cd_devnet;
+/* Everything borrowed until close. Errors: EINVALID (a window outside its buffer or of another memory; a buffer smaller than a program's
+ * parameter; two actions that touch the same bytes, one writing, without an order: both named), EBACKEND (device, object), EIO (thread), ENOMEM. */
+cdmpp_status cd_devnet_open(CD_KEEP const cd_dn *n, CD_GIVE cd_devnet **out, cdmpp_err *err);
+void cd_devnet_close(CD_TAKE cd_devnet *r); /* NULL is fine */
+/* The whole content of a buffer; from constants before the first pass: they are packed again. Errors: ERANGE, EBACKEND. */
+cdmpp_status cd_devnet_write(cd_devnet *r, uint32_t buffer, const void *from, cdmpp_err *err);
+cdmpp_status cd_devnet_read(cd_devnet *r, uint32_t buffer, void *to, cdmpp_err *err);
+/* As cd_fill, by number. */
+cdmpp_status cd_devnet_fill(cd_devnet *r, uint32_t buffer, uint64_t seed, cdmpp_err *err);
+
+typedef struct cd_dn_ran {
+    double start_s, end_s;      /* from the beginning of the pass, host's clock */
+    bool done;
+} cd_dn_ran;
+/* ran (n_action) or NULL. Errors: EBACKEND: device *failed (NULL: not wanted; UINT32_MAX otherwise). */
+cdmpp_status cd_devnet_pass(cd_devnet *r, cd_dn_ran *ran, double *total_s, uint32_t *failed, cdmpp_err *err);
+
+/* ---- for tests, and for what-ifs on real devices ---- */
+void cd_devnet_slow(cd_devnet *r, uint32_t device, unsigned times);   /* from the next pass on; 0: as given */
+/* The device fails before its action number `after` of a pass (counted from 0); UINT32_MAX: never. */
+void cd_devnet_break(cd_devnet *r, uint32_t device, uint32_t after);
+/* Bytes copied by copies of the last pass, between memories and within. */
+void cd_devnet_moved(const cd_devnet *r, int64_t *between, int64_t *within);
+#endif
