@@ -7,7 +7,7 @@
  *   constant   T = a                              affine   T = a + m1 x
  *   hinge      T = a + m2 max(x - x0, 0)          stairs   T = a + c ceil(x / w)      waves of a GPU: w work fits at once
  *   slopes     T = a + m1 min(x, x0) + m2 clip(x - x0, 0, x1 - x0) + m3 max(x - x1, 0)     two or three slopes, no jump
- *   table      the rising curve next to the points (isotonic regression), linear between; irregular: not even that fits
+ *   table      the rising curve next to the points (isotonic regression): levels, linear between; irregular: not even that fits
  *
  *   (1) parameters are such that T rises with x (no slope below 0) and a >= 0: launching takes no negative time;
  *   (2) fits are in relative error: weights 1 / T^2, points far off their neighbours left out (a high first point is a warm-up),
