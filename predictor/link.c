@@ -72,7 +72,7 @@ cdmpp_status cd_links_cost(const cd_links *l, const char *from, const char *to, 
 static bool number(double v, double most) { return isfinite(v) && v >= 0 && v <= most; }
 
 static cdmpp_status check(const cd_link *k, cdmpp_err *err) {
-    if (!k->from || !k->to || !k->from[0] || !k->to[0] || !strcmp(k->from, k->to)) return CD_FAIL(err, EINVALID, "a link needs two devices");
+    if (!k->from || !k->to || !k->from[0] || !k->to[0]) return CD_FAIL(err, EINVALID, "a link needs two devices");
     if (!k->n_piece || k->piece[0].bytes != 0) return CD_FAIL(err, EINVALID, "from %s to %s: expected pieces from 0 bytes on", k->from, k->to);
     for (uint32_t i = 0; i < k->n_piece; i++) {
         const cd_link_piece *p = &k->piece[i];

@@ -7,7 +7,8 @@
  *
  *   (1) pieces ascend in bytes from 0; a piece holds the seconds at its first byte and the seconds of each byte more, none
  *       below 0; pieces meet: cost never falls when bytes grow;
- *   (2) 0 bytes take 0 s: nothing is sent. 1 byte takes the latency. From a device to itself all is free;
+ *   (2) 0 bytes take 0 s: nothing is sent. 1 byte takes the latency. From a device to itself all is free (cd_links_cost): a link X -> X is
+ *       what a copy within its memory takes, for who looks it up (cd_links_find) because a piece has to lie in one run;
  *   (3) a link that is not in the book is an error that names both devices: never a default;
  *   (4) one link a (from, to): a second one replaces the first.
  * As text: {"cdmpp_links": 1, "links": [{"from": "cpu0", "to": "ocl0", "how": "write", "n": 30, "noise": 0.04,

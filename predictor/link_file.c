@@ -4,7 +4,7 @@
 
 #include "base/file.h"
 #include "base/json.h"
-#include "predictor/link.h"
+#include "predictor/link_json.h"
 
 enum { MAX_FILE = 64 << 20 };
 
@@ -24,8 +24,8 @@ static void put_piece(cd_buf *b, const cd_link_piece *p) {
     cd_buf_puts(b, "]");
 }
 
-void cd_links_print(const cd_links *l, cd_buf *b) {
-    cd_buf_puts(b, "{\"cdmpp_links\": 1, \"links\": [");
+void cd_links_print_array(const cd_links *l, cd_buf *b) {
+    cd_buf_puts(b, "[");
     for (size_t i = 0; i < l->n; i++) {
         const cd_link *k = &l->link[i];
         cd_buf_puts(b, i ? ",\n {" : "\n {");
@@ -41,7 +41,13 @@ void cd_links_print(const cd_links *l, cd_buf *b) {
         }
         cd_buf_puts(b, "]}");
     }
-    cd_buf_puts(b, "\n]}\n");
+    cd_buf_puts(b, l->n ? "\n]" : "]");
+}
+
+void cd_links_print(const cd_links *l, cd_buf *b) {
+    cd_buf_puts(b, "{\"cdmpp_links\": 1, \"links\": ");
+    cd_links_print_array(l, b);
+    cd_buf_puts(b, "}\n");
 }
 
 cdmpp_status cd_links_write(const cd_links *l, const char *path, cdmpp_err *err) {
@@ -92,15 +98,20 @@ static cdmpp_status read_link(cd_links *l, cd_arena *a, const cd_json *v, cdmpp_
     return cd_links_add(l, &k, err);
 }
 
+cdmpp_status cd_links_read_array(cd_links *l, cd_arena *a, const cd_json *links, cdmpp_err *err) {
+    const cd_json *v;
+    CD_TRY(cd_err_key(err, cd_json_arr(links, 0, &v, err), "links"));
+    for (size_t i = 0; v; i++, v = v->next) CD_TRY(cd_err_key(err, cd_err_index(err, read_link(l, a, v, err), i), "links"));
+    return CDMPP_OK;
+}
+
 static cdmpp_status parse(cd_links *l, cd_arena *a, const char *text, size_t n, cdmpp_err *err) {
-    const cd_json *root, *links, *v;
+    const cd_json *root, *links;
     double version;
     CD_TRY(cd_json_parse(a, text, n, &root, err));
     CD_TRY(cd_json_need_real(root, "cdmpp_links", 1, 1, &version, err));
     CD_TRY(cd_json_need(root, "links", &links, err));
-    CD_TRY(cd_err_key(err, cd_json_arr(links, 0, &v, err), "links"));
-    for (size_t i = 0; v; i++, v = v->next) CD_TRY(cd_err_key(err, cd_err_index(err, read_link(l, a, v, err), i), "links"));
-    return CDMPP_OK;
+    return cd_links_read_array(l, a, links, err);
 }
 
 cdmpp_status cd_links_parse(cd_links *l, const char *text, size_t n, cdmpp_err *err) {

@@ -12,7 +12,8 @@
  *   (3) devices of one memory read each other's results in place; else there must be a link;
  *   (4) a name without a description: "cpuN" is core N of this machine, "oclN" an OpenCL device, a part of it with one unit
  *       where it is a processor: kind native if it can, else opencl;
- *   (5) contention: optional, {"peak_bytes_per_s", "beside", "turn"} of schedule_ops.h.
+ *   (5) contention: optional, {"peak_bytes_per_s", "beside", "turn", "pairs", "error"} of schedule_ops.h;
+ *   (6) of a device a file must say name, kind, launch_s, sync_s; the rest may be left out: core -1, scale 1, times 1, memory 0.
  * Built by one thread, then read-only. Seconds, bytes. */
 #ifndef CD_MACHINE_H
 #define CD_MACHINE_H
@@ -20,13 +21,14 @@
 #include "predictor/schedule_ops.h"
 
 enum { CD_MACHINE_DEVICES = 8 };
+#define CD_MACHINE_KINDS "cpu|native|opencl|cuda|model"
 
 typedef struct cd_machine_device {
-    const char *name, *kind;    /* "cpu", "native", "opencl" (devnet.h), "model": not here, for plans alone */
+    const char *name, *kind;    /* "cpu", "native", "opencl" (devnet.h); "cuda": here, but no net of devnet.h runs there; "model": not here, for plans alone */
     const char *opencl, *target, *as; /* NULL: none */
     int core;                   /* -1 */
     uint32_t memory;
-    unsigned times;             /* >= 1 */
+    unsigned times;             /* >= 1; 0 is taken for 1 */
     double scale, launch_s, sync_s;
 } cd_machine_device;
 
@@ -40,7 +42,8 @@ typedef struct cd_machine {
 
 void cd_machine_init(cd_machine *m);
 void cd_machine_free(cd_machine *m);
-/* Errors: EIO, EPARSE, ESCHEMA, EINVALID (two of one name, scale <= 0, NaN), with the path; ENOMEM. */
+/* Into an empty one. Errors: EIO, EPARSE, ESCHEMA (also a link of a device that is not there), EINVALID (two of one name, scale <= 0), ERANGE (a number
+ * out of range), with path and key; ENOMEM. Free after an error too. */
 cdmpp_status cd_machine_read(cd_machine *m, const char *path, cdmpp_err *err);
 cdmpp_status cd_machine_write(const cd_machine *m, const char *path, cdmpp_err *err); /* temporary file, renamed */
 void cd_machine_print(const cd_machine *m, cd_buf *out);
@@ -48,6 +51,7 @@ void cd_machine_print(const cd_machine *m, cd_buf *out);
 uint32_t cd_machine_find(const cd_machine *m, const char *name);
 /* Adds one; strings are copied. Errors: EINVALID, ERANGE (too many), ENOMEM. */
 cdmpp_status cd_machine_add(cd_machine *m, const cd_machine_device *d, cdmpp_err *err);
-/* Only those of the list "cpu0,ocl0", in its order. Errors: ESCHEMA (one is not there: names those that are). */
+/* Only those of the list "cpu0,ocl0", in its order, with the links between them; out need not be set up before. Errors: ESCHEMA (one is not there:
+ * names those that are), EINVALID (one stands there twice), ENOMEM. Free `out` after an error too. */
 cdmpp_status cd_machine_choose(const cd_machine *m, const char *list, cd_machine *out, cdmpp_err *err);
 #endif

@@ -94,7 +94,7 @@ static double share_of(double bytes, double solo_s, double peak) { return peak >
 
 double cd_contention_slow(const cd_contention *c, double s, double sum, uint32_t others, bool shared) {
     double f = c->peak_bytes_per_s > 0 && sum > 1 ? 1 - s + s * sum : 1;
-    if (others) f *= shared ? 1 + (c->turn - 1) * others : c->beside;
+    if (others) f *= shared ? 1 + (fmax(1, c->turn) - 1) * others : fmax(1, c->beside); /* zeroed: nobody disturbs */
     return f;
 }
 

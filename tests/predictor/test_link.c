@@ -88,6 +88,9 @@ static void test_missing(void **state) {
     memset(&err, 0, sizeof err);
     assert_ok(cd_links_cost(&l, "ocl0", "ocl0", 1 << 30, &cost, &err));
     assert_true(cost == 0);
+    assert_ok(cd_links_add(&l, &(cd_link){"ocl0", "ocl0", "copy", 1, 0, &(cd_link_piece){0, 1e-6, 1e-10}, 0}, &err)); /* within its memory */
+    assert_ok(cd_links_cost(&l, "ocl0", "ocl0", 1 << 30, &cost, &err));
+    assert_true(cost == 0 && cd_link_cost(cd_links_find(&l, "ocl0", "ocl0"), 1 << 30) > 0.1);
     assert_status(cd_links_cost(&l, "cpu0", "ocl0", -1, &cost, &err), CDMPP_ERANGE);
     cd_links_free(&l);
 }

@@ -1,0 +1,158 @@
+/* machine_file -- a machine as JSON, both ways; the form is in machine.h. */
+#include <math.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "predictor/link_json.h"
+#include "predictor/machine.h"
+
+enum { MAX_FILE = 64 << 20 };
+
+/* ---- writing ---- */
+static void put_text(cd_buf *b, const char *key, const char *s) {
+    if (!s) return;
+    cd_buf_putf(b, ", \"%s\": ", key);
+    cd_buf_put_json_str(b, s, strlen(s));
+}
+
+static void put_real(cd_buf *b, const char *key, double v) {
+    cd_buf_putf(b, ", \"%s\": ", key);
+    cd_buf_put_json_real(b, v);
+}
+
+static void put_device(cd_buf *b, const cd_machine_device *d) {
+    cd_buf_puts(b, "{\"name\": ");
+    cd_buf_put_json_str(b, d->name, strlen(d->name));
+    put_text(b, "kind", d->kind);
+    put_text(b, "opencl", d->opencl);
+    if (d->core >= 0) cd_buf_putf(b, ", \"core\": %d", d->core);
+    put_text(b, "target", d->target);
+    put_text(b, "as", d->as);
+    put_real(b, "scale", d->scale);
+    if (d->times != 1) cd_buf_putf(b, ", \"times\": %u", d->times);
+    cd_buf_putf(b, ", \"memory\": %u", d->memory);
+    put_real(b, "launch_s", d->launch_s);
+    put_real(b, "sync_s", d->sync_s);
+    cd_buf_puts(b, "}");
+}
+
+static void put_contention(cd_buf *b, const cd_contention *c) {
+    cd_buf_puts(b, ",\n \"contention\": {\"peak_bytes_per_s\": ");
+    cd_buf_put_json_real(b, c->peak_bytes_per_s);
+    put_real(b, "beside", c->beside);
+    put_real(b, "turn", c->turn);
+    cd_buf_putf(b, ", \"pairs\": %u", c->n_pair);
+    put_real(b, "error", c->error);
+    cd_buf_puts(b, "}");
+}
+
+/* A zeroed one: nobody disturbs, nobody measured it. */
+static bool has_contention(const cd_contention *c) { return c->peak_bytes_per_s > 0 || c->beside > 0 || c->turn > 0; }
+
+void cd_machine_print(const cd_machine *m, cd_buf *b) {
+    cd_buf_puts(b, "{\"cdmpp_machine\": 1,\n \"devices\": [");
+    for (uint32_t i = 0; i < m->n; i++) {
+        cd_buf_puts(b, i ? ",\n  " : "\n  ");
+        put_device(b, &m->device[i]);
+    }
+    cd_buf_puts(b, "],\n \"links\": ");
+    cd_links_print_array(&m->links, b);
+    if (has_contention(&m->contention)) put_contention(b, &m->contention);
+    cd_buf_puts(b, "}\n");
+}
+
+cdmpp_status cd_machine_write(const cd_machine *m, const char *path, cdmpp_err *err) {
+    cd_buf b = {0};
+    cd_machine_print(m, &b);
+    cdmpp_status st = CDMPP_OK;
+    if (b.oom) st = CD_FAIL(err, ENOMEM, "machine");
+    else st = cd_file_write(path, b.p, b.n, err);
+    cd_buf_free(&b);
+    return st;
+}
+
+/* ---- reading ---- */
+/* A text that may be missing: *out stays. */
+static cdmpp_status text(cd_arena *a, const cd_json *v, const char *key, const char **out, cdmpp_err *err) {
+    const cd_json *x = cd_json_get(v, key);
+    cd_str s;
+    if (!x || x->kind == CD_JSON_NULL) return CDMPP_OK;
+    CD_TRY(cd_err_key(err, cd_json_str(x, &s, err), key));
+    if (memchr(s.p, 0, s.n)) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "a text with a NUL in it"), key);
+    *out = cd_str_dup(a, s);
+    return *out ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%s", key);
+}
+
+static cdmpp_status whole(const cd_json *v, const char *key, int64_t lo, int64_t hi, int64_t *out, cdmpp_err *err) {
+    const cd_json *x = cd_json_get(v, key);
+    return x ? cd_err_key(err, cd_json_int(x, lo, hi, out, err), key) : CDMPP_OK;
+}
+
+static cdmpp_status read_device(cd_machine *m, cd_arena *a, const cd_json *v, cdmpp_err *err) {
+    cd_machine_device d = {.scale = 1};
+    int64_t core = -1, memory = 0, times = 1;
+    cd_str name;
+    CD_TRY(cd_json_need_str(v, "name", &name, err));
+    CD_TRY(text(a, v, "name", &d.name, err));
+    CD_TRY(cd_json_need_str(v, "kind", &name, err));
+    CD_TRY(text(a, v, "kind", &d.kind, err));
+    CD_TRY(text(a, v, "opencl", &d.opencl, err));
+    CD_TRY(text(a, v, "target", &d.target, err));
+    CD_TRY(text(a, v, "as", &d.as, err));
+    CD_TRY(whole(v, "core", -1, 65535, &core, err));
+    CD_TRY(whole(v, "memory", 0, UINT32_MAX, &memory, err));
+    CD_TRY(whole(v, "times", 1, 1000000, &times, err));
+    if (cd_json_get(v, "scale")) CD_TRY(cd_json_need_real(v, "scale", 0, 1e12, &d.scale, err));
+    CD_TRY(cd_json_need_real(v, "launch_s", 0, 1e6, &d.launch_s, err));
+    CD_TRY(cd_json_need_real(v, "sync_s", 0, 1e6, &d.sync_s, err));
+    d.core = (int)core;
+    d.memory = (uint32_t)memory;
+    d.times = (unsigned)times;
+    return cd_machine_add(m, &d, err);
+}
+
+static cdmpp_status read_contention(const cd_json *v, cd_contention *out, cdmpp_err *err) {
+    double pairs = 0;
+    CD_TRY(cd_json_need_real(v, "peak_bytes_per_s", 0, 1e18, &out->peak_bytes_per_s, err));
+    CD_TRY(cd_json_need_real(v, "beside", 1, 1e6, &out->beside, err));
+    CD_TRY(cd_json_need_real(v, "turn", 1, 1e6, &out->turn, err));
+    if (cd_json_get(v, "pairs")) CD_TRY(cd_json_need_real(v, "pairs", 0, 4e9, &pairs, err));
+    if (cd_json_get(v, "error")) CD_TRY(cd_json_need_real(v, "error", 0, 1e9, &out->error, err));
+    out->n_pair = (uint32_t)pairs;
+    return CDMPP_OK;
+}
+
+/* A link to nowhere is a name typed wrong. */
+static cdmpp_status check_links(const cd_machine *m, cdmpp_err *err) {
+    for (size_t i = 0; i < m->links.n; i++) {
+        const char *const end[] = {m->links.link[i].from, m->links.link[i].to};
+        for (int k = 0; k < 2; k++)
+            if (cd_machine_find(m, end[k]) == UINT32_MAX) return CD_FAIL(err, ESCHEMA, "links[%zu]: no device '%.64s'", i, end[k]);
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status parse(cd_machine *m, cd_arena *a, const char *t, size_t n, cdmpp_err *err) {
+    const cd_json *root, *list, *v;
+    double version;
+    CD_TRY(cd_json_parse(a, t, n, &root, err));
+    CD_TRY(cd_json_need_real(root, "cdmpp_machine", 1, 1, &version, err));
+    CD_TRY(cd_json_need(root, "devices", &list, err));
+    CD_TRY(cd_err_key(err, cd_json_arr(list, 1, &v, err), "devices"));
+    for (size_t i = 0; v; i++, v = v->next) CD_TRY(cd_err_key(err, cd_err_index(err, read_device(m, a, v, err), i), "devices"));
+    if (cd_json_get(root, "links")) CD_TRY(cd_links_read_array(&m->links, a, cd_json_get(root, "links"), err));
+    const cd_json *c = cd_json_get(root, "contention");
+    if (c) CD_TRY(cd_err_key(err, read_contention(c, &m->contention, err), "contention"));
+    return check_links(m, err);
+}
+
+cdmpp_status cd_machine_read(cd_machine *m, const char *path, cdmpp_err *err) {
+    cd_arena a = {0};
+    char *t;
+    size_t n;
+    CD_TRY(cd_file_read(path, MAX_FILE, &t, &n, err));
+    const cdmpp_status st = cd_err_at(err, parse(m, &a, t, n, err), path, 0);
+    cd_arena_free(&a);
+    cd_free(t);
+    return st;
+}
