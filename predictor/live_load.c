@@ -33,6 +33,8 @@ typedef struct {
 static cdmpp_status read_source(const cd_live_ask *a, cd_graph **g, misses *m, cdmpp_err *err) {
     cd_onnx_options o = a->onnx ? *a->onnx : (cd_onnx_options){0};
     o.batch = a->batch;
+    *g = a->graph;
+    if (a->graph) return CDMPP_OK;
     if (!is_file(a->network)) {
         if (o.n_dim || o.n_input) return CD_FAIL(err, EUSAGE, "names of dimensions and inputs are for ONNX files, and '%.80s' is none", a->network);
         return cd_zoo_build(a->network, &(cd_zoo_options){.batch = a->batch, .size = a->size}, g, err);
@@ -191,7 +193,7 @@ static cdmpp_status add_missing(walk *k, cdmpp_err *err) {
 
 /* As asked; a file that was not asked for one has it in front. */
 static int64_t batch_of(const cd_live_ask *a, const cd_graph *g) {
-    if (a->batch || !is_file(a->network)) return a->batch ? a->batch : 1;
+    if (a->batch || (!a->graph && !is_file(a->network))) return a->batch ? a->batch : 1;
     const cd_shape *s = g->n_input ? &g->tensor[g->input[0]].shape : NULL;
     return s && s->rank ? s->dim[0] : 0;
 }
@@ -199,7 +201,7 @@ static int64_t batch_of(const cd_live_ask *a, const cd_graph *g) {
 /* "a/resnet.onnx" is resnet: the name within a file is its exporter's. */
 static cdmpp_status name_of(const cd_live_ask *a, cd_live *l, const char **out, cdmpp_err *err) {
     *out = l->forward ? l->forward->name : l->source->name;
-    if (!is_file(a->network)) return CDMPP_OK;
+    if (a->graph || !is_file(a->network)) return CDMPP_OK;
     const char *slash = strrchr(a->network, '/'), *base = slash ? slash + 1 : a->network;
     size_t n = strlen(base);
     if (n > 5 && !strcmp(base + n - 5, ".onnx")) n -= 5;
@@ -276,7 +278,7 @@ cdmpp_status cd_live_load(const cd_live_ask *a, cd_live *out, cdmpp_err *err) {
     cd_live l = {0};
     misses m = {0};
     memset(out, 0, sizeof *out);
-    if (!a->network || !a->network[0]) return CD_FAIL(err, EUSAGE, "no network is named");
+    if (!a->graph && (!a->network || !a->network[0])) return CD_FAIL(err, EUSAGE, "no network is named");
     cdmpp_status st = read_all(a, &l, &m, err);
     if (!st) st = build_work(a, &m, &l, err);
     if (!st) st = make_graph(a, &m, &l, err);

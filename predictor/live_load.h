@@ -12,6 +12,7 @@
 
 typedef struct cd_live_ask {
     const char *network;        /* ONNX file if there is such a file, else a name of the zoo */
+    CD_TAKE cd_graph *graph;    /* not NULL: this one, `network` is its name; taken, after an error too */
     int64_t batch, size;        /* 0: as the file says, as published */
     const cd_onnx_options *onnx;/* NULL: none; its batch is the one above */
     const char *target;         /* of the device: "llvm -mcpu=... -num-cores=1", "cuda -model=v100" */

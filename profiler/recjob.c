@@ -14,6 +14,8 @@ static const char *keep(cd_arena *a, const char *p, size_t n) {
     return c;
 }
 
+static const cd_task *task_of(const cd_recmaker *m, cd_str key) { return m->task ? m->task : cd_tasks_find(m->tasks, key); }
+
 /* Fields that older versions of the format lack: from the task, or none. */
 static void complete(cd_record *r, const cd_task *t) {
     if (!r->has_hardware) r->hardware = t->hardware;
@@ -25,7 +27,7 @@ static cdmpp_status read_record(cd_recmaker *m, const cd_recline *l, cd_recjob *
     const char *text = keep(&j->arena, l->text, l->len);
     if (!text) return CD_FAIL(err, ENOMEM, "record");
     CD_TRY(cd_record_read(&j->arena, text, l->len, &j->record, err));
-    const cd_task *t = cd_tasks_find(m->tasks, j->record.workload_key);
+    const cd_task *t = task_of(m, j->record.workload_key);
     const cd_str key = j->record.workload_key;
     if (!t) return CD_FAIL(err, ENOTASK, "no task file defines %.*s", (int)(key.n < 100 ? key.n : 100), key.p);
     complete(&j->record, t);
@@ -97,7 +99,7 @@ static cdmpp_status make_reference(cd_recmaker *m, const cd_task *t, cd_recjob *
 cdmpp_status cd_recjob_code(cd_recmaker *m, cd_recjob *j, cdmpp_err *err) {
     char name[32];
     cd_nest nest;
-    const cd_task *t = cd_tasks_find(m->tasks, j->record.workload_key);
+    const cd_task *t = task_of(m, j->record.workload_key);
     snprintf(name, sizeof name, "p%016llx", (unsigned long long)j->id.a);
     cdmpp_status st = make_code(m, t, &j->record, j->target, dialect_of(m, j), name, &nest, &j->code, &j->why);
     if (!st) st = keep_shapes(j, &nest, &j->why);

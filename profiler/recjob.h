@@ -29,6 +29,7 @@ typedef struct cd_recjob {
 
 typedef struct cd_recmaker {
     CD_KEEP const cd_tasks *tasks;
+    CD_KEEP const cd_task *task; /* not NULL: every line is of this one, which need not be in `tasks` */
     cd_program *program;        /* of cd_program_new */
     const char *target;         /* in place of the record's; NULL: as it is */
     int dialect;                /* cd_dialect; -1: by the target's back end, C where there is none */
