@@ -1,0 +1,65 @@
+/* What the verbs of cdmpp-partition share: ending, numbers of options, units. */
+#include "predictor/main_partition_tools.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int cd_mp_end(cd_face *f, cdmpp_status st, const cdmpp_err *err, bool bad) {
+    if (st) cd_log_err(&f->log, CD_LOG_ERROR, err);
+    cd_face_end(f);
+    return st ? cdmpp_exit_code(st) : bad ? 3 : 0;
+}
+
+cdmpp_status cd_mp_say(bool json, const char *schema, cd_buf *b, cdmpp_err *err) {
+    cd_buf all = {0};
+    if (!json) return cd_face_print(b, err);
+    cd_face_json(&all, schema, "cdmpp-partition", b);
+    return cd_face_print(&all, err);
+}
+
+cdmpp_status cd_mp_number(const char *option, const char *text, double lo, double hi, double *out, cdmpp_err *err) {
+    char *end;
+    if (!text) return CDMPP_OK;
+    const double v = strtod(text, &end);
+    if (end == text || *end || !(v >= lo && v <= hi)) return CD_FAIL(err, EUSAGE, "--%s: expected a number in %g..%g, found '%.60s'", option, lo, hi, text);
+    *out = v;
+    return CDMPP_OK;
+}
+
+static void key_of(cd_buf *b, const char *key) {
+    const char last = b->n ? b->p[b->n - 1] : '{';
+    cd_buf_putf(b, "%s\"%s\":", last == '{' || last == '[' ? "" : ",", key);
+}
+
+void cd_mp_put(cd_buf *b, const char *key, double v) {
+    key_of(b, key);
+    cd_buf_put_json_real(b, v);
+}
+
+void cd_mp_put_text(cd_buf *b, const char *key, const char *s) {
+    key_of(b, key);
+    if (s) cd_buf_put_json_str(b, s, strlen(s));
+    else cd_buf_puts(b, "null");
+}
+
+void cd_mp_seconds(cd_buf *b, double s) {
+    static const char *const unit[] = {"ns", "us", "ms", "s "};
+    int k = 3;
+    if (!isfinite(s)) {
+        cd_buf_puts(b, "       - ");
+        return;
+    }
+    double v = s;
+    while (k && v < 1) v *= 1000, k--;
+    if (s == 0) k = 1;
+    cd_buf_putf(b, "%6.*f %s", v < 10 ? 2 : v < 100 ? 1 : 0, v, unit[k]);
+}
+
+void cd_mp_bytes(cd_buf *b, double bytes) {
+    static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+    int k = 0;
+    for (; bytes >= 1024 && k < 4; k++) bytes /= 1024;
+    cd_buf_putf(b, "%.4g %s", bytes, unit[k]);
+}
