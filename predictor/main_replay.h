@@ -13,6 +13,7 @@
 #include "base/face.h"
 #include "predictor/cluster.h"
 #include "predictor/live_run.h"
+#include "predictor/modelset.h"
 #include "predictor/netcost.h"
 #include "predictor/replay.h"
 
@@ -48,35 +49,6 @@ typedef struct cd_main_replay {
     const volatile sig_atomic_t *stop;
     size_t bad;                 /* cases that failed: exit code 3 */
 } cd_main_replay;
-
-/* ---- main_replay_models.c: who answers for which device ---- */
-typedef struct cd_mr_model {
-    const char *path;
-    bool operators;             /* a model of library operators */
-    const char **device;        /* (n_device) that it was trained on */
-    size_t n_device;
-    cd_model *tasks;            /* loaded when first asked for */
-    cd_opmodel *ops;
-} cd_mr_model;
-
-typedef struct cd_mr_models {
-    cd_arena arena;
-    cd_mr_model *v;             /* (n) in the order they are asked */
-    size_t n, cap;
-    cd_devices *devices;        /* descriptions; NULL: there is no file of them */
-} cd_mr_models;
-
-/* Whether the file begins as a model does. */
-bool cd_mr_is_model(const char *path);
-/* Headers of --cost-model, those of --model that are models, and of $CDMPP_MODELS. Free after an error too. */
-cdmpp_status cd_mr_models_open(const cd_main_replay *o, cd_mr_models *m, cdmpp_err *err);
-void cd_mr_models_free(cd_mr_models *m);
-/* The first model of tasks (of operators) that knows the device, loaded; *out NULL: none. */
-cdmpp_status cd_mr_models_tasks(cd_mr_models *m, const char *device, bool nearest, CD_KEEP const cd_model **out, cdmpp_err *err);
-cdmpp_status cd_mr_models_ops(cd_mr_models *m, const char *device, CD_KEEP const cd_opmodel **out, cdmpp_err *err);
-/* "k80, v100" of all. */
-void cd_mr_models_list(const cd_mr_models *m, cd_buf *out);
-CD_KEEP const cd_device *cd_mr_models_device(const cd_mr_models *m, const char *name); /* NULL: not described */
 
 /* ---- main_replay_graphs.c: what is replayed ---- */
 typedef struct cd_mr_source {
@@ -136,7 +108,7 @@ typedef struct cd_mr_case {
 typedef struct cd_mr_plan {
     cd_main_replay *o;
     cd_arena arena;
-    cd_mr_models models;
+    cd_modelset models;
     cd_tasks *tasks;            /* of --tasks */
     cd_mr_device *device;       /* (n_device) asked for */
     size_t n_device;
@@ -162,7 +134,7 @@ cdmpp_status cd_mr_devices(cd_mr_plan *p, cdmpp_err *err);
 /* One that a graph names. Errors: EMODEL (no model knows it). */
 cdmpp_status cd_mr_device_get(cd_mr_plan *p, const char *name, CD_KEEP cd_mr_device **out, cdmpp_err *err);
 /* A queue of the device as --policy, --workers, --gap-us and --issue-us have it. */
-cd_replay_device cd_mr_lane(const cd_main_replay *o, const cd_mr_models *m, const char *name);
+cd_replay_device cd_mr_lane(const cd_main_replay *o, const cd_modelset *m, const char *name);
 
 /* ---- main_replay_sources.c: graphs are read, networks loaded ---- */
 cdmpp_status cd_mr_sources(cd_mr_plan *p, cdmpp_err *err);
@@ -210,7 +182,7 @@ void cd_mr_csv(const cd_mr_plan *p, cd_buf *b);       /* main_replay_csv.c */
 cdmpp_status cd_mr_trace(const cd_mr_plan *p, cdmpp_err *err);
 cdmpp_status cd_mr_html(const cd_mr_plan *p, cdmpp_err *err); /* main_replay_html.c */
 /* Lines; NULL ends. */
-extern const char *const cd_mr_page_style[], *const cd_mr_page_body[];      /* main_replay_page.c */
+extern const char *const cd_mr_page_body[];                                 /* main_replay_page.c */
 extern const char *const cd_mr_page_script[], *const cd_mr_page_drawing[];  /* main_replay_script.c, main_replay_drawing.c */
 
 /* ---- main_replay_cluster.c: --parallel ---- */

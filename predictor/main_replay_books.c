@@ -13,8 +13,8 @@
 
 #include "base/file.h"
 #include "base/sha256.h"
+#include "predictor/live_store.h"
 #include "predictor/main_replay.h"
-#include "profiler/store.h"
 
 enum { TRIALS = 512, PATH = 1024, PICKER = 1 }; /* PICKER: goes up when the same question gets another answer */
 
@@ -77,46 +77,6 @@ static cdmpp_status read_logs(cd_mr_plan *p, cd_mr_device *d, const cd_texts *fi
     return CDMPP_OK;
 }
 
-typedef struct {
-    cd_schedbook *to;
-    const char *path;
-    const wants *keys;
-    cd_arena arena;
-} from_store;
-
-static bool wanted(const wants *w, const char *key) { return bsearch(&key, w->key, w->n, sizeof key, by_text) != NULL; }
-
-static cdmpp_status on_hit(void *ctx, const cd_store_hit *hit, cdmpp_err *err) {
-    from_store *s = ctx;
-    cd_buf b = {0};
-    cd_record r;
-    char origin[PATH];
-    cd_arena_reset(&s->arena);
-    if (!hit->row.has_steps) return CDMPP_OK;
-    cdmpp_status st = cd_store_put_record(&b, &s->arena, hit, err);
-    if (!st) {
-        st = cd_record_read(&s->arena, b.p, strcspn(b.p, "\n"), &r, err);
-        char *key = st ? NULL : cd_str_dup(&s->arena, r.workload_key);
-        if (key && wanted(s->keys, key) && !cd_schedbook_find(s->to, key)) { /* they come best first */
-            snprintf(origin, sizeof origin, "%s#%lld", s->path, (long long)hit->id);
-            st = cd_schedbook_add(s->to, &r, origin, hit->row.latency.median_s, err);
-        }
-    }
-    cd_buf_free(&b);
-    return st;
-}
-
-static cdmpp_status read_store(cd_mr_device *d, const char *path, const wants *w, cdmpp_err *err) {
-    cd_store *s = NULL;
-    from_store f = {.to = d->book, .path = path, .keys = w};
-    const cd_store_filter only = {.device = d->name, .best_first = true};
-    cdmpp_status st = cd_store_open(path, false, &s, err);
-    if (!st) st = cd_store_query(s, &only, on_hit, &f, err);
-    cd_store_close(s);
-    cd_arena_free(&f.arena);
-    return cd_err_at(err, st, path, 0);
-}
-
 static cdmpp_status read_given(cd_mr_plan *p, cd_mr_device *d, cdmpp_err *err) {
     cd_arena a = {0};
     wants w;
@@ -124,7 +84,7 @@ static cdmpp_status read_given(cd_mr_plan *p, cd_mr_device *d, cdmpp_err *err) {
     cdmpp_status st = all_keys(p, &a, &w, err);
     if (!st) st = read_logs(p, d, &p->o->schedules, &w, err);
     if (!st) st = read_logs(p, d, &p->o->records, &w, err);
-    for (size_t k = 0; !st && k < p->o->store.n; k++) st = read_store(d, p->o->store.v[k], &w, err);
+    for (size_t k = 0; !st && k < p->o->store.n; k++) st = cd_live_store_book(d->book, p->o->store.v[k], d->name, w.key, w.n, err);
     cd_arena_free(&a);
     return st;
 }

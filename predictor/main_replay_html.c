@@ -5,38 +5,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/file.h"
 #include "base/words.h"
 #include "predictor/main_replay.h"
+#include "predictor/netpage.h"
 
 enum { MAX_SLICES = 200000 };
-
-/* JSON in a page: "<" would end the script. */
-static void put_text(cd_buf *b, const char *s) {
-    cd_buf one = {0};
-    cd_buf_put_json_str(&one, s ? s : "", s ? strlen(s) : 0);
-    for (size_t k = 0, n; k < one.n; k += n) {
-        n = 1;
-        if (one.p[k] == '<') {
-            cd_buf_puts(b, "\\u003c");
-            continue;
-        }
-        while (k + n < one.n && one.p[k + n] != '<') n++;
-        cd_buf_put(b, one.p + k, n);
-    }
-    b->oom |= one.oom;
-    cd_buf_free(&one);
-}
-
-static void put_ns(cd_buf *b, double s) {
-    if (s >= 0 && s < 4e9) cd_buf_put_int(b, (int64_t)llround(s * 1e9));
-    else cd_buf_puts(b, "null");
-}
-
-static void put_real(cd_buf *b, const char *key, double v) {
-    cd_buf_putf(b, ",\"%s\":", key);
-    cd_buf_put_json_real(b, v);
-}
 
 /* ---- numbers of texts: types, schedules ---- */
 typedef struct {
@@ -72,7 +45,7 @@ static void put_texts(const texts *t, const char *key, cd_buf *b) {
     cd_buf_putf(b, ",\"%s\":[", key);
     for (uint32_t k = 0; k < t->n; k++) {
         if (k) cd_buf_puts(b, ",");
-        put_text(b, t->text[k]);
+        cd_netpage_text(b, t->text[k]);
     }
     cd_buf_puts(b, "]");
 }
@@ -81,11 +54,11 @@ static void put_texts(const texts *t, const char *key, cd_buf *b) {
 typedef void item_put(const cd_mr_case *c, uint32_t op, void *ctx, cd_buf *b);
 static const cd_nodecost *cost_of(const cd_mr_case *c, uint32_t op) { return cd_mr_case_cost(c, c->net->of[op]); }
 static double runs_of(const cd_mr_case *c, uint32_t op) { return (double)cd_mr_node(c, op)->repeat; }
-static void item_name(const cd_mr_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, put_text(b, cd_mr_node(c, op)->name); }
-static void item_start(const cd_mr_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, put_ns(b, c->replay.op[op].start_s); }
-static void item_end(const cd_mr_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, put_ns(b, c->replay.op[op].end_s); }
-static void item_low(const cd_mr_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, put_ns(b, cost_of(c, op)->low_s * runs_of(c, op)); }
-static void item_high(const cd_mr_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, put_ns(b, cost_of(c, op)->high_s * runs_of(c, op)); }
+static void item_name(const cd_mr_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_netpage_text(b, cd_mr_node(c, op)->name); }
+static void item_start(const cd_mr_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_netpage_ns(b, c->replay.op[op].start_s); }
+static void item_end(const cd_mr_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_netpage_ns(b, c->replay.op[op].end_s); }
+static void item_low(const cd_mr_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_netpage_ns(b, cost_of(c, op)->low_s * runs_of(c, op)); }
+static void item_high(const cd_mr_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_netpage_ns(b, cost_of(c, op)->high_s * runs_of(c, op)); }
 static void item_lane(const cd_mr_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_buf_put_int(b, c->net->net.op[op].device); }
 static void item_worker(const cd_mr_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_buf_put_int(b, c->replay.op[op].worker); }
 static void item_source(const cd_mr_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_buf_put_int(b, (int64_t)cost_of(c, op)->source); }
@@ -131,35 +104,6 @@ static void put_lists(const cd_mr_case *c, texts *type, texts *schedule, bool *c
     cd_buf_puts(b, "}");
 }
 
-static void put_queues(const cd_mr_case *c, cd_buf *b) {
-    const cd_replay_net *n = &c->net->net;
-    cd_buf_puts(b, ",\"lanes\":[");
-    for (uint32_t k = 0; k < c->n_place; k++) {
-        cd_buf_puts(b, k ? ",{\"name\":" : "{\"name\":");
-        put_text(b, c->lane[k].name);
-        cd_buf_putf(b, ",\"workers\":%u,\"gap\":%.9g,\"issue\":%.9g}", c->lane[k].workers, c->lane[k].gap_s, c->lane[k].issue_s);
-    }
-    cd_buf_puts(b, "],\"links\":[");
-    for (uint32_t k = 0; k < n->n_link; k++) {
-        cd_buf name = {0};
-        cd_buf_putf(&name, "%s > %s", n->device[n->link[k].from].name, n->device[n->link[k].to].name);
-        cd_buf_puts(b, k ? ",{\"name\":" : "{\"name\":");
-        put_text(b, name.p);
-        cd_buf_putf(b, ",\"to\":%u}", n->link[k].to);
-        cd_buf_free(&name);
-    }
-    cd_buf_puts(b, "],\"copies\":[");
-    for (uint32_t k = 0; k < c->replay.n_copy; k++) {
-        const cd_replay_copy *y = &c->replay.copy[k];
-        cd_buf_putf(b, "%s[%u,%u,", k ? "," : "", y->op, y->link);
-        put_ns(b, y->start_s);
-        cd_buf_puts(b, ",");
-        put_ns(b, y->end_s);
-        cd_buf_puts(b, "]");
-    }
-    cd_buf_puts(b, "]");
-}
-
 static void put_ops(const cd_mr_case *c, cd_buf *b) {
     const uint32_t n = c->net->net.n_op;
     texts type = {0}, schedule = {0};
@@ -168,7 +112,7 @@ static void put_ops(const cd_mr_case *c, cd_buf *b) {
     b->oom |= !ok;
     for (uint32_t k = 0; ok && k < c->replay.n_path; k++) critical[c->replay.path[k]] = true;
     if (ok) {
-        put_queues(c, b);
+        cd_netpage_queues(b, &c->net->net, &c->replay);
         put_lists(c, &type, &schedule, critical, b);
         put_texts(&type, "types", b);
         put_texts(&schedule, "schedules", b);
@@ -186,34 +130,34 @@ static void put_sizes(const cd_mr_case *c, cd_buf *b) {
 }
 
 static void put_result(const cd_mr_plan *p, const cd_mr_case *c, cd_buf *b) {
-    put_real(b, "latency", c->replay.makespan_s);
-    put_real(b, "low", c->interval.low_s);
-    put_real(b, "high", c->interval.high_s);
-    put_real(b, "chain", c->replay.chain_s);
-    put_real(b, "sum", c->replay.sum_s);
-    put_real(b, "items", cd_mr_throughput(c));
-    put_real(b, "missing", c->cost[0]->missing_share);
-    put_real(b, "unlike", c->ops_s > 0 ? c->unlike_s / c->ops_s : 0);
-    put_real(b, "measured", c->source->graph->measured_s);
-    put_real(b, "run", c->run_s);
-    put_real(b, "before", c->before_s);
-    put_real(b, "price", cd_mr_price(c));
-    put_real(b, "hour", c->device->price);
+    cd_netpage_real(b, "latency", c->replay.makespan_s);
+    cd_netpage_real(b, "low", c->interval.low_s);
+    cd_netpage_real(b, "high", c->interval.high_s);
+    cd_netpage_real(b, "chain", c->replay.chain_s);
+    cd_netpage_real(b, "sum", c->replay.sum_s);
+    cd_netpage_real(b, "items", cd_mr_throughput(c));
+    cd_netpage_real(b, "missing", c->cost[0]->missing_share);
+    cd_netpage_real(b, "unlike", c->ops_s > 0 ? c->unlike_s / c->ops_s : 0);
+    cd_netpage_real(b, "measured", c->source->graph->measured_s);
+    cd_netpage_real(b, "run", c->run_s);
+    cd_netpage_real(b, "before", c->before_s);
+    cd_netpage_real(b, "price", cd_mr_price(c));
+    cd_netpage_real(b, "hour", c->device->price);
     put_sizes(c, b);
     cd_buf_puts(b, ",\"currency\":");
-    put_text(b, c->device->currency);
+    cd_netpage_text(b, c->device->currency);
     cd_buf_putf(b, ",\"best\":%s", cd_mr_cheapest(p, c->source->name) == c ? "true" : "false");
 }
 
 static void put_case(const cd_mr_plan *p, const cd_mr_case *c, size_t *left, cd_buf *b) {
     cd_buf_puts(b, "{\"network\":");
-    put_text(b, c->source->name);
+    cd_netpage_text(b, c->source->name);
     cd_buf_puts(b, ",\"device\":");
-    put_text(b, c->device->name);
+    cd_netpage_text(b, c->device->name);
     cd_buf_putf(b, ",\"batch\":%lld", (long long)c->source->batch);
     if (c->st) {
         cd_buf_puts(b, ",\"error\":");
-        put_text(b, c->err.msg);
+        cd_netpage_text(b, c->err.msg);
     } else {
         put_result(p, c, b);
         if (c->net->net.n_op <= *left) {
@@ -240,11 +184,11 @@ static void put_data(const cd_mr_plan *p, cd_buf *b) {
     cd_buf_puts(b, "],\"what_if\":[");
     for (size_t k = 0; k < o->what_if.n; k++) {
         if (k) cd_buf_puts(b, ",");
-        put_text(b, o->what_if.v[k]);
+        cd_netpage_text(b, o->what_if.v[k]);
     }
     cd_buf_puts(b, "]");
-    put_real(b, "level", o->level_v);
-    put_real(b, "deadline", o->deadline_s);
+    cd_netpage_real(b, "level", o->level_v);
+    cd_netpage_real(b, "deadline", o->deadline_s);
     cd_buf foot = {0};
     cd_buf_putf(&foot, "cdmpp-replay %s", cdmpp_version());
     for (size_t k = 0, any = 0; k < p->models.n; k++) {
@@ -252,32 +196,17 @@ static void put_data(const cd_mr_plan *p, cd_buf *b) {
         if (p->models.v[k].tasks || p->models.v[k].ops) cd_buf_putf(&foot, "%s%s", any++ ? ", " : "; models: ", slash ? slash + 1 : p->models.v[k].path);
     }
     cd_buf_puts(b, ",\"foot\":");
-    put_text(b, foot.p);
+    cd_netpage_text(b, foot.p);
     b->oom |= foot.oom;
     cd_buf_free(&foot);
     cd_buf_puts(b, "}");
 }
 
-static void put_lines(const char *const *line, cd_buf *b) {
-    for (; *line; line++) cd_buf_puts(b, *line);
-}
-
 cdmpp_status cd_mr_html(const cd_mr_plan *p, cdmpp_err *err) {
-    cd_buf b = {0};
-    cd_buf_puts(&b, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
-                    "<title>cdmpp-replay</title>\n<style>\n");
-    put_lines(cd_mr_page_style, &b);
-    cd_buf_puts(&b, "</style></head><body>\n");
-    put_lines(cd_mr_page_body, &b);
-    cd_buf_puts(&b, "<script type=\"application/json\" id=\"data\">");
-    put_data(p, &b);
-    cd_buf_puts(&b, "</script>\n<script>\n");
-    put_lines(cd_mr_page_script, &b);
-    put_lines(cd_mr_page_drawing, &b);
-    cd_buf_puts(&b, "</script>\n</body></html>\n");
-    cdmpp_status st = CDMPP_OK;
-    if (b.oom) st = CD_FAIL(err, ENOMEM, "a page of %zu bytes", b.n);
-    else st = cd_file_write(p->o->html, b.p, b.n, err);
-    cd_buf_free(&b);
+    cd_buf data = {0};
+    put_data(p, &data);
+    const cd_netpage_parts parts = {.title = "cdmpp-replay", .body = cd_mr_page_body, .script = cd_mr_page_script, .drawing = cd_mr_page_drawing, .data = &data};
+    const cdmpp_status st = cd_netpage_write(p->o->html, &parts, err);
+    cd_buf_free(&data);
     return st;
 }

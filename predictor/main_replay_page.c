@@ -1,43 +1,5 @@
-/* The page of cdmpp-replay: its style and skeleton. Colours as in learner/report_style.c. */
+/* The page of cdmpp-replay: its skeleton. */
 #include "predictor/main_replay.h"
-
-const char *const cd_mr_page_style[] = {
-    ":root{--bg:#fff;--fg:#1a1f24;--mut:#56616c;--line:#dde2e7;--card:#f4f6f8;--lane:#f7f9fa;--acc:#0067ab;--crit:#c2570c;--bad:#b3261e;--c0:#0067ab;--c1:#c98a00;--c2:#00815d;--c3:#a9518a;--c4:#5b6ee1;--c5:#3c8dbc;--c6:#8a6d3b;--c7:#7b8794;--on:#fff;color-scheme:light dark}\n",
-    "@media screen and (prefers-color-scheme:dark){:root{--bg:#14181c;--fg:#e3e8ec;--mut:#9aa6b1;--line:#2e363e;--card:#1d2329;--lane:#181d22;--acc:#5ab4ec;--crit:#ff9a3d;--bad:#ff8a80;--c0:#4aa3dc;--c1:#e0b13c;--c2:#35c79a;--c3:#e39ac4;--c4:#95a2ff;--c5:#9bd0f2;--c6:#cbb08a;--c7:#8b98a5;--on:#0d1013}}\n",
-    "*{box-sizing:border-box}\n",
-    "body{margin:0 auto;max-width:1180px;padding:26px 24px 56px;background:var(--bg);color:var(--fg);font:15px/1.5 system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif}\n",
-    "h1{font-size:26px;line-height:1.2;margin:0 0 6px;font-weight:650;letter-spacing:-.01em}\n",
-    "h2{font-size:19px;margin:34px 0 4px;padding-top:14px;border-top:1px solid var(--line);font-weight:650}\n",
-    "p{margin:4px 0 12px;max-width:80ch}.lead{font-size:17px}.mut,.note{color:var(--mut)}.note{font-size:13.5px}\n",
-    ".cards{display:grid;grid-template-columns:repeat(auto-fit,minmax(160px,1fr));gap:12px;margin:16px 0 8px}\n",
-    ".card{background:var(--card);border-radius:8px;padding:12px 14px 11px}\n",
-    ".card b{display:block;font-size:25px;line-height:1.2;font-weight:650;font-variant-numeric:tabular-nums;margin:1px 0 2px;white-space:nowrap}\n",
-    ".card span{display:block;font-size:13px;line-height:1.35;color:var(--mut)}.card .t{color:var(--fg);font-weight:600}.card.bad b{color:var(--bad)}\n",
-    ".scroll{overflow-x:auto;margin:6px 0 10px}\n",
-    "table{border-collapse:collapse;width:100%;font-size:13.5px;font-variant-numeric:tabular-nums}\n",
-    "th,td{padding:5px 10px;text-align:right;border-bottom:1px solid var(--line);white-space:nowrap}\n",
-    "th{font-weight:600;color:var(--mut);vertical-align:bottom}\n",
-    "td:first-child,th:first-child,td.l,th.l{text-align:left}\n",
-    "tbody tr.pick{cursor:pointer}tbody tr.pick:hover td{background:var(--card)}tbody tr.on td{background:var(--card);font-weight:650}\n",
-    "tr.new td{border-top:1px solid var(--mut)}td.bad{color:var(--bad);white-space:normal;text-align:left}\n",
-    "td.bar,th.bar{width:30%;min-width:150px;text-align:left}\n",
-    "td.bar svg{display:block;width:100%;height:14px;overflow:visible}\n",
-    ".best{color:var(--c2);font-weight:650}\n",
-    ".tools{display:flex;flex-wrap:wrap;gap:8px 10px;align-items:center;margin:8px 0}\n",
-    "button,select{font:inherit;font-size:13.5px;color:var(--fg);background:var(--card);border:1px solid var(--line);border-radius:6px;padding:3px 10px;cursor:pointer}\n",
-    "button:hover,select:hover{border-color:var(--mut)}button[aria-pressed=true]{border-color:var(--crit);color:var(--crit)}\n",
-    "button:focus-visible,select:focus-visible,canvas:focus-visible,tr:focus-visible{outline:2px solid var(--acc);outline-offset:1px}\n",
-    ".keys{display:flex;flex-wrap:wrap;gap:2px 14px;font-size:13px;margin:2px 0 6px}.key{white-space:nowrap}.key i{display:inline-block;width:11px;height:11px;border-radius:2px;margin-right:5px;vertical-align:-1px}\n",
-    ".time{position:relative;border:1px solid var(--line);border-radius:8px;overflow:hidden}\n",
-    "canvas{display:block;width:100%;touch-action:none;cursor:grab}canvas.drag{cursor:grabbing}\n",
-    "#tip{position:fixed;z-index:9;pointer-events:none;max-width:420px;background:var(--bg);color:var(--fg);border:1px solid var(--mut);border-radius:6px;padding:8px 10px;font-size:13px;line-height:1.4;box-shadow:0 4px 16px #0003;overflow-wrap:anywhere}\n",
-    "#tip b{display:block}#tip[hidden]{display:none}\n",
-    ".if{display:flex;flex-wrap:wrap;gap:8px 14px;align-items:center;margin:8px 0}.if input{width:min(320px,60vw);accent-color:var(--acc)}.if output{font-variant-numeric:tabular-nums}\n",
-    ".two{display:grid;grid-template-columns:minmax(300px,4fr) 5fr;gap:10px 34px;align-items:start}\n",
-    "td.name{white-space:normal;overflow-wrap:anywhere;min-width:132px;line-height:1.3}#types td.bar,#types th.bar{min-width:70px;width:26%}#if-op,#which{max-width:100%}\n",
-    "@media(max-width:760px){body{padding:18px 14px 40px}.two{grid-template-columns:minmax(0,1fr)}.opt{display:none}th,td{padding:4px 6px}.card b{font-size:21px}.cards{grid-template-columns:1fr 1fr;gap:8px}td.bar,th.bar{min-width:90px}}\n",
-    "@media print{body{max-width:none;padding:0}.tools,.if{display:none}}\n",
-    NULL};
 
 const char *const cd_mr_page_body[] = {
     "<h1 id=\"title\"></h1>\n",

@@ -24,7 +24,7 @@ cdmpp_status cd_mr_split(cd_arena *a, const char *list, const char ***out, size_
 
 static size_t networks(const cd_main_replay *o) {
     size_t n = o->network.n;
-    for (size_t k = 0; k < o->model.n; k++) n += !cd_mr_is_model(o->model.v[k]);
+    for (size_t k = 0; k < o->model.n; k++) n += !cd_modelset_is_model(o->model.v[k]);
     return n;
 }
 
@@ -62,11 +62,18 @@ static cdmpp_status tasks(cd_mr_plan *p, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+static void on_lines(void *ctx, const char *text) { cd_log_lines(ctx, CD_LOG_ERROR, text); }
+
+static cdmpp_status models(cd_mr_plan *p, cdmpp_err *err) {
+    const cd_modelset_ask a = {.model = &p->o->cost_model, .mixed = &p->o->model, .devices = p->o->devices, .lines = on_lines, .ctx = p->o->log};
+    return cd_modelset_open(&a, &p->models, err);
+}
+
 cdmpp_status cd_mr_plan_make(cd_mr_plan *p, cdmpp_err *err) {
     CD_TRY(cd_mr_run_open(p, err));
     CD_TRY(batches(p, err));
     CD_TRY(tasks(p, err));
-    CD_TRY(cd_mr_models_open(p->o, &p->models, err));
+    CD_TRY(models(p, err));
     CD_TRY(cd_mr_sources(p, err));
     if (p->n_item > MAX_CASES) return CD_FAIL(err, ERANGE, "%zu estimates", p->n_item);
     return p->o->prices ? cd_mr_prices(p, err) : CDMPP_OK;
@@ -85,6 +92,6 @@ void cd_mr_plan_free(cd_mr_plan *p) {
     for (cd_mr_device *d = p->more; d; d = d->next) cd_schedbook_free(d->book);
     cd_tasks_free(p->tasks);
     cd_threads_free(p->pool);
-    cd_mr_models_free(&p->models);
+    cd_modelset_free(&p->models);
     cd_arena_free(&p->arena);
 }

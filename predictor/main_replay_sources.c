@@ -203,7 +203,7 @@ static const char *name_at(const cd_main_replay *o, size_t k) {
     if (k < o->network.n) return o->network.v[k];
     k -= o->network.n;
     for (size_t i = 0; i < o->model.n; i++) {
-        if (cd_mr_is_model(o->model.v[i])) continue;
+        if (cd_modelset_is_model(o->model.v[i])) continue;
         if (!k--) return o->model.v[i];
     }
     return NULL;

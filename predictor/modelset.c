@@ -1,16 +1,17 @@
 /* Who answers for which device: headers of models first, whole models when they are needed. */
+#include "predictor/modelset.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "base/installed.h"
-#include "predictor/main_replay.h"
 
 enum { FIXED = 32, HEADER_MAX = 64 << 20 };
 static const char MAGIC[] = "CDMPPMDL";
 
-bool cd_mr_is_model(const char *path) {
+bool cd_modelset_is_model(const char *path) {
     char p[8];
     FILE *f = fopen(path, "rb");
     if (!f) return false;
@@ -33,7 +34,7 @@ static cdmpp_status read_header(FILE *f, cd_arena *a, cd_str *out, cdmpp_err *er
     return CDMPP_OK;
 }
 
-static cdmpp_status devices_of(cd_mr_models *m, cd_str header, cd_mr_model *v, cdmpp_err *err) {
+static cdmpp_status devices_of(cd_modelset *m, cd_str header, cd_modelset_one *v, cdmpp_err *err) {
     const cd_json *root, *model, *list, *kind;
     CD_TRY(cd_json_parse(&m->arena, header.p, header.n, &root, err));
     CD_TRY(cd_json_need(root, "model", &model, err));
@@ -52,8 +53,8 @@ static cdmpp_status devices_of(cd_mr_models *m, cd_str header, cd_mr_model *v, c
     return CDMPP_OK;
 }
 
-static cdmpp_status add(cd_mr_models *m, const char *path, cdmpp_err *err) {
-    cd_mr_model v = {.path = path};
+static cdmpp_status add(cd_modelset *m, const char *path, cdmpp_err *err) {
+    cd_modelset_one v = {.path = path};
     cd_str header;
     FILE *f = fopen(path, "rb");
     if (!f) return cd_err_at(err, CD_FAIL(err, EIO, "cannot open the model"), path, 0);
@@ -63,7 +64,7 @@ static cdmpp_status add(cd_mr_models *m, const char *path, cdmpp_err *err) {
     if (st) return cd_err_at(err, st, path, 0);
     if (m->n == m->cap) {
         const size_t cap = m->cap ? 2 * m->cap : 8;
-        cd_mr_model *p = cd_realloc(m->v, m->n * sizeof *p, cap * sizeof *p);
+        cd_modelset_one *p = cd_realloc(m->v, m->n * sizeof *p, cap * sizeof *p);
         if (!p) return CD_FAIL(err, ENOMEM, "%zu models", cap);
         m->v = p;
         m->cap = cap;
@@ -75,10 +76,10 @@ static cdmpp_status add(cd_mr_models *m, const char *path, cdmpp_err *err) {
 static bool named_model(const char *path, void *ctx) {
     const size_t n = strlen(path);
     (void)ctx;
-    return n > 6 && !strcmp(path + n - 6, ".cdmpp") && cd_mr_is_model(path);
+    return n > 6 && !strcmp(path + n - 6, ".cdmpp") && cd_modelset_is_model(path);
 }
 
-static cdmpp_status folder(cd_mr_models *m, const char *path, cdmpp_err *err) {
+static cdmpp_status folder(cd_modelset *m, const char *path, cdmpp_err *err) {
     const char *const *file;
     size_t n;
     CD_TRY(cd_file_list(&m->arena, path, named_model, NULL, &file, &n, err));
@@ -86,7 +87,7 @@ static cdmpp_status folder(cd_mr_models *m, const char *path, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status folders(cd_mr_models *m, cdmpp_err *err) {
+static cdmpp_status folders(cd_modelset *m, cdmpp_err *err) {
     const char *s = getenv("CDMPP_MODELS");
     while (s && *s) {
         const size_t n = strcspn(s, ":");
@@ -98,27 +99,26 @@ static cdmpp_status folders(cd_mr_models *m, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* Descriptions are a help: without a file of them models still answer for the devices they know. */
-static cdmpp_status describe(const cd_main_replay *o, cd_mr_models *m, cdmpp_err *err) {
+static cdmpp_status describe(const cd_modelset_ask *a, cd_modelset *m, cdmpp_err *err) {
     const char *path;
     cd_diag diag = {0};
-    if (cd_devices_path(&m->arena, o->devices, NULL, &path, o->devices ? err : NULL))
-        return o->devices ? CD_FAIL(err, EIO, "--devices: cannot find '%.200s'", o->devices) : CDMPP_OK;
+    if (cd_devices_path(&m->arena, a->devices, NULL, &path, a->devices ? err : NULL))
+        return a->devices ? CD_FAIL(err, EIO, "--devices: cannot find '%.200s'", a->devices) : CDMPP_OK;
     const cdmpp_status st = cd_devices_load(path, &diag, &m->devices, err);
-    if (st && diag.n) cd_log_lines(o->log, CD_LOG_ERROR, diag.text.p);
+    if (st && diag.n && a->lines) a->lines(a->ctx, diag.text.p);
     cd_diag_free(&diag);
     return st;
 }
 
-cdmpp_status cd_mr_models_open(const cd_main_replay *o, cd_mr_models *m, cdmpp_err *err) {
-    for (size_t k = 0; k < o->cost_model.n; k++) CD_TRY(add(m, o->cost_model.v[k], err));
-    for (size_t k = 0; k < o->model.n; k++)
-        if (cd_mr_is_model(o->model.v[k])) CD_TRY(add(m, o->model.v[k], err));
+cdmpp_status cd_modelset_open(const cd_modelset_ask *a, cd_modelset *m, cdmpp_err *err) {
+    for (size_t k = 0; k < a->model->n; k++) CD_TRY(add(m, a->model->v[k], err));
+    for (size_t k = 0; a->mixed && k < a->mixed->n; k++)
+        if (cd_modelset_is_model(a->mixed->v[k])) CD_TRY(add(m, a->mixed->v[k], err));
     CD_TRY(folders(m, err));
-    return describe(o, m, err);
+    return describe(a, m, err);
 }
 
-void cd_mr_models_free(cd_mr_models *m) {
+void cd_modelset_free(cd_modelset *m) {
     for (size_t k = 0; k < m->n; k++) {
         cd_model_free(m->v[k].tasks);
         cd_opmodel_free(m->v[k].ops);
@@ -129,14 +129,14 @@ void cd_mr_models_free(cd_mr_models *m) {
 }
 
 /* ---- asking ---- */
-static bool knows(const cd_mr_model *v, const char *device) {
+static bool knows(const cd_modelset_one *v, const char *device) {
     for (size_t k = 0; k < v->n_device; k++)
         if (!strcmp(v->device[k], device)) return true;
     return false;
 }
 
 /* The first one that knows the device; `any`: else the first of its kind. */
-static cd_mr_model *first(cd_mr_models *m, bool operators, const char *device, bool any) {
+static cd_modelset_one *first(cd_modelset *m, bool operators, const char *device, bool any) {
     for (size_t k = 0; k < m->n; k++)
         if (m->v[k].operators == operators && knows(&m->v[k], device)) return &m->v[k];
     for (size_t k = 0; any && k < m->n; k++)
@@ -144,8 +144,8 @@ static cd_mr_model *first(cd_mr_models *m, bool operators, const char *device, b
     return NULL;
 }
 
-cdmpp_status cd_mr_models_tasks(cd_mr_models *m, const char *device, bool nearest, const cd_model **out, cdmpp_err *err) {
-    cd_mr_model *v = first(m, false, device, nearest);
+cdmpp_status cd_modelset_tasks(cd_modelset *m, const char *device, bool nearest, const cd_model **out, cdmpp_err *err) {
+    cd_modelset_one *v = first(m, false, device, nearest);
     *out = NULL;
     if (!v) return CDMPP_OK;
     if (!v->tasks) CD_TRY(cd_err_at(err, cd_model_load(v->path, &v->tasks, err), v->path, 0));
@@ -154,8 +154,8 @@ cdmpp_status cd_mr_models_tasks(cd_mr_models *m, const char *device, bool neares
 }
 
 /* A model of operators answers for devices that it never saw, from their description. */
-cdmpp_status cd_mr_models_ops(cd_mr_models *m, const char *device, const cd_opmodel **out, cdmpp_err *err) {
-    cd_mr_model *v = first(m, true, device, cd_mr_models_device(m, device) != NULL);
+cdmpp_status cd_modelset_ops(cd_modelset *m, const char *device, const cd_opmodel **out, cdmpp_err *err) {
+    cd_modelset_one *v = first(m, true, device, cd_modelset_device(m, device) != NULL);
     *out = NULL;
     if (!v) return CDMPP_OK;
     if (!v->ops) CD_TRY(cd_err_at(err, cd_opmodel_load(v->path, &v->ops, err), v->path, 0));
@@ -163,7 +163,7 @@ cdmpp_status cd_mr_models_ops(cd_mr_models *m, const char *device, const cd_opmo
     return CDMPP_OK;
 }
 
-void cd_mr_models_list(const cd_mr_models *m, cd_buf *out) {
+void cd_modelset_list(const cd_modelset *m, cd_buf *out) {
     for (size_t k = 0; k < m->n; k++)
         for (size_t d = 0; d < m->v[k].n_device; d++) {
             bool told = false;
@@ -172,7 +172,7 @@ void cd_mr_models_list(const cd_mr_models *m, cd_buf *out) {
         }
 }
 
-const cd_device *cd_mr_models_device(const cd_mr_models *m, const char *name) {
+const cd_device *cd_modelset_device(const cd_modelset *m, const char *name) {
     const cd_device *d = NULL;
     return m->devices && name && !cd_devices_find(m->devices, name, &d, NULL) ? d : NULL;
 }

@@ -1,0 +1,32 @@
+/* netpage -- parts of pages that draw replays of networks: style, script of the timeline, JSON within a page.
+ *
+ *   head, style | body | data as JSON | numbers, the page's own script, replay, lanes, the page's own script
+ *
+ *   (1) a page is one file that asks for nothing from outside;
+ *   (2) data: {"cases": [{..., "lanes", "links", "copies", "ops": {"name", "start", "end", "lane", "worker", "type", "critical", "after"},
+ *       "types"}], ...}; times of operators are whole nanoseconds;
+ *   (3) the page's own script has `now` (the case that is shown), about(k): a note on operator k as HTML, and calls prepare(c), fit().
+ * No state, any thread. */
+#ifndef CD_NETPAGE_H
+#define CD_NETPAGE_H
+#include "base/buf.h"
+#include "base/err.h"
+#include "predictor/replay.h"
+
+/* Lines; NULL ends. */
+extern const char *const cd_netpage_style[], *const cd_netpage_numbers[], *const cd_netpage_replay[], *const cd_netpage_lanes[];
+
+void cd_netpage_text(cd_buf *b, const char *s);   /* a JSON text; NULL: "" */
+void cd_netpage_ns(cd_buf *b, double s);          /* whole nanoseconds, or null */
+void cd_netpage_real(cd_buf *b, const char *key, double v); /* ,"key":v */
+/* ,"lanes":[..],"links":[..],"copies":[..] of a replay. */
+void cd_netpage_queues(cd_buf *b, const cd_replay_net *n, const cd_replay *r);
+
+typedef struct cd_netpage_parts {
+    const char *title;
+    const char *const *body, *const *script, *const *drawing; /* lines; the page's own */
+    const cd_buf *data;
+} cd_netpage_parts;
+/* Errors: EIO, ENOMEM. */
+cdmpp_status cd_netpage_write(const char *path, const cd_netpage_parts *p, cdmpp_err *err);
+#endif
