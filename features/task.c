@@ -148,6 +148,19 @@ cdmpp_status cd_tasks_add_network(cd_tasks *t, cd_str name, const uint32_t *task
     return CDMPP_OK;
 }
 
+cdmpp_status cd_tasks_add(cd_tasks *t, cd_str key, const cd_te_dag *dag, const cd_task **out, cdmpp_err *err) {
+    cd_task_entry *e;
+    cd_te_dag *own;
+    *out = cd_tasks_find(t, key);
+    if (*out && (*out)->dag)
+        return cd_te_dag_equal((*out)->dag, dag) ? CDMPP_OK : CD_FAIL(err, ESCHEMA, "another definition has the workload key %s", (*out)->workload_key);
+    CD_TRY(cd_tasks_entry(t, key, NULL, &e, err));
+    CD_TRY(cd_te_dag_copy(dag, &own, err));
+    cd_task_set_dag(t, e, own);
+    *out = &e->pub;
+    return CDMPP_OK;
+}
+
 /* ---- networks.json ---- */
 
 static cdmpp_status network_item(cd_tasks *t, const cd_json *v, uint32_t *task, int64_t *weight, cdmpp_err *err) {

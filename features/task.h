@@ -58,6 +58,10 @@ cdmpp_status cd_tasks_load(cd_tasks *t, const char *path, cdmpp_err *err);
 /* The same from memory; `name` stands for the path. */
 cdmpp_status cd_tasks_load_text(cd_tasks *t, const char *name, const char *text, size_t len, cdmpp_err *err);
 
+/* One task, unless its key is known: then *out is what is there. The definition is copied, target "" is unknown. Errors: ESCHEMA (no
+ * key; another definition has it), ENOMEM. */
+cdmpp_status cd_tasks_add(cd_tasks *t, cd_str workload_key, const cd_te_dag *dag, CD_KEEP const cd_task **out, cdmpp_err *err);
+
 size_t cd_tasks_count(const cd_tasks *t);
 size_t cd_tasks_bad_count(const cd_tasks *t); /* tasks without a DAG */
 const cd_task *cd_tasks_at(const cd_tasks *t, size_t i);

@@ -97,6 +97,9 @@ cdmpp_status cd_te_stage_order(cd_arena *scratch, const cd_te_reads *r, uint32_t
 /* Equal operators, names, shapes and expressions, up to the numbering of variables. */
 bool cd_te_dag_equal(const cd_te_dag *a, const cd_te_dag *b);
 
+/* An equal DAG with memory of its own. Errors: ENOMEM. */
+cdmpp_status cd_te_dag_copy(const cd_te_dag *dag, CD_GIVE cd_te_dag **out, cdmpp_err *err);
+
 /* The DAG as TVM prints it, one line per operator, to `out`; TVM cuts lines
  * over 256 characters in the middle, which is done here too. */
 struct cd_buf;
