@@ -62,6 +62,16 @@ typedef struct cd_netcost_ask {
 cdmpp_status cd_netcost_of(const cd_netgraph *g, const cd_netcost_ask *a, CD_GIVE cd_netcost **out, cdmpp_err *err);
 void cd_netcost_free(CD_TAKE cd_netcost *c); /* NULL is fine */
 
+/* What a task takes in a network over what it takes alone; of a device whose networks were not measured nothing more. */
+typedef struct cd_netlaw {
+    double lift, call_s;        /* seconds times lift, plus call_s, plus bytes of weights at the rate of refill, where */
+    double refill_bytes_per_s, stays_bytes; /* they are fewer than stays_bytes; 0: never */
+} cd_netlaw;
+/* Of a network that moves `traffic` bytes a pass. d: description of the device `name` (NULL: no name), NULL: none. */
+cd_netlaw cd_netcost_law(const char *name, const cd_device *d, double traffic);
+/* weight_bytes -1: not known. */
+double cd_netcost_law_s(const cd_netlaw *l, double seconds, int64_t weight_bytes);
+
 /* "op=conv3,scale=0.5" or "op=conv3,seconds=1e-3"; op: a node's name, an operator type, or a pattern with *. Applied to all that
  * fit. Errors: EUSAGE (text), ESCHEMA (nothing fits; names the nearest). */
 cdmpp_status cd_netcost_what_if(cd_netcost *c, const cd_netgraph *g, const char *text, cdmpp_err *err);

@@ -27,26 +27,36 @@ static const struct {
 /* Weights of more than this many times the core's last own cache stream from beyond it alone, too. */
 static const double stays = 2;
 
+cd_netlaw cd_netcost_law(const char *name, const cd_device *d, double traffic) {
+    size_t k = 0;
+    if (d) name = d->name; /* whatever alias was asked for */
+    while (name && k < sizeof measured / sizeof *measured && strcmp(name, measured[k].device) != 0) k++;
+    if (!name || k == sizeof measured / sizeof *measured) return (cd_netlaw){.lift = 1};
+    const bool large = d && d->l3_kb > 0 && traffic > measured[k].from * d->l3_kb * 1024;
+    const double own = d && d->l2_kb > 0 ? stays * d->l2_kb * 1024 : 0;
+    return (cd_netlaw){.lift = large ? measured[k].lift : 1, .call_s = measured[k].call_s, .refill_bytes_per_s = measured[k].refill, .stays_bytes = own};
+}
+
+static double refill_s(const cd_netlaw *l, int64_t weight_bytes) {
+    const bool stayed = weight_bytes > 0 && (double)weight_bytes < l->stays_bytes;
+    return stayed && l->refill_bytes_per_s > 0 ? (double)weight_bytes / l->refill_bytes_per_s : 0;
+}
+
+double cd_netcost_law_s(const cd_netlaw *l, double seconds, int64_t weight_bytes) {
+    return seconds * l->lift + (l->call_s + refill_s(l, weight_bytes));
+}
+
 static void change(cd_nodecost *n, double lift, double call_s) {
     n->seconds = n->seconds * lift + call_s;
     n->low_s = n->low_s * lift + call_s;
     n->high_s = n->high_s * lift + call_s;
 }
 
-static double refill_s(const cd_netnode *n, const cd_device *d, double bytes_per_s) {
-    const bool stayed = n->weight_bytes > 0 && d && d->l2_kb > 0 && (double)n->weight_bytes < stays * d->l2_kb * 1024;
-    return stayed && bytes_per_s > 0 ? (double)n->weight_bytes / bytes_per_s : 0;
-}
-
 void cd_netcost_in_place(cd_netcost *c, const cd_netgraph *g, const char *name, const cd_device *d, double traffic) {
-    size_t k = 0;
-    if (d) name = d->name; /* whatever alias was asked for */
-    while (name && k < sizeof measured / sizeof *measured && strcmp(name, measured[k].device) != 0) k++;
-    if (!name || k == sizeof measured / sizeof *measured) return;
-    const bool large = d && d->l3_kb > 0 && traffic > measured[k].from * d->l3_kb * 1024;
+    const cd_netlaw l = cd_netcost_law(name, d, traffic);
     for (uint32_t i = 0; i < c->n; i++)
         if (g->node[i].kind == CD_NET_TASK && (c->node[i].source == CD_COST_MODEL || c->node[i].source == CD_COST_RECORD))
-            change(&c->node[i], large ? measured[k].lift : 1, measured[k].call_s + refill_s(&g->node[i], d, measured[k].refill));
+            change(&c->node[i], l.lift, l.call_s + refill_s(&l, g->node[i].weight_bytes));
 }
 
 void cd_netcost_refill(cd_netcost *c, const cd_netgraph *g, double bytes_per_s) {
