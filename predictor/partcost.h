@@ -5,11 +5,12 @@
  *
  *   (1) a part is a task of its own in a registry of this object; equal parts are asked once; the same schedule serves what
  *       the plan predicts and what is run;
- *   (2) seconds are of the machine's device: model's device `as` times scale, with what a task takes longer in a network
- *       (netcost_place), of a part by the part's own weights;
+ *   (2) seconds are of the machine's device: model's device `as` times scale, as many times as it runs each program (times), with
+ *       what a task takes longer in a network (netcost.h, cd_netcost_law), of a part by the part's own weights;
  *   (3) a part that cannot be scored: `measured` (below) is asked; without it infinity, and the reason is kept;
  *   (4) measured: seconds of (key, device) that were really measured take the prediction's place where they are given.
- * One thread. Seconds. */
+ *   (5) equal questions have equal answers, whatever was asked before, together or alone, with any number of threads.
+ * One thread calls. Seconds. */
 #ifndef CD_PARTCOST_H
 #define CD_PARTCOST_H
 #include "base/threads.h"
@@ -33,6 +34,15 @@ typedef struct cd_partcost_ask {
 cdmpp_status cd_partcost_new(const cd_partcost_ask *a, CD_GIVE cd_partcost **out, cdmpp_err *err);
 void cd_partcost_free(CD_TAKE cd_partcost *p); /* NULL is fine */
 cd_splan_time cd_partcost_time; /* ctx: a cd_partcost */
+typedef struct cd_partcost_want {
+    uint32_t op, device;
+    const cd_te_part *part;     /* NULL: the whole */
+} cd_partcost_want;
+/* Scores those that were not asked yet, on all threads of the pool: before a plan, so that its questions one by one find their answers.
+ * Needs no part afterwards. Errors: EINVALID (no such operator or device), ENOMEM. */
+cdmpp_status cd_partcost_prepare(cd_partcost *p, const cd_partcost_want *w, size_t n, cdmpp_err *err);
+/* Why there is no answer, or none but the measured one; NULL: there is one, or nobody asked. Valid until free. */
+CD_KEEP const char *cd_partcost_why(const cd_partcost *p, uint32_t op, uint32_t device, const cd_te_part *part);
 /* The record that part runs with (NULL: no schedule), valid until free. */
 cdmpp_status cd_partcost_schedule(cd_partcost *p, uint32_t op, uint32_t device, const cd_te_part *part, CD_KEEP const char **line, cdmpp_err *err);
 /* The registry with all parts' tasks so far: definitions for who compiles them. */

@@ -156,6 +156,11 @@ static cd_str target_of(const picking *p, const cd_task *t) {
     return text(d >= 0 && cd_model_device_is_gpu(p->m, (size_t)d) ? "cuda" : "llvm");
 }
 
+static cd_hardware hardware_of(const picking *p, const cd_task *t, bool gpu) {
+    if (p->o->hardware) return *p->o->hardware;
+    return t->has_hardware ? t->hardware : cd_hardware_default(gpu, 1, 32);
+}
+
 static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
 /* Weights are packed before the network runs; what another operator makes would have to be packed in every pass. */
@@ -179,7 +184,7 @@ static cdmpp_status pick_one(const picking *p, worker *w, const cd_task *t, cd_b
     const cd_str target = target_of(p, t);
     const bool gpu = cd_target_is_gpu(target);
     const cd_aim aim = {.workload_key = t->workload_key, .task = t, .target = target, .has_hardware = true, .flop = cd_task_flop(t),
-                        .hardware = t->has_hardware ? t->hardware : cd_hardware_default(gpu, 1, 32), .device = text(NULL)};
+                        .hardware = hardware_of(p, t, gpu), .device = text(NULL)};
     cdmpp_err why = {0};
     cd_arena_reset(&w->mem);
     w->n = 0;

@@ -1,0 +1,257 @@
+#include "predictor/partcost.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "predictor/partcost_int.h"
+
+static cd_str text(const char *s) { return (cd_str){s ? s : "", s ? strlen(s) : 0}; }
+
+/* ---- the object ---- */
+static cdmpp_status check(const cd_partcost_ask *a, cdmpp_err *err) {
+    if (!a->machine || !a->net || !a->machine->n || a->machine->n > CD_MACHINE_DEVICES) return CD_FAIL(err, EINVALID, "no machine, or no network");
+    for (uint32_t i = 0; i < a->machine->n; i++)
+        if (!(a->machine->device[i].scale > 0) || !isfinite(a->machine->device[i].scale))
+            return CD_FAIL(err, EINVALID, "scale of device %s is %g", a->machine->device[i].name, a->machine->device[i].scale);
+    return CDMPP_OK;
+}
+
+static cdmpp_status fill(cd_partcost *p, cdmpp_err *err) {
+    CD_TRY(cd_tasks_new(&p->tasks, err));
+    if (p->a.model) CD_TRY(cd_netbest_read(p->a.model, &p->best, err));
+    CD_TRY(cd_pc_prepare_rules(p, err));
+    p->n_worker = cd_threads_count(p->a.pool);
+    p->worker = CD_NEWN(&p->arena, cd_pc_worker, (size_t)p->n_worker);
+    for (int k = 0; p->worker && k < p->n_worker; k++)
+        if (!(p->worker[k].scorer = CD_NEWN(&p->arena, cd_scorer *, p->n_kind + 1))) return CD_FAIL(err, ENOMEM, "workers");
+    return p->worker ? CDMPP_OK : CD_FAIL(err, ENOMEM, "workers");
+}
+
+cdmpp_status cd_partcost_new(const cd_partcost_ask *a, cd_partcost **out, cdmpp_err *err) {
+    CD_TRY(check(a, err));
+    cd_partcost *p = cd_calloc(1, sizeof *p);
+    if (!p) return CD_FAIL(err, ENOMEM, "costs of parts");
+    p->a = *a;
+    const cdmpp_status st = fill(p, err);
+    if (st) cd_partcost_free(p);
+    else *out = p;
+    return st;
+}
+
+void cd_partcost_free(cd_partcost *p) {
+    if (!p) return;
+    for (uint32_t i = 0; i < p->n_entry; i++) {
+        cd_buf_free(&p->entry[i]->line);
+        cd_buf_free(&p->entry[i]->why);
+    }
+    for (int k = 0; p->worker && k < p->n_worker; k++) {
+        for (uint32_t i = 0; p->worker[k].scorer && i < p->n_kind; i++) cd_scorer_free(p->worker[k].scorer[i]);
+        cd_arena_free(&p->worker[k].mem);
+    }
+    cd_netbest_free(&p->best);
+    cd_pc_map_free(&p->index);
+    cd_pc_map_free(&p->told);
+    cd_free(p->entry);
+    cd_free(p->told_s);
+    cd_tasks_free(p->tasks);
+    cd_arena_free(&p->arena);
+    cd_free(p);
+}
+
+const cd_tasks *cd_partcost_tasks(const cd_partcost *p) { return p->tasks; }
+
+size_t cd_partcost_asked(const cd_partcost *p, size_t *failed) {
+    if (failed) *failed = p->n_failed;
+    return p->n_asked;
+}
+
+/* ---- questions ---- */
+typedef struct {
+    uint32_t op, device;
+    const cd_te_part *part;     /* NULL: the whole */
+    const char *key, *part_key; /* of what is asked; "": none */
+    cd_hash hash;
+} question;
+
+/* A part of all of an axis is the whole. */
+static bool is_whole(const cd_snet_op *o, const cd_te_part *part) {
+    return !part || (o->key && !strcmp(part->workload_key, o->key)) || (o->dag && cd_te_dag_equal(part->dag, o->dag));
+}
+
+static question understood(const cd_partcost *p, uint32_t op, uint32_t device, const cd_te_part *part) {
+    const cd_snet_op *o = &p->a.net->op[op];
+    question q = {.op = op, .device = device, .part = is_whole(o, part) ? NULL : part, .hash = cd_hash_start()};
+    const cd_str whole = text(o->key ? o->key : o->name);
+    q.key = q.part ? part->workload_key : o->key ? o->key : "";
+    q.part_key = part ? part->workload_key : q.key;
+    cd_hash_add(&q.hash, q.key, strlen(q.key));
+    cd_hash_add(&q.hash, whole.p, whole.n);
+    cd_hash_add(&q.hash, &p->device[device].kind, sizeof p->device[device].kind);
+    return q;
+}
+
+static cdmpp_status bad_place(const cd_partcost *p, uint32_t op, uint32_t device, cdmpp_err *err) {
+    if (op >= p->a.net->n_op) return CD_FAIL(err, EINVALID, "operator %u of %u", op, p->a.net->n_op);
+    return device < p->a.machine->n ? CDMPP_OK : CD_FAIL(err, EINVALID, "device %u of %u", device, p->a.machine->n);
+}
+
+static cdmpp_status room(cd_partcost *p, cdmpp_err *err) {
+    if (p->n_entry < p->cap_entry) return CDMPP_OK;
+    const uint32_t cap = p->cap_entry ? 2 * p->cap_entry : 256;
+    cd_pc_entry **e = cd_realloc(p->entry, p->n_entry * sizeof(cd_pc_entry *), cap * sizeof(cd_pc_entry *));
+    if (!e) return CD_FAIL(err, ENOMEM, "%u parts", cap);
+    p->entry = e;
+    p->cap_entry = cap;
+    return CDMPP_OK;
+}
+
+/* The task of a question, or why there is none. */
+static cdmpp_status give_task(cd_partcost *p, const question *q, cd_pc_entry *e, cdmpp_err *err) {
+    const cd_pc_rule *r = &p->rule[q->op];
+    cdmpp_err why = {0};
+    char buf[512];
+    e->task = q->part ? NULL : r->task;
+    if (!q->part && !e->task) cd_buf_puts(&e->why, r->why);
+    if (!q->part) return e->why.oom ? CD_FAIL(err, ENOMEM, "reason") : CDMPP_OK;
+    const cdmpp_status st = cd_tasks_add(p->tasks, text(q->key), q->part->dag, &e->task, &why);
+    if (st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "task");
+    if (!st) return CDMPP_OK;
+    e->task = NULL;
+    cd_buf_puts(&e->why, cdmpp_err_format(&why, buf, sizeof buf));
+    return e->why.oom ? CD_FAIL(err, ENOMEM, "reason") : CDMPP_OK;
+}
+
+static cdmpp_status entry_of(cd_partcost *p, const question *q, cd_pc_entry **out, cdmpp_err *err) {
+    const uint32_t at = cd_pc_map_find(&p->index, q->hash);
+    if (at != UINT32_MAX) {
+        *out = p->entry[at];
+        return CDMPP_OK;
+    }
+    CD_TRY(room(p, err));
+    cd_pc_entry *e = CD_NEW(&p->arena, cd_pc_entry);
+    if (!e) return CD_FAIL(err, ENOMEM, "part");
+    *e = (cd_pc_entry){.op = q->op, .kind = p->device[q->device].kind, .whole = !q->part, .moved = -1, .seconds = HUGE_VAL};
+    cdmpp_status st = give_task(p, q, e, err);
+    if (!st) st = cd_pc_map_put(&p->index, q->hash, p->n_entry, err);
+    if (st) {
+        cd_buf_free(&e->why);
+        return st;
+    }
+    if (e->task) e->moved = cd_pc_moved(e->task->dag);
+    p->entry[p->n_entry++] = e;
+    *out = e;
+    return CDMPP_OK;
+}
+
+typedef struct {
+    cd_partcost *p;
+    cd_pc_entry **entry;        /* (n) */
+} scoring;
+
+static cdmpp_status score_some(void *ctx, size_t beg, size_t end, int w, cdmpp_err *err) {
+    const scoring *s = ctx;
+    for (size_t i = beg; i < end; i++) CD_TRY(cd_pc_score(s->p, &s->p->worker[w], s->entry[i], err));
+    return CDMPP_OK;
+}
+
+/* entry (n) different ones. */
+static cdmpp_status score_all(cd_partcost *p, cd_pc_entry **entry, size_t n, cdmpp_err *err) {
+    scoring s = {p, entry};
+    const cdmpp_status st = cd_threads_run(n > 1 ? p->a.pool : NULL, n, 1, score_some, &s, err);
+    for (size_t i = 0; i < n; i++) {
+        p->n_asked += entry[i]->asked;
+        p->n_failed += entry[i]->asked && !(entry[i]->seconds < HUGE_VAL);
+    }
+    return st;
+}
+
+cdmpp_status cd_partcost_prepare(cd_partcost *p, const cd_partcost_want *w, size_t n, cdmpp_err *err) {
+    cd_pc_entry **list = cd_malloc((n + 1) * sizeof(cd_pc_entry *));
+    cdmpp_status st = list ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu parts", n);
+    size_t m = 0;
+    for (size_t i = 0; !st && i < n; i++) {
+        const uint32_t before = p->n_entry;
+        cd_pc_entry *e = NULL;
+        if ((st = bad_place(p, w[i].op, w[i].device, err))) break;
+        const question q = understood(p, w[i].op, w[i].device, w[i].part);
+        st = entry_of(p, &q, &e, err);
+        if (!st && p->n_entry > before) list[m++] = e; /* an old one that was not asked is asked alone */
+    }
+    if (!st) st = score_all(p, list, m, err);
+    cd_free(list);
+    return st;
+}
+
+static cdmpp_status answered(cd_partcost *p, const question *q, cd_pc_entry **e, cdmpp_err *err) {
+    CD_TRY(entry_of(p, q, e, err));
+    return (*e)->asked ? CDMPP_OK : score_all(p, e, 1, err);
+}
+
+/* ---- measured times ---- */
+static cd_hash told_hash(const char *key, uint32_t device) {
+    cd_hash h = cd_hash_start();
+    cd_hash_add(&h, key, strlen(key));
+    cd_hash_add(&h, &device, sizeof device);
+    return h;
+}
+
+static const double *told(const cd_partcost *p, const char *key, uint32_t device) {
+    const uint32_t at = cd_pc_map_find(&p->told, told_hash(key, device));
+    return at == UINT32_MAX ? NULL : &p->told_s[at];
+}
+
+cdmpp_status cd_partcost_tell(cd_partcost *p, const char *key, uint32_t device, double seconds, cdmpp_err *err) {
+    if (!(seconds > 0) || !isfinite(seconds) || device >= p->a.machine->n || !key || !*key)
+        return CD_FAIL(err, ERANGE, "%g s on device %u of %u", seconds, device, p->a.machine->n);
+    const cd_hash h = told_hash(key, device);
+    const uint32_t at = cd_pc_map_find(&p->told, h);
+    if (at != UINT32_MAX) {
+        p->told_s[at] = seconds;
+        return CDMPP_OK;
+    }
+    if (p->n_told == p->cap_told) {
+        const uint32_t cap = p->cap_told ? 2 * p->cap_told : 64;
+        double *s = cd_realloc(p->told_s, p->n_told * sizeof *s, cap * sizeof *s);
+        if (!s) return CD_FAIL(err, ENOMEM, "%u times", cap);
+        p->told_s = s;
+        p->cap_told = cap;
+    }
+    CD_TRY(cd_pc_map_put(&p->told, h, p->n_told, err));
+    p->told_s[p->n_told++] = seconds;
+    return CDMPP_OK;
+}
+
+/* ---- answers ---- */
+cdmpp_status cd_partcost_time(void *ctx, uint32_t op, uint32_t device, const cd_te_part *part, cd_splan_answer *out, cdmpp_err *err) {
+    cd_partcost *p = ctx;
+    CD_TRY(bad_place(p, op, device, err));
+    const question q = understood(p, op, device, part);
+    const cd_pc_device *d = &p->device[device];
+    const double *seen = told(p, q.part_key, device);
+    if (!seen) seen = told(p, q.key, device);
+    cd_pc_entry *e = NULL;
+    if (seen) CD_TRY(entry_of(p, &q, &e, err));
+    else CD_TRY(answered(p, &q, &e, err));
+    const bool can = e->seconds < HUGE_VAL;
+    out->seconds = seen ? *seen : can ? d->factor * cd_netcost_law_s(&d->law, e->seconds, cd_pc_weights(p, op, q.part)) : HUGE_VAL;
+    out->memory_share = 0;
+    if (e->moved > 0 && d->peak_bytes_per_s > 0 && out->seconds < HUGE_VAL)
+        out->memory_share = fmin(1, (double)e->moved / (d->peak_bytes_per_s * out->seconds));
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_partcost_schedule(cd_partcost *p, uint32_t op, uint32_t device, const cd_te_part *part, const char **line, cdmpp_err *err) {
+    cd_pc_entry *e = NULL;
+    CD_TRY(bad_place(p, op, device, err));
+    const question q = understood(p, op, device, part);
+    CD_TRY(answered(p, &q, &e, err));
+    *line = e->line.n ? e->line.p : NULL;
+    return CDMPP_OK;
+}
+
+const char *cd_partcost_why(const cd_partcost *p, uint32_t op, uint32_t device, const cd_te_part *part) {
+    if (bad_place(p, op, device, NULL)) return NULL;
+    const question q = understood(p, op, device, part);
+    const uint32_t at = cd_pc_map_find(&p->index, q.hash);
+    return at != UINT32_MAX && p->entry[at]->why.n ? p->entry[at]->why.p : NULL;
+}

@@ -1,0 +1,91 @@
+/* partcost_int -- what the files of partcost share. */
+#ifndef CD_PARTCOST_INT_H
+#define CD_PARTCOST_INT_H
+#include "base/buf.h"
+#include "base/hash.h"
+#include "predictor/netcost.h"
+#include "predictor/netcost_best.h"
+#include "predictor/partcost.h"
+
+/* Devices that are one to the model: schedules and times alone are the same. */
+typedef struct cd_pc_kind {
+    const char *target, *as;    /* as NULL: what the target says */
+    bool gpu;
+    cd_hardware hardware;
+} cd_pc_kind;
+
+/* A machine's device. */
+typedef struct cd_pc_device {
+    uint32_t kind;
+    double factor;              /* its seconds over the model's */
+    double peak_bytes_per_s;    /* 0: unknown */
+    cd_netlaw law;
+} cd_pc_device;
+
+/* What an operator's parts go by. */
+typedef struct cd_pc_rule {
+    const cd_task *task;        /* the whole; NULL: see why */
+    const char *why;
+    const cd_sched *sched;      /* NULL: nobody chose one */
+    const cd_record *record;    /* sched, read */
+    bool gpu, plain;            /* of the record; no parameter may be packed */
+    bool known;                 /* the model was trained on the whole */
+} cd_pc_rule;
+
+/* A question that is asked once. */
+typedef struct cd_pc_entry {
+    uint32_t op, kind;
+    const cd_task *task;        /* NULL: see why */
+    int64_t moved;              /* bytes read and written; -1: unknown */
+    bool whole, asked;
+    double seconds;             /* alone, of the model's device; infinity: see why */
+    cd_buf line, why;           /* line: no newline; empty: none */
+} cd_pc_entry;
+
+/* Numbers by 128 bits. */
+typedef struct cd_pc_map {
+    cd_hash *key;               /* (n_slot) */
+    uint32_t *value;            /* (n_slot) + 1; 0: free */
+    uint32_t n, n_slot;
+} cd_pc_map;
+uint32_t cd_pc_map_find(const cd_pc_map *m, cd_hash key); /* UINT32_MAX: not there */
+/* One that is not there. */
+cdmpp_status cd_pc_map_put(cd_pc_map *m, cd_hash key, uint32_t value, cdmpp_err *err);
+void cd_pc_map_free(cd_pc_map *m);
+
+typedef struct cd_pc_worker {
+    cd_scorer **scorer;         /* (n_kind) NULL: not yet */
+    cd_arena mem;
+} cd_pc_worker;
+
+struct cd_partcost {
+    cd_partcost_ask a;
+    cd_arena arena;
+    cd_tasks *tasks;
+    cd_netbest best;
+    uint32_t n_kind;
+    cd_pc_kind kind[CD_MACHINE_DEVICES];
+    cd_pc_device device[CD_MACHINE_DEVICES];
+    cd_pc_rule *rule;           /* (net's n_op) */
+    uint32_t *first;            /* (net's n_tensor) the first operator that reads it */
+    cd_pc_map index, told;
+    cd_pc_entry **entry;        /* (n_entry) */
+    uint32_t n_entry, cap_entry;
+    double *told_s;             /* (n_told) */
+    uint32_t n_told, cap_told;
+    int n_worker;
+    cd_pc_worker *worker;       /* (n_worker) */
+    size_t n_asked, n_failed;
+};
+
+/* ---- partcost_rule.c ---- */
+/* Everything that does not depend on a part. Errors: ENOMEM. */
+cdmpp_status cd_pc_prepare_rules(cd_partcost *p, cdmpp_err *err);
+/* Bytes of weights that a part (NULL: the whole) reads and no operator before it; -1 never. */
+int64_t cd_pc_weights(const cd_partcost *p, uint32_t op, const cd_te_part *part);
+int64_t cd_pc_moved(const cd_te_dag *dag);
+
+/* ---- partcost_score.c ---- */
+/* A schedule and seconds, or why there are none. Errors: ENOMEM, EBACKEND. */
+cdmpp_status cd_pc_score(const cd_partcost *p, cd_pc_worker *w, cd_pc_entry *e, cdmpp_err *err);
+#endif

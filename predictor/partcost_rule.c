@@ -1,0 +1,150 @@
+/* What every part of an operator goes by, and what a device adds: known before any part is asked. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "features/sketch.h"
+#include "predictor/partcost_int.h"
+
+static cd_str text(const char *s) { return (cd_str){s ? s : "", s ? strlen(s) : 0}; }
+static bool same(const char *a, const char *b) { return !a == !b && (!a || !strcmp(a, b)); }
+
+/* ---- bytes ---- */
+int64_t cd_pc_weights(const cd_partcost *p, uint32_t op, const cd_te_part *part) {
+    const cd_snet_op *o = &p->a.net->op[op];
+    int64_t sum = 0;
+    for (uint32_t k = 0, n = part ? part->n_arg : o->n_arg; k + 1 < n; k++) {
+        const uint32_t of = part ? part->of[k] : k;
+        if (of >= o->n_arg) continue; /* a partial sum */
+        const cd_snet_tensor *t = &p->a.net->tensor[o->arg[of]];
+        if (!t->constant || p->first[o->arg[of]] != op) continue;
+        int64_t n_element = part ? cd_box_elements(&part->box[k]) : 1;
+        for (uint32_t d = 0; !part && d < t->rank; d++) n_element *= t->shape[d];
+        sum += n_element * t->element_bytes;
+    }
+    return sum;
+}
+
+int64_t cd_pc_moved(const cd_te_dag *dag) {
+    int64_t sum = 0;
+    for (uint32_t k = 0; k < dag->n_arg; k++) {
+        const cd_te_op *op = &dag->op[dag->tensor_op[dag->arg[k]]];
+        int64_t n = cd_dtype_bytes(op->dtype[0]);
+        for (uint32_t d = 0; d < op->rank; d++)
+            if (__builtin_mul_overflow(n, op->shape[d], &n)) return -1;
+        if (__builtin_add_overflow(sum, n, &sum)) return -1;
+    }
+    return sum;
+}
+
+/* What the network reads and writes in a pass. */
+static double traffic_of(const cd_snet *net) {
+    double sum = 0;
+    for (uint32_t i = 0; i < net->n_op; i++)
+        for (uint32_t k = 0; k < net->op[i].n_arg; k++) {
+            const cd_snet_tensor *t = &net->tensor[net->op[i].arg[k]];
+            double n = t->element_bytes;
+            for (uint32_t d = 0; d < t->rank; d++) n *= (double)t->shape[d];
+            sum += n;
+        }
+    return sum;
+}
+
+/* ---- devices ---- */
+/* Sketches follow the hardware that records of such devices name. */
+static cd_hardware hardware_of(const cd_partcost *p, bool gpu) {
+    for (uint32_t i = 0; i < p->a.net->n_op; i++)
+        if (p->rule[i].record && p->rule[i].gpu == gpu && p->rule[i].record->has_hardware) return p->rule[i].record->hardware;
+    return cd_hardware_default(gpu, 1, 32);
+}
+
+static const char *target_of(const cd_partcost *p, const cd_machine_device *d) {
+    if (d->target) return d->target;
+    if (d->kind && !strcmp(d->kind, "opencl")) return "opencl";
+    const int k = p->a.model && d->as ? cd_model_find_device(p->a.model, d->as, strlen(d->as)) : -1;
+    return k >= 0 && cd_model_device_is_gpu(p->a.model, (size_t)k) ? "cuda" : "llvm";
+}
+
+static uint32_t kind_of(cd_partcost *p, const cd_machine_device *d) {
+    const char *target = target_of(p, d);
+    uint32_t k = 0;
+    while (k < p->n_kind && !(same(p->kind[k].as, d->as) && same(p->kind[k].target, target))) k++;
+    if (k < p->n_kind) return k;
+    const bool gpu = cd_target_is_gpu(text(target));
+    p->kind[p->n_kind++] = (cd_pc_kind){.target = target, .as = d->as, .gpu = gpu, .hardware = hardware_of(p, gpu)};
+    return k;
+}
+
+static void add_device(cd_partcost *p, uint32_t i, double traffic) {
+    const cd_machine_device *m = &p->a.machine->device[i];
+    const cd_device *d = NULL;
+    if (p->a.devices && m->as && cd_devices_find(p->a.devices, m->as, &d, NULL)) d = NULL;
+    cd_pc_device *o = &p->device[i];
+    o->kind = kind_of(p, m);
+    o->factor = m->scale * (m->times ? m->times : 1);
+    o->law = cd_netcost_law(m->as, d, traffic);
+    o->peak_bytes_per_s = p->a.machine->contention.peak_bytes_per_s;
+    if (!(o->peak_bytes_per_s > 0)) o->peak_bytes_per_s = d && d->bandwidth_gb_s > 0 ? d->bandwidth_gb_s * 1e9 : 0;
+}
+
+/* ---- operators ---- */
+static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
+
+static const char *reason(cd_partcost *p, const cdmpp_err *why) {
+    char buf[512];
+    cdmpp_err_format(why, buf, sizeof buf);
+    return cd_str_dup(&p->arena, text(buf));
+}
+
+static cdmpp_status read_record(cd_partcost *p, cd_pc_rule *r, cdmpp_err *err) {
+    cd_record *rec = CD_NEW(&p->arena, cd_record);
+    if (!rec) return CD_FAIL(err, ENOMEM, "schedule of %s", r->sched->key);
+    cdmpp_err why = {0};
+    const cdmpp_status st = cd_record_read(&p->arena, r->sched->line, r->sched->len, rec, &why);
+    if (st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "schedule of %s", r->sched->key);
+    if (st) r->sched = NULL; /* a book's lines were read before */
+    else r->record = rec;
+    return CDMPP_OK;
+}
+
+static bool model_knows(const cd_partcost *p, const char *key) {
+    bool known = false;
+    for (uint32_t i = 0; !known && p->a.model && i < p->a.machine->n; i++)
+        known = p->a.machine->device[i].as && cd_netbest_knows(&p->best, key, p->a.machine->device[i].as);
+    return known;
+}
+
+static cdmpp_status add_rule(cd_partcost *p, uint32_t i, cdmpp_err *err) {
+    const cd_snet_op *o = &p->a.net->op[i];
+    cd_pc_rule *r = &p->rule[i];
+    cdmpp_err why = {0};
+    for (uint32_t k = 0; k + 1 < o->n_arg; k++)
+        if (p->first[o->arg[k]] == UINT32_MAX) p->first[o->arg[k]] = i;
+    if (!o->key || !o->dag) {
+        r->why = o->dag ? "no workload key" : "nobody defines it";
+        return CDMPP_OK;
+    }
+    const cdmpp_status st = cd_tasks_add(p->tasks, text(o->key), o->dag, &r->task, &why);
+    if (st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "task");
+    if (st && !(r->why = reason(p, &why))) return CD_FAIL(err, ENOMEM, "reason");
+    if (st) r->task = NULL;
+    r->plain = p->a.n_plain && bsearch(&o->key, p->a.plain, p->a.n_plain, sizeof *p->a.plain, by_text);
+    r->known = model_knows(p, o->key);
+    r->sched = p->a.book ? cd_schedbook_find(p->a.book, o->key) : NULL;
+    if (r->sched) CD_TRY(read_record(p, r, err));
+    r->gpu = r->record && cd_target_is_gpu(r->record->target);
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_pc_prepare_rules(cd_partcost *p, cdmpp_err *err) {
+    const cd_snet *net = p->a.net;
+    p->rule = CD_NEWN(&p->arena, cd_pc_rule, (size_t)net->n_op + 1);
+    p->first = CD_NEWN(&p->arena, uint32_t, (size_t)net->n_tensor + 1);
+    if (!p->rule || !p->first) return CD_FAIL(err, ENOMEM, "%u operators", net->n_op);
+    memset(p->first, 0xff, ((size_t)net->n_tensor + 1) * sizeof *p->first);
+    for (uint32_t i = 0; i < net->n_op; i++) CD_TRY(add_rule(p, i, err));
+    const double traffic = traffic_of(net);
+    for (uint32_t i = 0; i < p->a.machine->n; i++) add_device(p, i, traffic);
+    return CDMPP_OK;
+}

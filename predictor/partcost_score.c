@@ -1,0 +1,208 @@
+/* One question: candidates (at most two) and which of them the model takes to be faster.
+ *
+ *   book's own line ──────────────────────────────┐
+ *   else whole's record ── follow ── record ──────┤
+ *   trials, or nothing to follow ── drawn best ───┴── whole model ── score as schedules are picked ──> line, seconds */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/rng.h"
+#include "features/sketch.h"
+#include "predictor/partcost_int.h"
+
+enum { DRAWN = 64, LINES = 2, TRIES = 64, MAX_ROWS = 16384 };
+static const double caution = 0.5; /* as of schedbook_pick.c */
+
+typedef struct {
+    const cd_partcost *p;
+    cd_pc_worker *w;
+    cd_pc_entry *e;
+    const cd_pc_rule *rule;
+    const cd_pc_kind *kind;
+    cd_buf line[LINES];
+    uint32_t n;
+    cdmpp_err why;              /* of the last that came to nothing */
+} asking;
+
+static cd_str text(const char *s) { return (cd_str){s ? s : "", s ? strlen(s) : 0}; }
+
+/* What says something about the question, not about us. */
+static bool is_fault(cdmpp_status st) { return st && st != CDMPP_ENOMEM && st != CDMPP_EBACKEND; }
+
+/* A fault is kept as the reason, the rest goes up. */
+static cdmpp_status keep_why(asking *k, cdmpp_status st, const cdmpp_err *why, cdmpp_err *err) {
+    if (!st) return CDMPP_OK;
+    if (is_fault(st)) k->why = *why;
+    else if (err) *err = *why;
+    return is_fault(st) ? CDMPP_OK : st;
+}
+
+/* ---- candidates ---- */
+static cdmpp_status put_line(asking *k, const cd_draft *d, const cd_hardware *hw, int64_t layout, const char *origin, cdmpp_err *err) {
+    static const double never = 1e10;
+    const cd_record r = {.workload_key = text(k->e->task->workload_key), .target = text(k->kind->target), .target_host = text(""), .has_hardware = true,
+                         .has_host = true, .has_layout = true, .has_inputs = true, .hardware = *hw, .layout_rewrite = layout, .n_step = d->n_step,
+                         .step = d->step, .n_cost = 1, .cost_s = &never, .error_no = CD_ERROR_NO_MAX, .version = text("v0.6"), .origin = text(origin)};
+    CD_TRY(cd_record_write(&k->line[k->n], &r, err));
+    k->line[k->n].p[--k->line[k->n].n] = 0; /* no newline */
+    k->n++;
+    return CDMPP_OK;
+}
+
+static cdmpp_status as_in_book(asking *k, const cd_sched *s, cdmpp_err *err) {
+    cd_buf_put(&k->line[k->n], s->line, s->len);
+    if (k->line[k->n].oom) return CD_FAIL(err, ENOMEM, "schedule");
+    k->n++;
+    return CDMPP_OK;
+}
+
+static cdmpp_status follow_with(asking *k, cd_sampler *s, cdmpp_err *err) {
+    const cd_record *r = k->rule->record;
+    cd_draft d;
+    bool exact;
+    char origin[160];
+    CD_TRY(cd_sampler_follow(s, r, &d, &exact, err));
+    snprintf(origin, sizeof origin, "as the whole's: %.120s", k->rule->sched->origin);
+    return put_line(k, &d, &r->hardware, k->rule->plain ? 0 : r->layout_rewrite, origin, err);
+}
+
+/* The first that lowers: nobody can say which is better. */
+static cdmpp_status any_of(asking *k, cd_sampler *s, cdmpp_err *err) {
+    cd_program *prog = NULL;
+    CD_TRY(cd_program_new(&prog, err));
+    cdmpp_status st = CDMPP_EREJECTED;
+    for (uint64_t i = 0; is_fault(st) && i < TRIES; i++) {
+        cd_draft d;
+        st = cd_sampler_draw(s, i, &d, err);
+        if (st) continue;
+        const cd_record r = {.workload_key = text(k->e->task->workload_key), .target = text(k->kind->target), .hardware = k->kind->hardware, .has_hardware = true,
+                             .n_step = d.n_step, .step = d.step};
+        st = cd_program_lower(prog, k->e->task, &r, err);
+        if (!st) st = put_line(k, &d, &k->kind->hardware, k->rule->plain ? 0 : cd_layout_default(k->kind->gpu), "drawn", err);
+    }
+    cd_program_free(prog);
+    return st;
+}
+
+/* A schedule by fn, of a space for this hardware. */
+static cdmpp_status in_space(asking *k, const cd_hardware *hw, cdmpp_status (*fn)(asking *, cd_sampler *, cdmpp_err *), cdmpp_err *err) {
+    cd_sketches *sk = NULL;
+    cd_sampler *s = NULL;
+    cdmpp_err why = {0};
+    cdmpp_status st = cd_sketches_new(k->e->task, hw, k->kind->gpu, &sk, &why);
+    if (!st) st = cd_sampler_new(sk, cd_rng_mix(k->p->a.seed), &s, &why);
+    if (!st) st = fn(k, s, &why);
+    cd_sampler_free(s);
+    cd_sketches_free(sk);
+    return keep_why(k, st, &why, err);
+}
+
+static cdmpp_status drawn_best(asking *k, uint32_t trials, cdmpp_err *err) {
+    const char *key = k->e->task->workload_key;
+    const cd_schedbook_pick o = {.trials = trials, .seed = k->p->a.seed, .target = k->kind->target, .device = k->kind->as, .hardware = &k->kind->hardware,
+                                 .plain = &key, .n_plain = k->rule->plain};
+    cd_schedbook *b = NULL;
+    cdmpp_err why = {0};
+    CD_TRY(cd_schedbook_new(&b, err));
+    const cdmpp_status st = cd_schedbook_predict(b, k->p->a.model, k->p->tasks, &key, 1, &o, NULL, &why);
+    cdmpp_status put = keep_why(k, st, &why, err);
+    const cd_sched *s = st ? NULL : cd_schedbook_find(b, key);
+    if (s) put = as_in_book(k, s, err);
+    else if (!st) (void)CD_FAIL(&k->why, EREJECTED, "none of %u drawn schedules lowers", trials);
+    cd_schedbook_free(b);
+    return put;
+}
+
+static const cd_sched *own_schedule(const asking *k) {
+    const cd_sched *s = k->e->whole ? k->rule->sched : k->p->a.book ? cd_schedbook_find(k->p->a.book, k->e->task->workload_key) : NULL;
+    if (!s || k->e->whole) return s && k->rule->record && k->rule->gpu == k->kind->gpu ? s : NULL;
+    cd_record r;
+    return !cd_record_read(&k->w->mem, s->line, s->len, &r, NULL) && cd_target_is_gpu(r.target) == k->kind->gpu ? s : NULL;
+}
+
+static cdmpp_status find_lines(asking *k, cdmpp_err *err) {
+    const cd_sched *own = own_schedule(k);
+    const cd_pc_rule *r = k->rule;
+    if (own) CD_TRY(as_in_book(k, own, err));
+    else if (r->record && r->gpu == k->kind->gpu) CD_TRY(in_space(k, &r->record->hardware, follow_with, err));
+    const uint32_t trials = own ? 0 : k->p->a.trials ? k->p->a.trials : k->n ? 0 : DRAWN;
+    if (trials && k->p->a.model) CD_TRY(drawn_best(k, trials, err));
+    if (!k->n) CD_TRY(in_space(k, &k->kind->hardware, any_of, err));
+    return CDMPP_OK;
+}
+
+/* ---- scores ---- */
+static cdmpp_status scorer_of(asking *k, cd_scorer **out, cdmpp_err *err) {
+    const uint32_t i = (uint32_t)(k->kind - k->p->kind);
+    const cd_scorer_options o = {.which = {.device = k->kind->as}, .max_rows = MAX_ROWS};
+    if (!k->w->scorer[i]) CD_TRY(cd_scorer_new(k->p->a.model, k->p->tasks, &o, &k->w->scorer[i], err));
+    *out = k->w->scorer[i];
+    return CDMPP_OK;
+}
+
+/* The mean, for it is added up; of a schedule that follows one which was measured fastest what training found for such (netcost.c). */
+static double seconds_of(const asking *k, const cd_pred *p) {
+    const cd_netbest *b = &k->p->best;
+    const bool chosen = k->rule->sched && isfinite(k->rule->sched->measured_s) && b->spread[k->rule->known] >= 0 && k->rule->gpu == k->kind->gpu;
+    if (!(p->median_s > 0)) return p->latency_s;
+    if (chosen) return p->median_s * b->ratio[k->rule->known];
+    return p->median_s * exp(p->rel_std >= 0 ? p->rel_std * p->rel_std / 2 : 0);
+}
+
+static cdmpp_status choose(asking *k, cd_scorer *s, cdmpp_err *err) {
+    cd_scored o[LINES];
+    double best = -HUGE_VAL;
+    cd_scorer_start(s);
+    for (uint32_t i = 0; i < k->n; i++) CD_TRY(cd_scorer_line(s, &(cd_line){k->line[i].p, k->line[i].n, "", 1}, &o[i], err));
+    CD_TRY(cd_scorer_finish(s, err));
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < k->n; i++) {
+        if (o[i].st) CD_TRY(keep_why(k, o[i].st, &o[i].err, err));
+        if (o[i].st) continue;
+        const cd_pred *p = &o[i].pred;
+        const double score = -log(p->median_s > 0 ? p->median_s : p->latency_s) - (p->rel_std > 0 ? caution * p->rel_std : 0);
+        if (!(score > best)) continue;
+        best = score;
+        at = i;
+        k->e->seconds = seconds_of(k, p);
+    }
+    const cd_buf first = k->line[0];
+    k->line[0] = k->line[at];
+    k->line[at] = first;
+    return CDMPP_OK;
+}
+
+static cdmpp_status score(asking *k, cdmpp_err *err) {
+    cd_scorer *s = NULL;
+    cdmpp_err why = {0};
+    CD_TRY(find_lines(k, err));
+    if (!k->n) return CDMPP_OK;
+    if (!k->p->a.model) {
+        (void)CD_FAIL(&k->why, EMODEL, "no model of tasks");
+        return CDMPP_OK;
+    }
+    const cdmpp_status st = scorer_of(k, &s, &why);
+    return st ? keep_why(k, st, &why, err) : choose(k, s, err);
+}
+
+cdmpp_status cd_pc_score(const cd_partcost *p, cd_pc_worker *w, cd_pc_entry *e, cdmpp_err *err) {
+    asking k = {.p = p, .w = w, .e = e, .rule = &p->rule[e->op], .kind = &p->kind[e->kind]};
+    char buf[512];
+    cd_arena_reset(&w->mem);
+    e->seconds = HUGE_VAL;
+    cd_buf_clear(&e->line);
+    cdmpp_status st = e->task ? score(&k, err) : CDMPP_OK;
+    if (!st && k.n) {
+        e->line = k.line[0];
+        k.line[0] = (cd_buf){0};
+    }
+    if (!st && e->task && !(e->seconds < HUGE_VAL)) {
+        cd_buf_clear(&e->why);
+        cd_buf_puts(&e->why, cdmpp_err_format(&k.why, buf, sizeof buf));
+        if (e->why.oom) st = CD_FAIL(err, ENOMEM, "reason");
+    }
+    for (uint32_t i = 0; i < LINES; i++) cd_buf_free(&k.line[i]);
+    e->asked = !st;
+    return st;
+}

@@ -1,0 +1,338 @@
+/* Costs of parts: laws on parts of one product, its model learned from made-up records. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+#include "made_model.h"
+#include "predictor/partcost.h"
+
+#define CHIP "llvm -keys=cpu -model=chip"
+enum { EDGE = 512, PARTS = 6 };
+
+static tmp_dir dir;
+static cd_model *model;
+static cd_tasks *tasks, *parts_of;
+static cd_schedbook *book, *empty;
+static cd_te_part part[PARTS];      /* 64, 128 ... of the rows; the last one all of them under another name */
+static const int64_t rows[PARTS] = {64, 128, 192, 256, 384, EDGE};
+static uint32_t part_arg[3] = {0, 1, 2};
+static cd_box box[PARTS][3];
+
+static const uint32_t arg[3] = {0, 1, 2};
+static const int64_t square[2] = {EDGE, EDGE};
+static const cd_snet_tensor tensor[3] = {{.name = "a", .rank = 2, .shape = square, .element_bytes = 4, .from = CD_SNET_OUTSIDE},
+                                         {.name = "b", .rank = 2, .shape = square, .element_bytes = 4, .from = CD_SNET_OUTSIDE, .constant = true},
+                                         {.name = "d", .rank = 2, .shape = square, .element_bytes = 4, .from = 0, .result = true}};
+static cd_snet_op op[2];
+static cd_snet net = {.name = "one", .batch = 1, .n_tensor = 3, .n_op = 2, .tensor = tensor, .op = op};
+static cd_machine machine;
+
+static void put_task(cd_buf *b, int64_t m, int i) {
+    cd_buf_putf(b, "%s{\"workload_key\": \"[\\\"p%d\\\"]\", \"ops\": [{\"name\": \"A\", \"shape\": [%lld, %d], \"dtype\": \"float32\"}, "
+                   "{\"name\": \"B\", \"shape\": [%d, %d], \"dtype\": \"float32\"}, {\"name\": \"C\", \"axis\": [[\"i\", 0, %lld], [\"j\", 0, %d]], "
+                   "\"reduce_axis\": [[\"k\", 0, %d]], \"reduce\": \"sum\", \"body\": \"A[i, k]*B[k, j]\"}, "
+                   "{\"name\": \"D\", \"axis\": [[\"i\", 0, %lld], [\"j\", 0, %d]], \"body\": \"max(C[i, j], 0)\"}]}",
+                i ? ", " : "", i, (long long)m, EDGE, EDGE, EDGE, (long long)m, EDGE, EDGE, (long long)m, EDGE);
+}
+
+static cdmpp_status make_parts(cdmpp_err *err) {
+    cd_buf b = {0};
+    cd_buf_puts(&b, "{\"schema\": \"cdmpp.tasks\", \"version\": 1, \"tasks\": [");
+    for (int i = 0; i < PARTS; i++) put_task(&b, rows[i], i);
+    cd_buf_puts(&b, "]}");
+    CD_TRY(cd_tasks_new(&parts_of, err));
+    const cdmpp_status st = cd_tasks_load_text(parts_of, "parts", b.p, b.n, err);
+    cd_buf_free(&b);
+    for (size_t i = 0; !st && i < PARTS; i++) {
+        const cd_task *t = cd_tasks_at(parts_of, i);
+        box[i][0] = (cd_box){2, {0, 0}, {rows[i], EDGE}};
+        box[i][1] = (cd_box){2, {0, 0}, {EDGE, EDGE}};
+        box[i][2] = box[i][0];
+        part[i] = (cd_te_part){.dag = cd_tasks_at(parts_of, i)->dag ? (cd_te_dag *)(uintptr_t)t->dag : NULL, .n_arg = 3, .of = part_arg, .box = box[i], .workload_key = t->workload_key};
+    }
+    return st;
+}
+
+static cdmpp_status make_book(cdmpp_err *err) {
+    const cd_schedbook_pick o = {.trials = 32, .seed = 1};
+    CD_TRY(cd_schedbook_new(&book, err));
+    CD_TRY(cd_schedbook_new(&empty, err));
+    return cd_schedbook_predict(book, model, tasks, &op[0].key, 1, &o, NULL, err);
+}
+
+static int set_up(void **state) {
+    static const char *const set[] = {"train.rounds=20", "model.folds=2", "fit.epochs=1", "net.device=false"};
+    static const char *const target[] = {CHIP};
+    cdmpp_err err = {0};
+    char h5[256], path[256];
+    (void)state;
+    dir = tmp_make();
+    cdmpp_status st = cd_tasks_new(&tasks, &err);
+    if (!st) st = cd_tasks_load(tasks, MADE_TASKS, &err);
+    const cd_task *t = st ? NULL : cd_tasks_at(tasks, 0);
+    if (t) op[0] = (cd_snet_op){.name = "product", .type = "Dense", .key = t->workload_key, .dag = t->dag, .n_arg = 3, .arg = arg, .pin = UINT32_MAX};
+    op[1] = (cd_snet_op){.name = "riddle", .type = "Riddle", .key = "[\"riddle\"]", .n_arg = 3, .arg = arg, .pin = UINT32_MAX};
+    snprintf(path, sizeof path, "%s", tmp_path(&dir, "parts.cdmpp"));
+    if (!st) st = made_extract(&dir, op[0].key, target, 1, h5, &err);
+    if (!st) st = made_learn(h5, set, 4, path, &err);
+    if (!st) st = cd_model_load(path, &model, &err);
+    if (!st) st = make_parts(&err);
+    if (!st) st = make_book(&err);
+    machine.n = 4;
+    machine.device[0] = (cd_machine_device){.name = "cpu0", .kind = "cpu", .target = CHIP, .as = "chip", .times = 1, .scale = 1};
+    machine.device[1] = (cd_machine_device){.name = "slow", .kind = "cpu", .target = CHIP, .as = "chip", .times = 3, .scale = 2};
+    machine.device[2] = (cd_machine_device){.name = "gpu0", .kind = "opencl", .as = "chip", .times = 1, .scale = 1};
+    machine.device[3] = (cd_machine_device){.name = "other", .kind = "cpu", .target = CHIP, .as = "nobody", .times = 1, .scale = 1};
+    if (st) print_error("%s: %s\n", err.key, err.msg);
+    return st != CDMPP_OK;
+}
+
+static int tear_down(void **state) {
+    (void)state;
+    cd_schedbook_free(book);
+    cd_schedbook_free(empty);
+    cd_model_free(model);
+    cd_tasks_free(tasks);
+    cd_tasks_free(parts_of);
+    tmp_remove(&dir);
+    return 0;
+}
+
+static cd_partcost *open_with(const cd_model *m, const cd_schedbook *b, uint32_t trials, cd_threads *pool) {
+    cdmpp_err err = {0};
+    cd_partcost *p;
+    const cd_partcost_ask a = {.model = m, .book = b, .machine = &machine, .net = &net, .trials = trials, .seed = 5, .pool = pool};
+    assert_ok(cd_partcost_new(&a, &p, &err));
+    return p;
+}
+
+static double asked(cd_partcost *p, uint32_t o, uint32_t device, const cd_te_part *x) {
+    cdmpp_err err = {0};
+    cd_splan_answer out = {NAN, NAN};
+    assert_ok(cd_partcost_time(p, o, device, x, &out, &err));
+    assert_true(out.seconds > 0);
+    assert_true(out.memory_share >= 0 && out.memory_share <= 1);
+    return out.seconds;
+}
+
+static const char *line_of(cd_partcost *p, uint32_t device, const cd_te_part *x) {
+    cdmpp_err err = {0};
+    const char *line = NULL;
+    assert_ok(cd_partcost_schedule(p, 0, device, x, &line, &err));
+    return line;
+}
+
+/* What the model says to a line, as a mean. */
+static double truth(const char *line, const cd_tasks *t) {
+    cdmpp_err err = {0};
+    cd_scorer *s;
+    cd_scored out;
+    const cd_line l = {line, strlen(line), "", 1};
+    assert_ok(cd_scorer_new(model, t, &(cd_scorer_options){0}, &s, &err));
+    assert_ok(cd_scorer_run(s, &l, 1, &out, &err));
+    assert_ok(out.st);
+    cd_scorer_free(s);
+    return out.pred.median_s * exp(out.pred.rel_std * out.pred.rel_std / 2);
+}
+
+static void test_whole_is_the_book(void **state) {
+    (void)state;
+    cd_partcost *p = open_with(model, book, 0, NULL);
+    const double whole = asked(p, 0, 0, NULL);
+    assert_close(whole, truth(cd_schedbook_at(book, 0)->line, tasks), 1e-12, 0);
+    assert_string_equal(line_of(p, 0, NULL), cd_schedbook_at(book, 0)->line);
+    assert_true(asked(p, 0, 0, &part[PARTS - 1]) == whole); /* all of the axis */
+    assert_true(asked(p, 0, 1, NULL) == 6 * whole);         /* scale 2, run three times */
+    size_t failed;
+    assert_int_equal(cd_partcost_asked(p, &failed), 1);
+    assert_int_equal(failed, 0);
+    cd_partcost_free(p);
+}
+
+/* A part's record is one that readers take, of a program that lowers, and its time is the model's for it. */
+static void test_schedules_follow(void **state) {
+    cdmpp_err err = {0};
+    cd_arena mem = {0};
+    cd_program *prog;
+    (void)state;
+    assert_ok(cd_program_new(&prog, &err));
+    cd_partcost *p = open_with(model, book, 0, NULL);
+    for (int i = 0; i < PARTS - 1; i++) {
+        cd_record r;
+        const double s = asked(p, 0, 0, &part[i]);
+        const char *line = line_of(p, 0, &part[i]);
+        assert_non_null(line);
+        assert_null(strchr(line, '\n'));
+        assert_ok(cd_record_read(&mem, line, strlen(line), &r, &err));
+        assert_true(cd_str_is(r.workload_key, part[i].workload_key));
+        assert_true(r.origin.n > 14 && !memcmp(r.origin.p, "as the whole's", 14));
+        const cd_task *t = cd_tasks_find(cd_partcost_tasks(p), r.workload_key);
+        assert_non_null(t);
+        assert_true(cd_te_dag_equal(t->dag, part[i].dag));
+        assert_ok(cd_program_lower(prog, t, &r, &err));
+        assert_close(s, truth(line, cd_partcost_tasks(p)), 1e-12, 0);
+    }
+    cd_partcost_free(p);
+    cd_program_free(prog);
+    cd_arena_free(&mem);
+}
+
+/* Together or alone, in any order, on any number of threads. */
+static void answers_of(const cd_schedbook *b, uint32_t trials, int threads, bool backwards, bool together, double s[PARTS], char line[PARTS][4096]) {
+    cdmpp_err err = {0};
+    cd_threads *pool = NULL;
+    cd_partcost_want want[2 * PARTS];
+    if (threads > 1) assert_ok(cd_threads_new(threads, &pool, &err));
+    cd_partcost *p = open_with(model, b, trials, pool);
+    for (uint32_t i = 0; i < 2 * PARTS; i++) want[i] = (cd_partcost_want){0, 0, &part[i % PARTS]};
+    if (together) assert_ok(cd_partcost_prepare(p, want, 2 * PARTS, &err));
+    if (together) assert_int_equal(cd_partcost_asked(p, NULL), PARTS);
+    for (int i = 0; i < PARTS; i++) {
+        const int k = backwards ? PARTS - 1 - i : i;
+        s[k] = asked(p, 0, 0, &part[k]);
+        snprintf(line[k], sizeof line[k], "%s", line_of(p, 0, &part[k]));
+    }
+    assert_int_equal(cd_partcost_asked(p, NULL), PARTS);
+    cd_partcost_free(p);
+    cd_threads_free(pool);
+}
+
+static void test_equal_questions_equal_answers(void **state) {
+    static char x[PARTS][4096], y[PARTS][4096];
+    (void)state;
+    for (int way = 0; way < 6; way++) {
+        const cd_schedbook *b = way % 2 ? book : empty;
+        double s[PARTS], t[PARTS];
+        answers_of(b, 12, 1, false, false, s, x);
+        answers_of(b, 12, way < 2 ? 1 : 3, way < 4, way >= 2, t, y);
+        assert_memory_equal(s, t, sizeof s);
+        for (int i = 0; i < PARTS; i++) assert_string_equal(x[i], y[i]);
+    }
+}
+
+/* Nobody chose a schedule for the whole: drawn ones, no worse than the few. */
+static void test_drawn_where_none_is_followed(void **state) {
+    (void)state;
+    cd_partcost *p = open_with(model, empty, 0, NULL), *none = open_with(NULL, empty, 0, NULL);
+    for (int i = 0; i < PARTS - 1; i++) {
+        assert_true(isfinite(asked(p, 0, 0, &part[i])));
+        assert_non_null(strstr(line_of(p, 0, &part[i]), "best of 64 predicted by "));
+        assert_non_null(strstr(line_of(none, 0, &part[i]), "drawn")); /* to be run, though nobody knows its time */
+    }
+    cd_partcost_free(p);
+    cd_partcost_free(none);
+}
+
+static void test_more_candidates_are_no_slower(void **state) {
+    (void)state;
+    cd_partcost *few = open_with(model, book, 0, NULL), *many = open_with(model, book, 64, NULL);
+    double a = 0, b = 0;
+    for (int i = 0; i < PARTS - 1; i++) {
+        a += log(asked(few, 0, 0, &part[i]));
+        b += log(asked(many, 0, 0, &part[i]));
+    }
+    assert_true(b <= a + 0.05);
+    cd_partcost_free(few);
+    cd_partcost_free(many);
+}
+
+static void test_reasons_are_kept(void **state) {
+    (void)state;
+    cd_partcost *p = open_with(model, book, 0, NULL), *none = open_with(NULL, book, 0, NULL);
+    assert_null(cd_partcost_why(p, 0, 0, NULL)); /* nobody asked */
+    assert_true(isinf(asked(p, 1, 0, NULL)));
+    assert_string_equal(cd_partcost_why(p, 1, 0, NULL), "nobody defines it");
+    assert_true(isinf(asked(p, 0, 2, &part[0]))); /* a GPU's program for a CPU's model */
+    assert_non_null(cd_partcost_why(p, 0, 2, &part[0]));
+    assert_true(isinf(asked(p, 0, 3, &part[0])));
+    assert_non_null(strstr(cd_partcost_why(p, 0, 3, &part[0]), "nobody"));
+    assert_non_null(line_of(p, 3, &part[0])); /* it can be run all the same */
+    assert_true(isinf(asked(none, 0, 0, &part[0])));
+    assert_non_null(strstr(cd_partcost_why(none, 0, 0, &part[0]), "no model"));
+    assert_null(cd_partcost_why(p, 0, 0, &part[0]));
+    size_t failed;
+    assert_int_equal(cd_partcost_asked(p, &failed), 3);
+    assert_int_equal(failed, 3);
+    cd_partcost_free(p);
+    cd_partcost_free(none);
+}
+
+static void test_measured_times_come_first(void **state) {
+    cdmpp_err err = {0};
+    (void)state;
+    cd_partcost *p = open_with(model, book, 0, NULL), *none = open_with(NULL, NULL, 0, NULL);
+    const double before = asked(p, 0, 0, &part[0]);
+    assert_ok(cd_partcost_tell(p, part[0].workload_key, 1, 0.25, &err));
+    assert_true(asked(p, 0, 1, &part[0]) == 0.25);
+    assert_true(asked(p, 0, 0, &part[0]) == before);
+    assert_ok(cd_partcost_tell(p, part[0].workload_key, 1, 0.5, &err));
+    assert_true(asked(p, 0, 1, &part[0]) == 0.5);
+    assert_ok(cd_partcost_tell(p, op[0].key, 0, 2, &err));
+    assert_true(asked(p, 0, 0, NULL) == 2);
+    assert_true(asked(p, 0, 0, &part[PARTS - 1]) == 2);
+    assert_ok(cd_partcost_tell(none, part[3].workload_key, 0, 3, &err));
+    assert_ok(cd_partcost_tell(none, op[1].key, 0, 4, &err));
+    assert_true(asked(none, 0, 0, &part[3]) == 3);
+    assert_true(asked(none, 1, 0, NULL) == 4);
+    assert_int_equal(cd_partcost_asked(none, NULL), 0);
+    cd_partcost_free(p);
+    cd_partcost_free(none);
+}
+
+static void test_what_is_refused(void **state) {
+    cdmpp_err err = {0};
+    cd_splan_answer out;
+    (void)state;
+    cd_partcost *p = open_with(model, book, 0, NULL);
+    assert_status(cd_partcost_tell(p, op[0].key, 0, NAN, &err), CDMPP_ERANGE);
+    assert_status(cd_partcost_tell(p, op[0].key, 0, 0, &err), CDMPP_ERANGE);
+    assert_status(cd_partcost_tell(p, op[0].key, 0, INFINITY, &err), CDMPP_ERANGE);
+    assert_status(cd_partcost_tell(p, op[0].key, 9, 1, &err), CDMPP_ERANGE);
+    assert_status(cd_partcost_time(p, 2, 0, NULL, &out, &err), CDMPP_EINVALID);
+    assert_status(cd_partcost_time(p, 0, 4, NULL, &out, &err), CDMPP_EINVALID);
+    assert_status(cd_partcost_prepare(p, &(cd_partcost_want){7, 0, NULL}, 1, &err), CDMPP_EINVALID);
+    cd_partcost_free(p);
+    p = open_with(model, book, 0, NULL);
+    machine.device[1].scale = NAN;
+    cd_partcost *q = NULL;
+    const cd_partcost_ask a = {.model = model, .machine = &machine, .net = &net};
+    assert_status(cd_partcost_new(&a, &q, &err), CDMPP_EINVALID);
+    machine.device[1].scale = 2;
+    cd_partcost_free(p);
+}
+
+/* Parameters that another operator makes are not packed, of parts neither. */
+static void test_plain_stays_plain(void **state) {
+    cdmpp_err err = {0};
+    cd_arena mem = {0};
+    (void)state;
+    for (int n = 0; n < 2; n++) {
+        const cd_partcost_ask a = {.model = model, .book = n ? book : empty, .machine = &machine, .net = &net, .plain = &op[0].key, .n_plain = 1, .trials = 4};
+        cd_partcost *p;
+        cd_record r;
+        assert_ok(cd_partcost_new(&a, &p, &err));
+        const char *line = line_of(p, 0, &part[0]);
+        assert_ok(cd_record_read(&mem, line, strlen(line), &r, &err));
+        assert_int_equal(r.layout_rewrite, 0);
+        cd_partcost_free(p);
+        p = open_with(model, n ? book : empty, 4, NULL);
+        line = line_of(p, 0, &part[0]);
+        assert_ok(cd_record_read(&mem, line, strlen(line), &r, &err));
+        assert_int_equal(r.layout_rewrite, 2);
+        cd_partcost_free(p);
+    }
+    cd_arena_free(&mem);
+}
+
+int main(void) {
+    const struct CMUnitTest test[] = {
+        cmocka_unit_test(test_whole_is_the_book),       cmocka_unit_test(test_schedules_follow),
+        cmocka_unit_test(test_equal_questions_equal_answers), cmocka_unit_test(test_drawn_where_none_is_followed),
+        cmocka_unit_test(test_more_candidates_are_no_slower), cmocka_unit_test(test_reasons_are_kept),
+        cmocka_unit_test(test_measured_times_come_first), cmocka_unit_test(test_what_is_refused),
+        cmocka_unit_test(test_plain_stays_plain),
+    };
+    return cmocka_run_group_tests(test, set_up, tear_down);
+}
