@@ -33,7 +33,7 @@ typedef struct cd_live_plan_ask {
     const cd_snet *net;         /* of cd_live_snet */
     const cd_machine *machine;
     const cd_plan *plan;        /* copied as far as needed */
-    cd_partcost *cost;          /* schedules of parts */
+    cd_partcost *cost;          /* schedules of parts; NULL: programs without schedules (a GPU's: the first that the rules give) */
     CD_KEEP cd_measure *measure;/* compiles; opened before threads */
     bool check;                 /* programs of the unsplit network without schedules too */
     const volatile sig_atomic_t *stop;
@@ -67,7 +67,10 @@ void cd_live_plan_result_free(cd_live_plan_result *o);
 cdmpp_status cd_live_plans_compare(cd_live_plan *const *r, uint32_t n, double budget_s, double *seconds, cdmpp_err *err);
 /* Largest difference of the results from those of the unsplit programs, by each result's largest value. Errors: EUSAGE (opened without check). */
 cdmpp_status cd_live_plan_check(cd_live_plan *r, double *max_error, cdmpp_err *err);
-cd_devnet *cd_live_plan_net(cd_live_plan *r); /* to slow or break devices */
+/* As cd_devnet_slow and cd_devnet_break, devices as the machine numbers them. Slowness stays in plans made again; a device without work
+ * cannot break. */
+void cd_live_plan_slow(cd_live_plan *r, uint32_t device, unsigned times);
+void cd_live_plan_break(cd_live_plan *r, uint32_t device, uint32_t after);
 CD_KEEP const cd_plan *cd_live_plan_now(const cd_live_plan *r); /* after re-planning */
 
 typedef struct cd_live_watch {
