@@ -29,8 +29,8 @@ static void put_device(cd_buf *b, const cd_machine_device *d) {
 static void put_piece(cd_buf *b, const cd_link_piece *p) {
     cd_buf_puts(b, "    from ");
     cd_mp_bytes(b, p->bytes);
-    cd_buf_puts(b, " on:");
-    cd_mp_seconds(b, p->seconds);
+    cd_buf_puts(b, " on: ");
+    cd_mp_seconds_short(b, p->seconds);
     if (p->s_per_byte > 0) cd_buf_putf(b, ", then %.3g GB/s\n", 1e-9 / p->s_per_byte);
     else cd_buf_puts(b, ", whatever the size\n");
 }

@@ -44,17 +44,27 @@ void cd_mp_put_text(cd_buf *b, const char *key, const char *s) {
     else cd_buf_puts(b, "null");
 }
 
-void cd_mp_seconds(cd_buf *b, double s) {
-    static const char *const unit[] = {"ns", "us", "ms", "s "};
+/* At most 16 characters. */
+static void seconds_text(char *out, size_t n, double s) {
+    static const char *const unit[] = {"ns", "us", "ms", "s"};
     int k = 3;
-    if (!isfinite(s)) {
-        cd_buf_puts(b, "       - ");
-        return;
-    }
     double v = s;
-    while (k && v < 1) v *= 1000, k--;
+    while (k && v < 0.9995) v *= 1000, k--;
     if (s == 0) k = 1;
-    cd_buf_putf(b, "%6.*f %s", v < 10 ? 2 : v < 100 ? 1 : 0, v, unit[k]);
+    if (isfinite(s)) snprintf(out, n, "%.*f %s", v < 10 ? 2 : v < 100 ? 1 : 0, v, unit[k]);
+    else snprintf(out, n, "-");
+}
+
+void cd_mp_seconds(cd_buf *b, double s) {
+    char text[64];
+    seconds_text(text, sizeof text, s);
+    cd_buf_putf(b, "%9s", text);
+}
+
+void cd_mp_seconds_short(cd_buf *b, double s) {
+    char text[64];
+    seconds_text(text, sizeof text, s);
+    cd_buf_puts(b, text);
 }
 
 void cd_mp_bytes(cd_buf *b, double bytes) {

@@ -33,8 +33,9 @@ cdmpp_status cd_mp_number(const char *option, const char *text, double lo, doubl
 /* "key": v, null where it is no number; first without a comma before it. */
 void cd_mp_put(cd_buf *b, const char *key, double v);
 void cd_mp_put_text(cd_buf *b, const char *key, const char *s);
-/* "1.23 us", "4.56 ms": five characters of number and a unit. */
+/* "  1.23 us", "   456 ms": nine characters; "-": no number. */
 void cd_mp_seconds(cd_buf *b, double s);
+void cd_mp_seconds_short(cd_buf *b, double s); /* without the blanks before it */
 /* "64 B", "1 MiB" */
 void cd_mp_bytes(cd_buf *b, double bytes);
 
@@ -90,4 +91,36 @@ cdmpp_status cd_mp_link_measure(cd_mp_link_ask *o, cdmpp_err *err);
 /* Of a machine: table or JSON, and the drawing of --svg. */
 cdmpp_status cd_mp_link_tell(const cd_mp_link_ask *o, const cd_machine *m, cdmpp_err *err);
 cdmpp_status cd_mp_link_draw(const cd_mp_link_ask *o, const cd_links *l, cdmpp_err *err);
+
+/* ---- main_partition_curve*.c ---- */
+enum { CD_MP_AT = 64 };
+typedef struct cd_mp_curve_ask {
+    const char *at, *op, *level, *tolerance, *svg, *store, *device, *dim;
+    int limit;
+    bool json;
+    cd_texts operand;
+    cd_log *log;
+    /* numbers of the texts above */
+    double at_v[CD_MP_AT], level_v, tolerance_v;
+    size_t n_at;
+} cd_mp_curve_ask;
+typedef struct cd_mp_points {
+    const char *name, *op;      /* "" where nobody said */
+    size_t n;
+    const double *x, *t;        /* (n) sizes ascending strictly; seconds */
+} cd_mp_points;
+typedef struct cd_mp_curves cd_mp_curves; /* what is told, growing */
+cdmpp_status cd_mp_curves_new(const cd_mp_curve_ask *o, CD_GIVE cd_mp_curves **out, cdmpp_err *err);
+void cd_mp_curves_free(CD_TAKE cd_mp_curves *c);
+bool cd_mp_curves_full(const cd_mp_curves *c); /* --limit */
+/* One that cannot be fitted is said and counted. Errors: ENOMEM. */
+cdmpp_status cd_mp_curves_add(cd_mp_curves *c, const cd_mp_points *p, cdmpp_err *err);
+/* A line of a file that cannot be used. */
+void cd_mp_curves_bad(cd_mp_curves *c, const cdmpp_err *why);
+/* Text or JSON, drawing; *bad: how many were left out. Errors: ENODATA (no curve at all), EIO, ENOMEM. */
+cdmpp_status cd_mp_curves_tell(cd_mp_curves *c, size_t *bad, cdmpp_err *err);
+/* Points in any order with equal sizes: ascending, of one size the least time; how many are left. */
+size_t cd_mp_curve_sort(double *x, double *t, size_t n);
+/* Curves of --store over --dim. */
+cdmpp_status cd_mp_curve_store(cd_mp_curves *c, const cd_mp_curve_ask *o, cdmpp_err *err);
 #endif

@@ -1,0 +1,133 @@
+/* Curves out of a store: workloads of one operator whose shapes differ in one dimension.
+ *
+ *   --dim 0.0     [[1,64,56,56],[64,64,3,3]]     key [[-1,64,56,56],[64,64,3,3]] on v100: size 1, seconds
+ *                 [[8,64,56,56],[64,64,3,3]]                                              size 8
+ *
+ * What is equal to the size and stands at dimension D of another operand goes with it. Of one workload on one device the least median counts. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "predictor/main_partition_tools.h"
+#include "profiler/store.h"
+
+enum { MAX_POINTS = 1 << 20 };
+
+typedef struct {
+    char *key;                  /* shapes with -1, device */
+    double x, t;
+} point;
+
+typedef struct {
+    cd_arena arena, scratch;
+    point *p;
+    size_t n, cap;
+    unsigned operand, dim;
+} state;
+
+static cdmpp_status dim_of(const char *text, state *s, cdmpp_err *err) {
+    char *end = NULL;
+    if (!text) return CDMPP_OK;
+    const unsigned long a = strtoul(text, &end, 10);
+    const unsigned long d = *end == '.' ? strtoul(end + 1, &end, 10) : 99;
+    if (text[0] < '0' || text[0] > '9' || *end || a > 31 || d > 31) return CD_FAIL(err, EUSAGE, "--dim: expected OPERAND.DIMENSION as 0.0, found '%.60s'", text);
+    s->operand = (unsigned)a;
+    s->dim = (unsigned)d;
+    return CDMPP_OK;
+}
+
+static const cd_json *nth(const cd_json *list, unsigned k) {
+    const cd_json *v = list && list->kind == CD_JSON_ARR ? list->u.child : NULL;
+    while (v && k--) v = v->next;
+    return v;
+}
+
+/* The shapes with -1 in place of the size; false: they are no lists of sizes. */
+static bool put_key(const state *s, const cd_json *shapes, int64_t size, cd_buf *b) {
+    cd_buf_puts(b, "[");
+    for (const cd_json *o = shapes->u.child; o; o = o->next) {
+        if (o->kind != CD_JSON_ARR) return false;
+        unsigned d = 0;
+        cd_buf_puts(b, o == shapes->u.child ? "[" : ", [");
+        for (const cd_json *v = o->u.child; v; v = v->next, d++) {
+            if (v->kind != CD_JSON_INT) return false;
+            cd_buf_putf(b, "%s%lld", d ? ", " : "", d == s->dim && v->u.i == size ? -1LL : (long long)v->u.i);
+        }
+        cd_buf_puts(b, "]");
+    }
+    cd_buf_puts(b, "]");
+    return true;
+}
+
+static cdmpp_status keep(state *s, const char *key, double x, double t, cdmpp_err *err) {
+    if (s->n == s->cap) {
+        if (s->n >= MAX_POINTS) return CD_FAIL(err, ERANGE, "more than %d measurements", MAX_POINTS);
+        const size_t cap = s->cap ? 2 * s->cap : 256;
+        point *p = cd_realloc(s->p, s->cap * sizeof *p, cap * sizeof *p);
+        if (!p) return CD_FAIL(err, ENOMEM, "%zu measurements", cap);
+        s->p = p;
+        s->cap = cap;
+    }
+    char *own = cd_str_dup(&s->arena, (cd_str){key, strlen(key)});
+    if (!own) return CD_FAIL(err, ENOMEM, "measurement");
+    s->p[s->n++] = (point){own, x, t};
+    return CDMPP_OK;
+}
+
+static cdmpp_status visit(void *ctx, const cd_store_hit *h, cdmpp_err *err) {
+    state *s = ctx;
+    const cd_json *shapes, *size;
+    cd_buf key = {0};
+    cdmpp_status st = CDMPP_OK;
+    cd_arena_reset(&s->scratch);
+    if (cd_json_parse(&s->scratch, h->row.shape.p, h->row.shape.n, &shapes, NULL) || shapes->kind != CD_JSON_ARR) return CDMPP_OK;
+    size = nth(nth(shapes, s->operand), s->dim);
+    if (!size || size->kind != CD_JSON_INT || size->u.i < 1 || !(h->row.latency.median_s > 0)) return CDMPP_OK;
+    if (put_key(s, shapes, size->u.i, &key)) {
+        cd_buf_putf(&key, ", %.*s", (int)h->row.device.n, h->row.device.p);
+        if (key.oom) st = CD_FAIL(err, ENOMEM, "measurement");
+        else st = keep(s, key.p, (double)size->u.i, h->row.latency.median_s, err);
+    }
+    cd_buf_free(&key);
+    return st;
+}
+
+static int by_key(const void *a, const void *b) {
+    const point *p = a, *q = b;
+    const int c = strcmp(p->key, q->key);
+    return c ? c : (p->x > q->x) - (p->x < q->x);
+}
+
+/* Groups of at least three sizes; others are no curves. */
+static cdmpp_status tell_groups(cd_mp_curves *c, const cd_mp_curve_ask *o, state *s, cdmpp_err *err) {
+    double *x = cd_calloc(2 * s->n + 1, sizeof *x);
+    cdmpp_status st = x ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu points", s->n);
+    cd_buf name = {0};
+    if (s->n) qsort(s->p, s->n, sizeof *s->p, by_key);
+    for (size_t i = 0, j; i < s->n && !st && !cd_mp_curves_full(c); i = j) {
+        for (j = i; j < s->n && !strcmp(s->p[j].key, s->p[i].key); j++) x[j - i] = s->p[j].x, x[s->n + j - i] = s->p[j].t;
+        const size_t n = cd_mp_curve_sort(x, x + s->n, j - i);
+        if (n < 3) continue;
+        cd_buf_clear(&name);
+        cd_buf_putf(&name, "%s %s", o->op, s->p[i].key);
+        st = cd_mp_curves_add(c, &(cd_mp_points){name.p ? name.p : "", o->op, n, x, x + s->n}, err);
+    }
+    cd_buf_free(&name);
+    cd_free(x);
+    return st;
+}
+
+cdmpp_status cd_mp_curve_store(cd_mp_curves *c, const cd_mp_curve_ask *o, cdmpp_err *err) {
+    state s = {0};
+    cd_store *store;
+    const cd_store_filter which = {.device = o->device, .operator_name = o->op};
+    CD_TRY(dim_of(o->dim, &s, err));
+    CD_TRY(cd_store_open(o->store, false, &store, err));
+    cdmpp_status st = cd_store_query(store, &which, visit, &s, err);
+    cd_store_close(store);
+    if (!st) st = tell_groups(c, o, &s, err);
+    cd_free(s.p);
+    cd_arena_free(&s.scratch);
+    cd_arena_free(&s.arena);
+    return st;
+}
