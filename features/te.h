@@ -109,4 +109,8 @@ void cd_te_dag_print(struct cd_buf *out, const cd_te_dag *dag);
  * the DAG printed uncut, without shapes of placeholders and arguments of a call
  * that is a whole body. 32 hex digits + NUL. Errors: ENOMEM. */
 cdmpp_status cd_te_dag_hash(const cd_te_dag *dag, char out[33], cdmpp_err *err);
+/* The same of all that there is: shapes, ranges and types too, so that no two definitions share it. */
+cdmpp_status cd_te_dag_hash_all(const cd_te_dag *dag, char out[33], cdmpp_err *err);
+/* Append TVM's workload key: ["hash", [shape of an argument], ...]. */
+void cd_te_workload_key(struct cd_buf *out, const cd_te_dag *dag, const char hash[33]);
 #endif

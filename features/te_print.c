@@ -96,7 +96,25 @@ static void put_op(cd_buf *out, const cd_te_op *op, uint32_t k, const cd_names *
     }
 }
 
-static void put_dag(cd_buf *out, const cd_te_dag *dag, bool simple) {
+/* As people read it; what TVM's keys see of it; and all of it. */
+typedef enum { READ, KEY, ALL } wish;
+
+static void put_ranges(cd_buf *out, const cd_te_op *op, const cd_names *names) {
+    char t[16];
+    for (uint32_t i = 0; i < op->rank; i++) cd_buf_putf(out, " %lld", (long long)op->shape[i]);
+    for (uint32_t k = 0; k < op->n_out; k++) cd_buf_putf(out, " %s", cd_dtype_format(op->dtype[k], t, sizeof t));
+    for (uint32_t i = 0; i < op->n_raxis; i++) {
+        const cd_expr *const range[] = {op->raxis[i].min, op->raxis[i].extent};
+        cd_buf_puts(out, " : ");
+        put_list(out, range, 2, names);
+    }
+    if (op->cond) cd_buf_puts(out, " where ");
+    put_list(out, &op->cond, op->cond ? 1 : 0, names);
+    put_list(out, op->init, op->init ? op->n_out : 0, names);
+    cd_buf_puts(out, "\n");
+}
+
+static void put_dag(cd_buf *out, const cd_te_dag *dag, wish w) {
     printer p = {.dag = dag};
     printer *const self = &p;
     const cd_names names = {name_of, &self};
@@ -105,28 +123,43 @@ static void put_dag(cd_buf *out, const cd_te_dag *dag, bool simple) {
         p.op = &dag->op[i];
         for (uint32_t k = 0; k < p.op->n_out; k++) {
             cd_buf_clear(&line);
-            put_op(&line, p.op, k, &names, simple);
+            put_op(&line, p.op, k, &names, w == KEY);
             const size_t half = LINE_MAX_CHARS / 2;
-            const bool cut = !simple && line.n > LINE_MAX_CHARS;
+            const bool cut = w == READ && line.n > LINE_MAX_CHARS;
             cd_buf_put(out, line.p, cut ? half : line.n);
             if (cut) cd_buf_puts(out, " ..(OMITTED).. ");
             if (cut) cd_buf_put(out, line.p + line.n - half, half);
             cd_buf_puts(out, "\n");
         }
+        if (w == ALL) put_ranges(out, p.op, &names);
     }
     out->oom = out->oom || line.oom || p.text.oom;
     cd_buf_free(&line);
     cd_buf_free(&p.text);
 }
 
-void cd_te_dag_print(cd_buf *out, const cd_te_dag *dag) { put_dag(out, dag, false); }
+void cd_te_dag_print(cd_buf *out, const cd_te_dag *dag) { put_dag(out, dag, READ); }
 
-cdmpp_status cd_te_dag_hash(const cd_te_dag *dag, char out[33], cdmpp_err *err) {
+static cdmpp_status hash_of(const cd_te_dag *dag, wish w, char out[33], cdmpp_err *err) {
     cd_buf text = {0};
-    put_dag(&text, dag, true);
+    put_dag(&text, dag, w);
     const bool oom = text.oom;
     if (!oom) cd_md5_hex(text.p ? text.p : "", text.n, out);
     cd_buf_free(&text);
     if (oom) return CD_FAIL(err, ENOMEM, "out of memory while naming a task");
     return CDMPP_OK;
+}
+
+cdmpp_status cd_te_dag_hash(const cd_te_dag *dag, char out[33], cdmpp_err *err) { return hash_of(dag, KEY, out, err); }
+cdmpp_status cd_te_dag_hash_all(const cd_te_dag *dag, char out[33], cdmpp_err *err) { return hash_of(dag, ALL, out, err); }
+
+void cd_te_workload_key(cd_buf *out, const cd_te_dag *dag, const char hash[33]) {
+    cd_buf_putf(out, "[\"%s\"", hash);
+    for (uint32_t i = 0; i < dag->n_arg; i++) {
+        const cd_te_op *op = &dag->op[dag->tensor_op[dag->arg[i]]];
+        cd_buf_puts(out, ", [");
+        for (uint32_t d = 0; d < op->rank; d++) cd_buf_putf(out, "%s%lld", d ? ", " : "", (long long)op->shape[d]);
+        cd_buf_puts(out, "]");
+    }
+    cd_buf_puts(out, "]");
 }

@@ -19,15 +19,6 @@ static void put_body(cd_buf *out, const cd_compute *c) {
     cd_buf_puts(out, "]");
 }
 
-static void put_shapes(cd_buf *out, const cd_te_dag *dag) {
-    for (uint32_t i = 0; i < dag->n_arg; i++) {
-        const cd_te_op *op = &dag->op[dag->tensor_op[dag->arg[i]]];
-        cd_buf_puts(out, ", [");
-        for (uint32_t d = 0; d < op->rank; d++) cd_buf_putf(out, "%s%lld", d ? ", " : "", (long long)op->shape[d]);
-        cd_buf_puts(out, "]");
-    }
-}
-
 /* Its DAG, read through the task file's own reader; *why where it refuses. */
 static cdmpp_status read_one(cd_wbuild *b, const char *body, const cd_te_dag **dag, const char **why) {
     cd_buf text = {0};
@@ -67,9 +58,7 @@ static cdmpp_status key_of(cd_wbuild *b, const cd_te_dag *dag, const char *body,
     CD_TRY(cd_te_dag_hash(dag, h, b->err));
     for (int again = 0; again < 2; again++) {
         cd_buf_clear(&text);
-        cd_buf_putf(&text, "[\"%s\"", h);
-        put_shapes(&text, dag);
-        cd_buf_puts(&text, "]");
+        cd_te_workload_key(&text, dag, h);
         if (text.oom || !taken(b, text.p)) break;
         cd_md5_hex(body, strlen(body), h);
     }

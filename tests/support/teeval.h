@@ -14,6 +14,7 @@ typedef struct te_eval {
     const cd_te_dag *dag;
     double **mem;               /* by tensor */
     double *var;                /* by variable */
+    int64_t (*seen)[2][8];      /* (n_tensor) least and largest index read of each dimension; NULL: not wanted */
     const char *why;            /* first thing that went wrong */
 } te_eval;
 
@@ -28,6 +29,11 @@ static inline double te_load(te_eval *t, const cd_expr *e) {
         if (i < 0 || i >= op->shape[d]) {
             t->why = "an index outside of a tensor";
             return 0;
+        }
+        if (t->seen && d < 8) {
+            int64_t *const low = &t->seen[k][0][d], *const high = &t->seen[k][1][d];
+            if (i < *low) *low = i;
+            if (i > *high) *high = i;
         }
         at = at * op->shape[d] + i;
     }
@@ -80,13 +86,14 @@ static inline void te_reduce(te_eval *t, const cd_te_op *o, uint32_t level, doub
     double src[CD_TE_MAX_OUT], next[CD_TE_MAX_OUT];
     if (level < o->n_raxis) {
         const cd_te_iter *it = &o->raxis[level];
-        const int64_t n = (int64_t)te_value(t, it->extent);
-        for (int64_t x = 0; x < n; x++) {
+        const int64_t from = (int64_t)te_value(t, it->min), n = (int64_t)te_value(t, it->extent);
+        for (int64_t x = from; x < from + n; x++) {
             t->var[it->var->u.i] = (double)x;
             te_reduce(t, o, level + 1, acc);
         }
         return;
     }
+    if (o->cond && te_value(t, o->cond) == 0) return;
     for (uint32_t k = 0; k < o->n_out; k++) src[k] = te_value(t, o->body[k]);
     for (uint32_t k = 0; k < o->n_out; k++) {
         t->var[o->red->lhs[k]->u.i] = acc[k];
@@ -108,15 +115,15 @@ static inline void te_op(te_eval *t, const cd_te_op *o) {
         double acc[CD_TE_MAX_OUT];
         int64_t rest = e;
         for (uint32_t d = o->rank; d-- > 0; rest /= o->shape[d]) t->var[o->axis[d].var->u.i] = (double)(rest % o->shape[d]);
-        for (uint32_t k = 0; k < o->n_out; k++) acc[k] = te_value(t, o->red ? o->red->identity[k] : o->body[k]);
+        for (uint32_t k = 0; k < o->n_out; k++) acc[k] = te_value(t, !o->red ? o->body[k] : o->init ? o->init[k] : o->red->identity[k]);
         if (o->red) te_reduce(t, o, 0, acc);
         for (uint32_t k = 0; k < o->n_out; k++) t->mem[o->first_tensor + k][e] = acc[k];
     }
 }
 
 /* arg: the task's arguments in order; the last one is written. NULL: fine, else what is wrong. */
-static inline const char *te_run(const cd_te_dag *dag, double *const *arg) {
-    te_eval t = {.dag = dag};
+static inline const char *te_run_seen(const cd_te_dag *dag, double *const *arg, int64_t (*seen)[2][8]) {
+    te_eval t = {.dag = dag, .seen = seen};
     t.mem = calloc(dag->n_tensor, sizeof *t.mem);
     t.var = calloc(dag->pool.n_var + 1U, sizeof *t.var);
     for (uint32_t i = 0; i < dag->n_arg; i++) t.mem[dag->arg[i]] = arg[i];
@@ -139,6 +146,8 @@ static inline const char *te_run(const cd_te_dag *dag, double *const *arg) {
     free(t.var);
     return t.why;
 }
+
+static inline const char *te_run(const cd_te_dag *dag, double *const *arg) { return te_run_seen(dag, arg, NULL); }
 
 /* ---- a workload ---- */
 

@@ -1,0 +1,308 @@
+/* A part's definition, operator by operator. */
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/json.h"
+#include "features/te_partint.h"
+
+typedef struct {
+    cd_tp_plan *p;
+    cd_te_part *part;
+    cd_te_dag *to;
+    cd_tp_move m;
+    uint32_t *tensor;           /* (whole n_tensor) */
+    uint32_t *partial;          /* (n_partial) tensor */
+    bool untold;                /* a range that the arguments' shapes do not tell */
+} builder;
+
+static cdmpp_status no_memory(cdmpp_err *err) { return CD_FAIL(err, ENOMEM, "parts of an operator"); }
+
+/* ---- order ---- */
+
+static uint32_t n_reads(const cd_tp_plan *p, uint32_t i) {
+    if (i == p->need.given) return p->n_partial;
+    return i < p->whole->n_op && p->need.live[i] ? p->need.n_in[i] : 0;
+}
+
+static cdmpp_status order(cd_tp_plan *p) {
+    const uint32_t n = p->whole->n_op + p->n_partial;
+    uint32_t *ptr = CD_NEWN(p->a, uint32_t, n + 1), total = 0, *in, *arg = CD_NEWN(p->a, uint32_t, n + 1), n_arg = 0;
+    for (uint32_t i = 0; i < n; i++) total += n_reads(p, i);
+    in = CD_NEWN(p->a, uint32_t, total + 1);
+    p->order = CD_NEWN(p->a, uint32_t, n + 1);
+    if (!ptr || !in || !arg || !p->order) return no_memory(p->err);
+    for (uint32_t i = 0; i < n; i++) {
+        ptr[i + 1] = ptr[i] + n_reads(p, i);
+        for (uint32_t k = 0; k < n_reads(p, i); k++) in[ptr[i] + k] = i == p->need.given ? p->whole->n_op + k : p->need.in[i][k];
+    }
+    for (uint32_t k = 0; k < p->n_partial; k++) arg[n_arg++] = p->whole->n_op + k;
+    for (uint32_t k = 0; k < p->whole->n_arg; k++) {
+        const uint32_t op = p->whole->tensor_op[p->whole->arg[k]];
+        if (op != p->need.result && p->whole->op[op].is_placeholder && p->need.live[op]) arg[n_arg++] = op;
+    }
+    arg[n_arg++] = p->need.result;
+    const cd_te_reads r = {n, n_arg, ptr, in, arg};
+    return cd_te_stage_order(p->a, &r, p->order, &p->n_order, p->err);
+}
+
+/* ---- one operator ---- */
+
+static const char *dup_name(builder *b, const char *s) { return cd_str_dup(&b->to->arena, (cd_str){s, strlen(s)}); }
+
+static cdmpp_status shape_of(builder *b, cd_te_op *to, const cd_box *box, const cd_te_op *from) {
+    int64_t *shape = CD_NEWN(&b->to->arena, int64_t, box->rank + 1);
+    cd_dtype *t = CD_NEWN(&b->to->arena, cd_dtype, from->n_out);
+    if (!shape || !t || !to->name || !to->tag) return no_memory(b->p->err);
+    memcpy(shape, box->n, box->rank * sizeof *shape);
+    memcpy(t, from->dtype, from->n_out * sizeof *t);
+    to->rank = box->rank;
+    to->shape = shape;
+    to->dtype = t;
+    to->n_out = from->n_out;
+    to->first_tensor = b->to->n_tensor;
+    b->to->n_tensor += from->n_out;
+    return CDMPP_OK;
+}
+
+static cdmpp_status axes(builder *b, cd_te_op *to, const cd_te_op *from, const cd_box *box) {
+    cd_te_iter *it = CD_NEWN(&b->to->arena, cd_te_iter, from->n_axis + 1);
+    if (!it) return no_memory(b->p->err);
+    for (uint32_t d = 0; d < from->n_axis; d++) {
+        const cd_dtype t = from->axis[d].var->type;
+        it[d] = (cd_te_iter){b->m.var[d], cd_new_int(&b->to->pool, t, 0), cd_new_int(&b->to->pool, t, box->n[d]), dup_name(b, from->axis[d].name)};
+        if (!it[d].name) return no_memory(b->p->err);
+    }
+    to->axis = it;
+    to->n_axis = from->n_axis;
+    return CDMPP_OK;
+}
+
+typedef struct {
+    const cd_te_dag *dag;
+    const cd_te_iter *it;
+    bool told;
+} range_seen;
+
+/* Is it a whole dimension of an argument? Then the shapes in a key tell its extent. */
+static void look_for_range(void *ctx, const cd_expr *load) {
+    range_seen *r = ctx;
+    const cd_te_op *op = &r->dag->op[r->dag->tensor_op[load->u.i]];
+    for (uint32_t d = 0; op->is_placeholder && d < load->n; d++)
+        if (load->a[d] == r->it->var && cd_is_int_v(r->it->extent, op->shape[d])) r->told = true;
+}
+
+static cdmpp_status raxes(builder *b, uint32_t i, cd_te_op *to, const cd_te_op *from, const cd_tp_env *env) {
+    cd_te_iter *it = CD_NEWN(&b->to->arena, cd_te_iter, from->n_raxis + 1);
+    const cd_tp_need *n = &b->p->need;
+    if (!it) return no_memory(b->p->err);
+    for (uint32_t r = 0; r < from->n_raxis; r++) {
+        const cd_te_iter *f = &from->raxis[r];
+        range_seen seen = {b->p->whole, f, false};
+        it[r] = (cd_te_iter){.var = b->m.var[from->n_axis + r], .name = dup_name(b, f->name)};
+        it[r].min = cd_tp_expr(&b->m, env, f->min);
+        it[r].extent = i == n->cut_op && r == n->cut_raxis ? cd_new_int(&b->to->pool, f->extent->type, n->hi - n->lo) : cd_tp_expr(&b->m, env, f->extent);
+        if (!it[r].name) return no_memory(b->p->err);
+        cd_tp_loads(from->body[0], look_for_range, &seen);
+        if (!seen.told) b->untold = true;
+    }
+    to->raxis = it;
+    to->n_raxis = from->n_raxis;
+    return CDMPP_OK;
+}
+
+static cdmpp_status expressions(builder *b, const cd_tp_env *env, const cd_expr *const *from, uint32_t n, const cd_expr *const **out) {
+    const cd_expr **e = CD_NEWN(&b->to->arena, const cd_expr *, n + 1);
+    if (!e) return no_memory(b->p->err);
+    for (uint32_t k = 0; k < n; k++) e[k] = cd_tp_expr(&b->m, env, from[k]);
+    *out = e;
+    return CDMPP_OK;
+}
+
+static cdmpp_status variables(builder *b, const cd_expr *const *from, uint32_t n, const cd_expr *const **out, cd_tp_var *v, const cd_expr **var) {
+    const cd_expr **e = CD_NEWN(&b->to->arena, const cd_expr *, n);
+    if (!e) return no_memory(b->p->err);
+    for (uint32_t k = 0; k < n; k++) {
+        var[k] = e[k] = cd_new_var(&b->to->pool, from[k]->type, cd_pool_var_number(&b->to->pool));
+        v[k] = (cd_tp_var){.number = (uint32_t)from[k]->u.i};
+    }
+    *out = e;
+    return CDMPP_OK;
+}
+
+static cdmpp_status reducer(builder *b, cd_te_op *to, const cd_te_reducer *from) {
+    const uint32_t n = from->n;
+    cd_te_reducer *r = CD_NEW(&b->to->arena, cd_te_reducer);
+    cd_tp_env env = {2 * n, CD_NEWN(b->p->a, cd_tp_var, 2 * n)};
+    const cd_expr **var = CD_NEWN(b->p->a, const cd_expr *, 2 * n), **const outer = b->m.var;
+    const uint32_t op = b->m.op;
+    if (!r || !env.v || !var) return no_memory(b->p->err);
+    r->n = n;
+    CD_TRY(variables(b, from->lhs, n, &r->lhs, env.v, var));
+    CD_TRY(variables(b, from->rhs, n, &r->rhs, env.v + n, var + n));
+    b->m.var = var;
+    b->m.op = UINT32_MAX;
+    cdmpp_status st = expressions(b, &env, from->result, n, &r->result);
+    if (!st) st = expressions(b, &env, from->identity, n, &r->identity);
+    b->m.var = outer;
+    b->m.op = op;
+    to->red = r;
+    return st;
+}
+
+/* Counted operations of the whole's operator are shared out by elements. */
+static double flop_of(const cd_tp_need *n, uint32_t i) {
+    const cd_te_op *op = &n->dag->op[i];
+    double f = op->flop_attr;
+    if (f < 0) return f;
+    for (uint32_t d = 0; d < op->rank; d++) f *= (double)n->box[i].n[d] / (double)op->shape[d];
+    if (i == n->cut_op) f *= (double)(n->hi - n->lo) / (double)op->raxis[n->cut_raxis].extent->u.i;
+    return f;
+}
+
+static cdmpp_status compute(builder *b, uint32_t i, cd_te_op *to) {
+    const cd_te_op *from = &b->p->whole->op[i];
+    const cd_tp_need *n = &b->p->need;
+    cd_tp_env env;
+    CD_TRY(cd_tp_env_of(n, i, &env));
+    b->m.at = &env;
+    b->m.op = i;
+    b->m.var = CD_NEWN(b->p->a, const cd_expr *, env.n + 1);
+    if (!b->m.var) return no_memory(b->p->err);
+    for (uint32_t k = 0; k < env.n; k++) {
+        const cd_te_iter *it = k < from->n_axis ? &from->axis[k] : &from->raxis[k - from->n_axis];
+        b->m.var[k] = cd_new_var(&b->to->pool, it->var->type, cd_pool_var_number(&b->to->pool));
+    }
+    CD_TRY(axes(b, to, from, &n->box[i]));
+    CD_TRY(raxes(b, i, to, from, &env));
+    CD_TRY(expressions(b, &env, from->body, from->n_out, &to->body));
+    if (from->init) CD_TRY(expressions(b, &env, from->init, from->n_out, &to->init));
+    if (from->cond) to->cond = cd_tp_expr(&b->m, &env, from->cond);
+    return from->red ? reducer(b, to, from->red) : CDMPP_OK;
+}
+
+static cdmpp_status operator_of(builder *b, uint32_t i, cd_te_op *to) {
+    const cd_te_op *from = &b->p->whole->op[i];
+    *to = (cd_te_op){.name = dup_name(b, from->name), .tag = dup_name(b, from->tag), .is_placeholder = from->is_placeholder,
+                     .const_matrix = from->const_matrix, .simplify_const = from->simplify_const,
+                     .layout_free = from->layout_free, .flop_attr = flop_of(&b->p->need, i)};
+    CD_TRY(shape_of(b, to, &b->p->need.box[i], from));
+    for (uint32_t k = 0; k < from->n_out; k++) b->tensor[from->first_tensor + k] = to->first_tensor + k;
+    return from->is_placeholder ? CDMPP_OK : compute(b, i, to);
+}
+
+/* ---- joins ---- */
+
+static cdmpp_status partial_of(builder *b, uint32_t k, cd_te_op *to) {
+    const cd_te_op *sum = &b->p->whole->op[b->p->need.given];
+    *to = (cd_te_op){.name = dup_name(b, "partial"), .tag = dup_name(b, ""), .is_placeholder = true, .flop_attr = -1};
+    b->partial[k] = b->to->n_tensor;
+    const cd_box box = cd_box_whole(sum->rank, sum->shape);
+    return shape_of(b, to, &box, sum);
+}
+
+static cdmpp_status sum_of(builder *b, cd_te_op *to) {
+    const uint32_t i = b->p->need.given;
+    const cd_te_op *from = &b->p->whole->op[i];
+    cd_pool *pool = &b->to->pool;
+    *to = (cd_te_op){.name = dup_name(b, from->name), .tag = dup_name(b, "elemwise"), .flop_attr = -1};
+    const cd_box box = cd_box_whole(from->rank, from->shape);
+    CD_TRY(shape_of(b, to, &box, from));
+    b->tensor[from->first_tensor] = to->first_tensor;
+    b->m.var = CD_NEWN(b->p->a, const cd_expr *, from->n_axis + 1);
+    const cd_expr **body = CD_NEWN(&b->to->arena, const cd_expr *, 1);
+    if (!b->m.var || !body) return no_memory(b->p->err);
+    for (uint32_t d = 0; d < from->n_axis; d++) b->m.var[d] = cd_new_var(pool, from->axis[d].var->type, cd_pool_var_number(pool));
+    CD_TRY(axes(b, to, from, &box));
+    for (uint32_t k = 0; k < b->p->n_partial; k++) {
+        const cd_expr *e = cd_new_load(pool, from->dtype[0], b->partial[k], b->m.var, from->n_axis);
+        body[0] = k ? cd_new_bin(pool, CD_ADD, body[0], e) : e;
+    }
+    to->body = body;
+    return CDMPP_OK;
+}
+
+/* ---- the part ---- */
+
+static cdmpp_status operators(builder *b) {
+    const cd_tp_plan *p = b->p;
+    b->to->op = CD_NEWN(&b->to->arena, cd_te_op, p->n_order);
+    b->tensor = CD_NEWN(p->a, uint32_t, p->whole->n_tensor);
+    b->partial = CD_NEWN(p->a, uint32_t, p->n_partial + 1);
+    if (!b->to->op || !b->tensor || !b->partial) return no_memory(p->err);
+    b->m = (cd_tp_move){.need = &p->need, .to = b->to, .tensor = b->tensor, .a = p->a};
+    for (uint32_t k = 0; k < p->n_order; k++) {
+        const uint32_t i = p->order[k];
+        cd_te_op *to = &b->to->op[k];
+        if (i >= p->whole->n_op) CD_TRY(partial_of(b, i - p->whole->n_op, to));
+        else if (i == p->need.given) CD_TRY(sum_of(b, to));
+        else CD_TRY(cd_err_key(p->err, operator_of(b, i, to), p->whole->op[i].name));
+        b->to->n_op++;
+    }
+    return b->m.oom ? no_memory(p->err) : CDMPP_OK;
+}
+
+static cdmpp_status arguments(builder *b) {
+    const cd_te_dag *w = b->p->whole;
+    const cd_tp_need *n = &b->p->need;
+    cd_te_part *part = b->part;
+    const uint32_t most = w->n_arg + b->p->n_partial + 1;
+    const bool partial = n->cut_op != UINT32_MAX;
+    b->to->arg = CD_NEWN(&b->to->arena, uint32_t, most);
+    part->of = CD_NEWN(&part->arena, uint32_t, most);
+    part->box = CD_NEWN(&part->arena, cd_box, most);
+    if (!b->to->arg || !part->of || !part->box) return no_memory(b->p->err);
+    for (uint32_t k = 0; k < b->p->n_partial; k++) {
+        b->to->arg[part->n_arg] = b->partial[k];
+        part->of[part->n_arg] = CD_TE_PARTIAL + k;
+        part->box[part->n_arg++] = cd_box_whole(w->op[n->given].rank, w->op[n->given].shape);
+    }
+    for (uint32_t k = 0; k + 1 < w->n_arg; k++) {
+        const uint32_t op = w->tensor_op[w->arg[k]];
+        if (!n->live[op]) continue;
+        b->to->arg[part->n_arg] = b->tensor[w->arg[k]];
+        part->of[part->n_arg] = k;
+        part->box[part->n_arg++] = n->box[op];
+    }
+    b->to->arg[part->n_arg] = b->tensor[w->op[n->result].first_tensor];
+    part->of[part->n_arg] = partial ? CD_TE_PARTIAL : w->n_arg - 1;
+    part->box[part->n_arg++] = n->box[n->result];
+    b->to->n_arg = part->n_arg;
+    return CDMPP_OK;
+}
+
+/* TVM's hash where TVM's would tell the part from any other: its text is the whole's, and shapes tell every range. */
+static cdmpp_status name(builder *b) {
+    cd_buf text = {0};
+    if (b->m.changed || b->untold) CD_TRY(cd_te_dag_hash_all(b->to, b->part->key, b->p->err));
+    else CD_TRY(cd_te_dag_hash(b->to, b->part->key, b->p->err));
+    cd_te_workload_key(&text, b->to, b->part->key);
+    b->part->workload_key = text.oom ? NULL : cd_str_dup(&b->part->arena, (cd_str){text.p, text.n});
+    cd_buf_free(&text);
+    return b->part->workload_key ? CDMPP_OK : no_memory(b->p->err);
+}
+
+static cdmpp_status build(builder *b) {
+    CD_TRY(order(b->p));
+    CD_TRY(cd_te_dag_new(&b->part->dag, b->p->err));
+    b->to = b->part->dag;
+    CD_TRY(operators(b));
+    CD_TRY(arguments(b));
+    CD_TRY(cd_te_dag_finish(b->to, b->p->err));
+    return name(b);
+}
+
+cdmpp_status cd_tp_build(cd_tp_plan *p, cd_te_part **out) {
+    builder b = {.p = p, .part = cd_calloc(1, sizeof(cd_te_part))};
+    if (!b.part) return no_memory(p->err);
+    const cdmpp_status st = build(&b);
+    if (st) cd_te_part_free(b.part);
+    else *out = b.part;
+    return st;
+}
+
+void cd_te_part_free(cd_te_part *p) {
+    if (!p) return;
+    cd_te_dag_free(p->dag);
+    cd_arena_free(&p->arena);
+    cd_free(p);
+}
