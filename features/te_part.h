@@ -8,12 +8,19 @@
  *     join       y <- partial sums, b: what the definition does behind its sum
  *
  *   (1) a part is a definition like any other: its operators stand in the whole's order, with its names, and have only the
- *       elements that are read; intermediate stages (padding) have the smallest box that holds what is read of them;
+ *       elements that are read; intermediate stages (padding) have the smallest box that holds what is read of them. But a
+ *       dimension of which the part reads all that the whole reads stays whole, a row that nobody reads with it: then weights
+ *       need no cutting;
  *   (2) every argument of a part is a box of one of the whole's, row-major in its own shape; an argument that the part does not
  *       read is not among its arguments;
  *   (3) parts of all of an axis compute the whole's elements by the same operations in the same order: equal bit by bit as far as
  *       the compiler keeps that; sums of parts only about;
- *   (4) of an axis: an index that is no affine function of the axes asks for all of that dimension (gather, adaptive pooling).
+ *   (4) of an axis: an index whose range the axes' ranges do not tell asks for all of that dimension (gather). Ranges are told of
+ *       sums of multiples, quotients and remainders, and by the conditions of an if_then_else;
+ *   (5) a branch that a part never takes is left out if it reads something, else it stays, so that padding keeps its form and a
+ *       schedule of the whole fits;
+ *   (6) key: TVM's hash where the part's text is the whole's text and the arguments' shapes tell every sum's range: then a smaller network's
+ *       equal operator has the same key. Else a hash of all there is (cd_te_dag_hash_all): equal keys are equal definitions.
  * Read-only inputs, any thread. */
 #ifndef CD_TE_PART_H
 #define CD_TE_PART_H
@@ -27,9 +34,9 @@ typedef struct cd_te_way {
     int64_t extent;
 } cd_te_way;
 
-/* Legal ways, in the order of the result's axes, sums last; axes of extent 1 are none. None at all: a definition of several
- * results. A sum can be cut where one operator sums by +, all behind it are element by element of it, and nothing else is read
- * of it twice. *out in `a`. Errors: ENOMEM. */
+/* An axis is legal if a half of it leaves at most 3/4 of what is summed: not a softmax along its own axis. An axis that a window slides
+ * over is no sum to cut. Legal ways, in the order of the result's axes, sums last; axes of extent 1 are none. None at all: a definition of several
+ * results. A sum can be cut where one operator sums by +, all behind it are element by element of it. *out in `a`. Errors: ENOMEM. */
 cdmpp_status cd_te_ways(const cd_te_dag *dag, cd_arena *a, cd_te_way **out, uint32_t *n, cdmpp_err *err);
 
 #define CD_TE_PARTIAL 0x80000000u /* of[k] = CD_TE_PARTIAL + i: the i-th part's partial sum */
@@ -40,7 +47,7 @@ typedef struct cd_te_part {
     uint32_t n_arg;             /* as dag->n_arg; the last is what it makes */
     uint32_t *of;               /* (n_arg) argument of the whole, or CD_TE_PARTIAL */
     cd_box *box;                /* (n_arg) which piece of it */
-    char key[33];               /* hash of the definition, as cd_te_dag_hash, and */
+    char key[33];               /* (6) */
     const char *workload_key;   /* TVM's: ["hash", shapes] */
 } cd_te_part;
 

@@ -1,5 +1,5 @@
 /* Parts of real definitions, computed element by element, against the whole: the same elements, bit by bit of axes, to
- * 1e-5 of sums; boxes that have nothing that is not read; definitions that every later stage takes. */
+ * 1e-5 of sums; boxes that hold nothing that is not read; definitions that every later stage takes. */
 #include <stdio.h>
 
 #include "base/rng.h"
@@ -11,24 +11,29 @@
 #include "teeval.h"
 
 typedef struct tried {
-    const cd_task *task;
     const cd_te_dag *dag;
     double **arg;               /* (n_arg) the whole's content and result */
-    char what[200];
-    unsigned long parts, joins;
+    char what[300];
+    unsigned long ways, parts, joins, tight;
 } tried;
 
 static const cd_te_op *op_of(const cd_te_dag *d, uint32_t arg) { return &d->op[d->tensor_op[d->arg[arg]]]; }
 
-static double **content(const cd_te_dag *d, uint64_t seed) {
+static double **memory(const cd_te_dag *d) {
     double **arg = malloc(d->n_arg * sizeof *arg);
-    cd_rng r = cd_rng_seed(seed, 1);
-    for (uint32_t k = 0; k < d->n_arg; k++) {
-        const int64_t n = te_count(op_of(d, k));
-        const bool whole = !cd_dtype_is_float(op_of(d, k)->dtype[0]);
-        arg[k] = malloc((size_t)(n + 1) * sizeof **arg);
-        for (int64_t i = 0; i < n; i++) arg[k][i] = whole ? (double)cd_rng_below(&r, 2) : cd_rng_unit(&r) + 0.1;
-    }
+    for (uint32_t k = 0; k < d->n_arg; k++) arg[k] = calloc((size_t)te_count(op_of(d, k)) + 1, sizeof **arg);
+    return arg;
+}
+
+static double **content(const cd_te_dag *d) {
+    static uint64_t seed;
+    double **arg = memory(d);
+    seed++;
+    for (uint32_t k = 0; k < d->n_arg; k++)
+        for (int64_t i = 0; i < te_count(op_of(d, k)); i++) {
+            const double u = cd_rng_unit(seed, (uint64_t)i * 64 + k);
+            arg[k][i] = cd_dtype_is_float(op_of(d, k)->dtype[0]) ? u + 0.1 : floor(2 * u);
+        }
     return arg;
 }
 
@@ -49,16 +54,209 @@ static void cut(double *piece, double *all, const cd_box *b, const int64_t *shap
 
 /* ---- definitions that hold ---- */
 
-/* Written as a task file and read, it is the same, and by a registry found under its key. */
-static void check_text(const cd_te_part *p, const char *what) {
+static void check_arguments(const tried *t, const cd_te_part *p) {
+    assert_int_equal(p->n_arg, p->dag->n_arg);
+    for (uint32_t k = 0; k < p->n_arg; k++) {
+        const cd_te_op *op = op_of(p->dag, k);
+        assert_int_equal(op->rank, p->box[k].rank);
+        for (uint32_t d = 0; d < op->rank; d++) assert_int_equal(op->shape[d], p->box[k].n[d]);
+        if (p->of[k] & CD_TE_PARTIAL) continue;
+        assert_true(p->of[k] < t->dag->n_arg);
+        const cd_te_op *from = op_of(t->dag, p->of[k]);
+        const cd_box all = cd_box_whole(from->rank, from->shape);
+        assert_true(cd_box_inside(&p->box[k], &all));
+        assert_int_equal(op->layout_free, from->layout_free);
+    }
+}
+
+/* A registry takes it under its key; written as a task file and read, it is the same. */
+static void check_text(const tried *t, const cd_te_part *p) {
     cdmpp_err err = {0};
     cd_tasks *a, *b;
-    cd_buf text = {0}, body = {0};
+    const cd_task *task;
+    cd_buf text = {0};
     assert_ok(cd_tasks_new(&a, &err));
     assert_ok(cd_tasks_new(&b, &err));
-    cd_te_dag_text(&body, p->dag);
-    (void)text, (void)what;
+    assert_ok(cd_tasks_add(a, (cd_str){p->workload_key, strlen(p->workload_key)}, p->dag, &task, &err));
+    assert_ok(cd_tasks_write(&text, a, &err));
+    assert_ok(cd_tasks_load_text(b, "part", text.p, text.n, &err));
+    assert_int_equal(cd_tasks_count(b), 1);
+    if (!cd_tasks_at(b, 0)->dag || !cd_te_dag_equal(cd_tasks_at(b, 0)->dag, p->dag)) fail_msg("%s is read as something else: %s", t->what, text.p);
+    cd_buf_free(&text);
     cd_tasks_free(a);
     cd_tasks_free(b);
-    cd_buf_free(&body);
+}
+
+/* ---- values ---- */
+
+/* Dimensions that were cut begin and end with something that is read: a box with one row less would not do. */
+static void check_tight(tried *t, const cd_te_part *p, int64_t (*seen)[2][8]) {
+    for (uint32_t k = 0; k + 1 < p->n_arg; k++) {
+        const cd_te_op *op = op_of(p->dag, k);
+        const int64_t *whole = p->of[k] & CD_TE_PARTIAL ? op->shape : op_of(t->dag, p->of[k])->shape;
+        for (uint32_t d = 0; d < op->rank; d++) {
+            const int64_t *low = seen[p->dag->arg[k]][0], *high = seen[p->dag->arg[k]][1];
+            if (high[d] < low[d]) fail_msg("%s: argument %u is not read", t->what, k);
+            if (p->box[k].n[d] == whole[d]) continue;
+            if (low[d] != 0 || high[d] != op->shape[d] - 1)
+                fail_msg("%s: of argument %u, dimension %u, %lld elements from %lld on, only %lld .. %lld are read", t->what, k, d,
+                         (long long)op->shape[d], (long long)p->box[k].lo[d], (long long)low[d], (long long)high[d]);
+            t->tight++;
+        }
+    }
+}
+
+static double **run_part(tried *t, const cd_te_part *p, double *const *partial, bool tight) {
+    double **arg = memory(p->dag);
+    int64_t(*seen)[2][8] = malloc(p->dag->n_tensor * sizeof *seen);
+    for (uint32_t i = 0; i < p->dag->n_tensor; i++)
+        for (int d = 0; d < 8; d++) seen[i][0][d] = INT64_MAX, seen[i][1][d] = INT64_MIN;
+    for (uint32_t k = 0; k + 1 < p->n_arg; k++) {
+        const bool sum = p->of[k] & CD_TE_PARTIAL;
+        cut(arg[k], sum ? partial[p->of[k] & ~CD_TE_PARTIAL] : t->arg[p->of[k]], &p->box[k], sum ? op_of(p->dag, k)->shape : op_of(t->dag, p->of[k])->shape, false);
+    }
+    const char *why = te_run_seen(p->dag, arg, seen);
+    if (why) fail_msg("%s: %s", t->what, why);
+    if (tight) check_tight(t, p, seen);
+    free(seen);
+    return arg;
+}
+
+static bool same(double a, double b) { return a == b || (isnan(a) && isnan(b)); }
+
+/* The part's elements of the result, out of what was computed of the whole. */
+static void check_part(tried *t, const cd_te_way *w, int64_t lo, int64_t hi, double *made) {
+    cdmpp_err err = {0};
+    cd_te_part *p = NULL;
+    const size_t mark = strlen(t->what);
+    snprintf(t->what + mark, sizeof t->what - mark, " %s %lld..%lld", w->name, (long long)lo, (long long)hi);
+    const cdmpp_status st = cd_te_part_make(t->dag, w, lo, hi, &p, &err);
+    if (st) fail_msg("%s: %s %s", t->what, err.key, err.msg);
+    check_arguments(t, p);
+    check_text(t, p);
+    const uint32_t last = p->n_arg - 1;
+    double **arg = run_part(t, p, NULL, true);
+    assert_int_equal(p->of[last], t->dag->n_arg - 1);
+    for (uint32_t d = 0; d < p->box[last].rank; d++) {
+        assert_int_equal(p->box[last].lo[d], d == w->axis ? lo : 0);
+        assert_int_equal(p->box[last].n[d], d == w->axis ? hi - lo : op_of(t->dag, t->dag->n_arg - 1)->shape[d]);
+    }
+    cut(arg[last], made, &p->box[last], op_of(t->dag, t->dag->n_arg - 1)->shape, true);
+    free_all(arg, p->n_arg);
+    cd_te_part_free(p);
+    t->what[mark] = 0;
+    t->parts++;
+}
+
+static void check_axis(tried *t, const cd_te_way *w) {
+    const uint32_t last = t->dag->n_arg - 1;
+    const int64_t n = te_count(op_of(t->dag, last)), a = w->extent / 3, b = w->extent - 1;
+    double *made = malloc((size_t)(n + 1) * sizeof *made);
+    for (int64_t i = 0; i < n; i++) made[i] = NAN;
+    if (a) check_part(t, w, 0, a, made);
+    if (a < b) check_part(t, w, a, b, made);
+    if (b < w->extent) check_part(t, w, b, w->extent, made);
+    for (int64_t i = 0; i < n; i++)
+        if (!same(made[i], t->arg[last][i])) fail_msg("%s %s: element %lld is %.17g, not %.17g", t->what, w->name, (long long)i, made[i], t->arg[last][i]);
+    free(made);
+}
+
+static void check_join(tried *t, const cd_te_way *w, double *const *partial, uint32_t n) {
+    cdmpp_err err = {0};
+    cd_te_part *p = NULL;
+    const uint32_t end = t->dag->n_arg - 1;
+    assert_ok(cd_te_join_make(t->dag, w, n, &p, &err));
+    check_arguments(t, p);
+    check_text(t, p);
+    double **arg = run_part(t, p, partial, true), most = 0;
+    const int64_t count = te_count(op_of(t->dag, end));
+    assert_int_equal(p->of[p->n_arg - 1], end);
+    assert_int_equal(te_count(op_of(p->dag, p->n_arg - 1)), count);
+    for (int64_t i = 0; i < count; i++) most = fmax(most, fabs(t->arg[end][i]));
+    for (int64_t i = 0; i < count; i++)
+        if (!(fabs(arg[p->n_arg - 1][i] - t->arg[end][i]) <= 1e-5 * most)) fail_msg("%s %s: element %lld is %g, not %g", t->what, w->name, (long long)i, arg[p->n_arg - 1][i], t->arg[end][i]);
+    free_all(arg, p->n_arg);
+    cd_te_part_free(p);
+    t->joins++;
+}
+
+static void check_sum(tried *t, const cd_te_way *w) {
+    const int64_t cuts[4] = {0, w->extent / 3, w->extent - 1, w->extent};
+    double *partial[3] = {0};
+    uint32_t n = 0;
+    cdmpp_err err = {0};
+    for (int k = 0; k < 3; k++) {
+        cd_te_part *p = NULL;
+        if (cuts[k] == cuts[k + 1]) continue;
+        assert_ok(cd_te_part_make(t->dag, w, cuts[k], cuts[k + 1], &p, &err));
+        check_arguments(t, p);
+        check_text(t, p);
+        assert_int_equal(p->of[p->n_arg - 1], CD_TE_PARTIAL);
+        double **arg = run_part(t, p, NULL, true);
+        partial[n++] = arg[p->n_arg - 1];
+        arg[p->n_arg - 1] = NULL;
+        free_all(arg, p->n_arg);
+        cd_te_part_free(p);
+        t->parts++;
+    }
+    check_join(t, w, partial, n);
+    for (uint32_t k = 0; k < n; k++) free(partial[k]);
+}
+
+static void check_ranges(const tried *t, const cd_te_way *w) {
+    cdmpp_err err = {0};
+    cd_te_part *p = NULL;
+    assert_status(cd_te_part_make(t->dag, w, 0, w->extent + 1, &p, &err), CDMPP_ERANGE);
+    assert_status(cd_te_part_make(t->dag, w, 1, 1, &p, &err), CDMPP_ERANGE);
+    assert_status(cd_te_part_make(t->dag, w, -1, 1, &p, &err), CDMPP_ERANGE);
+    assert_status(cd_te_join_make(t->dag, w, w->reduce ? 1 : 2, &p, &err), CDMPP_EINVALID);
+    assert_null(p);
+}
+
+static void check_task(tried *t) {
+    cdmpp_err err = {0};
+    cd_arena a = {0};
+    cd_te_way *way;
+    uint32_t n;
+    t->arg = content(t->dag);
+    const char *why = te_run(t->dag, t->arg);
+    if (why) fail_msg("%s: %s", t->what, why);
+    assert_ok(cd_te_ways(t->dag, &a, &way, &n, &err));
+    for (uint32_t k = 0; k < n; k++) {
+        check_ranges(t, &way[k]);
+        if (way[k].reduce) check_sum(t, &way[k]);
+        else check_axis(t, &way[k]);
+        for (uint32_t j = 0; j < k; j++) assert_string_not_equal(way[j].name, way[k].name);
+    }
+    t->ways += n;
+    free_all(t->arg, t->dag->n_arg);
+    cd_arena_free(&a);
+}
+
+static void test_values(void **state) {
+    (void)state;
+    tried t = {0};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
+        for (unsigned way = 0; way < 4; way++) {
+            mg m = mg_new(cases[c].name, cases[c].opset);
+            const cd_workload_options o = {.layout = way & 1 ? CD_WLAYOUT_NHWC : CD_WLAYOUT_NCHW, .max_depth = way & 2 ? 1 : 256};
+            cd_workload *w;
+            cdmpp_err err = {0};
+            cases[c].make(&m);
+            assert_ok(cd_workload_build(m.g, &o, &w, &err));
+            for (uint32_t i = 0; i < w->n_task; i++) {
+                t.dag = cd_tasks_at(w->tasks, w->task[i].task)->dag;
+                snprintf(t.what, sizeof t.what, "%s %u: %s", cases[c].name, way, t.dag->op[t.dag->n_op - 1].name);
+                check_task(&t);
+            }
+            cd_workload_free(w);
+            cd_graph_free(m.g);
+        }
+    print_message("%lu ways, %lu parts, %lu joins, %lu cut dimensions\n", t.ways, t.parts, t.joins, t.tight);
+    assert_true(t.ways > 300 && t.joins > 20 && t.tight > 500);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
 }

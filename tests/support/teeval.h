@@ -40,6 +40,13 @@ static inline double te_load(te_eval *t, const cd_expr *e) {
     return t->mem[k][at];
 }
 
+/* Which branch is taken by content says nothing about what may be read. */
+static inline double te_branch(te_eval *t, const cd_expr *e) {
+    const bool truth = te_value(t, e->a[0]) != 0;
+    if (t->seen && (e->a[0]->flags & CD_EXPR_HAS_LOAD)) (void)te_value(t, e->a[truth ? 2 : 1]);
+    return te_value(t, e->a[truth ? 1 : 2]);
+}
+
 static inline double te_call(te_eval *t, const cd_expr *e) {
     static const struct {
         const char *name;
@@ -47,7 +54,7 @@ static inline double te_call(te_eval *t, const cd_expr *e) {
     } one[] = {{"exp", exp}, {"log", log}, {"sqrt", sqrt}, {"tanh", tanh}, {"erf", erf}, {"floor", floor}, {"ceil", ceil},
                {"fabs", fabs}, {"nearbyint", nearbyint}, {"sin", sin}, {"cos", cos}, {"tan", tan}, {"asin", asin}, {"acos", acos},
                {"atan", atan}, {"sinh", sinh}, {"cosh", cosh}};
-    if (!strcmp(e->u.name, "if_then_else")) return te_value(t, te_value(t, e->a[0]) != 0 ? e->a[1] : e->a[2]);
+    if (!strcmp(e->u.name, "if_then_else")) return te_branch(t, e);
     const double x = te_value(t, e->a[0]);
     for (size_t i = 0; i < sizeof one / sizeof *one; i++)
         if (!strcmp(one[i].name, e->u.name)) return one[i].fn(x);
@@ -74,7 +81,7 @@ static inline double te_value(te_eval *t, const cd_expr *e) {
     case CD_AND: return te_value(t, e->a[0]) != 0 && te_value(t, e->a[1]) != 0;
     case CD_OR: return te_value(t, e->a[0]) != 0 || te_value(t, e->a[1]) != 0;
     case CD_NOT: return te_value(t, e->a[0]) == 0;
-    case CD_SELECT: return te_value(t, te_value(t, e->a[0]) != 0 ? e->a[1] : e->a[2]);
+    case CD_SELECT: return te_branch(t, e);
     case CD_CAST: return cd_dtype_is_float(e->type) ? te_value(t, e->a[0]) : trunc(te_value(t, e->a[0]));
     case CD_CALL: return te_call(t, e);
     case CD_LOAD: return te_load(t, e);
