@@ -12,7 +12,9 @@
  *       best (split_ratio.h, through times at the granules) and equal ones;
  *   (4) an operator is split only if that saves `margin` of its best device's time and `least_s`; key operators (those whose
  *       attainable saving is the largest, together `cover` of all there is) are looked at, the others are not split;
- *   (5) the plan is never worse, by prediction, than any device alone, placement, equal, fixed and greedy shares;
+ *   (5) the plan is never worse, by prediction, than any device alone, placement, equal, fixed and greedy shares of the key operators
+ *       (where those are better than (4) allows, what they split is looked at too); but a plan that splits and saves less than margin
+ *       of the best device's time is that device's plan;
  *   (6) ceiling: sum of the best device's times over sum of what the devices could do together (split_ratio.h (5)).
  * A plan is a value: written as JSON (docs/plan.md), read, drawn by a replay, run by live_plan.h. Same input, same plan. Seconds, bytes. */
 #ifndef CD_SPLITPLAN_H
@@ -85,8 +87,8 @@ typedef struct cd_plan_op {
     uint32_t n_part;
     const cd_plan_part *part;   /* (n_part) in ascending lo */
     uint32_t join;              /* device of the join; UINT32_MAX: none */
-    double join_s;
-    double seconds, exchange_s; /* of the option; before it */
+    double join_s;              /* bringing the sums together included */
+    double seconds, exchange_s; /* of the option, join included; before it. What all of both lack of predicted_s are results that go home */
     const double *alone_s;      /* (n_device) infinity: cannot */
     double ceiling;
     const char *why;            /* one sentence for people */
@@ -94,7 +96,7 @@ typedef struct cd_plan_op {
 
 typedef struct cd_plan_copy {
     uint32_t tensor, from, to;  /* devices; from == to: within one memory */
-    int64_t bytes;
+    int64_t bytes;              /* 0: nothing is copied, `to` waits for `from` and reads in place */
     double seconds;
     uint32_t before;            /* operator; n_op: a result goes home */
 } cd_plan_copy;
@@ -120,7 +122,7 @@ typedef struct cd_plan {
     const char *verdict;        /* "split 12 of 21 operators", "do not split: ocl0 would have to be ...", "all on cpu0" */
 } cd_plan;
 
-/* The plan, and the baselines as plans of their own (base (n_base), same order as out->base; NULL: not wanted). Errors: those of the callback
+/* The plan, and the baselines as plans of their own (base (n_base), same order as out->base, NULL where it cannot be; NULL: not wanted). Errors: those of the callback
  * (with the operator), ERANGE (NaN; margin, cover), EINVALID (a cycle, an operator that no device may run, named), ENOMEM. */
 cdmpp_status cd_splan_make(const cd_splan_ask *a, CD_GIVE cd_plan **out, cd_plan ***base, cdmpp_err *err);
 void cd_plan_free(CD_TAKE cd_plan *p); /* NULL is fine */

@@ -1,0 +1,47 @@
+#include "predictor/splitplan.h"
+
+#include "predictor/splitplan_int.h"
+
+void cd_plan_free(cd_plan *p) {
+    if (!p) return;
+    cd_arena own = p->arena;
+    cd_free(p);
+    cd_arena_free(&own);
+}
+
+void cd_plans_free(cd_plan **p, size_t n) {
+    for (size_t i = 0; p && i < n; i++) cd_plan_free(p[i]);
+    cd_free(p);
+}
+
+static cdmpp_status base_plans(const cd_splan *s, const cd_splan_found *f, cd_plan ***out, cdmpp_err *err) {
+    cd_plan **p = cd_calloc(f->n_base, sizeof *p);
+    cdmpp_status st = p ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%u baselines", f->n_base);
+    for (uint32_t i = 0; i < f->n_base && !st; i++)
+        if (f->base[i]) st = cd_splan_out(s, f, f->base[i], f->name[i], &p[i], err);
+    if (st) cd_plans_free(p, f->n_base);
+    else *out = p;
+    return st;
+}
+
+static cdmpp_status make(cd_splan *s, const cd_splan_ask *a, cd_plan **out, cd_plan ***base, cdmpp_err *err) {
+    cd_splan_found f;
+    CD_TRY(cd_splan_begin(s, a, err));
+    CD_TRY(cd_splan_kinds(s, err));
+    CD_TRY(cd_splan_nodes(s, err));
+    CD_TRY(cd_splan_edges(s, err));
+    CD_TRY(cd_splan_choose(s, &f, err));
+    CD_TRY(cd_splan_out(s, &f, f.choice, NULL, out, err));
+    const cdmpp_status st = base ? base_plans(s, &f, base, err) : CDMPP_OK;
+    if (st) cd_plan_free(*out), *out = NULL;
+    return st;
+}
+
+cdmpp_status cd_splan_make(const cd_splan_ask *a, cd_plan **out, cd_plan ***base, cdmpp_err *err) {
+    cd_splan s;
+    *out = NULL;
+    if (base) *base = NULL;
+    const cdmpp_status st = make(&s, a, out, base, err);
+    cd_arena_free(&s.arena);
+    return st;
+}

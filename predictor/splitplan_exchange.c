@@ -1,0 +1,239 @@
+/* What a consumer's devices read and have not made themselves: copies and seconds, out of boxes. */
+#include <math.h>
+#include <string.h>
+
+#include "predictor/splitplan_int.h"
+
+#define COPY_BYTES_PER_S 5e9    /* within a memory, where nobody has measured it */
+
+enum { SIDES = 4 * CD_MACHINE_DEVICES, N = CD_MACHINE_DEVICES };
+enum { PACK, LINK, WORK };
+
+/* ---- phases of an exchange ---- */
+typedef struct tally {
+    double pack[N], in[N], work[N];
+    bool wait[N];
+    uint32_t wait_tensor[N], wait_from[N];
+    bool impossible;
+    uint32_t begin;             /* of this exchange in `out` */
+    const cd_splan *s;
+    cd_splan_moves *out;
+} tally;
+
+static tally start(const cd_splan *s, cd_splan_moves *out) { return (tally){.s = s, .out = out, .begin = out ? out->n : 0}; }
+
+/* Kept in the order of phases. */
+static void emit(tally *t, uint32_t phase, cd_plan_copy c) {
+    cd_splan_moves *o = t->out;
+    uint32_t at;
+    if (!o || o->oom) return;
+    if (o->n == o->cap) {
+        const uint32_t cap = o->cap ? 2 * o->cap : 64;
+        cd_splan_move *more = cd_realloc(o->move, o->cap * sizeof *more, cap * sizeof *more);
+        if (!more) {
+            o->oom = true;
+            return;
+        }
+        o->move = more, o->cap = cap;
+    }
+    for (at = o->n++; at > t->begin && o->move[at - 1].phase > phase; at--) o->move[at] = o->move[at - 1];
+    c.before = o->before;
+    o->move[at] = (cd_splan_move){c, phase};
+}
+
+static double copy_s(const cd_splan *s, uint32_t device, int64_t bytes) {
+    const cd_link *l = s->link[device][device] ? s->link[device][device] : s->link[0][0];
+    return l ? cd_link_cost(l, bytes) : (double)bytes / COPY_BYTES_PER_S;
+}
+
+static void within(tally *t, uint32_t phase, uint32_t tensor, uint32_t device, int64_t bytes) {
+    const double seconds = copy_s(t->s, device, bytes);
+    (phase == PACK ? t->pack : t->work)[device] += seconds;
+    emit(t, phase, (cd_plan_copy){tensor, device, device, bytes, seconds, 0});
+}
+
+static void waits(tally *t, uint32_t tensor, uint32_t from, uint32_t to) {
+    if (t->wait[to] || from == to) return;
+    t->wait[to] = true, t->wait_tensor[to] = tensor, t->wait_from[to] = from;
+}
+
+static double finish(tally *t) {
+    double pack = 0, in = 0, work = 0;
+    for (uint32_t d = 0; d < t->s->n_device; d++) {
+        const double sync = t->wait[d] ? t->s->m->device[d].sync_s : 0;
+        if (t->wait[d]) emit(t, WORK, (cd_plan_copy){t->wait_tensor[d], t->wait_from[d], d, 0, sync, 0});
+        pack = fmax(pack, t->pack[d]), in = fmax(in, t->in[d]), work = fmax(work, t->work[d] + sync);
+    }
+    return t->impossible ? (double)INFINITY : pack + in + work;
+}
+
+/* ---- one tensor ---- */
+static bool row_of(const cd_box *x, const cd_box *in) {
+    cd_box r = *x;
+    int64_t first;
+    for (uint32_t d = 0; d < x->rank; d++) r.lo[d] -= in->lo[d];
+    return cd_box_run(&r, in->n, &first);
+}
+
+static uint32_t memory(const cd_splan *s, uint32_t device) { return s->m->device[device].memory; }
+
+/* Piece x, which p made, goes where q wants it: a window of the tensor's buffer if q is a run, else a buffer of q's own. */
+static void piece(tally *t, uint32_t tensor, const cd_splan_side *p, const cd_splan_side *q, const cd_box *x, bool still) {
+    const int64_t bytes = cd_box_elements(x) * t->s->net->tensor[tensor].element_bytes, *shape = t->s->shape[tensor].n;
+    int64_t first;
+    if (memory(t->s, p->device) == memory(t->s, q->device)) {
+        if (!still) waits(t, tensor, p->device, q->device);
+        if (!p->run || !q->run) within(t, WORK, tensor, q->device, bytes);
+        return;
+    }
+    const cd_link *l = t->s->link[p->device][q->device];
+    const double seconds = l ? cd_link_cost(l, bytes) : (double)INFINITY;
+    t->impossible = t->impossible || !l;
+    if (!(p->run ? cd_box_run(x, shape, &first) : row_of(x, &p->box))) within(t, PACK, tensor, p->device, bytes);
+    t->in[q->device] += seconds;
+    emit(t, LINK, (cd_plan_copy){tensor, p->device, q->device, bytes, seconds, 0});
+    if (!(q->run ? cd_box_run(x, shape, &first) : row_of(x, &q->box))) within(t, WORK, tensor, q->device, bytes);
+}
+
+static bool there(tally *t, uint32_t tensor, const cd_splan_side *has, uint32_t n, const cd_splan_side *q, bool still) {
+    for (uint32_t i = 0; i < n; i++) {
+        if (memory(t->s, has[i].device) != memory(t->s, q->device) || !cd_box_equal(&has[i].box, &q->box)) continue;
+        if (!still) waits(t, tensor, has[i].device, q->device);
+        return true;
+    }
+    return false;
+}
+
+static void exchange(tally *t, uint32_t tensor, const cd_splan_side *made, uint32_t n_made, const cd_splan_side *read, uint32_t n_read, bool still) {
+    for (uint32_t j = 0; j < n_read; j++) {
+        const cd_splan_side *q = &read[j];
+        cd_box x;
+        if (!cd_box_elements(&q->box)) continue;
+        if (!there(t, tensor, made, n_made, q, still) && !there(t, tensor, read, j, q, still && q->run && memory(t->s, q->device) == memory(t->s, 0)))
+            for (uint32_t i = 0; i < n_made; i++)
+                if (cd_box_meet(&q->box, &made[i].box, &x)) piece(t, tensor, &made[i], q, &x, still);
+        if (q->pack) within(t, WORK, tensor, q->device, q->pack * t->s->net->tensor[tensor].element_bytes);
+    }
+}
+
+/* ---- boxes of an operator's option in a tensor's coordinates ---- */
+static cd_splan_side whole(const cd_splan *s, uint32_t tensor, uint32_t device) {
+    return (cd_splan_side){device, true, cd_box_whole(s->shape[tensor].rank, s->shape[tensor].n), 0};
+}
+
+static const cd_te_op *argument(const cd_te_dag *dag, uint32_t arg) { return &dag->op[dag->tensor_op[dag->arg[arg]]]; }
+
+/* False: the box is none of the tensor; *out is all of it then. */
+static bool mapped(const cd_splan *s, uint32_t op, uint32_t arg, const cd_box *b, uint32_t device, cd_splan_side *out) {
+    const uint32_t tensor = s->net->op[op].arg[arg];
+    const cd_splan_shape *h = &s->shape[tensor];
+    const cd_te_op *o = argument(s->net->op[op].dag, arg);
+    int64_t first;
+    *out = whole(s, tensor, device);
+    if (o->rank == h->rank && (!h->rank || !memcmp(o->shape, h->n, h->rank * sizeof *h->n))) out->box = *b;
+    else if (!cd_box_reshape(b, o->shape, h->rank, h->n, &out->box)) {
+        out->box = cd_box_whole(h->rank, h->n);
+        out->pack = cd_box_run(b, o->shape, &first) ? 0 : cd_box_elements(b);
+        return false;
+    }
+    out->run = cd_box_run(&out->box, h->n, &first);
+    return true;
+}
+
+static uint32_t sides_made(const cd_splan *s, uint32_t op, const cd_splan_option *o, uint32_t tensor, cd_splan_side *out) {
+    const uint32_t last = s->net->op[op].n_arg - 1;
+    if (o->way == CD_SPLAN_NONE || o->join != CD_SPLAN_NONE) {
+        out[0] = whole(s, tensor, o->join == CD_SPLAN_NONE ? o->part[0].device : o->join);
+        return 1;
+    }
+    for (uint32_t i = 0; i < o->n_part; i++) mapped(s, op, last, &o->use[i].box[o->use[i].n_arg - 1], o->use[i].device, &out[i]);
+    return o->n_part;
+}
+
+static bool known(const cd_splan_side *out, uint32_t n) {
+    for (uint32_t i = 0; i < n; i++)
+        if (out[i].device == out[n].device && out[i].pack == out[n].pack && cd_box_equal(&out[i].box, &out[n].box)) return true;
+    return false;
+}
+
+/* More boxes of one tensor than there is room for: all of it. */
+static uint32_t everything(const cd_splan *s, const cd_splan_option *o, uint32_t tensor, cd_splan_side *out) {
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < o->n_use; i++) {
+        out[n] = whole(s, tensor, o->use[i].device);
+        n += !known(out, n);
+    }
+    return n;
+}
+
+static uint32_t sides_read(const cd_splan *s, uint32_t op, const cd_splan_option *o, uint32_t tensor, cd_splan_side *out) {
+    const cd_snet_op *v = &s->net->op[op];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < o->n_use; i++) {
+        const cd_splan_use *u = &o->use[i];
+        if (!u->of) {
+            out[0] = whole(s, tensor, u->device);
+            return 1;
+        }
+        for (uint32_t k = 0; k + 1 < u->n_arg; k++) {
+            if (u->of[k] & CD_TE_PARTIAL || u->of[k] >= v->n_arg || v->arg[u->of[k]] != tensor) continue;
+            if (n == SIDES) return everything(s, o, tensor, out);
+            mapped(s, op, u->of[k], &u->box[k], u->device, &out[n]);
+            n += !known(out, n);
+        }
+    }
+    return n;
+}
+
+bool cd_splan_fits(const cd_splan *s, uint32_t op, const cd_splan_option *o) {
+    cd_splan_side side;
+    if (o->way == CD_SPLAN_NONE || o->join != CD_SPLAN_NONE) return true;
+    for (uint32_t i = 0; i < o->n_part; i++)
+        if (!mapped(s, op, s->net->op[op].n_arg - 1, &o->use[i].box[o->use[i].n_arg - 1], o->use[i].device, &side)) return false;
+    return true;
+}
+
+/* ---- operators ---- */
+static bool first_time(const cd_snet_op *o, uint32_t at) {
+    for (uint32_t i = 0; i < at; i++)
+        if (o->arg[i] == o->arg[at]) return false;
+    return true;
+}
+
+double cd_splan_exchange(const cd_splan *s, uint32_t from, const cd_splan_option *i, uint32_t to, const cd_splan_option *j, cd_splan_moves *out) {
+    const cd_snet_op *o = &s->net->op[to];
+    cd_splan_side made[SIDES], read[SIDES];
+    tally t = start(s, out);
+    for (uint32_t a = 0; a < o->n_arg; a++) {
+        if (s->net->tensor[o->arg[a]].from != from || !first_time(o, a)) continue;
+        const uint32_t n = sides_made(s, from, i, o->arg[a], made);
+        exchange(&t, o->arg[a], made, n, read, sides_read(s, to, j, o->arg[a], read), false);
+    }
+    return finish(&t);
+}
+
+double cd_splan_inputs(const cd_splan *s, uint32_t to, const cd_splan_option *j, cd_splan_moves *out) {
+    const cd_snet_op *o = &s->net->op[to];
+    cd_splan_side read[SIDES];
+    tally t = start(s, out);
+    for (uint32_t a = 0; a < o->n_arg; a++) {
+        const cd_snet_tensor *v = &s->net->tensor[o->arg[a]];
+        if (v->from != CD_SNET_OUTSIDE || v->constant || !first_time(o, a)) continue;
+        const cd_splan_side home = whole(s, o->arg[a], 0);
+        exchange(&t, o->arg[a], &home, 1, read, sides_read(s, to, j, o->arg[a], read), true);
+    }
+    return finish(&t);
+}
+
+double cd_splan_results(const cd_splan *s, uint32_t from, const cd_splan_option *i, cd_splan_moves *out) {
+    const cd_snet_op *o = &s->net->op[from];
+    cd_splan_side made[SIDES];
+    tally t = start(s, out);
+    for (uint32_t a = 0; a < o->n_arg; a++) {
+        const cd_snet_tensor *v = &s->net->tensor[o->arg[a]];
+        if (v->from != from || !v->result || !first_time(o, a)) continue;
+        const cd_splan_side home = whole(s, o->arg[a], 0);
+        exchange(&t, o->arg[a], made, sides_made(s, from, i, o->arg[a], made), &home, 1, false);
+    }
+    return finish(&t);
+}

@@ -1,0 +1,245 @@
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "predictor/splitplan_int.h"
+
+typedef struct piece {
+    uint32_t way;
+    int64_t lo, hi;             /* of a join: -1, parts */
+    cd_te_part *part;           /* NULL: it cannot be made */
+    uint32_t asked;             /* bit d: answer[d] is there */
+    cd_splan_answer answer[CD_MACHINE_DEVICES];
+} piece;
+
+typedef struct work {
+    cd_splan *s;
+    cd_splan_kind *k;
+    piece *piece;
+    size_t n, cap;
+    uint32_t way;               /* of the curve */
+    uint32_t granules;
+    cdmpp_status st;
+    cdmpp_err *err;
+} work;
+
+/* ---- parts, each made once ---- */
+static cdmpp_status grow(work *w, cdmpp_err *err) {
+    if (w->n < w->cap) return CDMPP_OK;
+    const size_t cap = w->cap ? 2 * w->cap : 32;
+    piece *p = cd_realloc(w->piece, w->cap * sizeof *p, cap * sizeof *p);
+    if (!p) return CD_FAIL(err, ENOMEM, "parts");
+    w->piece = p, w->cap = cap;
+    return CDMPP_OK;
+}
+
+static cdmpp_status find(work *w, uint32_t way, int64_t lo, int64_t hi, size_t *at, cdmpp_err *err) {
+    const cd_te_dag *dag = w->s->net->op[w->k->op].dag;
+    for (*at = 0; *at < w->n; ++*at)
+        if (w->piece[*at].way == way && w->piece[*at].lo == lo && w->piece[*at].hi == hi) return CDMPP_OK;
+    CD_TRY(grow(w, err));
+    piece *p = &w->piece[w->n];
+    *p = (piece){.way = way, .lo = lo, .hi = hi};
+    const cdmpp_status st =
+        lo < 0 ? cd_te_join_make(dag, &w->k->way[way], (uint32_t)hi, &p->part, err) : cd_te_part_make(dag, &w->k->way[way], lo, hi, &p->part, err);
+    if (st && st != CDMPP_EUNSUPPORTED) return cd_err_key(err, st, w->s->net->op[w->k->op].name);
+    if (st) p->part = NULL;
+    w->n++;
+    return CDMPP_OK;
+}
+
+static cdmpp_status ask(work *w, size_t at, uint32_t device, cd_splan_answer *out, cdmpp_err *err) {
+    piece *p = &w->piece[at];
+    char what[64];
+    if (!p->part) {
+        *out = (cd_splan_answer){(double)INFINITY, 0};
+        return CDMPP_OK;
+    }
+    if (!(p->asked >> device & 1)) {
+        if (p->lo < 0) snprintf(what, sizeof what, "join of %s", w->k->way[p->way].name);
+        else snprintf(what, sizeof what, "%.20s %lld..%lld", w->k->way[p->way].name, (long long)p->lo, (long long)p->hi);
+        CD_TRY(cd_splan_asked(w->s, w->k->op, device, p->part, what, &p->answer[device], err));
+        p->asked |= 1U << device;
+    }
+    *out = p->answer[device];
+    return CDMPP_OK;
+}
+
+static cdmpp_status use_of(work *w, size_t at, uint32_t device, cd_splan_use *out, cdmpp_err *err) {
+    const cd_te_part *p = w->piece[at].part;
+    uint32_t *of = CD_NEWN(&w->s->arena, uint32_t, (size_t)p->n_arg + 1);
+    cd_box *box = CD_NEWN(&w->s->arena, cd_box, (size_t)p->n_arg + 1);
+    if (!of || !box) return CD_FAIL(err, ENOMEM, "a part's arguments");
+    memcpy(of, p->of, p->n_arg * sizeof *of);
+    memcpy(box, p->box, p->n_arg * sizeof *box);
+    *out = (cd_splan_use){device, p->n_arg, of, box};
+    return CDMPP_OK;
+}
+
+/* ---- options ---- */
+cdmpp_status cd_splan_add(cd_splan *s, cd_splan_kind *k, const cd_splan_option *o, cdmpp_err *err) {
+    if (k->n_option == k->cap) {
+        const uint32_t cap = k->cap ? 2 * k->cap : 8;
+        cd_splan_option *more = CD_NEWN(&s->arena, cd_splan_option, cap);
+        if (!more) return CD_FAIL(err, ENOMEM, "%u options", cap);
+        if (k->n_option) memcpy(more, k->option, k->n_option * sizeof *more);
+        k->option = more, k->cap = cap;
+    }
+    k->option[k->n_option++] = *o;
+    return CDMPP_OK;
+}
+
+static cdmpp_status add_whole(cd_splan *s, cd_splan_kind *k, uint32_t d, cdmpp_err *err) {
+    double *share = CD_NEWN(&s->arena, double, s->n_device);
+    cd_plan_part *part = CD_NEW(&s->arena, cd_plan_part);
+    cd_splan_use *use = CD_NEW(&s->arena, cd_splan_use);
+    if (!share || !part || !use) return CD_FAIL(err, ENOMEM, "an option");
+    share[d] = 1, part->device = use->device = d, part->seconds = k->alone[d];
+    return cd_splan_add(s, k, &(cd_splan_option){s->m->device[d].name, CD_SPLAN_NONE, 1, 1, CD_SPLAN_NONE, part, use, share, k->alone[d], 0}, err);
+}
+
+/* Partial sums lie in a row: one transfer each, one wait. */
+static double gather(const cd_splan *s, const cd_splan_option *o, const int64_t *bytes, uint32_t to) {
+    double t = 0;
+    bool wait = false;
+    for (uint32_t i = 0; i < o->n_part; i++) {
+        const uint32_t from = o->part[i].device;
+        if (from == to) continue;
+        if (s->m->device[from].memory == s->m->device[to].memory) wait = true;
+        else t += s->link[from][to] ? cd_link_cost(s->link[from][to], bytes[i]) : (double)INFINITY;
+    }
+    return t + (wait ? s->m->device[to].sync_s : 0);
+}
+
+static int64_t bytes_made(const cd_te_part *p) {
+    const uint32_t last = p->n_arg - 1, tensor = p->dag->arg[last], op = p->dag->tensor_op[tensor];
+    return cd_box_elements(&p->box[last]) * cd_dtype_bytes(p->dag->op[op].dtype[tensor - p->dag->op[op].first_tensor]);
+}
+
+/* A sum: of two devices either may join, of more the one that is done first. */
+static cdmpp_status add_joined(work *w, cd_splan_option *o, cd_splan_use *use, const int64_t *bytes, cdmpp_err *err) {
+    size_t at;
+    uint32_t best = CD_SPLAN_NONE;
+    double join_s[CD_MACHINE_DEVICES];
+    const double parts_s = o->seconds;
+    CD_TRY(find(w, o->way, -1, o->n_part, &at, err));
+    if (!w->piece[at].part) return CDMPP_OK;
+    for (uint32_t i = 0; i < o->n_part; i++) {
+        const uint32_t d = o->part[i].device;
+        cd_splan_answer a;
+        CD_TRY(ask(w, at, d, &a, err));
+        cd_splan_at_once(w->s, 1, &d, &a, &join_s[i]);
+        join_s[i] += gather(w->s, o, bytes, d);
+        if (best == CD_SPLAN_NONE || join_s[i] < join_s[best]) best = i;
+    }
+    for (uint32_t i = 0; i < o->n_part; i++) {
+        if (!isfinite(join_s[i]) || (o->n_part > 2 && i != best)) continue;
+        cd_splan_use *all = CD_NEWN(&w->s->arena, cd_splan_use, (size_t)o->n_part + 1);
+        if (!all) return CD_FAIL(err, ENOMEM, "an option");
+        memcpy(all, use, o->n_part * sizeof *all);
+        o->join = o->part[i].device, o->join_s = join_s[i], o->seconds = parts_s + join_s[i], o->use = all, o->n_use = o->n_part + 1;
+        CD_TRY(use_of(w, at, o->join, &all[o->n_part], err));
+        CD_TRY(cd_splan_add(w->s, w->k, o, err));
+    }
+    return CDMPP_OK;
+}
+
+static const char *name_of(cd_splan *s, const char *way, const cd_plan_part *part, uint32_t n) {
+    char text[160];
+    int at = snprintf(text, sizeof text, "%.24s ", way);
+    for (uint32_t i = 0; i < n && at < (int)sizeof text - 24; i++)
+        at += snprintf(text + at, sizeof text - (size_t)at, "%s%lld", i ? "|" : "", (long long)(part[i].hi - part[i].lo));
+    return cd_splan_text(&s->arena, "%s", text);
+}
+
+/* Parts of a way: device[i] has bound[i] .. bound[i + 1]. */
+static cdmpp_status add_split(work *w, uint32_t way, uint32_t n, const uint32_t *device, const int64_t *bound, cdmpp_err *err) {
+    const cd_te_way *v = &w->k->way[way];
+    double *share = CD_NEWN(&w->s->arena, double, w->s->n_device), seconds[CD_MACHINE_DEVICES];
+    cd_plan_part *part = CD_NEWN(&w->s->arena, cd_plan_part, n);
+    cd_splan_use *use = CD_NEWN(&w->s->arena, cd_splan_use, n);
+    cd_splan_answer a[CD_MACHINE_DEVICES];
+    int64_t bytes[CD_MACHINE_DEVICES];
+    cd_splan_option o = {.way = way, .n_part = n, .n_use = n, .join = CD_SPLAN_NONE, .part = part, .use = use, .share = share};
+    if (!share || !part || !use) return CD_FAIL(err, ENOMEM, "an option");
+    for (uint32_t i = 0; i < n; i++) {
+        size_t at;
+        CD_TRY(find(w, way, bound[i], bound[i + 1], &at, err));
+        CD_TRY(ask(w, at, device[i], &a[i], err));
+        if (!isfinite(a[i].seconds)) return CDMPP_OK;
+        CD_TRY(use_of(w, at, device[i], &use[i], err));
+        bytes[i] = bytes_made(w->piece[at].part);
+        share[device[i]] = (double)(bound[i + 1] - bound[i]) / (double)v->extent;
+    }
+    cd_splan_at_once(w->s, n, device, a, seconds);
+    for (uint32_t i = 0; i < n; i++) {
+        part[i] = (cd_plan_part){device[i], bound[i], bound[i + 1], seconds[i]};
+        o.seconds = fmax(o.seconds, seconds[i]);
+    }
+    if (!(o.name = name_of(w->s, v->name, part, n))) return CD_FAIL(err, ENOMEM, "an option's name");
+    return v->reduce ? add_joined(w, &o, use, bytes, err) : cd_splan_add(w->s, w->k, &o, err);
+}
+
+/* ---- shares ---- */
+static int64_t cut(int64_t extent, uint32_t granules, uint32_t at) { return (int64_t)llround((double)extent * at / granules); }
+
+static double curve(void *ctx, uint32_t device, uint32_t granules) {
+    work *w = ctx;
+    size_t at;
+    cd_splan_answer a = {(double)INFINITY, 0};
+    double seconds;
+    if (granules == w->granules) return w->k->alone[device];
+    if (!w->st) w->st = find(w, w->way, 0, cut(w->k->way[w->way].extent, w->granules, granules), &at, w->err);
+    if (!w->st) w->st = ask(w, at, device, &a, w->err);
+    if (w->st) return (double)INFINITY;
+    cd_splan_at_once(w->s, 1, &device, &a, &seconds);
+    return seconds;
+}
+
+static cdmpp_status many(work *w, uint32_t way, uint32_t granules, cdmpp_err *err) {
+    uint32_t units[4][CD_MACHINE_DEVICES], n;
+    w->way = way, w->granules = granules, w->st = CDMPP_OK, w->err = err;
+    const cdmpp_status st = cd_splan_shares(w->s, w->k, granules, curve, w, units, &n, err);
+    CD_TRY(w->st);
+    CD_TRY(st);
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t device[CD_MACHINE_DEVICES], parts = 0, at = 0;
+        int64_t bound[CD_MACHINE_DEVICES + 1] = {0};
+        for (uint32_t d = 0; d < w->s->n_device; d++) {
+            if (!units[i][d]) continue;
+            device[parts++] = d;
+            bound[parts] = cut(w->k->way[way].extent, granules, at += units[i][d]);
+        }
+        if (parts > 1) CD_TRY(add_split(w, way, parts, device, bound, err));
+    }
+    return CDMPP_OK;
+}
+
+static uint32_t clamp(double v, uint32_t most) { return v < 1 ? 1 : v > most ? most : (uint32_t)v; }
+
+static cdmpp_status two(work *w, uint32_t way, uint32_t granules, cdmpp_err *err) {
+    uint32_t device[2], n = 0;
+    const uint32_t equal = granules / 2, fixed = clamp(round(w->s->fixed * granules), granules - 1);
+    for (uint32_t d = 0; d < w->s->n_device; d++)
+        if (cd_splan_may(w->k, d)) device[n++] = d;
+    for (uint32_t g = 1; g < granules; g++) {
+        const int64_t extent = w->k->way[way].extent, bound[3] = {0, cut(extent, granules, g), extent};
+        if (w->k->look || g == equal || g == fixed) CD_TRY(add_split(w, way, 2, device, bound, err));
+    }
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_splan_options(cd_splan *s, cd_splan_kind *k, cdmpp_err *err) {
+    work w = {.s = s, .k = k};
+    cdmpp_status st = CDMPP_OK;
+    const int devices = __builtin_popcount(k->allowed);
+    for (uint32_t d = 0; d < s->n_device && !st; d++)
+        if (isfinite(k->alone[d])) st = add_whole(s, k, d, err);
+    for (uint32_t i = 0; i < k->n_way && k->key && !st; i++) {
+        const uint32_t granules = k->way[i].extent < s->granules ? (uint32_t)k->way[i].extent : s->granules;
+        st = devices == 2 ? two(&w, i, granules, err) : many(&w, i, granules, err);
+    }
+    for (size_t i = 0; i < w.n; i++) cd_te_part_free(w.piece[i].part);
+    cd_free(w.piece);
+    return st;
+}

@@ -1,0 +1,99 @@
+/* Shares for more than two devices. */
+#include <math.h>
+#include <string.h>
+
+#include "predictor/split_ratio.h"
+#include "predictor/splitplan_int.h"
+
+typedef struct table {          /* seconds at some granules, between them by straight lines */
+    uint32_t n, at[6];
+    double seconds[6];
+} table;
+
+#define CANNOT 1e6
+
+static double between(const void *ctx, double units) {
+    const table *t = ctx;
+    uint32_t i = 1;
+    while (i + 1 < t->n && units > t->at[i]) i++;
+    const double a = t->at[i - 1], b = t->at[i], f = (units - a) / (b - a);
+    return fmax(1e-12, t->seconds[i - 1] + f * (t->seconds[i] - t->seconds[i - 1]));
+}
+
+static void fill(table *t, uint32_t granules, uint32_t device, cd_splan_curve *curve, void *ctx) {
+    const uint32_t want[] = {1, granules / 4, granules / 2, 3 * granules / 4, granules};
+    t->n = 0;
+    for (int i = 0; i < 5; i++) {
+        if (!want[i] || (t->n && t->at[t->n - 1] >= want[i])) continue;
+        const double v = curve(ctx, device, want[i]);
+        t->at[t->n] = want[i];
+        t->seconds[t->n++] = v < CANNOT ? v : CANNOT;
+    }
+}
+
+/* Whole granules nearest to shares, by the largest remainders. */
+static void rounded(const double *share, uint32_t n, uint32_t granules, uint32_t *units) {
+    double left[CD_MACHINE_DEVICES];
+    uint32_t sum = 0;
+    for (uint32_t d = 0; d < n; d++) {
+        units[d] = (uint32_t)floor(share[d] * granules + 1e-9);
+        left[d] = share[d] * granules - units[d];
+        sum += units[d];
+    }
+    for (; sum < granules; sum++) {
+        uint32_t most = 0;
+        for (uint32_t d = 1; d < n; d++)
+            if (left[d] > left[most]) most = d;
+        units[most]++, left[most] -= 1;
+    }
+}
+
+/* Shares of those that may, together 1; false: nobody has any. */
+static bool among(const cd_splan_kind *k, uint32_t n, double *share) {
+    double sum = 0;
+    for (uint32_t d = 0; d < n; d++) sum += share[d] = cd_splan_may(k, d) ? share[d] : 0;
+    for (uint32_t d = 0; d < n && sum > 0; d++) share[d] /= sum;
+    return sum > 0;
+}
+
+static void put(uint32_t (*units)[CD_MACHINE_DEVICES], uint32_t *n, const uint32_t *one) {
+    for (uint32_t i = 0; i < *n; i++)
+        if (!memcmp(units[i], one, sizeof units[i])) return;
+    memcpy(units[(*n)++], one, sizeof units[0]);
+}
+
+static cdmpp_status best(const cd_splan *s, const cd_splan_kind *k, uint32_t granules, cd_splan_curve *curve, void *ctx, uint32_t *units, cdmpp_err *err) {
+    table t[CD_MACHINE_DEVICES];
+    cd_split_device device[CD_MACHINE_DEVICES];
+    uint32_t who[CD_MACHINE_DEVICES], n = 0;
+    cd_split_plan plan;
+    for (uint32_t d = 0; d < s->n_device; d++) {
+        if (!cd_splan_may(k, d)) continue;
+        fill(&t[n], granules, d, curve, ctx);
+        device[n] = (cd_split_device){s->m->device[d].name, between, &t[n]};
+        who[n++] = d;
+    }
+    CD_TRY(cd_split_best(&(cd_split_ask){device, n, granules, 1, 0, 0}, &plan, err));
+    for (uint32_t i = 0; i < n; i++) units[who[i]] = (uint32_t)plan.units[i];
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_splan_shares(const cd_splan *s, const cd_splan_kind *k, uint32_t granules, cd_splan_curve *curve, void *ctx, uint32_t (*units)[CD_MACHINE_DEVICES],
+                             uint32_t *n, cdmpp_err *err) {
+    uint32_t one[CD_MACHINE_DEVICES] = {0};
+    double share[CD_MACHINE_DEVICES];
+    *n = 0;
+    for (uint32_t d = 0; d < s->n_device; d++) share[d] = 1;
+    if (among(k, s->n_device, share)) rounded(share, s->n_device, granules, one), put(units, n, one);
+    for (uint32_t d = 0; d < s->n_device; d++) share[d] = d ? (1 - s->fixed) / (s->n_device - 1) : s->fixed;
+    memset(one, 0, sizeof one);
+    if (among(k, s->n_device, share)) rounded(share, s->n_device, granules, one), put(units, n, one);
+    if (!k->look) return CDMPP_OK;
+    memcpy(share, s->ratio, sizeof share);
+    memset(one, 0, sizeof one);
+    if (among(k, s->n_device, share)) rounded(share, s->n_device, granules, one), put(units, n, one);
+    memset(one, 0, sizeof one);
+    CD_TRY(best(s, k, granules, curve, ctx, one, err));
+    put(units, n, one);
+    return CDMPP_OK;
+}

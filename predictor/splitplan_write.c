@@ -1,0 +1,105 @@
+/* A plan as JSON, docs/plan.md. */
+#include <math.h>
+#include <string.h>
+
+#include "predictor/splitplan.h"
+
+static void text(cd_buf *b, const char *key, const char *v) {
+    cd_buf_putf(b, "\"%s\": ", key);
+    cd_buf_put_json_str(b, v, strlen(v));
+}
+
+static void real(cd_buf *b, const char *key, double v) {
+    cd_buf_putf(b, ", \"%s\": ", key);
+    cd_buf_put_json_real(b, v);
+}
+
+static void device(cd_buf *b, const char *key, const cd_plan *p, uint32_t d) {
+    cd_buf_puts(b, ", ");
+    if (d < p->n_device) text(b, key, p->device[d]);
+    else cd_buf_putf(b, "\"%s\": null", key);
+}
+
+static void put_parts(cd_buf *b, const cd_plan *p, const cd_plan_op *o) {
+    cd_buf_puts(b, ", \"parts\": [");
+    for (uint32_t i = 0; i < o->n_part; i++) {
+        cd_buf_puts(b, i ? ", {" : "{");
+        text(b, "device", p->device[o->part[i].device]);
+        cd_buf_putf(b, ", \"lo\": %lld, \"hi\": %lld", (long long)o->part[i].lo, (long long)o->part[i].hi);
+        real(b, "seconds", o->part[i].seconds);
+        cd_buf_puts(b, "}");
+    }
+    cd_buf_puts(b, "]");
+}
+
+static void put_op(cd_buf *b, const cd_plan *p, const cd_plan_op *o) {
+    cd_buf_puts(b, "{");
+    text(b, "name", o->name), cd_buf_puts(b, ", ");
+    text(b, "type", o->type), cd_buf_puts(b, ", ");
+    text(b, "key", o->key), cd_buf_puts(b, ", ");
+    text(b, "dim", o->dim);
+    if (o->dim[0])
+        cd_buf_putf(b, ", \"reduce\": %s, \"way_op\": %u, \"axis\": %u, \"extent\": %lld", o->reduce ? "true" : "false", o->way_op, o->axis,
+                    (long long)o->part[o->n_part - 1].hi);
+    put_parts(b, p, o);
+    device(b, "join", p, o->join);
+    real(b, "join_s", o->join_s);
+    real(b, "seconds", o->seconds);
+    real(b, "exchange_s", o->exchange_s);
+    cd_buf_puts(b, ", \"alone_s\": [");
+    for (uint32_t d = 0; d < p->n_device; d++) {
+        if (d) cd_buf_puts(b, ", ");
+        cd_buf_put_json_real(b, o->alone_s[d]);
+    }
+    cd_buf_puts(b, "]");
+    real(b, "ceiling", o->ceiling);
+    cd_buf_puts(b, ", ");
+    text(b, "why", o->why);
+    cd_buf_puts(b, "}");
+}
+
+static void put_copy(cd_buf *b, const cd_plan *p, const cd_plan_copy *c) {
+    cd_buf_putf(b, "{\"tensor\": %u", c->tensor);
+    device(b, "from", p, c->from);
+    device(b, "to", p, c->to);
+    cd_buf_putf(b, ", \"bytes\": %lld", (long long)c->bytes);
+    real(b, "seconds", c->seconds);
+    cd_buf_putf(b, ", \"before\": %u}", c->before);
+}
+
+static void put_head(cd_buf *b, const cd_plan *p) {
+    cd_buf_puts(b, "{\"schema\": \"cdmpp.plan\", \"version\": 1,\n ");
+    text(b, "network", p->network);
+    cd_buf_putf(b, ", \"batch\": %lld, \"devices\": [", (long long)p->batch);
+    for (uint32_t d = 0; d < p->n_device; d++) {
+        if (d) cd_buf_puts(b, ", ");
+        cd_buf_put_json_str(b, p->device[d], strlen(p->device[d]));
+    }
+    cd_buf_puts(b, "],\n ");
+    text(b, "verdict", p->verdict);
+    cd_buf_putf(b, ", \"split\": %s, \"exact\": %s,\n \"rho\": ", p->split ? "true" : "false", p->exact ? "true" : "false");
+    cd_buf_put_json_real(b, p->rho);
+    real(b, "ceiling", p->ceiling);
+    real(b, "predicted_s", p->predicted_s);
+    real(b, "bound_s", p->bound_s);
+    real(b, "measured_s", p->measured_s);
+    real(b, "predicted_gain", p->predicted_gain);
+    real(b, "measured_gain", p->measured_gain);
+}
+
+void cd_plan_print(const cd_plan *p, cd_buf *b) {
+    put_head(b, p);
+    cd_buf_puts(b, ",\n \"operators\": [");
+    for (uint32_t k = 0; k < p->n_op; k++) cd_buf_puts(b, k ? ",\n  " : "\n  "), put_op(b, p, &p->op[k]);
+    cd_buf_puts(b, "],\n \"copies\": [");
+    for (uint32_t i = 0; i < p->n_copy; i++) cd_buf_puts(b, i ? ",\n  " : "\n  "), put_copy(b, p, &p->copy[i]);
+    cd_buf_puts(b, "],\n \"baselines\": [");
+    for (uint32_t i = 0; i < p->n_base; i++) {
+        cd_buf_puts(b, i ? ",\n  {" : "\n  {");
+        text(b, "name", p->base[i].name);
+        real(b, "predicted_s", p->base[i].predicted_s);
+        real(b, "measured_s", p->base[i].measured_s);
+        cd_buf_puts(b, "}");
+    }
+    cd_buf_puts(b, "]}\n");
+}
