@@ -39,6 +39,14 @@ bool cd_affinity_one(unsigned n, unsigned k) {
     return sched_setaffinity(0, sizeof one, &one) == 0;
 }
 
+bool cd_affinity_at(int cpu) {
+    cpu_set_t one;
+    if (cpu < 0 || cpu >= CPU_SETSIZE) return false;
+    CPU_ZERO(&one);
+    CPU_SET((size_t)cpu, &one);
+    return sched_setaffinity(0, sizeof one, &one) == 0;
+}
+
 void cd_affinity_get(cd_affinity *a) {
     cpu_set_t set;
     CPU_ZERO(&set);

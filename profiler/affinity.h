@@ -12,6 +12,8 @@ int cd_affinity_count(void);
 bool cd_affinity_last(int n);
 /* Stay on one: number k, from 0, of the last n; false: there are not n, all stay allowed. */
 bool cd_affinity_one(unsigned n, unsigned k);
+/* Stay on processor number `cpu` of the machine, whatever was allowed; false: it is not to be had. */
+bool cd_affinity_at(int cpu);
 /* What this thread may use now, remembered to be given back, or narrowed to all but the last n. */
 typedef struct cd_affinity {
     unsigned long mask[16];     /* as cpu_set_t has it */

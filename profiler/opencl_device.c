@@ -104,6 +104,8 @@ static void describe(cd_opencl *d) {
     a->clGetDeviceInfo(d->device, CD_CL_DEVICE_NAME, sizeof d->name - 1, d->name, NULL);
     a->clGetDeviceInfo(d->device, CD_CL_DRIVER_VERSION, sizeof d->driver - 1, d->driver, NULL);
     a->clGetDeviceInfo(d->device, CD_CL_DEVICE_TYPE, sizeof d->kind, &d->kind, NULL);
+    a->clGetDeviceInfo(d->device, CD_CL_DEVICE_EXECUTION, sizeof d->execution, &d->execution, NULL);
+    a->clGetDeviceInfo(d->device, CD_CL_DEVICE_ALIGN_BITS, sizeof d->align_bits, &d->align_bits, NULL);
     a->clGetDeviceInfo(d->device, CD_CL_DEVICE_UNITS, sizeof d->units, &d->units, NULL);
     a->clGetDeviceInfo(d->device, CD_CL_DEVICE_CLOCK, sizeof d->clock_mhz, &d->clock_mhz, NULL);
     a->clGetDeviceInfo(d->device, CD_CL_DEVICE_BYTES, sizeof d->bytes, &d->bytes, NULL);

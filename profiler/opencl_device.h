@@ -18,7 +18,8 @@ typedef struct cd_opencl {
     cd_cl device, part, context, queue; /* part: sub-device to release, or NULL */
     char name[128], version[128], driver[64];
     uint64_t kind;              /* CL_DEVICE_TYPE bits */
-    uint32_t units, clock_mhz;
+    uint64_t execution;         /* CD_CL_NATIVE_KERNEL: it runs functions of the host */
+    uint32_t units, clock_mhz, align_bits; /* align_bits: of where a part of a buffer may begin */
     uint64_t bytes, alloc_max, cache_bytes, local_bytes;
     size_t group_max, group_size[3];
 } cd_opencl;

@@ -1,0 +1,266 @@
+/* OpenCL devices: native kernels that walk, and queues that are given one action after the other. */
+
+#include "profiler/devnetint.h"
+
+static cdmpp_status cl_fail(const cd_dn_worker *w, int32_t st, const char *what, cdmpp_err *err) {
+    return CD_FAIL(err, EBACKEND, "device %.60s: %.80s (%s)", w->is->name, what, cd_opencl_api_error(st));
+}
+
+static const cd_opencl_api *api(const cd_dn_worker *w) { return &w->cl->api; }
+static cd_dn_step *step_of(const cd_dn_worker *w, uint32_t i) { return &w->net->step[w->action[i]]; }
+static const char *name_of(const cd_dn_worker *w, uint32_t action) { return w->net->dn->action[action].name; }
+
+/* ---- native kernels on the host's memory ---- */
+
+void cd_dn_native_pass(cd_dn_worker *w, void (*walk)(void *)) {
+    while (w->at < w->n) {
+        bool lost = false;
+        if (!cd_dn_may_go(w, w->at)) return;
+        (void)cd_dn_await(w, step_of(w, w->at), -CD_DN_SPIN_S, &lost);
+        if (lost) {
+            cd_dn_lose(w, w->at);
+            return;
+        }
+        const uint32_t back = w->back, at = w->at;
+        int32_t st = api(w)->clEnqueueNativeKernel(w->cl->queue, walk, &w, sizeof w, 0, NULL, NULL, 0, NULL, NULL);
+        const int32_t end = api(w)->clFinish(w->cl->queue);
+        if (!st) st = end;
+        if (st || w->back == back) {
+            cd_dn_fail(w, w->back == back ? at : w->at, cl_fail(w, st, "native kernel", &w->err));
+            return;
+        }
+    }
+}
+
+/* ---- commands of an action ---- */
+
+/* The first and the last event of an action stay. */
+static void keep(const cd_dn_worker *w, cd_dn_step *s, cd_cl event) {
+    if (!event) return;
+    if (!s->first) {
+        s->first = event;
+        return;
+    }
+    if (s->last) api(w)->clReleaseEvent(s->last);
+    s->last = event;
+}
+
+static void run_native(void *arg) {
+    cd_dn_native *n = arg;
+    cd_dn_worker *w = n->worker;
+    cd_devnet *r = w->net;
+    cd_dn_step *s = &r->step[n->step];
+    s->start_s = cd_dn_now(r);
+    if (s->handle && r->dn->action[n->step].build->code->parallel) cd_cpuobj_threads(s->handle, 1);
+    for (uint32_t b = 0; b < s->n_place; b++) n->arg[b] = (unsigned char *)n->arg[s->n_place + s->which[b]] + r->place[s->place[b]].offset;
+    if (s->entry) cd_dn_run_program(w, s, n->arg);
+    else cd_dn_run_copy(r, n->step);
+    cd_dn_finish(s);
+}
+
+static int32_t hand_native(cd_dn_worker *w, cd_dn_step *s) {
+    return api(w)->clEnqueueNativeKernel(w->cl->queue, run_native, s->native, s->n_native, s->n_mem, s->n_mem ? s->mem : NULL, s->n_mem ? s->hole : NULL, 0, NULL, NULL);
+}
+
+/* Windows that cannot be buffers: their content in before, out behind. */
+static int32_t beside(cd_dn_worker *w, cd_dn_step *s, bool out) {
+    int32_t st = 0;
+    for (uint32_t b = 0; b < s->n_place && !st; b++) {
+        const cd_dn_place *p = &w->net->place[s->place[b]];
+        cd_cl event = NULL;
+        if (!s->beside[b] || !p->bytes) continue;
+        st = out ? api(w)->clEnqueueCopyBuffer(w->cl->queue, s->mem[b], w->mem[p->root], 0, (size_t)p->offset, (size_t)p->bytes, 0, NULL, &event)
+                 : api(w)->clEnqueueCopyBuffer(w->cl->queue, w->mem[p->root], s->mem[b], (size_t)p->offset, 0, (size_t)p->bytes, 0, NULL, &event);
+        keep(w, s, event);
+    }
+    return st;
+}
+
+static cdmpp_status hand_program(cd_dn_worker *w, cd_dn_step *s) {
+    int32_t st = beside(w, s, false);
+    cdmpp_status code = CDMPP_OK;
+    for (unsigned t = 0; t < w->times && !st && !code; t++) {
+        cd_cl first = NULL, last = NULL;
+        code = cd_backend_opencl_enqueue(s->program, &first, &last, &w->err);
+        keep(w, s, first);
+        keep(w, s, last);
+    }
+    if (!st && !code) st = beside(w, s, true);
+    return st ? cl_fail(w, st, "window", &w->err) : code;
+}
+
+/* ---- copies ---- */
+
+typedef struct {
+    cd_dn_worker *w;
+    cd_dn_step *s;
+    cd_cl from, to;             /* NULL: the host's memory */
+    unsigned char *from_host, *to_host;
+} transfer;
+
+static int32_t send_run(const transfer *t, int64_t from, int64_t to, int64_t n) {
+    const cd_opencl_api *a = api(t->w);
+    cd_cl q = t->w->cl->queue, event = NULL;
+    int32_t st;
+    if (!t->from) st = a->clEnqueueWriteBuffer(q, t->to, 0, (size_t)to, (size_t)n, t->from_host + from, 0, NULL, &event);
+    else if (!t->to) st = a->clEnqueueReadBuffer(q, t->from, 0, (size_t)from, (size_t)n, t->to_host + to, 0, NULL, &event);
+    else st = a->clEnqueueCopyBuffer(q, t->from, t->to, (size_t)from, (size_t)to, (size_t)n, 0, NULL, &event);
+    keep(t->w, t->s, event);
+    return st;
+}
+
+/* The innermost two or three dimensions in one command; n: bytes, rows, slices. */
+static int32_t send_rect(const transfer *t, int64_t from, int64_t to, const size_t *n, const size_t *from_pitch, const size_t *to_pitch) {
+    const cd_opencl_api *a = api(t->w);
+    const size_t zero[3] = {0, 0, 0}, f[3] = {(size_t)from, 0, 0}, g[3] = {(size_t)to, 0, 0};
+    cd_cl q = t->w->cl->queue, event = NULL;
+    int32_t st;
+    if (!t->from) st = a->clEnqueueWriteBufferRect(q, t->to, 0, g, zero, n, to_pitch[0], to_pitch[1], from_pitch[0], from_pitch[1], t->from_host + from, 0, NULL, &event);
+    else if (!t->to) st = a->clEnqueueReadBufferRect(q, t->from, 0, f, zero, n, from_pitch[0], from_pitch[1], to_pitch[0], to_pitch[1], t->to_host + to, 0, NULL, &event);
+    else st = a->clEnqueueCopyBufferRect(q, t->from, t->to, f, g, n, from_pitch[0], from_pitch[1], to_pitch[0], to_pitch[1], 0, NULL, &event);
+    keep(t->w, t->s, event);
+    return st;
+}
+
+/* Rows and slices as OpenCL wants them: they do not overlap, a slice is a number of rows. */
+static bool fits(const cd_dn_box *b, uint32_t d, const int64_t *stride) {
+    const int64_t width = b->n[b->rank - 1], row = stride[b->rank - 2];
+    if (row < width) return false;
+    return d + 2 == b->rank || (stride[d] >= row * b->n[d + 1] && stride[d] % row == 0);
+}
+
+static int32_t send(const transfer *t, const cd_dn_box *b, uint32_t d, int64_t from, int64_t to) {
+    const uint32_t left = b->rank - d;
+    if (left == 1) return send_run(t, from, to, b->n[d]);
+    if (left <= 3 && fits(b, d, b->from) && fits(b, d, b->to)) {
+        const size_t n[3] = {(size_t)b->n[b->rank - 1], (size_t)b->n[b->rank - 2], left == 3 ? (size_t)b->n[d] : 1};
+        const size_t f[2] = {(size_t)b->from[b->rank - 2], left == 3 ? (size_t)b->from[d] : 0}, g[2] = {(size_t)b->to[b->rank - 2], left == 3 ? (size_t)b->to[d] : 0};
+        return send_rect(t, from, to, n, f, g);
+    }
+    int32_t st = 0;
+    for (int64_t i = 0; i < b->n[d] && !st; i++) st = send(t, b, d + 1, from + i * b->from[d], to + i * b->to[d]);
+    return st;
+}
+
+static cdmpp_status hand_copy(cd_dn_worker *w, uint32_t action) {
+    cd_devnet *r = w->net;
+    cd_dn_step *s = &r->step[action];
+    const cd_dn_copy *c = &r->dn->action[action].copy;
+    const cd_dn_place *from = &r->place[c->from], *to = &r->place[c->to];
+    const transfer t = {.w = w, .s = s, .from = from->memory ? w->mem[from->root] : NULL, .to = to->memory ? w->mem[to->root] : NULL,
+                        .from_host = from->memory ? NULL : cd_dn_at(r, c->from), .to_host = to->memory ? NULL : cd_dn_at(r, c->to)};
+    int32_t st = 0;
+    if (!from->memory && !to->memory) { /* the device has no part in it but its turn */
+        st = api(w)->clFinish(w->cl->queue);
+        s->start_s = cd_dn_now(r);
+        if (!st) cd_dn_run_copy(r, action);
+        if (!st) cd_dn_finish(s);
+    } else if (s->box.bytes) {
+        st = send(&t, &s->box, 0, s->box.from_first + (from->memory ? from->offset : 0), s->box.to_first + (to->memory ? to->offset : 0));
+    } else {
+        s->start_s = cd_dn_now(r);
+        cd_dn_finish(s);
+    }
+    return st ? cl_fail(w, st, "copy", &w->err) : CDMPP_OK;
+}
+
+/* ---- a pass ---- */
+
+/* From the driver's thread. */
+static void note(cd_cl event, int32_t st, void *ctx) {
+    cd_dn_step *s = ctx;
+    (void)event;
+    if (st >= 0) {
+        cd_dn_finish(s);
+        return;
+    }
+    atomic_store(&s->worker->trouble, st);
+    atomic_store(&s->worker->net->stop, true);
+    cd_dn_tell(&s->word, cd_dn_value(s->worker->net, true));
+}
+
+static cdmpp_status hand(cd_dn_worker *w, uint32_t action) {
+    cd_dn_step *s = &w->net->step[action];
+    s->handed_s = s->start_s = s->end_s = cd_dn_now(w->net);
+    if (s->native) {
+        const int32_t st = hand_native(w, s);
+        return st ? cl_fail(w, st, "native kernel", &w->err) : CDMPP_OK;
+    }
+    CD_TRY(s->program ? hand_program(w, s) : hand_copy(w, action));
+    if (!s->asked || !s->first) return CDMPP_OK;
+    const int32_t st = api(w)->clSetEventCallback(s->last ? s->last : s->first, CD_CL_COMPLETE, note, s);
+    return st ? cl_fail(w, st, "event", &w->err) : CDMPP_OK;
+}
+
+/* The device's clock on the host's: both know when the first command was handed out. */
+static int32_t read_times(cd_dn_worker *w, uint32_t n) {
+    const cd_opencl_api *a = api(w);
+    double ahead = 0;
+    bool known = false;
+    int32_t st = 0;
+    for (uint32_t i = 0; i < n && !st; i++) {
+        cd_dn_step *s = step_of(w, i);
+        uint64_t queued = 0, from = 0, to = 0;
+        if (!s->first) continue;
+        st = a->clGetEventProfilingInfo(s->first, CD_CL_PROFILING_QUEUED, sizeof queued, &queued, NULL);
+        if (!st) st = a->clGetEventProfilingInfo(s->first, CD_CL_PROFILING_START, sizeof from, &from, NULL);
+        if (!st) st = a->clGetEventProfilingInfo(s->last ? s->last : s->first, CD_CL_PROFILING_END, sizeof to, &to, NULL);
+        if (!known) ahead = (double)queued * 1e-9 - s->handed_s;
+        known = true;
+        const double start = (double)from * 1e-9 - ahead, end = (double)to * 1e-9 - ahead;
+        s->start_s = start > s->handed_s ? start : s->handed_s;
+        if (!s->asked) s->end_s = end;
+        if (s->end_s < s->start_s) s->end_s = s->start_s;
+    }
+    return st;
+}
+
+static void let_go(cd_dn_worker *w) {
+    for (uint32_t i = 0; i < w->n; i++) {
+        cd_dn_step *s = step_of(w, i);
+        if (s->first) api(w)->clReleaseEvent(s->first);
+        if (s->last) api(w)->clReleaseEvent(s->last);
+        s->first = s->last = NULL;
+    }
+}
+
+/* Everything handed out, n actions, is over. */
+static void settle(cd_dn_worker *w, uint32_t n, cdmpp_status code) {
+    cd_devnet *r = w->net;
+    int32_t st = api(w)->clFinish(w->cl->queue);
+    for (uint32_t i = 0; i < n && !st; i++) {
+        cd_dn_step *s = step_of(w, i);
+        if (s->native && atomic_load(&s->word.value) != cd_dn_value(r, false)) st = -14; /* handed out and never run */
+        else if (s->asked || s->native) (void)cd_dn_wait(&s->word, cd_dn_value(r, false), -CD_DN_SPIN_S);
+        else cd_dn_tell(&s->word, cd_dn_value(r, false));
+    }
+    if (!st && r->timed && !code) st = read_times(w, n);
+    let_go(w);
+    const int32_t trouble = atomic_exchange(&w->trouble, 0);
+    if (!st) st = trouble;
+    w->dead = w->dead || st; /* its late words would be taken for those of the next pass */
+    if (!code && st) code = cl_fail(w, st, "run", &w->err);
+    if (code) cd_dn_fail(w, st ? 0 : n, code);
+}
+
+void cd_dn_queue_pass(cd_dn_worker *w) {
+    uint32_t i = 0;
+    cdmpp_status code = CDMPP_OK;
+    for (; i < w->n && !code; i += !code) {
+        cd_dn_step *s = step_of(w, i);
+        bool lost = false;
+        if (!cd_dn_may_go(w, i)) break;
+        if (s->n_wait) { /* its queue goes on meanwhile; who has nothing there may look, others sleep */
+            const bool busy = i && atomic_load(&step_of(w, i - 1)->word.value) < cd_dn_value(w->net, false);
+            (void)api(w)->clFlush(w->cl->queue);
+            (void)cd_dn_await(w, s, busy ? -1e-6 : -CD_DN_SPIN_S, &lost);
+        }
+        if (lost) {
+            cd_dn_lose(w, i);
+            break;
+        }
+        code = cd_err_key(&w->err, hand(w, w->action[i]), name_of(w, w->action[i]));
+        if (s->asked) (void)api(w)->clFlush(w->cl->queue);
+    }
+    settle(w, i, code);
+}

@@ -1,0 +1,134 @@
+/* Threads of devices, passes, and the walk of those that work on the host's memory. */
+#include <string.h>
+
+#include "profiler/affinity.h"
+#include "profiler/devnetint.h"
+
+#define NATIVE_SPIN_S 2e-4      /* in a native kernel: the driver's thread may be needed by somebody else */
+#define BETWEEN_S 5e-4          /* passes */
+#define AT_ONCE_S 1e-6          /* the caller leaves its core to the devices */
+
+void cd_dn_run_program(const cd_dn_worker *w, const cd_dn_step *s, void *const *arg) {
+    for (unsigned t = 0; t < w->times; t++) s->entry(arg);
+}
+
+void cd_dn_run_copy(const cd_devnet *r, uint32_t action) {
+    const cd_dn_copy *c = &r->dn->action[action].copy;
+    const cd_dn_box *b = &r->step[action].box;
+    if (b->bytes) cd_box_copy(cd_dn_at(r, c->to) + b->to_first, b->to, cd_dn_at(r, c->from) + b->from_first, b->from, b->rank, b->n, 1);
+}
+
+/* ---- the walk: memory 0 ---- */
+
+static void run_here(cd_dn_worker *w, uint32_t k) {
+    cd_dn_step *s = &w->net->step[k];
+    s->start_s = cd_dn_now(w->net);
+    if (s->entry) cd_dn_run_program(w, s, s->arg);
+    else cd_dn_run_copy(w->net, k);
+    cd_dn_finish(s);
+}
+
+/* From w->at on, to the end or until a wait is longer than spin_s. */
+static void walk(cd_dn_worker *w, double spin_s) {
+    for (; w->at < w->n; w->at++) {
+        bool lost = false;
+        if (!cd_dn_may_go(w, w->at)) break;
+        if (!cd_dn_await(w, &w->net->step[w->action[w->at]], spin_s, &lost)) return;
+        if (lost) {
+            cd_dn_lose(w, w->at);
+            break;
+        }
+        run_here(w, w->action[w->at]);
+    }
+    w->at = w->n;
+}
+
+/* Programs with OpenMP loops run on this thread alone. */
+static void one_thread(cd_dn_worker *w) {
+    for (uint32_t i = 0; i < w->n; i++)
+        if (w->net->step[w->action[i]].handle && w->net->dn->action[w->action[i]].build->code->parallel) cd_cpuobj_threads(w->net->step[w->action[i]].handle, 1);
+}
+
+static void walk_native(void *arg) {
+    cd_dn_worker *w = *(cd_dn_worker **)arg;
+    if (!w->at) one_thread(w);
+    walk(w, NATIVE_SPIN_S);
+    w->back++;
+}
+
+/* ---- threads ---- */
+
+static void one_pass(cd_dn_worker *w) {
+    w->at = 0;
+    w->times = w->slow ? w->slow : w->is->times ? w->is->times : 1;
+    if (w->is->kind == CD_DN_CPU) walk(w, -CD_DN_SPIN_S);
+    else if (w->walks) cd_dn_native_pass(w, walk_native);
+    else cd_dn_queue_pass(w);
+}
+
+static void *live(void *arg) {
+    cd_dn_worker *w = arg;
+    cd_devnet *r = w->net;
+    if (w->is->core >= 0 && !cd_affinity_at(w->is->core)) w->status = CD_FAIL(&w->err, EIO, "device %.60s: no processor %d", w->is->name, w->is->core);
+    if (w->is->kind == CD_DN_CPU) one_thread(w);
+    (void)cd_dn_count(&r->out);
+    for (uint32_t pass = 1;; pass++) {
+        (void)cd_dn_wait(&r->pass, pass, -BETWEEN_S);
+        if (atomic_load(&r->end)) return NULL;
+        one_pass(w);
+        (void)cd_dn_count(&r->out);
+    }
+}
+
+static void wait_out(cd_devnet *r, uint32_t n) { (void)cd_dn_wait(&r->out, n, -AT_ONCE_S); }
+
+cdmpp_status cd_dn_begin(cd_devnet *r, cdmpp_err *err) {
+    uint32_t n = 0;
+    cdmpp_status st = CDMPP_OK;
+    for (; n < r->dn->n_device && !st; n += !st) {
+        const int e = pthread_create(&r->worker[n].thread, NULL, live, &r->worker[n]);
+        if (e) st = CD_FAIL(err, EIO, "no thread for device %.60s: %s", r->dn->device[n].name, strerror(e));
+        else r->worker[n].begun = true;
+    }
+    wait_out(r, n);
+    for (uint32_t d = 0; d < n && !st; d++)
+        if ((st = r->worker[d].status) && err) *err = r->worker[d].err;
+    return st;
+}
+
+void cd_dn_end(cd_devnet *r) {
+    atomic_store(&r->end, true);
+    (void)cd_dn_count(&r->pass);
+    for (uint32_t d = 0; r->worker && d < r->dn->n_device; d++)
+        if (r->worker[d].begun) pthread_join(r->worker[d].thread, NULL);
+}
+
+/* ---- a pass ---- */
+
+static cdmpp_status judge(cd_devnet *r, uint32_t *failed, cdmpp_err *err) {
+    const uint32_t d = atomic_load(&r->failed);
+    if (failed) *failed = d;
+    if (d == UINT32_MAX) return CDMPP_OK;
+    if (err) *err = r->worker[d].err;
+    return r->worker[d].status;
+}
+
+cdmpp_status cd_devnet_pass(cd_devnet *r, cd_dn_ran *ran, double *total_s, uint32_t *failed, cdmpp_err *err) {
+    const uint32_t n = r->dn->n_action;
+    for (uint32_t d = 0; d < r->dn->n_device; d++) r->worker[d].status = CDMPP_OK;
+    atomic_store(&r->failed, UINT32_MAX);
+    atomic_store(&r->stop, false);
+    atomic_store(&r->out.value, 0);
+    r->timed = ran != NULL;
+    r->begin_s = cd_dn_clock();
+    (void)cd_dn_count(&r->pass);
+    wait_out(r, r->dn->n_device);
+    *total_s = 0;
+    for (uint32_t k = 0; k < n; k++) {
+        const cd_dn_step *s = &r->step[k];
+        const bool done = atomic_load(&s->word.value) == cd_dn_value(r, false);
+        if (done && s->end_s > *total_s) *total_s = s->end_s;
+        if (ran) ran[k] = done ? (cd_dn_ran){s->start_s, s->end_s, true} : (cd_dn_ran){0};
+    }
+    return judge(r, failed, err);
+}

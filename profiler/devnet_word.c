@@ -1,0 +1,113 @@
+/* Words that devices wait for, and what becomes of the steps behind them. */
+#include <limits.h>
+#include <linux/futex.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "profiler/devnetint.h"
+
+enum { LOOKS = 64 };            /* at a word, between looks at the clock */
+
+double cd_dn_clock(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+double cd_dn_now(const cd_devnet *r) { return cd_dn_clock() - r->begin_s; }
+
+/* ---- words ---- */
+
+static void pause_a_little(void) {
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#endif
+}
+
+static bool reached(cd_dn_word *w, uint32_t want) { return (int32_t)(atomic_load(&w->value) - want) >= 0; }
+
+/* Either the sleeper sees the new value, or it is counted where the value is told: all see one order of both. */
+static void sleep_until(cd_dn_word *w, uint32_t want) {
+    atomic_fetch_add(&w->sleepers, 1);
+    for (uint32_t now = atomic_load(&w->value); (int32_t)(now - want) < 0; now = atomic_load(&w->value))
+        (void)syscall(SYS_futex, &w->value, FUTEX_WAIT_PRIVATE, now, NULL, NULL, 0);
+    atomic_fetch_sub(&w->sleepers, 1);
+}
+
+static void wake(cd_dn_word *w) {
+    if (atomic_load(&w->sleepers)) (void)syscall(SYS_futex, &w->value, FUTEX_WAKE_PRIVATE, INT_MAX, NULL, NULL, 0);
+}
+
+bool cd_dn_wait(cd_dn_word *w, uint32_t want, double spin_s) {
+    if (reached(w, want)) return true;
+    const double until = cd_dn_clock() + (spin_s < 0 ? -spin_s : spin_s);
+    do {
+        for (int i = 0; i < LOOKS; i++) {
+            if (reached(w, want)) return true;
+            pause_a_little();
+        }
+        (void)sched_yield();
+    } while (cd_dn_clock() < until);
+    if (spin_s >= 0) return reached(w, want);
+    sleep_until(w, want);
+    return true;
+}
+
+void cd_dn_tell(cd_dn_word *w, uint32_t value) {
+    atomic_store(&w->value, value);
+    wake(w);
+}
+
+uint32_t cd_dn_count(cd_dn_word *w) {
+    const uint32_t n = atomic_fetch_add(&w->value, 1) + 1;
+    wake(w);
+    return n;
+}
+
+/* ---- steps ---- */
+
+uint32_t cd_dn_value(const cd_devnet *r, bool lost) { return 2 * atomic_load(&r->pass.value) + lost; }
+
+bool cd_dn_await(cd_dn_worker *w, const cd_dn_step *s, double spin_s, bool *lost) {
+    cd_devnet *r = w->net;
+    for (uint32_t k = 0; k < s->n_wait; k++) {
+        cd_dn_word *word = &r->step[s->wait[k]].word;
+        if (!cd_dn_wait(word, cd_dn_value(r, false), spin_s)) return false;
+        *lost = *lost || atomic_load(&word->value) == cd_dn_value(r, true);
+    }
+    return true;
+}
+
+void cd_dn_finish(cd_dn_step *s) {
+    cd_devnet *r = s->worker->net;
+    s->end_s = cd_dn_now(r);
+    cd_dn_tell(&s->word, cd_dn_value(r, false));
+}
+
+void cd_dn_lose(cd_dn_worker *w, uint32_t from) {
+    for (uint32_t i = from; i < w->n; i++) cd_dn_tell(&w->net->step[w->action[i]].word, cd_dn_value(w->net, true));
+}
+
+void cd_dn_fail(cd_dn_worker *w, uint32_t from, cdmpp_status st) {
+    uint32_t nobody = UINT32_MAX;
+    w->status = st;
+    (void)atomic_compare_exchange_strong(&w->net->failed, &nobody, w->number);
+    atomic_store(&w->net->stop, true);
+    cd_dn_lose(w, from);
+}
+
+bool cd_dn_may_go(cd_dn_worker *w, uint32_t at) {
+    if (w->dead) {
+        cd_dn_fail(w, at, CD_FAIL(&w->err, EBACKEND, "device %.60s failed in a pass before", w->is->name));
+        return false;
+    }
+    if (at == w->breaks) {
+        cd_dn_fail(w, at, CD_FAIL(&w->err, EBACKEND, "device %.60s failed before its action %u (%.60s)", w->is->name, at, w->net->dn->action[w->action[at]].name));
+        return false;
+    }
+    if (!atomic_load(&w->net->stop)) return true;
+    cd_dn_lose(w, at);
+    return false;
+}
