@@ -29,7 +29,7 @@ void cd_splan_at_once(const cd_splan *s, uint32_t n, const uint32_t *device, con
             others += j != i;
             shared = shared || (j != i && d->core >= 0 && d->core == e->core);
         }
-        seconds[i] = d->launch_s + (d->times > 1 ? d->times : 1) * a[i].seconds * cd_contention_slow(&s->contention, a[i].memory_share, sum, others, shared);
+        seconds[i] = d->launch_s + a[i].seconds * cd_contention_slow(&s->contention, a[i].memory_share, sum, others, shared);
     }
 }
 
