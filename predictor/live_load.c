@@ -274,15 +274,31 @@ void cd_live_free(cd_live *l) {
     memset(l, 0, sizeof *l);
 }
 
+static cdmpp_status all_but_source(const cd_live_ask *a, const misses *m, cd_live *l, cdmpp_err *err) {
+    CD_TRY(build_work(a, m, l, err));
+    CD_TRY(make_graph(a, m, l, err));
+    return list_plain(l, err);
+}
+
 cdmpp_status cd_live_load(const cd_live_ask *a, cd_live *out, cdmpp_err *err) {
     cd_live l = {0};
     misses m = {0};
     memset(out, 0, sizeof *out);
     if (!a->graph && (!a->network || !a->network[0])) return CD_FAIL(err, EUSAGE, "no network is named");
     cdmpp_status st = read_all(a, &l, &m, err);
-    if (!st) st = build_work(a, &m, &l, err);
-    if (!st) st = make_graph(a, &m, &l, err);
-    if (!st) st = list_plain(&l, err);
+    if (!st) st = all_but_source(a, &m, &l, err);
+    if (st) cd_live_free(&l);
+    else *out = l;
+    return st;
+}
+
+cdmpp_status cd_live_take(const cd_live_ask *a, cd_graph *g, cd_live *out, cdmpp_err *err) {
+    cd_live l = {.source = g};
+    cd_live_ask own = *a;
+    memset(out, 0, sizeof *out);
+    own.network = "";
+    own.training = false;
+    const cdmpp_status st = all_but_source(&own, &(misses){0}, &l, err);
     if (st) cd_live_free(&l);
     else *out = l;
     return st;

@@ -32,5 +32,7 @@ typedef struct cd_live {
 
 /* Errors: those of cd_onnx_read, cd_zoo_build, cd_workload_build. */
 cdmpp_status cd_live_load(const cd_live_ask *a, cd_live *out, cdmpp_err *err);
+/* The same of a graph that the caller has built; what the ask says of network, size, onnx and training does not count. The graph is taken even after an error. */
+cdmpp_status cd_live_take(const cd_live_ask *a, CD_TAKE cd_graph *g, cd_live *out, cdmpp_err *err);
 void cd_live_free(cd_live *l); /* zeroed is fine */
 #endif

@@ -97,6 +97,42 @@ static cdmpp_status conditions(reader *t, cd_offload_rule *q, cdmpp_err *err) {
 
 /* ---- lines ---- */
 
+/* Keys of a format line; what its values may be, NULL: a number above 0. */
+static const struct {
+    const char *key, *values;
+} format[] = {{"dtype", "int8|float16|bfloat16|float32"}, {"layout", "nchw|nhwc"}, {"rate", NULL}};
+enum { FORMATS = sizeof format / sizeof *format };
+
+static cdmpp_status format_word(cd_offload_rule *q, char *w, cdmpp_err *err) {
+    char *value = strchr(w, '='), *end;
+    uint32_t i = 0;
+    if (value) *value++ = 0;
+    while (i < FORMATS && strcmp(format[i].key, w)) i++;
+    if (!value || i == FORMATS) return CD_FAIL(err, EPARSE, "\"%s\": expected dtype=, layout= or rate=", w);
+    for (uint32_t k = 0; k < q->n_cond; k++)
+        if (!strcmp(q->cond[k].key, w)) return CD_FAIL(err, EPARSE, "%s twice", w);
+    if (format[i].values && cd_words_find(format[i].values, (cd_str){value, strlen(value)}) < 0)
+        return CD_FAIL(err, EPARSE, "%s \"%s\": expected one of %s", w, value, format[i].values);
+    if (!format[i].values && (!(strtod(value, &end) > 0) || *end)) return CD_FAIL(err, EPARSE, "%s \"%s\": expected bytes a second", w, value);
+    q->cond[q->n_cond++] = (cd_offload_cond){0, w, value, CD_CMP_EQ};
+    return CDMPP_OK;
+}
+
+static cdmpp_status format_line(reader *t, cd_offload_rule *q, cdmpp_err *err) {
+    q->cond = CD_NEWN(&t->r->arena, cd_offload_cond, FORMATS);
+    if (!q->cond) return CD_FAIL(err, ENOMEM, "rule");
+    if (q->device == 0) return CD_FAIL(err, EINVALID, "format %s: the host's values are float32, as the network was loaded", t->r->device[0]);
+    for (char *w; (w = word(t));) CD_TRY(format_word(q, w, err));
+    return q->n_cond ? CDMPP_OK : CD_FAIL(err, EPARSE, "format %s: expected dtype=, layout= or rate=", t->r->device[q->device]);
+}
+
+const char *cd_offload_format(const cd_offload_rules *r, uint32_t device, const char *key) {
+    for (uint32_t i = 0; i < r->n_rule; i++)
+        for (uint32_t k = 0; r->rule[i].kind == CD_OFFLOAD_FORMAT && r->rule[i].device == device && k < r->rule[i].n_cond; k++)
+            if (!strcmp(r->rule[i].cond[k].key, key)) return r->rule[i].cond[k].value;
+    return NULL;
+}
+
 /* Operators up to "where" or the end: with "->" between (a chain), or none. */
 static cdmpp_status operators(reader *t, cd_offload_rule *q, bool chain, cdmpp_err *err) {
     q->link = CD_NEWN(&t->r->arena, cd_offload_link, CD_OFFLOAD_LINKS);
@@ -143,6 +179,9 @@ static cdmpp_status rest_of_rule(reader *t, cd_offload_rule *q, cdmpp_err *err) 
         q->name = name;
         return operators(t, q, true, err);
     }
+    case CD_OFFLOAD_FORMAT:
+        CD_TRY(device_of(t, w, &q->device, err));
+        return format_line(t, q, err);
     case CD_OFFLOAD_SUPPORT:
     case CD_OFFLOAD_REFUSE: break;
     }
@@ -202,6 +241,8 @@ static cdmpp_status consistent(const cd_offload_rules *r, cdmpp_err *err) {
             const cd_offload_rule *a = &r->rule[i];
             if ((a->kind == CD_OFFLOAD_SUPPORT && b->kind == CD_OFFLOAD_REFUSE) || (a->kind == CD_OFFLOAD_REFUSE && b->kind == CD_OFFLOAD_SUPPORT))
                 CD_TRY(support_and_refuse(r, i, k, err));
+            if (a->kind == CD_OFFLOAD_FORMAT && b->kind == CD_OFFLOAD_FORMAT && a->device == b->device)
+                return cd_err_at(err, CD_FAIL(err, EINVALID, "format %s: line %ld has one already", r->device[a->device], a->line), r->path, b->line);
         }
     }
     for (uint32_t k = 0; k < r->n_rule; k++)

@@ -5,6 +5,7 @@
  *   support npu conv2d dense where dtype=float16|int8, k<=4096
  *   refuse  npu conv2d where kernel>=11
  *   place   layer4.* npu                                      a user's word; * stands for any letters
+ *   format  npu dtype=int8 layout=nchw rate=4e9               its values, where the host's are float32 and laid out as they were loaded
  *
  *   graph     conv ─> bias ─> relu ─> sort        matches   [conv bias relu] npu, table line 2
  *                                                 ops       sort: cpu only ("no support line of npu for sort")
@@ -20,7 +21,8 @@
  *       support lines but not against a refuse line or a place line;
  *   (5) errors, with file and line of both: a support and a refuse line with the same operator and conditions; two place lines
  *       that name one operator with two devices; a place line on a device that refuses or does not support it (where nothing of a
- *       pattern allows it), a device that is placed on and has no line; a refuse line of the host.
+ *       pattern allows it), a device that is placed on and has no line; a refuse line of the host; two format lines of one device.
+ *   (6) format: dtype one of int8|float16|bfloat16|float32, layout nchw|nhwc, rate bytes of a value that the host converts in a second.
  * Sources: spec BYOC 4.2. Strings live in the rules' arena. Read by one thread, then read-only. */
 #ifndef CD_OFFLOAD_RULES_H
 #define CD_OFFLOAD_RULES_H
@@ -39,6 +41,10 @@ cdmpp_status cd_offload_parse(const char *path, const char *text, size_t n, CD_G
 cdmpp_status cd_offload_read(const char *path, CD_GIVE cd_offload_rules **out, cdmpp_err *err); /* EIO too */
 void cd_offload_free(CD_TAKE cd_offload_rules *r); /* NULL is fine */
 uint32_t cd_offload_devices(const cd_offload_rules *r, CD_KEEP const char *const **name); /* the host first */
+/* What a format line says of a device: "dtype", "layout", "rate"; NULL: nothing. */
+const char *cd_offload_format(const cd_offload_rules *r, uint32_t device, const char *key);
+/* The rules as they were read, one line each: "line, kind, device, what". For people; `only` a device, UINT32_MAX: all. */
+void cd_offload_print(const cd_offload_rules *r, uint32_t only, bool patterns, cd_buf *out);
 
 typedef struct cd_offload_attr {
     const char *key, *value;

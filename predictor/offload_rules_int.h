@@ -1,14 +1,14 @@
 /* offload_rules_int -- what reading and matching share. Private.
  *
- *   line -> rule: kind, device, operators of the pattern (types, may be missing), conditions */
+ *   line -> rule: kind, device, operators of the pattern (types, may be missing), conditions; of a format line key=value words as conditions */
 #ifndef CD_OFFLOAD_RULES_INT_H
 #define CD_OFFLOAD_RULES_INT_H
 #include "predictor/offload_rules.h"
 
 enum { CD_OFFLOAD_LINKS = 16, CD_OFFLOAD_MAX_DEVICE = 8 };
 
-typedef enum cd_offload_kind { CD_OFFLOAD_HOST, CD_OFFLOAD_PATTERN, CD_OFFLOAD_SUPPORT, CD_OFFLOAD_REFUSE, CD_OFFLOAD_PLACE } cd_offload_kind;
-#define CD_OFFLOAD_KINDS "host|pattern|support|refuse|place"
+typedef enum cd_offload_kind { CD_OFFLOAD_HOST, CD_OFFLOAD_PATTERN, CD_OFFLOAD_SUPPORT, CD_OFFLOAD_REFUSE, CD_OFFLOAD_PLACE, CD_OFFLOAD_FORMAT } cd_offload_kind;
+#define CD_OFFLOAD_KINDS "host|pattern|support|refuse|place|format"
 
 typedef enum cd_offload_cmp { CD_CMP_EQ, CD_CMP_NE, CD_CMP_LE, CD_CMP_GE, CD_CMP_LT, CD_CMP_GT, CD_CMP_DIV } cd_offload_cmp;
 

@@ -1,0 +1,310 @@
+#include "predictor/live_offload.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "predictor/live_offload_int.h"
+#include "predictor/offload_rules_int.h"
+
+typedef struct {
+    cd_offnet p;
+    cd_arena once;
+    uint32_t *joint, *where;    /* (n_group) of this try */
+    uint32_t *at, *at_where;    /* (n) */
+    double best;                /* of out->where, by the goal */
+    cdmpp_err why;              /* of the last cover that cannot be placed */
+    bool exact_covers;
+} planner;
+
+void cd_live_offload_free(cd_live_offload *o) {
+    cd_arena_free(&o->arena);
+    *o = (cd_live_offload){0};
+}
+
+static double goal_of(const planner *t, const cd_part_cost *c) { return t->p.a->goal == CD_PART_SUM ? c->sum_s : c->makespan_s; }
+
+/* ---- placements of groups ---- */
+
+static void to_problem(planner *t, const uint32_t *where) {
+    for (uint32_t k = 0; k < t->p.n; k++) {
+        const uint32_t g = k - t->p.base;
+        t->at_where[t->at[k]] = k >= t->p.base && g < t->p.r->n_group ? where[g] : 0;
+    }
+}
+
+/* The cost of a placement under the cover in t->joint. */
+static cdmpp_status cost_of(planner *t, const uint32_t *where, cd_part_cost *cost, cdmpp_err *err) {
+    cd_part part;
+    cd_arena_reset(&t->once);
+    CD_TRY(cd_offnet_part(&t->p, t->joint, &t->once, &part, t->at, err));
+    to_problem(t, where);
+    return cd_part_evaluate(&part, t->at_where, cost, err);
+}
+
+static void keep(planner *t, const uint32_t *where, double goal, double bound, bool exact, const char *method) {
+    cd_live_offload *o = t->p.out;
+    if (!(goal < t->best)) return;
+    t->best = goal;
+    memcpy(o->where, where, t->p.r->n_group * sizeof *where);
+    memcpy(o->joint, t->joint, t->p.r->n_group * sizeof *o->joint);
+    o->bound_s = bound, o->exact = exact, o->method = method;
+}
+
+/* The best placement under the cover in t->joint; a cover that nothing can be placed with is none. */
+static cdmpp_status solve(planner *t, cdmpp_err *err) {
+    cd_part part;
+    cd_part_plan plan = {0};
+    cdmpp_err why = {0};
+    cd_arena_reset(&t->once);
+    CD_TRY(cd_offnet_part(&t->p, t->joint, &t->once, &part, t->at, err));
+    const cdmpp_status st = cd_part_solve(&part, t->p.a->goal, t->p.a->effort, &plan, &why);
+    for (uint32_t g = 0; g < t->p.r->n_group && !st; g++) t->where[g] = plan.where[t->at[t->p.base + g]];
+    if (!st) keep(t, t->where, goal_of(t, &plan.cost), plan.bound_s, plan.exact, plan.method);
+    cd_part_plan_free(&plan);
+    if (st == CDMPP_EINVALID || st == CDMPP_ESCHEMA) t->why = why;
+    else if (st && err) *err = why;
+    return st == CDMPP_EINVALID || st == CDMPP_ESCHEMA ? CDMPP_OK : st;
+}
+
+/* ---- covers by joint matches ---- */
+
+static void no_cover(planner *t) { memset(t->joint, 0xff, ((size_t)t->p.r->n_group + 1) * sizeof *t->joint); }
+
+static void taken_cover(planner *t) {
+    no_cover(t);
+    for (uint32_t i = 0; i < t->p.r->n_joint; i++) {
+        const cd_offload_match *m = &t->p.r->joint[i];
+        bool is_free = m->taken && cd_offnet_joint_is_open(&t->p, i);
+        for (uint32_t k = 0; k < m->n_op; k++) is_free = is_free && t->joint[t->p.r->member[m->first + k]] == UINT32_MAX;
+        for (uint32_t k = 0; k < m->n_op && is_free; k++) t->joint[t->p.r->member[m->first + k]] = i;
+    }
+}
+
+static double seconds_of(const cd_offload_match *m, const uint32_t *op, uint32_t n, uint32_t device, void *ctx) {
+    const cd_offnet *p = ctx;
+    double s = 0;
+    (void)m;
+    for (uint32_t i = 0; i < n; i++) s += p->seconds[(size_t)op[i] * p->n_device + device];
+    return s;
+}
+
+/* Rules and matches as cd_offload_choose wants them: operators are the problem's nodes, devices ours. from: joint of each match. */
+static cdmpp_status as_rules(planner *t, cd_offload_rules *r, cd_offload *o, uint32_t *from, cdmpp_err *err) {
+    const cd_offnet *p = &t->p;
+    const char **name = CD_NEWN(&t->once, const char *, p->n_device);
+    uint32_t n_member = 0;
+    o->able = CD_NEWN(&t->once, bool, ((size_t)p->n + 1) * p->n_device), o->place = CD_NEWN(&t->once, uint32_t, (size_t)p->n + 1);
+    o->place_line = CD_NEWN(&t->once, long, (size_t)p->n + 1), o->match = CD_NEWN(&t->once, cd_offload_match, (size_t)p->r->n_joint + 1);
+    for (uint32_t i = 0; i < p->r->n_joint; i++) n_member += p->r->joint[i].n_op;
+    o->member = CD_NEWN(&t->once, uint32_t, (size_t)n_member + 1);
+    if (!name || !o->able || !o->place || !o->place_line || !o->match || !o->member) return CD_FAIL(err, ENOMEM, "matches");
+    for (uint32_t d = 0; d < p->n_device; d++) name[d] = p->r->device[d];
+    *r = (cd_offload_rules){.path = p->r->rules->path, .n_device = p->n_device, .device = name};
+    o->n_device = p->n_device;
+    for (uint32_t k = 0; k < p->n; k++) {
+        const uint32_t g = k - p->base;
+        const bool is_group = k >= p->base && g < p->r->n_group;
+        o->place[k] = is_group ? p->r->group[g].pin : 0;
+        for (uint32_t d = 0; d < p->n_device; d++) o->able[(size_t)k * p->n_device + d] = is_group ? cd_offnet_may(p, g, d) : d == 0;
+    }
+    n_member = 0;
+    for (uint32_t i = 0; i < p->r->n_joint; i++) {
+        if (!cd_offnet_joint_is_open(p, i)) continue;
+        cd_offload_match m = p->r->joint[i];
+        for (uint32_t k = 0; k < m.n_op; k++) o->member[n_member + k] = p->base + p->r->member[m.first + k];
+        m.first = n_member;
+        n_member += m.n_op;
+        from[o->n_match] = i;
+        o->match[o->n_match++] = m;
+    }
+    return CDMPP_OK;
+}
+
+/* The cover of the least sum. */
+static cdmpp_status best_cover(planner *t, cdmpp_err *err) {
+    cd_offload_rules rules;
+    cd_offload o = {0};
+    cd_offload_plan plan = {0};
+    cdmpp_err why = {0};
+    const cd_offload_ask ask = {seconds_of, &t->p, t->p.bytes, t->p.link, t->p.a->n_link};
+    const cd_offload_graph g = {t->p.n, t->p.n_in, t->p.op, t->p.in};
+    no_cover(t);
+    cd_arena_reset(&t->once);
+    uint32_t *from = CD_NEWN(&t->once, uint32_t, (size_t)t->p.r->n_joint + 1);
+    if (!from) return CD_FAIL(err, ENOMEM, "matches");
+    CD_TRY(as_rules(t, &rules, &o, from, err));
+    const cdmpp_status st = cd_offload_choose(&rules, &g, &o, &ask, &plan, &why);
+    for (uint32_t k = 0; k < t->p.r->n_group && !st; k++) {
+        const uint32_t m = plan.match[t->p.base + k];
+        t->joint[k] = m == UINT32_MAX ? m : from[m];
+    }
+    if (!st) t->exact_covers = plan.exact && t->p.a->goal == CD_PART_SUM;
+    cd_offload_plan_free(&plan);
+    if (st == CDMPP_EINVALID || st == CDMPP_ESCHEMA) t->why = why;
+    else if (st && err) *err = why;
+    return st == CDMPP_EINVALID || st == CDMPP_ESCHEMA ? CDMPP_OK : st;
+}
+
+static cdmpp_status best_of_covers(planner *t, cdmpp_err *err) {
+    t->best = (double)INFINITY;
+    t->exact_covers = !t->p.r->n_joint;
+    no_cover(t);
+    CD_TRY(solve(t, err));
+    if (!t->p.r->n_joint) return CDMPP_OK;
+    taken_cover(t);
+    CD_TRY(solve(t, err));
+    CD_TRY(best_cover(t, err));
+    return solve(t, err);
+}
+
+/* ---- what it is compared with ---- */
+
+/* TVM's: the first device but the host that may; host: as much of it as may be there. */
+static void rule_of_thumb(const planner *t, bool host, uint32_t *where) {
+    for (uint32_t g = 0; g < t->p.r->n_group; g++) {
+        const cd_live_group *x = &t->p.r->group[g];
+        uint32_t first = 0;
+        where[g] = 0;
+        while (first < t->p.n_device && !cd_offnet_may(&t->p, g, first)) first++;
+        if (first < t->p.n_device) where[g] = first;
+        for (uint32_t d = t->p.n_device; d-- > 1 && !host;)
+            if (cd_offnet_may(&t->p, g, d)) where[g] = d;
+        if (t->joint[g] != UINT32_MAX) where[g] = t->p.r->joint[t->joint[g]].device;
+        else if (x->pin != CD_PART_FREE) where[g] = x->pin;
+    }
+}
+
+/* Groups of regions on another device that do not multiply come home; how many. */
+static cdmpp_status send_home(planner *t, uint32_t *where, uint32_t *n, cdmpp_err *err) {
+    cd_part part;
+    cd_part_regions regions = {0};
+    const uint32_t base = t->p.base, n_group = t->p.r->n_group;
+    *n = 0;
+    cd_arena_reset(&t->once);
+    CD_TRY(cd_offnet_part(&t->p, t->joint, &t->once, &part, t->at, err));
+    to_problem(t, where);
+    bool *mac = CD_NEWN(&t->once, bool, (size_t)part.n_op + 1);
+    if (!mac) return CD_FAIL(err, ENOMEM, "regions");
+    const cdmpp_status st = cd_part_merge(&part, t->at_where, &regions, err);
+    for (uint32_t g = 0; g < n_group && !st; g++)
+        if (t->p.r->ops.mac[g] || t->p.r->group[g].pin != CD_PART_FREE) mac[regions.of[t->at[base + g]]] = true;
+    for (uint32_t g = 0; g < n_group && !st; g++) {
+        if (!where[g] || mac[regions.of[t->at[base + g]]] || !(t->p.r->group[g].allowed & 1)) continue;
+        t->p.home[g] = true;
+        ++*n;
+    }
+    cd_part_regions_free(&regions);
+    return st;
+}
+
+static cdmpp_status baseline(planner *t, uint32_t k, const char *name, cdmpp_err *err) {
+    cd_live_baseline *b = &t->p.out->base[k];
+    uint32_t *where = CD_NEWN(&t->p.out->arena, uint32_t, (size_t)t->p.r->n_group + 1);
+    if (!where) return CD_FAIL(err, ENOMEM, "placement");
+    uint32_t n = 0;
+    if (k == 0) no_cover(t);
+    else taken_cover(t);
+    rule_of_thumb(t, k == 0, where);
+    if (k == 2) { /* groups that came home stay there for this baseline alone */
+        CD_TRY(send_home(t, where, &n, err));
+        taken_cover(t);
+        rule_of_thumb(t, false, where);
+    }
+    *b = (cd_live_baseline){.name = name, .where = where};
+    cdmpp_err why = {0};
+    const cdmpp_status st = cost_of(t, where, &b->cost, &why);
+    if (st == CDMPP_EINVALID || st == CDMPP_ESCHEMA) b->cost.sum_s = b->cost.makespan_s = (double)INFINITY;
+    else if (st && err) *err = why;
+    if (st && isfinite(b->cost.sum_s)) return st;
+    if (!t->p.a->mac || k != 1) keep(t, where, goal_of(t, &b->cost), t->p.out->bound_s, false, name);
+    if (k == 2) memset(t->p.home, 0, t->p.r->n_group * sizeof *t->p.home);
+    return CDMPP_OK;
+}
+
+/* ---- all of it ---- */
+
+static cdmpp_status start(planner *t, cdmpp_err *err) {
+    cd_live_offload *o = t->p.out;
+    const size_t n = (size_t)t->p.r->n_group + 1;
+    CD_TRY(cd_offnet_make(&t->p, err));
+    o->where = CD_NEWN(&o->arena, uint32_t, n), o->joint = CD_NEWN(&o->arena, uint32_t, n), o->at = CD_NEWN(&o->arena, uint32_t, n);
+    t->joint = CD_NEWN(&t->p.own, uint32_t, n), t->where = CD_NEWN(&t->p.own, uint32_t, n);
+    t->at = CD_NEWN(&t->p.own, uint32_t, (size_t)t->p.n + 1), t->at_where = CD_NEWN(&t->p.own, uint32_t, (size_t)t->p.n + 1);
+    o->at_where = CD_NEWN(&o->arena, uint32_t, (size_t)t->p.n + 1);
+    if (!o->where || !o->joint || !o->at || !t->joint || !t->where || !t->at || !t->at_where || !o->at_where) return CD_FAIL(err, ENOMEM, "%u groups", t->p.r->n_group);
+    o->bound_s = -(double)INFINITY;
+    t->best = (double)INFINITY;
+    return CDMPP_OK;
+}
+
+/* The problem, cost, regions and boundary of out->where. */
+static cdmpp_status finish(planner *t, cdmpp_err *err) {
+    cd_live_offload *o = t->p.out;
+    memcpy(t->joint, o->joint, t->p.r->n_group * sizeof *t->joint);
+    CD_TRY(cd_offnet_part(&t->p, t->joint, &o->arena, &o->part, t->at, err));
+    to_problem(t, o->where);
+    memcpy(o->at_where, t->at_where, o->part.n_op * sizeof *o->at_where);
+    for (uint32_t g = 0; g < t->p.r->n_group; g++) o->at[g] = t->at[t->p.base + g];
+    CD_TRY(cd_part_evaluate(&o->part, o->at_where, &o->cost, err));
+    return cd_offnet_tell(&t->p, err);
+}
+
+static cdmpp_status plan_all(planner *t, cdmpp_err *err) {
+    uint32_t n = 0;
+    CD_TRY(start(t, err));
+    for (bool again = true; again;) {
+        CD_TRY(best_of_covers(t, err));
+        if (!isfinite(t->best)) {
+            if (err) *err = t->why;
+            if (t->why.code) return t->why.code;
+            return CD_FAIL(err, EINVALID, "no placement is possible");
+        }
+        memcpy(t->joint, t->p.out->joint, t->p.r->n_group * sizeof *t->joint);
+        if (t->p.a->mac) CD_TRY(send_home(t, t->p.out->where, &n, err));
+        t->p.out->n_pruned += n;
+        again = n > 0;
+    }
+    t->p.out->exact = t->p.out->exact && t->exact_covers;
+    if (!t->exact_covers) t->p.out->bound_s = -(double)INFINITY;
+    bool *home = t->p.home;
+    t->p.home = CD_NEWN(&t->p.own, bool, (size_t)t->p.r->n_group + 1);
+    if (!t->p.home) return CD_FAIL(err, ENOMEM, "groups");
+    static const char *const name[] = {"host", "greedy", "pruned"};
+    for (uint32_t k = 0; k < 3; k++) CD_TRY(baseline(t, k, name[k], err));
+    t->p.home = home;
+    return finish(t, err);
+}
+
+static void stop(planner *t) {
+    cd_arena_free(&t->once);
+    cd_arena_free(&t->p.own);
+}
+
+cdmpp_status cd_live_offload_plan(const cd_live_offload_ask *a, cd_live_offload *out, cdmpp_err *err) {
+    planner t = {.p = {.a = a, .r = a->rules, .out = out}};
+    *out = (cd_live_offload){.rules = a->rules};
+    const cdmpp_status st = plan_all(&t, err);
+    stop(&t);
+    return st;
+}
+
+static cdmpp_status place_all(planner *t, const uint32_t *where, cdmpp_err *err) {
+    CD_TRY(start(t, err));
+    no_cover(t);
+    for (uint32_t g = 0; g < t->p.r->n_group; g++) {
+        const uint32_t d = where[g];
+        if (d >= t->p.n_device) return CD_FAIL(err, EINVALID, "group %s: device %u of %u", t->p.r->live->graph->node[g].name, d, t->p.n_device);
+        if (!cd_offnet_may(&t->p, g, d))
+            return CD_FAIL(err, EINVALID, "group %s cannot be on %s: %s", t->p.r->live->graph->node[g].name, t->p.r->device[d], t->p.r->group[g].why[d] ? t->p.r->group[g].why[d] : t->p.r->group[g].pin_why);
+    }
+    keep(t, where, 0, -(double)INFINITY, false, "given");
+    return finish(t, err);
+}
+
+cdmpp_status cd_live_offload_of(const cd_live_offload_ask *a, const uint32_t *where, cd_live_offload *out, cdmpp_err *err) {
+    planner t = {.p = {.a = a, .r = a->rules, .out = out}};
+    *out = (cd_live_offload){.rules = a->rules};
+    const cdmpp_status st = place_all(&t, where, err);
+    stop(&t);
+    return st;
+}

@@ -1,0 +1,86 @@
+/* live_offload -- a network under rules: which groups leave the host, in which regions, what that costs, and why each region stands where it does.
+ *
+ *   live_rules.h (who may) ──┐                                         ┌─> greedy   TVM v0.9: all that may leaves, whatever it costs
+ *   seconds of groups ───────┼─> partition.h, a problem with inputs, ──┼─> pruned   the same; regions without a multiply-add come back
+ *   links + live_boundary.h ─┘   results and boundary conversions      └─> the plan: by cost, never worse than those and the host alone
+ *
+ *   (1) operators of the problem: the network's inputs (0 s, on the host), the groups or matches of several groups as one, its results
+ *       (0 s, on the host);
+ *   (2) by cost: covers by joint matches (offload_rules.h) times the best placement (partition.h) for the goal;
+ *   (3) mac: what moves more than it multiplies goes home: regions of no multiply-add on another device become the host's, and the rest is planned again;
+ *   (4) a group that nothing defines is the host's and counts 0 s; n_undefined says how many. NaN of any other is an error;
+ *   (5) boundary: one entry a value and device that it is copied to, and nowhere else.
+ * Same input, same plan. Seconds, bytes. */
+#ifndef CD_LIVE_OFFLOAD_H
+#define CD_LIVE_OFFLOAD_H
+#include "predictor/live_boundary.h"
+#include "predictor/live_rules.h"
+
+typedef struct cd_live_offload_ask {
+    const cd_live_rules *rules;
+    const double *seconds;      /* (n_group, n_device) infinity: cannot */
+    const cd_part_link *link;   /* (n_link) between devices as rules->device has them, without conversions */
+    uint32_t n_link;
+    const uint32_t *workers;    /* (n_device) NULL: 1 each */
+    double rate;                /* bytes of a value that the host converts in a second; 0: 5e9 */
+    double start_s;             /* of a conversion */
+    cd_edge_layout layout;      /* that the network was loaded in */
+    cd_part_goal goal;
+    uint64_t effort;            /* of partition.h */
+    bool mac;                   /* (3) */
+} cd_live_offload_ask;
+
+typedef struct cd_live_region {
+    uint32_t device, first, n;  /* group[first .. first + n), in an order to run in */
+    double seconds;
+    bool mac;
+    const char *why;            /* one line for people */
+} cd_live_region;
+
+typedef struct cd_live_boundary {
+    uint32_t group;             /* that makes it; CD_GRAPH_NONE: an input of the network */
+    uint32_t buffer;            /* of the workload */
+    uint32_t from, to;          /* devices */
+    int64_t bytes, packed;      /* of the value; on the link */
+    double seconds, convert_s;  /* of the copy; of it conversions */
+    const cd_edge *edge;
+} cd_live_boundary;
+
+typedef struct cd_live_baseline {
+    const char *name;           /* "host", "greedy", "pruned" */
+    cd_part_cost cost;
+    const uint32_t *where;      /* (n_group) */
+} cd_live_baseline;
+
+typedef struct cd_live_offload {
+    cd_arena arena;
+    const cd_live_rules *rules;
+    cd_part part;               /* the problem, joint matches that are used as one */
+    uint32_t *at;               /* (n_group) operator of the problem */
+    uint32_t *at_where;         /* (part.n_op) */
+    uint32_t *where;            /* (n_group) */
+    uint32_t *joint;            /* (n_group) the joint match it is run by; UINT32_MAX: none */
+    cd_part_cost cost;
+    double bound_s;             /* by the goal; -infinity: nobody knows */
+    bool exact;
+    const char *method;         /* of partition.h, or "greedy" */
+    uint32_t n_region, n_boundary, n_undefined, n_pruned; /* pruned: groups that (3) sent home */
+    cd_live_region *region;     /* (n_region) each behind those that it reads from */
+    uint32_t *group;            /* (n_group) in regions */
+    uint32_t *of;               /* (n_group) its region */
+    cd_live_boundary *boundary; /* (n_boundary) */
+    cd_edge *edge;              /* (n_device, n_device) */
+    cd_live_baseline base[3];
+} cd_live_offload;
+
+/* Errors: those of cd_part_solve; ERANGE (a NaN, with group and device), ENOMEM. Free after an error too. */
+cdmpp_status cd_live_offload_plan(const cd_live_offload_ask *a, cd_live_offload *out, cdmpp_err *err);
+/* The same for a placement of groups that somebody else made: its cost, regions, boundary. where (n_group). Errors: EINVALID (a group where
+ * it may not be: both named). */
+cdmpp_status cd_live_offload_of(const cd_live_offload_ask *a, const uint32_t *where, cd_live_offload *out, cdmpp_err *err);
+void cd_live_offload_free(cd_live_offload *o); /* zeroed is fine */
+/* Regions, boundary, baselines. */
+void cd_live_offload_text(const cd_live_offload *o, cd_buf *out);
+/* {"goal_s" ..., "regions": [...], "boundary": [...], "baselines": {...}}: an object; docs/offload.md. */
+void cd_live_offload_json(const cd_live_offload *o, cd_buf *out);
+#endif

@@ -1,0 +1,34 @@
+/* live_offload_int -- the problem that the parts of live_offload share. Private.
+ *
+ *   nodes: inputs | groups from `base` on | results */
+#ifndef CD_LIVE_OFFLOAD_INT_H
+#define CD_LIVE_OFFLOAD_INT_H
+#include "predictor/live_offload.h"
+
+typedef struct cd_offnet {
+    const cd_live_offload_ask *a;
+    const cd_live_rules *r;
+    cd_live_offload *out;
+    cd_arena own;
+    uint32_t n, base, n_device;
+    cd_offload_op *op;          /* (n) */
+    uint32_t *in, n_in;
+    uint32_t *buffer;           /* (n) of the workload */
+    int64_t *bytes;             /* (n) of what it makes */
+    double *seconds;            /* (n, n_device) */
+    cd_part_link *link;
+    cd_part_device *device;
+    bool *home;                 /* (n_group) sent home */
+} cd_offnet;
+
+cdmpp_status cd_offnet_make(cd_offnet *p, cdmpp_err *err);
+/* The placement problem where joint[g] (UINT32_MAX: none) says which groups are one; at (n): operator of each node. In arena `to`. */
+cdmpp_status cd_offnet_part(const cd_offnet *p, const uint32_t *joint, cd_arena *to, cd_part *part, uint32_t *at, cdmpp_err *err);
+bool cd_offnet_joint_is_open(const cd_offnet *p, uint32_t joint);
+/* May group g be on device d by itself? */
+bool cd_offnet_may(const cd_offnet *p, uint32_t g, uint32_t d);
+
+/* Regions and boundary of out->where, out->joint, out->part. */
+cdmpp_status cd_offnet_tell(cd_offnet *p, cdmpp_err *err);
+cdmpp_status cd_offnet_why(cd_offnet *p, uint32_t region, cdmpp_err *err);
+#endif

@@ -1,0 +1,86 @@
+/* live_rules -- rules of offload_rules.h on a loaded network: what its operators are called there, and where that lets each group run.
+ *
+ *   network      Conv(x, w, b)   BatchNormalization   Relu  ─┐  operators   conv1 (conv2d) ─> conv1.bias (bias_add) ─> bn1 (batch_norm) ─> relu1
+ *   workload     group 1: {Conv, BatchNormalization, Relu}  ─┴> groups      may run on {cpu, npu}, or why not
+ *
+ *   (1) operators are the graph's, by TVM's names (docs/offload.md has all): Conv is conv2d by its rank, its bias an operator of its
+ *       own ("conv1.bias", bias_add) as TVM imports it; MatMul is dense with a weight, else batch_matmul. Views, what is folded and what
+ *       nobody reads are no operators: who reads a view reads what it is of. A change of layout of the workload's is a
+ *       layout_transform that nobody reads, so it stands in no chain;
+ *   (2) attributes: dtype, from (of the first operand), shape "1x64x56x56", rank, d0 d1 ..., of four dimensions n c h w, of three n c w, of two n c;
+ *       elements, bytes, flop, mac (1: multiplies and adds); windows: kernel, kernel_h, kernel_w, stride.., dilation.., pad, groups, depthwise, in_c,
+ *       bias; products: m, n, k, weights; everything else under ONNX's name, lists as "0x2x3x1". Numbers as numbers;
+ *   (3) times are known of groups, so a group runs as one: on a device where each of its operators is supported or in a match that lies
+ *       within the group; a match over several groups takes all of them or none. A match that leaves out an operator of a group cuts
+ *       through it, which is listed: the group can only be there if what is left out can;
+ *   (4) a group without a definition is the host's, whatever rules say;
+ *   (5) a place line moves the whole group. Errors with both lines: two place lines that put one group on two devices; a place line on a
+ *       device that cannot run another operator of the group; on a device that is not there;
+ *   (6) devices: a name of the rules is the device of that name, else all devices of that name and a number (cpu: cpu0, cpu1). Devices that no rule
+ *       names may run everything. The first device is the rules' host.
+ * Built by one thread, then read-only. Load and rules must outlive it. */
+#ifndef CD_LIVE_RULES_H
+#define CD_LIVE_RULES_H
+#include "predictor/live_load.h"
+#include "predictor/offload_rules.h"
+#include "predictor/partition.h"
+
+/* ---- operators ---- */
+typedef struct cd_live_ops {
+    cd_offload_graph graph;
+    uint32_t *node;             /* (n_op) of the network's graph; CD_GRAPH_NONE: a change of layout */
+    uint32_t *of_first, *of_n, *of; /* (n_op) its groups: of[of_first .. of_first + of_n) */
+    uint32_t *in_first, *in_n, *in; /* (n_group) a group's operators */
+    bool *mac;                  /* (n_group) multiplies and adds */
+} cd_live_ops;
+
+/* All in `a`. Errors: ENOMEM. */
+cdmpp_status cd_live_ops_list(const cd_live *l, cd_arena *a, cd_live_ops *out, cdmpp_err *err);
+/* Attribute of an operator; NULL: it has none of that name. */
+const char *cd_live_ops_attr(const cd_live_ops *o, uint32_t op, const char *key);
+/* For people: name, type, groups, attributes of each. */
+void cd_live_ops_print(const cd_live_ops *o, cd_buf *out);
+
+/* ---- rules on them ---- */
+typedef struct cd_live_rules_ask {
+    const cd_live *live;
+    const cd_offload_rules *rules;
+    uint32_t n_device;          /* 0: the rules' own */
+    const char *const *device;  /* (n_device) */
+} cd_live_rules_ask;
+
+typedef struct cd_live_group {
+    uint32_t allowed;           /* bit d: on device d by itself */
+    uint32_t together;          /* bit d: there only with the other groups of a match */
+    uint32_t pin;               /* CD_PART_FREE: none */
+    const char *pin_why;        /* "npu.rules:7"; of a place line on several devices too */
+    const char *const *why;     /* (n_device) why not by itself: "bn1 (batch_norm): no support line for batch_norm"; NULL: it may */
+} cd_live_group;
+
+typedef struct cd_live_cut {    /* (3) a match that goes through a group */
+    uint32_t match;             /* of found.match */
+    uint32_t group, op;         /* op: the first of the group that it leaves out */
+    bool stops;                 /* the group cannot be there through this match */
+} cd_live_cut;
+
+typedef struct cd_live_rules {
+    cd_arena arena;
+    const cd_live *live;
+    const cd_offload_rules *rules;
+    cd_live_ops ops;
+    cd_offload found;           /* on operators, devices as the rules number them */
+    uint32_t n_device, n_group, n_joint, n_cut;
+    const char *const *device;  /* (n_device) */
+    uint32_t *rule_of;          /* (n_device) the rules' device; UINT32_MAX: they do not name it */
+    cd_live_group *group;       /* (n_group) of the workload */
+    cd_offload_match *joint;    /* (n_joint) matches over groups that they alone bring to a device: device as here, members are groups */
+    uint32_t *member;
+    cd_live_cut *cut;           /* (n_cut) */
+} cd_live_rules;
+
+/* Errors: those of cd_offload_apply; EINVALID ((5); the first device is not the rules' host), with path and line; ENOMEM. Free after an error too. */
+cdmpp_status cd_live_rules_apply(const cd_live_rules_ask *a, cd_live_rules *out, cdmpp_err *err);
+void cd_live_rules_done(cd_live_rules *r); /* zeroed is fine */
+/* "pattern conv_relu (npu.rules:3) cuts through group Conv_1: Conv_1.bias (bias_add) is not in it, so the group stays where it was". */
+void cd_live_rules_say_cut(const cd_live_rules *r, uint32_t cut, cd_buf *out);
+#endif
