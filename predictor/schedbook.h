@@ -47,6 +47,7 @@ typedef struct cd_schedbook_pick {
     uint64_t seed;
     const char *target;         /* NULL: the task's */
     const char *device;         /* of the model; NULL: as cd_which finds it */
+    const cd_record *start;     /* candidates are what cd_sampler_follow makes of it and its mutations; NULL, and where nothing follows it: drawn */
     const cd_hardware *hardware; /* NULL: the task's, else what cd_hardware_default says */
     const char *const *plain;   /* (n_plain) sorted keys of tasks whose free parameter is another operator's result, not a weight: no packing */
     size_t n_plain;

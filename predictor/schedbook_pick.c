@@ -1,5 +1,6 @@
 /* schedbook_pick -- a schedule for tasks that nobody measured: the model's own choice.
  *
+ *   start, its mutations (half); else
  *   draws (half) ──tuner──> best KEPT ──mutate (a quarter)──> best KEPT ──mutate (a quarter)──> best KEPT ──whole model──> one
  *
  * (1) Draw and mutation i depend on seed, task and i; who is best on the model alone: not on threads, nor on other tasks.
@@ -134,7 +135,7 @@ static cdmpp_status score(worker *w, cd_scorer *s, const cd_aim *aim, size_t fro
 static cdmpp_status search(const picking *p, worker *w, cd_sampler *s, const cd_aim *aim, cdmpp_err *err) {
     cd_scorer *first = w->tuner ? w->tuner : w->whole;
     for (uint32_t r = 0; r <= ROUNDS; r++) {
-        const size_t had = w->n, half = p->trials - p->trials / 2;
+        const size_t had = r ? w->n : 0, half = p->trials - p->trials / 2;
         CD_TRY(widen(w, s, half + p->trials / 2 * r / ROUNDS, (uint64_t)r << 32, err));
         CD_TRY(score(w, first, aim, had, w->n, err));
         qsort(w->cand, w->n, sizeof *w->cand, better);
@@ -178,6 +179,16 @@ static cdmpp_status write_best(const picking *p, const cd_aim *aim, const cand *
     return cd_record_write(line, &r, err);
 }
 
+/* With a first candidate none is drawn: all come from it by mutation. */
+static cdmpp_status begin(const picking *p, worker *w, cd_sampler *s, cdmpp_err *err) {
+    cd_draft d;
+    bool exact;
+    if (!p->o->start) return CDMPP_OK;
+    const cdmpp_status st = cd_sampler_follow(s, p->o->start, &d, &exact, err);
+    if (st) return st == CDMPP_EREJECTED ? CDMPP_OK : st;
+    return keep(w, &d, err);
+}
+
 static cdmpp_status pick_one(const picking *p, worker *w, const cd_task *t, cd_buf *line, cdmpp_err *err) {
     cd_sketches *sketches = NULL;
     cd_sampler *sampler = NULL;
@@ -190,6 +201,7 @@ static cdmpp_status pick_one(const picking *p, worker *w, const cd_task *t, cd_b
     w->n = 0;
     cdmpp_status st = cd_sketches_new(t, &aim.hardware, gpu, &sketches, &why);
     if (!st) st = cd_sampler_new(sketches, cd_rng_mix(p->o->seed), &sampler, &why);
+    if (!st) st = begin(p, w, sampler, &why);
     if (!st) st = search(p, w, sampler, &aim, &why);
     if (!st && w->n && w->cand[0].score > -HUGE_VAL) st = write_best(p, &aim, &w->cand[0], line, &why);
     cd_sampler_free(sampler);
