@@ -121,16 +121,11 @@ static cdmpp_status give_task(cd_partcost *p, const question *q, cd_pc_entry *e,
     return e->why.oom ? CD_FAIL(err, ENOMEM, "reason") : CDMPP_OK;
 }
 
-static cdmpp_status entry_of(cd_partcost *p, const question *q, cd_pc_entry **out, cdmpp_err *err) {
-    const uint32_t at = cd_pc_map_find(&p->index, q->hash);
-    if (at != UINT32_MAX) {
-        *out = p->entry[at];
-        return CDMPP_OK;
-    }
+static cdmpp_status make_entry(cd_partcost *p, const question *q, cd_pc_entry *of, cd_pc_entry **out, cdmpp_err *err) {
     CD_TRY(room(p, err));
     cd_pc_entry *e = CD_NEW(&p->arena, cd_pc_entry);
     if (!e) return CD_FAIL(err, ENOMEM, "part");
-    *e = (cd_pc_entry){.op = q->op, .kind = p->device[q->device].kind, .whole = !q->part, .moved = -1, .seconds = HUGE_VAL};
+    *e = (cd_pc_entry){.op = q->op, .kind = p->device[q->device].kind, .of = of, .moved = -1, .seconds = HUGE_VAL};
     cdmpp_status st = give_task(p, q, e, err);
     if (!st) st = cd_pc_map_put(&p->index, q->hash, p->n_entry, err);
     if (st) {
@@ -143,6 +138,22 @@ static cdmpp_status entry_of(cd_partcost *p, const question *q, cd_pc_entry **ou
     return CDMPP_OK;
 }
 
+/* A question's entry, and the whole's before it: parts are compared with that. */
+static cdmpp_status entry_of(cd_partcost *p, const question *q, cd_pc_entry **out, cdmpp_err *err) {
+    const uint32_t at = cd_pc_map_find(&p->index, q->hash);
+    cd_pc_entry *of = NULL;
+    if (at != UINT32_MAX) {
+        *out = p->entry[at];
+        return CDMPP_OK;
+    }
+    if (q->part) {
+        const question whole = understood(p, q->op, q->device, NULL);
+        CD_TRY(entry_of(p, &whole, &of, err));
+    }
+    return make_entry(p, q, of, out, err);
+}
+
+/* ---- scores ---- */
 typedef struct {
     cd_partcost *p;
     cd_pc_entry **entry;        /* (n) */
@@ -154,37 +165,60 @@ static cdmpp_status score_some(void *ctx, size_t beg, size_t end, int w, cdmpp_e
     return CDMPP_OK;
 }
 
-/* entry (n) different ones. */
-static cdmpp_status score_all(cd_partcost *p, cd_pc_entry **entry, size_t n, cdmpp_err *err) {
-    scoring s = {p, entry};
-    const cdmpp_status st = cd_threads_run(n > 1 ? p->a.pool : NULL, n, 1, score_some, &s, err);
-    for (size_t i = 0; i < n; i++) {
-        p->n_asked += entry[i]->asked;
-        p->n_failed += entry[i]->asked && !(entry[i]->seconds < HUGE_VAL);
+static void count(cd_partcost *p, cd_pc_entry *e) {
+    if (e->counted || !e->asked) return;
+    e->counted = true;
+    p->n_asked++;
+    p->n_failed += !(e->seconds < HUGE_VAL);
+}
+
+static bool is_due(cd_pc_entry *e) {
+    const bool due = e && !e->asked && !e->due;
+    if (due) e->due = true;
+    return due;
+}
+
+/* entry (n): first the wholes of those that are due, then the parts. list (n) is scratch. */
+static cdmpp_status score_all(cd_partcost *p, cd_pc_entry **entry, size_t n, cd_pc_entry **list, cdmpp_err *err) {
+    for (int parts = 0; parts < 2; parts++) {
+        size_t m = 0;
+        for (size_t i = 0; i < n; i++) {
+            cd_pc_entry *e = parts || !entry[i]->of ? entry[i] : entry[i]->of;
+            if (is_due(e)) list[m++] = e;
+        }
+        scoring s = {p, list};
+        const cdmpp_status st = cd_threads_run(m > 1 ? p->a.pool : NULL, m, 1, score_some, &s, err);
+        for (size_t i = 0; i < m; i++) list[i]->due = false;
+        CD_TRY(st);
     }
-    return st;
+    for (size_t i = 0; i < n; i++) count(p, entry[i]);
+    return CDMPP_OK;
+}
+
+static cdmpp_status find_entries(cd_partcost *p, const cd_partcost_want *w, size_t n, cd_pc_entry **entry, cdmpp_err *err) {
+    for (size_t i = 0; i < n; i++) {
+        CD_TRY(bad_place(p, w[i].op, w[i].device, err));
+        const question q = understood(p, w[i].op, w[i].device, w[i].part);
+        CD_TRY(entry_of(p, &q, &entry[i], err));
+    }
+    return CDMPP_OK;
 }
 
 cdmpp_status cd_partcost_prepare(cd_partcost *p, const cd_partcost_want *w, size_t n, cdmpp_err *err) {
-    cd_pc_entry **list = cd_malloc((n + 1) * sizeof(cd_pc_entry *));
-    cdmpp_status st = list ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu parts", n);
-    size_t m = 0;
-    for (size_t i = 0; !st && i < n; i++) {
-        const uint32_t before = p->n_entry;
-        cd_pc_entry *e = NULL;
-        if ((st = bad_place(p, w[i].op, w[i].device, err))) break;
-        const question q = understood(p, w[i].op, w[i].device, w[i].part);
-        st = entry_of(p, &q, &e, err);
-        if (!st && p->n_entry > before) list[m++] = e; /* an old one that was not asked is asked alone */
-    }
-    if (!st) st = score_all(p, list, m, err);
+    cd_pc_entry **list = cd_malloc((2 * n + 1) * sizeof(cd_pc_entry *));
+    if (!list) return CD_FAIL(err, ENOMEM, "%zu parts", n);
+    cdmpp_status st = find_entries(p, w, n, list, err);
+    if (!st) st = score_all(p, list, n, list + n, err);
     cd_free(list);
     return st;
 }
 
 static cdmpp_status answered(cd_partcost *p, const question *q, cd_pc_entry **e, cdmpp_err *err) {
+    cd_pc_entry *list;
     CD_TRY(entry_of(p, q, e, err));
-    return (*e)->asked ? CDMPP_OK : score_all(p, e, 1, err);
+    if (!(*e)->asked) return score_all(p, e, 1, &list, err);
+    count(p, *e);
+    return CDMPP_OK;
 }
 
 /* ---- measured times ---- */

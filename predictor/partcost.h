@@ -1,7 +1,7 @@
 /* partcost -- schedules and predicted seconds of parts of operators, for splitplan.h and live_plan.h.
  *
- *   whole's schedule (book) ── follow (features/sketch.h) ──> the part's ─┐
- *   `trials` drawn candidates of the part ──────────────────────────────┴─> best predicted ──> record, seconds
+ *   whole's schedule (book) ── follow (features/sketch.h) ──> the part's ──┐
+ *   `trials` mutations of it, else drawn candidates of the part ─────────┴─> best predicted ──> record, seconds
  *
  *   (1) a part is a task of its own in a registry of this object; equal parts are asked once; the same schedule serves what
  *       the plan predicts and what is run;
@@ -24,7 +24,8 @@ typedef struct cd_partcost_ask {
     const cd_machine *machine;
     const cd_snet *net;
     const cd_devices *devices;  /* features/device.h; may be NULL */
-    uint32_t trials;            /* drawn for each part beside the one that follows; 0: 0, but 64 where there is none to follow */
+    uint32_t trials;            /* candidates beside the one that follows: its mutations, drawn where nothing follows. 0: 64 where nothing follows, or
+                                 * what follows is more than 1.15 times its share of the whole's time; else none */
     uint64_t seed;
     const char *const *plain;   /* (n_plain) sorted keys whose free parameters may not be packed (live_load.h) */
     size_t n_plain;
@@ -49,5 +50,5 @@ cdmpp_status cd_partcost_schedule(cd_partcost *p, uint32_t op, uint32_t device, 
 CD_KEEP const cd_tasks *cd_partcost_tasks(const cd_partcost *p);
 /* (4). Errors: ERANGE, ENOMEM. */
 cdmpp_status cd_partcost_tell(cd_partcost *p, const char *workload_key, uint32_t device, double seconds, cdmpp_err *err);
-size_t cd_partcost_asked(const cd_partcost *p, size_t *failed); /* different parts scored; of them without an answer */
+size_t cd_partcost_asked(const cd_partcost *p, size_t *failed); /* different parts asked and scored; of them without an answer */
 #endif

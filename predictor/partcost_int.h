@@ -37,7 +37,8 @@ typedef struct cd_pc_entry {
     uint32_t op, kind;
     const cd_task *task;        /* NULL: see why */
     int64_t moved;              /* bytes read and written; -1: unknown */
-    bool whole, asked;
+    struct cd_pc_entry *of;     /* the whole, asked before; NULL: this is it */
+    bool asked, counted, due;   /* scored; in asked(); in the list that is scored now */
     double seconds;             /* alone, of the model's device; infinity: see why */
     cd_buf line, why;           /* line: no newline; empty: none */
 } cd_pc_entry;
@@ -84,6 +85,11 @@ cdmpp_status cd_pc_prepare_rules(cd_partcost *p, cdmpp_err *err);
 /* Bytes of weights that a part (NULL: the whole) reads and no operator before it; -1 never. */
 int64_t cd_pc_weights(const cd_partcost *p, uint32_t op, const cd_te_part *part);
 int64_t cd_pc_moved(const cd_te_dag *dag);
+
+/* ---- partcost_adapt.c ---- */
+/* r: a record of the whole; of a part that ends where the whole goes on it becomes the steps that such an operator is tiled with.
+ * Else, and where that cannot be, it stays as it is. Errors: ENOMEM. */
+cdmpp_status cd_pc_adapt(const cd_te_dag *whole, const cd_te_dag *part, cd_arena *a, cd_record *r, cdmpp_err *err);
 
 /* ---- partcost_score.c ---- */
 /* A schedule and seconds, or why there are none. Errors: ENOMEM, EBACKEND. */

@@ -1,8 +1,12 @@
 /* One question: candidates (at most two) and which of them the model takes to be faster.
  *
- *   book's own line ──────────────────────────────┐
- *   else whole's record ── follow ── record ──────┤
- *   trials, or nothing to follow ── drawn best ───┴── whole model ── score as schedules are picked ──> line, seconds */
+ *   book's own line ──────────────────────────────────┐
+ *   else whole's record ── follow ── record ──────────┤
+ *   nothing to follow ── drawn, best of 64 ───────────┼── whole model ── score as schedules are picked ──> line, seconds
+ *   trials, or poor ── mutations of the followed one ─┘
+ *
+ * Poor: well above its part of the whole's time. Lengths that divide the whole's loops may not divide the part's: of 7/8 of the channels
+ * no tile of 16 is left, and the part takes longer than the whole, in truth too (docs/partition.md). */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +17,7 @@
 
 enum { DRAWN = 64, LINES = 2, TRIES = 64, MAX_ROWS = 16384 };
 static const double caution = 0.5; /* as of schedbook_pick.c */
+static const double poor_from = 1.15; /* times its part of the whole's */
 
 typedef struct {
     const cd_partcost *p;
@@ -58,13 +63,14 @@ static cdmpp_status as_in_book(asking *k, const cd_sched *s, cdmpp_err *err) {
 }
 
 static cdmpp_status follow_with(asking *k, cd_sampler *s, cdmpp_err *err) {
-    const cd_record *r = k->rule->record;
+    cd_record r = *k->rule->record;
     cd_draft d;
     bool exact;
     char origin[160];
-    CD_TRY(cd_sampler_follow(s, r, &d, &exact, err));
+    CD_TRY(cd_pc_adapt(k->rule->task->dag, k->e->task->dag, &k->w->mem, &r, err));
+    CD_TRY(cd_sampler_follow(s, &r, &d, &exact, err));
     snprintf(origin, sizeof origin, "as the whole's: %.120s", k->rule->sched->origin);
-    return put_line(k, &d, &r->hardware, k->rule->plain ? 0 : r->layout_rewrite, origin, err);
+    return put_line(k, &d, &r.hardware, k->rule->plain ? 0 : r.layout_rewrite, origin, err);
 }
 
 /* The first that lowers: nobody can say which is better. */
@@ -98,10 +104,15 @@ static cdmpp_status in_space(asking *k, const cd_hardware *hw, cdmpp_status (*fn
     return keep_why(k, st, &why, err);
 }
 
+static bool follows(const asking *k) { return k->rule->record && k->rule->task && k->rule->gpu == k->kind->gpu; }
+
 static cdmpp_status drawn_best(asking *k, uint32_t trials, cdmpp_err *err) {
     const char *key = k->e->task->workload_key;
-    const cd_schedbook_pick o = {.trials = trials, .seed = k->p->a.seed, .target = k->kind->target, .device = k->kind->as, .hardware = &k->kind->hardware,
-                                 .plain = &key, .n_plain = k->rule->plain};
+    cd_record start;
+    if (follows(k)) start = *k->rule->record;
+    if (follows(k)) CD_TRY(cd_pc_adapt(k->rule->task->dag, k->e->task->dag, &k->w->mem, &start, err));
+    const cd_schedbook_pick o = {.trials = trials, .seed = k->p->a.seed, .target = k->kind->target, .device = k->kind->as,
+                                 .start = follows(k) ? &start : NULL, .hardware = follows(k) ? &start.hardware : &k->kind->hardware, .plain = &key, .n_plain = k->rule->plain};
     cd_schedbook *b = NULL;
     cdmpp_err why = {0};
     CD_TRY(cd_schedbook_new(&b, err));
@@ -115,17 +126,16 @@ static cdmpp_status drawn_best(asking *k, uint32_t trials, cdmpp_err *err) {
 }
 
 static const cd_sched *own_schedule(const asking *k) {
-    const cd_sched *s = k->e->whole ? k->rule->sched : k->p->a.book ? cd_schedbook_find(k->p->a.book, k->e->task->workload_key) : NULL;
-    if (!s || k->e->whole) return s && k->rule->record && k->rule->gpu == k->kind->gpu ? s : NULL;
+    const cd_sched *s = !k->e->of ? k->rule->sched : k->p->a.book ? cd_schedbook_find(k->p->a.book, k->e->task->workload_key) : NULL;
+    if (!s || !k->e->of) return s && k->rule->record && k->rule->gpu == k->kind->gpu ? s : NULL;
     cd_record r;
     return !cd_record_read(&k->w->mem, s->line, s->len, &r, NULL) && cd_target_is_gpu(r.target) == k->kind->gpu ? s : NULL;
 }
 
 static cdmpp_status find_lines(asking *k, cdmpp_err *err) {
     const cd_sched *own = own_schedule(k);
-    const cd_pc_rule *r = k->rule;
     if (own) CD_TRY(as_in_book(k, own, err));
-    else if (r->record && r->gpu == k->kind->gpu) CD_TRY(in_space(k, &r->record->hardware, follow_with, err));
+    else if (follows(k)) CD_TRY(in_space(k, &k->rule->record->hardware, follow_with, err));
     const uint32_t trials = own ? 0 : k->p->a.trials ? k->p->a.trials : k->n ? 0 : DRAWN;
     if (trials && k->p->a.model) CD_TRY(drawn_best(k, trials, err));
     if (!k->n) CD_TRY(in_space(k, &k->kind->hardware, any_of, err));
@@ -173,6 +183,15 @@ static cdmpp_status choose(asking *k, cd_scorer *s, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* Operations are the measure of a part, elements where there are none. */
+static bool is_poor(const asking *k) {
+    const cd_pc_entry *e = k->e, *of = e->of;
+    if (!of || !(e->seconds < HUGE_VAL) || !(of->seconds < HUGE_VAL) || k->p->a.trials || !follows(k) || k->n != 1) return false;
+    const double flop = cd_task_flop(e->task), all = cd_task_flop(of->task);
+    const double share = flop > 0 && all > 0 ? flop / all : of->moved > 0 ? (double)e->moved / (double)of->moved : 1;
+    return e->seconds > poor_from * share * of->seconds;
+}
+
 static cdmpp_status score(asking *k, cdmpp_err *err) {
     cd_scorer *s = NULL;
     cdmpp_err why = {0};
@@ -183,7 +202,11 @@ static cdmpp_status score(asking *k, cdmpp_err *err) {
         return CDMPP_OK;
     }
     const cdmpp_status st = scorer_of(k, &s, &why);
-    return st ? keep_why(k, st, &why, err) : choose(k, s, err);
+    if (st) return keep_why(k, st, &why, err);
+    CD_TRY(choose(k, s, err));
+    if (!is_poor(k)) return CDMPP_OK;
+    CD_TRY(drawn_best(k, DRAWN, err));
+    return choose(k, s, err);
 }
 
 cdmpp_status cd_pc_score(const cd_partcost *p, cd_pc_worker *w, cd_pc_entry *e, cdmpp_err *err) {

@@ -1,0 +1,233 @@
+/* bench_live_partcost [OPTION...] NETWORK... -- what asking the times of parts costs, and those times to be compared with measured ones.
+ *
+ *   --model FILE --device NAME --devices FILE --book FILE --target T --trials N --granules N (8) -j N (1)
+ *   --only PREFIX       operators whose type begins so        --dims O,H        only these
+ *   --most N            different operators of each network
+ *   --dump PREFIX       PREFIX.tasks.json, PREFIX.records.json for `cdmpp-profile records`, PREFIX.tsv: network, op, type, way, first and last
+ *                       granule, elements of all, extent, seconds predicted alone, key
+ *
+ * Of each different operator the whole, and of each way the parts 0..g and g..G. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/file.h"
+#include "predictor/live_load.h"
+#include "predictor/partcost.h"
+
+#define DIE(...) (fprintf(stderr, __VA_ARGS__), exit(1))
+enum { MOST = 4096, WANT = 65536 };
+
+typedef struct {
+    const char *model, *device, *devices, *book, *target, *only, *dims, *dump;
+    uint32_t trials, granules, most;
+    int jobs;
+} options;
+static options o = {.target = "llvm -num-cores=1", .granules = 8, .most = MOST, .jobs = 1};
+static cdmpp_err err;
+static cd_model *model;
+static cd_schedbook *book;
+static cd_devices *devices;
+static cd_machine machine;
+static cd_threads *pool;
+static cd_buf tsv, records;
+static cd_tasks *all;
+
+typedef struct {
+    uint32_t op;
+    cd_te_way way;
+    uint32_t lo, hi;            /* granules */
+    cd_te_part *part;
+} asked;
+static asked *list;
+static uint32_t n_list;
+
+static void must(cdmpp_status st, const char *what) {
+    char buf[512];
+    if (st) DIE("bench_live_partcost: %s: %s\n", what, cdmpp_err_format(&err, buf, sizeof buf));
+}
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Different tasks as operators; tensors of their own each. */
+static void make_net(const cd_live *l, cd_arena *a, cd_snet *net) {
+    const cd_workload *w = l->work;
+    cd_snet_op *op = CD_NEWN(a, cd_snet_op, w->n_task + 1);
+    cd_snet_tensor *tensor = CD_NEWN(a, cd_snet_tensor, 64 * ((size_t)w->n_group + 1));
+    for (uint32_t g = 0, n = 0; g < w->n_group; g++) {
+        const cd_wgroup *x = &w->group[g];
+        if (x->task == CD_GRAPH_NONE || x->weights || net->n_op >= o.most) continue;
+        const cd_task *t = cd_tasks_at(w->tasks, w->task[x->task].task);
+        const char *type = w->task[x->task].n_op ? w->task[x->task].op[0] : "";
+        bool had = !t->dag || (o.only && strncmp(type, o.only, strlen(o.only)) != 0);
+        for (uint32_t k = 0; k < net->n_op; k++) had |= !strcmp(op[k].key, t->workload_key);
+        if (had) continue;
+        uint32_t *arg = CD_NEWN(a, uint32_t, t->dag->n_arg + 1);
+        op[net->n_op] = (cd_snet_op){.name = t->workload_key, .type = type, .key = t->workload_key, .dag = t->dag, .n_arg = t->dag->n_arg, .arg = arg, .pin = UINT32_MAX};
+        for (uint32_t k = 0; k < t->dag->n_arg; k++, n++) {
+            const cd_te_op *p = &t->dag->op[t->dag->tensor_op[t->dag->arg[k]]];
+            if (n >= 64 * w->n_group) DIE("too many tensors\n");
+            tensor[n] = (cd_snet_tensor){.name = p->name, .rank = p->rank, .shape = p->shape, .element_bytes = cd_dtype_bytes(p->dtype[0]), .from = CD_SNET_OUTSIDE,
+                                         .constant = k < x->n_read && w->buffer[x->read[k]].is_const};
+            if (k + 1 == t->dag->n_arg) tensor[n].from = net->n_op;
+            arg[k] = n;
+            net->n_tensor = n + 1;
+        }
+        net->n_op++;
+    }
+    net->op = op;
+    net->tensor = tensor;
+}
+
+static bool wanted(const char *dim) {
+    const size_t n = strlen(dim);
+    for (const char *s = o.dims; s && *s; s += strcspn(s, ","), s += *s == ',')
+        if (strcspn(s, ",") == n && !memcmp(s, dim, n)) return true;
+    return !o.dims;
+}
+
+static void add(uint32_t op, const cd_te_way *w, const cd_te_dag *dag, uint32_t lo, uint32_t hi) {
+    const int64_t a = w->extent * lo / o.granules, b = w->extent * hi / o.granules;
+    asked x = {.op = op, .way = *w, .lo = lo, .hi = hi};
+    if (a >= b || n_list >= WANT) return;
+    if (cd_te_part_make(dag, w, a, b, &x.part, &err)) {
+        fprintf(stderr, "%s %s %lld..%lld: %s\n", "part", w->name, (long long)a, (long long)b, err.msg);
+        return;
+    }
+    list[n_list++] = x;
+}
+
+static void make_parts(const cd_snet *net, cd_arena *a) {
+    for (uint32_t i = 0; i < net->n_op; i++) {
+        cd_te_way *way;
+        uint32_t n;
+        list[n_list++] = (asked){.op = i, .way = {.name = "-"}, .hi = o.granules};
+        must(cd_te_ways(net->op[i].dag, a, &way, &n, &err), "ways");
+        for (uint32_t k = 0; k < n; k++)
+            for (uint32_t g = 1; wanted(way[k].name) && g < o.granules; g++) {
+                add(i, &way[k], net->op[i].dag, 0, g);
+                add(i, &way[k], net->op[i].dag, g, o.granules);
+            }
+    }
+}
+
+static void dump(cd_partcost *p, const char *network, const cd_snet *net) {
+    for (uint32_t i = 0; i < n_list; i++) {
+        const asked *x = &list[i];
+        cd_splan_answer t;
+        const char *line, *key = x->part ? x->part->workload_key : net->op[x->op].key;
+        must(cd_partcost_time(p, x->op, 0, x->part, &t, &err), "time");
+        must(cd_partcost_schedule(p, x->op, 0, x->part, &line, &err), "schedule");
+        cd_buf_putf(&tsv, "%s\t%u\t%s\t%s\t%u\t%u\t%u\t%lld\t%.9g\t%.9g\t%s\n", network, x->op, net->op[x->op].type, x->way.name, x->lo, x->hi, o.granules, (long long)x->way.extent, t.seconds,
+                    x->part ? x->part->dag->flop : net->op[x->op].dag->flop, key);
+        if (!line) continue;
+        cd_buf_puts(&records, line);
+        cd_buf_puts(&records, "\n");
+        const cd_task *ignored;
+        must(cd_tasks_add(all, (cd_str){key, strlen(key)}, x->part ? x->part->dag : net->op[x->op].dag, &ignored, &err), "task");
+    }
+}
+
+static void run(const char *network) {
+    const cd_live_ask ask = {.network = network, .target = o.target};
+    cd_live l = {0};
+    cd_arena a = {0};
+    cd_snet net = {.name = network, .batch = 1};
+    cd_partcost *p;
+    must(cd_live_load(&ask, &l, &err), network);
+    make_net(&l, &a, &net);
+    n_list = 0;
+    const double t0 = now();
+    make_parts(&net, &a);
+    const double t1 = now();
+    const cd_partcost_ask c = {.model = model, .book = book, .machine = &machine, .net = &net, .devices = devices, .trials = o.trials, .plain = l.plain, .n_plain = l.n_plain, .pool = pool};
+    must(cd_partcost_new(&c, &p, &err), "new");
+    cd_partcost_want *w = cd_calloc(n_list + 1, sizeof *w);
+    for (uint32_t i = 0; i < n_list; i++) w[i] = (cd_partcost_want){list[i].op, 0, list[i].part};
+    const double t2 = now();
+    must(cd_partcost_prepare(p, w, n_list, &err), "prepare");
+    const double t3 = now();
+    for (uint32_t i = 0; i < n_list; i++) {
+        cd_splan_answer out;
+        must(cd_partcost_time(p, list[i].op, 0, list[i].part, &out, &err), "time");
+    }
+    const double t4 = now();
+    size_t failed;
+    const size_t n = cd_partcost_asked(p, &failed);
+    uint32_t drawn = 0;
+    for (uint32_t i = 0; i < n_list; i++) {
+        const char *line = NULL, *why = cd_partcost_why(p, list[i].op, 0, list[i].part);
+        must(cd_partcost_schedule(p, list[i].op, 0, list[i].part, &line, &err), "schedule");
+        drawn += line && strstr(line, "\"best of ") && list[i].part;
+        if (why && o.dump) fprintf(stderr, "%s %s %u..%u: %s\n", net.op[list[i].op].type, list[i].way.name, list[i].lo, list[i].hi, why);
+    }
+    printf("%s: %u operators, %u questions, %zu different, %zu without an answer, %u drawn; parts made in %.3f s, asked in %.3f s, again in %.4f s\n", network, net.n_op, n_list, n, failed,
+           drawn, t1 - t0, t3 - t2, t4 - t3);
+    if (o.dump) dump(p, network, &net);
+    for (uint32_t i = 0; i < n_list; i++) cd_te_part_free(list[i].part);
+    cd_free(w);
+    cd_partcost_free(p);
+    cd_live_free(&l);
+    cd_arena_free(&a);
+}
+
+static const char *value(int argc, char **argv, int *i) {
+    if (++*i >= argc) DIE("bench_live_partcost: %s wants a value\n", argv[*i - 1]);
+    return argv[*i];
+}
+
+static void write_to(const char *tail, const cd_buf *b) {
+    char path[512];
+    snprintf(path, sizeof path, "%s%s", o.dump, tail);
+    must(cd_file_write(path, b->n ? b->p : "", b->n, &err), path);
+}
+
+static void set_up(void) {
+    cd_schedbook_logs io = {0};
+    cd_diag diag = {0};
+    list = cd_calloc(WANT, sizeof *list);
+    must(cd_tasks_new(&all, &err), "tasks");
+    if (o.model) must(cd_model_load(o.model, &model, &err), o.model);
+    must(cd_schedbook_new(&book, &err), "book");
+    if (o.book) must(cd_schedbook_read_logs(book, &o.book, 1, &io, &err), o.book);
+    if (o.devices) must(cd_devices_load(o.devices, &diag, &devices, &err), o.devices);
+    if (o.jobs > 1) must(cd_threads_new(o.jobs, &pool, &err), "threads");
+    machine.n = 1;
+    machine.device[0] = (cd_machine_device){.name = "cpu0", .kind = "cpu", .target = o.target, .as = o.device, .times = 1, .scale = 1};
+}
+
+int main(int argc, char **argv) {
+    int i = 1;
+    for (; i < argc && argv[i][0] == '-'; i++) {
+        const char *a = argv[i];
+        if (!strcmp(a, "--model")) o.model = value(argc, argv, &i);
+        else if (!strcmp(a, "--device")) o.device = value(argc, argv, &i);
+        else if (!strcmp(a, "--devices")) o.devices = value(argc, argv, &i);
+        else if (!strcmp(a, "--book")) o.book = value(argc, argv, &i);
+        else if (!strcmp(a, "--target")) o.target = value(argc, argv, &i);
+        else if (!strcmp(a, "--only")) o.only = value(argc, argv, &i);
+        else if (!strcmp(a, "--dims")) o.dims = value(argc, argv, &i);
+        else if (!strcmp(a, "--dump")) o.dump = value(argc, argv, &i);
+        else if (!strcmp(a, "--trials")) o.trials = (uint32_t)atoi(value(argc, argv, &i));
+        else if (!strcmp(a, "--granules")) o.granules = (uint32_t)atoi(value(argc, argv, &i));
+        else if (!strcmp(a, "--most")) o.most = (uint32_t)atoi(value(argc, argv, &i));
+        else if (!strcmp(a, "-j")) o.jobs = atoi(value(argc, argv, &i));
+        else DIE("bench_live_partcost: %s?\n", a);
+    }
+    set_up();
+    for (; i < argc; i++) run(argv[i]);
+    if (o.dump) {
+        cd_buf text = {0};
+        must(cd_tasks_write(&text, all, &err), "tasks");
+        write_to(".tasks.json", &text);
+        write_to(".records.json", &records);
+        write_to(".tsv", &tsv);
+    }
+    return 0;
+}
