@@ -3,7 +3,7 @@
  *   {"cdmpp_machine": 1,
  *    "devices": [{"name": "cpu0", "kind": "cpu", "core": 0, "target": "llvm -mcpu=...", "as": "granite-rapids", "scale": 1,
  *                 "memory": 0, "launch_s": 2e-7, "sync_s": 1e-6},
- *                {"name": "ocl0", "kind": "native", "opencl": "pocl:0/2.2", "core": 1, ...}],
+ *                {"name": "ocl0", "kind": "native", "opencl": "pocl:0/2.1", "core": 1, ...}],
  *    "links": [...]}                     link.h's
  *
  *   (1) as: the device of the cost model that it is; scale: its times over that one's; times: every program is really run so

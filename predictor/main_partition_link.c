@@ -10,6 +10,7 @@ enum { MEASURE, FIT, BOTH };
 static const char *const group[] = {"measure", "fit", "All"};
 static const cd_option table[] = {
     {"devices", 0, "LIST", CD_OPT_TEXT, AT(devices), NULL, MEASURE, "Which: cpuN a core, oclN an OpenCL device, cudaN a CUDA device, with commas between (default: cpu0 and all others that are here)"},
+    {"as", 0, "NAME", CD_OPT_TEXT, AT(as), NULL, MEASURE, "The cost model's device that the processors of this machine are"},
     {"own-memory", 0, NULL, CD_OPT_FLAG, AT(own_memory), NULL, MEASURE, "OpenCL devices that are processors have buffers of their own, as if their memory were another one"},
     {"contention", 0, NULL, CD_OPT_FLAG, AT(contention), NULL, MEASURE, "Also measure how much slower programs make each other (some seconds)"},
     {"corun", 0, "FILE", CD_OPT_FILE, AT(corun), "*.csv", MEASURE, "Take that from here, a table that cdmpp-profile corun --out wrote"},
@@ -36,7 +37,7 @@ static cdmpp_status check(void *to, const cd_said *said, cdmpp_err *err) {
     if (!measure && strcmp(word, "show") && strcmp(word, "fit")) return CD_FAIL(err, EUSAGE, "expected measure, show or fit, found '%.60s'", word);
     if (measure && said->operand.n > 1) return CD_FAIL(err, EUSAGE, "unexpected '%.60s'", said->operand.v[1]);
     if (!measure && said->operand.n != 2) return CD_FAIL(err, EUSAGE, "%s: expected one file, found %zu", word, said->operand.n - 1);
-    if (!measure && (o->devices || o->own_memory || o->contention || o->corun)) return CD_FAIL(err, EUSAGE, "%s measures nothing", word);
+    if (!measure && (o->devices || o->as || o->own_memory || o->contention || o->corun)) return CD_FAIL(err, EUSAGE, "%s measures nothing", word);
     if (o->contention && o->corun) return CD_FAIL(err, EUSAGE, "--contention and --corun are two sources of one thing");
     return CDMPP_OK;
 }
@@ -134,7 +135,8 @@ int cd_mp_link(int argc, char **argv) {
     o.operand = f.said.operand;
     o.operand.v++, o.operand.n--;
     cdmpp_status st = CDMPP_OK;
-    if (word[0] == 's') st = show(&o, &err);
+    if (word[0] == 'm') st = cd_mp_link_measure(&o, &err);
+    else if (word[0] == 's') st = show(&o, &err);
     else st = fit(&o, &err);
     return cd_mp_end(&f, st, &err, false);
 }

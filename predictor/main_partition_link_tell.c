@@ -5,6 +5,8 @@
 
 #include "predictor/main_partition_tools.h"
 
+enum { SHOWN = 6 };             /* pieces of a link; more are a table: --json has them */
+
 /* ---- table ---- */
 static const char *where_of(const cd_machine_device *d, char *buf, size_t n) {
     if (d->opencl && d->core >= 0) snprintf(buf, n, "%s, core %d", d->opencl, d->core);
@@ -45,7 +47,8 @@ static void put_link(cd_buf *b, const cd_link *k) {
         cd_buf_puts(b, "  ");
     }
     cd_buf_putf(b, "%5u  %5.1f %%\n", k->n, 100 * k->noise);
-    for (uint32_t i = 0; i < k->n_piece; i++) put_piece(b, &k->piece[i]);
+    if (k->n_piece > SHOWN) cd_buf_putf(b, "    %u pieces: %.3g GB/s in the last\n", k->n_piece, 1e-9 * cd_link_bandwidth(k));
+    for (uint32_t i = 0; i < k->n_piece && k->n_piece <= SHOWN; i++) put_piece(b, &k->piece[i]);
 }
 
 static void put_contention(cd_buf *b, const cd_contention *c) {

@@ -79,7 +79,7 @@ typedef struct cd_mp_link_error {
 } cd_mp_link_error;
 
 typedef struct cd_mp_link_ask {
-    const char *devices, *out, *corun, *svg, *from, *to, *how;
+    const char *devices, *as, *out, *corun, *svg, *from, *to, *how;
     bool own_memory, contention;
     int repeats, max_mb;
     bool json;

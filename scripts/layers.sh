@@ -16,7 +16,7 @@ BEGIN { n = split("features/program.h features/nest.h features/sketch.h features
                   "dataset/convert.h dataset/inputs.h dataset/key.h dataset/dict.h dataset/netname.h " \
                   "learner/model.h learner/adapt.h learner/share.h learner/export.h learner/view.h learner/metric.h learner/opmodel.h learner/opscore.h learner/heldout.h learner/plot.h learner/learner.h learner/gbt.h " \
                   "profiler/graph.h profiler/graph_grad.h profiler/workload.h profiler/codegen.h profiler/backend.h profiler/measure.h profiler/store.h " \
-                  "profiler/recjob.h profiler/fill.h profiler/reclog.h profiler/recfile.h profiler/affinity.h profiler/isa.h profiler/backend_cpu.h profiler/zoo.h profiler/onnx.h profiler/netrun.h profiler/devnet.h profiler/netpick.h profiler/netops.h profiler/opencl_device.h profiler/cuda_api.h profiler/timing.h", d, " "); while (n) door[d[n--]] = 1; bad = 0 }
+                  "profiler/recjob.h profiler/fill.h profiler/reclog.h profiler/recfile.h profiler/affinity.h profiler/corun.h profiler/isa.h profiler/backend_cpu.h profiler/zoo.h profiler/onnx.h profiler/netrun.h profiler/devnet.h profiler/netpick.h profiler/netops.h profiler/opencl_device.h profiler/cuda_api.h profiler/timing.h", d, " "); while (n) door[d[n--]] = 1; bad = 0 }
 function rank(p) {
     if (p == "cdmpp.h")          return 0
     if (p ~ /^base\//)           return 1

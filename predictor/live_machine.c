@@ -1,0 +1,237 @@
+#include "predictor/live_machine.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "predictor/live_machine_int.h"
+#include "profiler/affinity.h"
+#include "profiler/cuda_api.h"
+#include "profiler/opencl_device.h"
+
+enum { MAX_CORE = 1023, MAX_NUMBER = 99 };
+
+void cd_live_machine_pin(void) { (void)setenv("POCL_AFFINITY", "1", 0); }
+
+/* ---- small programs ---- */
+cdmpp_status cd_lm_program_set(cd_lm_program *p, cd_dialect dialect, const char *entry, const char *text, uint32_t n_buffer, int64_t floats, cdmpp_err *err) {
+    static const char *const name[] = {"c", "a", "b"};
+    memset(p, 0, sizeof *p);
+    for (uint32_t k = 0; k < n_buffer; k++) {
+        p->buffer[k] = (cd_code_buffer){.name = name[k], .dtype = CD_F32, .elements = floats, .bytes = 4 * floats, .is_arg = true, .written = k == 0};
+        p->order[k] = k;
+    }
+    p->launch = (cd_code_launch){.entry = entry, .grid = {1, 1, 1}, .block = {1, 1, 1}, .n_buffer = n_buffer, .buffer = p->order};
+    p->code.dialect = dialect;
+    p->code.n_buffer = p->code.n_arg = n_buffer;
+    p->code.n_launch = 1;
+    p->code.buffer = p->buffer;
+    p->code.launch = &p->launch;
+    cd_buf_puts(&p->code.text, text);
+    p->build = (cd_build){.code = &p->code};
+    return p->code.text.oom ? CD_FAIL(err, ENOMEM, "program") : CDMPP_OK;
+}
+
+void cd_lm_program_free(cd_lm_program *p) { cd_buf_free(&p->code.text); }
+
+cdmpp_status cd_lm_build(cd_lm_program *p, size_t n, cd_backend **out, cdmpp_err *err) {
+    cd_build b[4];
+    const cd_compile_options o = {.cache = ""};
+    *out = NULL;
+    if (n > 4) return CD_FAIL(err, ERANGE, "%zu programs", n);
+    CD_TRY(cd_backend_cpu_open(&o, out, err));
+    for (size_t i = 0; i < n; i++) b[i] = p[i].build;
+    CD_TRY(cd_backend_cpu.build(*out, b, n, 1, err));
+    for (size_t i = 0; i < n; i++) {
+        p[i].build = b[i];
+        if (b[i].status && err) *err = b[i].err;
+        CD_TRY(b[i].status);
+    }
+    return CDMPP_OK;
+}
+
+cd_dn_device cd_lm_device(const cd_machine_device *d) {
+    const cd_dn_kind kind = !strcmp(d->kind, "native") ? CD_DN_NATIVE : !strcmp(d->kind, "opencl") ? CD_DN_OPENCL : CD_DN_CPU;
+    return (cd_dn_device){.name = d->name, .kind = kind, .opencl = d->opencl, .core = kind == CD_DN_CPU ? d->core : -1, .memory = d->memory};
+}
+
+/* ---- which core ---- */
+cdmpp_status cd_lm_where(cd_lm_program *p, cdmpp_err *err) {
+    return cd_lm_program_set(p, CD_DIALECT_C, "cd_lm_where", "extern int sched_getcpu(void);\nvoid cd_lm_where(void *const *arg) { *(float *)arg[0] = (float)sched_getcpu(); }\n", 1, 16, err);
+}
+
+cdmpp_status cd_lm_core(const cd_machine_device *d, const cd_lm_program *where, int *core, cdmpp_err *err) {
+    enum { ASKED = 5 };
+    const cd_dn_device device = cd_lm_device(d);
+    const cd_dn_buffer buffer = {.name = "c", .memory = d->memory, .of = CD_DN_OWN, .bytes = 64};
+    const uint32_t zero = 0;
+    const cd_dn_action action = {.name = "where", .build = &where->build, .buffer = &zero};
+    const cd_dn n = {1, 1, 1, &device, &buffer, &action};
+    cd_devnet *r;
+    float at[16], first = -1;
+    double total;
+    *core = -1;
+    CD_TRY(cd_devnet_open(&n, &r, err));
+    cdmpp_status st = CDMPP_OK;
+    bool same = true;
+    for (int k = 0; k < ASKED && !st; k++) {
+        st = cd_devnet_pass(r, NULL, &total, NULL, err);
+        if (!st) st = cd_devnet_read(r, 0, at, err);
+        if (!st && !k) first = at[0];
+        if (!st) same &= at[0] == first;
+    }
+    cd_devnet_close(r);
+    if (!st && same && first >= 0 && first <= MAX_CORE) *core = (int)first;
+    return st;
+}
+
+/* ---- finding ---- */
+typedef struct {
+    const cd_live_machine_ask *ask;
+    cd_machine *m;
+    cd_lm_program where;
+    cd_backend *objects;        /* of `where`; NULL: not compiled yet */
+    cd_affinity allowed;
+    uint32_t memory;            /* the last one given */
+    bool taken[MAX_CORE + 1];   /* cores of devices */
+} finder;
+
+/* "ocl12" of the word "ocl" is 12; -1: not of this word. */
+static int number_of(const char *name, const char *word) {
+    const size_t n = strlen(word);
+    char *end;
+    if (strncmp(name, word, n) != 0 || name[n] < '0' || name[n] > '9') return -1;
+    const long v = strtol(name + n, &end, 10);
+    return *end || v > MAX_CORE ? -1 : (int)v;
+}
+
+static bool may_use(const finder *f, int core) {
+    const unsigned bits = 8 * sizeof f->allowed.mask[0];
+    return (size_t)core < sizeof f->allowed.mask * 8 && f->allowed.mask[(unsigned)core / bits] >> (unsigned)core % bits & 1;
+}
+
+static cdmpp_status find_cpu(finder *f, const char *name, int core, cdmpp_err *err) {
+    if (!may_use(f, core)) return CD_FAIL(err, EBACKEND, "device %s: no processor %d that may be used here", name, core);
+    f->taken[core] = true;
+    return cd_machine_add(f->m, &(cd_machine_device){.name = name, .kind = "cpu", .as = f->ask->as, .core = core, .scale = 1}, err);
+}
+
+static cdmpp_status compile_where(finder *f, cdmpp_err *err) {
+    if (f->objects) return CDMPP_OK;
+    CD_TRY(cd_lm_where(&f->where, err));
+    return cd_lm_build(&f->where, 1, &f->objects, err);
+}
+
+/* One unit of a processor, on a core that no device has; where none says so, the last. */
+static cdmpp_status find_part(finder *f, cd_machine_device *d, int number, uint32_t units, char *part, size_t n, cdmpp_err *err) {
+    CD_TRY(compile_where(f, err));
+    for (uint32_t k = units; k-- > 0;) {
+        snprintf(part, n, "%d/%u.%u", number, units, k);
+        CD_TRY(cd_err_key(err, cd_lm_core(d, &f->where, &d->core, err), d->name));
+        if (d->core < 0) break; /* not pinned: no part says anything */
+        if (!f->taken[d->core]) return CDMPP_OK;
+    }
+    snprintf(part, n, "%d/%u.%u", number, units, units - 1);
+    d->core = -1;
+    return CDMPP_OK;
+}
+
+static cdmpp_status find_opencl(finder *f, const char *name, int number, cdmpp_err *err) {
+    char part[40];
+    cd_opencl cl;
+    snprintf(part, sizeof part, "%d", number);
+    CD_TRY(cd_err_key(err, cd_opencl_open(&cl, part, err), name));
+    const bool cpu = cl.kind & CD_CL_DEVICE_CPU, native = cpu && cl.execution & CD_CL_NATIVE_KERNEL;
+    const uint32_t units = cl.units;
+    cd_opencl_close(&cl);
+    cd_machine_device d = {.name = name, .kind = native ? "native" : "opencl", .opencl = part, .core = -1, .scale = 1};
+    if (native) d.as = f->ask->as;
+    if (cpu && units > 1 && !native) snprintf(part, sizeof part, "%d/%u.%u", number, units, units - 1);
+    else if (native && units > 1) CD_TRY(find_part(f, &d, number, units, part, sizeof part, err));
+    if (d.core >= 0) f->taken[d.core] = true;
+    if (!cpu || f->ask->own_memory) d.memory = ++f->memory;
+    return cd_machine_add(f->m, &d, err);
+}
+
+static cdmpp_status count_cuda(int *n, cdmpp_err *err) {
+    cd_cuda_api api;
+    *n = 0;
+    CD_TRY(cd_cuda_api_open(&api, err)); /* the driver stays: its own threads run in it */
+    if (api.init(0) || api.device_count(n)) return CD_FAIL(err, EBACKEND, "no CUDA device");
+    return CDMPP_OK;
+}
+
+static cdmpp_status find_cuda(finder *f, const char *name, int number, cdmpp_err *err) {
+    int n;
+    CD_TRY(cd_err_key(err, count_cuda(&n, err), name));
+    if (number >= n) return cd_err_key(err, CD_FAIL(err, EBACKEND, "no CUDA device %d: there are %d", number, n), name);
+    return cd_machine_add(f->m, &(cd_machine_device){.name = name, .kind = "cuda", .core = -1, .scale = 1, .memory = ++f->memory}, err);
+}
+
+static cdmpp_status find_one(finder *f, const char *name, cdmpp_err *err) {
+    const int cpu = number_of(name, "cpu"), ocl = number_of(name, "ocl"), cuda = number_of(name, "cuda");
+    if (cpu >= 0) return find_cpu(f, name, cpu, err);
+    if (ocl >= 0) return find_opencl(f, name, ocl, err);
+    if (cuda >= 0) return find_cuda(f, name, cuda, err);
+    return CD_FAIL(err, ESCHEMA, "device '%.60s': expected cpuN, oclN or cudaN", name);
+}
+
+/* Processors first: a part of an OpenCL device goes where they are not. Their order in the list is kept. */
+static cdmpp_status take_cores(finder *f, const char *list, cdmpp_err *err) {
+    for (const char *at = list; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+        char name[64];
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(at, ","), at);
+        const int core = number_of(name, "cpu");
+        if (core >= 0) f->taken[core] = true;
+        if (!name[0]) return CD_FAIL(err, ESCHEMA, "a device without a name in '%.60s'", list);
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status find_listed(finder *f, const char *list, cdmpp_err *err) {
+    CD_TRY(take_cores(f, list, err));
+    for (const char *at = list; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+        char name[64];
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(at, ","), at);
+        CD_TRY(find_one(f, name, err));
+    }
+    return CDMPP_OK;
+}
+
+/* The first processor that may be used, and all OpenCL and CUDA devices, as many as a machine can have. */
+static cdmpp_status find_all(finder *f, cdmpp_err *err) {
+    char name[16];
+    int core = 0, n = 0;
+    while (core < MAX_CORE && !may_use(f, core)) core++;
+    snprintf(name, sizeof name, "cpu%d", core);
+    CD_TRY(find_cpu(f, name, core, err));
+    for (int k = 0; k <= MAX_NUMBER && f->m->n < CD_MACHINE_DEVICES; k++) {
+        cd_opencl cl;
+        char number[8];
+        snprintf(number, sizeof number, "%d", k);
+        if (cd_opencl_open(&cl, number, NULL)) break;
+        cd_opencl_close(&cl);
+        snprintf(name, sizeof name, "ocl%d", k);
+        CD_TRY(find_opencl(f, name, k, err));
+    }
+    if (count_cuda(&n, NULL)) n = 0;
+    for (int k = 0; k < n && f->m->n < CD_MACHINE_DEVICES; k++) {
+        snprintf(name, sizeof name, "cuda%d", k);
+        CD_TRY(find_cuda(f, name, k, err));
+    }
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_live_machine_find(cd_machine *m, const cd_live_machine_ask *a, cdmpp_err *err) {
+    finder *f = cd_calloc(1, sizeof *f);
+    if (!f) return CD_FAIL(err, ENOMEM, "devices");
+    f->ask = a;
+    f->m = m;
+    cd_live_machine_pin();
+    cd_affinity_get(&f->allowed);
+    const cdmpp_status st = a->list ? find_listed(f, a->list, err) : find_all(f, err);
+    if (f->objects) cd_backend_cpu.close(f->objects);
+    cd_lm_program_free(&f->where);
+    cd_free(f);
+    return st;
+}

@@ -1,0 +1,41 @@
+/* live_machine -- the devices of this machine, found and measured: what a description for plans (machine.h) is filled with.
+ *
+ *   "cpu0,ocl0" ──find──> kinds, parts, cores ──time──> launch_s, sync_s ──links──> transfers, copies ──contention──> peak, beside, turn
+ *
+ *   cpuN    processor N of the machine
+ *   oclN    OpenCL device N, counted over all platforms: a GPU whole, with a memory of its own; of a processor a part with one unit, as native
+ *           kernels where the device can, on a core that no other device has, as far as it tells (PoCL pins its threads with POCL_AFFINITY=1)
+ *   cudaN   CUDA device N: for plans; its own memory
+ *
+ *   (1) launch_s: of a program that does nothing, in a chain on the device: what one more of them takes; through devnet.h, as plans are run;
+ *   (2) sync_s: two devices in turns, what that takes more than their launches, shared out by the gaps before each one's programs.
+ *       Against the first device; the first one's is the mean over the others. One device alone: 0;
+ *   (3) links: between a memory of its own and the host's by live_link.h, for every device of the host's memory alike; between two memories
+ *       of their own one transfer behind the other, since devnet.h goes through the host; X -> X of devices on the host's memory: memcpy;
+ *   (4) contention forks: first of all, before OpenCL or OpenMP has threads.
+ * One thread. Times are those of this moment: of a quiet machine, if they are to serve. */
+#ifndef CD_LIVE_MACHINE_H
+#define CD_LIVE_MACHINE_H
+#include "predictor/machine.h"
+
+typedef struct cd_live_machine_ask {
+    const char *list;           /* NULL: cpu0 and all OpenCL and CUDA devices that are here */
+    bool own_memory;            /* OpenCL devices that are processors too */
+    const char *as;             /* the cost model's device that the processors are; NULL: not said */
+    unsigned repeats;           /* 0: 9 */
+    size_t max_bytes;           /* of a transfer; 0: 64 MiB */
+} cd_live_machine_ask;
+
+/* PoCL's threads stay on cores, as far as the environment does not say otherwise. Before OpenCL is used. */
+void cd_live_machine_pin(void);
+/* Devices with kind, part, core and memory; nothing is measured. m: empty. Errors: ESCHEMA (a name that is none of the three, or twice), EBACKEND (no such
+ * device here), ENOMEM. Free after an error too. */
+cdmpp_status cd_live_machine_find(cd_machine *m, const cd_live_machine_ask *a, cdmpp_err *err);
+/* Fills launch_s and sync_s. Errors: EBACKEND (with the device), ENOMEM. */
+cdmpp_status cd_live_machine_time(cd_machine *m, cdmpp_err *err);
+/* Adds links. Errors: EBACKEND, ENOMEM. */
+cdmpp_status cd_live_machine_links(cd_machine *m, const cd_live_machine_ask *a, cdmpp_err *err);
+/* Three programs (memory, cache, arithmetic) in pairs, on cores of their own and on one; 108 windows of window_s (0: 0.05 s). Errors: EUSAGE (fewer than two processors),
+ * EBACKEND, EIO, ENOMEM. */
+cdmpp_status cd_live_machine_contention(double window_s, cd_contention *out, cdmpp_err *err);
+#endif

@@ -1,0 +1,168 @@
+/* What starting a program and waiting for another device take: chains of programs that do nothing. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "predictor/live_machine_int.h"
+#include "profiler/timing.h"
+
+enum { SHORT = 64, LONG = 192, PASSES = 15, CUDA_RUNS = 2000, NAME = 24 };
+
+typedef struct {
+    cd_machine *m;
+    cd_lm_program c, cl;        /* C for CPU and NATIVE, OpenCL C */
+    cd_backend *objects;
+} timer;
+
+static const char C_TEXT[] = "void cd_lm_empty(void *const *arg) { *(volatile float *)arg[0] = 1; }\n";
+static const char CL_TEXT[] = "__kernel void cd_lm_empty(__global float *c) { c[0] = 1; }\n";
+static const char CUDA_TEXT[] = "extern \"C\" __global__ void cd_lm_empty(float *c) { c[0] = 1; }\n";
+
+/* A chain on devices in turns: d[0], d[1], d[0], ... (or d[0] alone). */
+typedef struct {
+    cd_dn_device device[2];
+    cd_dn_buffer buffer[2];
+    cd_dn_action action[LONG];
+    uint32_t after[LONG], slot[2];
+    cd_dn n;
+    cd_dn_ran ran[LONG];
+} chain;
+
+static void chain_make(const timer *t, const uint32_t *d, uint32_t n_device, uint32_t length, chain *c) {
+    static const char *const name[] = {"first", "second"};
+    memset(c, 0, sizeof *c);
+    for (uint32_t k = 0; k < n_device; k++) {
+        c->device[k] = cd_lm_device(&t->m->device[d[k]]);
+        c->buffer[k] = (cd_dn_buffer){.name = name[k], .memory = c->device[k].memory, .of = CD_DN_OWN, .bytes = 64};
+        c->slot[k] = k;
+    }
+    for (uint32_t i = 0; i < length; i++) {
+        const uint32_t k = i % n_device;
+        c->after[i] = i ? i - 1 : 0;
+        c->action[i] = (cd_dn_action){.name = name[k], .device = k, .build = c->device[k].kind == CD_DN_OPENCL ? &t->cl.build : &t->c.build,
+                                      .buffer = &c->slot[k], .n_after = i > 0, .after = &c->after[i]};
+    }
+    c->n = (cd_dn){n_device, n_device, length, c->device, c->buffer, c->action};
+}
+
+static int ascending(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double quartile(double *v, size_t n) {
+    qsort(v, n, sizeof *v, ascending);
+    return v[n / 4];
+}
+
+/* Seconds of a pass, the lower quartile: others only ever add time. gap (2) or NULL: before programs of each device, of the last pass. */
+static cdmpp_status chain_time(const timer *t, const uint32_t *d, uint32_t n_device, uint32_t length, double *seconds, double *gap, cdmpp_err *err) {
+    double total[PASSES], one[2][LONG];
+    size_t n[2] = {0};
+    cd_devnet *r = NULL;
+    chain *c = cd_calloc(1, sizeof *c);
+    if (!c) return CD_FAIL(err, ENOMEM, "chain");
+    chain_make(t, d, n_device, length, c);
+    cdmpp_status st = cd_devnet_open(&c->n, &r, err);
+    for (int k = -2; k < PASSES && !st; k++) st = cd_devnet_pass(r, NULL, &total[k < 0 ? 0 : k], NULL, err); /* the first two warm up */
+    if (!st && gap) {
+        double ignored;
+        st = cd_devnet_pass(r, c->ran, &ignored, NULL, err);
+        for (uint32_t i = 1; i < length && !st; i++) one[i % n_device][n[i % n_device]++] = fmax(0, c->ran[i].start_s - c->ran[i - 1].end_s);
+        for (uint32_t k = 0; k < n_device && !st; k++) gap[k] = quartile(one[k], n[k]);
+    }
+    if (!st) *seconds = quartile(total, PASSES);
+    cd_devnet_close(r);
+    cd_free(c);
+    return st;
+}
+
+/* Of one more program, whatever a pass takes around them. */
+static cdmpp_status each(const timer *t, const uint32_t *d, uint32_t n_device, double *seconds, double *gap, cdmpp_err *err) {
+    double few, many;
+    CD_TRY(chain_time(t, d, n_device, SHORT, &few, NULL, err));
+    CD_TRY(chain_time(t, d, n_device, LONG, &many, gap, err));
+    *seconds = fmax(1e-9, (many - few) / (LONG - SHORT));
+    return CDMPP_OK;
+}
+
+/* ---- CUDA: not by devnet.h ---- */
+static cdmpp_status run_cuda(const cd_backend_kind *kind, cd_backend *b, cd_lm_program *p, cd_machine_device *d, cdmpp_err *err) {
+    cd_loaded *l;
+    double s, all[PASSES], once[PASSES];
+    CD_TRY(kind->build(b, &p->build, 1, 1, err));
+    if (p->build.status && err) *err = p->build.err;
+    CD_TRY(p->build.status);
+    CD_TRY(kind->load(b, &p->build, NULL, &l, err));
+    cdmpp_status st = kind->run(l, CUDA_RUNS, &s, err);
+    for (int k = 0; k < PASSES && !st; k++) {
+        st = kind->run(l, CUDA_RUNS, &all[k], err);
+        const double start = cd_clock_now(NULL);
+        if (!st) st = kind->run(l, 1, &s, err);
+        once[k] = cd_clock_now(NULL) - start;
+    }
+    kind->unload(l);
+    if (st) return st;
+    d->launch_s = quartile(all, PASSES) / CUDA_RUNS;
+    d->sync_s = fmax(0, quartile(once, PASSES) - d->launch_s);
+    return CDMPP_OK;
+}
+
+static cdmpp_status time_cuda(cd_machine_device *d, cdmpp_err *err) {
+    const cd_backend_kind *kind = cd_backend_find("cuda");
+    cd_backend *b;
+    cd_lm_program p;
+    if (!kind) return CD_FAIL(err, EBACKEND, "no back end for CUDA");
+    CD_TRY(kind->open(d->name + strlen("cuda"), "cuda", &b, err));
+    cdmpp_status st = cd_lm_program_set(&p, CD_DIALECT_CUDA, "cd_lm_empty", CUDA_TEXT, 1, 16, err);
+    if (!st) st = run_cuda(kind, b, &p, d, err);
+    cd_lm_program_free(&p);
+    kind->close(b);
+    return st;
+}
+
+/* ---- all ---- */
+static bool is_cuda(const cd_machine_device *d) { return !strcmp(d->kind, "cuda"); }
+static bool is_here(const cd_machine_device *d) { return !is_cuda(d) && strcmp(d->kind, "model") != 0; }
+
+static cdmpp_status launches(timer *t, cdmpp_err *err) {
+    for (uint32_t d = 0; d < t->m->n; d++) {
+        cd_machine_device *x = &t->m->device[d];
+        if (is_cuda(x)) CD_TRY(cd_err_key(err, time_cuda(x, err), x->name));
+        else if (is_here(x)) CD_TRY(cd_err_key(err, each(t, &d, 1, &x->launch_s, NULL, err), x->name));
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status waits(timer *t, cdmpp_err *err) {
+    uint32_t first = 0, n = 0;
+    double sum = 0;
+    while (first < t->m->n && !is_here(&t->m->device[first])) first++;
+    for (uint32_t d = first + 1; d < t->m->n; d++) {
+        cd_machine_device *a = &t->m->device[first], *b = &t->m->device[d];
+        const uint32_t pair[2] = {first, d};
+        double both, gap[2];
+        if (!is_here(b)) continue;
+        CD_TRY(cd_err_key(err, each(t, pair, 2, &both, gap, err), b->name));
+        const double more = fmax(0, 2 * both - a->launch_s - b->launch_s), gaps = gap[0] + gap[1];
+        b->sync_s = gaps > 0 ? more * gap[1] / gaps : more / 2;
+        sum += more - b->sync_s;
+        n++;
+    }
+    if (n) t->m->device[first].sync_s = sum / n;
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_live_machine_time(cd_machine *m, cdmpp_err *err) {
+    timer t = {.m = m};
+    cdmpp_status st = cd_lm_program_set(&t.c, CD_DIALECT_C, "cd_lm_empty", C_TEXT, 1, 16, err);
+    if (!st) st = cd_lm_program_set(&t.cl, CD_DIALECT_OPENCL, "cd_lm_empty", CL_TEXT, 1, 16, err);
+    if (!st) st = cd_lm_build(&t.c, 1, &t.objects, err);
+    if (!st) st = launches(&t, err);
+    if (!st) st = waits(&t, err);
+    if (t.objects) cd_backend_cpu.close(t.objects);
+    cd_lm_program_free(&t.c);
+    cd_lm_program_free(&t.cl);
+    return st;
+}

@@ -1,0 +1,116 @@
+/* Devices of this machine: found by name, measured in form; what is not here is an error that names it. */
+#include <math.h>
+#include <string.h>
+
+#include "check.h"
+#include "noopencl.h"
+#include "predictor/live_machine.h"
+#include "profiler/affinity.h"
+
+static cdmpp_err err;
+
+static cdmpp_status find(cd_machine *m, const char *list, bool own) {
+    const cd_live_machine_ask a = {.list = list, .own_memory = own, .as = "here"};
+    memset(&err, 0, sizeof err);
+    cd_machine_init(m);
+    return cd_live_machine_find(m, &a, &err);
+}
+
+static void test_bad_names(void **state) {
+    (void)state;
+    static const struct {
+        const char *list;
+        cdmpp_status want;
+    } bad[] = {{"", CDMPP_ESCHEMA}, {"cpu0,", CDMPP_ESCHEMA}, {"tpu0", CDMPP_ESCHEMA}, {"cpu", CDMPP_ESCHEMA}, {"cpu-1", CDMPP_ESCHEMA}, {"cpu0x", CDMPP_ESCHEMA},
+               {"cpu99999999999", CDMPP_ESCHEMA}, {"cpu1023", CDMPP_EBACKEND}, {"ocl9", CDMPP_EBACKEND}, {"cuda99", CDMPP_EBACKEND}, {"cpu0,cpu0", CDMPP_EINVALID}};
+    cd_machine m;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_status(find(&m, bad[i].list, false), bad[i].want);
+        cd_machine_free(&m);
+    }
+}
+
+static void test_processor(void **state) {
+    (void)state;
+    cd_machine m;
+    cd_affinity before, after;
+    assert_ok(find(&m, "cpu0", false));
+    assert_int_equal(m.n, 1);
+    assert_true(!strcmp(m.device[0].kind, "cpu") && m.device[0].core == 0 && !m.device[0].memory && !strcmp(m.device[0].as, "here"));
+    assert_ok(cd_live_machine_time(&m, &err));
+    assert_true(m.device[0].launch_s > 0 && m.device[0].launch_s < 1 && m.device[0].sync_s == 0);
+    cd_affinity_get(&before);
+    const cd_live_machine_ask a = {.repeats = 1, .max_bytes = 4096};
+    assert_ok(cd_live_machine_links(&m, &a, &err));
+    cd_affinity_get(&after);
+    assert_memory_equal(&before, &after, sizeof before);
+    assert_non_null(cd_links_find(&m.links, "cpu0", "cpu0"));
+    cd_machine_free(&m);
+}
+
+static void test_opencl(void **state) {
+    (void)state;
+    SKIP_WITHOUT_OPENCL();
+    const cd_live_machine_ask a = {.repeats = 1, .max_bytes = 4096};
+    cd_machine m;
+    for (int own = 0; own < 2; own++) {
+        assert_ok(find(&m, "cpu0,ocl0", own));
+        assert_int_equal(m.n, 2);
+        const cd_machine_device *d = &m.device[1];
+        assert_non_null(d->opencl);
+        assert_true(d->core != 0); /* cpu0 has that one */
+        assert_ok(cd_live_machine_time(&m, &err));
+        assert_true(d->launch_s > 0 && d->launch_s < 1 && d->sync_s >= 0 && d->sync_s < 1 && m.device[0].sync_s >= 0);
+        assert_ok(cd_live_machine_links(&m, &a, &err));
+        assert_true((cd_links_find(&m.links, "cpu0", "ocl0") != NULL) == (d->memory != 0));
+        assert_true((cd_links_find(&m.links, "ocl0", "cpu0") != NULL) == (d->memory != 0));
+        cd_machine_free(&m);
+    }
+}
+
+/* Two memories of their own: the way goes through the host, and costs both ways. Other processors on the host's memory have its links. */
+static void test_through_host(void **state) {
+    (void)state;
+    SKIP_WITHOUT_OPENCL();
+    const cd_live_machine_ask a = {.repeats = 1, .max_bytes = 4096};
+    cd_machine m;
+    cd_machine_init(&m);
+    assert_ok(cd_machine_add(&m, &(cd_machine_device){.name = "cpu0", .kind = "cpu", .core = -1, .scale = 1}, &err));
+    assert_ok(cd_machine_add(&m, &(cd_machine_device){.name = "x", .kind = "opencl", .opencl = "", .core = -1, .scale = 1, .memory = 1}, &err));
+    assert_ok(cd_machine_add(&m, &(cd_machine_device){.name = "y", .kind = "opencl", .opencl = "", .core = -1, .scale = 1, .memory = 2}, &err));
+    assert_ok(cd_machine_add(&m, &(cd_machine_device){.name = "cpu1", .kind = "cpu", .core = -1, .scale = 1}, &err));
+    assert_ok(cd_live_machine_links(&m, &a, &err));
+    const cd_link *out = cd_links_find(&m.links, "x", "cpu0"), *in = cd_links_find(&m.links, "cpu0", "y"), *both = cd_links_find(&m.links, "x", "y");
+    assert_true(out && in && both);
+    for (int64_t b = 1; b < 10000; b = b * 3 + 1) assert_close(cd_link_cost(both, b), cd_link_cost(out, b) + cd_link_cost(in, b), 1e-9, 1e-15);
+    assert_close(cd_link_cost(cd_links_find(&m.links, "cpu1", "y"), 777), cd_link_cost(in, 777), 0, 0);
+    assert_non_null(cd_links_find(&m.links, "cpu1", "cpu1"));
+    cd_machine_free(&m);
+}
+
+static void test_no_host(void **state) {
+    (void)state;
+    cd_machine m;
+    cd_machine_init(&m);
+    assert_ok(cd_machine_add(&m, &(cd_machine_device){.name = "x", .kind = "opencl", .opencl = "", .core = -1, .scale = 1, .memory = 1}, &err));
+    assert_status(cd_live_machine_links(&m, &(cd_live_machine_ask){.repeats = 1}, &err), CDMPP_ESCHEMA);
+    cd_machine_free(&m);
+}
+
+/* First: it forks. A few windows are enough for the form. */
+static void test_contention(void **state) {
+    (void)state;
+    cd_contention c = {0};
+    if (cd_affinity_count() < 2) {
+        assert_status(cd_live_machine_contention(0.002, &c, &err), CDMPP_EUSAGE);
+        return;
+    }
+    assert_ok(cd_live_machine_contention(0.002, &c, &err));
+    assert_true(c.n_pair == 12 && c.beside >= 1 && c.turn >= 1 && c.peak_bytes_per_s >= 0 && isfinite(c.error));
+}
+
+int main(void) {
+    const struct CMUnitTest test[] = {cmocka_unit_test(test_contention), cmocka_unit_test(test_bad_names), cmocka_unit_test(test_processor), cmocka_unit_test(test_opencl),
+                                      cmocka_unit_test(test_through_host), cmocka_unit_test(test_no_host)};
+    return cmocka_run_group_tests(test, NULL, NULL);
+}
