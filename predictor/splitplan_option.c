@@ -217,16 +217,26 @@ static cdmpp_status many(work *w, uint32_t way, uint32_t granules, cdmpp_err *er
 
 static uint32_t clamp(double v, uint32_t most) { return v < 1 ? 1 : v > most ? most : (uint32_t)v; }
 
+static cdmpp_status add_two(work *w, uint32_t way, const uint32_t *device, int64_t at, cdmpp_err *err) {
+    const int64_t bound[3] = {0, at, w->k->way[way].extent};
+    return add_split(w, way, 2, device, bound, err);
+}
+
+/* All granules, and the share with which both would end together if the whole network were split so. */
 static cdmpp_status two(work *w, uint32_t way, uint32_t granules, cdmpp_err *err) {
     uint32_t device[2], n = 0;
+    const int64_t extent = w->k->way[way].extent;
     const uint32_t equal = granules / 2, fixed = clamp(round(w->s->fixed * granules), granules - 1);
     for (uint32_t d = 0; d < w->s->n_device; d++)
         if (cd_splan_may(w->k, d)) device[n++] = d;
-    for (uint32_t g = 1; g < granules; g++) {
-        const int64_t extent = w->k->way[way].extent, bound[3] = {0, cut(extent, granules, g), extent};
-        if (w->k->look || g == equal || g == fixed) CD_TRY(add_split(w, way, 2, device, bound, err));
-    }
-    return CDMPP_OK;
+    for (uint32_t g = 1; g < granules; g++)
+        if (w->k->look || g == equal || g == fixed) CD_TRY(add_two(w, way, device, cut(extent, granules, g), err));
+    if (!w->k->look) return CDMPP_OK;
+    const double both = w->s->ratio[device[0]] + w->s->ratio[device[1]];
+    const int64_t at = both > 0 ? llround((double)extent * w->s->ratio[device[0]] / both) : 0;
+    for (uint32_t g = 0; g <= granules; g++)
+        if (cut(extent, granules, g) == at) return CDMPP_OK;
+    return add_two(w, way, device, at, err);
 }
 
 cdmpp_status cd_splan_options(cd_splan *s, cd_splan_kind *k, cdmpp_err *err) {
