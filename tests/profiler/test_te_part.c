@@ -256,7 +256,110 @@ static void test_values(void **state) {
     assert_true(t.ways > 300 && t.joins > 20 && t.tight > 500);
 }
 
+/* ---- networks ---- */
+
+typedef struct {
+    char name[40], ways[24][16];
+    unsigned tasks, cuts, count[24], n;
+} kind;
+
+static void count_way(kind *k, const char *name) {
+    for (unsigned i = 0; i < k->n; i++)
+        if (!strcmp(k->ways[i], name)) {
+            k->count[i]++;
+            return;
+        }
+    if (k->n == 24) return;
+    snprintf(k->ways[k->n], sizeof k->ways[0], "%s", name);
+    k->count[k->n++] = 1;
+}
+
+static kind *kind_of(kind *list, unsigned *n, const cd_wtask *t) {
+    const char *name = t->n_op ? t->op[0] : "none";
+    for (unsigned i = 0; i < *n; i++)
+        if (!strcmp(list[i].name, name)) return &list[i];
+    snprintf(list[*n].name, sizeof list->name, "%.39s", name);
+    return &list[(*n)++];
+}
+
+/* Drawn schedules of a part go through to code. */
+static void check_program(cd_program *prog, const tried *t, const cd_te_part *p) {
+    cdmpp_err err = {0};
+    cd_tasks *reg;
+    const cd_task *task;
+    cd_sketches *space;
+    cd_sampler *draw;
+    cd_draft d;
+    const cd_hardware hw = cd_hardware_default(false, 1, 64);
+    assert_ok(cd_tasks_new(&reg, &err));
+    assert_ok(cd_tasks_add(reg, (cd_str){p->workload_key, strlen(p->workload_key)}, p->dag, &task, &err));
+    assert_ok(cd_sketches_new(task, &hw, false, &space, &err));
+    assert_ok(cd_sampler_new(space, 1, &draw, &err));
+    const cdmpp_status st = cd_sampler_draw(draw, 0, &d, &err);
+    if (st && st != CDMPP_EREJECTED) fail_msg("%s: %s", t->what, err.msg);
+    const cd_record r = {.workload_key = {p->workload_key, strlen(p->workload_key)}, .target = {"llvm", 4}, .step = d.step, .n_step = d.n_step};
+    cd_rows rows;
+    if (!st && cd_program_build(prog, task, &r, &rows, &err)) fail_msg("%s: %s", t->what, err.msg);
+    cd_sampler_free(draw);
+    cd_sketches_free(space);
+    cd_tasks_free(reg);
+}
+
+static void check_halves(cd_program *prog, tried *t, const cd_te_way *w, kind *k, bool program) {
+    cdmpp_err err = {0};
+    snprintf(t->what, sizeof t->what, "%s %s", t->dag->op[t->dag->n_op - 1].name, w->name);
+    for (int half = 0; half < 2; half++) {
+        cd_te_part *p = NULL;
+        assert_ok(cd_te_part_make(t->dag, w, half ? w->extent / 2 : 0, half ? w->extent : w->extent / 2, &p, &err));
+        check_arguments(t, p);
+        if (program) check_program(prog, t, p);
+        cd_te_part_free(p);
+    }
+    count_way(k, w->name);
+    k->cuts++;
+}
+
+static void check_network(cd_program *prog, const char *name, kind *list, unsigned *n, bool program) {
+    cdmpp_err err = {0};
+    cd_graph *g;
+    cd_workload *w;
+    assert_ok(cd_zoo_build(name, &(cd_zoo_options){0}, &g, &err));
+    assert_ok(cd_workload_build(g, &(cd_workload_options){0}, &w, &err));
+    for (uint32_t i = 0; i < w->n_task; i++) {
+        tried t = {.dag = cd_tasks_at(w->tasks, w->task[i].task)->dag};
+        kind *k = kind_of(list, n, &w->task[i]);
+        cd_arena a = {0};
+        cd_te_way *way;
+        uint32_t n_way;
+        assert_ok(cd_te_ways(t.dag, &a, &way, &n_way, &err));
+        for (uint32_t j = 0; j < n_way; j++) check_halves(prog, &t, &way[j], k, program);
+        k->tasks++;
+        cd_arena_free(&a);
+    }
+    cd_workload_free(w);
+    cd_graph_free(g);
+}
+
+/* All tasks of the zoo cut in halves every way; CDMPP_WAYS=1 prints the table of docs/partition.md. */
+static void test_zoo(void **state) {
+    static kind list[100];
+    cdmpp_err err = {0};
+    cd_program *prog;
+    unsigned n = 0;
+    const bool all = getenv("CDMPP_WAYS") != NULL;
+    (void)state;
+    assert_ok(cd_program_new(&prog, &err));
+    for (size_t k = 0; k < cd_zoo_count(); k++)
+        if (all || k % 8 == 0) check_network(prog, cd_zoo_at(k)->name, list, &n, k % 16 == 0);
+    for (unsigned i = 0; all && i < n; i++) {
+        printf("| %s | %u | %u | ", list[i].name, list[i].tasks, list[i].cuts);
+        for (unsigned j = 0; j < list[i].n; j++) printf("%s%s %u", j ? ", " : "", list[i].ways[j], list[i].count[j]);
+        printf(" |\n");
+    }
+    cd_program_free(prog);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values), cmocka_unit_test(test_zoo)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
