@@ -69,11 +69,23 @@ static void check_arguments(const tried *t, const cd_te_part *p) {
     }
 }
 
+/* All parts so far: equal keys are equal definitions. */
+static cd_tasks *every;
+
+static void check_key(const tried *t, const cd_te_part *p) {
+    cdmpp_err err = {0};
+    const cd_str key = {p->workload_key, strlen(p->workload_key)};
+    const cd_task *task = cd_tasks_find(every, key);
+    if (!task) assert_ok(cd_tasks_add(every, key, p->dag, &task, &err));
+    if (!cd_te_dag_equal(task->dag, p->dag)) fail_msg("%s: another definition has the key %s", t->what, p->workload_key);
+}
+
 /* A registry takes it under its key; written as a task file and read, it is the same. */
 static void check_text(const tried *t, const cd_te_part *p) {
     cdmpp_err err = {0};
     cd_tasks *a, *b;
     const cd_task *task;
+    check_key(t, p);
     cd_buf text = {0};
     assert_ok(cd_tasks_new(&a, &err));
     assert_ok(cd_tasks_new(&b, &err));
@@ -236,6 +248,8 @@ static void check_task(tried *t) {
 static void test_values(void **state) {
     (void)state;
     tried t = {0};
+    cdmpp_err none = {0};
+    check_status(cd_tasks_new(&every, &none), CDMPP_OK, &none, "registry", __FILE__, __LINE__);
     for (size_t c = 0; c < sizeof cases / sizeof *cases; c++)
         for (unsigned way = 0; way < 4; way++) {
             mg m = mg_new(cases[c].name, cases[c].opset);
@@ -252,7 +266,8 @@ static void test_values(void **state) {
             cd_workload_free(w);
             cd_graph_free(m.g);
         }
-    print_message("%lu ways, %lu parts, %lu joins, %lu cut dimensions\n", t.ways, t.parts, t.joins, t.tight);
+    print_message("%lu ways, %lu parts of %zu keys, %lu joins, %lu cut dimensions\n", t.ways, t.parts, cd_tasks_count(every), t.joins, t.tight);
+    cd_tasks_free(every);
     assert_true(t.ways > 300 && t.joins > 20 && t.tight > 500);
 }
 
@@ -260,7 +275,7 @@ static void test_values(void **state) {
 
 typedef struct {
     char name[40], ways[24][16];
-    unsigned tasks, cuts, count[24], n;
+    unsigned tasks, cuts, known, count[24], n;
 } kind;
 
 static void count_way(kind *k, const char *name) {
@@ -305,13 +320,16 @@ static void check_program(cd_program *prog, const tried *t, const cd_te_part *p)
     cd_tasks_free(reg);
 }
 
-static void check_halves(cd_program *prog, tried *t, const cd_te_way *w, kind *k, bool program) {
+static void check_halves(cd_program *prog, const cd_tasks *tasks, tried *t, const cd_te_way *w, kind *k, bool program) {
     cdmpp_err err = {0};
     snprintf(t->what, sizeof t->what, "%s %s", t->dag->op[t->dag->n_op - 1].name, w->name);
     for (int half = 0; half < 2; half++) {
         cd_te_part *p = NULL;
         assert_ok(cd_te_part_make(t->dag, w, half ? w->extent / 2 : 0, half ? w->extent : w->extent / 2, &p, &err));
         check_arguments(t, p);
+        const cd_task *known = cd_tasks_find(tasks, (cd_str){p->workload_key, strlen(p->workload_key)});
+        if (known && !cd_te_dag_equal(known->dag, p->dag)) fail_msg("%s: another operator of the network has its key", t->what);
+        k->known += known != NULL;
         if (program) check_program(prog, t, p);
         cd_te_part_free(p);
     }
@@ -332,7 +350,7 @@ static void check_network(cd_program *prog, const char *name, kind *list, unsign
         cd_te_way *way;
         uint32_t n_way;
         assert_ok(cd_te_ways(t.dag, &a, &way, &n_way, &err));
-        for (uint32_t j = 0; j < n_way; j++) check_halves(prog, &t, &way[j], k, program);
+        for (uint32_t j = 0; j < n_way; j++) check_halves(prog, w->tasks, &t, &way[j], k, program);
         k->tasks++;
         cd_arena_free(&a);
     }
@@ -352,7 +370,7 @@ static void test_zoo(void **state) {
     for (size_t k = 0; k < cd_zoo_count(); k++)
         if (all || k % 8 == 0) check_network(prog, cd_zoo_at(k)->name, list, &n, k % 16 == 0);
     for (unsigned i = 0; all && i < n; i++) {
-        printf("| %s | %u | %u | ", list[i].name, list[i].tasks, list[i].cuts);
+        printf("| %s | %u | %u | %u | ", list[i].name, list[i].tasks, list[i].cuts, list[i].known);
         for (unsigned j = 0; j < list[i].n; j++) printf("%s%s %u", j ? ", " : "", list[i].ways[j], list[i].count[j]);
         printf(" |\n");
     }
