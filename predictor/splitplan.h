@@ -53,8 +53,8 @@ typedef struct cd_snet {
     const cd_snet_op *op;       /* each behind those that it reads from */
 } cd_snet;
 
-/* Seconds of one run of a part (NULL: the whole; join: as a part) of operator `op` on a machine's device, alone in its network, without
- * launch; memory_share 0..1 for the contention. Equal questions have equal answers. */
+/* Seconds of a part (NULL: the whole; join: as a part) of operator `op` on a machine's device, as often as the device runs it, alone in its
+ * network, without launch; memory_share 0..1 for the contention. Equal questions have equal answers. */
 typedef struct cd_splan_answer {
     double seconds, memory_share;
 } cd_splan_answer;
