@@ -13,6 +13,9 @@
  *   (6) a device that fails says so: the pass ends when the others have stopped, with its number; what inputs and constants hold in
  *       memory 0 stays as it was, so the pass can be run again without it, by another net;
  *   (7) values do not depend on the timing: whoever writes bytes that another action touches is ordered with it, or open is refused.
+ *   (8) content is zero until written or filled; a copy within memory 0 may be any device's, one to or from memory m only that of m's device.
+ * A NATIVE device on memory 0 is handed all its actions as one native kernel, which waits for other devices itself, for 0.2 ms, and is
+ * handed out again after longer waits. PoCL puts it on a processor where POCL_AFFINITY=1 says so.
  * Threads of its own, one a device; the caller waits. One pass at a time. Seconds, bytes. */
 #ifndef CD_DEVNET_H
 #define CD_DEVNET_H

@@ -21,7 +21,7 @@ stage "ASan and UBSan" MODE=san scripts/check.sh unit regress cli
 stage "allocation after allocation refused" MODE=fault scripts/check.sh unit
 # The threads of our own. Training is left out: OpenMP is not built for TSan.
 stage "TSan" MODE=tsan UNITS="base/test_log base/test_threads dataset/test_extract learner/test_autotune learner/test_domain learner/test_fit learner/test_net_laws \
-        learner/test_optim learner/test_tracker learner/test_trainkeep predictor/test_cache predictor/test_context predictor/test_predict predictor/test_score predictor/test_serve" \
+        learner/test_optim learner/test_tracker learner/test_trainkeep predictor/test_cache predictor/test_context predictor/test_predict predictor/test_score predictor/test_serve profiler/test_devnet" \
     TSAN_OPTIONS="suppressions=$PWD/tests/support/tsan.supp" scripts/check.sh unit
 stage "ranks of cdmpp-mpi" MODE=release scripts/check.sh mpi
 stage "exports in Python" MODE=release scripts/check.sh export

@@ -161,7 +161,7 @@ static void test_broken_opencl(void **state) {
 
 static void test_slow(void **state) {
     (void)state;
-    enum { TIMES = 400 };
+    enum { TIMES = 4000 };
     cdmpp_err err = {0};
     cd_devnet *r;
     double fast = 1, slow = 1, total;
@@ -170,7 +170,7 @@ static void test_slow(void **state) {
     md_actions_make(&act, &net, &programs, cpu, 2, 3, true);
     assert_ok(cd_devnet_open(&act.dn, &r, &err));
     md_write_inputs(&act, r);
-    for (int k = 0; k < 40; k++) {
+    for (int k = 0; k < 20; k++) {
         cd_devnet_slow(r, 1, k % 2 ? TIMES : 0);
         assert_ok(cd_devnet_pass(r, NULL, &total, NULL, &err));
         double *best = k % 2 ? &slow : &fast;

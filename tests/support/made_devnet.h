@@ -25,14 +25,21 @@ typedef struct md_programs {
 
 static const char *const md_body[MD_PROGRAMS][2] = {
     {"for (int i = 0; i < n; i++) c[i] = a[i] + b[n - 1 - i];", "c[i] = a[i] + b[n - 1 - i];"},
-    {"for (int i = 0; i < n; i++) c[i] = a[i] - b[i];", "c[i] = a[i] - b[i];"},
+    {"float *s = arg[3]; for (int i = 0; i < n; i++) s[i] = a[i]; for (int i = 0; i < n; i++) c[i] = s[i] - b[i];", "s[i] = a[i]; c[i] = s[i] - b[i];"}, /* with scratch */
     {"for (int r = 0; r < 3; r++) for (int i = 0; i < n; i++) c[i] = a[n - 1 - i] > b[i] ? a[n - 1 - i] : -b[i];", "c[i] = a[n - 1 - i] > b[i] ? a[n - 1 - i] : -b[i];"}};
+
+static inline void md_scratch(made_code *m) {
+    m->buffer[3] = (cd_code_buffer){.name = "s", .dtype = CD_F32, .elements = MD_N, .bytes = 4 * MD_N};
+    m->order[3] = 3;
+    m->code.n_buffer = m->launch.n_buffer = 4;
+}
 
 static inline void md_opencl(made_code *m, const char *name, const char *body) {
     made_code_set(m, name, MD_N, "");
     cd_buf_free(&m->code.text);
     m->code.text = (cd_buf){0};
-    cd_buf_putf(&m->code.text, "__kernel void %s(__global const float *a, __global const float *b, __global float *c) {\n const int i = get_global_id(0), n = %d;\n %s\n}\n", name, MD_N, body);
+    cd_buf_putf(&m->code.text, "__kernel void %s(__global const float *a, __global const float *b, __global float *c%s) {\n const int i = get_global_id(0), n = %d;\n %s\n}\n", name,
+                strstr(body, "s[i]") ? ", __global float *s" : "", MD_N, body);
     m->code.dialect = CD_DIALECT_OPENCL;
     m->launch.grid[0] = MD_N;
 }
@@ -45,6 +52,10 @@ static inline void md_programs_make(md_programs *p) {
         snprintf(name, sizeof name, "md%d", k);
         made_code_set(&p->c[k], name, MD_N, md_body[k][0]);
         md_opencl(&p->cl[k], name, md_body[k][1]);
+        if (k == 1) {
+            md_scratch(&p->c[k]);
+            md_scratch(&p->cl[k]);
+        }
         p->build[k].code = &p->c[k].code;
         p->cl_build[k].code = &p->cl[k].code;
     }

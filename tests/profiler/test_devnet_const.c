@@ -1,0 +1,151 @@
+/* Constants of nets of devices: packed for the programs that want them so, in every memory, windows too. */
+#include <string.h>
+
+#include "check.h"
+#include "noopencl.h"
+#include "prog.h"
+#include "profiler/compile.h"
+#include "profiler/devnet.h"
+#include "profiler/netrun.h"
+
+enum { M = 12, K = 16, N = 20 };
+/* y = max(x w, 0): 12x16 by 16x20, then 12x20 by 20x20. */
+#define DENSE(m, k, n)                                                                                              \
+    "\"ops\": [{\"name\": \"X\", \"shape\": [" #m ", " #k "], \"dtype\": \"float32\"},"                             \
+    "{\"name\": \"W\", \"shape\": [" #k ", " #n "], \"dtype\": \"float32\", \"layout_free\": true},"                \
+    "{\"name\": \"C\", \"axis\": [[\"i\", 0, " #m "], [\"j\", 0, " #n "]], \"reduce_axis\": [[\"k\", 0, " #k "]],"  \
+    "\"reduce\": \"sum\", \"body\": \"X[i, k]*W[k, j]\"},"                                                          \
+    "{\"name\": \"Y\", \"axis\": [[\"i\", 0, " #m "], [\"j\", 0, " #n "]], \"body\": \"max(C[i, j], 0.0)\"}],"      \
+    "\"args\": [\"X\", \"W\", \"Y\"]"
+static const char *const made[] = {DENSE(12, 16, 20), DENSE(12, 20, 20)};
+
+typedef struct {
+    cd_tasks *tasks;
+    cd_program *program[2];
+    cd_code code[2];
+    cd_build build[2];
+    cd_compiler *compiler;
+} fixture;
+
+static int up(void **state) {
+    static fixture f;
+    cdmpp_err err = {0};
+    f = (fixture){0};
+    assert_ok(prog_tasks(made, 2, &f.tasks, &err));
+    assert_ok(cd_compiler_open(&(cd_compile_options){.cache = ""}, &f.compiler, &err));
+    for (int k = 0; k < 2; k++) {
+        const cd_record r = {0};
+        cd_nest nest;
+        assert_ok(cd_program_new(&f.program[k], &err));
+        assert_ok(cd_program_lower(f.program[k], cd_tasks_at(f.tasks, (size_t)k), &r, &err));
+        assert_ok(cd_program_nest(f.program[k], &nest, &err));
+        nest.pack = true;
+        assert_ok(cd_codegen(&nest, CD_DIALECT_C, k ? "p1" : "p0", &f.code[k], &err));
+        f.build[k].code = &f.code[k];
+    }
+    assert_ok(cd_compiler_build(f.compiler, f.build, 2, 1, &err));
+    *state = &f;
+    return 0;
+}
+
+static int down(void **state) {
+    fixture *f = *state;
+    for (int k = 0; k < 2; k++) {
+        cd_code_free(&f->code[k]);
+        cd_program_free(f->program[k]);
+    }
+    cd_compiler_close(f->compiler);
+    cd_tasks_free(f->tasks);
+    return 0;
+}
+
+static const int64_t w0[2] = {K, N}, w1[2] = {N, N};
+
+static void truth(fixture *f, const float *weights, float *out) {
+    const cd_net_tensor t[] = {
+        {.bytes = 4 * M * K, .dtype = CD_F32, .role = CD_NET_INPUT}, {.bytes = 4 * K * N, .dtype = CD_F32, .role = CD_NET_WEIGHT, .rank = 2, .shape = w0},
+        {.bytes = 4 * M * N, .dtype = CD_F32, .role = CD_NET_INNER}, {.bytes = 4 * N * N, .dtype = CD_F32, .role = CD_NET_WEIGHT, .rank = 2, .shape = w1},
+        {.bytes = 4 * M * N, .dtype = CD_F32, .role = CD_NET_RESULT}};
+    const uint32_t a0[] = {0, 1, 2}, a1[] = {2, 3, 4};
+    const cd_net_step s[] = {{"first", &f->build[0], a0, NULL}, {"second", &f->build[1], a1, NULL}};
+    const cd_net net = {5, 2, t, s};
+    cdmpp_err err = {0};
+    cd_netrun *r;
+    double total;
+    assert_ok(cd_netrun_open(&net, 1, &r, &err));
+    assert_ok(cd_netrun_write(r, 1, weights, &err));
+    assert_ok(cd_netrun_write(r, 3, weights + K * N, &err));
+    cd_netrun_pass(r, NULL, &total);
+    assert_ok(cd_netrun_read(r, 4, out, &err));
+    cd_netrun_close(r);
+}
+
+/* Both weights are windows of one constant in the second device's memory; the first device has a copy of its own of the first. */
+static void on_two(fixture *f, const cd_dn_device *d) {
+    const uint32_t m0 = d[0].memory, m1 = d[1].memory;
+    const cd_dn_buffer b[] = {
+        {.name = "x", .of = CD_DN_OWN, .bytes = 4 * M * K, .dtype = CD_F32},
+        {.name = "weights", .memory = m1, .of = CD_DN_OWN, .bytes = 4 * (K + N) * N, .dtype = CD_F32, .constant = true},
+        {.name = "w1", .memory = m1, .of = 1, .offset = 4 * K * N, .bytes = 4 * N * N, .dtype = CD_F32, .constant = true, .rank = 2, .shape = w1},
+        {.name = "w0", .memory = m0, .of = CD_DN_OWN, .bytes = 4 * K * N, .dtype = CD_F32, .constant = true, .rank = 2, .shape = w0},
+        {.name = "x there", .memory = m0, .of = CD_DN_OWN, .bytes = 4 * M * K, .dtype = CD_F32},
+        {.name = "inner", .memory = m0, .of = CD_DN_OWN, .bytes = 4 * M * N, .dtype = CD_F32},
+        {.name = "inner at home", .of = CD_DN_OWN, .bytes = 4 * M * N, .dtype = CD_F32},
+        {.name = "inner there", .memory = m1, .of = CD_DN_OWN, .bytes = 4 * M * N, .dtype = CD_F32},
+        {.name = "y", .memory = m1, .of = CD_DN_OWN, .bytes = 4 * M * N, .dtype = CD_F32}};
+    const uint32_t a0[] = {4, 3, 5}, a1[] = {7, 2, 8}, after[] = {0, 1, 2, 3, 4};
+    const cd_dn_copy whole = {.rank = 1, .from_stride = {1}, .to_stride = {1}, .size = 4};
+    cd_dn_action a[] = {{.name = "x there", .device = 0, .copy = whole}, {.name = "first", .device = 0, .build = &f->build[0], .buffer = a0},
+                        {.name = "inner home", .device = 0, .copy = whole}, {.name = "inner there", .device = 1, .copy = whole},
+                        {.name = "second", .device = 1, .build = &f->build[1], .buffer = a1}};
+    for (int k = 1; k < 5; k++) {
+        a[k].n_after = 1;
+        a[k].after = &after[k - 1];
+    }
+    const uint32_t ends[5][2] = {{0, 4}, {0, 0}, {5, 6}, {6, 7}, {0, 0}};
+    for (int k = 0; k < 5; k++) {
+        a[k].copy.from = ends[k][0];
+        a[k].copy.to = ends[k][1];
+        a[k].copy.n[0] = k ? M * N : M * K;
+    }
+    const cd_dn dn = {2, sizeof b / sizeof *b, 5, d, b, a};
+    float weights[(K + N) * N], want[M * N], got[M * N];
+    cdmpp_err err = {0};
+    cd_devnet *r;
+    assert_ok(cd_devnet_open(&dn, &r, &err));
+    assert_ok(cd_devnet_fill(r, 0, 0, &err));
+    for (int round = 0; round < 3; round++) {
+        double total;
+        for (int i = 0; i < (K + N) * N; i++) weights[i] = (float)((i * (round + 3)) % 7) - 3;
+        truth(f, weights, want);
+        assert_ok(cd_devnet_write(r, 3, weights, &err));
+        if (round < 2) assert_ok(cd_devnet_write(r, 1, weights, &err)); /* all of it, or its window */
+        else assert_ok(cd_devnet_write(r, 2, weights + K * N, &err));
+        assert_ok(cd_devnet_pass(r, NULL, &total, NULL, &err));
+        assert_ok(cd_devnet_read(r, 8, got, &err));
+        assert_memory_equal(want, got, sizeof want);
+    }
+    cd_devnet_close(r);
+}
+
+static const cd_dn_device cpu = {.name = "cpu0", .core = -1};
+
+static void test_processors(void **state) {
+    fixture *f = *state;
+    on_two(f, (const cd_dn_device[]){cpu, {.name = "cpu1", .core = -1}});
+    assert_true(f->code[0].buffer[1].n_digit > 0 && f->code[1].buffer[1].n_digit > 0);
+}
+
+static void test_native(void **state) {
+    SKIP_WITHOUT_OPENCL();
+    const cd_dn_device in_place = {.name = "ocl0", .kind = CD_DN_NATIVE, .core = -1}, own = {.name = "ocl1", .kind = CD_DN_NATIVE, .core = -1, .memory = 1};
+    on_two(*state, (const cd_dn_device[]){cpu, in_place});
+    on_two(*state, (const cd_dn_device[]){cpu, own});
+    on_two(*state, (const cd_dn_device[]){own, in_place});
+    on_two(*state, (const cd_dn_device[]){own, {.name = "ocl2", .kind = CD_DN_NATIVE, .core = -1, .memory = 7}});
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_processors), cmocka_unit_test(test_native)};
+    return cmocka_run_group_tests(tests, up, down);
+}
