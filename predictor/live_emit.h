@@ -1,0 +1,91 @@
+/* live_emit -- a plan's regions as source that anybody can compile: one back end a device, a host program, a makefile.
+ *
+ *   DIR/network.json           interface: values, constants, regions with their arguments and launches, conversions between devices
+ *       region0.c              C of a CPU's region             int region0_run(void *const *argument)
+ *       region1.cl, region1.c  OpenCL C and what calls it      the same
+ *       region2.json           what a new back end writes; region2.c computes the same on the host meanwhile
+ *       main.c, Makefile       values once, constants once, regions in their order: make, ./network --dump results
+ *
+ *   (1) arguments of a region: inputs, constants, results, each once, row-major, in host memory. What is inside stays inside and
+ *       is allocated at the first call, as are contexts and compiled kernels;
+ *   (2) constants are the host program's, one of each whoever reads it: from --constants FILE, as network.json lays it out, else numbers by
+ *       number of the value (fill.h). They have no content here: the graph has shapes only;
+ *   (3) weights stand row-major: schedules that pack them run with their unpacked form;
+ *   (4) ./network --int8: values that cross to or from a device of int8 are quantised and dequantised there (live_boundary.h);
+ *   (5) equal plans give equal text.
+ *
+ * A new back end is one cd_emit_backend: what it gets is below, it adds files. See live_emit_json.c, 70 lines. */
+#ifndef CD_LIVE_EMIT_H
+#define CD_LIVE_EMIT_H
+#include "predictor/live_offload.h"
+#include "profiler/codegen.h"
+
+/* ---- what a back end gets ---- */
+typedef enum cd_emit_role { CD_EMIT_INPUT, CD_EMIT_CONSTANT, CD_EMIT_RESULT, CD_EMIT_INNER } cd_emit_role;
+#define CD_EMIT_ROLES "input|constant|result|inner"
+
+typedef struct cd_emit_value {
+    uint32_t value;             /* buffer of the workload: equal numbers are one value in all regions */
+    cd_emit_role role;
+    cd_dtype dtype;
+    const cd_shape *shape;
+    int64_t bytes;
+} cd_emit_value;
+
+typedef struct cd_emit_step {   /* a group */
+    uint32_t group;
+    const char *name, *type;    /* "Conv_1", "Conv+Relu" */
+    const cd_code *code;        /* NULL where the back end wants none. Equal pointers: the same program */
+    uint32_t n_arg;
+    const uint32_t *arg;        /* (n_arg) positions in value[], as the program takes them: what is read, then what is written */
+} cd_emit_step;
+
+typedef struct cd_emit_region {
+    const char *name;           /* "region0": files and symbols begin so */
+    const char *device, *why;
+    uint32_t n_value, n_arg, n_step;
+    const cd_emit_value *value; /* (n_value) the first n_arg are arguments: inputs, constants, results */
+    const cd_emit_step *step;   /* (n_step) in an order to run in */
+    const cd_live_ops *ops;     /* operators of groups, with attributes */
+} cd_emit_region;
+
+typedef struct cd_emit_file {
+    char name[64];
+    cd_buf text;
+} cd_emit_file;
+typedef struct cd_emit_files {
+    uint32_t n, cap;
+    cd_emit_file *file;
+} cd_emit_files;
+/* A new file to write to; NULL: no memory. Valid until the next one is added. */
+cd_buf *cd_emit_add(cd_emit_files *f, const char *name, const char *end);
+
+typedef struct cd_emit_backend {
+    const char *name, *brief;
+    int dialect;                /* cd_dialect of the programs that it wants; -1: none, it reads the operators */
+    bool runs;                  /* NAME_run is in what it writes; else C of the host stands in */
+    const char *library;        /* for the linker, "-lOpenCL"; NULL: none */
+    cdmpp_status (*emit)(const cd_emit_region *r, cd_emit_files *out, cdmpp_err *err);
+} cd_emit_backend;
+extern const cd_emit_backend cd_emit_c, cd_emit_opencl, cd_emit_json;
+#define CD_EMIT_BACKENDS "c|opencl|json"
+const cd_emit_backend *cd_emit_backend_find(const char *name); /* NULL: none */
+
+/* ---- a plan ---- */
+typedef struct cd_live_emit_ask {
+    const cd_live_offload *plan;
+    const cd_emit_backend *const *backend; /* (n_device) */
+    const char *const *target;  /* (n_device) "llvm -mcpu=...", "opencl": what schedules are made for */
+    /* The record that a group runs with; NULL: a simple schedule (tune_default.h). The whole callback may be NULL. */
+    const char *(*schedule)(void *ctx, uint32_t group, uint32_t device);
+    void *ctx;
+    bool naive;                 /* no schedule at all: the definitions as they are written. C alone */
+} cd_live_emit_ask;
+
+/* Errors: EUNSUPPORTED (a group that nothing defines; a program that the dialect cannot have), EREJECTED, both with group and device, ENOMEM, those of
+ * cd_record_read for a schedule. Free the files after an error too. */
+cdmpp_status cd_live_emit(const cd_live_emit_ask *a, cd_emit_files *out, cdmpp_err *err);
+/* Makes the folder where there is none. Errors: EIO, ENOMEM, with the path. */
+cdmpp_status cd_emit_write(const cd_emit_files *f, const char *dir, cdmpp_err *err);
+void cd_emit_files_free(cd_emit_files *f);
+#endif

@@ -1,0 +1,81 @@
+/* Back end: C of this machine's processors. */
+#include <string.h>
+
+#include "predictor/live_emit_int.h"
+
+#define LINE(text) text "\n"
+
+static const char begin[] =
+    LINE("static char *own[OWN + 1];")
+    LINE("static int begun;")
+    LINE("/* What is inside, at the first call. */")
+    LINE("static int begin(void) {")
+    LINE("    for (int k = 0; k < OWN; k++) {")
+    LINE("        const size_t n = (size_t)own_bytes[k] * (own_each[k] ? (size_t)THREADS : 1);")
+    LINE("        own[k] = aligned_alloc(64, (n + 127) / 64 * 64);")
+    LINE("        if (!own[k]) return 1;")
+    LINE("        memset(own[k], 0, n);")
+    LINE("    }")
+    LINE("    begun = 1;")
+    LINE("    return 0;")
+    LINE("}");
+
+static bool is_first(const cd_emit_region *r, uint32_t step) {
+    for (uint32_t k = 0; k < step; k++)
+        if (r->step[k].code == r->step[step].code) return false;
+    return true;
+}
+
+/* Bytes of what is allocated inside: inner values, then the scratch of each program. */
+static uint32_t put_own(const cd_emit_region *r, cd_buf *b, bool each) {
+    uint32_t n = 0;
+    for (uint32_t k = r->n_arg; k < r->n_value; k++, n++) cd_buf_putf(b, "%s%lld", n ? ", " : "", each ? 0LL : (long long)r->value[k].bytes);
+    for (uint32_t s = 0; s < r->n_step; s++) {
+        const cd_code *c = r->step[s].code;
+        for (uint32_t k = c->n_arg; k < c->n_buffer && is_first(r, s); k++, n++)
+            cd_buf_putf(b, "%s%lld", n ? ", " : "", each ? (long long)c->buffer[k].per_thread : (long long)c->buffer[k].bytes);
+    }
+    return n;
+}
+
+/* Where the scratch of a program begins in own[]. */
+static uint32_t scratch_of(const cd_emit_region *r, const cd_code *code) {
+    uint32_t n = r->n_value - r->n_arg;
+    for (uint32_t s = 0; s < r->n_step && r->step[s].code != code; s++)
+        if (is_first(r, s)) n += r->step[s].code->n_buffer - r->step[s].code->n_arg;
+    return n;
+}
+
+static void put_call(const cd_emit_region *r, const cd_emit_step *s, cd_buf *b) {
+    cd_buf_putf(b, "    %s((void *const[]){", s->code->launch[0].entry);
+    for (uint32_t k = 0; k < s->n_arg; k++) {
+        const uint32_t v = s->arg[k];
+        if (v < r->n_arg) cd_buf_putf(b, "%sargument[%u]", k ? ", " : "", v);
+        else cd_buf_putf(b, "%sown[%u]", k ? ", " : "", v - r->n_arg);
+    }
+    for (uint32_t k = s->code->n_arg; k < s->code->n_buffer; k++) cd_buf_putf(b, ", own[%u]", scratch_of(r, s->code) + k - s->code->n_arg);
+    cd_buf_puts(b, "}); /* ");
+    for (const char *p = s->name; *p; p++) cd_buf_put(b, *p == '*' ? "." : p, 1);
+    cd_buf_puts(b, " */\n");
+}
+
+static cdmpp_status emit(const cd_emit_region *r, cd_emit_files *out, cdmpp_err *err) {
+    cd_buf *b = cd_emit_add(out, r->name, ".c");
+    if (!b) return CD_FAIL(err, ENOMEM, "source");
+    cd_buf_putf(b, "/* %s of %s: %u programs. Arguments: network.json. */\n#define _GNU_SOURCE\n#include <stdlib.h>\n", r->name, r->device, r->n_step);
+    cd_buf_puts(b, cd_code_prelude(CD_DIALECT_C));
+    for (uint32_t s = 0; s < r->n_step; s++)
+        if (is_first(r, s)) cd_buf_put(b, r->step[s].code->text.p, r->step[s].code->text.n);
+    cd_buf_puts(b, "\n#ifdef _OPENMP\n#define THREADS omp_get_max_threads()\n#else\n#define THREADS 1\n#endif\nstatic const long long own_bytes[] = {");
+    const uint32_t n = put_own(r, b, false);
+    cd_buf_puts(b, n ? "};\nstatic const char own_each[] = {" : "0};\nstatic const char own_each[] = {");
+    (void)put_own(r, b, true);
+    cd_buf_putf(b, "%s};\nenum { OWN = %u };\n", n ? "" : "0", n);
+    cd_buf_puts(b, begin);
+    cd_buf_putf(b, "int %s_run(void *const *argument);\nint %s_run(void *const *argument) {\n    if (!begun && begin()) return 1;\n", r->name, r->name);
+    for (uint32_t s = 0; s < r->n_step; s++) put_call(r, &r->step[s], b);
+    cd_buf_puts(b, "    return 0;\n}\n");
+    return CDMPP_OK;
+}
+
+const cd_emit_backend cd_emit_c = {.name = "c", .brief = "C for processors", .dialect = CD_DIALECT_C, .runs = true, .emit = emit};
