@@ -10,6 +10,7 @@
 #include "features/sketchint.h"
 
 enum { MAX_PRIME = 16 };
+static const double inner = 1e-6; /* more, each level further in: below any difference that is one */
 
 struct cd_sk_tile {
     uint32_t ext, n_div, most;  /* most: lengths that there are rows for */
@@ -129,7 +130,8 @@ bool cd_sk_tile_number(const cd_sk_tile *t, uint32_t n, const int32_t *len, uint
 }
 
 /* By dynamic programming over (lengths still to choose, divisor left): the sum of |log(length / wanted)| of all
- * levels, the outermost as well, is least. The first of equals. */
+ * levels, the outermost as well, is least. Of equals that whose inner lengths are as wanted (vectors, registers): 1920 of a loop
+ * that was 48 x 2 x 2 x 16 is 30 x 2 x 2 x 16, not 40 x 2 x 2 x 12, which is as near. */
 uint32_t cd_sk_tile_nearest(const cd_sk_tile *t, uint32_t n, const double *want, cd_arena *a) {
     const uint32_t d = t->n_div;
     double *cost = cd_arena_alloc(a, (size_t)(n + 1) * d, sizeof *cost);
@@ -142,7 +144,7 @@ uint32_t cd_sk_tile_nearest(const cd_sk_tile *t, uint32_t n, const double *want,
             double best = INFINITY;
             for (uint32_t f = 0; f <= q; f++) {
                 if ((m == 1 && t->div[f] > CD_SK_MAX_INNERMOST) || t->div[q] % t->div[f]) continue;
-                const double c = fabs(log((double)t->div[f] / want[n - m + 1])) + cost[(m - 1) * d + t->place[q] - t->place[f]];
+                const double c = (1 + inner * (n - m + 1)) * fabs(log((double)t->div[f] / want[n - m + 1])) + cost[(m - 1) * d + t->place[q] - t->place[f]];
                 if (c >= best) continue;
                 best = c;
                 step[m * d + t->place[q]] = f;

@@ -101,9 +101,26 @@ static void test_nearest(void **state) {
         }
 }
 
+/* Equally near: the inner lengths stay, the outermost one takes what is left. */
+static void test_nearest_keeps_inner_lengths(void **state) {
+    static const double want[][4] = {{48, 2, 2, 16}, {48, 2, 2, 16}, {3, 1, 16, 32}};
+    static const int64_t extent[] = {1920, 384, 512 * 9};
+    static const int32_t inside[][3] = {{2, 2, 16}, {2, 2, 16}, {1, 16, 32}};
+    (void)state;
+    for (size_t k = 0; k < sizeof extent / sizeof *extent; k++) {
+        cd_sketches sp = {.naive = false};
+        int32_t len[3];
+        const cd_sk_tile *t = cd_sk_tile_get(&sp, extent[k], 3);
+        cd_sk_tile_lengths(t, 3, cd_sk_tile_nearest(t, 3, want[k], &sp.arena), len);
+        for (int i = 0; i < 3; i++) assert_int_equal(len[i], inside[k][i]);
+        cd_arena_free(&sp.arena);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_numbers), cmocka_unit_test(test_not_a_way), cmocka_unit_test(test_large), cmocka_unit_test(test_nearest),
+        cmocka_unit_test(test_nearest_keeps_inner_lengths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
