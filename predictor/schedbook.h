@@ -53,7 +53,7 @@ typedef struct cd_schedbook_pick {
     size_t n_plain;
 } cd_schedbook_pick;
 /* For each of the keys that has none yet. The model's profile tuner ranks where it has one, the whole model has the last
- * word on the best 32. pool NULL: one thread. A task of which no candidate lowers is left out. Errors: ENOTASK, EMODEL, ENOMEM. */
+ * word on the best 32 (from a start: 8). pool NULL: one thread. A task of which no candidate lowers is left out. Errors: ENOTASK, EMODEL, ENOMEM. */
 cdmpp_status cd_schedbook_predict(cd_schedbook *b, const cd_model *m, const cd_tasks *t, const char *const *key, size_t n,
                                   const cd_schedbook_pick *o, cd_threads *pool, cdmpp_err *err);
 /* In the place of what its task has: by name. Errors: those of cd_record_write, ENOMEM. */

@@ -1,6 +1,6 @@
 /* schedbook_pick -- a schedule for tasks that nobody measured: the model's own choice.
  *
- *   start, its mutations (half); else
+ *   start, its mutations (half); else                                                                            (of NEAR then)
  *   draws (half) ──tuner──> best KEPT ──mutate (a quarter)──> best KEPT ──mutate (a quarter)──> best KEPT ──whole model──> one
  *
  * (1) Draw and mutation i depend on seed, task and i; who is best on the model alone: not on threads, nor on other tasks.
@@ -18,7 +18,7 @@
 #include "features/sketch.h"
 #include "predictor/schedbookint.h"
 
-enum { TRIALS = 512, KEPT = 32, CHUNK = 128, TRIES = 4, ROUNDS = 2, MAX_ROWS = 16384 };
+enum { TRIALS = 512, KEPT = 32, NEAR = 8, CHUNK = 128, TRIES = 4, ROUNDS = 2, MAX_ROWS = 16384 };
 static const double caution = 0.5;
 
 typedef struct {
@@ -140,7 +140,7 @@ static cdmpp_status search(const picking *p, worker *w, cd_sampler *s, const cd_
         CD_TRY(score(w, first, aim, had, w->n, err));
         qsort(w->cand, w->n, sizeof *w->cand, better);
     }
-    const size_t last = w->n < KEPT ? w->n : KEPT;
+    const size_t kept = p->o->start ? NEAR : KEPT, last = w->n < kept ? w->n : kept; /* mutations of one schedule are much alike */
     if (w->tuner) CD_TRY(score(w, w->whole, aim, 0, last, err));
     if (w->tuner) qsort(w->cand, last, sizeof *w->cand, better);
     return CDMPP_OK;
