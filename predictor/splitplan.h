@@ -8,9 +8,10 @@
  *       it gets from those that made it: between memories over a link, within one memory for sync_s, and where a box is no run in
  *       memory by a copy at the link "X -> X" of the host (else bytes at the host's copy rate; no link: 5 GB/s);
  *   (2) times come from the caller: of each operator, device and part; NaN is an error, infinity "cannot";
- *   (3) shares are granules: 1/granules of the dimension, rounded to whole elements; of two devices all of them are tried and the share
- *       by which both need equally long for the whole network; of more that one, the best (split_ratio.h, through times at the
- *       granules), equal ones and fixed ones;
+ *   (3) shares are granules: 1/granules of the dimension, rounded to whole elements; of two devices all of them are tried but those that
+ *       need 1.5 times the least even if no part takes more than its share of the whole's time; of more devices the best
+ *       (split_ratio.h, through times at the granules), equal and fixed ones; and always the shares by which all need equally long for
+ *       the whole network, to the element;
  *   (4) an operator is split only if that saves `margin` of its best device's time and `least_s`; key operators (those whose
  *       attainable saving is the largest, together `cover` of all there is) are looked at, the others are not split;
  *   (5) the plan is never worse, by prediction, than any device alone, placement, equal, fixed and greedy shares of the key operators

@@ -196,6 +196,26 @@ static double curve(void *ctx, uint32_t device, uint32_t granules) {
     return seconds;
 }
 
+/* The network's own shares, to the element; devices that would get less than half a granule get nothing. */
+static cdmpp_status fine(work *w, uint32_t way, cdmpp_err *err) {
+    const cd_splan *s = w->s;
+    const int64_t extent = w->k->way[way].extent;
+    uint32_t device[CD_MACHINE_DEVICES], n = 0;
+    int64_t bound[CD_MACHINE_DEVICES + 1] = {0};
+    double all = 0, sum = 0, at = 0;
+    for (uint32_t d = 0; d < s->n_device; d++) all += cd_splan_may(w->k, d) ? s->ratio[d] : 0;
+    for (uint32_t d = 0; d < s->n_device; d++)
+        if (cd_splan_may(w->k, d) && s->ratio[d] * 2 * s->granules >= all) sum += s->ratio[d];
+    for (uint32_t d = 0; d < s->n_device && sum > 0; d++) {
+        if (!cd_splan_may(w->k, d) || s->ratio[d] * 2 * s->granules < all) continue;
+        const int64_t to = llround((double)extent * fmin(1, (at += s->ratio[d]) / sum));
+        if (to == bound[n]) continue;
+        device[n++] = d;
+        bound[n] = to;
+    }
+    return n > 1 ? add_split(w, way, n, device, bound, err) : CDMPP_OK;
+}
+
 static cdmpp_status many(work *w, uint32_t way, uint32_t granules, cdmpp_err *err) {
     uint32_t units[4][CD_MACHINE_DEVICES], n;
     w->way = way, w->granules = granules, w->st = CDMPP_OK, w->err = err;
@@ -212,7 +232,7 @@ static cdmpp_status many(work *w, uint32_t way, uint32_t granules, cdmpp_err *er
         }
         if (parts > 1) CD_TRY(add_split(w, way, parts, device, bound, err));
     }
-    return CDMPP_OK;
+    return w->k->look ? fine(w, way, err) : CDMPP_OK;
 }
 
 static uint32_t clamp(double v, uint32_t most) { return v < 1 ? 1 : v > most ? most : (uint32_t)v; }
@@ -220,6 +240,14 @@ static uint32_t clamp(double v, uint32_t most) { return v < 1 ? 1 : v > most ? m
 static cdmpp_status add_two(work *w, uint32_t way, const uint32_t *device, int64_t at, cdmpp_err *err) {
     const int64_t bound[3] = {0, at, w->k->way[way].extent};
     return add_split(w, way, 2, device, bound, err);
+}
+
+/* If every part takes its share of the whole's time at least, this is 1.5 times what both could do together, or saves too little. */
+static bool hopeless(const work *w, const uint32_t *device, double share) {
+    const cd_splan_kind *k = w->k;
+    const double a = k->alone[device[0]], b = k->alone[device[1]];
+    if (!isfinite(a) || !isfinite(b)) return false;
+    return fmax(share * a, (1 - share) * b) > fmin(1.5 * k->together, k->best - fmax(w->s->margin * k->best, w->s->least_s));
 }
 
 /* All granules, and the share with which both would end together if the whole network were split so. */
@@ -230,7 +258,7 @@ static cdmpp_status two(work *w, uint32_t way, uint32_t granules, cdmpp_err *err
     for (uint32_t d = 0; d < w->s->n_device; d++)
         if (cd_splan_may(w->k, d)) device[n++] = d;
     for (uint32_t g = 1; g < granules; g++)
-        if (w->k->look || g == equal || g == fixed) CD_TRY(add_two(w, way, device, cut(extent, granules, g), err));
+        if ((w->k->look && !hopeless(w, device, (double)g / granules)) || g == equal || g == fixed) CD_TRY(add_two(w, way, device, cut(extent, granules, g), err));
     if (!w->k->look) return CDMPP_OK;
     const double both = w->s->ratio[device[0]] + w->s->ratio[device[1]];
     const int64_t at = both > 0 ? llround((double)extent * w->s->ratio[device[0]] / both) : 0;
