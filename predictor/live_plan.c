@@ -1,0 +1,92 @@
+#include "predictor/live_plan_int.h"
+
+/* ---- a plan made ready ---- */
+
+void cd_lp_free(cd_lp *m) {
+    if (!m) return;
+    cd_devnet_close(m->net);
+    for (uint32_t k = 0; k < m->n_program; k++) cd_recjob_free(&m->program[k].job);
+    for (uint32_t k = 0; k < m->n_piece; k++) cd_te_part_free(m->piece[k].own);
+    cd_free(m->buffer);
+    cd_free(m->action);
+    cd_free(m->of);
+    cd_free(m->constant);
+    cd_plan_free(m->plan);
+    cd_arena_free(&m->arena);
+    cd_free(m);
+}
+
+cdmpp_status cd_lp_make(cd_live_plan *r, const cd_plan *plan, cd_lp **out, cdmpp_err *err) {
+    const cd_live_plan_ask *a = &r->ask;
+    cd_lp *m = cd_calloc(1, sizeof *m);
+    if (!m) return CD_FAIL(err, ENOMEM, "plan");
+    cdmpp_status st = cd_lp_plan_fits(plan, a->net, a->machine, err);
+    if (!st) st = cd_lp_plan_copy(plan, &m->plan, err);
+    if (!st) st = cd_lp_pieces(m, a, err);
+    if (!st) st = cd_lp_programs(m, a, err);
+    if (!st) st = cd_lp_actions(m, r, err);
+    if (!st) st = cd_devnet_open(&m->dn, &m->net, err);
+    if (!st) st = cd_lp_fill(m, a, err);
+    if (st) cd_lp_free(m);
+    else *out = m;
+    return st;
+}
+
+/* ---- open ---- */
+
+void cd_live_plan_close(cd_live_plan *r) {
+    if (!r) return;
+    cd_lp_free(r->now);
+    cd_free(r->want.value);
+    cd_free(r);
+}
+
+cdmpp_status cd_live_plan_open(const cd_live_plan_ask *a, cd_live_plan **out, cdmpp_err *err) {
+    cd_live_plan *r = cd_calloc(1, sizeof *r);
+    if (!r) return CD_FAIL(err, ENOMEM, "plan");
+    r->ask = *a;
+    r->ask.plan = NULL; /* the caller's may go: ours is a copy */
+    for (uint32_t k = 0; k < CD_MACHINE_DEVICES; k++) r->factor[k] = 1;
+    cdmpp_status st = cd_lp_make(r, a->plan, &r->now, err);
+    if (!st && a->check) st = cd_lp_reference(r, err);
+    if (st) cd_live_plan_close(r);
+    else *out = r;
+    return st;
+}
+
+const cd_plan *cd_live_plan_now(const cd_live_plan *r) { return r->now->plan; }
+
+void cd_live_plan_slow(cd_live_plan *r, uint32_t device, unsigned times) {
+    if (device >= r->ask.machine->n) return;
+    r->slow[device] = times;
+    if (r->now->number[device] != CD_LP_NONE) cd_devnet_slow(r->now->net, r->now->number[device], times);
+}
+
+void cd_live_plan_break(cd_live_plan *r, uint32_t device, uint32_t after) {
+    if (device < r->ask.machine->n && r->now->number[device] != CD_LP_NONE) cd_devnet_break(r->now->net, r->now->number[device], after);
+}
+
+/* ---- a pass ---- */
+
+cdmpp_status cd_lp_pass(cd_live_plan *r, cd_dn_ran **ran, double *total_s, bool *anew, cdmpp_err *err) {
+    bool again = false;
+    for (;;) {
+        uint32_t failed = UINT32_MAX;
+        cdmpp_err why = {0};
+        if (r->ask.stop && *r->ask.stop) return CD_FAIL(err, EINTERRUPTED, "while a plan was run");
+        if (ran) {
+            cd_free(*ran);
+            *ran = cd_calloc(r->now->dn.n_action + 1, sizeof **ran);
+            if (!*ran) return CD_FAIL(err, ENOMEM, "%u actions", r->now->dn.n_action);
+        }
+        const cdmpp_status st = cd_devnet_pass(r->now->net, ran ? *ran : NULL, total_s, &failed, &why);
+        if (anew) *anew = again;
+        if (!st) return CDMPP_OK;
+        if (err) *err = why;
+        if (st != CDMPP_EBACKEND || failed >= r->now->dn.n_device) return st;
+        r->dead |= 1u << r->now->is[failed];
+        r->failures++;
+        again = true;
+        CD_TRY(cd_lp_again(r, err));
+    }
+}
