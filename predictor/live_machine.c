@@ -200,14 +200,14 @@ static cdmpp_status find_listed(finder *f, const char *list, cdmpp_err *err) {
 
 /* The first processor that may be used, and all OpenCL and CUDA devices, as many as a machine can have. */
 static cdmpp_status find_all(finder *f, cdmpp_err *err) {
-    char name[16];
+    char name[24];
     int core = 0, n = 0;
     while (core < MAX_CORE && !may_use(f, core)) core++;
     snprintf(name, sizeof name, "cpu%d", core);
     CD_TRY(find_cpu(f, name, core, err));
     for (int k = 0; k <= MAX_NUMBER && f->m->n < CD_MACHINE_DEVICES; k++) {
         cd_opencl cl;
-        char number[8];
+        char number[16];
         snprintf(number, sizeof number, "%d", k);
         if (cd_opencl_open(&cl, number, NULL)) break;
         cd_opencl_close(&cl);

@@ -7,7 +7,7 @@
 #include "predictor/live_machine_int.h"
 #include "profiler/timing.h"
 
-enum { SHORT = 64, LONG = 192, PASSES = 15, CUDA_RUNS = 2000, NAME = 24 };
+enum { SHORT = 64, LONG = 192, PASSES = 15, CUDA_RUNS = 2000 };
 
 typedef struct {
     cd_machine *m;

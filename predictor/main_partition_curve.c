@@ -15,7 +15,7 @@ static const cd_option table[] = {
     {"limit", 'n', "N", CD_OPT_INT, AT(limit), "1..2000000000", WHAT, "At most N curves"},
     {"store", 0, "FILE", CD_OPT_FILE, AT(store), "*.db", STORE, "Curves of measurements in this store, of --operator over --dim"},
     {"device", 0, "NAME", CD_OPT_TEXT, AT(device), NULL, STORE, "Only measured on this device (default: each device its own curves)"},
-    {"dim", 0, "A.D", CD_OPT_TEXT, AT(dim), NULL, STORE, "Size: dimension D of operand A, both from 0 (default: 0.0); equal dimensions D of other operands follow it"},
+    {"dim", 0, "A.D", CD_OPT_TEXT, AT(dim), NULL, STORE, "Size: dimension D of operand A, both from 0 (default: 0.0)"},
     {"at", 0, "N,N,...", CD_OPT_TEXT, AT(at), NULL, TOLD, "Also the seconds at these sizes"},
     {"level", 0, "P", CD_OPT_TEXT, AT(level), NULL, TOLD, "Probability of the interval of --at (default: 0.9)"},
     {"tolerance", 0, "R", CD_OPT_TEXT, AT(tolerance), NULL, TOLD, "What is off by less is no reason to refuse a law (default: 0.05)"},

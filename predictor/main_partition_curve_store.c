@@ -3,7 +3,8 @@
  *   --dim 0.0     [[1,64,56,56],[64,64,3,3]]     key [[-1,64,56,56],[64,64,3,3]] on v100: size 1, seconds
  *                 [[8,64,56,56],[64,64,3,3]]                                              size 8
  *
- * What is equal to the size and stands at dimension D of another operand goes with it. Of one workload on one device the least median counts. */
+ * First alone; what is no curve of three sizes so is grouped again with all dimensions D of other operands that are equal to the size (a batch that
+ * several operands have). Of one workload on one device the least median counts. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +15,9 @@
 enum { MAX_POINTS = 1 << 20 };
 
 typedef struct {
-    char *key;                  /* shapes with -1, device */
+    char *key[2];               /* shapes with -1, device; the size alone, with what follows it */
     double x, t;
+    bool told;
 } point;
 
 typedef struct {
@@ -42,16 +44,17 @@ static const cd_json *nth(const cd_json *list, unsigned k) {
     return v;
 }
 
-/* The shapes with -1 in place of the size; false: they are no lists of sizes. */
-static bool put_key(const state *s, const cd_json *shapes, int64_t size, cd_buf *b) {
+/* The shapes with -1 in place of the size, and of what follows it; false: they are no lists of sizes. */
+static bool put_key(const state *s, const cd_json *shapes, int64_t size, bool follow, cd_buf *b) {
+    unsigned k = 0;
     cd_buf_puts(b, "[");
-    for (const cd_json *o = shapes->u.child; o; o = o->next) {
+    for (const cd_json *o = shapes->u.child; o; o = o->next, k++) {
         if (o->kind != CD_JSON_ARR) return false;
         unsigned d = 0;
         cd_buf_puts(b, o == shapes->u.child ? "[" : ", [");
         for (const cd_json *v = o->u.child; v; v = v->next, d++) {
             if (v->kind != CD_JSON_INT) return false;
-            cd_buf_putf(b, "%s%lld", d ? ", " : "", d == s->dim && v->u.i == size ? -1LL : (long long)v->u.i);
+            cd_buf_putf(b, "%s%lld", d ? ", " : "", d == s->dim && (k == s->operand || (follow && v->u.i == size)) ? -1LL : (long long)v->u.i);
         }
         cd_buf_puts(b, "]");
     }
@@ -59,7 +62,7 @@ static bool put_key(const state *s, const cd_json *shapes, int64_t size, cd_buf 
     return true;
 }
 
-static cdmpp_status keep(state *s, const char *key, double x, double t, cdmpp_err *err) {
+static cdmpp_status keep(state *s, const cd_buf *key, double x, double t, cdmpp_err *err) {
     if (s->n == s->cap) {
         if (s->n >= MAX_POINTS) return CD_FAIL(err, ERANGE, "more than %d measurements", MAX_POINTS);
         const size_t cap = s->cap ? 2 * s->cap : 256;
@@ -68,51 +71,65 @@ static cdmpp_status keep(state *s, const char *key, double x, double t, cdmpp_er
         s->p = p;
         s->cap = cap;
     }
-    char *own = cd_str_dup(&s->arena, (cd_str){key, strlen(key)});
-    if (!own) return CD_FAIL(err, ENOMEM, "measurement");
-    s->p[s->n++] = (point){own, x, t};
+    point one = {.x = x, .t = t};
+    for (int k = 0; k < 2; k++)
+        if (key[k].oom || !(one.key[k] = cd_str_dup(&s->arena, (cd_str){key[k].p, key[k].n}))) return CD_FAIL(err, ENOMEM, "measurement");
+    s->p[s->n++] = one;
     return CDMPP_OK;
 }
 
 static cdmpp_status visit(void *ctx, const cd_store_hit *h, cdmpp_err *err) {
     state *s = ctx;
     const cd_json *shapes, *size;
-    cd_buf key = {0};
+    cd_buf key[2] = {{0}};
     cdmpp_status st = CDMPP_OK;
     cd_arena_reset(&s->scratch);
     if (cd_json_parse(&s->scratch, h->row.shape.p, h->row.shape.n, &shapes, NULL) || shapes->kind != CD_JSON_ARR) return CDMPP_OK;
     size = nth(nth(shapes, s->operand), s->dim);
     if (!size || size->kind != CD_JSON_INT || size->u.i < 1 || !(h->row.latency.median_s > 0)) return CDMPP_OK;
-    if (put_key(s, shapes, size->u.i, &key)) {
-        cd_buf_putf(&key, ", %.*s", (int)h->row.device.n, h->row.device.p);
-        if (key.oom) st = CD_FAIL(err, ENOMEM, "measurement");
-        else st = keep(s, key.p, (double)size->u.i, h->row.latency.median_s, err);
+    bool good = true;
+    for (int k = 0; k < 2 && good; k++) {
+        good = put_key(s, shapes, size->u.i, k, &key[k]);
+        cd_buf_putf(&key[k], ", %.*s", (int)h->row.device.n, h->row.device.p);
     }
-    cd_buf_free(&key);
+    if (good) st = keep(s, key, (double)size->u.i, h->row.latency.median_s, err);
+    for (int k = 0; k < 2; k++) cd_buf_free(&key[k]);
     return st;
 }
 
-static int by_key(const void *a, const void *b) {
+static int by_alone(const void *a, const void *b) {
     const point *p = a, *q = b;
-    const int c = strcmp(p->key, q->key);
-    return c ? c : (p->x > q->x) - (p->x < q->x);
+    return p->told != q->told ? p->told - q->told : strcmp(p->key[0], q->key[0]);
 }
 
-/* Groups of at least three sizes; others are no curves. */
-static cdmpp_status tell_groups(cd_mp_curves *c, const cd_mp_curve_ask *o, state *s, cdmpp_err *err) {
-    double *x = cd_calloc(2 * s->n + 1, sizeof *x);
-    cdmpp_status st = x ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu points", s->n);
+static int by_follow(const void *a, const void *b) {
+    const point *p = a, *q = b;
+    return p->told != q->told ? p->told - q->told : strcmp(p->key[1], q->key[1]);
+}
+
+/* Groups of at least three sizes that were not told yet; others are no curves. */
+static cdmpp_status tell_groups(cd_mp_curves *c, const cd_mp_curve_ask *o, state *s, int which, double *x, cdmpp_err *err) {
+    cdmpp_status st = CDMPP_OK;
     cd_buf name = {0};
-    if (s->n) qsort(s->p, s->n, sizeof *s->p, by_key);
-    for (size_t i = 0, j; i < s->n && !st && !cd_mp_curves_full(c); i = j) {
-        for (j = i; j < s->n && !strcmp(s->p[j].key, s->p[i].key); j++) x[j - i] = s->p[j].x, x[s->n + j - i] = s->p[j].t;
+    qsort(s->p, s->n, sizeof *s->p, which ? by_follow : by_alone);
+    for (size_t i = 0, j; i < s->n && !s->p[i].told && !st && !cd_mp_curves_full(c); i = j) {
+        for (j = i; j < s->n && !s->p[j].told && !strcmp(s->p[j].key[which], s->p[i].key[which]); j++) x[j - i] = s->p[j].x, x[s->n + j - i] = s->p[j].t;
         const size_t n = cd_mp_curve_sort(x, x + s->n, j - i);
         if (n < 3) continue;
         cd_buf_clear(&name);
-        cd_buf_putf(&name, "%s %s", o->op, s->p[i].key);
+        cd_buf_putf(&name, "%s %s", o->op, s->p[i].key[which]);
         st = cd_mp_curves_add(c, &(cd_mp_points){name.p ? name.p : "", o->op, n, x, x + s->n}, err);
+        for (size_t k = i; k < j; k++) s->p[k].told = true;
     }
     cd_buf_free(&name);
+    return st;
+}
+
+static cdmpp_status tell_all(cd_mp_curves *c, const cd_mp_curve_ask *o, state *s, cdmpp_err *err) {
+    if (!s->n) return CDMPP_OK;
+    double *x = cd_calloc(2 * s->n, sizeof *x);
+    cdmpp_status st = x ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu points", s->n);
+    for (int which = 0; which < 2 && !st; which++) st = tell_groups(c, o, s, which, x, err);
     cd_free(x);
     return st;
 }
@@ -125,7 +142,7 @@ cdmpp_status cd_mp_curve_store(cd_mp_curves *c, const cd_mp_curve_ask *o, cdmpp_
     CD_TRY(cd_store_open(o->store, false, &store, err));
     cdmpp_status st = cd_store_query(store, &which, visit, &s, err);
     cd_store_close(store);
-    if (!st) st = tell_groups(c, o, &s, err);
+    if (!st) st = tell_all(c, o, &s, err);
     cd_free(s.p);
     cd_arena_free(&s.scratch);
     cd_arena_free(&s.arena);

@@ -279,7 +279,7 @@ static cdmpp_status draw(cd_mp_curves *c, cdmpp_err *err) {
     cd_mp_chart_begin(&chart, "Curves", "size", "microseconds", name_us, name_us);
     for (size_t k = 0; k < c->n_draw; k++) {
         const drawn *d = &c->draw[k];
-        char cls[16];
+        char cls[32];
         snprintf(cls, sizeof cls, "d c%zu", k);
         cd_plot_dots(&chart.p, d->x, d->t, d->n, cls);
         for (int i = 0; i < FINE; i++) {

@@ -169,7 +169,7 @@ static void test_add(void **state) {
     assert_status(cd_machine_add(&m, &d, &err), CDMPP_EINVALID);
     d.launch_s = 0;
     for (int i = 0; i < CD_MACHINE_DEVICES; i++) {
-        char name[8];
+        char name[24];
         snprintf(name, sizeof name, "d%d", i);
         d.name = name; /* copied */
         assert_ok(cd_machine_add(&m, &d, &err));
