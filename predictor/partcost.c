@@ -204,7 +204,8 @@ static cdmpp_status find_entries(cd_partcost *p, const cd_partcost_want *w, size
     return CDMPP_OK;
 }
 
-cdmpp_status cd_partcost_prepare(cd_partcost *p, const cd_partcost_want *w, size_t n, cdmpp_err *err) {
+cdmpp_status cd_partcost_prepare(void *ctx, const cd_partcost_want *w, size_t n, cdmpp_err *err) {
+    cd_partcost *p = ctx;
     cd_pc_entry **list = cd_malloc((2 * n + 1) * sizeof(cd_pc_entry *));
     if (!list) return CD_FAIL(err, ENOMEM, "%zu parts", n);
     cdmpp_status st = find_entries(p, w, n, list, err);

@@ -35,13 +35,10 @@ typedef struct cd_partcost_ask {
 cdmpp_status cd_partcost_new(const cd_partcost_ask *a, CD_GIVE cd_partcost **out, cdmpp_err *err);
 void cd_partcost_free(CD_TAKE cd_partcost *p); /* NULL is fine */
 cd_splan_time cd_partcost_time; /* ctx: a cd_partcost */
-typedef struct cd_partcost_want {
-    uint32_t op, device;
-    const cd_te_part *part;     /* NULL: the whole */
-} cd_partcost_want;
+typedef cd_splan_want cd_partcost_want;
 /* Scores those that were not asked yet, on all threads of the pool: before a plan, so that its questions one by one find their answers.
  * Needs no part afterwards. Errors: EINVALID (no such operator or device), ENOMEM. */
-cdmpp_status cd_partcost_prepare(cd_partcost *p, const cd_partcost_want *w, size_t n, cdmpp_err *err);
+cd_splan_prepare cd_partcost_prepare; /* ctx: a cd_partcost */
 /* Why there is no answer, or none but the measured one; NULL: there is one, or nobody asked. Valid until free. */
 CD_KEEP const char *cd_partcost_why(const cd_partcost *p, uint32_t op, uint32_t device, const cd_te_part *part);
 /* The record that part runs with (NULL: no schedule), valid until free. */

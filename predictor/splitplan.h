@@ -61,10 +61,18 @@ typedef struct cd_splan_answer {
 } cd_splan_answer;
 typedef cdmpp_status cd_splan_time(void *ctx, uint32_t op, uint32_t device, const cd_te_part *part, cd_splan_answer *out, cdmpp_err *err);
 
+/* Many questions that will be asked next, for who can answer them together faster (partcost.h, on all threads). Parts live until it returns. */
+typedef struct cd_splan_want {
+    uint32_t op, device;
+    const cd_te_part *part;     /* NULL: the whole */
+} cd_splan_want;
+typedef cdmpp_status cd_splan_prepare(void *ctx, const cd_splan_want *w, size_t n, cdmpp_err *err);
+
 typedef struct cd_splan_ask {
     const cd_snet *net;
     const cd_machine *machine;
     cd_splan_time *time;
+    cd_splan_prepare *prepare;  /* NULL: not needed */
     void *ctx;
     uint32_t granules;          /* 0: 8 */
     double margin, least_s;     /* NaN: 0.05, 20e-6 */

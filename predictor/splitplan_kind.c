@@ -108,8 +108,22 @@ static cdmpp_status alone(cd_splan *s, cd_splan_kind *k, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+static cdmpp_status prepare_wholes(const cd_splan *s, cdmpp_err *err) {
+    size_t n = 0;
+    if (!s->ask->prepare || !s->n_kind) return CDMPP_OK;
+    cd_splan_want *w = cd_calloc((size_t)s->n_kind * s->n_device, sizeof *w);
+    if (!w) return CD_FAIL(err, ENOMEM, "%u kinds of operators", s->n_kind);
+    for (uint32_t i = 0; i < s->n_kind; i++)
+        for (uint32_t d = 0; d < s->n_device; d++)
+            if (cd_splan_may(&s->kind[i], d)) w[n++] = (cd_splan_want){s->kind[i].op, d, NULL};
+    const cdmpp_status st = s->ask->prepare(s->ask->ctx, w, n, err);
+    cd_free(w);
+    return st;
+}
+
 cdmpp_status cd_splan_kinds(cd_splan *s, cdmpp_err *err) {
     CD_TRY(sort_kinds(s, err));
+    CD_TRY(prepare_wholes(s, err));
     for (uint32_t i = 0; i < s->n_kind; i++) {
         CD_TRY(find_ways(s, &s->kind[i], err));
         CD_TRY(alone(s, &s->kind[i], err));

@@ -17,6 +17,9 @@ typedef struct work {
     cd_splan_kind *k;
     piece *piece;
     size_t n, cap;
+    bool only_list;             /* questions are kept in `want` and nothing is made of them */
+    cd_splan_want *want;
+    size_t n_want, cap_want;
     uint32_t way;               /* of the curve */
     uint32_t granules;
     cdmpp_status st;
@@ -24,12 +27,12 @@ typedef struct work {
 } work;
 
 /* ---- parts, each made once ---- */
-static cdmpp_status grow(work *w, cdmpp_err *err) {
-    if (w->n < w->cap) return CDMPP_OK;
-    const size_t cap = w->cap ? 2 * w->cap : 32;
-    piece *p = cd_realloc(w->piece, w->cap * sizeof *p, cap * sizeof *p);
+static cdmpp_status grow(void **list, size_t n, size_t *cap, size_t size, cdmpp_err *err) {
+    if (n < *cap) return CDMPP_OK;
+    const size_t more = *cap ? 2 * *cap : 32;
+    void *p = cd_realloc(*list, *cap * size, more * size);
     if (!p) return CD_FAIL(err, ENOMEM, "parts");
-    w->piece = p, w->cap = cap;
+    *list = p, *cap = more;
     return CDMPP_OK;
 }
 
@@ -37,7 +40,7 @@ static cdmpp_status find(work *w, uint32_t way, int64_t lo, int64_t hi, size_t *
     const cd_te_dag *dag = w->s->net->op[w->k->op].dag;
     for (*at = 0; *at < w->n; ++*at)
         if (w->piece[*at].way == way && w->piece[*at].lo == lo && w->piece[*at].hi == hi) return CDMPP_OK;
-    CD_TRY(grow(w, err));
+    CD_TRY(grow((void **)&w->piece, w->n, &w->cap, sizeof *w->piece, err));
     piece *p = &w->piece[w->n];
     *p = (piece){.way = way, .lo = lo, .hi = hi};
     const cdmpp_status st =
@@ -53,6 +56,12 @@ static cdmpp_status ask(work *w, size_t at, uint32_t device, cd_splan_answer *ou
     char what[64];
     if (!p->part) {
         *out = (cd_splan_answer){(double)INFINITY, 0};
+        return CDMPP_OK;
+    }
+    if (w->only_list) {
+        *out = (cd_splan_answer){1, 0};
+        CD_TRY(grow((void **)&w->want, w->n_want, &w->cap_want, sizeof *w->want, err));
+        w->want[w->n_want++] = (cd_splan_want){w->k->op, device, p->part};
         return CDMPP_OK;
     }
     if (!(p->asked >> device & 1)) {
@@ -133,7 +142,7 @@ static cdmpp_status add_joined(work *w, cd_splan_option *o, cd_splan_use *use, c
         if (best == CD_SPLAN_NONE || join_s[i] < join_s[best]) best = i;
     }
     for (uint32_t i = 0; i < o->n_part; i++) {
-        if (!isfinite(join_s[i]) || (o->n_part > 2 && i != best)) continue;
+        if (w->only_list || !isfinite(join_s[i]) || (o->n_part > 2 && i != best)) continue;
         cd_splan_use *all = CD_NEWN(&w->s->arena, cd_splan_use, (size_t)o->n_part + 1);
         if (!all) return CD_FAIL(err, ENOMEM, "an option");
         memcpy(all, use, o->n_part * sizeof *all);
@@ -176,6 +185,7 @@ static cdmpp_status add_split(work *w, uint32_t way, uint32_t n, const uint32_t 
         part[i] = (cd_plan_part){device[i], bound[i], bound[i + 1], seconds[i]};
         o.seconds = fmax(o.seconds, seconds[i]);
     }
+    if (w->only_list && !v->reduce) return CDMPP_OK;
     if (!(o.name = name_of(w->s, v->name, part, n))) return CD_FAIL(err, ENOMEM, "an option's name");
     return v->reduce ? add_joined(w, &o, use, bytes, err) : cd_splan_add(w->s, w->k, &o, err);
 }
@@ -267,17 +277,34 @@ static cdmpp_status two(work *w, uint32_t way, uint32_t granules, cdmpp_err *err
     return add_two(w, way, device, at, err);
 }
 
+static cdmpp_status split_options(work *w, cdmpp_err *err) {
+    const cd_splan_kind *k = w->k;
+    for (uint32_t i = 0; i < k->n_way; i++) {
+        const uint32_t granules = k->way[i].extent < w->s->granules ? (uint32_t)k->way[i].extent : w->s->granules;
+        CD_TRY(__builtin_popcount(k->allowed) == 2 ? two(w, i, granules, err) : many(w, i, granules, err));
+    }
+    return CDMPP_OK;
+}
+
+/* What will be asked, as far as that does not hang on answers. */
+static cdmpp_status prepare(work *w, cdmpp_err *err) {
+    const cd_splan_ask *a = w->s->ask;
+    if (!a->prepare) return CDMPP_OK;
+    w->only_list = true;
+    CD_TRY(split_options(w, err));
+    w->only_list = false;
+    return a->prepare(a->ctx, w->want, w->n_want, err);
+}
+
 cdmpp_status cd_splan_options(cd_splan *s, cd_splan_kind *k, cdmpp_err *err) {
     work w = {.s = s, .k = k};
     cdmpp_status st = CDMPP_OK;
-    const int devices = __builtin_popcount(k->allowed);
     for (uint32_t d = 0; d < s->n_device && !st; d++)
         if (isfinite(k->alone[d])) st = add_whole(s, k, d, err);
-    for (uint32_t i = 0; i < k->n_way && k->key && !st; i++) {
-        const uint32_t granules = k->way[i].extent < s->granules ? (uint32_t)k->way[i].extent : s->granules;
-        st = devices == 2 ? two(&w, i, granules, err) : many(&w, i, granules, err);
-    }
+    if (!st && k->key) st = prepare(&w, err);
+    if (!st && k->key) st = split_options(&w, err);
     for (size_t i = 0; i < w.n; i++) cd_te_part_free(w.piece[i].part);
     cd_free(w.piece);
+    cd_free(w.want);
     return st;
 }

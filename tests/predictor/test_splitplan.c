@@ -532,6 +532,31 @@ static void key_operators(void **state) {
     ms_free(&m);
 }
 
+/* Announced questions change nothing; of two devices all are announced. */
+static void announced(void **state) {
+    (void)state;
+    static ms_net m;
+    for (uint64_t seed = 200; seed < 210; seed++) {
+        cd_plan *p, *q;
+        cd_buf b = {0}, c = {0};
+        ms_begin(&m, seed);
+        assert_ok(ms_machine(&m, 2 + (uint32_t)seed % 2, NULL, 0, 0, &err));
+        ms_draw(&m, &kinds, 8);
+        ms_speeds(&m);
+        cd_splan_ask a = ms_ask(&m);
+        p = plan_of(&m, &a);
+        m.asked = 0, a.prepare = ms_prepare;
+        q = plan_of(&m, &a);
+        if (m.machine.n == 2) assert_true(m.told >= m.asked);
+        assert_true(m.told > 0);
+        cd_plan_print(p, &b), cd_plan_print(q, &c);
+        assert_string_equal(b.p, c.p);
+        cd_buf_free(&b), cd_buf_free(&c);
+        cd_plan_free(p), cd_plan_free(q);
+        ms_free(&m);
+    }
+}
+
 static void fails(ms_net *m, const cd_splan_ask *a, cdmpp_status want, const char *text) {
     cd_plan *p, **base;
     (void)m;
@@ -608,7 +633,7 @@ static int unload(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equals_every_plan), cmocka_unit_test(laws_of_larger), cmocka_unit_test(twice_as_fast_on_two_alike), cmocka_unit_test(alike_exchange_only_halos),
-        cmocka_unit_test(thirty_times_slower), cmocka_unit_test(margins), cmocka_unit_test(pins), cmocka_unit_test(key_operators), cmocka_unit_test(bad_input),
+        cmocka_unit_test(thirty_times_slower), cmocka_unit_test(margins), cmocka_unit_test(pins), cmocka_unit_test(key_operators), cmocka_unit_test(announced), cmocka_unit_test(bad_input),
         cmocka_unit_test(nothing_in_it),
     };
     return cmocka_run_group_tests(tests, load, unload);

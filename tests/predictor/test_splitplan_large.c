@@ -150,12 +150,17 @@ static void plans_in_seconds(void **state) {
 }
 
 #ifdef CD_FAULT
+static cdmpp_status nothing(void *ctx, const cd_splan_want *w, size_t n, cdmpp_err *e) {
+    (void)ctx, (void)w, (void)n, (void)e;
+    return CDMPP_OK;
+}
+
 static cdmpp_status all_of_it(large *g, const cd_machine *m, cd_buf *b) {
     cd_plan *p, **base;
     cd_arena a = {0};
     cd_replay_net net;
     cd_buf_clear(b);
-    CD_TRY(cd_splan_make(&(cd_splan_ask){.net = &g->net, .machine = m, .time = seconds, .ctx = g, .margin = 0, .least_s = 0, .cover = 1, .fixed_share = 0.5, .split = true}, &p, &base, &err));
+    CD_TRY(cd_splan_make(&(cd_splan_ask){.net = &g->net, .machine = m, .time = seconds, .prepare = nothing, .ctx = g, .margin = 0, .least_s = 0, .cover = 1, .fixed_share = 0.5, .split = true}, &p, &base, &err));
     const uint32_t n = p->n_base;
     cdmpp_status st = cd_plan_replay(p, &g->net, m, &a, &net, &err);
     cd_arena_free(&a);

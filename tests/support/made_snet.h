@@ -48,7 +48,7 @@ typedef struct {
     char name[MS_OPS][16];
     ms_speed speed[CD_MACHINE_DEVICES];
     bool nan, infinite;         /* what the callback says of operator 1 on device 1 */
-    unsigned asked;
+    unsigned asked, told;       /* told: questions that were announced */
     uint64_t seed, at;
 } ms_net;
 
@@ -149,6 +149,14 @@ static inline void ms_draw(ms_net *m, const ms_kinds *k, uint32_t n) {
 static inline void ms_speeds(ms_net *m) {
     for (uint32_t d = 0; d < m->machine.n; d++)
         m->speed[d] = (ms_speed){ms_unit(m) * 5e-6, (0.3 + ms_unit(m)) * 1e-6, ms_unit(m) < 0.3 ? 40 : 0, ms_unit(m) < 0.3 ? 150 : 0};
+}
+
+static inline cdmpp_status ms_prepare(void *ctx, const cd_splan_want *w, size_t n, cdmpp_err *err) {
+    ms_net *m = ctx;
+    for (size_t i = 0; i < n; i++)
+        if (w[i].op >= m->net.n_op || w[i].device >= m->machine.n || (w[i].part && !w[i].part->dag)) return CD_FAIL(err, EINVALID, "a question that is none");
+    m->told += (unsigned)n;
+    return CDMPP_OK;
 }
 
 static inline cd_splan_ask ms_ask(ms_net *m) {
