@@ -1,9 +1,9 @@
 #!/bin/sh
-# check_replay_html.sh -- open pages of cdmpp-replay in headless Chromium.
+# check_replay_html.sh -- open pages of cdmpp-replay and cdmpp-partition in headless Chromium.
 #
 # Pages of a trained model (devices x batches), of several workers, of two devices and a link beside a network
-# without a total; each 1280 and 480 pixels wide, light and dark: nothing on the console, nothing asked from outside, and
-# what scripts/replay_check.js looks at. Pictures stay in build/replay. The last line is "replay pages: N passed, M failed".
+# without a total; a plan of two devices beside its baselines; each 1280 and 480 pixels wide, light and dark: nothing on the console, nothing asked from outside, and
+# what scripts/replay_check.js (partition_check.js) looks at. Pictures stay in build/replay. The last line is "replay pages: N passed, M failed".
 set -u
 cd "$(dirname "$0")/.."
 B=${B:-build/release} W=$PWD/build/replay S=examples/zen5
@@ -36,7 +36,7 @@ verdict() { # NAME WIDTH FLAG...
     shift 2
     { sed 's|</body></html>||' "$W/$name.html"
         printf '<script>\n'
-        cat scripts/replay_check.js
+        case $name in plan*) cat scripts/partition_check.js ;; *) cat scripts/replay_check.js ;; esac
         printf '</script></body></html>\n'; } >"$W/$name.probe.html"
     open_page "$W/$name.probe.html" "$width" --dump-dom "$@" >"$W/dom" || { echo "the browser failed"; return; }
     sed -n 's/.*data-verdict="\([^"]*\)".*/\1/p' "$W/dom" | head -n 1
@@ -74,6 +74,9 @@ cat >"$W/two.json" <<'X'
   {"name": "odd", "op": "Strange", "kind": "unknown", "why": "no definition", "after": ["a"]}]}]}
 X
 "$B/cdmpp-replay" -q --graph "$W/two.json" --device v100 --replay-given --measured --html "$W/two.html" >"$W/two.txt" || [ $? -eq 3 ] || bad "two devices"
+plan() { "$B/cdmpp-partition" -q --model squeezenet-1.1 --input-size 64 --cost-model tests/golden/model_v1.cdmpp --as zen5-avx2 --trials 2 "$@"; }
+plan --compare --html "$W/plan.html" >"$W/plan.txt" || bad "a plan"
+plan --times ocl0=30 --html "$W/plan_slow.html" >"$W/plan_slow.txt" || bad "a plan that splits nothing"
 
 # The checks must be able to fail: a page without its drawing, a page that asks for something.
 sed 's/function slice(/function slice() {}\nfunction unused(/' "$W/table.html" >"$W/wrong.html"
@@ -82,6 +85,9 @@ sed 's/<\/body>/<script>nothing.here()<\/script><\/body>/' "$W/table.html" >"$W/
 open_page "$W/wrong.html" 1280 --dump-dom >/dev/null
 grep -q CONSOLE "$W/log" && good "errors on the console are seen" || bad "errors on the console are not seen"
 
-for name in table workers two; do check_page $name; done
+sed 's/"end":\[/"end":[9e9,/' "$W/plan.html" >"$W/plan_wrong.html"
+case $(verdict plan_wrong 1280) in bad*) good "a wrong timeline of a plan is seen" ;; *) bad "a wrong timeline of a plan is not seen" ;; esac
+
+for name in table workers two plan plan_slow; do check_page $name; done
 echo "replay pages: $pass passed, $fail failed"
 [ $fail -eq 0 ]

@@ -1,0 +1,118 @@
+/* main_partition -- what the parts of cdmpp-partition's own work share. Its verbs: main_partition_tools.h. Not in the library.
+ *
+ *   network ──┐
+ *   model ────┼─> seconds of parts ──> plan and baselines ──┬─> tables, JSON, trace, page
+ *   machine ──┘                                             └─> run here, measured in turns */
+#ifndef CD_MAIN_PARTITION_H
+#define CD_MAIN_PARTITION_H
+#include <signal.h>
+
+#include "base/face.h"
+#include "predictor/live_load.h"
+#include "predictor/live_plan.h"
+#include "predictor/main_partition_tools.h"
+#include "predictor/modelset.h"
+#include "predictor/partition.h"
+
+typedef struct cd_main_partition {
+    /* what */
+    cd_texts model, cost_model, network, dim, input, target, as, times;
+    const char *devices, *machine, *descriptions, *layout;
+    int batch, input_size;
+    /* schedules */
+    cd_texts records, schedules, store;
+    int trials, seed, jobs;
+    /* the plan */
+    bool split, no_split, compare, stages, explain, run, verbose;
+    const char *dims, *margin, *least_us, *cover, *share, *rules, *plan;
+    int granules, goal, stage_r, stage_s;
+    /* the run */
+    const char *budget;
+    cd_texts inject;
+    /* what is told */
+    const char *save_plan, *lp, *html, *trace;
+    /* numbers of the texts above */
+    double margin_v, least_v, cover_v, share_v, budget_v;
+    /* every command */
+    bool json;
+    cd_log *log;
+    const volatile sig_atomic_t *stop;
+} cd_main_partition;
+
+typedef struct cd_mpc_stage {
+    uint32_t block;
+    cd_stage_plan plan;
+    const uint32_t *op;         /* (n) the network's operators of the block's */
+} cd_mpc_stage;
+
+typedef struct cd_mpc_run {     /* --run */
+    bool done;
+    cd_live_plan_result now;    /* of the plan */
+    double max_error;           /* results against the unsplit network's; NaN: not compared */
+    uint32_t left;              /* baselines that cannot be run */
+} cd_mpc_run;
+
+typedef struct cd_mpc {
+    cd_main_partition *o;
+    cd_arena arena;
+    cd_modelset models;
+    const cd_model *model;      /* NULL: none */
+    cd_machine all, machine;    /* as described; of --devices */
+    const cd_hardware *hardware;
+    cd_measure *measure;        /* --run */
+    cd_threads *pool;
+    cd_live live;
+    cd_schedbook *book;
+    cd_snet net;
+    cd_partcost *cost;
+    cd_splan_ask ask;
+    cd_plan *plan;
+    cd_plan **base;             /* (n_base) NULL: the plan was given */
+    uint32_t n_base;
+    cd_part_plan placed;        /* --goal, --lp: the placement alone */
+    bool has_placed;
+    cd_mpc_stage *stage;        /* (n_stage) --stages */
+    uint32_t n_stage;
+    double stages_s, alone_s, stage_search_s;
+    cd_mpc_run run;
+} cd_mpc;
+
+/* ---- main_partition_machine.c: devices ---- */
+/* Fills all and machine, with a device of the model and a target for each. Needs models. */
+cdmpp_status cd_mpc_machine(cd_mpc *p, cdmpp_err *err);
+
+/* ---- main_partition_load.c: models, network, schedules ---- */
+cdmpp_status cd_mpc_load(cd_mpc *p, cdmpp_err *err);
+void cd_mpc_free(cd_mpc *p);
+
+/* ---- main_partition_make.c: the plan ---- */
+cdmpp_status cd_mpc_make(cd_mpc *p, cdmpp_err *err);
+cdmpp_status cd_mpc_save(const cd_mpc *p, cdmpp_err *err); /* --save-plan */
+/* Errors: ESCHEMA (a plan of another network, of other devices: says what differs). */
+cdmpp_status cd_mpc_fits(const cd_mpc *p, const cd_plan *plan, cdmpp_err *err);
+double cd_mpc_alone(const cd_mpc *p, bool measured); /* of the better device alone; NaN: nobody knows */
+bool cd_mpc_is_alone(const cd_mpc *p, const cd_plan_base *b);
+
+/* ---- main_partition_place.c: partition.h's problem ---- */
+cdmpp_status cd_mpc_place(cd_mpc *p, cdmpp_err *err);
+
+/* ---- main_partition_stages.c ---- */
+cdmpp_status cd_mpc_stages(cd_mpc *p, cdmpp_err *err);
+void cd_mpc_tell_stages(const cd_mpc *p, cd_buf *b);
+void cd_mpc_json_stages(const cd_mpc *p, cd_buf *b);
+
+/* ---- main_partition_run.c ---- */
+cdmpp_status cd_mpc_run_check(cd_main_partition *o, cdmpp_err *err); /* --inject */
+cdmpp_status cd_mpc_run_open(cd_mpc *p, cdmpp_err *err);             /* first of all: it forks */
+cdmpp_status cd_mpc_run_it(cd_mpc *p, cdmpp_err *err);
+
+/* ---- what is told ---- */
+void cd_mpc_tell(const cd_mpc *p, cd_buf *b);         /* main_partition_tell.c */
+void cd_mpc_tell_ops(const cd_mpc *p, cd_buf *b);     /* main_partition_ops.c */
+void cd_mpc_shares(const cd_mpc *p, const cd_plan_op *op, cd_buf *b); /* "H cpu0 0..27, ocl0 27..56" */
+double cd_mpc_best(const cd_plan *plan, const cd_plan_op *op, uint32_t *device); /* of one device alone */
+void cd_mpc_json(const cd_mpc *p, cd_buf *b);         /* main_partition_json.c */
+cdmpp_status cd_mpc_trace(const cd_mpc *p, cdmpp_err *err); /* main_partition_html.c */
+cdmpp_status cd_mpc_html(const cd_mpc *p, cdmpp_err *err);
+extern const char *const cd_mpc_page_body[], *const cd_mpc_page_script[], *const cd_mpc_page_drawing[]; /* main_partition_page.c */
+#endif

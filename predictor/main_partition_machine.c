@@ -1,0 +1,172 @@
+/* Devices of cdmpp-partition: a description, or what cpuN and oclN usually are; which device of the cost model each of them is. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "predictor/main_partition.h"
+
+/* Of two cores of a server and PoCL on it: a call through a pointer, a thread that waits, a native kernel handed to a queue. Measured ones: link measure. */
+static const double CPU_LAUNCH_S = 2e-7, OCL_LAUNCH_S = 4e-6, SYNC_S = 1e-6;
+enum { PARTS = 2, MAX_CORE = 4095, MAX_TIMES = 1000000 };
+
+/* "ocl0=30": the text behind the name; NULL: it is of another device. */
+static const char *of_device(const char *text, const char *name) {
+    const size_t n = strlen(name);
+    return !strncmp(text, name, n) && text[n] == '=' ? text + n + 1 : NULL;
+}
+
+/* ---- without a description ---- */
+static bool numbered(const char *name, const char *word, int *out) {
+    char *end;
+    const size_t n = strlen(word);
+    if (strncmp(name, word, n) || name[n] < '0' || name[n] > '9') return false;
+    const long v = strtol(name + n, &end, 10);
+    *out = (int)v;
+    return !*end && v <= MAX_CORE;
+}
+
+/* ocl0 is the last of two parts of PoCL's first device, which stays on core 1 then; ocl1 the one before. */
+static cdmpp_status usual(cd_mpc *p, const char *name, cdmpp_err *err) {
+    char part[32];
+    int n = 0;
+    cd_machine_device d = {.name = name, .kind = "cpu", .scale = 1, .times = 1, .launch_s = CPU_LAUNCH_S, .sync_s = SYNC_S};
+    if (numbered(name, "cpu", &n)) d.core = n;
+    else if (numbered(name, "ocl", &n) && n < PARTS) {
+        snprintf(part, sizeof part, "pocl:0/%d.%d", PARTS, PARTS - 1 - n);
+        d.kind = "native";
+        d.opencl = part;
+        d.core = PARTS - 1 - n;
+        d.launch_s = OCL_LAUNCH_S;
+    } else return CD_FAIL(err, EUSAGE, "device '%.60s': without --machine there are cpu0, cpu1, ... and ocl0, ocl1", name);
+    return cd_machine_add(&p->all, &d, err);
+}
+
+static cdmpp_status usual_all(cd_mpc *p, const char *list, cdmpp_err *err) {
+    for (const char *s = list; *s;) {
+        const size_t n = strcspn(s, ",");
+        char *name = cd_str_dup(&p->arena, (cd_str){s, n});
+        if (!name) return CD_FAIL(err, ENOMEM, "names");
+        if (n) CD_TRY(cd_err_key(err, usual(p, name, err), "--devices"));
+        s += n + (s[n] == ',');
+    }
+    cd_log_put(p->o->log, CD_LOG_WARNING, "no --machine: what devices take to start and to wait is usual, not measured (cdmpp-partition link measure)");
+    return CDMPP_OK;
+}
+
+/* ---- the cost model's devices ---- */
+static const char *only_device(const cd_modelset *m) {
+    const char *one = NULL;
+    for (size_t k = 0; k < m->n; k++)
+        for (size_t d = 0; !m->v[k].operators && d < m->v[k].n_device; d++) {
+            if (one && strcmp(one, m->v[k].device[d]) != 0) return NULL;
+            one = m->v[k].device[d];
+        }
+    return one;
+}
+
+static cdmpp_status as_of(const cd_mpc *p, cd_machine_device *d, cdmpp_err *err) {
+    for (size_t k = 0; k < p->o->as.n; k++) {
+        const char *name = strchr(p->o->as.v[k], '=') ? of_device(p->o->as.v[k], d->name) : p->o->as.v[k];
+        if (name) d->as = name;
+    }
+    if (!d->as) d->as = only_device(&p->models);
+    if (d->as || !p->models.n) return CDMPP_OK;
+    cd_buf known = {0};
+    cd_modelset_list(&p->models, &known);
+    const cdmpp_status st = CD_FAIL(err, EMODEL, "which device of the cost model is %s? --as %s=NAME; known are %.300s", d->name, d->name, known.p ? known.p : "none");
+    cd_buf_free(&known);
+    return st;
+}
+
+/* As records of that device have it; one core, because one device is one. */
+static cdmpp_status target_of(cd_mpc *p, cd_machine_device *d, cdmpp_err *err) {
+    const cd_device *about = d->as ? cd_modelset_device(&p->models, d->as) : NULL;
+    cd_buf b = {0};
+    for (size_t k = 0; k < p->o->target.n; k++) {
+        const char *t = p->o->target.v[k], *eq = strchr(t, '='), *blank = strchr(t, ' ');
+        if (of_device(t, d->name)) d->target = of_device(t, d->name);
+        else if (!eq || (blank && blank < eq) || t[0] == '-') d->target = t; /* "llvm -mcpu=..." is of all */
+    }
+    if (d->target) return CDMPP_OK;
+    if (!strcmp(d->kind, "opencl")) cd_buf_puts(&b, "opencl");
+    else {
+        cd_buf_puts(&b, "llvm -keys=cpu");
+        if (about && about->simd_bits >= 512) cd_buf_puts(&b, " -mcpu=skylake-avx512");
+        else if (about && about->simd_bits >= 256) cd_buf_puts(&b, " -mcpu=core-avx2");
+        cd_buf_puts(&b, " -num-cores=1");
+    }
+    if (d->as) cd_buf_putf(&b, " -model=%s", d->as);
+    if (!b.oom) d->target = cd_str_dup(&p->machine.arena, (cd_str){b.p, b.n});
+    cd_buf_free(&b);
+    return d->target ? CDMPP_OK : CD_FAIL(err, ENOMEM, "targets");
+}
+
+static cdmpp_status models_of(cd_mpc *p, cd_machine_device *d, cdmpp_err *err) {
+    const cd_model *m;
+    if (!d->as) return CDMPP_OK;
+    CD_TRY(cd_modelset_tasks(&p->models, d->as, false, &m, err));
+    if (!m) {
+        cd_buf known = {0};
+        cd_modelset_list(&p->models, &known);
+        const cdmpp_status st = CD_FAIL(err, EMODEL, "no model knows device '%.60s', which %s is; known are %.300s", d->as, d->name, known.p ? known.p : "none");
+        cd_buf_free(&known);
+        return st;
+    }
+    if (p->model && p->model != m) return CD_FAIL(err, EMODEL, "two models: one has to know the devices of %s and %s", p->machine.device[0].name, d->name);
+    p->model = m;
+    return CDMPP_OK;
+}
+
+/* ---- slower on purpose ---- */
+static cdmpp_status slower(cd_mpc *p, const char *text, cdmpp_err *err) {
+    for (uint32_t k = 0; k < p->machine.n; k++) {
+        const char *s = of_device(text, p->machine.device[k].name);
+        char *end;
+        if (!s) continue;
+        const long v = strtol(s, &end, 10);
+        if (end == s || *end || v < 1 || v > MAX_TIMES) return CD_FAIL(err, EUSAGE, "--times: expected a number in 1..%d behind %s=, found '%.40s'", MAX_TIMES, p->machine.device[k].name, s);
+        p->machine.device[k].times = (unsigned)v;
+        return CDMPP_OK;
+    }
+    return CD_FAIL(err, EUSAGE, "--times: '%.60s' is of none of the devices", text);
+}
+
+/* Memories that are not one need a way from each to the other: said here, with names, not deep in a plan. */
+static cdmpp_status linked(const cd_machine *m, cdmpp_err *err) {
+    for (uint32_t a = 0; a < m->n; a++)
+        for (uint32_t b = 0; b < m->n; b++) {
+            const cd_machine_device *x = &m->device[a], *y = &m->device[b];
+            if (x->memory == y->memory || cd_links_find(&m->links, x->name, y->name)) continue;
+            return CD_FAIL(err, ESCHEMA, "no link from %s to %s, whose memories are not one: cdmpp-partition link measure, or fit", x->name, y->name);
+        }
+    return CDMPP_OK;
+}
+
+static cdmpp_status fill(cd_mpc *p, cdmpp_err *err) {
+    for (uint32_t k = 0; k < p->machine.n; k++) {
+        cd_machine_device *d = &p->machine.device[k];
+        CD_TRY(as_of(p, d, err));
+        CD_TRY(target_of(p, d, err));
+        CD_TRY(models_of(p, d, err));
+    }
+    for (size_t k = 0; k < p->o->times.n; k++) CD_TRY(slower(p, p->o->times.v[k], err));
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_mpc_machine(cd_mpc *p, cdmpp_err *err) {
+    const cd_main_partition *o = p->o;
+    cd_buf all = {0};
+    cd_machine_init(&p->all);
+    if (o->machine) CD_TRY(cd_machine_read(&p->all, o->machine, err));
+    else CD_TRY(usual_all(p, o->devices ? o->devices : "cpu0,ocl0", err));
+    for (uint32_t k = 0; k < p->all.n; k++) cd_buf_putf(&all, "%s%s", k ? "," : "", p->all.device[k].name);
+    cdmpp_status st = CDMPP_OK;
+    if (all.oom) st = CD_FAIL(err, ENOMEM, "names");
+    else st = cd_machine_choose(&p->all, o->machine && o->devices ? o->devices : all.p ? all.p : "", &p->machine, err);
+    cd_buf_free(&all);
+    CD_TRY(cd_err_key(err, st, o->devices ? "--devices" : "--machine"));
+    if (!p->machine.n) return CD_FAIL(err, EUSAGE, "no devices");
+    CD_TRY(cd_err_at(err, linked(&p->machine, err), o->machine, 0));
+    return fill(p, err);
+}

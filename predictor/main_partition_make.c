@@ -1,0 +1,73 @@
+/* The plan of cdmpp-partition: made, or read and compared with the network. */
+#include <math.h>
+#include <string.h>
+
+#include "base/file.h"
+#include "predictor/main_partition.h"
+
+bool cd_mpc_is_alone(const cd_mpc *p, const cd_plan_base *b) { return cd_machine_find(&p->machine, b->name) != UINT32_MAX; }
+
+double cd_mpc_alone(const cd_mpc *p, bool measured) {
+    double best = NAN;
+    for (uint32_t k = 0; k < p->plan->n_base; k++) {
+        const cd_plan_base *b = &p->plan->base[k];
+        const double v = measured ? b->measured_s : b->predicted_s;
+        if (cd_mpc_is_alone(p, b) && isfinite(v) && !(v >= best)) best = v;
+    }
+    return best;
+}
+
+/* ---- a plan of a file ---- */
+static const char *text(const char *s) { return s ? s : ""; }
+
+static cdmpp_status same_devices(const cd_mpc *p, const cd_plan *plan, cdmpp_err *err) {
+    const cd_machine *m = &p->machine;
+    if (plan->n_device != m->n) return CD_FAIL(err, ESCHEMA, "a plan for %u devices, and there are %u: --devices", plan->n_device, m->n);
+    for (uint32_t k = 0; k < m->n; k++)
+        if (strcmp(plan->device[k], m->device[k].name) != 0)
+            return CD_FAIL(err, ESCHEMA, "device %u of the plan is %.60s, of the machine %s: --devices", k, plan->device[k], m->device[k].name);
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_mpc_fits(const cd_mpc *p, const cd_plan *plan, cdmpp_err *err) {
+    const cd_snet *n = &p->net;
+    CD_TRY(same_devices(p, plan, err));
+    if (plan->n_op != n->n_op) return CD_FAIL(err, ESCHEMA, "a plan of another network: %.60s has %u operators, %.60s %u", text(plan->network), plan->n_op, text(n->name), n->n_op);
+    for (uint32_t k = 0; k < n->n_op; k++) {
+        const char *a = text(plan->op[k].key), *b = text(n->op[k].key);
+        if (!strcmp(a, b) && !strcmp(text(plan->op[k].name), text(n->op[k].name))) continue;
+        return CD_FAIL(err, ESCHEMA, "a plan of another network, batch or size: operator %u is %.60s %.120s there, %.60s %.120s here", k, text(plan->op[k].name), a, text(n->op[k].name), b);
+    }
+    for (uint32_t k = 0; k < plan->n_copy; k++)
+        if (plan->copy[k].tensor >= n->n_tensor) return CD_FAIL(err, ESCHEMA, "copy %u of the plan is of tensor %u, and there are %u", k, plan->copy[k].tensor, n->n_tensor);
+    return CDMPP_OK;
+}
+
+static cdmpp_status given(cd_mpc *p, cdmpp_err *err) {
+    CD_TRY(cd_plan_read(p->o->plan, &p->plan, err));
+    return cd_err_at(err, cd_mpc_fits(p, p->plan, err), p->o->plan, 0);
+}
+
+/* ---- one that is made ---- */
+cdmpp_status cd_mpc_save(const cd_mpc *p, cdmpp_err *err) {
+    cd_buf b = {0};
+    cd_plan_print(p->plan, &b);
+    cdmpp_status st = CDMPP_OK;
+    if (b.oom) st = CD_FAIL(err, ENOMEM, "a plan of %u operators", p->plan->n_op);
+    else st = cd_file_write(p->o->save_plan, b.p, b.n, err);
+    cd_buf_free(&b);
+    return st;
+}
+
+cdmpp_status cd_mpc_make(cd_mpc *p, cdmpp_err *err) {
+    const cd_main_partition *o = p->o;
+    size_t failed = 0;
+    p->ask = (cd_splan_ask){.net = &p->net, .machine = &p->machine, .time = cd_partcost_time, .prepare = cd_partcost_prepare, .ctx = p->cost, .granules = (uint32_t)o->granules, .margin = o->margin_v,
+                            .least_s = isnan(o->least_v) ? o->least_v : o->least_v * 1e-6, .cover = o->cover_v, .fixed_share = o->share_v, .dims = o->dims, .split = !o->no_split};
+    if (o->plan) return given(p, err);
+    CD_TRY(cd_splan_make(&p->ask, &p->plan, &p->base, err));
+    p->n_base = p->plan->n_base;
+    const size_t asked = cd_partcost_asked(p->cost, &failed);
+    cd_log_put(o->log, CD_LOG_DEBUG, "%zu parts were scored, %zu of them have no time", asked, failed);
+    return CDMPP_OK;
+}

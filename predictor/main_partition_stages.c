@@ -1,0 +1,161 @@
+/* --stages of cdmpp-partition: operators side by side, block by block, out of times alone and what running beside others costs. */
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/words.h"
+#include "predictor/main_partition.h"
+
+typedef struct {
+    cd_mpc *p;
+    cd_stage_op *op;            /* (n_op) */
+    uint32_t *after, *block, *local; /* local: number within its block */
+    double *solo, *bytes;
+} search;
+
+static double now_s(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- the graph ---- */
+static cdmpp_status graph(search *s, uint32_t *n_after, cdmpp_err *err) {
+    cd_mpc *p = s->p;
+    const cd_snet *n = &p->net;
+    size_t reads = 1;
+    for (uint32_t k = 0; k < n->n_op; k++) reads += n->op[k].n_arg;
+    s->op = CD_NEWN(&p->arena, cd_stage_op, (size_t)n->n_op + 1);
+    s->after = CD_NEWN(&p->arena, uint32_t, reads);
+    s->block = CD_NEWN(&p->arena, uint32_t, (size_t)n->n_op + 1);
+    s->local = CD_NEWN(&p->arena, uint32_t, (size_t)n->n_op + 1);
+    s->solo = CD_NEWN(&p->arena, double, (size_t)n->n_op + 1);
+    s->bytes = CD_NEWN(&p->arena, double, (size_t)n->n_op + 1);
+    if (!s->op || !s->after || !s->block || !s->local || !s->solo || !s->bytes) return CD_FAIL(err, ENOMEM, "%u operators", n->n_op);
+    *n_after = 0;
+    for (uint32_t k = 0; k < n->n_op; k++) {
+        s->op[k] = (cd_stage_op){.name = n->op[k].name, .merge = UINT32_MAX, .first = *n_after};
+        for (uint32_t j = 0; j + 1 < n->op[k].n_arg; j++) {
+            const uint32_t from = n->tensor[n->op[k].arg[j]].from;
+            if (from != CD_SNET_OUTSIDE) s->after[(*n_after)++] = from;
+        }
+        s->op[k].n_after = *n_after - s->op[k].first;
+    }
+    return CDMPP_OK;
+}
+
+/* Of the first device: the units of a stage are alike. */
+static cdmpp_status times(search *s, cdmpp_err *err) {
+    cd_mpc *p = s->p;
+    for (uint32_t k = 0; k < p->net.n_op; k++) {
+        cd_splan_answer a = {0};
+        CD_TRY(p->ask.time(p->ask.ctx, k, 0, NULL, &a, err));
+        s->solo[k] = a.seconds + p->machine.device[0].launch_s;
+        s->bytes[k] = a.memory_share * a.seconds * p->machine.contention.peak_bytes_per_s;
+        if (!isfinite(s->solo[k])) return CD_FAIL(err, ESCHEMA, "nobody knows the time of %.60s on %s", p->net.op[k].name, p->machine.device[0].name);
+    }
+    return CDMPP_OK;
+}
+
+/* ---- a block ---- */
+static cdmpp_status one_block(search *s, uint32_t b, cdmpp_err *err) {
+    cd_mpc *p = s->p;
+    cd_mpc_stage *to = &p->stage[b];
+    uint32_t n = 0, n_after = 0, own[CD_STAGE_OPS];
+    double solo[CD_STAGE_OPS], bytes[CD_STAGE_OPS], sync = 0;
+    cd_stage_op op[CD_STAGE_OPS];
+    for (uint32_t k = 0; k < p->net.n_op; k++)
+        if (s->block[k] == b && n < CD_STAGE_OPS) s->local[k] = n, own[n++] = k;
+    size_t reads = 1;
+    for (uint32_t i = 0; i < n; i++) reads += s->op[own[i]].n_after;
+    uint32_t *after = CD_NEWN(&p->arena, uint32_t, reads), *kept = CD_NEWN(&p->arena, uint32_t, (size_t)n + 1);
+    if (!after || !kept) return CD_FAIL(err, ENOMEM, "a block of %u operators", n);
+    for (uint32_t i = 0; i < n; i++) {
+        const cd_stage_op *o = &s->op[own[i]];
+        op[i] = (cd_stage_op){.name = o->name, .merge = UINT32_MAX, .first = n_after};
+        for (uint32_t j = 0; j < o->n_after; j++)
+            if (s->block[s->after[o->first + j]] == b) after[n_after++] = s->local[s->after[o->first + j]];
+        op[i].n_after = n_after - op[i].first;
+        solo[i] = s->solo[own[i]];
+        bytes[i] = s->bytes[own[i]];
+        kept[i] = own[i];
+    }
+    for (uint32_t d = 0; d < p->machine.n; d++) sync = fmax(sync, p->machine.device[d].sync_s);
+    cd_stage_solo with = {.solo_s = solo, .bytes = bytes, .units = p->machine.n, .barrier_s = sync, .contention = p->machine.contention};
+    const cd_stage_graph g = {.n_op = n, .n_after = n_after, .op = op, .after = after};
+    const cd_stage_ask a = {.r = (uint32_t)p->o->stage_r, .s = (uint32_t)p->o->stage_s, .time = cd_stage_solo_time, .ctx = &with};
+    *to = (cd_mpc_stage){.block = b, .op = kept};
+    p->n_stage = b + 1;
+    return cd_stage_search(&g, &a, &to->plan, err);
+}
+
+cdmpp_status cd_mpc_stages(cd_mpc *p, cdmpp_err *err) {
+    search s = {.p = p};
+    uint32_t n_after, n_block = 0;
+    CD_TRY(graph(&s, &n_after, err));
+    CD_TRY(times(&s, err));
+    const cd_stage_graph g = {.n_op = p->net.n_op, .n_after = n_after, .op = s.op, .after = s.after};
+    const double begun = now_s();
+    CD_TRY(cd_stage_blocks(&g, 24, s.block, &n_block, err));
+    if (!(p->stage = CD_NEWN(&p->arena, cd_mpc_stage, (size_t)n_block + 1))) return CD_FAIL(err, ENOMEM, "%u blocks", n_block);
+    for (uint32_t b = 0; b < n_block; b++) {
+        CD_TRY(one_block(&s, b, err));
+        p->stages_s += p->stage[b].plan.total_s;
+        p->alone_s += p->stage[b].plan.alone_s;
+    }
+    p->stage_search_s = now_s() - begun;
+    return CDMPP_OK;
+}
+
+/* ---- told ---- */
+static void put_stage(const cd_mpc *p, const cd_mpc_stage *k, const cd_stage *s, cd_buf *b) {
+    for (uint32_t g = 0; g < s->n_group; g++) {
+        cd_buf_puts(b, g ? " | " : "");
+        for (uint32_t j = s->first[g]; j < s->first[g + 1]; j++) cd_buf_putf(b, "%s%.40s", j > s->first[g] ? " > " : "", p->net.op[k->op[s->op[j]]].name);
+    }
+}
+
+void cd_mpc_tell_stages(const cd_mpc *p, cd_buf *b) {
+    cd_buf_puts(b, "\nstages on ");
+    cd_buf_putf(b, "%u units like %s: ", p->machine.n, p->machine.device[0].name);
+    cd_mp_seconds(b, p->stages_s);
+    cd_buf_puts(b, ", one operator after the other ");
+    cd_mp_seconds(b, p->alone_s);
+    cd_buf_putf(b, " (%.3fx); searched in %.3f s%s\n", p->alone_s / p->stages_s, p->stage_search_s,
+                p->machine.contention.peak_bytes_per_s > 0 ? "" : "; nobody disturbs the other: no contention was measured");
+    for (uint32_t k = 0; k < p->n_stage; k++)
+        for (uint32_t i = 0; i < p->stage[k].plan.n_stage; i++) {
+            const cd_stage *s = &p->stage[k].plan.stage[i];
+            if (s->n_group < 2 && !p->o->explain) continue;
+            cd_buf_putf(b, "  block %u stage %u  ", k, i);
+            cd_mp_seconds(b, s->seconds);
+            cd_buf_puts(b, "  ");
+            put_stage(p, &p->stage[k], s, b);
+            cd_buf_puts(b, "\n");
+        }
+}
+
+void cd_mpc_json_stages(const cd_mpc *p, cd_buf *b) {
+    cd_buf_puts(b, ",\"stages\":{");
+    cd_mp_put(b, "seconds", p->stages_s);
+    cd_mp_put(b, "alone_s", p->alone_s);
+    cd_mp_put(b, "search_s", p->stage_search_s);
+    cd_buf_puts(b, ",\"stage\":[");
+    const char *sep = "";
+    for (uint32_t k = 0; k < p->n_stage; k++)
+        for (uint32_t i = 0; i < p->stage[k].plan.n_stage; i++) {
+            const cd_stage *s = &p->stage[k].plan.stage[i];
+            const cd_str kind = cd_words_at(CD_STAGE_KINDS, (int)s->kind);
+            cd_buf_putf(b, "%s{\"block\":%u,\"kind\":\"%.*s\"", sep, k, (int)kind.n, kind.p);
+            cd_mp_put(b, "seconds", s->seconds);
+            cd_buf_puts(b, ",\"groups\":[");
+            for (uint32_t g = 0; g < s->n_group; g++) {
+                cd_buf_puts(b, g ? ",[" : "[");
+                for (uint32_t j = s->first[g]; j < s->first[g + 1]; j++) cd_buf_putf(b, "%s%u", j > s->first[g] ? "," : "", p->stage[k].op[s->op[j]]);
+                cd_buf_puts(b, "]");
+            }
+            cd_buf_puts(b, "]}");
+            sep = ",";
+        }
+    cd_buf_puts(b, "]}");
+}

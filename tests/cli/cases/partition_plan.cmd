@@ -1,0 +1,42 @@
+# plans of a network: tables, JSON, plan files, pages; what splitting may not do; plan files that are wrong
+. "$T/lib.sh"
+unset CDMPP_MODELS
+exec 2>&1
+M=$ROOT/tests/golden/model_v1.cdmpp
+net() { cdmpp-partition --model squeezenet-1.1 --input-size 64 --cost-model "$M" --as zen5-avx2 --trials 2 -q "$@"; }
+# latencies are the compiler's as much as ours: only their shape is told
+shape() { sed -E 's/ +[0-9.]+ (ns|us|ms|s)\b/ T/g; s/[0-9.]+x/X/g; s/rho [0-9.]+/rho R/; s/ +/ /g'; }
+first() { grep -o "\"$1\":[-0-9.e]*" "$2" | head -n 1 | cut -d : -f 2; }
+net --compare --save-plan p.json --html p.html --trace t.json >1.txt; echo "exit $?"
+shape <1.txt | sed '/^split\|^do not\|^all on\|^exchange:/d; /^key/,$d'
+echo "--- a plan is never worse than its baselines, and not better than the ceiling"
+net --compare --json >1.json
+tr '{' '\n' <1.json | grep '^"name":"[^"]*","predicted_s"' | sed -E 's/.*"predicted_s":([-0-9.e]*|null),.*/\1/' |
+    awk -v p="$(first predicted_s 1.json)" '$1 != "null" && $1 < p * (1 - 1e-9) { print "worse than", $1 } END { print NR, "baselines" }'
+awk -v g="$(first predicted_gain 1.json)" -v c="$(first ceiling 1.json)" 'BEGIN { print (g >= 1 && g <= c * (1 + 1e-9)) ? "between 1 and the ceiling" : "gain " g " of " c }'
+awk -v r="$(first rho 1.json)" -v c="$(first ceiling 1.json)" 'BEGIN { d = c / (1 + 1 / r) - 1; print (d > -0.05 && d < 0.05) ? "ceiling about 1 + 1/rho" : "rho " r " ceiling " c }'
+wc -l <1.json | tr -d ' '; sed -E 's/\{"name":"cpu0","predicted.*/.../; s/:[-0-9.e]+([,}])/:N\1/g; s/"verdict":"[^"]*"/"verdict":V/' 1.json
+echo "--- the same with any number of threads; a plan read back is that plan"
+net --compare -j1 --save-plan q.json >2.txt; cmp 1.txt 2.txt && cmp p.json q.json && echo same
+net --plan p.json | cmp - 1.txt && echo same
+echo "--- a slow device, no split, one dimension"
+net --times ocl0=30 | grep -o 'ocl0 (zen5-avx2) 30 times as slow\|^do not split, all on cpu0'
+net --no-split --save-plan n.json >/dev/null; grep -c '"dim": "[A-Z]' n.json
+net --dims H --save-plan h.json >/dev/null; grep -o '"dim": "[A-Za-z0-9]*"' h.json | sort -u
+echo "--- others' problems"
+net --goal sum --lp a.lp | grep '^whole operators' | shape; sed -n 2p a.lp; tail -n 1 a.lp
+net --stages | grep '^stages' | shape | sed 's/(.*//'
+echo "--- page and trace"
+grep -c 'https\?://\|src=\|@import\|url(' p.html; tail -n 1 p.html; head -c 1 t.json; echo
+echo "--- plan files that are wrong"
+no() { "$@"; echo "exit $?"; }
+no cdmpp-partition -q --model resnet-18 --cost-model "$M" --as zen5-avx2 --plan p.json
+no net --batch 2 --plan p.json 2>&1 | sed 's/operator .*/.../'
+no net --devices cpu0,ocl1 --plan p.json
+no net --plan nosuch.json
+# ratios outside 0 to 1, parts that overlap, times that are no numbers, a file cut short
+part=$(grep -n '"hi": [1-9]' h.json | head -n 1 | cut -d : -f 1)
+sed "${part}s/\"hi\": [0-9]*/\"hi\": 1000000/" h.json >x.json; no net --plan x.json
+sed "${part}s/\"lo\": [0-9]*/\"lo\": -3/" h.json >x.json; no net --plan x.json
+sed "0,/\"predicted_s\": [0-9.e-]*/s//\"predicted_s\": nan/" h.json >x.json; no net --plan x.json
+head -c 500 h.json >x.json; no net --plan x.json
