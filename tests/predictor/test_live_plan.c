@@ -1,27 +1,5 @@
 /* Plans run here: parts, copies and joins give what the unsplit network gives, whatever is cut how and wherever it runs. */
-#include <stdlib.h>
-
 #include "made_plan.h"
-#include "noopencl.h"
-#include "tmp.h"
-
-static cd_measure *measure;
-static tmp_dir folder;
-
-static int up(void **state) {
-    (void)state;
-    cdmpp_err err = {0};
-    folder = tmp_make();
-    const cd_measure_options o = {.threads = 1, .jobs = 2, .cache = folder.path, .flags = "-O1", .timing = {.budget_s = 0.005}};
-    return cd_measure_open(&o, &measure, &err) != CDMPP_OK;
-}
-
-static int down(void **state) {
-    (void)state;
-    cd_measure_close(measure);
-    tmp_remove(&folder);
-    return 0;
-}
 
 /* Windows, halos, a sum, a residual sum, a concatenation, a view, rows. */
 static mp convolutions(void) {
@@ -39,21 +17,6 @@ static mp convolutions(void) {
     return mp_new(&m);
 }
 
-static double largest_error(const mp *p, const cd_plan *q, cd_live_plan_result *out) {
-    cdmpp_err err = {0};
-    cd_live_plan *r = NULL;
-    const cd_live_plan_ask a = {.live = &p->live, .net = &p->net, .machine = &p->machine, .plan = q, .measure = measure, .check = true};
-    cdmpp_status st = cd_live_plan_open(&a, &r, &err);
-    if (st) fail_msg("%s %s", err.key, err.msg);
-    cd_live_plan_result mine;
-    st = cd_live_plan_run(r, 0.002, out ? out : &mine, &err);
-    if (st) fail_msg("%s %s", err.key, err.msg);
-    const double e = out ? out->max_error : mine.max_error;
-    if (!out) cd_live_plan_result_free(&mine);
-    cd_live_plan_close(r);
-    return e;
-}
-
 static void test_every_way(void **state) {
     (void)state;
     mp p = convolutions();
@@ -63,7 +26,7 @@ static void test_every_way(void **state) {
         cd_plan *q = mp_plan(&p);
         const uint32_t cut = mp_cut_all(&p, q, turn, (const double[]){0.5, 0.2, 0.9}[turn], 2);
         assert_true(cut >= 8);
-        const double e = largest_error(&p, q, NULL);
+        const double e = mp_try(&p, q);
         assert_true(e >= 0 && e < 1e-5);
         cd_plan_free(q);
     }

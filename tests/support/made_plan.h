@@ -6,6 +6,7 @@
 
 #include "made_net.h"
 #include "predictor/live_plan.h"
+#include "tmp.h"
 
 typedef struct mp {
     cd_live live;
@@ -39,7 +40,7 @@ static inline int mp_core(uint32_t k) {
 
 static inline void mp_device(mp *p, const char *name, const char *kind, uint32_t memory) {
     cdmpp_err err = {0};
-    const bool cpu = !strcmp(kind, "cpu");
+    const bool cpu = !strcmp(kind, "cpu") || !strcmp(kind, "model");
     const cd_machine_device d = {.name = name, .kind = kind, .opencl = cpu ? NULL : mp_core(1) < 0 ? "pocl:0" : "pocl:0/2.1", .core = cpu ? mp_core(p->machine.n) : -1, .memory = memory, .times = 1, .scale = 1};
     assert_ok(cd_machine_add(&p->machine, &d, &err));
 }
@@ -109,5 +110,50 @@ static inline uint32_t mp_cut_all(const mp *p, cd_plan *q, uint32_t turn, double
     }
     cd_arena_free(&a);
     return cut;
+}
+/* ---- a measurer that keeps its objects ---- */
+static cd_measure *measure;
+static tmp_dir folder;
+
+static inline int up(void **state) {
+    (void)state;
+    cdmpp_err err = {0};
+    folder = tmp_make();
+    const cd_measure_options o = {.threads = 1, .jobs = 2, .cache = folder.path, .flags = "-O1", .timing = {.budget_s = 0.005}};
+    return cd_measure_open(&o, &measure, &err) != CDMPP_OK;
+}
+
+static inline int down(void **state) {
+    (void)state;
+    cd_measure_close(measure);
+    tmp_remove(&folder);
+    return 0;
+}
+
+/* Open with a check, or fail. */
+static inline cd_live_plan *mp_open(const mp *p, const cd_plan *q) {
+    cdmpp_err err = {0};
+    cd_live_plan *r = NULL;
+    const cd_live_plan_ask a = {.live = &p->live, .net = &p->net, .machine = &p->machine, .plan = q, .measure = measure, .check = true};
+    if (cd_live_plan_open(&a, &r, &err)) fail_msg("%s %s", err.key, err.msg);
+    return r;
+}
+
+/* A few passes; the largest error. */
+static inline double mp_error(cd_live_plan *r, cd_live_plan_result *out) {
+    cdmpp_err err = {0};
+    cd_live_plan_result mine;
+    if (cd_live_plan_run(r, 0.002, &mine, &err)) fail_msg("%s %s", err.key, err.msg);
+    const double e = mine.max_error;
+    if (out) *out = mine;
+    else cd_live_plan_result_free(&mine);
+    return e;
+}
+
+static inline double mp_try(const mp *p, const cd_plan *q) {
+    cd_live_plan *r = mp_open(p, q);
+    const double e = mp_error(r, NULL);
+    cd_live_plan_close(r);
+    return e;
 }
 #endif
