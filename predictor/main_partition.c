@@ -40,12 +40,16 @@ static const cd_option table[] = {
     {"stages", 0, NULL, CD_OPT_FLAG, AT(stages), NULL, PLAN, "Also the stages in which operators run side by side on the devices, block by block (IOS)"},
     {"stage-length", 'r', "N", CD_OPT_INT, AT(stage_r), "0..64", PLAN, "Operators one behind the other in a group of a stage; 0: any number (default: 3)"},
     {"stage-groups", 's', "N", CD_OPT_INT, AT(stage_s), "0..64", PLAN, "Groups in a stage; 0: any number (default: 8)"},
+    {"rules", 0, "FILE", CD_OPT_FILE, AT(rules), NULL, PLAN, "Which device may run what, patterns, places (docs/offload.md): the plan keeps to them, and whole operators are also placed by cost under them"},
+    {"mac", 0, NULL, CD_OPT_FLAG, AT(mac), NULL, PLAN, "With --rules: regions without a multiply-add stay on the first device"},
     {"plan", 0, "FILE", CD_OPT_FILE, AT(plan), "*.json", PLAN, "Make none: tell, draw or run the plan of this file (docs/plan.md)"},
     {"run", 0, NULL, CD_OPT_FLAG, AT(run), NULL, RUN, "Run the plan on this machine, and each device alone, in turns: times and values"},
     {"compare", 0, NULL, CD_OPT_FLAG, AT(compare), NULL, RUN, "All baselines: equal, fixed and greedy shares, placement; with --run measured too"},
     {"budget", 0, "S", CD_OPT_TEXT, AT(budget), NULL, RUN, "Seconds for measuring (default: 2 for the plan, 2 for the comparison)"},
     {"inject", 0, "slow:D=N|break:D", CD_OPT_TEXTS, AT(inject), NULL, RUN, "While the plan runs: device D takes N times as long, or fails. It is planned again, and the result stays right"},
     {"explain", 0, NULL, CD_OPT_FLAG, AT(explain), NULL, TOLD, "Every operator: where it runs, what each device would take, why"},
+    {"list-patterns", 0, NULL, CD_OPT_FLAG, AT(list_patterns), NULL, TOLD, "With --rules: what they match in the network, and nothing else"},
+    {"emit", 0, "FOLDER", CD_OPT_FOLDER, AT(emit), NULL, TOLD, "Write the regions of a plan without splits as sources, one a region"},
     {"save-plan", 0, "FILE", CD_OPT_FILE, AT(save_plan), "*.json", TOLD, "Write the plan (docs/plan.md)"},
     {"lp", 0, "FILE", CD_OPT_FILE, AT(lp), "*.lp", TOLD, "Write the placement of whole operators as a 0/1 problem in CPLEX form, for any solver"},
     {"html", 0, "FILE", CD_OPT_FILE, AT(html), "*.html", TOLD, "A page of its own: table, timeline, operators"},
@@ -99,6 +103,7 @@ static cdmpp_status check(void *to, const cd_said *said, cdmpp_err *err) {
     if (o->no_split && o->dims) return CD_FAIL(err, EUSAGE, "--no-split leaves nothing for --dims");
     if (o->plan && (o->dims || o->no_split || o->save_plan || o->compare)) return CD_FAIL(err, EUSAGE, "--plan makes no plan: --dims, --no-split, --compare and --save-plan go without it");
     if (o->layout && !cd_workload_layout(o->layout, &layout)) return CD_FAIL(err, EUSAGE, "--layout: expected one of " CD_WORKLOAD_LAYOUTS ", found '%.40s'", o->layout);
+    if (!o->rules && (o->list_patterns || o->mac)) return CD_FAIL(err, EUSAGE, "--list-patterns and --mac are about --rules");
     if (!o->run && (o->budget || o->inject.n)) return CD_FAIL(err, EUSAGE, "--budget and --inject are about --run");
     CD_TRY(numbers(o, err));
     return cd_mpc_run_check(o, err);
@@ -116,14 +121,27 @@ static void take_signals(void) {
     signal(SIGPIPE, SIG_IGN);
 }
 
+static cdmpp_status offload(cd_mpc *p, cdmpp_err *err) {
+    const cd_main_partition *o = p->o;
+    const cd_part_goal goal = o->goal > 0 ? CD_PART_MAKESPAN : CD_PART_SUM;
+    if (o->rules) CD_TRY(cd_mp_offload_place(&p->offload, p->ask.time, p->ask.ctx, goal, o->mac, err));
+    return o->emit ? cd_mp_offload_emit(&p->offload, p->plan, p->ask.time, p->ask.ctx, p->cost, o->emit, o->log, err) : CDMPP_OK;
+}
+
 static cdmpp_status all(cd_mpc *p, cdmpp_err *err) {
     const cd_main_partition *o = p->o;
     cd_buf b = {0};
     CD_TRY(cd_mpc_run_open(p, err));
     CD_TRY(cd_mpc_load(p, err));
+    if (o->list_patterns) {
+        cd_mp_offload_list(&p->offload, &b);
+        return cd_face_print(&b, err);
+    }
+    CD_TRY(cd_mpc_costs(p, err));
     CD_TRY(cd_mpc_make(p, err));
     if (*o->stop) return CD_FAIL(err, EINTERRUPTED, "before anything was run");
     if (o->goal >= 0 || o->lp) CD_TRY(cd_mpc_place(p, err));
+    CD_TRY(offload(p, err));
     if (o->stages) CD_TRY(cd_mpc_stages(p, err));
     if (o->run) CD_TRY(cd_mpc_run_it(p, err));
     if (o->save_plan) CD_TRY(cd_mpc_save(p, err));

@@ -10,6 +10,7 @@
 #include "base/face.h"
 #include "predictor/live_load.h"
 #include "predictor/live_plan.h"
+#include "predictor/main_partition_offload.h"
 #include "predictor/main_partition_tools.h"
 #include "predictor/modelset.h"
 #include "predictor/partition.h"
@@ -23,14 +24,14 @@ typedef struct cd_main_partition {
     cd_texts records, schedules, store;
     int trials, seed, jobs;
     /* the plan */
-    bool split, no_split, compare, stages, explain, run, verbose;
+    bool split, no_split, compare, stages, explain, run, verbose, list_patterns, mac;
     const char *dims, *margin, *least_us, *cover, *share, *rules, *plan;
     int granules, goal, stage_r, stage_s;
     /* the run */
     const char *budget;
     cd_texts inject;
     /* what is told */
-    const char *save_plan, *lp, *html, *trace;
+    const char *save_plan, *lp, *html, *trace, *emit;
     /* numbers of the texts above */
     double margin_v, least_v, cover_v, share_v, budget_v;
     /* every command */
@@ -64,6 +65,7 @@ typedef struct cd_mpc {
     cd_live live;
     cd_schedbook *book;
     cd_snet net;
+    cd_mp_offload offload;      /* --rules, --emit */
     cd_partcost *cost;
     cd_splan_ask ask;
     cd_plan *plan;
@@ -81,8 +83,9 @@ typedef struct cd_mpc {
 /* Fills all and machine, with a device of the model and a target for each. Needs models. */
 cdmpp_status cd_mpc_machine(cd_mpc *p, cdmpp_err *err);
 
-/* ---- main_partition_load.c: models, network, schedules ---- */
+/* ---- main_partition_load.c: models, network, rules; then schedules ---- */
 cdmpp_status cd_mpc_load(cd_mpc *p, cdmpp_err *err);
+cdmpp_status cd_mpc_costs(cd_mpc *p, cdmpp_err *err);
 void cd_mpc_free(cd_mpc *p);
 
 /* ---- main_partition_make.c: the plan ---- */

@@ -106,6 +106,10 @@ void cd_mpc_json(const cd_mpc *p, cd_buf *out) {
     if (p->has_placed) put_placed(p, b);
     if (p->o->stages) cd_mpc_json_stages(p, b);
     if (p->run.done) put_run(p, b);
+    if (p->o->rules) {
+        cd_buf_puts(b, ",\"offload\":");
+        cd_mp_offload_json(&p->offload, b);
+    }
     cd_buf_puts(b, ",\"plan\":");
     put_on_one_line(&plan, b);
     cd_buf_puts(b, "}");

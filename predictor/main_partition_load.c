@@ -69,8 +69,9 @@ static cdmpp_status book(cd_mpc *p, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status costs(cd_mpc *p, cdmpp_err *err) {
+cdmpp_status cd_mpc_costs(cd_mpc *p, cdmpp_err *err) {
     const cd_main_partition *o = p->o;
+    CD_TRY(book(p, err));
     CD_TRY(cd_threads_new(o->jobs, &p->pool, err));
     const cd_partcost_ask a = {.model = p->model, .book = p->book, .machine = &p->machine, .net = &p->net, .devices = p->models.devices, .trials = (uint32_t)o->trials,
                                .seed = (uint64_t)o->seed, .plain = p->live.plain, .n_plain = p->live.n_plain, .pool = p->pool};
@@ -84,10 +85,9 @@ cdmpp_status cd_mpc_load(cd_mpc *p, cdmpp_err *err) {
     const cd_modelset_ask m = {.model = &o->cost_model, .mixed = &o->model, .devices = o->descriptions, .lines = on_lines, .ctx = o->log};
     CD_TRY(cd_modelset_open(&m, &p->models, err));
     CD_TRY(cd_mpc_machine(p, err));
-    if (!p->model && !o->plan) return CD_FAIL(err, EUSAGE, "there is no cost model: --cost-model FILE");
+    if (!p->model && !o->plan && !o->list_patterns) return CD_FAIL(err, EUSAGE, "there is no cost model: --cost-model FILE");
     CD_TRY(network(p, err));
-    CD_TRY(book(p, err));
-    return costs(p, err);
+    return o->rules || o->emit ? cd_mp_offload_open(&p->offload, o->rules, &p->live, &p->machine, &p->net, err) : CDMPP_OK;
 }
 
 void cd_mpc_free(cd_mpc *p) {
@@ -98,6 +98,7 @@ void cd_mpc_free(cd_mpc *p) {
     cd_plan_free(p->plan);
     cd_partcost_free(p->cost);
     cd_schedbook_free(p->book);
+    cd_mp_offload_close(&p->offload);
     cd_live_free(&p->live);
     cd_measure_close(p->measure);
     cd_threads_free(p->pool);

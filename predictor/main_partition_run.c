@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "predictor/live_machine.h"
 #include "predictor/main_partition.h"
 
 static const double BUDGET_S = 2;
@@ -49,7 +50,7 @@ static cdmpp_status inject(cd_mpc *p, cd_live_plan *r, cdmpp_err *err) {
 cdmpp_status cd_mpc_run_open(cd_mpc *p, cdmpp_err *err) {
     const cd_measure_options m = {.jobs = p->o->jobs, .pin = true, .stop = p->o->stop};
     if (!p->o->run) return CDMPP_OK;
-    (void)setenv("POCL_AFFINITY", "1", 0); /* a part of the processor stays on its core */
+    cd_live_machine_pin();
     return cd_measure_open(&m, &p->measure, err);
 }
 

@@ -28,7 +28,7 @@ static void put_row(const cd_mpc *p, const char *name, double predicted, double 
     cd_buf_putf(b, "%-14.14s", name);
     put_seconds(b, predicted);
     cd_buf_puts(b, "  ");
-    put_gain(b, best / predicted, p->plan->ceiling);
+    put_gain(b, isfinite(predicted) ? best / predicted : (double)NAN, p->plan->ceiling);
     if (any_measured(p)) {
         put_seconds(b, measured);
         cd_buf_puts(b, "  ");
@@ -124,4 +124,7 @@ void cd_mpc_tell(const cd_mpc *p, cd_buf *b) {
     if (p->run.done) put_run(p, b);
     cd_mpc_tell_ops(p, b);
     if (p->o->stages) cd_mpc_tell_stages(p, b);
+    if (!p->o->rules) return;
+    cd_buf_puts(b, "\nwhole operators under the rules\n");
+    cd_mp_offload_tell(&p->offload, b);
 }

@@ -1,6 +1,6 @@
 # every option that --help shows is in the manual page and completes; the page has no warnings
 command -v groff >/dev/null || groff() { :; } # then the page is not checked
-for c in profile extract train replay predict; do
+for c in profile extract train replay partition predict; do
     cdmpp-$c --help=man >page; cdmpp-$c --help=bash >script; cdmpp-$c --help=zsh >zscript
     cdmpp-$c --help >help; cmp -s help - <<X || echo "$c: -h differs"
 $(cdmpp-$c -h)
@@ -16,7 +16,7 @@ X
     ! command -v zsh >/dev/null || zsh -n zscript
     for code in 0 1 2 3 4 5 6 130; do grep -q "^.fB$code.fR" page || echo "$c: exit status $code is not in the page"; done
     for part in NAME SYNOPSIS DESCRIPTION OPTIONS "EXIT STATUS" ENVIRONMENT EXAMPLES "SEE ALSO"; do grep -q "^.SH $part" page || echo "$c: no $part"; done
-    [ $c = profile ] || [ $c = replay ] || echo "$c: $(echo "$options" | wc -l) options"
+    [ $c = profile ] || [ $c = replay ] || [ $c = partition ] || echo "$c: $(echo "$options" | wc -l) options"
     # a sanitizer's build links more than it needs
     cdmpp-$c --version | sed 's/ [0-9][0-9.]*$/ N/' >version
     sed 1q version

@@ -20,6 +20,7 @@ no --model resnet-18 --inject slow:ocl0=2
 no --model resnet-18 --run --inject slow:ocl0=0
 no --model resnet-18 --run --inject melt:ocl0
 no --model resnet-18 --run --inject break:
+no --model resnet-18 --list-patterns
 echo "--- devices"
 no --model resnet-18
 no --model resnet-18 --devices cpu0,npu3 --cost-model "$M"
