@@ -1,0 +1,327 @@
+#include "predictor/live_stage.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define NONE UINT32_MAX
+enum { CACHE = 1 << 14, MOST_PASSES = 4001, LEAST_PASSES = 9 };
+
+struct cd_live_stage {
+    cd_arena arena;
+    cd_live_stage_ask ask;
+    double *solo_s;             /* (n_op) */
+    uint64_t *set;              /* (CACHE) operators of a measured stage; 0: free */
+    double *seconds;            /* (CACHE) */
+    uint32_t n_measured;
+    cdmpp_status status;
+    cdmpp_err err;
+};
+
+struct cd_live_staged {
+    cd_arena arena;
+    cd_live_stage *of;
+    cd_dn dn;
+    cd_dn_device *device;
+    cd_dn_buffer *buffer;
+    cd_dn_action *action;
+    uint32_t *where;            /* (n_buffer of the workload) */
+    uint32_t *wbuffer;          /* (dn.n_buffer) */
+    uint32_t *action_of;        /* (n_op) NONE: not in it */
+    cd_devnet *net;
+};
+
+/* ---- graphs ---- */
+
+static bool has_program(const cd_workload *w, const cd_netpick *p, uint32_t g) {
+    const cd_wgroup *x = &w->group[g];
+    return x->task != CD_GRAPH_NONE && !x->weights && !p->task[x->task].status;
+}
+
+cdmpp_status cd_live_stage_graph(const cd_workload *w, const cd_netpick *p, cd_arena *a, cd_stage_graph *out, uint32_t **group, cdmpp_err *err) {
+    size_t edges = 0;
+    for (uint32_t g = 0; g < w->n_group; g++) edges += w->group[g].n_after;
+    uint32_t *of = CD_NEWN(a, uint32_t, w->n_group + 1), *op_of = CD_NEWN(a, uint32_t, w->n_group + 1), *after = CD_NEWN(a, uint32_t, edges + 1), n_after = 0;
+    cd_stage_op *op = CD_NEWN(a, cd_stage_op, w->n_group + 1);
+    *out = (cd_stage_graph){.op = op, .after = after};
+    *group = of;
+    if (!of || !op_of || !after || !op) return CD_FAIL(err, ENOMEM, "graph of %u groups", w->n_group);
+    for (uint32_t g = 0; g < w->n_group; g++) {
+        op_of[g] = NONE;
+        if (!has_program(w, p, g)) continue;
+        const uint32_t k = out->n_op++, first = n_after;
+        of[k] = g;
+        op_of[g] = k;
+        for (uint32_t e = 0; e < w->group[g].n_after; e++)
+            if (op_of[w->group[g].after[e]] != NONE) after[n_after++] = op_of[w->group[g].after[e]];
+        op[k] = (cd_stage_op){cd_tasks_at(w->tasks, w->task[w->group[g].task].task)->workload_key, NONE, first, n_after - first};
+    }
+    out->n_after = n_after;
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_live_stage_block(const cd_stage_graph *g, const uint32_t *group, const uint32_t *block, uint32_t which, cd_arena *a, cd_stage_graph *out, uint32_t **of,
+                                 cdmpp_err *err) {
+    uint32_t *mine = CD_NEWN(a, uint32_t, g->n_op + 1), *number = CD_NEWN(a, uint32_t, g->n_op + 1), *after = CD_NEWN(a, uint32_t, g->n_after + 1), n_after = 0;
+    cd_stage_op *op = CD_NEWN(a, cd_stage_op, g->n_op + 1);
+    *out = (cd_stage_graph){.op = op, .after = after};
+    *of = mine;
+    if (!mine || !number || !after || !op) return CD_FAIL(err, ENOMEM, "block of %u operators", g->n_op);
+    for (uint32_t k = 0; k < g->n_op; k++) {
+        if (block[k] != which) continue;
+        const uint32_t at = out->n_op++, first = n_after;
+        number[k] = at;
+        mine[at] = group[k];
+        for (uint32_t e = 0; e < g->op[k].n_after; e++) {
+            const uint32_t b = g->after[g->op[k].first + e];
+            if (block[b] == which) after[n_after++] = number[b];
+        }
+        op[at] = (cd_stage_op){g->op[k].name, NONE, first, n_after - first};
+    }
+    out->n_after = n_after;
+    return CDMPP_OK;
+}
+
+/* ---- a block ---- */
+
+cdmpp_status cd_live_stage_open(const cd_live_stage_ask *a, cd_live_stage **out, cdmpp_err *err) {
+    if (!a->n_op || a->n_op > CD_STAGE_OPS || !a->n_core) return CD_FAIL(err, ERANGE, "%u operators (1 to %d) on %u processors", a->n_op, CD_STAGE_OPS, a->n_core);
+    for (uint32_t k = 0; k < a->n_op; k++)
+        if (a->group[k] >= a->work->n_group || !has_program(a->work, a->pick, a->group[k])) return CD_FAIL(err, EBACKEND, "group %u has no program", a->group[k]);
+    cd_live_stage *r = cd_calloc(1, sizeof *r);
+    if (!r) return CD_FAIL(err, ENOMEM, "block");
+    r->ask = *a;
+    r->solo_s = CD_NEWN(&r->arena, double, a->n_op);
+    r->set = CD_NEWN(&r->arena, uint64_t, CACHE);
+    r->seconds = CD_NEWN(&r->arena, double, CACHE);
+    if (!r->solo_s || !r->set || !r->seconds) {
+        cd_live_stage_close(r);
+        return CD_FAIL(err, ENOMEM, "block");
+    }
+    for (uint32_t k = 0; k < a->n_op; k++) r->solo_s[k] = a->solo_s ? a->solo_s[k] : a->pick->task[a->work->group[a->group[k]].task].item.out.time.median_s;
+    *out = r;
+    return CDMPP_OK;
+}
+
+void cd_live_stage_close(cd_live_stage *r) {
+    if (!r) return;
+    cd_arena_free(&r->arena);
+    cd_free(r);
+}
+
+/* ---- stages as actions ---- */
+
+static uint32_t add_buffer(cd_live_staged *s, uint32_t wbuffer, cd_dn_buffer b) {
+    s->wbuffer[s->dn.n_buffer] = wbuffer;
+    s->buffer[s->dn.n_buffer] = b;
+    return s->dn.n_buffer++;
+}
+
+/* The buffer of a parameter; a packed one is a window of it that has the shape in which the program sees it. */
+static uint32_t buffer_of(cd_live_staged *s, uint32_t wbuffer, const cd_code_buffer *c, const cd_measure_arg *arg) {
+    const cd_wbuffer *x = &s->of->ask.work->buffer[wbuffer];
+    const int64_t bytes = cd_shape_elements(&x->shape) * (int64_t)cd_dtype_bytes(x->dtype);
+    if (s->where[wbuffer] == NONE)
+        s->where[wbuffer] = add_buffer(s, wbuffer, (cd_dn_buffer){.name = c->name, .of = CD_DN_OWN, .bytes = bytes, .constant = x->is_const, .dtype = x->dtype,
+                                                                  .rank = x->shape.rank, .shape = x->shape.dim});
+    if (!c->n_digit) return s->where[wbuffer];
+    return add_buffer(s, NONE, (cd_dn_buffer){.name = c->name, .of = s->where[wbuffer], .bytes = bytes, .constant = x->is_const, .dtype = x->dtype, .rank = arg->rank, .shape = arg->shape});
+}
+
+static cdmpp_status add_action(cd_live_staged *s, uint32_t op, uint32_t device, cdmpp_err *err) {
+    const cd_live_stage_ask *a = &s->of->ask;
+    const cd_wgroup *g = &a->work->group[a->group[op]];
+    const cd_netpick_task *t = &a->pick->task[g->task];
+    uint32_t *arg = CD_NEWN(&s->arena, uint32_t, g->n_read + 2);
+    if (!arg) return CD_FAIL(err, ENOMEM, "stages");
+    for (uint32_t k = 0; k <= g->n_read; k++) arg[k] = buffer_of(s, k < g->n_read ? g->read[k] : g->write, &t->item.build.code->buffer[k], &t->job.arg[k]);
+    s->action_of[op] = s->dn.n_action;
+    s->action[s->dn.n_action++] = (cd_dn_action){.name = cd_tasks_at(a->work->tasks, a->work->task[g->task].task)->workload_key, .device = device, .build = &t->item.build, .buffer = arg};
+    return CDMPP_OK;
+}
+
+/* Groups to processors, the longest first, each to the one that is free first; ties: the lower number. */
+static void spread(const cd_live_stage *r, const cd_stage *g, uint32_t *device) {
+    double load[CD_STAGE_OPS] = {0}, length[CD_STAGE_OPS] = {0};
+    const uint32_t n = r->ask.n_core < CD_STAGE_OPS ? r->ask.n_core : CD_STAGE_OPS;
+    for (uint32_t k = 0; k < g->n_group; k++)
+        for (uint32_t i = g->first[k]; i < g->first[k + 1]; i++) length[k] += r->solo_s[g->op[i]];
+    for (uint32_t left = g->n_group; left-- > 0;) {
+        uint32_t longest = NONE, at = 0;
+        for (uint32_t k = 0; k < g->n_group; k++)
+            if (length[k] >= 0 && (longest == NONE || length[k] > length[longest])) longest = k;
+        for (uint32_t d = 1; d < n; d++)
+            if (load[d] < load[at]) at = d;
+        device[longest] = at;
+        load[at] += length[longest];
+        length[longest] = -1;
+    }
+}
+
+/* last (n_core): each processor's last action of the stage before; this one's afterwards. */
+static cdmpp_status add_stage(cd_live_staged *s, const cd_stage *g, uint32_t *last, cdmpp_err *err) {
+    const uint32_t n = s->of->ask.n_core;
+    uint32_t device[CD_STAGE_OPS], *mine = CD_NEWN(&s->arena, uint32_t, n), *barrier = CD_NEWN(&s->arena, uint32_t, n), n_barrier = 0;
+    if (!mine || !barrier) return CD_FAIL(err, ENOMEM, "stages");
+    for (uint32_t d = 0; d < n; d++) {
+        mine[d] = NONE;
+        if (last[d] != NONE) barrier[n_barrier++] = last[d];
+    }
+    spread(s->of, g, device);
+    for (uint32_t k = 0; k < g->n_group; k++)
+        for (uint32_t i = g->first[k]; i < g->first[k + 1]; i++) {
+            const uint32_t d = device[k], at = s->dn.n_action;
+            CD_TRY(add_action(s, g->op[i], d, err));
+            if (mine[d] == NONE) {
+                s->action[at].after = barrier;
+                s->action[at].n_after = n_barrier;
+            }
+            mine[d] = at;
+        }
+    memcpy(last, mine, n * sizeof *last);
+    return CDMPP_OK;
+}
+
+static cdmpp_status add_all(cd_live_staged *s, const cd_stage *stage, uint32_t n_stage, cdmpp_err *err) {
+    const uint32_t n = s->of->ask.n_core;
+    uint32_t *last = CD_NEWN(&s->arena, uint32_t, n);
+    if (!last) return CD_FAIL(err, ENOMEM, "stages");
+    for (uint32_t d = 0; d < n; d++) last[d] = NONE;
+    for (uint32_t k = 0; k < n_stage; k++) CD_TRY(add_stage(s, &stage[k], last, err));
+    for (uint32_t op = 0; !n_stage && op < s->of->ask.n_op; op++) CD_TRY(add_action(s, op, 0, err));
+    return CDMPP_OK;
+}
+
+static cdmpp_status make_arrays(cd_live_staged *s, cdmpp_err *err) {
+    const cd_live_stage_ask *a = &s->of->ask;
+    size_t args = 0;
+    for (uint32_t k = 0; k < a->n_op; k++) args += a->work->group[a->group[k]].n_read + 1;
+    s->device = CD_NEWN(&s->arena, cd_dn_device, a->n_core);
+    s->buffer = CD_NEWN(&s->arena, cd_dn_buffer, 2 * args);
+    s->wbuffer = CD_NEWN(&s->arena, uint32_t, 2 * args);
+    s->action = CD_NEWN(&s->arena, cd_dn_action, a->n_op);
+    s->action_of = CD_NEWN(&s->arena, uint32_t, a->n_op);
+    s->where = CD_NEWN(&s->arena, uint32_t, a->work->n_buffer + 1);
+    if (!s->device || !s->buffer || !s->wbuffer || !s->action || !s->action_of || !s->where) return CD_FAIL(err, ENOMEM, "stages");
+    for (uint32_t d = 0; d < a->n_core; d++) s->device[d] = (cd_dn_device){.name = "processor", .core = a->core[d]};
+    for (uint32_t k = 0; k < a->n_op; k++) s->action_of[k] = NONE;
+    for (uint32_t b = 0; b < a->work->n_buffer; b++) s->where[b] = NONE;
+    s->dn = (cd_dn){.n_device = a->n_core, .device = s->device, .buffer = s->buffer, .action = s->action};
+    return CDMPP_OK;
+}
+
+/* Everything that no operator of it makes: the same numbers in each run of the block. */
+static cdmpp_status fill(cd_live_staged *s, cdmpp_err *err) {
+    for (uint32_t b = 0; b < s->dn.n_buffer; b++) {
+        if (s->wbuffer[b] == NONE) continue;
+        const cd_wbuffer *x = &s->of->ask.work->buffer[s->wbuffer[b]];
+        const float f = (float)x->value;
+        if (!isnan(x->value) && x->dtype == CD_F32 && s->buffer[b].bytes == sizeof f) CD_TRY(cd_devnet_write(s->net, b, &f, err));
+        else CD_TRY(cd_devnet_fill(s->net, b, s->wbuffer[b], err));
+    }
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_live_staged_open(cd_live_stage *r, const cd_stage *stage, uint32_t n_stage, cd_live_staged **out, cdmpp_err *err) {
+    cd_live_staged *s = cd_calloc(1, sizeof *s);
+    if (!s) return CD_FAIL(err, ENOMEM, "stages");
+    s->of = r;
+    cdmpp_status st = make_arrays(s, err);
+    if (!st) st = add_all(s, stage, n_stage, err);
+    if (!st) st = cd_devnet_open(&s->dn, &s->net, err);
+    if (!st) st = fill(s, err);
+    if (st) cd_live_staged_close(s);
+    else *out = s;
+    return st;
+}
+
+void cd_live_staged_close(cd_live_staged *s) {
+    if (!s) return;
+    cd_devnet_close(s->net);
+    cd_arena_free(&s->arena);
+    cd_free(s);
+}
+
+/* ---- running ---- */
+
+cdmpp_status cd_live_staged_pass(cd_live_staged *s, cd_dn_ran *ran, double *total_s, cdmpp_err *err) {
+    cd_dn_ran all[CD_STAGE_OPS];
+    CD_TRY(cd_devnet_pass(s->net, ran ? all : NULL, total_s, NULL, err));
+    for (uint32_t k = 0; ran && k < s->of->ask.n_op; k++) ran[k] = s->action_of[k] != NONE ? all[s->action_of[k]] : (cd_dn_ran){0};
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_live_staged_result(cd_live_staged *s, uint32_t op, void *to, cdmpp_err *err) {
+    if (op >= s->of->ask.n_op || s->action_of[op] == NONE) return CD_FAIL(err, ERANGE, "operator %u is not in these stages", op);
+    return cd_devnet_read(s->net, s->where[s->of->ask.work->group[s->of->ask.group[op]].write], to, err);
+}
+
+static int ascending(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *v, unsigned n) {
+    qsort(v, n, sizeof *v, ascending);
+    return v[n / 2];
+}
+
+static double now_s(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+cdmpp_status cd_live_staged_compare(cd_live_staged *const *s, uint32_t n, double budget_s, double *seconds, cdmpp_err *err) {
+    double *v = cd_calloc((size_t)n * MOST_PASSES, sizeof *v);
+    const double end = now_s() + budget_s;
+    cdmpp_status st = v ? CDMPP_OK : CD_FAIL(err, ENOMEM, "passes");
+    unsigned m = 0;
+    for (uint32_t k = 0; k < n && !st; k++) st = cd_live_staged_pass(s[k], NULL, &v[0], err); /* not counted */
+    for (; !st && m < MOST_PASSES && (m < LEAST_PASSES || now_s() < end); m += !st)
+        for (uint32_t k = 0; k < n && !st; k++) st = cd_live_staged_pass(s[k], NULL, &v[(size_t)k * MOST_PASSES + m], err);
+    for (uint32_t k = 0; k < n && !st; k++) seconds[k] = median(v + (size_t)k * MOST_PASSES, m);
+    cd_free(v);
+    return st;
+}
+
+/* ---- stages measured ---- */
+
+static cdmpp_status measure(cd_live_stage *r, const cd_stage *g, double *seconds) {
+    enum { MOST = 99 };
+    double v[MOST];
+    const unsigned n = r->ask.passes ? (r->ask.passes < MOST ? r->ask.passes : MOST) : 5;
+    cd_live_staged *s = NULL;
+    CD_TRY(cd_live_staged_open(r, g, 1, &s, &r->err));
+    cdmpp_status st = cd_live_staged_pass(s, NULL, &v[0], &r->err); /* pages and caches are there from now on */
+    for (unsigned k = 0; k < n && !st; k++) st = cd_live_staged_pass(s, NULL, &v[k], &r->err);
+    if (!st) *seconds = median(v, n);
+    cd_live_staged_close(s);
+    r->n_measured++;
+    return st;
+}
+
+double cd_live_stage_time(const cd_stage *g, void *of) {
+    cd_live_stage *r = of;
+    uint64_t set = 0;
+    if (g->kind != CD_STAGE_CONCURRENT) return (double)INFINITY;
+    for (uint32_t i = 0; i < g->first[g->n_group]; i++) set |= (uint64_t)1 << g->op[i];
+    uint32_t at = (uint32_t)((set * 0x9e3779b97f4a7c15ULL) >> 50), looks = 0;
+    for (; looks < CACHE && r->set[at] && r->set[at] != set; looks++) at = (at + 1) % CACHE;
+    const bool room = looks < CACHE;
+    if (room && r->set[at] == set) return r->seconds[at];
+    double seconds = (double)NAN;
+    if (!r->status) r->status = measure(r, g, &seconds);
+    if (r->status || !room) return r->status ? (double)NAN : seconds;
+    r->set[at] = set;
+    r->seconds[at] = seconds;
+    return seconds;
+}
+
+cdmpp_status cd_live_stage_why(const cd_live_stage *r, cdmpp_err *err) {
+    if (r->status && err) *err = r->err;
+    return r->status;
+}
+
+uint32_t cd_live_stage_measured(const cd_live_stage *r) { return r->n_measured; }
