@@ -95,9 +95,11 @@ static void piece(tally *t, uint32_t tensor, const cd_splan_side *p, const cd_sp
     if (!(q->run ? cd_box_run(x, shape, &first) : row_of(x, &q->box))) within(t, WORK, tensor, q->device, bytes);
 }
 
+/* One buffer of this memory has it all, in a row: it is read in place. */
 static bool there(tally *t, uint32_t tensor, const cd_splan_side *has, uint32_t n, const cd_splan_side *q, bool still) {
     for (uint32_t i = 0; i < n; i++) {
-        if (memory(t->s, has[i].device) != memory(t->s, q->device) || !cd_box_equal(&has[i].box, &q->box)) continue;
+        if (memory(t->s, has[i].device) != memory(t->s, q->device) || !cd_box_inside(&q->box, &has[i].box)) continue;
+        if (!(has[i].run && q->run) && !row_of(&q->box, &has[i].box)) continue;
         if (!still) waits(t, tensor, has[i].device, q->device);
         return true;
     }

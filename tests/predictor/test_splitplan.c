@@ -67,6 +67,13 @@ static cd_box both(const cd_box *a, const cd_box *b, int *n) {
 
 static bool same(const cd_box *a, const cd_box *b) { return a->lo[0] == b->lo[0] && a->lo[1] == b->lo[1] && a->n[0] == b->n[0] && a->n[1] == b->n[1]; }
 
+/* All cells are in a buffer, one behind the other. */
+static bool in_place(const cd_box *b, const cd_box *of) {
+    for (int k = 0; k < CELLS; k++)
+        if (has(b, k) && !has(of, k)) return false;
+    return (is_row(b) && is_row(of)) || in_row(b, own_at, of);
+}
+
 typedef struct {
     double pack[8], in[8], work[8];
     bool wait[8];
@@ -78,9 +85,9 @@ static void count(const ms_net *m, const side *made, uint32_t n_made, const side
         const side *q = &read[j];
         bool found = false;
         for (uint32_t i = 0; i < n_made && !found; i++)
-            if (MEM(made[i].device) == MEM(q->device) && same(&made[i].box, &q->box)) found = true, p->wait[q->device] |= made[i].device != q->device && !still;
+            if (MEM(made[i].device) == MEM(q->device) && in_place(&q->box, &made[i].box)) found = true, p->wait[q->device] |= made[i].device != q->device && !still;
         for (uint32_t i = 0; i < j && !found; i++)
-            if (MEM(read[i].device) == MEM(q->device) && same(&read[i].box, &q->box))
+            if (MEM(read[i].device) == MEM(q->device) && in_place(&q->box, &read[i].box))
                 found = true, p->wait[q->device] |= read[i].device != q->device && !(still && MEM(0) == MEM(q->device) && is_row(&q->box));
         for (uint32_t i = 0; i < n_made && !found; i++) {
             int n;
