@@ -118,7 +118,7 @@ static inline void ms_begin(ms_net *m, uint64_t seed) {
 /* n devices; memory[d] NULL: all in one. Links between all of different memories. */
 static inline cdmpp_status ms_machine(ms_net *m, uint32_t n, const uint32_t *memory, double latency_s, double s_per_byte, cdmpp_err *err) {
     for (uint32_t d = 0; d < n; d++) {
-        char name[8];
+        char name[16];
         snprintf(name, sizeof name, "d%u", d);
         const cd_machine_device v = {.name = name, .kind = "model", .core = -1, .memory = memory ? memory[d] : 0, .times = 1, .scale = 1, .launch_s = 1e-6, .sync_s = 2e-6};
         CD_TRY(cd_machine_add(&m->machine, &v, err));
