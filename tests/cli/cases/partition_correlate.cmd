@@ -1,0 +1,22 @@
+# Which settings a time hangs on. Planted: stairs over 12 threads (spec 1.4 d), a knee at batch 32; junk means nothing.
+P="cdmpp-partition correlate"
+try() { "$@"; echo "exit $?"; }
+awk 'BEGIN { print "threads,batch,junk,seconds"
+  for (t = 1; t <= 16; t++) for (b = 8; b <= 64; b += 8)
+    printf "%d,%d,%d,%.9g\n", t, b, (t * 31 + b * 17) % 11, 1e-3 * int((12 + t - 1) / t) * (1 + (b > 32 ? (b - 32) / 64 : 0)) }' >s.csv
+$P --target seconds s.csv
+$P --target seconds --axes batch,threads --json s.csv | grep -o '"rows":[0-9]*\|"name":"[a-z]*"\|"turns_at":[0-9]*\|"strong":[a-z]*'
+$P --target seconds --strong 0.999 s.csv | awk '{ print $1, $NF }'
+echo "--- bad"
+try $P s.csv
+try $P --target seconds
+try $P --target ms s.csv
+try $P --target seconds --axes threads,nodes s.csv
+try $P --target seconds --axes seconds s.csv
+try $P --target seconds --axes batch,batch s.csv
+try $P --target seconds --strong 2 s.csv
+printf 'a,seconds\n1,1\n2,2\n' >t.csv; try $P --target seconds t.csv
+printf 'a,seconds\n1,1\n2,NaN\n3,3\n' >t.csv; try $P --target seconds t.csv
+printf 'a,seconds\n1,1\nx,2\n3,3\n' >t.csv; try $P --target seconds t.csv
+printf 'seconds\n1\n2\n3\n' >t.csv; try $P --target seconds t.csv
+printf 'a,seconds\n1,1\n2\n' >t.csv; try $P --target seconds t.csv
