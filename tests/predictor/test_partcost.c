@@ -399,6 +399,41 @@ static void test_plain_stays_plain(void **state) {
     cd_arena_free(&mem);
 }
 
+#ifdef CD_FAULT
+/* Every allocation fails once: an error and nothing lost, or an answer. */
+static cdmpp_status all_of_it(const cd_model *m, cdmpp_err *err) {
+    const cd_partcost_ask a = {.model = m, .book = book, .machine = &machine, .net = &net, .seed = 5};
+    const cd_partcost_want want[] = {{0, 0, &part[3]}, {0, 0, NULL}, {1, 0, NULL}};
+    cd_partcost *p = NULL;
+    cd_splan_answer out;
+    cdmpp_status st = cd_partcost_new(&a, &p, err);
+    if (st) return st;
+    st = cd_partcost_prepare(p, want, 3, err);
+    if (!st) st = cd_partcost_tell(p, part[0].workload_key, 0, 1, err);
+    if (!st) st = cd_partcost_time(p, 0, 0, &part[0], &out, err);
+    if (!st) st = cd_partcost_time(p, 0, 0, &part[1], &out, err);
+    cd_partcost_free(p);
+    return st;
+}
+
+static void test_out_of_memory(void **state) {
+    (void)state;
+    for (int with = 0; with < 2; with++) {
+        const long before = cd_mem_live();
+        cdmpp_status st = CDMPP_ENOMEM;
+        for (long k = 0; st; k += 1 + (k / 40) * (with ? 11 : 1)) { /* all of the first, then ever fewer */
+            cdmpp_err err = {0};
+            assert_true(k < 5000000);
+            cd_mem_fail_at(k);
+            st = all_of_it(with ? model : NULL, &err);
+            cd_mem_fail_at(-1);
+            if (st) assert_int_equal(st, CDMPP_ENOMEM);
+            assert_int_equal(cd_mem_live(), before);
+        }
+    }
+}
+#endif
+
 int main(void) {
     const struct CMUnitTest test[] = {
         cmocka_unit_test(test_whole_is_the_book),       cmocka_unit_test(test_schedules_follow),
@@ -407,6 +442,9 @@ int main(void) {
         cmocka_unit_test(test_measured_times_come_first), cmocka_unit_test(test_what_is_refused),
         cmocka_unit_test(test_plain_stays_plain),       cmocka_unit_test(test_real_parts),
         cmocka_unit_test(test_sums_keep_the_tiles),
+#ifdef CD_FAULT
+        cmocka_unit_test(test_out_of_memory),
+#endif
     };
     return cmocka_run_group_tests(test, set_up, tear_down);
 }
