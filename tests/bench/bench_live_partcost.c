@@ -3,6 +3,7 @@
  *   --model FILE --device NAME --devices FILE --book FILE --target T --trials N --granules N (8) -j N (1)
  *   --only PREFIX       operators whose type begins so        --dims O,H        only these
  *   --most N            different operators of each network
+ *   --plan              how long a plan of those operators for two such devices takes, each alone on its tensors
  *   --dump PREFIX       PREFIX.tasks.json, PREFIX.records.json for `cdmpp-profile records`, PREFIX.tsv: network, op, type, way, first and last
  *                       granule, elements of all, extent, seconds predicted alone, key
  *
@@ -24,6 +25,7 @@ typedef struct {
     const char *model, *device, *devices, *book, *target, *only, *dims, *dump;
     uint32_t trials, granules, most;
     int jobs;
+    bool plan;
 } options;
 static options o = {.target = "llvm -num-cores=1", .granules = 8, .most = MOST, .jobs = 1};
 static cdmpp_err err;
@@ -135,6 +137,27 @@ static void dump(cd_partcost *p, const char *network, const cd_snet *net) {
     }
 }
 
+/* A plan on two such devices, all parts asked by it. */
+static void plan(const cd_partcost_ask *c, const cd_snet *net) {
+    cd_machine two = machine;
+    cd_partcost_ask ask = *c;
+    cd_partcost *p;
+    cd_plan *out;
+    two.n = 2;
+    two.device[1] = two.device[0];
+    two.device[0].sync_s = two.device[1].sync_s = 1e-6;
+    two.device[1].name = "cpu1";
+    ask.machine = &two;
+    must(cd_partcost_new(&ask, &p, &err), "new");
+    const cd_splan_ask s = {.net = net, .machine = &two, .time = cd_partcost_time, .prepare = cd_partcost_prepare, .ctx = p, .granules = o.granules, .margin = (double)NAN,
+                            .least_s = (double)NAN, .cover = (double)NAN, .fixed_share = (double)NAN, .split = true};
+    const double t0 = now();
+    must(cd_splan_make(&s, &out, NULL, &err), "plan");
+    printf("  plan on two: %s, %.3g s, gain %.2f; %zu parts asked, %.3f s\n", out->verdict, out->predicted_s, out->predicted_gain, cd_partcost_asked(p, NULL), now() - t0);
+    cd_plan_free(out);
+    cd_partcost_free(p);
+}
+
 static void run(const char *network) {
     const cd_live_ask ask = {.network = network, .target = o.target};
     cd_live l = {0};
@@ -170,6 +193,7 @@ static void run(const char *network) {
     }
     printf("%s: %u operators, %u questions, %zu different, %zu without an answer, %u drawn; parts made in %.3f s of CPU time, asked in %.3f s, again in %.4f s\n", network, net.n_op, n_list, n, failed,
            drawn, t1 - t0, t3 - t2, t4 - t3);
+    if (o.plan) plan(&c, &net);
     if (o.dump) dump(p, network, &net);
     for (uint32_t i = 0; i < n_list; i++) cd_te_part_free(list[i].part);
     cd_free(w);
@@ -218,6 +242,7 @@ int main(int argc, char **argv) {
         else if (!strcmp(a, "--trials")) o.trials = (uint32_t)atoi(value(argc, argv, &i));
         else if (!strcmp(a, "--granules")) o.granules = (uint32_t)atoi(value(argc, argv, &i));
         else if (!strcmp(a, "--most")) o.most = (uint32_t)atoi(value(argc, argv, &i));
+        else if (!strcmp(a, "--plan")) o.plan = true;
         else if (!strcmp(a, "-j")) o.jobs = atoi(value(argc, argv, &i));
         else DIE("bench_live_partcost: %s?\n", a);
     }
