@@ -82,7 +82,7 @@ static inline cdmpp_status ms_time(void *ctx, uint32_t op, uint32_t device, cons
     (void)err;
     m->asked++;
     const cd_te_dag *dag = part ? part->dag : m->op[op].dag;
-    *out = (cd_splan_answer){ms_seconds(&m->speed[device], dag ? dag->flop : 100), 0.3 + 0.2 * device};
+    *out = (cd_splan_answer){ms_seconds(&m->speed[device], dag ? dag->flop : 100), 0.5 + 0.1 * device};
     if (m->nan && op == 1 && device == 1) out->seconds = (double)NAN;
     if (m->infinite && device == 1) out->seconds = (double)INFINITY;
     return CDMPP_OK;
