@@ -200,7 +200,7 @@ static void put_makefile(const cd_emit_plan *p, cd_buf *b) {
         for (uint32_t k = 0; k < n && !had; k++) had = !strcmp(lib[k], want);
         if (!had) lib[n++] = want, cd_buf_putf(b, " %s", want);
     }
-    cd_buf_puts(b, "\n\nnetwork: $(OBJECTS)\n\t$(CC) $(OPENMP) -o $@ $(OBJECTS) $(LIBRARIES) -lm\n%.o: %.c\n\t$(CC) $(CFLAGS) $(OPENMP) -c $< -o $@\nclean:\n\trm -f network $(OBJECTS)\n");
+    cd_buf_puts(b, "\n\nnetwork: $(OBJECTS)\n\t$(CC) $(OPENMP) -o $@ $(OBJECTS) $(LIBRARIES) -lm\n%.o: %.c\n\t$(CC) $(CFLAGS) -Wno-psabi $(OPENMP) -c $< -o $@\nclean:\n\trm -f network $(OBJECTS)\n");
 }
 
 cdmpp_status cd_emit_host(const cd_emit_plan *p, cd_emit_files *out, cdmpp_err *err) {

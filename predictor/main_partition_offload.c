@@ -31,7 +31,7 @@ static cdmpp_status into_net(cd_mp_offload *o, cd_snet *net, cdmpp_err *err) {
 }
 
 cdmpp_status cd_mp_offload_open(cd_mp_offload *o, const char *path, const cd_live *live, const cd_machine *machine, cd_snet *net, cdmpp_err *err) {
-    *o = (cd_mp_offload){.live = live, .machine = machine};
+    *o = (cd_mp_offload){.live = live, .machine = machine, .given = path != NULL};
     for (uint32_t d = 0; d < machine->n; d++) o->device[d] = machine->device[d].name;
     CD_TRY(read_rules(o, path, err));
     CD_TRY(cd_live_rules_apply(&(cd_live_rules_ask){live, o->file, machine->n, o->device}, &o->rules, err));
@@ -118,8 +118,12 @@ static uint32_t links(const cd_machine *m, cd_part_link *to) {
     return n;
 }
 
-/* The network's layout: what a change of it made, else as files have it. */
-static cd_edge_layout layout_of(const cd_machine *m) { return m->device[0].target && strncmp(m->device[0].target, "llvm", 4) ? CD_EDGE_NCHW : CD_EDGE_NHWC; }
+/* Changes of layout are there where images have their channels last. */
+static cd_edge_layout layout_of(const cd_live_rules *r) {
+    for (uint32_t k = 0; k < r->ops.graph.n_op; k++)
+        if (!strcmp(r->ops.graph.op[k].type, "layout_transform")) return CD_EDGE_NHWC;
+    return CD_EDGE_NCHW;
+}
 
 static cdmpp_status ask_all(cd_mp_offload *o, cd_splan_time *time, void *ctx, double *seconds, cdmpp_err *err) {
     const uint32_t D = o->machine->n;
@@ -143,7 +147,7 @@ static cdmpp_status with(cd_mp_offload *o, cd_splan_time *time, void *ctx, const
     if (!seconds || !link) return CD_FAIL(err, ENOMEM, "%u groups", o->rules.n_group);
     CD_TRY(ask_all(o, time, ctx, seconds, err));
     const cd_live_offload_ask a = {.rules = &o->rules, .seconds = seconds, .link = link, .n_link = links(m, link), .rate = own ? cd_link_bandwidth(own) : 0,
-                                   .start_s = m->device[0].launch_s, .layout = layout_of(m), .goal = goal, .mac = mac};
+                                   .start_s = m->device[0].launch_s, .layout = layout_of(&o->rules), .goal = goal, .mac = mac};
     cd_live_offload_free(&o->plan);
     CD_TRY(where ? cd_live_offload_of(&a, where, &o->plan, err) : cd_live_offload_plan(&a, &o->plan, err));
     o->placed = true;
@@ -155,7 +159,9 @@ cdmpp_status cd_mp_offload_place(cd_mp_offload *o, cd_splan_time *time, void *ct
 }
 
 void cd_mp_offload_tell(const cd_mp_offload *o, cd_buf *out) {
-    if (o->placed) cd_live_offload_text(&o->plan, out);
+    if (!o->placed || !o->given) return;
+    cd_buf_puts(out, "\n");
+    cd_live_offload_text(&o->plan, out);
 }
 
 void cd_mp_offload_json(const cd_mp_offload *o, cd_buf *out) {

@@ -20,7 +20,7 @@ typedef struct cd_mp_offload {
     cd_live_offload plan;
     const char *device[CD_MACHINE_DEVICES];
     cd_arena arena;
-    bool placed;
+    bool placed, given;         /* there is a plan; a file of rules */
 } cd_mp_offload;
 
 /* Reads the rules (path NULL: none, every device may run everything) and applies them; net (NULL: not wanted) gets `allowed` and pins, a copy of its operators
