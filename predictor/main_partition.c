@@ -49,7 +49,7 @@ static const cd_option table[] = {
     {"inject", 0, "slow:D=N|break:D", CD_OPT_TEXTS, AT(inject), NULL, RUN, "While the plan runs: device D takes N times as long, or fails. It is planned again, and the result stays right"},
     {"explain", 0, NULL, CD_OPT_FLAG, AT(explain), NULL, TOLD, "Every operator: where it runs, what each device would take, why"},
     {"list-patterns", 0, NULL, CD_OPT_FLAG, AT(list_patterns), NULL, TOLD, "With --rules: what they match in the network, and nothing else"},
-    {"emit", 0, "FOLDER", CD_OPT_FOLDER, AT(emit), NULL, TOLD, "Write the regions of a plan without splits as sources, one a region"},
+    {"emit", 0, "FOLDER", CD_OPT_FOLDER, AT(emit), NULL, TOLD, "Write regions as sources with a makefile: with --rules those below the table, else the plan's, which may split nothing"},
     {"save-plan", 0, "FILE", CD_OPT_FILE, AT(save_plan), "*.json", TOLD, "Write the plan (docs/plan.md)"},
     {"lp", 0, "FILE", CD_OPT_FILE, AT(lp), "*.lp", TOLD, "Write the placement of whole operators as a 0/1 problem in CPLEX form, for any solver"},
     {"html", 0, "FILE", CD_OPT_FILE, AT(html), "*.html", TOLD, "A page of its own: table, timeline, operators"},
@@ -125,7 +125,8 @@ static cdmpp_status offload(cd_mpc *p, cdmpp_err *err) {
     const cd_main_partition *o = p->o;
     const cd_part_goal goal = o->goal > 0 ? CD_PART_MAKESPAN : CD_PART_SUM;
     if (o->rules) CD_TRY(cd_mp_offload_place(&p->offload, p->ask.time, p->ask.ctx, goal, o->mac, err));
-    return o->emit ? cd_mp_offload_emit(&p->offload, p->plan, p->ask.time, p->ask.ctx, p->cost, o->emit, o->log, err) : CDMPP_OK;
+    const cd_plan *plan = o->rules && !o->plan ? NULL : p->plan; /* under rules: the regions that are told */
+    return o->emit ? cd_mp_offload_emit(&p->offload, plan, p->ask.time, p->ask.ctx, p->cost, o->emit, o->log, err) : CDMPP_OK;
 }
 
 static cdmpp_status all(cd_mpc *p, cdmpp_err *err) {
