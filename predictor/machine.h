@@ -45,6 +45,7 @@ void cd_machine_free(cd_machine *m);
 /* Into an empty one. Errors: EIO, EPARSE, ESCHEMA (also a link of a device that is not there), EINVALID (two of one name, scale <= 0), ERANGE (a number
  * out of range), with path and key; ENOMEM. Free after an error too. */
 cdmpp_status cd_machine_read(cd_machine *m, const char *path, cdmpp_err *err);
+cdmpp_status cd_machine_parse(cd_machine *m, const char *text, size_t n, cdmpp_err *err);
 cdmpp_status cd_machine_write(const cd_machine *m, const char *path, cdmpp_err *err); /* temporary file, renamed */
 void cd_machine_print(const cd_machine *m, cd_buf *out);
 /* UINT32_MAX: none. */

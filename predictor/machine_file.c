@@ -146,13 +146,18 @@ static cdmpp_status parse(cd_machine *m, cd_arena *a, const char *t, size_t n, c
     return check_links(m, err);
 }
 
-cdmpp_status cd_machine_read(cd_machine *m, const char *path, cdmpp_err *err) {
+cdmpp_status cd_machine_parse(cd_machine *m, const char *t, size_t n, cdmpp_err *err) {
     cd_arena a = {0};
+    const cdmpp_status st = parse(m, &a, t, n, err);
+    cd_arena_free(&a);
+    return st;
+}
+
+cdmpp_status cd_machine_read(cd_machine *m, const char *path, cdmpp_err *err) {
     char *t;
     size_t n;
     CD_TRY(cd_file_read(path, MAX_FILE, &t, &n, err));
-    const cdmpp_status st = cd_err_at(err, parse(m, &a, t, n, err), path, 0);
-    cd_arena_free(&a);
+    const cdmpp_status st = cd_err_at(err, cd_machine_parse(m, t, n, err), path, 0);
     cd_free(t);
     return st;
 }
