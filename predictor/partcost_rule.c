@@ -59,15 +59,18 @@ static cd_hardware hardware_of(const cd_partcost *p, bool gpu) {
     return cd_hardware_default(gpu, 1, 32);
 }
 
-static const char *target_of(const cd_partcost *p, const cd_machine_device *d) {
+/* That of the device, else of the schedules that such a device could run: programs are then the same on all that say nothing. NULL: no memory. */
+static const char *target_of(cd_partcost *p, const cd_machine_device *d) {
     if (d->target) return d->target;
-    if (d->kind && !strcmp(d->kind, "opencl")) return "opencl";
     const int k = p->a.model && d->as ? cd_model_find_device(p->a.model, d->as, strlen(d->as)) : -1;
-    return k >= 0 && cd_model_device_is_gpu(p->a.model, (size_t)k) ? "cuda" : "llvm";
+    const bool gpu = k >= 0 && cd_model_device_is_gpu(p->a.model, (size_t)k);
+    if (d->kind && !strcmp(d->kind, "opencl")) return "opencl";
+    for (uint32_t i = 0; i < p->a.net->n_op; i++)
+        if (p->rule[i].record && p->rule[i].gpu == gpu) return cd_str_dup(&p->arena, p->rule[i].record->target);
+    return gpu ? "cuda" : "llvm";
 }
 
-static uint32_t kind_of(cd_partcost *p, const cd_machine_device *d) {
-    const char *target = target_of(p, d);
+static uint32_t kind_of(cd_partcost *p, const cd_machine_device *d, const char *target) {
     uint32_t k = 0;
     while (k < p->n_kind && !(same(p->kind[k].as, d->as) && same(p->kind[k].target, target))) k++;
     if (k < p->n_kind) return k;
@@ -76,16 +79,19 @@ static uint32_t kind_of(cd_partcost *p, const cd_machine_device *d) {
     return k;
 }
 
-static void add_device(cd_partcost *p, uint32_t i, double traffic) {
+static cdmpp_status add_device(cd_partcost *p, uint32_t i, double traffic, cdmpp_err *err) {
     const cd_machine_device *m = &p->a.machine->device[i];
     const cd_device *d = NULL;
     if (p->a.devices && m->as && cd_devices_find(p->a.devices, m->as, &d, NULL)) d = NULL;
     cd_pc_device *o = &p->device[i];
-    o->kind = kind_of(p, m);
+    const char *target = target_of(p, m);
+    if (!target) return CD_FAIL(err, ENOMEM, "target");
+    o->kind = kind_of(p, m, target);
     o->factor = m->scale * (m->times ? m->times : 1);
     o->law = cd_netcost_law(m->as, d, traffic);
     o->peak_bytes_per_s = p->a.machine->contention.peak_bytes_per_s;
     if (!(o->peak_bytes_per_s > 0)) o->peak_bytes_per_s = d && d->bandwidth_gb_s > 0 ? d->bandwidth_gb_s * 1e9 : 0;
+    return CDMPP_OK;
 }
 
 /* ---- operators ---- */
@@ -145,6 +151,6 @@ cdmpp_status cd_pc_prepare_rules(cd_partcost *p, cdmpp_err *err) {
     memset(p->first, 0xff, ((size_t)net->n_tensor + 1) * sizeof *p->first);
     for (uint32_t i = 0; i < net->n_op; i++) CD_TRY(add_rule(p, i, err));
     const double traffic = traffic_of(net);
-    for (uint32_t i = 0; i < p->a.machine->n; i++) add_device(p, i, traffic);
+    for (uint32_t i = 0; i < p->a.machine->n; i++) CD_TRY(add_device(p, i, traffic, err));
     return CDMPP_OK;
 }

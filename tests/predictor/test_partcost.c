@@ -249,6 +249,8 @@ static void test_reasons_are_kept(void **state) {
     assert_true(isinf(asked(p, 0, 3, &part[0])));
     assert_non_null(strstr(cd_partcost_why(p, 0, 3, &part[0]), "nobody"));
     assert_non_null(line_of(p, 3, &part[0])); /* it can be run all the same */
+    assert_non_null(line_of(p, 2, &part[0]));
+    assert_non_null(strstr(line_of(p, 2, &part[0]), "\"opencl\"")); /* a GPU's schedule, drawn */
     assert_true(isinf(asked(none, 0, 0, &part[0])));
     assert_non_null(strstr(cd_partcost_why(none, 0, 0, &part[0]), "no model"));
     assert_null(cd_partcost_why(p, 0, 0, &part[0]));
@@ -376,6 +378,21 @@ static void test_sums_keep_the_tiles(void **state) {
     cd_arena_free(&mem);
 }
 
+/* A device without a target runs what the book's schedules are for: the same programs. */
+static void test_untold_target(void **state) {
+    (void)state;
+    cd_machine before = machine;
+    machine.device[0].target = "llvm -keys=cpu -mcpu=core-avx2"; /* the task's, so the book's */
+    machine.device[1].target = NULL;
+    cd_partcost *p = open_with(model, book, 0, NULL);
+    const double s = asked(p, 0, 0, &part[0]);
+    assert_true(asked(p, 0, 1, &part[0]) == 6 * s);
+    assert_int_equal(cd_partcost_asked(p, NULL), 1);
+    assert_ptr_equal(line_of(p, 1, &part[0]), line_of(p, 0, &part[0]));
+    cd_partcost_free(p);
+    machine = before;
+}
+
 /* Parameters that another operator makes are not packed, of parts neither. */
 static void test_plain_stays_plain(void **state) {
     cdmpp_err err = {0};
@@ -441,7 +458,7 @@ int main(void) {
         cmocka_unit_test(test_more_candidates_are_no_slower), cmocka_unit_test(test_reasons_are_kept),
         cmocka_unit_test(test_measured_times_come_first), cmocka_unit_test(test_what_is_refused),
         cmocka_unit_test(test_plain_stays_plain),       cmocka_unit_test(test_real_parts),
-        cmocka_unit_test(test_sums_keep_the_tiles),
+        cmocka_unit_test(test_sums_keep_the_tiles),     cmocka_unit_test(test_untold_target),
 #ifdef CD_FAULT
         cmocka_unit_test(test_out_of_memory),
 #endif
