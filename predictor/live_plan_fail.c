@@ -47,6 +47,7 @@ static cdmpp_status plan_again(const cd_live_plan *r, cd_plan **out, cdmpp_err *
     cdmpp_status st = without_dead(r, a.net, &arena, &net, err);
     a.net = &net;
     a.time = time_of;
+    a.prepare = NULL; /* its context is another one */
     a.ctx = &s;
     if (!st) st = cd_splan_make(&a, out, NULL, err);
     cd_arena_free(&arena);
