@@ -1,0 +1,70 @@
+/* Allocations of rules on a network, of the plan under them and of its sources fail: an error, nothing lost. The first hundred each, then fewer and fewer. */
+#include <string.h>
+
+#include "check.h"
+#include "predictor/live_emit.h"
+
+#ifdef CD_FAULT
+static cd_live net;
+
+static cdmpp_status plan_and_emit(const cd_live_rules *r, cd_live_offload *o, cdmpp_err *err) {
+    static const cd_part_link link[] = {{.from = 0, .to = 1, .latency_s = 1e-6, .bytes_per_s = 1e9}, {.from = 1, .to = 0, .latency_s = 1e-6, .bytes_per_s = 1e9}};
+    static const char *const target[] = {"llvm -num-cores=1", "llvm -num-cores=1"};
+    static const cd_emit_backend *const back[] = {&cd_emit_c, &cd_emit_json};
+    double seconds[400];
+    cd_emit_files files = {0};
+    cd_buf b = {0};
+    for (size_t k = 0; k < 400; k++) seconds[k] = 1e-4;
+    assert_true(2 * r->n_group <= 400);
+    CD_TRY(cd_live_offload_plan(&(cd_live_offload_ask){.rules = r, .seconds = seconds, .link = link, .n_link = 2, .mac = true}, o, err));
+    cd_live_offload_text(o, &b);
+    cd_live_offload_json(o, &b);
+    cdmpp_status st = b.oom ? CDMPP_ENOMEM : CDMPP_OK;
+    if (!st) st = cd_live_emit(&(cd_live_emit_ask){.plan = o, .backend = back, .target = target, .naive = true}, &files, err);
+    cd_emit_files_free(&files);
+    cd_buf_free(&b);
+    return st;
+}
+
+static cdmpp_status all(cdmpp_err *err) {
+    static const char text[] = "host cpu\npattern npu two: conv2d -> bias_add -> relu -> max_pool2d\nsupport npu dense bias_add\nformat npu dtype=int8 layout=nchw\n";
+    cd_offload_rules *q = NULL;
+    cd_live_rules r = {0};
+    cd_live_offload o = {0};
+    cdmpp_status st = cd_offload_parse("x", text, sizeof text - 1, &q, err);
+    if (!st) st = cd_live_rules_apply(&(cd_live_rules_ask){&net, q, 0, NULL}, &r, err);
+    if (!st) st = plan_and_emit(&r, &o, err);
+    cd_live_offload_free(&o);
+    cd_live_rules_done(&r);
+    cd_offload_free(q);
+    return st;
+}
+
+static void test_faults(void **state) {
+    (void)state;
+    cdmpp_err err = {0};
+    assert_ok(cd_live_load(&(cd_live_ask){.network = "alexnet", .target = "llvm -num-cores=1"}, &net, &err));
+    const long alive = cd_mem_live();
+    long n = 0;
+    for (cdmpp_status st = CDMPP_ENOMEM; st; n += 1 + n / 100) {
+        cdmpp_err why = {0};
+        cd_mem_fail_at(n);
+        st = all(&why);
+        cd_mem_fail_at(-1);
+        if (st && st != CDMPP_ENOMEM) fail_msg("allocation %ld: %d %s", n, st, why.msg);
+        assert_int_equal(cd_mem_live(), alive);
+    }
+    assert_true(n > 50);
+    cd_live_free(&net);
+}
+#else
+static void test_faults(void **state) {
+    (void)state;
+    skip(); /* MODE=fault */
+}
+#endif
+
+int main(void) {
+    const struct CMUnitTest t[] = {cmocka_unit_test(test_faults)};
+    return cmocka_run_group_tests(t, NULL, NULL);
+}
