@@ -3,7 +3,7 @@
  *   --target T        default "llvm -num-cores=1"          --model FILE --device NAME --devices FILE
  *   --book FILE       schedules of whole operators         --machine FILE  else cpu0 and ocl0 of this machine, found and measured
  *   --per N           operators of a kind (4)              --granules N    shares (8)
- *   --margin X --least S  as a plan has them (0, 0)        --seconds S     of a fine measurement (0.4)
+ *   --margin X --least S  of a plan (its own defaults)     --seconds S     of a fine measurement (0.4)
  *   --cache FOLDER  --list (only which operators)  --summary (only the table)  --drop  (leave programs out that do not compile)
  *
  * Of every kind (conv 1x1, 3x3, larger, depthwise, dense, batch_matmul, pool, softmax, element) N operators of the networks, from the one
@@ -29,7 +29,7 @@ static struct {
     uint32_t per, granules;
     double margin, least, seconds;
     bool list, summary, drop;
-} o = {.target = "llvm -num-cores=1", .per = 4, .granules = 8, .seconds = 0.4};
+} o = {.target = "llvm -num-cores=1", .per = 4, .granules = 8, .margin = (double)NAN, .least = (double)NAN, .seconds = 0.4};
 static cdmpp_err err;
 static cd_measure *measure;
 static cd_schedbook *book;
