@@ -10,6 +10,7 @@ static uint32_t alive(const cd_live_plan *r) { return ~r->dead & ((1u << r->ask.
 
 typedef struct {
     cd_splan_time *time;
+    cd_splan_prepare *prepare;  /* NULL: none */
     void *ctx;
     const double *factor;
 } slowed;
@@ -19,6 +20,11 @@ static cdmpp_status time_of(void *ctx, uint32_t op, uint32_t device, const cd_te
     CD_TRY(s->time(s->ctx, op, device, part, out, err));
     out->seconds *= s->factor[device];
     return CDMPP_OK;
+}
+
+static cdmpp_status prepare(void *ctx, const cd_splan_want *w, size_t n, cdmpp_err *err) {
+    const slowed *s = ctx;
+    return s->prepare(s->ctx, w, n, err);
 }
 
 /* Who was to run on a device that has failed may run on any. */
@@ -38,16 +44,16 @@ static cdmpp_status without_dead(const cd_live_plan *r, const cd_snet *from, cd_
 
 static cdmpp_status plan_again(const cd_live_plan *r, cd_plan **out, cdmpp_err *err) {
     const double none = (double)NAN;
-    cd_splan_ask a = {.net = r->ask.net, .machine = r->ask.machine, .time = cd_partcost_time, .ctx = r->ask.cost, .margin = none, .least_s = none, .cover = none,
+    cd_splan_ask a = {.net = r->ask.net, .machine = r->ask.machine, .time = cd_partcost_time, .prepare = cd_partcost_prepare, .ctx = r->ask.cost, .margin = none, .least_s = none, .cover = none,
                       .fixed_share = none, .split = true};
     if (r->again) a = *r->again;
-    slowed s = {a.time, a.ctx, r->factor};
+    slowed s = {a.time, a.prepare, a.ctx, r->factor};
     cd_arena arena = {0};
     cd_snet net;
     cdmpp_status st = without_dead(r, a.net, &arena, &net, err);
     a.net = &net;
     a.time = time_of;
-    a.prepare = NULL; /* its context is another one */
+    a.prepare = a.prepare ? prepare : NULL;
     a.ctx = &s;
     if (!st) st = cd_splan_make(&a, out, NULL, err);
     cd_arena_free(&arena);

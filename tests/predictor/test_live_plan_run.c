@@ -1,6 +1,7 @@
 /* Plans that run on three devices, on OpenCL's, that lose a device, that a device slows: right values, bytes, plans. */
 #include "made_plan.h"
 #include "noopencl.h"
+#include "predictor/live_run.h"
 
 /* Rows, a product whose view cuts across the tensor, a sum that is joined. */
 static mp products(void) {
@@ -132,6 +133,38 @@ static void test_within(void **state) {
         cd_live_plan_close(r);
         cd_plan_free(q);
     }
+    mp_free(&p);
+}
+
+/* Schedules of whole operators, followed by their parts: weights are cut, then packed. */
+static void test_scheduled(void **state) {
+    (void)state;
+    mp p = chain(8, 6);
+    cdmpp_err err = {0};
+    cd_schedbook *book;
+    cd_live_run *run;
+    cd_partcost *cost;
+    cd_live_plan *r = NULL;
+    mp_device(&p, "a", "cpu", 0);
+    mp_device(&p, "b", "cpu", 0);
+    assert_ok(cd_schedbook_new(&book, &err));
+    const cd_live_run_ask ask = {.book = book, .drawn = book, .measure = measure, .target = "llvm -num-cores=1", .trials = 1, .budget_s = 0.002};
+    assert_ok(cd_live_run_it(&p.live, &ask, &run, &err));
+    cd_live_run_free(run);
+    assert_ok(cd_partcost_new(&(cd_partcost_ask){.book = book, .machine = &p.machine, .net = &p.net, .plain = p.live.plain, .n_plain = p.live.n_plain}, &cost, &err));
+    for (uint32_t way = 0; way < 2; way++) {
+        cd_plan *q = mp_plan(&p);
+        cut_named(&p, q, find(&p, "Conv", 0), way ? "I" : "O", 3);
+        cut_named(&p, q, find(&p, "Conv", 1), "H", 2);
+        const cd_live_plan_ask a = {.live = &p.live, .net = &p.net, .machine = &p.machine, .plan = q, .cost = cost, .measure = measure, .check = true};
+        if (cd_live_plan_open(&a, &r, &err)) fail_msg("%s %s", err.key, err.msg);
+        const double e = mp_error(r, NULL);
+        if (!(e < 1e-5)) fail_msg("error %g", e);
+        cd_live_plan_close(r);
+        cd_plan_free(q);
+    }
+    cd_partcost_free(cost);
+    cd_schedbook_free(book);
     mp_free(&p);
 }
 
@@ -349,7 +382,7 @@ static void test_errors(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_network), cmocka_unit_test(test_three), cmocka_unit_test(test_view), cmocka_unit_test(test_native),
-                                       cmocka_unit_test(test_kernels), cmocka_unit_test(test_within), cmocka_unit_test(test_between), cmocka_unit_test(test_failure),
+                                       cmocka_unit_test(test_kernels), cmocka_unit_test(test_within), cmocka_unit_test(test_scheduled), cmocka_unit_test(test_between), cmocka_unit_test(test_failure),
                                        cmocka_unit_test(test_failure_planned), cmocka_unit_test(test_drift), cmocka_unit_test(test_compare), cmocka_unit_test(test_errors)};
     return cmocka_run_group_tests(tests, up, down);
 }
