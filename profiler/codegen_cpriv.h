@@ -121,7 +121,7 @@ void cd_cvloops(cd_cgen *g);
 
 /* codegen_cwalk.c */
 /* Nodes from .. end-1 are stores of one tuple whose values must all be known first; from + 1: just one. */
-int32_t cd_ctuple_end(const cd_ast *t, int32_t from, int32_t to);
+int32_t cd_ctuple_end(const cd_nest *nest, int32_t from, int32_t to);
 cdmpp_status cd_cwalk(cd_cgen *g, int32_t from, int32_t to, cdmpp_err *err);
 /* codegen_cfunction.c: a parallel loop. */
 cdmpp_status cd_cparallel(cd_cgen *g, int32_t k, cdmpp_err *err);

@@ -117,7 +117,7 @@ static bool store_fits(judge *j, const cd_node *n, int32_t k) {
     for (uint32_t d = 0; d < n->n; d++) own |= cd_expr_uses(n->x[d], j->loop->var);
     if (!own || !vector_type(n->e->type) || n->e->type != g->plan.slot[n->tensor].dtype || !cd_expr_visit(n->e, types_fit, NULL))
         return false;
-    if (cd_ctuple_end(g->t, k, j->loop->end) > k + 1) return false;
+    if (cd_ctuple_end(g->nest, k, j->loop->end) > k + 1) return false;
     const bool known = flat_of(g, n->tensor, n->x, n->n, &flat);
     const int64_t at = known ? factor(g, &flat, &linear) : 0;
     if (j->strict) return at == 1 && store_of(j, n->tensor) == n && clean(j, n->e);

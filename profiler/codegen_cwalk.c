@@ -117,14 +117,16 @@ static bool reads_none(void *ctx, const cd_expr *e) {
     return e->op != CD_LOAD || (uint32_t)e->u.i < t->first || (uint32_t)e->u.i > t->last;
 }
 
-/* Nodes from..: stores to tensors in a row at one place, of which a later one reads an earlier. */
-int32_t cd_ctuple_end(const cd_ast *t, int32_t from, int32_t to) {
+/* Nodes from..: stores to the results of one operator at one place, of which a later one reads an earlier. */
+int32_t cd_ctuple_end(const cd_nest *nest, int32_t from, int32_t to) {
+    const cd_ast *t = nest->ast;
     int32_t k = from + 1;
     bool reads = false;
     const tensors all = {t->node[from].tensor, t->node[from].tensor + (uint32_t)(to - from)};
     for (; k < to; k++) {
         const cd_node *n = &t->node[k], *o = &t->node[from];
         if (n->dead || n->kind != CD_NODE_STORE || n->tensor != o->tensor + (uint32_t)(k - from) || n->n != o->n) break;
+        if (nest->tensor[n->tensor].output != nest->tensor[o->tensor].output + (uint32_t)(k - from)) break; /* the next operator's */
         bool same = true;
         for (uint32_t d = 0; d < n->n; d++) same &= n->x[d] == o->x[d];
         if (!same) break;
@@ -301,7 +303,7 @@ cdmpp_status cd_cwalk(cd_cgen *g, int32_t from, int32_t to, cdmpp_err *err) {
             continue;
         }
         const bool is_store = g->t->node[k].kind == CD_NODE_STORE && !g->lanes;
-        const int32_t end = is_store ? cd_ctuple_end(g->t, k, to) : k + 1;
+        const int32_t end = is_store ? cd_ctuple_end(g->nest, k, to) : k + 1;
         if (end > k + 1) {
             CD_TRY(tuple(g, k, end, err));
             k = end;

@@ -48,6 +48,9 @@ static const char *const text[] = {
     /* half precision, rows chosen by an index tensor */
     "\"ops\": [" TYPED("x", "float16", 8, 4) "," TYPED("n", "int32", 5) ", {\"name\": \"r\", \"axis\": [[\"i\", 0, 5], [\"j\", 0, 4]],"
     "\"body\": \"x[min(max(n[i], 0), 7), j] + x[i, j]\"}]",
+    /* an operator and the next one, at one place: no two results of one */
+    "\"ops\": [" IN("x", 5, 6) "," TYPED("n", "int32", 5) ", {\"name\": \"f\", \"axis\": [[\"i\", 0, 5], [\"j\", 0, 6]],"
+    "\"body\": \"x[min(max(n[i], 0), 4), j]\"}, {\"name\": \"g\", \"axis\": [[\"i\", 0, 5], [\"j\", 0, 6]], \"body\": \"f[i, j]*2 + x[i, j]\"}]",
 };
 enum { N_TASK = sizeof text / sizeof *text, MOST = 4000 };
 
@@ -111,12 +114,11 @@ static void undefine(const cd_te_dag *d, interp *in) {
     free(in->var);
 }
 
-static void generate_one(fixture *f, size_t task) {
+static void generate_one(fixture *f, size_t task, cd_record rec) {
     cdmpp_err err = {0};
     cd_nest nest;
     made *m = &f->made[f->n];
     char name[32];
-    cd_record rec = rs_record(&f->r);
     rec.layout_rewrite = 2;
     snprintf(name, sizeof name, "f%zu", f->n);
     m->task = task;
@@ -190,6 +192,7 @@ static void random_schedules(void **state) {
     const int each = rounds ? atoi(rounds) : 8;
     cdmpp_err err = {0};
     interp truth[N_TASK];
+    char key[16];
     long packed = 0;
     f.made = calloc(MOST, sizeof *f.made);
     assert_ok(prog_tasks(text, N_TASK, &f.tasks, &err));
@@ -201,10 +204,14 @@ static void random_schedules(void **state) {
         for (int i = 0; i < each && f.n < MOST; i++) {
             f.r.rng = (uint64_t)i * 7919 + k;
             assert_ok(rs_make(&f.r, cd_tasks_at(f.tasks, k)->dag, rs_below(&f.r, 10), &err));
-            generate_one(&f, k);
+            generate_one(&f, k, rs_record(&f.r));
             for (uint32_t b = 0; b < f.made[f.n - 1].code.n_arg; b++) packed += f.made[f.n - 1].code.buffer[b].n_digit > 0;
         }
     }
+    cd_record beside; /* the last task's first operator in the innermost loop of the second: two stores at one place, neither loop between */
+    snprintf(key, sizeof key, "%d", N_TASK - 1);
+    assert_ok(prog_record(&f.r.a, key, PROG_CPU, "[[\"CA\", 2, 3, 1]]", &beside, &err));
+    generate_one(&f, N_TASK - 1, beside);
     compile(&f);
     for (size_t k = 0; k < f.n; k++) assert_int_equal(run_one(&f, k, truth), 0);
     print_message("%zu programs, %ld parameters packed\n", f.n, packed);
