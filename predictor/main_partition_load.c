@@ -80,12 +80,20 @@ cdmpp_status cd_mpc_costs(cd_mpc *p, cdmpp_err *err) {
 
 static void on_lines(void *ctx, const char *text) { cd_log_lines(ctx, CD_LOG_ERROR, text); }
 
+/* A plan of a file has its times; all that is made beside it asks the model. */
+static bool asks_times(const cd_main_partition *o) {
+    if (o->list_patterns) return false;
+    bool slow = false; /* one that has failed is passed by without times */
+    for (size_t k = 0; k < o->inject.n; k++) slow |= !strncmp(o->inject.v[k], "slow:", 5);
+    return !o->plan || o->goal >= 0 || o->lp || o->stages || o->rules || o->emit || slow;
+}
+
 cdmpp_status cd_mpc_load(cd_mpc *p, cdmpp_err *err) {
     const cd_main_partition *o = p->o;
     const cd_modelset_ask m = {.model = &o->cost_model, .mixed = &o->model, .devices = o->descriptions, .lines = on_lines, .ctx = o->log};
     CD_TRY(cd_modelset_open(&m, &p->models, err));
     CD_TRY(cd_mpc_machine(p, err));
-    if (!p->model && !o->plan && !o->list_patterns) return CD_FAIL(err, EUSAGE, "there is no cost model: --cost-model FILE");
+    if (!p->model && asks_times(o)) return CD_FAIL(err, EUSAGE, "there is no cost model: --cost-model FILE");
     CD_TRY(network(p, err));
     return o->rules || o->emit ? cd_mp_offload_open(&p->offload, o->rules, &p->live, &p->machine, &p->net, err) : CDMPP_OK;
 }

@@ -40,3 +40,11 @@ sed "${part}s/\"hi\": [0-9]*/\"hi\": 1000000/" h.json >x.json; no net --plan x.j
 sed "${part}s/\"lo\": [0-9]*/\"lo\": -3/" h.json >x.json; no net --plan x.json
 sed "0,/\"predicted_s\": [0-9.e-]*/s//\"predicted_s\": nan/" h.json >x.json; no net --plan x.json
 head -c 500 h.json >x.json; no net --plan x.json
+echo "--- what a plan's own times do not answer"
+alone() { no cdmpp-partition -q --model squeezenet-1.1 --input-size 64 --plan n.json "$@"; }
+alone >2.txt; tail -n 1 2.txt
+alone --goal sum
+alone --lp b.lp
+alone --stages
+alone --emit src
+alone --run --inject slow:cpu0=8
