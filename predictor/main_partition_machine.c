@@ -143,7 +143,18 @@ static cdmpp_status linked(const cd_machine *m, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* A name typed wrong is not passed over. */
+static cdmpp_status check_as(const cd_mpc *p, cdmpp_err *err) {
+    for (size_t k = 0; k < p->o->as.n; k++) {
+        bool known = !strchr(p->o->as.v[k], '=');
+        for (uint32_t d = 0; d < p->all.n && !known; d++) known = of_device(p->o->as.v[k], p->all.device[d].name) != NULL;
+        if (!known) return CD_FAIL(err, EUSAGE, "--as: '%.60s' is of none of the devices", p->o->as.v[k]);
+    }
+    return CDMPP_OK;
+}
+
 static cdmpp_status fill(cd_mpc *p, cdmpp_err *err) {
+    CD_TRY(check_as(p, err));
     for (uint32_t k = 0; k < p->machine.n; k++) {
         cd_machine_device *d = &p->machine.device[k];
         CD_TRY(as_of(p, d, err));

@@ -29,6 +29,7 @@ no -q --model resnet-18 --devices cpu0,ocl0 --cost-model "$M" --as v100
 no -q --model resnet-18 --devices cpu0,ocl0 --cost-model "$M"
 no -q --model resnet-18 --devices cpu0,ocl0 --cost-model "$M" --as zen5-avx2 --times ocl1=30
 no -q --model resnet-18 --devices cpu0,ocl0 --cost-model "$M" --as zen5-avx2 --times ocl0=0
+no -q --model resnet-18 --devices cpu0,ocl0 --cost-model "$M" --as zen5-avx2 --as ocl1=zen5-avx512
 no -q --model resnet-18 --cost-model nosuch.cdmpp
 no -q --model resnet-19 --cost-model "$M" --as zen5-avx2
 echo "--- machines"
