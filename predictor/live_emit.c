@@ -37,6 +37,7 @@ void cd_emit_files_free(cd_emit_files *f) {
 
 cdmpp_status cd_emit_write(const cd_emit_files *f, const char *dir, cdmpp_err *err) {
     char path[1024];
+    if (strlen(dir) > 900) return CD_FAIL(err, EINVALID, "a folder's name of %zu characters; at most 900", strlen(dir));
     if (mkdir(dir, 0777) && errno != EEXIST) return cd_err_at(err, CD_FAIL(err, EIO, "cannot make the folder: %s", strerror(errno)), dir, 0);
     for (uint32_t k = 0; k < f->n; k++) {
         if (f->file[k].text.oom) return CD_FAIL(err, ENOMEM, "%s", f->file[k].name);

@@ -32,3 +32,4 @@ printf 'host cpu\nsupport npu conv2d\nplace Conv_2 npu\n' >x.rules; no part --mo
 printf 'host cpu\nsupport npu conv2d bias_add relu\nplace Conv_2 npu\nplace Relu_3 cpu\n' >x.rules; no part --model squeezenet-1.1 --devices cpu0,npu --rules x.rules --list-patterns
 printf 'host cpu\nformat npu dtype=int9\n' >x.rules; no part --model squeezenet-1.1 --devices cpu0,npu --rules x.rules --list-patterns
 no plan --devices cpu0,npu --rules npu.rules --emit /proc/nowhere | tail -n 2
+mkdir a; long=$(printf 'a/../%.0s' $(seq 180))out3; no plan --devices cpu0,npu --rules npu.rules --emit "$long" | tail -n 2; [ -e main.c ] && echo "files beside the folder"; :
