@@ -12,9 +12,9 @@ static cdmpp_status make_workers(cd_devnet *r, cdmpp_err *err) {
     const cd_dn *n = r->dn;
     r->worker = CD_NEWN(&r->arena, cd_dn_worker, n->n_device + 1);
     if (!r->worker) return CD_FAIL(err, ENOMEM, "%u devices", n->n_device);
+    for (uint32_t d = 0; d < n->n_device; d++) r->worker[d] = (cd_dn_worker){.net = r, .is = &n->device[d], .number = d, .breaks = UINT32_MAX}; /* all: close looks at them */
     for (uint32_t d = 0; d < n->n_device; d++) {
         cd_dn_worker *w = &r->worker[d];
-        *w = (cd_dn_worker){.net = r, .is = &n->device[d], .number = d, .breaks = UINT32_MAX};
         w->walks = w->is->kind == CD_DN_CPU || (w->is->kind == CD_DN_NATIVE && !w->is->memory);
         for (uint32_t k = 0; k < n->n_action; k++) w->n += n->action[k].device == d;
         if (!(w->action = CD_NEWN(&r->arena, uint32_t, w->n + 1))) return CD_FAIL(err, ENOMEM, "%u actions", n->n_action);

@@ -1,0 +1,61 @@
+/* Nets with more actions than fit in one piece of memory. */
+#include "base/mem.h"
+#include "check.h"
+#include "profiler/devnet.h"
+
+enum { N = 6000, N_DEVICE = 3 };
+
+static cd_dn_action action[N];
+
+/* A byte each, all on the first device. */
+static cd_dn made(void) {
+    static const cd_dn_device device[N_DEVICE] = {{.name = "a", .core = -1}, {.name = "b", .core = -1}, {.name = "c", .core = -1}};
+    static const cd_dn_buffer buffer[2] = {{.name = "x", .of = CD_DN_OWN, .bytes = N}, {.name = "y", .of = CD_DN_OWN, .bytes = N}};
+    for (uint32_t k = 0; k < N; k++) action[k] = (cd_dn_action){.name = "byte", .copy = {.from = 0, .to = 1, .from_first = k, .to_first = N - 1 - (int64_t)k, .size = 1}};
+    return (cd_dn){N_DEVICE, 2, N, device, buffer, action};
+}
+
+static void test_many(void **state) {
+    (void)state;
+    static unsigned char x[N], y[N];
+    const cd_dn dn = made();
+    cdmpp_err err = {0};
+    cd_devnet *r;
+    double total;
+    assert_ok(cd_devnet_open(&dn, &r, &err));
+    for (uint32_t k = 0; k < N; k++) x[k] = (unsigned char)(k % 251);
+    assert_ok(cd_devnet_write(r, 0, x, &err));
+    assert_ok(cd_devnet_pass(r, NULL, &total, NULL, &err));
+    assert_ok(cd_devnet_read(r, 1, y, &err));
+    for (uint32_t k = 0; k < N; k++) assert_int_equal(y[N - 1 - k], x[k]);
+    cd_devnet_close(r);
+}
+
+#ifdef CD_FAULT
+static void test_no_memory(void **state) {
+    (void)state;
+    const cd_dn dn = made();
+    cdmpp_status st = CDMPP_ENOMEM;
+    for (long k = 0; st; k++) {
+        cdmpp_err err = {0};
+        cd_devnet *r = NULL;
+        const long live = cd_mem_live();
+        cd_mem_fail_at(k);
+        st = cd_devnet_open(&dn, &r, &err);
+        cd_mem_fail_at(-1);
+        if (st) assert_int_equal(st, CDMPP_ENOMEM);
+        else cd_devnet_close(r);
+        assert_int_equal(cd_mem_live(), live);
+    }
+}
+#endif
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_many),
+#ifdef CD_FAULT
+        cmocka_unit_test(test_no_memory),
+#endif
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
