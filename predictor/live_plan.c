@@ -2,6 +2,11 @@
 
 /* ---- a plan made ready ---- */
 
+/* Slowness is no part of the devices: 0 takes it away again, in a plan made again too. */
+static void slow_all(const cd_live_plan *r, cd_lp *m) {
+    for (uint32_t d = 0; d < m->dn.n_device; d++) cd_devnet_slow(m->net, d, r->slow[m->is[d]]);
+}
+
 void cd_lp_free(cd_lp *m) {
     if (!m) return;
     cd_devnet_close(m->net);
@@ -27,9 +32,13 @@ cdmpp_status cd_lp_make(cd_live_plan *r, const cd_plan *plan, cd_lp **out, cdmpp
     if (!st) st = cd_lp_actions(m, r, err);
     if (!st) st = cd_devnet_open(&m->dn, &m->net, err);
     if (!st) st = cd_lp_fill(m, a, err);
-    if (st) cd_lp_free(m);
-    else *out = m;
-    return st;
+    if (st) {
+        cd_lp_free(m);
+        return st;
+    }
+    slow_all(r, m);
+    *out = m;
+    return CDMPP_OK;
 }
 
 /* ---- open ---- */

@@ -77,6 +77,7 @@ typedef struct cd_live_watch {
     double drift;               /* 0: 1.3 */
     unsigned patience;          /* 0: 8 passes */
 } cd_live_watch;
-/* As run, watching (5); on: what to plan again with (its net, machine, time are used). */
+/* As run, watching (5); again: what to plan again with (its net, machine, time are used). When budget_s is over it is planned once at
+ * most, and only if it was not before. */
 cdmpp_status cd_live_plan_watch(cd_live_plan *r, const cd_splan_ask *again, const cd_live_watch *w, double budget_s, cd_live_plan_result *out, cdmpp_err *err);
 #endif

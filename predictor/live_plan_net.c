@@ -23,7 +23,7 @@ static void make_devices(cd_lp *m, const struct cd_live_plan *r) {
         m->number[k] = m->dn.n_device;
         m->is[m->dn.n_device] = k;
         m->device[m->dn.n_device++] = (cd_dn_device){.name = d->name, .kind = cpu ? CD_DN_CPU : !strcmp(d->kind, "native") ? CD_DN_NATIVE : CD_DN_OPENCL,
-                                                     .opencl = cpu ? NULL : d->opencl, .core = d->core, .memory = d->memory, .times = r->slow[k] ? r->slow[k] : d->times};
+                                                     .opencl = cpu ? NULL : d->opencl, .core = d->core, .memory = d->memory, .times = d->times};
     }
     for (uint32_t k = 0; k < m->dn.n_action; k++) m->action[k].device = m->number[m->action[k].device];
     m->dn.device = m->device;

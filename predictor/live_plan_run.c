@@ -213,10 +213,11 @@ static cdmpp_status pass(cd_live_plan *r, watch *w, samples *s, cd_dn_ran **ran,
 static cdmpp_status run_passes(cd_live_plan *r, watch *w, double budget_s, samples *s, cd_dn_ran **ran, cdmpp_err *err) {
     double total;
     const double end_s = cd_clock_now(NULL) + (budget_s > 0 ? budget_s : BUDGET_S);
-    const unsigned least = w ? w->patience + 3 : 3; /* a watch sees enough to judge */
+    const unsigned least = w ? w->patience + 3 : 3, before = r->replans; /* a watch sees enough to judge */
     CD_TRY(cd_lp_pass(r, NULL, &total, NULL, err));
     for (bool done = false; !done;) {
-        CD_TRY(pass(r, w, s, ran, err));
+        const bool late = r->replans > before && cd_clock_now(NULL) >= end_s; /* times that no plan meets are not followed for ever */
+        CD_TRY(pass(r, late ? NULL : w, s, ran, err));
         if (!w) CD_TRY(enough(s, &done, err));
         if (s->n >= least && cd_clock_now(NULL) >= end_s) done = true;
         if (s->n >= MANY) done = true;

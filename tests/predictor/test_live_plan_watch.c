@@ -1,0 +1,86 @@
+/* Plans made again: when that ends, and what of a device's slowness stays. */
+#include "made_plan.h"
+#include "predictor/live_plan_int.h"
+
+/* Two convolutions, one behind the other. */
+static mp chain(int channels, int edge, uint32_t n_device) {
+    mg m = mg_new("made", 13);
+    const uint32_t x = mg_in(&m, 4, 1, channels, edge, edge);
+    const uint32_t a = mg_op(&m, "Conv", "pads:1,1,1,1", 2, x, mg_w(&m, 4, channels, channels, 3, 3));
+    mg_end(&m, mg_op(&m, "Conv", "pads:1,1,1,1", 2, a, mg_w(&m, 4, channels, channels, 3, 3)));
+    mp p = mp_new(&m);
+    for (uint32_t d = 0; d < n_device; d++) mp_device(&p, (const char *[]){"a", "b", "c"}[d], "cpu", 0);
+    return p;
+}
+
+enum { ENOUGH = 25 };
+
+/* Whatever was seen, device b will take a hundredth of a microsecond: no plan ever takes as long as it was said to. */
+static cdmpp_status lie(void *ctx, uint32_t op, uint32_t device, const cd_te_part *part, cd_splan_answer *out, cdmpp_err *err) {
+    const cd_live_plan *r = ctx;
+    (void)op, (void)part, (void)err;
+    *out = (cd_splan_answer){.seconds = (device && r->replans < ENOUGH ? 1e-8 : 1e-3) / r->factor[device]};
+    return CDMPP_OK;
+}
+
+/* Times that no plan meets end with the budget. */
+static void test_never_as_said(void **state) {
+    (void)state;
+    mp p = chain(4, 6, 2);
+    cdmpp_err err = {0};
+    const double none = (double)NAN;
+    cd_plan *q = mp_plan(&p);
+    mp_place(q, p.net.n_op - 1, 1);
+    ((cd_plan_part *)(uintptr_t)q->op[p.net.n_op - 1].part)->seconds = 1e-8;
+    cd_live_plan *r = mp_open(&p, q);
+    cd_snet net = p.net;
+    cd_snet_op op[8];
+    assert_true(net.n_op <= 8);
+    memcpy(op, net.op, net.n_op * sizeof *op);
+    for (uint32_t k = 0; k < net.n_op; k++) op[k].pin = k + 1 == net.n_op;
+    net.op = op;
+    const cd_splan_ask again = {.net = &net, .machine = &p.machine, .time = lie, .ctx = r, .margin = none, .least_s = none, .cover = none, .fixed_share = none};
+    cd_live_plan_result o;
+    assert_ok(cd_live_plan_watch(r, &again, &(cd_live_watch){.drift = 4, .patience = 4}, 1e-3, &o, &err));
+    if (!(o.replans >= 1 && o.replans < ENOUGH)) fail_msg("planned %u times in a budget of 1 ms", o.replans);
+    assert_true(o.passes >= 3 && o.max_error < 1e-5);
+    cd_live_plan_result_free(&o);
+    cd_live_plan_close(r);
+    cd_plan_free(q);
+    mp_free(&p);
+}
+
+static double part_s(cd_live_plan *r, uint32_t op) {
+    cd_live_plan_result o;
+    assert_true(mp_error(r, &o) < 1e-5);
+    const double s = o.step[op].part_s[0];
+    cd_live_plan_result_free(&o);
+    return s;
+}
+
+/* Slowness told before a plan is made again holds in that too, and goes when it is taken away. */
+static void test_slow_goes(void **state) {
+    (void)state;
+    enum { TIMES = 300 };
+    mp p = chain(4, 12, 3);
+    cd_plan *q = mp_plan(&p);
+    const uint32_t last = p.net.n_op - 1;
+    mp_place(q, 0, 1);
+    mp_place(q, last, 2);
+    cd_live_plan *r = mp_open(&p, q);
+    cd_live_plan_slow(r, 1, TIMES);
+    cd_live_plan_break(r, 2, 0);
+    const double slow = part_s(r, 0);
+    assert_true(r->replans == 1 && r->now->number[2] == CD_LP_NONE && r->now->number[1] != CD_LP_NONE);
+    cd_live_plan_slow(r, 1, 0);
+    const double back = part_s(r, 0);
+    if (!(back * 10 < slow)) fail_msg("%g s slowed %d times, %g s when that is taken away", slow, TIMES, back);
+    cd_live_plan_close(r);
+    cd_plan_free(q);
+    mp_free(&p);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_never_as_said), cmocka_unit_test(test_slow_goes)};
+    return cmocka_run_group_tests(tests, up, down);
+}
