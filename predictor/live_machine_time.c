@@ -13,6 +13,7 @@ typedef struct {
     cd_machine *m;
     cd_lm_program c, cl;        /* C for CPU and NATIVE, OpenCL C */
     cd_backend *objects;
+    bool apart;                 /* programs of a chain do not wait for each other */
 } timer;
 
 static const char C_TEXT[] = "void cd_lm_empty(void *const *arg) { *(volatile float *)arg[0] = 1; }\n";
@@ -41,7 +42,7 @@ static void chain_make(const timer *t, const uint32_t *d, uint32_t n_device, uin
         const uint32_t k = i % n_device;
         c->after[i] = i ? i - 1 : 0;
         c->action[i] = (cd_dn_action){.name = name[k], .device = k, .build = c->device[k].kind == CD_DN_OPENCL ? &t->cl.build : &t->c.build,
-                                      .buffer = &c->slot[k], .n_after = i > 0, .after = &c->after[i]};
+                                      .buffer = &c->slot[k], .n_after = i > 0 && !t->apart, .after = &c->after[i]};
     }
     c->n = (cd_dn){n_device, n_device, length, c->device, c->buffer, c->action};
 }
@@ -154,6 +155,28 @@ static cdmpp_status waits(timer *t, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* A pass of the first device alone, and one in which the other has a part, less what the parts themselves take. */
+static cdmpp_status wakes(timer *t, cdmpp_err *err) {
+    uint32_t first = 0;
+    double alone, both;
+    while (first < t->m->n && !is_here(&t->m->device[first])) first++;
+    if (first == t->m->n) return CDMPP_OK;
+    cd_machine_device *a = &t->m->device[first];
+    CD_TRY(cd_err_key(err, chain_time(t, &first, 1, 1, &alone, NULL, err), a->name));
+    a->wake_s = fmax(0, alone - a->launch_s);
+    for (uint32_t d = first + 1; d < t->m->n; d++) {
+        cd_machine_device *b = &t->m->device[d];
+        const uint32_t pair[2] = {first, d};
+        if (!is_here(b)) continue;
+        t->apart = true; /* the first device has work of its own meanwhile */
+        const cdmpp_status st = chain_time(t, pair, 2, 2, &both, NULL, err);
+        t->apart = false;
+        CD_TRY(cd_err_key(err, st, b->name));
+        b->wake_s = fmax(0, both - alone - b->launch_s);
+    }
+    return CDMPP_OK;
+}
+
 cdmpp_status cd_live_machine_time(cd_machine *m, cdmpp_err *err) {
     timer t = {.m = m};
     cdmpp_status st = cd_lm_program_set(&t.c, CD_DIALECT_C, "cd_lm_empty", C_TEXT, 1, 16, err);
@@ -161,6 +184,7 @@ cdmpp_status cd_live_machine_time(cd_machine *m, cdmpp_err *err) {
     if (!st) st = cd_lm_build(&t.c, 1, &t.objects, err);
     if (!st) st = launches(&t, err);
     if (!st) st = waits(&t, err);
+    if (!st) st = wakes(&t, err);
     if (t.objects) cd_backend_cpu.close(t.objects);
     cd_lm_program_free(&t.c);
     cd_lm_program_free(&t.cl);

@@ -44,7 +44,7 @@ static cdmpp_status without_dead(const cd_live_plan *r, const cd_snet *from, cd_
 
 static cdmpp_status plan_again(const cd_live_plan *r, cd_plan **out, cdmpp_err *err) {
     const double none = (double)NAN;
-    cd_splan_ask a = {.net = r->ask.net, .machine = r->ask.machine, .time = cd_partcost_time, .prepare = cd_partcost_prepare, .ctx = r->ask.cost, .margin = none, .least_s = none, .cover = none,
+    cd_splan_ask a = {.net = r->ask.net, .machine = r->ask.machine, .time = cd_partcost_time, .steady = CD_PARTCOST_STEADY, .prepare = cd_partcost_prepare, .ctx = r->ask.cost, .margin = none, .least_s = none, .cover = none,
                       .fixed_share = none, .split = true};
     if (r->again) a = *r->again;
     slowed s = {a.time, a.prepare, a.ctx, r->factor};

@@ -43,8 +43,8 @@ static cdmpp_status check(const cd_machine_device *d, cdmpp_err *err) {
     if (opencl != (d->opencl != NULL)) return CD_FAIL(err, EINVALID, "device %s of kind %s %s the name of an OpenCL device", d->name, d->kind, opencl ? "needs" : "cannot have");
     if (d->core < -1 || d->core > 65535) return CD_FAIL(err, EINVALID, "device %s: expected a core of -1..65535, found %d", d->name, d->core);
     if (!isfinite(d->scale) || d->scale <= 0) return CD_FAIL(err, EINVALID, "device %s: expected a scale above 0, found %g", d->name, d->scale);
-    if (!least_zero(d->launch_s) || !least_zero(d->sync_s))
-        return CD_FAIL(err, EINVALID, "device %s: expected launch_s and sync_s of at least 0, found %g, %g", d->name, d->launch_s, d->sync_s);
+    if (!least_zero(d->launch_s) || !least_zero(d->sync_s) || !least_zero(d->wake_s))
+        return CD_FAIL(err, EINVALID, "device %s: expected launch_s, sync_s and wake_s of at least 0, found %g, %g, %g", d->name, d->launch_s, d->sync_s, d->wake_s);
     return CDMPP_OK;
 }
 

@@ -2,13 +2,14 @@
  *
  *   {"cdmpp_machine": 1,
  *    "devices": [{"name": "cpu0", "kind": "cpu", "core": 0, "target": "llvm -mcpu=...", "as": "granite-rapids", "scale": 1,
- *                 "memory": 0, "launch_s": 2e-7, "sync_s": 1e-6},
+ *                 "memory": 0, "launch_s": 2e-7, "sync_s": 1e-6, "wake_s": 0},
  *                {"name": "ocl0", "kind": "native", "opencl": "pocl:0/2.1", "core": 1, ...}],
  *    "links": [...]}                     link.h's
  *
  *   (1) as: the device of the cost model that it is; scale: its times over that one's; times: every program is really run so
  *       often (a device made slow on purpose), not part of scale;
  *   (2) launch_s: what starting a program costs beyond the program; sync_s: what waiting for another device costs;
+ *       wake_s: what a pass takes longer because the device has any part in it (absent: 0);
  *   (3) devices of one memory read each other's results in place; else there must be a link;
  *   (4) a name without a description: "cpuN" is core N of this machine, "oclN" an OpenCL device, a part of it with one unit
  *       where it is a processor: kind native if it can, else opencl;
@@ -29,7 +30,7 @@ typedef struct cd_machine_device {
     int core;                   /* -1 */
     uint32_t memory;
     unsigned times;             /* >= 1; 0 is taken for 1 */
-    double scale, launch_s, sync_s;
+    double scale, launch_s, sync_s, wake_s;
 } cd_machine_device;
 
 typedef struct cd_machine {

@@ -32,6 +32,7 @@ static void put_devices(const cd_mpc *p, cd_buf *b) {
         cd_mp_put(b, "times", d->times);
         cd_mp_put(b, "launch_s", d->launch_s);
         cd_mp_put(b, "sync_s", d->sync_s);
+        cd_mp_put(b, "wake_s", d->wake_s);
         cd_buf_puts(b, "}");
     }
     cd_buf_puts(b, "]");

@@ -23,6 +23,8 @@ static void put_device(cd_buf *b, const cd_machine_device *d) {
     cd_mp_seconds(b, d->launch_s);
     cd_buf_puts(b, "  ");
     cd_mp_seconds(b, d->sync_s);
+    cd_buf_puts(b, "  ");
+    cd_mp_seconds(b, d->wake_s);
     cd_buf_putf(b, "  %-20s %5.3g", d->as ? d->as : "-", d->scale);
     if (d->times > 1) cd_buf_putf(b, "  each run %u times", d->times);
     cd_buf_puts(b, "\n");
@@ -64,7 +66,7 @@ static void put_error(cd_buf *b, const cd_mp_link_error *e) {
 }
 
 static void put_table(cd_buf *b, const cd_mp_link_ask *o, const cd_machine *m) {
-    if (m->n) cd_buf_puts(b, "device   kind    where                  memory   launch    waiting   as                   scale\n");
+    if (m->n) cd_buf_puts(b, "device   kind    where                  memory   launch    waiting    waking  as                   scale\n");
     for (uint32_t i = 0; i < m->n; i++) put_device(b, &m->device[i]);
     if (m->n && m->links.n) cd_buf_puts(b, "\n");
     if (m->links.n) cd_buf_puts(b, "link               how        1 KiB     64 KiB      1 MiB     16 MiB  pairs    noise\n");
@@ -85,6 +87,7 @@ static void json_device(cd_buf *b, const cd_machine_device *d) {
     cd_mp_put(b, "scale", d->scale);
     cd_mp_put(b, "launch_s", d->launch_s);
     cd_mp_put(b, "sync_s", d->sync_s);
+    cd_mp_put(b, "wake_s", d->wake_s);
     cd_buf_puts(b, "}");
 }
 

@@ -7,7 +7,7 @@
 #include "predictor/main_partition.h"
 
 /* Of two cores of a server and PoCL on it: a call through a pointer, a thread that waits, a native kernel handed to a queue. Measured ones: link measure. */
-static const double CPU_LAUNCH_S = 2e-7, OCL_LAUNCH_S = 4e-6, SYNC_S = 1e-6;
+static const double CPU_LAUNCH_S = 2e-7, OCL_LAUNCH_S = 4e-6, SYNC_S = 1e-6, OCL_WAKE_S = 20e-6;
 enum { PARTS = 2, MAX_CORE = 4095, MAX_TIMES = 1000000 };
 
 /* "ocl0=30": the text behind the name; NULL: it is of another device. */
@@ -38,6 +38,7 @@ static cdmpp_status usual(cd_mpc *p, const char *name, cdmpp_err *err) {
         d.opencl = part;
         d.core = PARTS - 1 - n;
         d.launch_s = OCL_LAUNCH_S;
+        d.wake_s = OCL_WAKE_S;
     } else return CD_FAIL(err, EUSAGE, "device '%.60s': without --machine there are cpu0, cpu1, ... and ocl0, ocl1", name);
     return cd_machine_add(&p->all, &d, err);
 }

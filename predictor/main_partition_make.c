@@ -62,7 +62,7 @@ cdmpp_status cd_mpc_save(const cd_mpc *p, cdmpp_err *err) {
 cdmpp_status cd_mpc_make(cd_mpc *p, cdmpp_err *err) {
     const cd_main_partition *o = p->o;
     size_t failed = 0;
-    p->ask = (cd_splan_ask){.net = &p->net, .machine = &p->machine, .time = cd_partcost_time, .prepare = cd_partcost_prepare, .ctx = p->cost, .granules = (uint32_t)o->granules, .margin = o->margin_v,
+    p->ask = (cd_splan_ask){.net = &p->net, .machine = &p->machine, .time = cd_partcost_time, .steady = CD_PARTCOST_STEADY, .prepare = cd_partcost_prepare, .ctx = p->cost, .granules = (uint32_t)o->granules, .margin = o->margin_v,
                             .least_s = isnan(o->least_v) ? o->least_v : o->least_v * 1e-6, .cover = o->cover_v, .fixed_share = o->share_v, .dims = o->dims, .split = !o->no_split};
     if (o->plan) return given(p, err);
     CD_TRY(cd_splan_make(&p->ask, &p->plan, &p->base, err));

@@ -79,6 +79,8 @@ typedef struct cd_splan_ask {
     double cover;               /* NaN: 1 */
     double fixed_share;         /* device 0's, of the fixed baseline; NaN: 0.5 */
     const char *dims;           /* "H,N": only these; NULL: all */
+    double steady;              /* 0 .. 1: weight, in the logarithm, of a part's share of the whole's time beside what `time` says of the part, but along the result's
+                                 * innermost axis, whose jumps are real: for models, which are less sure of a part than of that law (docs/partition.md) */
     bool split;                 /* false: placement alone */
 } cd_splan_ask;
 

@@ -11,6 +11,7 @@ static cdmpp_status settings(cd_splan *s, const cd_splan_ask *a, cdmpp_err *err)
     if (s->granules < 2 || s->granules > 256) return CD_FAIL(err, ERANGE, "%u granules: expected 2 to 256", s->granules);
     if (!(s->margin >= 0 && s->margin <= 1)) return CD_FAIL(err, ERANGE, "margin %g: expected 0 to 1", s->margin);
     if (!(s->least_s >= 0)) return CD_FAIL(err, ERANGE, "least saving of %g s: expected 0 or more", s->least_s);
+    if (!(a->steady >= 0 && a->steady <= 1)) return CD_FAIL(err, ERANGE, "steady %g: expected 0 to 1", a->steady);
     if (!(s->cover >= 0 && s->cover <= 1)) return CD_FAIL(err, ERANGE, "cover %g: expected 0 to 1", s->cover);
     if (!(s->fixed >= 0 && s->fixed <= 1)) return CD_FAIL(err, ERANGE, "fixed share %g: expected 0 to 1", s->fixed);
     return CDMPP_OK;

@@ -6,8 +6,20 @@
 
 static const cd_splan_kind *kind_of(const cd_splan *s, uint32_t op) { return &s->kind[s->node[op].kind]; }
 
-double cd_splan_cost(const cd_splan *s, const uint32_t *choice, double *exchange) {
+/* What devices take that have any part in the plan. */
+static double wakes(const cd_splan *s, const uint32_t *choice) {
+    bool used[CD_MACHINE_DEVICES] = {false};
     double sum = 0;
+    for (uint32_t op = 0; op < s->net->n_op; op++) {
+        const cd_splan_option *o = &kind_of(s, op)->option[choice[op]];
+        for (uint32_t i = 0; i < o->n_part; i++) used[o->part[i].device] = used[o->part[i].device] || o->part[i].seconds > 0;
+    }
+    for (uint32_t d = 0; d < s->n_device; d++) sum += used[d] ? s->m->device[d].wake_s : 0;
+    return sum;
+}
+
+double cd_splan_cost(const cd_splan *s, const uint32_t *choice, double *exchange) {
+    double sum = wakes(s, choice);
     for (uint32_t op = 0; op < s->net->n_op; op++) {
         const cd_splan_option *o = &kind_of(s, op)->option[choice[op]];
         sum += o->seconds + s->node[op].io[choice[op]];
@@ -137,6 +149,7 @@ static cdmpp_status solved(cd_splan *s, cd_arena *a, cd_splan_found *f, cdmpp_er
     const uint32_t best = best_base(f);
     CD_TRY(solve(s, a, f, f->wanted, err));
     f->total_s = cd_splan_cost(s, f->wanted, NULL); /* one way to add for all plans */
+    for (uint32_t d = 0; d < s->n_device; d++) f->exact = f->exact && (s->n_device < 3 || !(s->m->device[d].wake_s > 0)); /* the solver does not know */
     if (!(f->base_s[best] < f->total_s * (1 - 1e-12))) return CDMPP_OK;
     CD_TRY(widen(s, f, err));
     CD_TRY(solve(s, a, f, f->wanted, err));

@@ -161,6 +161,14 @@ static const char *name_of(cd_splan *s, const char *way, const cd_plan_part *par
     return cd_splan_text(&s->arena, "%s", text);
 }
 
+/* A part along a dimension that is not stored innermost takes about its share of the whole; see cd_splan_ask.steady. */
+static double steadied(const work *w, const cd_te_way *v, uint32_t device, int64_t units, double seconds) {
+    const cd_te_dag *dag = w->s->net->op[w->k->op].dag;
+    const double f = w->s->ask->steady, law = (double)units / (double)v->extent * (w->k->alone[device] - w->s->m->device[device].launch_s);
+    const bool innermost = !v->reduce && v->axis + 1 == dag->op[v->op].n_axis;
+    return f > 0 && !innermost && isfinite(law) && law > 0 && seconds > 0 ? exp((1 - f) * log(seconds) + f * log(law)) : seconds;
+}
+
 /* Parts of a way: device[i] has bound[i] .. bound[i + 1]. */
 static cdmpp_status add_split(work *w, uint32_t way, uint32_t n, const uint32_t *device, const int64_t *bound, cdmpp_err *err) {
     const cd_te_way *v = &w->k->way[way];
@@ -176,6 +184,7 @@ static cdmpp_status add_split(work *w, uint32_t way, uint32_t n, const uint32_t 
         CD_TRY(find(w, way, bound[i], bound[i + 1], &at, err));
         CD_TRY(ask(w, at, device[i], &a[i], err));
         if (!isfinite(a[i].seconds)) return CDMPP_OK;
+        a[i].seconds = steadied(w, v, device[i], bound[i + 1] - bound[i], a[i].seconds);
         CD_TRY(use_of(w, at, device[i], &use[i], err));
         bytes[i] = bytes_made(w->piece[at].part);
         share[device[i]] = (double)(bound[i + 1] - bound[i]) / (double)v->extent;

@@ -138,7 +138,8 @@ const char *cd_splan_verdict(const cd_splan *s, const cd_splan_found *f, const c
         for (uint32_t i = 0; i < p->op[k].n_part; i++) bit |= 1U << p->op[k].part[i].device;
     }
     for (uint32_t d = 0; d < p->n_device; d++) used += bit >> d & 1;
-    if (split) return cd_splan_text(a, "split %u of %u operators: %s against %s, %.2fx of at most %.2fx", split, p->n_op, T(p->predicted_s), T(p->predicted_s * p->predicted_gain), p->predicted_gain, p->ceiling);
+    const char *above = p->predicted_gain > p->ceiling * 1.0001 ? ", more than that since parts are predicted below their shares of the whole" : "";
+    if (split) return cd_splan_text(a, "split %u of %u operators: %s against %s, %.2fx of at most %.2fx%s", split, p->n_op, T(p->predicted_s), T(p->predicted_s * p->predicted_gain), p->predicted_gain, p->ceiling, above);
     if (used > 1) return cd_splan_text(a, "split none, placed on %u devices: %s, %.2fx of at most %.2fx", used, T(p->predicted_s), p->predicted_gain, p->ceiling);
     if (s->ask->split && s->n_device > 1 && f->alone != CD_SPLAN_NONE) return why_refused(s, f, p, a);
     return cd_splan_text(a, "all on %s", p->n_op ? p->device[p->op[0].part[0].device] : p->device[0]);

@@ -330,7 +330,7 @@ static void run_item(const item *x) {
     const cd_partcost_ask ca = {.model = model, .book = book, .machine = &machine, .net = &s, .devices = devices, .plain = x->n->live.plain, .n_plain = x->n->live.n_plain};
     must(cd_te_ways(s.op[0].dag, &a, &way, &n_way, &err), s.op[0].name);
     must(cd_partcost_new(&ca, &cost, &err), "partcost");
-    const cd_splan_ask sa = {.net = &s, .machine = &machine, .time = cd_partcost_time, .ctx = cost, .granules = o.granules, .margin = o.margin, .least_s = o.least,
+    const cd_splan_ask sa = {.net = &s, .machine = &machine, .time = cd_partcost_time, .steady = CD_PARTCOST_STEADY, .ctx = cost, .granules = o.granules, .margin = o.margin, .least_s = o.least,
                              .cover = (double)NAN, .fixed_share = (double)NAN, .split = true};
     must(cd_splan_make(&sa, &p, NULL, &err), s.op[0].name);
     all_candidates(&s, way, n_way);

@@ -419,6 +419,65 @@ static void twice_as_fast_on_two_alike(void **state) {
     ms_free(&m);
 }
 
+/* Having a device in the plan costs once, however many operators it takes part in; too much, and nobody wakes it. */
+static void waking_is_paid_once(void **state) {
+    (void)state;
+    static ms_net m;
+    chain(&m, 1, 8, MS_DENSE);
+    assert_ok(ms_machine(&m, 2, NULL, 0, 0, &err));
+    m.machine.device[0].launch_s = m.machine.device[1].launch_s = m.machine.device[0].sync_s = m.machine.device[1].sync_s = 0;
+    const cd_splan_ask a = ms_ask(&m);
+    cd_plan *p = plan_of(&m, &a);
+    const double alone = p->base[0].predicted_s, both = p->predicted_s;
+    cd_plan_free(p);
+    for (int i = 0; i < 2; i++) {
+        m.machine.device[1].wake_s = (i ? 0.6 : 0.3) * alone;
+        p = plan_of(&m, &a);
+        assert_int_equal(p->split, !i);
+        assert_close(p->predicted_s, i ? alone : both + 0.3 * alone, 1e-12, 0);
+        assert_close(p->base[0].predicted_s, alone, 1e-12, 0);
+        assert_close(p->base[1].predicted_s, alone + m.machine.device[1].wake_s, 1e-12, 0);
+        cd_plan_free(p);
+    }
+    ms_free(&m);
+}
+
+/* A part's time is drawn towards its share of the whole, but along the innermost axis. */
+static void shares_steady_parts(void **state) {
+    (void)state;
+    static ms_net m;
+    uint32_t drawn = 0, same = 0;
+    for (int kind = MS_CONV; kind <= MS_DENSE; kind++) {
+        chain(&m, 1, 1, kind);
+        assert_ok(ms_machine(&m, 2, NULL, 0, 0, &err));
+        cd_splan s[2];
+        for (int i = 0; i < 2; i++) {
+            cd_splan_ask a = ms_ask(&m);
+            a.steady = 0.5 * i;
+            assert_ok(cd_splan_begin(&s[i], &a, &err));
+            assert_ok(cd_splan_kinds(&s[i], &err));
+            assert_ok(cd_splan_nodes(&s[i], &err));
+        }
+        for (uint32_t k = 2; k < s[0].kind[0].n_option && k < s[1].kind[0].n_option; k++) {
+            const cd_splan_option *x = &s[0].kind[0].option[k], *y = &s[1].kind[0].option[k];
+            if (strcmp(x->name, y->name) != 0) break;
+            const cd_te_way *v = &s[0].kind[0].way[x->way];
+            const cd_te_op *op = &m.op[0].dag->op[v->op];
+            const double share = (double)(x->part[0].hi - x->part[0].lo) / (double)v->extent, alone = s[0].kind[0].alone[0] - m.machine.device[0].launch_s;
+            const double t = x->part[0].seconds - m.machine.device[0].launch_s, u = y->part[0].seconds - m.machine.device[0].launch_s;
+            const bool inner = !v->reduce && v->axis + 1 == op->n_axis;
+            if (x->part[0].device) continue;
+            assert_close(u, inner ? t : sqrt(t * share * alone), 1e-9, 0);
+            inner ? same++ : drawn++;
+        }
+        cd_arena_free(&s[0].arena);
+        cd_arena_free(&s[1].arena);
+        ms_free(&m);
+    }
+    print_message("%u parts drawn to their share, %u not\n", drawn, same);
+    assert_true(drawn > 0 && same > 0);
+}
+
 /* Neighbours split alike: dense after dense nothing, conv after conv its halo and nothing else. */
 static void alike_exchange_only_halos(void **state) {
     (void)state;
@@ -648,7 +707,7 @@ static int unload(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(equals_every_plan), cmocka_unit_test(laws_of_larger), cmocka_unit_test(twice_as_fast_on_two_alike), cmocka_unit_test(alike_exchange_only_halos),
+        cmocka_unit_test(equals_every_plan), cmocka_unit_test(laws_of_larger), cmocka_unit_test(twice_as_fast_on_two_alike), cmocka_unit_test(waking_is_paid_once), cmocka_unit_test(shares_steady_parts), cmocka_unit_test(alike_exchange_only_halos),
         cmocka_unit_test(thirty_times_slower), cmocka_unit_test(margins), cmocka_unit_test(pins), cmocka_unit_test(key_operators), cmocka_unit_test(announced), cmocka_unit_test(bad_input),
         cmocka_unit_test(nothing_in_it),
     };

@@ -2,7 +2,7 @@
 cpu=cpu$(sed -n 's/^Cpus_allowed_list:[^0-9]*\([0-9]*\).*/\1/p' /proc/self/status)
 cdmpp-partition link measure --devices $cpu --as here --max-mb 1 --repeats 1 --out m.json >text; echo "status $?"
 sed 's/cpu[0-9][0-9]*/cpuN/g' text | awk 'NR < 3 || /^link/ { print $1, $2, $3, $4 }'
-sed 's/cpu[0-9]*/cpuN/g; s/[0-9.]*e-[0-9]*/T/g; s/"core": [0-9]*/"core": C/' m.json | sed -n '1,4p' | sed 's/"n": .*//'
+sed 's/cpu[0-9]*/cpuN/g; s/[0-9.]*e-[0-9]*/T/g; s/"core": [0-9]*/"core": C/; s/"wake_s": [^}]*/"wake_s": W/' m.json | sed -n '1,4p' | sed 's/"n": .*//'
 cdmpp-partition link show m.json >again; cmp text again && echo "shown alike"
 cdmpp-partition link show --json m.json | grep -o '"launch_s":[0-9]' | wc -l
 cat >corun.csv <<'X'
