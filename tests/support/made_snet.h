@@ -165,4 +165,18 @@ static inline cd_splan_ask ms_ask(ms_net *m) {
 }
 
 static inline void ms_free(ms_net *m) { cd_machine_free(&m->machine); }
+
+/* A replay of the plan, where nobody waits without need, is no longer than the plan. */
+static inline void ms_check_replay(const ms_net *m, const cd_plan *p) {
+    cdmpp_err err;
+    cd_arena a = {0};
+    cd_replay_net n;
+    cd_replay r;
+    assert_ok(cd_plan_replay(p, &m->net, &m->machine, &a, &n, &err));
+    assert_ok(cd_replay_run(&n, &r, &err));
+    assert_true(r.makespan_s <= p->predicted_s * (1 + 1e-12));
+    assert_true(r.makespan_s >= r.chain_s * (1 - 1e-12));
+    cd_replay_free(&r);
+    cd_arena_free(&a);
+}
 #endif
