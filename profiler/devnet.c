@@ -104,6 +104,8 @@ static cdmpp_status load_all(cd_devnet *r, cdmpp_err *err) {
 void cd_devnet_close(cd_devnet *r) {
     if (!r) return;
     cd_dn_end(r);
+    for (uint32_t d = 0; r->worker && d < r->dn->n_device; d++)
+        if (!cd_dn_queue_over(&r->worker[d])) return; /* its driver says of nothing that it has ended: the memory stays with it */
     for (uint32_t d = 0; r->worker && d < r->dn->n_device; d++) cd_dn_queue_close(&r->worker[d]);
     for (uint32_t k = 0; r->step && k < r->dn->n_action; k++) cd_cpuobj_close(r->step[k].handle);
     for (uint32_t b = 0; b < r->n_build; b++) cd_free(r->build[b].object);

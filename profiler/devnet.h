@@ -12,6 +12,7 @@
  *   (5) constants are written once at open, packed for the programs that want them so (codegen.h);
  *   (6) a device that fails says so: the pass ends when the others have stopped, with its number; what inputs and constants hold in
  *       memory 0 stays as it was, so the pass can be run again without it, by another net;
+ *       A device whose driver failed takes no more passes, and what the driver runs late does nothing;
  *   (7) values do not depend on the timing: whoever writes bytes that another action touches is ordered with it, or open is refused.
  *   (8) content is zero until written or filled; a copy within memory 0 may be any device's, one to or from memory m only that of m's device.
  * A NATIVE device on memory 0 is handed all its actions as one native kernel, which waits for other devices itself, for 0.2 ms, and is

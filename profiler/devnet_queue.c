@@ -2,6 +2,8 @@
 
 #include "profiler/devnetint.h"
 
+#define OVER_S 0.2              /* for a driver's last words about events, at close */
+
 static cdmpp_status cl_fail(const cd_dn_worker *w, int32_t st, const char *what, cdmpp_err *err) {
     return CD_FAIL(err, EBACKEND, "device %.60s: %.80s (%s)", w->is->name, what, cd_opencl_api_error(st));
 }
@@ -9,6 +11,13 @@ static cdmpp_status cl_fail(const cd_dn_worker *w, int32_t st, const char *what,
 static const cd_opencl_api *api(const cd_dn_worker *w) { return &w->cl->api; }
 static cd_dn_step *step_of(const cd_dn_worker *w, uint32_t i) { return &w->net->step[w->action[i]]; }
 static const char *name_of(const cd_dn_worker *w, uint32_t action) { return w->net->dn->action[action].name; }
+
+static int32_t hand_kernel(cd_dn_worker *w, void (*run)(void *), void *arg, size_t n, uint32_t n_mem, const cd_cl *mem, const void **hole) {
+    atomic_fetch_add(&w->owed, 1); /* it may end before the call does */
+    const int32_t st = api(w)->clEnqueueNativeKernel(w->cl->queue, run, arg, n, n_mem, mem, hole, 0, NULL, NULL);
+    if (st) atomic_fetch_sub(&w->owed, 1);
+    return st;
+}
 
 /* ---- native kernels on the host's memory ---- */
 
@@ -22,13 +31,15 @@ void cd_dn_native_pass(cd_dn_worker *w, void (*walk)(void *)) {
             return;
         }
         const uint32_t back = w->back, at = w->at;
-        int32_t st = api(w)->clEnqueueNativeKernel(w->cl->queue, walk, &w, sizeof w, 0, NULL, NULL, 0, NULL, NULL);
+        int32_t st = hand_kernel(w, walk, &w, sizeof w, 0, NULL, NULL);
         const int32_t end = api(w)->clFinish(w->cl->queue);
+        if (end || (!st && w->back == back)) cd_dn_die(w); /* it may yet be run, at any time */
         if (!st) st = end;
         if (st || w->back == back) {
             cd_dn_fail(w, w->back == back ? at : w->at, cl_fail(w, st, "native kernel", &w->err));
             return;
         }
+        cd_dn_settled(w);
     }
 }
 
@@ -45,8 +56,7 @@ static void keep(const cd_dn_worker *w, cd_dn_step *s, cd_cl event) {
     s->last = event;
 }
 
-static void run_native(void *arg) {
-    cd_dn_native *n = arg;
+static void run_entered(cd_dn_native *n) {
     cd_dn_worker *w = n->worker;
     cd_devnet *r = w->net;
     cd_dn_step *s = &r->step[n->step];
@@ -58,8 +68,15 @@ static void run_native(void *arg) {
     cd_dn_finish(s);
 }
 
+static void run_native(void *arg) {
+    cd_dn_native *n = arg;
+    cd_dn_worker *w = n->worker;
+    if (cd_dn_enter(w)) run_entered(n);
+    cd_dn_leave(w);
+}
+
 static int32_t hand_native(cd_dn_worker *w, cd_dn_step *s) {
-    return api(w)->clEnqueueNativeKernel(w->cl->queue, run_native, s->native, s->n_native, s->n_mem, s->n_mem ? s->mem : NULL, s->n_mem ? s->hole : NULL, 0, NULL, NULL);
+    return hand_kernel(w, run_native, s->native, s->n_native, s->n_mem, s->n_mem ? s->mem : NULL, s->n_mem ? s->hole : NULL);
 }
 
 /* Windows that cannot be buffers: their content in before, out behind. */
@@ -157,9 +174,6 @@ static cdmpp_status hand_copy(cd_dn_worker *w, uint32_t action) {
         if (!st) cd_dn_finish(s);
     } else if (s->box.bytes) {
         st = send(&t, &s->box, 0, s->box.from_first + (from->memory ? from->offset : 0), s->box.to_first + (to->memory ? to->offset : 0));
-    } else {
-        s->start_s = cd_dn_now(r);
-        cd_dn_finish(s);
     }
     return st ? cl_fail(w, st, "copy", &w->err) : CDMPP_OK;
 }
@@ -169,14 +183,26 @@ static cdmpp_status hand_copy(cd_dn_worker *w, uint32_t action) {
 /* From the driver's thread. */
 static void note(cd_cl event, int32_t st, void *ctx) {
     cd_dn_step *s = ctx;
+    cd_dn_worker *w = s->worker;
     (void)event;
-    if (st >= 0) {
+    if (!cd_dn_enter(w)) { /* nobody waits for it any more */
+    } else if (st >= 0) {
         cd_dn_finish(s);
-        return;
+    } else {
+        atomic_store(&w->trouble, st);
+        atomic_store(&w->net->stop, true);
+        cd_dn_tell(&s->word, cd_dn_value(w->net, true));
     }
-    atomic_store(&s->worker->trouble, st);
-    atomic_store(&s->worker->net->stop, true);
-    cd_dn_tell(&s->word, cd_dn_value(s->worker->net, true));
+    cd_dn_leave(w);
+}
+
+/* An action without a command of its own: done when all before it is. */
+static cdmpp_status hand_nothing(cd_dn_worker *w, cd_dn_step *s) {
+    const int32_t st = api(w)->clFinish(w->cl->queue);
+    if (st) return cl_fail(w, st, "nothing to run", &w->err);
+    s->start_s = cd_dn_now(w->net);
+    cd_dn_finish(s);
+    return CDMPP_OK;
 }
 
 static cdmpp_status hand(cd_dn_worker *w, uint32_t action) {
@@ -187,8 +213,11 @@ static cdmpp_status hand(cd_dn_worker *w, uint32_t action) {
         return st ? cl_fail(w, st, "native kernel", &w->err) : CDMPP_OK;
     }
     CD_TRY(s->program ? hand_program(w, s) : hand_copy(w, action));
-    if (!s->asked || !s->first) return CDMPP_OK;
+    if (!s->asked || atomic_load(&s->word.value) == cd_dn_value(w->net, false)) return CDMPP_OK;
+    if (!s->first) return hand_nothing(w, s);
+    atomic_fetch_add(&w->owed, 1);
     const int32_t st = api(w)->clSetEventCallback(s->last ? s->last : s->first, CD_CL_COMPLETE, note, s);
+    if (st) atomic_fetch_sub(&w->owed, 1);
     return st ? cl_fail(w, st, "event", &w->err) : CDMPP_OK;
 }
 
@@ -238,9 +267,15 @@ static void settle(cd_dn_worker *w, uint32_t n, cdmpp_status code) {
     let_go(w);
     const int32_t trouble = atomic_exchange(&w->trouble, 0);
     if (!st) st = trouble;
-    w->dead = w->dead || st; /* its late words would be taken for those of the next pass */
+    if (st) cd_dn_die(w); /* its late words would be taken for those of the next pass */
+    else if (!atomic_load(&w->dead)) cd_dn_settled(w);
     if (!code && st) code = cl_fail(w, st, "run", &w->err);
     if (code) cd_dn_fail(w, st ? 0 : n, code);
+}
+
+bool cd_dn_queue_over(cd_dn_worker *w) {
+    if (!atomic_load(&w->dead)) return true;
+    return !api(w)->clFinish(w->cl->queue) && cd_dn_paid(w, OVER_S);
 }
 
 void cd_dn_queue_pass(cd_dn_worker *w) {

@@ -51,9 +51,12 @@ static void one_thread(cd_dn_worker *w) {
 
 static void walk_native(void *arg) {
     cd_dn_worker *w = *(cd_dn_worker **)arg;
-    if (!w->at) one_thread(w);
-    walk(w, NATIVE_SPIN_S);
-    w->back++;
+    if (cd_dn_enter(w)) {
+        if (!w->at) one_thread(w);
+        walk(w, NATIVE_SPIN_S);
+        w->back++;
+    }
+    cd_dn_leave(w);
 }
 
 /* ---- threads ---- */

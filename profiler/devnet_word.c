@@ -98,8 +98,37 @@ void cd_dn_fail(cd_dn_worker *w, uint32_t from, cdmpp_status st) {
     cd_dn_lose(w, from);
 }
 
+/* Either the kernel sees that its device is dead, or it is seen inside: all see one order of both. */
+bool cd_dn_enter(cd_dn_worker *w) {
+    atomic_fetch_add(&w->inside, 1);
+    return !atomic_load(&w->dead);
+}
+
+void cd_dn_leave(cd_dn_worker *w) {
+    atomic_fetch_sub(&w->inside, 1);
+    atomic_fetch_sub(&w->owed, 1); /* from here on the net may be gone */
+}
+
+/* They are about to end: nobody tells. */
+static void until_none(const _Atomic uint32_t *n) {
+    while (atomic_load(n)) (void)sched_yield();
+}
+
+void cd_dn_settled(cd_dn_worker *w) { until_none(&w->owed); }
+
+bool cd_dn_paid(cd_dn_worker *w, double within_s) {
+    const double until = cd_dn_clock() + within_s;
+    while (atomic_load(&w->owed) && cd_dn_clock() < until) (void)sched_yield();
+    return !atomic_load(&w->owed);
+}
+
+void cd_dn_die(cd_dn_worker *w) {
+    atomic_store(&w->dead, true);
+    until_none(&w->inside);
+}
+
 bool cd_dn_may_go(cd_dn_worker *w, uint32_t at) {
-    if (w->dead) {
+    if (atomic_load(&w->dead)) {
         cd_dn_fail(w, at, CD_FAIL(&w->err, EBACKEND, "device %.60s failed in a pass before", w->is->name));
         return false;
     }

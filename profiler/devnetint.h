@@ -82,7 +82,9 @@ typedef struct cd_dn_worker {   /* a device */
     bool walks;
     unsigned times, slow;       /* of this pass; 0: as given */
     uint32_t breaks;
-    bool dead;                  /* its driver failed: no more passes */
+    atomic_bool dead;           /* its driver failed: no more passes, and what it runs late does nothing */
+    _Atomic uint32_t inside;    /* native kernels at work */
+    _Atomic uint32_t owed;      /* native kernels and words about events that the driver has yet to end */
     cd_backend *backend;
     const cd_opencl *cl;
     cd_cl *mem;                 /* (n_place) NULL: not needed */
@@ -140,6 +142,13 @@ void cd_dn_lose(cd_dn_worker *w, uint32_t from);                    /* its actio
 void cd_dn_fail(cd_dn_worker *w, uint32_t from, cdmpp_status st);   /* by its own fault; w->err is filled */
 bool cd_dn_may_go(cd_dn_worker *w, uint32_t at);                    /* neither stopped nor broken on purpose */
 
+/* What a driver runs late finds the device dead and does nothing; what it is running then is waited for. */
+bool cd_dn_enter(cd_dn_worker *w);                                  /* first thing in a native kernel; false: cd_dn_leave, no more */
+void cd_dn_leave(cd_dn_worker *w);
+void cd_dn_settled(cd_dn_worker *w);                                /* until nothing is owed; to pay is the last thing that a kernel or a word does */
+bool cd_dn_paid(cd_dn_worker *w, double within_s);                  /* nothing is owed within so long */
+void cd_dn_die(cd_dn_worker *w);
+
 /* ---- devnet_run ---- */
 void cd_dn_run_program(const cd_dn_worker *w, const cd_dn_step *s, void *const *arg);
 void cd_dn_run_copy(const cd_devnet *r, uint32_t action);           /* within memory 0 */
@@ -155,4 +164,5 @@ cdmpp_status cd_dn_queue_content(cd_devnet *r, uint32_t place, int64_t at, size_
 /* devnet_queue */
 void cd_dn_queue_pass(cd_dn_worker *w);
 void cd_dn_native_pass(cd_dn_worker *w, void (*walk)(void *));
+bool cd_dn_queue_over(cd_dn_worker *w);                             /* nothing of a device that failed can touch the net's memory any more */
 #endif
