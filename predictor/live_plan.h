@@ -63,7 +63,8 @@ typedef struct cd_live_plan_result {
 /* Passes until the median is known to 2 %, or budget_s (0: 2). */
 cdmpp_status cd_live_plan_run(cd_live_plan *r, double budget_s, cd_live_plan_result *out, cdmpp_err *err);
 void cd_live_plan_result_free(cd_live_plan_result *o);
-/* Several plans of one network measured in turns, a pass of each, so that a disturbance hits all alike. seconds (n) medians. */
+/* Several plans of one network measured in turns, a pass of each, so that a disturbance hits all alike. seconds (n) medians; NaN
+ * of one that lost a device meanwhile and is another plan since. */
 cdmpp_status cd_live_plans_compare(cd_live_plan *const *r, uint32_t n, double budget_s, double *seconds, cdmpp_err *err);
 /* Largest difference of the results from those of the unsplit programs, by each result's largest value. Errors: EUSAGE (opened without check). */
 cdmpp_status cd_live_plan_check(cd_live_plan *r, double *max_error, cdmpp_err *err);

@@ -197,12 +197,15 @@ static cdmpp_status plan_anew(watch *w, cd_live_plan *r, cdmpp_err *err) {
 
 /* ---- running ---- */
 
-/* One pass and what it says; by another plan the times begin again. */
+/* One pass and what it says; by another plan the times begin again, and what was seen of devices, too. */
 static cdmpp_status pass(cd_live_plan *r, watch *w, samples *s, cd_dn_ran **ran, cdmpp_err *err) {
     double total;
     bool anew;
     CD_TRY(cd_lp_pass(r, ran, &total, &anew, err));
-    if (anew) forget(s);
+    if (anew) {
+        forget(s);
+        if (w) w->n = 0;
+    }
     CD_TRY(take(s, r->now, *ran, total, err));
     if (!w || !drifts(w, s, r->now, r->ask.machine->n)) return CDMPP_OK;
     forget(s);
@@ -256,35 +259,41 @@ cdmpp_status cd_live_plan_watch(cd_live_plan *r, const cd_splan_ask *again, cons
 
 typedef struct {
     double *total;              /* (n_plan, cap) */
+    bool *out;                  /* (n_plan) made again meanwhile: no longer the plan that was asked about */
     unsigned n, cap;
 } turns;
 
 /* Threads of the plan before go to sleep first; a pass that is not counted brings this one's data into the caches. */
-static cdmpp_status turn(cd_live_plan *r, double *total_s, cdmpp_err *err) {
+static cdmpp_status turn(cd_live_plan *r, double *total_s, bool *out, cdmpp_err *err) {
     const struct timespec rest = {.tv_nsec = 1000000};
     (void)nanosleep(&rest, NULL);
-    CD_TRY(cd_lp_pass(r, NULL, total_s, NULL, err));
-    return cd_lp_pass(r, NULL, total_s, NULL, err);
+    for (int k = 0; k < 2 && !*out; k++) CD_TRY(cd_lp_pass(r, NULL, total_s, out, err));
+    return CDMPP_OK;
 }
 
 static cdmpp_status take_turns(cd_live_plan *const *r, uint32_t n, double end_s, turns *t, double *scratch, cdmpp_err *err) {
     for (bool done = false; !done && t->n < t->cap; t->n++) {
-        for (uint32_t k = 0; k < n; k++) CD_TRY(turn(r[k], &t->total[(size_t)k * t->cap + t->n], err));
-        done = t->n % 8 == 7;
-        for (uint32_t k = 0; k < n && done; k++) done = is_known(t->total + (size_t)k * t->cap, t->n + 1, scratch);
+        uint32_t left = 0;
+        for (uint32_t k = 0; k < n; k++) {
+            if (!t->out[k]) CD_TRY(turn(r[k], &t->total[(size_t)k * t->cap + t->n], &t->out[k], err));
+            left += !t->out[k];
+        }
+        done = t->n % 8 == 7 || !left;
+        for (uint32_t k = 0; k < n && done; k++) done = t->out[k] || is_known(t->total + (size_t)k * t->cap, t->n + 1, scratch);
         if (t->n >= 2 && cd_clock_now(NULL) >= end_s) done = true;
     }
     return CDMPP_OK;
 }
 
 cdmpp_status cd_live_plans_compare(cd_live_plan *const *r, uint32_t n, double budget_s, double *seconds, cdmpp_err *err) {
-    turns t = {.total = cd_calloc((size_t)n * MANY + 1, sizeof(double)), .cap = MANY};
+    turns t = {.total = cd_calloc((size_t)n * MANY + 1, sizeof(double)), .out = cd_calloc((size_t)n + 1, sizeof(bool)), .cap = MANY};
     double *scratch = cd_calloc(MANY, sizeof *scratch), total;
-    cdmpp_status st = t.total && scratch ? CDMPP_OK : CD_FAIL(err, ENOMEM, "times of %u plans", n);
-    for (uint32_t k = 0; k < n && !st; k++) st = cd_lp_pass(r[k], NULL, &total, NULL, err);
+    cdmpp_status st = t.total && t.out && scratch ? CDMPP_OK : CD_FAIL(err, ENOMEM, "times of %u plans", n);
+    for (uint32_t k = 0; k < n && !st; k++) st = cd_lp_pass(r[k], NULL, &total, &t.out[k], err);
     if (!st) st = take_turns(r, n, cd_clock_now(NULL) + (budget_s > 0 ? budget_s : BUDGET_S), &t, scratch, err);
-    for (uint32_t k = 0; k < n && !st; k++) seconds[k] = median(t.total + (size_t)k * t.cap, t.n, NULL, NULL);
+    for (uint32_t k = 0; k < n && !st; k++) seconds[k] = t.out[k] ? (double)NAN : median(t.total + (size_t)k * t.cap, t.n, NULL, NULL);
     cd_free(t.total);
+    cd_free(t.out);
     cd_free(scratch);
     return st;
 }

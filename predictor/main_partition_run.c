@@ -81,6 +81,8 @@ static cdmpp_status compare(cd_mpc *p, cd_live_plan *const *r, const uint32_t *o
     double *seconds = CD_NEWN(&p->arena, double, n);
     if (!seconds) return CD_FAIL(err, ENOMEM, "%u plans", n);
     CD_TRY(cd_live_plans_compare(r, n, budget, seconds, err));
+    for (uint32_t k = 0; k < n; k++)
+        if (isnan(seconds[k])) cd_log_put(p->o->log, CD_LOG_WARNING, "a device failed while %s was compared: not told%s", k ? p->plan->base[of[k]].name : "the plan", k ? "" : ", and what is told of its run is of another plan");
     p->plan->measured_s = seconds[0];
     for (uint32_t k = 1; k < n; k++) p->plan->base[of[k]].measured_s = seconds[k];
     p->plan->measured_gain = cd_mpc_alone(p, true) / seconds[0];

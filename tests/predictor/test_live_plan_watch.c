@@ -1,6 +1,6 @@
 /* Plans made again: when that ends, and what of a device's slowness stays. */
 #include "made_plan.h"
-#include "predictor/live_plan_int.h"
+#include "predictor/live_plan_run.c" /* what is between passes */
 
 /* Two convolutions, one behind the other. */
 static mp chain(int channels, int edge, uint32_t n_device) {
@@ -80,7 +80,65 @@ static void test_slow_goes(void **state) {
     mp_free(&p);
 }
 
+/* The first operator on b, the last on c, others on a. */
+static cd_plan *on_three(mp *p) {
+    static const double alone[3] = {1e-5, 1e-5, 1e-5};
+    cd_plan *q = mp_plan(p);
+    for (uint32_t k = 0; k < q->n_op; k++) q->op[k].alone_s = alone;
+    mp_place(q, 0, 1);
+    mp_place(q, p->net.n_op - 1, 2);
+    return q;
+}
+
+/* What was seen before a device failed is no judgement of the plan behind it: passes in a row begin again. */
+static void test_failure_within_patience(void **state) {
+    (void)state;
+    mp p = chain(4, 12, 3);
+    cd_plan *q = on_three(&p);
+    cd_live_plan *r = mp_open(&p, q);
+    cdmpp_err err = {0};
+    cd_dn_ran *ran = NULL;
+    samples s = {0};
+    watch w = {.drift = 1.01, .patience = MOST_PATIENCE};
+    cd_live_plan_slow(r, 1, 3000);
+    for (int k = 0; k < 6; k++) assert_ok(pass(r, &w, &s, &ran, &err));
+    assert_true(w.n == 6 && w.device == 1 && !isnan(w.ratio[2][0]));
+    cd_live_plan_break(r, 2, 0);
+    assert_ok(pass(r, &w, &s, &ran, &err));
+    assert_true(r->failures == 1 && s.n == 1 && w.n == 1 && isnan(w.ratio[2][0]));
+    forget(&s);
+    cd_free(ran);
+    cd_live_plan_close(r);
+    cd_plan_free(q);
+    mp_free(&p);
+}
+
+/* A plan that lost a device while it was compared is told by no number of its own, nor of the one behind it. */
+static void test_compare_failure(void **state) {
+    (void)state;
+    mp p = chain(4, 6, 3);
+    cd_plan *q = on_three(&p);
+    cdmpp_err err = {0};
+    double seconds[3], total[3 * MANY], scratch[MANY];
+    bool out[3] = {false};
+    cd_live_plan *r[3] = {mp_open(&p, q), mp_open(&p, q), mp_open(&p, q)};
+    cd_live_plan_break(r[1], 2, 0);
+    assert_ok(cd_live_plans_compare(r, 3, 0.01, seconds, &err));
+    assert_true(seconds[0] > 0 && isnan(seconds[1]) && seconds[2] > 0 && r[1]->replans == 1);
+    turns t = {.total = total, .out = out, .cap = MANY};
+    assert_ok(take_turns(r, 3, 0, &t, scratch, &err));
+    cd_live_plan_break(r[2], 1, 0); /* between turns */
+    assert_ok(take_turns(r, 3, 0, &t, scratch, &err));
+    assert_true(!out[0] && !out[1] && out[2] && r[2]->replans == 1);
+    for (int k = 0; k < 3; k++) cd_live_plan_break(r[k], 0, 0); /* all of them */
+    assert_ok(cd_live_plans_compare(r, 3, 0.01, seconds, &err));
+    assert_true(isnan(seconds[0]) && isnan(seconds[1]) && isnan(seconds[2]));
+    for (int k = 0; k < 3; k++) cd_live_plan_close(r[k]);
+    cd_plan_free(q);
+    mp_free(&p);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_never_as_said), cmocka_unit_test(test_slow_goes)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_never_as_said), cmocka_unit_test(test_slow_goes), cmocka_unit_test(test_failure_within_patience), cmocka_unit_test(test_compare_failure)};
     return cmocka_run_group_tests(tests, up, down);
 }
