@@ -52,11 +52,15 @@ def e2e(rec, sets):
     print("\nLift of all five large networks: %.3f; without one each: %s." % (fit(rec, LARGE), ", ".join("%.3f" % fit(rec, [j for j in LARGE if j != k]) for k in LARGE)))
 
 def roller(sets):
-    print("| network | measured | " + " | ".join(n for n, _ in sets) + " | nodes without a record |\n" + "| --- " * (3 + len(sets)) + "|")
-    for k, v in sets[0][1].items():
-        cell = ["%.1f ms, %+.1f %%" % (1e3 * s[k]["latency_s"], 100 * (s[k]["latency_s"] / v["measured_s"] - 1)) for _, s in sets]
-        n = v["nodes"]
-        print("| %s | %.2f ms | %s | %d of %d |" % (k, 1e3 * v["measured_s"], " | ".join(cell), n["missing"], sum(n.values())))
+    print("| network | programs | measured | " + " | ".join(n for n, _ in sets) + " |\n" + "| --- " * (3 + len(sets)) + "|")
+    for k in sets[0][1]:
+        n = sum(sets[0][1][k]["nodes"].values())
+        cell = []
+        for _, s in sets:
+            v = s[k]
+            left = v["nodes"]["missing"]
+            cell.append("%.1f ms, %+.1f %%" % (1e3 * v["latency_s"], 100 * (v["latency_s"] / v["measured_s"] - 1)) + (", without %d programs" % left if left else ""))
+        print("| %s | %d | %.2f ms | %s |" % (k, n, 1e3 * v["measured_s"], " | ".join(cell)))
 
 sets = [(a.split("=", 1)[0], read(a.split("=", 1)[1])) for a in sys.argv[2:] if "=" in a]
 if sys.argv[1] == "e2e":

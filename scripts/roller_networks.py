@@ -1,135 +1,160 @@
 #!/usr/bin/env python3
-"""Networks of Roller's V100 figures as graphs of our own form: which of the set's tasks, how often.
+"""Roller's networks with their measured times, and a schedule for each of their tasks that the V100 set has one for.
 
-    roller_networks.py TASKS.JSON RECORDS_DIR... > roller.json
+    roller_networks.py SET.TASKS.JSON RECORDS FOLDER
 
-Counts follow from the papers: ResNet-50 (He et al. 2015, stride in the 3x3), NASNet-A 6@4032 (Zoph et al. 2018). Of a layer that
-the set has with and without bias and ReLU the fused one is taken.  RECORDS are looked at for which tasks have any, not for times."""
+SET.TASKS.JSON: cdmpp-extract --write-tasks of the set. RECORDS: the set's V100 logs. FOLDER has NAME.graph.json (cdmpp-replay
+--save-graph) and NAME.tasks.json (cdmpp-profile --list-tasks) of the networks of roller_onnx.py; roller.json, roller.log and
+roller.txt are written there.
+
+The set's operators are Roller's: convolutions with a sum of whole tensors where the networks have biases, no residual sums. A task
+takes the steps of the fastest record of a task of the set with the same loops (extents, reductions, in order). Where it has
+operators element by element more, they are inlined into the last one, as Ansor would; a convolution or product alone that
+kept its sums in registers (CHW) gives its steps to one with operators behind it. Where nothing fits: no line, the replay draws."""
 import json, os, sys
 
-def load(tasks, folders):
-    have = {}
-    for f in folders:
-        for root, _, names in os.walk(f):
-            for n in sorted(names):
-                if not n.endswith(".json"):
-                    continue
-                with open(os.path.join(root, n)) as file:
-                    line = file.readline()
-                if line.strip():
-                    have[json.loads(line)["i"][0][0]] = True
-    layers = {}
-    for t in json.load(open(tasks)):
-        if t["workload_key"] in have:
-            layers.setdefault(t["layer"], []).append((t["flop"], t["workload_key"]))
-    return {k: sorted(v) for k, v in layers.items()}
+MEASURED = {"resnet_50": 110.4298e-3, "nasnet_large": 884.1145e-3, "lstm": 125.4462e-3}
+PLACEHOLDER = "p"
 
-class Net:
-    def __init__(self, name, layers, measured):
-        self.n = {"name": name, "batch": 128, "device": "v100", "measured_s": measured, "nodes": []}
-        self.layers, self.last, self.missing = layers, None, []
-    def add(self, name, layer, fused=True):
-        v = self.layers.get(layer)
-        node = {"name": name, "op": json.loads(layer)[0], "after": [self.last] if self.last else []}
-        if v:
-            node.update(kind="task", key=(v[-1] if fused else v[0])[1])
+def loops(task):
+    """Of each stage: extents, reduction's extents and kind; placeholders are all alike."""
+    out = []
+    for o in task["ops"]:
+        if "body" not in o:
+            out.append(PLACEHOLDER)
         else:
-            node.update(kind="unknown", why="no record of " + layer)
-            self.missing.append(layer)
-        self.n["nodes"].append(node)
-        self.last = name
-    def conv(self, name, c, h, o, k, s, pad):
-        lay = lambda p: '["conv2d_layer", 128, %d, %d, %d, %d, %d, %d, %d, "%s"]' % (c, h, h, o, k, k, s, p)
-        self.add(name, next((lay(p) for p in (pad, "SAME", "VALID") if lay(p) in self.layers), lay(pad)))
-    def depthwise(self, name, c, h, k, s):
-        lay = '["depthwise_conv2d_layer", 128, %d, %d, %d, %d, %d, %d, "SAME"]' % (c, h, h, k, k, s)
-        pad = '["depthwise_conv2d_layer", 128, %d, %d, %d, %d, %d, %d, "VALID"]' % (c, h + k - 2, h + k - 2, k, k, s)
-        self.add(name, pad if pad in self.layers else lay)
-    def pool(self, name, kind, c, h, k, s):
-        lay = lambda p: '["pool_layer", "%s", 128, %d, %d, %d, %d, %d, %d, "%s"]' % (kind, c, h, h, k, k, s, p)
-        self.add(name, lay("SAME") if lay("SAME") in self.layers or lay("VALID") not in self.layers else lay("VALID"), False)
+            extents = lambda k: tuple(a[2] if isinstance(a, list) else a["extent"] for a in o.get(k, []))
+            out.append((extents("axis"), extents("reduce_axis"), str(o.get("reduce"))))
+    return tuple(out)
 
-def resnet(layers):
-    n = Net("resnet_50", layers, 110.43e-3)
-    n.conv("conv1", 3, 230, 64, 7, 2, "VALID")
-    n.pool("pool", "max", 64, 112, 3, 2)
-    c = 64
-    for s, (m, blocks, h) in enumerate(((64, 3, 56), (128, 4, 28), (256, 6, 14), (512, 3, 7)), 1):
-        for b in range(blocks):
-            at, h0 = "layer%d.%d." % (s, b), 2 * h if b == 0 and s > 1 else h
-            n.conv(at + "reduce", c, h0, m, 1, 1, "SAME")
-            n.conv(at + "conv", m, h0 + 2 if h0 > h else h, m, 3, h0 // h, "VALID" if h0 > h else "SAME")
-            n.conv(at + "expand", m, h, 4 * m, 1, 1, "SAME")
-            if b == 0:
-                n.conv(at + "down", c, h0, 4 * m, 1, h0 // h, "VALID" if h0 > h else "SAME")
-            c = 4 * m
-    n.add("mean", '["reduction_layer", [128, 2048, 7, 7], [2, 3], false]')
-    n.add("fc", '["matmul_layer", 128, 2048, 1000]')
-    return n
+def fastest(folder, known):
+    """Of each known task: seconds and record of its fastest line."""
+    best = {}
+    for root, _, names in os.walk(folder):
+        for n in sorted(names):
+            with open(os.path.join(root, n)) as f:
+                for line in f:
+                    if not line.strip():
+                        continue
+                    r = json.loads(line)
+                    key = r["i"][0][0]
+                    if r["r"][1] == 0 and key in known and (key not in best or r["r"][0][0] < best[key][0]):
+                        best[key] = (r["r"][0][0], r)
+    return best
 
-NORMAL = [("s5", 0), ("s3", 1), ("s5", 1), ("s3", 1), ("avg", 0), (None, 1), ("avg", 1), ("avg", 1), ("s3", 0), (None, 0)]
-REDUCE = [("s5", 0), ("s7", 1), ("max", 0), ("s7", 1), ("avg", 0), ("s5", 1), (None, 3), ("avg", 2), ("s3", 2), ("max", 0)]
+def donors(tasks, folder):
+    """Loops -> (key, record, steps), in two forms: as it is, and with an operator behind it in place of the cache write."""
+    known = {t["workload_key"]: loops(t) for t in tasks}
+    out = []
+    for key, (_, r) in sorted(fastest(folder, known).items()):
+        have, steps = known[key], r["i"][1][1]
+        out.append((have, key, r, steps))
+        # Ansor writes the cache before any split, so that no step counts from before it.
+        if steps and steps[0][0] == "CHW" and steps[0][1] == len(have) - 1:
+            out.append((have + ((have[-1][0], (), "None"),), key, r, renumbered(steps[1:], -1)))
+    return out
 
-def half(h):
-    return (h + 1) // 2
+def extra(have, want):
+    """Stages of want that have lacks, where these are placeholders or element by element like the last one; else None."""
+    if not have or not want or have[-1] != want[-1]:
+        return None
+    plain = (want[-1][0], (), "None")
+    def walk(i, j):
+        """From the end, so that what a stage reads stands right before it in both."""
+        if j < 0:
+            return [] if i < 0 else None
+        if i >= 0 and have[i] == want[j]:
+            rest = walk(i - 1, j - 1)
+            if rest is not None:
+                return rest
+        if want[j] in (PLACEHOLDER, plain):
+            rest = walk(i, j - 1)
+            return None if rest is None else rest + [j]
+        return None
+    return walk(len(have) - 2, len(want) - 2)
 
-def cell(n, at, prev, cur, f, reduce, relu):
-    """prev, cur: (channels, edge). What comes out."""
-    def act(name, s):
-        if relu:
-            n.add(name, '["relu_layer", 128, %d, %d, %d]' % (s[0], s[1], s[1]))
-    h = cur[1]
-    out = half(h) if reduce else h
-    act(at + "relu", cur)
-    n.conv(at + "base", cur[0], h, f, 1, 1, "SAME")
-    p = prev or cur
-    if prev and p[1] != h:
-        act(at + "prev.relu", p)
-        for k in "ab":
-            n.pool(at + "prev.pool." + k, "avg", p[0], p[1], 1, 2)
-            n.conv(at + "prev.conv." + k, p[0], h, f // 2, 1, 1, "SAME")
-        p = (f, h)
-    elif prev and p[0] != f:
-        act(at + "prev.relu", p)
-        n.conv(at + "prev.conv", p[0], h, f, 1, 1, "SAME")
-        p = (f, h)
-    states = [(f, h), p]
-    for i, (op, src) in enumerate(REDUCE if reduce else NORMAL):
-        c, edge = states[src] if src < 2 else (f, out)
-        s = 2 if reduce and src < 2 else 1
-        name = "%s%d.%s" % (at, i, op)
-        if op in ("max", "avg"):
-            n.pool(name, op, c, edge, 3, s)
-            if c != f:
-                n.conv(name + ".conv", c, out, f, 1, 1, "SAME")
-        elif op:
-            k = int(op[1])
-            n.depthwise(name + ".dw1", c, edge, k, s)
-            n.conv(name + ".pw1", c, out, f, 1, 1, "VALID")
-            n.depthwise(name + ".dw2", f, out, k, 1)
-            n.conv(name + ".pw2", f, out, f, 1, 1, "VALID")
-    return (4 if reduce else 6) * f, out
+def renumbered(steps, by):
+    """Steps that stand `by` places later: FSP and FFSP name earlier splits by their places."""
+    out = [list(s) for s in steps]
+    for s in out:
+        if s[0] == "FSP":
+            s[3] += by
+        elif s[0] == "FFSP":
+            s[3] = [i + by for i in s[3]]
+    return out
 
-def nasnet(layers, relu):
-    n = Net("nasnet_large" + ("" if relu else "_relu_fused"), layers, 884.11e-3)
-    n.conv("stem", 3, 331, 96, 3, 2, "VALID")
-    prev, cur = None, (96, 165)
-    for i, f in enumerate((42, 84)):
-        prev, cur = cur, cell(n, "stem%d." % i, prev, cur, f, True, relu)
-    f = 168
-    for stack in range(3):
-        if stack:
-            prev, cur = cur, cell(n, "reduce%d." % stack, prev, cur, 2 * f, True, relu)
-            f *= 2
-        for b in range(6):
-            prev, cur = cur, cell(n, "cell%d.%d." % (stack, b), prev, cur, f, False, relu)
-    n.add("mean", '["reduction_layer", [128, 4032, 11, 11], [2, 3], false]')
-    n.add("fc", '["matmul_layer", 128, 4032, 1000]')
-    return n
+def moved(steps, more, want):
+    """The steps, with stage numbers of the task that has these stages more; of them, those that compute are inlined first."""
+    at = list(more)                      # where the added stages stand now, as further ones come in
+    out = [["CI", j] for j in reversed(more) if want[j] != PLACEHOLDER]
+    steps = renumbered(steps, len(out))
+    def place(s):
+        for a in at:
+            s += s >= a
+        return s
+    for step in steps:
+        step[1] = place(step[1])
+        if step[0] == "CA":
+            step[2] = place(step[2])
+        elif step[0] == "CHR":
+            step[3] = [place(s) for s in step[3]]
+            at[:] = [a + (a > step[1]) for a in at]
+        elif step[0] in ("CHW", "RF"):
+            at[:] = [a + (a >= step[1]) for a in at]
+        out.append(step)
+    return out
+
+def schedule(task, known):
+    """The fastest donor: (seconds, how many stages it lacks, key, record, steps) or None."""
+    want, best = loops(task), None
+    for have, key, record, steps in known:
+        more = extra(have, want)
+        if more is not None and (best is None or record["r"][0][0] < best[0]):
+            best = (record["r"][0][0], len(more), key, record, moved(steps, more, want))
+    return best
+
+def plain(task):
+    """A ReLU as large, for what works on each element alone or only moves it; None for all others.
+
+    Concatenations, padding, slices, splits: the set has no such program, a model of it calls them unlike all it knows. ReLUs it
+    has 23; like these they read each element once and write it once, and nothing else takes time."""
+    have = [l for l in loops(task) if l != PLACEHOLDER]
+    if any(l[1:] != ((), "None") for l in have):
+        return None
+    shape, axes = list(have[-1][0]), ["i%d" % i for i in range(len(have[-1][0]))]
+    relu = {k: v for k, v in task.items() if k not in ("args", "ops")}
+    relu["workload_key"] = json.dumps(["relu", shape, shape])
+    relu["ops"] = [{"name": "data", "shape": shape, "dtype": "float32"},
+                   {"name": "compute", "axis": [[a, 0, e] for a, e in zip(axes, shape)], "body": "max(data[%s], 0.0)" % ", ".join(axes)}]
+    return relu
+
+def main(set_tasks, records, folder):
+    known = donors(json.load(open(set_tasks))["tasks"], records)
+    nets, lines, tasks, told = [], {}, {}, []
+    for name, seconds in MEASURED.items():
+        net = json.load(open(os.path.join(folder, name + ".graph.json")))["networks"][0]
+        net.update(device="v100", measured_s=seconds)
+        nets.append(net)
+        runs = {}
+        for n in net["nodes"]:
+            runs.setdefault(n.get("key"), []).append(n)
+        for task in json.load(open(os.path.join(folder, name + ".tasks.json")))["tasks"]:
+            key, task = task["workload_key"], plain(task) or task
+            for n in runs.get(key, []):
+                n["key"] = task["workload_key"]
+            best = schedule(task, known)
+            told.append("\t".join((name, str(len(runs.get(key, []))), key, task["workload_key"] if task["workload_key"] != key else "-",
+                                   "%.9g" % best[0] if best else "-", best[2] if best else "-")))
+            tasks[task["workload_key"]] = task
+            if best:
+                r = json.loads(json.dumps(best[3]))
+                r["i"][0][0], r["i"][1][1] = task["workload_key"], best[4]
+                lines[task["workload_key"]] = json.dumps(r)
+    write = lambda name, text: open(os.path.join(folder, name), "w").write(text)
+    write("roller.json", json.dumps({"schema": "cdmpp.netgraph", "version": 1, "networks": nets}))
+    write("roller.tasks.json", json.dumps({"schema": "cdmpp.tasks", "version": 1, "tasks": list(tasks.values())}))
+    write("roller.log", "".join(l + "\n" for l in lines.values()))
+    write("roller.txt", "network\truns\ttask\tstands in\tfastest_s\tsteps of\n" + "\n".join(told) + "\n")
 
 if __name__ == "__main__":
-    layers = load(sys.argv[1], sys.argv[2:])
-    nets = [resnet(layers), nasnet(layers, False), nasnet(layers, True)]
-    for n in nets:
-        print("%s: %d nodes, %d without records: %s" % (n.n["name"], len(n.n["nodes"]), len(n.missing), ", ".join(sorted(set(n.missing)))), file=sys.stderr)
-    json.dump({"schema": "cdmpp.netgraph", "version": 1, "networks": [n.n for n in nets]}, sys.stdout, indent=1)
+    main(*sys.argv[1:4])
