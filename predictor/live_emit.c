@@ -1,12 +1,9 @@
 /* A plan's regions with their values and programs, handed to the back ends. */
 #include "predictor/live_emit.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
-#include "base/file.h"
 #include "features/nest.h"
 #include "features/sketch.h"
 #include "predictor/live_emit_int.h"
@@ -33,18 +30,6 @@ void cd_emit_files_free(cd_emit_files *f) {
     for (uint32_t k = 0; k < f->n; k++) cd_buf_free(&f->file[k].text);
     cd_free(f->file);
     *f = (cd_emit_files){0};
-}
-
-cdmpp_status cd_emit_write(const cd_emit_files *f, const char *dir, cdmpp_err *err) {
-    char path[1024];
-    if (strlen(dir) > 900) return CD_FAIL(err, EINVALID, "a folder's name of %zu characters; at most 900", strlen(dir));
-    if (mkdir(dir, 0777) && errno != EEXIST) return cd_err_at(err, CD_FAIL(err, EIO, "cannot make the folder: %s", strerror(errno)), dir, 0);
-    for (uint32_t k = 0; k < f->n; k++) {
-        if (f->file[k].text.oom) return CD_FAIL(err, ENOMEM, "%s", f->file[k].name);
-        snprintf(path, sizeof path, "%.900s/%s", dir, f->file[k].name);
-        CD_TRY(cd_file_write(path, f->file[k].text.p ? f->file[k].text.p : "", f->file[k].text.n, err));
-    }
-    return CDMPP_OK;
 }
 
 const cd_emit_backend *cd_emit_backend_find(const char *name) {

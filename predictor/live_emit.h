@@ -4,6 +4,7 @@
  *       region0.c              C of a CPU's region             int region0_run(void *const *argument)
  *       region1.cl, region1.c  OpenCL C and what calls it      the same
  *       region2.json           what a new back end writes; region2.c computes the same on the host meanwhile
+ *       emitted.txt            what the folder has from here: digests and names, for the next emission into it
  *       main.c, Makefile       values once, constants once, regions in their order: make, ./network --dump results
  *
  *   (1) arguments of a region: inputs, constants, results, each once, row-major, in host memory. What is inside stays inside and
@@ -58,6 +59,7 @@ typedef struct cd_emit_files {
     cd_emit_file *file;
 } cd_emit_files;
 /* A new file to write to; NULL: no memory. Valid until the next one is added. */
+#define CD_EMIT_LIST "emitted.txt"
 cd_buf *cd_emit_add(cd_emit_files *f, const char *name, const char *end);
 
 typedef struct cd_emit_backend {
@@ -85,7 +87,9 @@ typedef struct cd_live_emit_ask {
 /* Errors: EUNSUPPORTED (a group that nothing defines; a program that the dialect cannot have), EREJECTED, both with group and device, ENOMEM, those of
  * cd_record_read for a schedule. Free the files after an error too. */
 cdmpp_status cd_live_emit(const cd_live_emit_ask *a, cd_emit_files *out, cdmpp_err *err);
-/* Makes the folder where there is none. Errors: EIO, ENOMEM, with the path. */
+/* Makes the folder where there is none. Files that an earlier emission left there, by its list (CD_EMIT_LIST), and this one does not write, go; no others do.
+ * One of them that is no longer as it was written stays, and nothing is written. Errors: EINVALID (such a file; a folder's name that is too long),
+ * ESCHEMA (a list that is none), EIO, ENOMEM, with the path. */
 cdmpp_status cd_emit_write(const cd_emit_files *f, const char *dir, cdmpp_err *err);
 void cd_emit_files_free(cd_emit_files *f);
 #endif

@@ -76,7 +76,7 @@ static const cd_command self = {
     "Predicts what each operator of a network, and parts of it, take on each device of a machine, and what bringing bytes from one to the other takes; "
     "chooses a device for each operator, or a dimension and shares to split it over several; and says what that gains over the better device alone, "
     "beside the most that it could gain. Where splitting does not pay the plan says so.\n\n"
-    "--run measures the plan and each device alone on this machine, in turns, and compares the values.",
+    "--run measures the plan and each device alone on this machine, in turns, and compares the values. The exit status is 3 when lines of books or logs could not be used.",
     table, sizeof table / sizeof *table, group, NULL, example, NULL, see, verb, check};
 
 /* ---- options ---- */
@@ -170,5 +170,5 @@ int main(int argc, char **argv) {
     if (st) cd_log_err(&f.log, CD_LOG_ERROR, &err);
     cd_mpc_free(&p);
     cd_face_end(&f);
-    return st ? cdmpp_exit_code(st) : 0;
+    return st ? cdmpp_exit_code(st) : o.bad ? 3 : 0;
 }

@@ -36,6 +36,7 @@ typedef struct cd_main_partition {
     double margin_v, least_v, cover_v, share_v, budget_v;
     /* every command */
     bool json;
+    size_t bad;                 /* lines of books and logs that cannot be used: exit status 3 */
     cd_log *log;
     const volatile sig_atomic_t *stop;
 } cd_main_partition;
@@ -91,8 +92,6 @@ void cd_mpc_free(cd_mpc *p);
 /* ---- main_partition_make.c: the plan ---- */
 cdmpp_status cd_mpc_make(cd_mpc *p, cdmpp_err *err);
 cdmpp_status cd_mpc_save(const cd_mpc *p, cdmpp_err *err); /* --save-plan */
-/* Errors: ESCHEMA (a plan of another network, of other devices: says what differs). */
-cdmpp_status cd_mpc_fits(const cd_mpc *p, const cd_plan *plan, cdmpp_err *err);
 double cd_mpc_alone(const cd_mpc *p, bool measured); /* of the better device alone; NaN: nobody knows */
 bool cd_mpc_is_alone(const cd_mpc *p, const cd_plan_base *b);
 

@@ -60,6 +60,7 @@ static cdmpp_status book(cd_mpc *p, cdmpp_err *err) {
         cd_schedbook_logs io = {.device = as, .key = key, .n_key = n, .warn = on_bad, .ctx = o->log};
         if (!files[k]->n || !n) continue;
         CD_TRY(cd_schedbook_read_logs(p->book, files[k]->v, files[k]->n, &io, err));
+        p->o->bad += io.bad;
         if (io.bad) cd_log_put(o->log, CD_LOG_WARNING, "%zu of %zu lines of logs cannot be used", io.bad, io.lines);
     }
     for (size_t k = 0; k < o->store.n; k++) CD_TRY(cd_live_store_book(p->book, o->store.v[k], as, key, n, err));

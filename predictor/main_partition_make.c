@@ -18,8 +18,6 @@ double cd_mpc_alone(const cd_mpc *p, bool measured) {
 }
 
 /* ---- a plan of a file ---- */
-static const char *text(const char *s) { return s ? s : ""; }
-
 static cdmpp_status same_devices(const cd_mpc *p, const cd_plan *plan, cdmpp_err *err) {
     const cd_machine *m = &p->machine;
     if (plan->n_device != m->n) return CD_FAIL(err, ESCHEMA, "a plan for %u devices, and there are %u: --devices", plan->n_device, m->n);
@@ -29,23 +27,11 @@ static cdmpp_status same_devices(const cd_mpc *p, const cd_plan *plan, cdmpp_err
     return CDMPP_OK;
 }
 
-cdmpp_status cd_mpc_fits(const cd_mpc *p, const cd_plan *plan, cdmpp_err *err) {
-    const cd_snet *n = &p->net;
-    CD_TRY(same_devices(p, plan, err));
-    if (plan->n_op != n->n_op) return CD_FAIL(err, ESCHEMA, "a plan of another network: %.60s has %u operators, %.60s %u", text(plan->network), plan->n_op, text(n->name), n->n_op);
-    for (uint32_t k = 0; k < n->n_op; k++) {
-        const char *a = text(plan->op[k].key), *b = text(n->op[k].key);
-        if (!strcmp(a, b) && !strcmp(text(plan->op[k].name), text(n->op[k].name))) continue;
-        return CD_FAIL(err, ESCHEMA, "a plan of another network, batch or size: operator %u is %.60s %.120s there, %.60s %.120s here", k, text(plan->op[k].name), a, text(n->op[k].name), b);
-    }
-    for (uint32_t k = 0; k < plan->n_copy; k++)
-        if (plan->copy[k].tensor >= n->n_tensor) return CD_FAIL(err, ESCHEMA, "copy %u of the plan is of tensor %u, and there are %u", k, plan->copy[k].tensor, n->n_tensor);
-    return CDMPP_OK;
-}
-
 static cdmpp_status given(cd_mpc *p, cdmpp_err *err) {
     CD_TRY(cd_plan_read(p->o->plan, &p->plan, err));
-    return cd_err_at(err, cd_mpc_fits(p, p->plan, err), p->o->plan, 0);
+    cdmpp_status st = same_devices(p, p->plan, err);
+    if (!st) st = cd_plan_fits(p->plan, &p->net, err);
+    return cd_err_at(err, st, p->o->plan, 0);
 }
 
 /* ---- one that is made ---- */
@@ -59,12 +45,37 @@ cdmpp_status cd_mpc_save(const cd_mpc *p, cdmpp_err *err) {
     return st;
 }
 
+/* One name of --dims, of n letters: does any operator have it? */
+static bool known(const char *const *dim, uint32_t n_dim, const char *name, size_t n) {
+    for (uint32_t k = 0; k < n_dim; k++)
+        if (strlen(dim[k]) == n && !strncmp(dim[k], name, n)) return true;
+    return false;
+}
+
+/* A name that this network does not have is told, as scripts ask one list of many networks; if there is none that it has, nothing is planned. */
+static cdmpp_status dims(cd_mpc *p, cdmpp_err *err) {
+    const char *const *dim;
+    uint32_t n, found = 0;
+    cd_buf all = {0};
+    CD_TRY(cd_snet_dims(&p->net, &p->arena, &dim, &n, err));
+    for (uint32_t k = 0; k < n; k++) cd_buf_putf(&all, "%s%s", k ? " " : "", dim[k]);
+    const char *there = all.p ? all.p : "none";
+    for (const char *at = p->o->dims; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) found += known(dim, n, at, strcspn(at, ","));
+    for (const char *at = p->o->dims; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+        if (found && !known(dim, n, at, strcspn(at, ",")))
+            cd_log_put(p->o->log, CD_LOG_WARNING, "--dims: no operator of %s can be split over '%.*s'; there are %s", p->net.name, (int)strcspn(at, ","), at, there);
+    const cdmpp_status st = found ? CDMPP_OK : CD_FAIL(err, EUSAGE, "--dims: no operator of %s can be split over '%.40s'; there are %s", p->net.name, p->o->dims, there);
+    cd_buf_free(&all);
+    return st;
+}
+
 cdmpp_status cd_mpc_make(cd_mpc *p, cdmpp_err *err) {
     const cd_main_partition *o = p->o;
     size_t failed = 0;
     p->ask = (cd_splan_ask){.net = &p->net, .machine = &p->machine, .time = cd_partcost_time, .steady = CD_PARTCOST_STEADY, .prepare = cd_partcost_prepare, .ctx = p->cost, .granules = (uint32_t)o->granules, .margin = o->margin_v,
                             .least_s = isnan(o->least_v) ? o->least_v : o->least_v * 1e-6, .cover = o->cover_v, .fixed_share = o->share_v, .dims = o->dims, .split = !o->no_split};
     if (o->plan) return given(p, err);
+    if (o->dims && o->dims[0]) CD_TRY(dims(p, err));
     CD_TRY(cd_splan_make(&p->ask, &p->plan, &p->base, err));
     p->n_base = p->plan->n_base;
     const size_t asked = cd_partcost_asked(p->cost, &failed);

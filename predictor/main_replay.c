@@ -75,7 +75,7 @@ static const cd_command self = {
     "Gives every operator of a network a time, from a cost model and a schedule that is fixed before, and simulates the queues of the "
     "device: latency with an interval, critical path, peak memory. Devices need not be here.\n\n"
     "An operator that nobody can score is named, and the network gets no total unless --allow-missing. Where some networks "
-    "have none, the others are told and the exit status is 3.",
+    "have none, the others are told and the exit status is 3; so it is where lines of books or logs could not be used.",
     table, sizeof table / sizeof *table, group, NULL, example, NULL, see, NULL, check};
 
 /* ---- options ---- */
@@ -175,5 +175,5 @@ int main(int argc, char **argv) {
     if (st) cd_log_err(&f.log, CD_LOG_ERROR, &err);
     cd_mr_plan_free(&p);
     cd_face_end(&f);
-    return st ? cdmpp_exit_code(st) : o.bad ? 3 : 0;
+    return st ? cdmpp_exit_code(st) : o.bad || o.bad_lines ? 3 : 0;
 }

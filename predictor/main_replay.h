@@ -48,6 +48,7 @@ typedef struct cd_main_replay {
     cd_log *log;
     const volatile sig_atomic_t *stop;
     size_t bad;                 /* cases that failed: exit code 3 */
+    size_t bad_lines;           /* of books and logs that cannot be used: the same */
 } cd_main_replay;
 
 /* ---- main_replay_graphs.c: what is replayed ---- */

@@ -73,6 +73,7 @@ static cdmpp_status read_logs(cd_mr_plan *p, cd_mr_device *d, const cd_texts *fi
     CD_TRY(cd_schedbook_read_logs(d->book, files->v, files->n, &io, err));
     if (io.lines && cd_schedbook_count(d->book) == before)
         cd_log_put(p->o->log, CD_LOG_WARNING, "none of the %zu records in %s%s is of these networks on %s", io.lines, files->v[0], files->n > 1 ? ", ..." : "", d->name);
+    p->o->bad_lines += io.bad;
     if (io.bad) cd_log_put(p->o->log, CD_LOG_WARNING, "%zu of %zu lines of logs cannot be used", io.bad, io.lines);
     return CDMPP_OK;
 }

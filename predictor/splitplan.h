@@ -144,6 +144,11 @@ void cd_plans_free(CD_TAKE cd_plan **p, size_t n);
 void cd_plan_print(const cd_plan *p, cd_buf *out);
 cdmpp_status cd_plan_read(const char *path, CD_GIVE cd_plan **out, cdmpp_err *err);
 cdmpp_status cd_plan_read_text(const char *path, const char *text, size_t n, CD_GIVE cd_plan **out, cdmpp_err *err);
+/* Is a plan that was read one of this network? Errors: ESCHEMA (other operators; a split over an axis that the operator does not have, or not of all of it; a
+ * tensor that is none), ENOMEM. */
+cdmpp_status cd_plan_fits(const cd_plan *p, const cd_snet *net, cdmpp_err *err);
+/* Names that `dims` may have for this network, each once, in the order of the operators; in `a`. Errors: ENOMEM. */
+cdmpp_status cd_snet_dims(const cd_snet *net, cd_arena *a, const char *const **out, uint32_t *n, cdmpp_err *err);
 /* A replay's net: an operator for each part, joins, copies on links; all in `a`. Errors: ENOMEM. */
 cdmpp_status cd_plan_replay(const cd_plan *p, const cd_snet *net, const cd_machine *m, cd_arena *a, cd_replay_net *out, cdmpp_err *err);
 #endif

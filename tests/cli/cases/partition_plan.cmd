@@ -40,6 +40,14 @@ sed "${part}s/\"hi\": [0-9]*/\"hi\": 1000000/" h.json >x.json; no net --plan x.j
 sed "${part}s/\"lo\": [0-9]*/\"lo\": -3/" h.json >x.json; no net --plan x.json
 sed "0,/\"predicted_s\": [0-9.e-]*/s//\"predicted_s\": nan/" h.json >x.json; no net --plan x.json
 head -c 500 h.json >x.json; no net --plan x.json
+# an axis that the operator does not have, under any name
+sed '0,/"axis": 1/s//"axis": 9/' h.json >x.json; no net --plan x.json --html x.html; [ -e x.html ] && echo drawn
+sed 's/"dim": "H"/"dim": "Q"/' h.json >x.json; no net --plan x.json
+echo "--- names of dimensions, lines of books"
+no net --dims Q
+no net --dims H,Q --save-plan x.json 2>&1 | tail -n 1; cmp x.json h.json && echo same
+no net --schedules nosuch.json
+echo nothing >nothing.json; net --schedules nothing.json >x.txt; echo "exit $?"; cmp x.txt 1.txt >/dev/null || echo "the plan all the same"
 echo "--- what a plan's own times do not answer"
 alone() { no cdmpp-partition -q --model squeezenet-1.1 --input-size 64 --plan n.json "$@"; }
 alone >2.txt; tail -n 1 2.txt

@@ -21,7 +21,9 @@ echo "--- sources"
 plan --devices cpu0,npu --rules npu.rules --emit out >/dev/null; echo "exit $?"; ls out
 grep -c '"offset"' out/network.json
 (cd out && MAKEFLAGS= make -s CFLAGS=-O0 OPENMP= && ./network 1 --int8 | sed -E 's/^[0-9.e-]+ s/T s/; s/sum [0-9]{4}\.[0-9]+/sum of four digits/'); echo "exit $?"
-plan --devices cpu0,npu --no-split --emit out2 >/dev/null; echo "exit $?"; ls out2 | head -n 3
+plan --devices cpu0,npu --no-split --emit out2 >/dev/null; echo "exit $?"; ls out2 | head -n 4
+# into a folder that has another emission: what is no longer goes, what is not ours stays
+echo mine >out/region9.c; plan --devices cpu0 --no-split --emit out >/dev/null; echo "exit $?"; ls out | grep -v '\.o$\|^network$'
 echo "--- refused"
 no() { "$@" 2>&1; echo "exit $?"; }
 no part --model squeezenet-1.1 --list-patterns
