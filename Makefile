@@ -119,7 +119,7 @@ $(TUNETEST): PROFILER := $(B)/libtuner.a $(B)/libprofiler.a
 # What uses the profiler: its own command and tests.
 $(B)/cdmpp-profile: $(B)/libprofiler.a
 $(B)/cdmpp-profile: LIBS := $(PLIBS) $(LIBS)
-PBENCH := $(addprefix $(B)/tests/bench/bench_,codegen gpucode tuned)
+PBENCH := $(addprefix $(B)/tests/bench/bench_,codegen gpucode tuned) $(B)/tests/reference/grad_values
 $(filter $(B)/tests/profiler/%,$(TEST)) $(PBENCH): $(B)/libprofiler.a
 $(B)/tests/profiler/% $(PBENCH): PROFILER := $(B)/libprofiler.a
 $(B)/tests/profiler/% $(PBENCH): LIBS := $(PLIBS) $(LIBS)

@@ -244,8 +244,8 @@ static void nearest(const cd_fnode *n, uint32_t d, int64_t in, char out[CD_CTEXT
     source(n, d, in, s);
     switch (n->a.axis) {
     case 0: cd_cs_set(r, "ceil(%.100s - 0.5)", s); break;
-    case 1: cd_cs_set(r, "floor(%.100s)", s); break;
-    case 2: cd_cs_set(r, "ceil(%.100s)", s); break;
+    case 1: cd_cs_set(r, "floor(%.100s + 1e-05)", s); break; /* TVM's, too: 3*(1/3) may be below 1 */
+    case 2: cd_cs_set(r, "ceil(%.100s - 1e-05)", s); break;
     default: cd_cs_set(r, "floor(%.100s + 0.5)", s); break;
     }
     cd_cs_set(out, "min(max(int32(%.130s), 0), %lld)", r, (long long)(in - 1));

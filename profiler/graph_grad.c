@@ -9,7 +9,7 @@
 #include "profiler/graph_make.h"
 
 static const cd_gg_rule *rule_of(const char *op) {
-    const cd_gg_rule *const table[] = {cd_gg_rules_elem, cd_gg_rules_conv, cd_gg_rules_matmul, cd_gg_rules_norm, cd_gg_rules_pool, cd_gg_rules_move};
+    const cd_gg_rule *const table[] = {cd_gg_rules_elem, cd_gg_rules_conv, cd_gg_rules_matmul, cd_gg_rules_norm, cd_gg_rules_pool, cd_gg_rules_move, cd_gg_rules_gather};
     for (size_t t = 0; t < sizeof table / sizeof *table; t++)
         for (const cd_gg_rule *r = table[t]; r->op; r++)
             if (!strcmp(r->op, op)) return r;

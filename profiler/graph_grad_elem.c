@@ -164,10 +164,23 @@ static void power(cd_gg *b) {
     cd_gg_give(b, 0, mul(b, dy, slope));
 }
 
-/* To those operands that are the result; of equal ones to each. */
+/* To those operands that are the result; equal ones share. */
 static void extreme(cd_gg *b) {
-    for (uint32_t k = 0; k < b->n->n_in; k++)
-        if (cd_gg_wants(b, k)) cd_gg_give(b, k, where_else_0(b, cd_gg_bi(b, "Equal", cd_gg_in(b, k), yy(b)), dd(b)));
+    uint32_t is[8], count = CD_GRAPH_NONE;
+    const uint32_t n = b->n->n_in;
+    if (n > sizeof is / sizeof *is) {
+        b->why = "an extreme of more than 8 operands";
+        return;
+    }
+    for (uint32_t k = 0; k < n && !b->st; k++) {
+        is[k] = cd_gg_bi(b, "Equal", cd_gg_in(b, k), yy(b));
+        const uint32_t one = cd_gg_cast(b, is[k], b->g->tensor[yy(b)].dtype);
+        count = count == CD_GRAPH_NONE ? one : cd_gg_bi(b, "Add", count, one);
+    }
+    if (b->st) return;
+    const uint32_t share = n > 1 ? cd_gg_bi(b, "Div", dd(b), count) : dd(b);
+    for (uint32_t k = 0; k < n; k++)
+        if (cd_gg_wants(b, k)) cd_gg_give(b, k, where_else_0(b, is[k], share));
 }
 
 static void prelu(cd_gg *b) {

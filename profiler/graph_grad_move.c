@@ -67,10 +67,27 @@ uint32_t cd_gg_put_back(cd_gg *b, uint32_t dy, const int64_t *start, const int64
     return cd_gg_pad(b, dy, start, after);
 }
 
+/* What was taken backwards along the dimensions of `which`, forwards: it begins at its last element then. */
+static uint32_t turn(cd_gg *b, uint32_t dy, uint32_t which, int64_t *start, int64_t *step) {
+    const cd_shape s = *cd_gg_shape(b, dy);
+    int64_t from[CD_GRAPH_MAX_RANK], to[CD_GRAPH_MAX_RANK], axis[CD_GRAPH_MAX_RANK], by[CD_GRAPH_MAX_RANK];
+    uint32_t n = 0;
+    for (uint32_t d = 0; d < s.rank; d++) {
+        if (!cd_gg_axis_in(which, d)) continue;
+        axis[n] = d;
+        from[n] = by[n] = -1;
+        to[n++] = -s.dim[d] - 1;
+        start[d] += (s.dim[d] - 1) * step[d];
+        step[d] = -step[d];
+    }
+    if (b->st || !n) return dy;
+    return cd_gg_op(b, "Slice", 5, (const uint32_t[]){dy, cd_gg_ints(b, n, from), cd_gg_ints(b, n, to), cd_gg_ints(b, n, axis), cd_gg_ints(b, n, by)}, 0, NULL);
+}
+
 static void slice(cd_gg *b) {
     const cd_shape x = *cd_gg_shape(b, cd_gg_in(b, 0));
     int64_t start[CD_GRAPH_MAX_RANK] = {0}, step[CD_GRAPH_MAX_RANK];
-    uint32_t n, n_axis, n_step;
+    uint32_t n, n_axis, n_step, turned = 0;
     const int64_t *v = cd_gg_known(b, 1, &n), *axes = cd_gg_known(b, 3, &n_axis), *st = cd_gg_known(b, 4, &n_step);
     if (b->n->n_in == 1) {
         v = cd_gg_attr(b, "starts", &n);
@@ -83,10 +100,12 @@ static void slice(cd_gg *b) {
         if (d < 0 || d >= x.rank) continue;
         step[d] = st && i < n_step ? st[i] : 1;
         start[d] = begin_of(v[i], x.dim[d]);
-        if (step[d] < 1) b->why = "a slice that runs backwards";
+        if (step[d] < 0) turned |= 1U << d;
         if (step[d] > 1 && x.rank == CD_GRAPH_MAX_RANK) b->why = "steps in a tensor of 8 dimensions";
     }
-    if (!b->why) cd_gg_give(b, 0, cd_gg_put_back(b, cd_gg_dy(b, 0), start, step, &x));
+    if (b->why) return;
+    const uint32_t dy = turn(b, cd_gg_dy(b, 0), turned, start, step);
+    cd_gg_give(b, 0, cd_gg_put_back(b, dy, start, step, &x));
 }
 
 static void pad(cd_gg *b) {
@@ -123,44 +142,6 @@ static void tile(cd_gg *b) {
         axes |= 1U << (2 * d);
     }
     cd_gg_give(b, 0, cd_gg_reduce(b, "ReduceSum", cd_gg_reshape(b, cd_gg_dy(b, 0), &apart_), axes, false));
-}
-
-/* Rows by known indices that do not repeat and lie in order are a slice. */
-static bool in_a_row(const int64_t *v, uint32_t n, int64_t dim, int64_t *first) {
-    *first = n ? (v[0] < 0 ? v[0] + dim : v[0]) : 0;
-    for (uint32_t i = 0; i < n; i++)
-        if ((v[i] < 0 ? v[i] + dim : v[i]) != *first + (int64_t)i) return false;
-    return n > 0;
-}
-
-/* Rows at places that only the run knows are added where they came from. */
-static void scatter(cd_gg *b) {
-    const cd_shape x = *cd_gg_shape(b, cd_gg_in(b, 0)), k = *cd_gg_shape(b, cd_gg_in(b, 1));
-    if (cd_gnode_int(b->n, "axis", 0) || k.rank == CD_GRAPH_MAX_RANK) {
-        b->why = "rows of a dimension behind the first, at places that only the run knows";
-        return;
-    }
-    cd_shape ix = k;
-    ix.dim[ix.rank++] = 1;
-    const cd_gattr add = {.name = "reduction", .kind = CD_GATTR_STR, .s = "add"};
-    const uint32_t in[3] = {cd_gg_zeros(b, &x, cd_gg_in(b, 0)), cd_gg_reshape(b, cd_gg_in(b, 1), &ix), cd_gg_dy(b, 0)};
-    cd_gg_give(b, 0, cd_gg_op(b, "ScatterND", 3, in, 1, &add));
-}
-
-static void gather(cd_gg *b) {
-    const cd_shape x = *cd_gg_shape(b, cd_gg_in(b, 0));
-    const int64_t axis = cd_gnode_int(b->n, "axis", 0);
-    int64_t start[CD_GRAPH_MAX_RANK] = {0}, after[CD_GRAPH_MAX_RANK] = {0};
-    cd_shape part = x;
-    uint32_t n;
-    const int64_t *v = cd_gg_known(b, 1, &n);
-    if (!v || !in_a_row(v, n, x.dim[axis], &start[axis])) {
-        scatter(b);
-        return;
-    }
-    part.dim[axis] = n;
-    after[axis] = x.dim[axis] - start[axis] - n;
-    cd_gg_give(b, 0, cd_gg_pad(b, cd_gg_reshape(b, cd_gg_dy(b, 0), &part), start, after));
 }
 
 /* [N, C*b*b, H, W] <-> [N, C, H*b, W*b] */
@@ -215,7 +196,7 @@ static void resize(cd_gg *b) {
 
 const cd_gg_rule cd_gg_rules_move[] = {
     {"Reshape", view}, {"Flatten", view}, {"Squeeze", view}, {"Unsqueeze", view}, {"Transpose", transpose}, {"Expand", expand},
-    {"Concat", concat}, {"Split", split}, {"Slice", slice}, {"Pad", pad}, {"Tile", tile}, {"Gather", gather},
+    {"Concat", concat}, {"Split", split}, {"Slice", slice}, {"Pad", pad}, {"Tile", tile},
     {"DepthToSpace", depth_to_space}, {"SpaceToDepth", space_to_depth}, {"Resize", resize}, {"Upsample", resize},
     {"ConstantOfShape", NULL}, {NULL, NULL},
 };

@@ -95,7 +95,7 @@ typedef struct cd_gg_rule {
     void (*fn)(cd_gg *b);       /* NULL: its gradient is zero */
 } cd_gg_rule;
 extern const cd_gg_rule cd_gg_rules_elem[], cd_gg_rules_conv[], cd_gg_rules_matmul[], cd_gg_rules_norm[], cd_gg_rules_pool[],
-    cd_gg_rules_move[]; /* end with op NULL */
+    cd_gg_rules_move[], cd_gg_rules_gather[]; /* end with op NULL */
 
 /* ---- operators that training needs in another form (graph_grad_norm.c, graph_grad_rnn.c); false: as it is ---- */
 bool cd_gg_apart_norm(cd_gg *b, const cd_gnode *n, const uint32_t *in, uint32_t *out);

@@ -29,22 +29,30 @@ static void global_average(cd_gg *b) {
     cd_gg_give(b, 0, cd_gg_expand(b, cd_gg_bis(b, "Div", cd_gg_dy(b, 0), n), &x));
 }
 
-/* Of equal elements to each. */
-static uint32_t to_extremes(cd_gg *b, uint32_t y, uint32_t dy) {
-    return cd_gg_where(b, cd_gg_bi(b, "Equal", cd_gg_in(b, 0), y), dy, cd_gg_num(b, dy, 0));
+/* Equal ones share, as in PyTorch's amax: dy/their number, where x is the result. `axes` are reduced, y and dy have them. */
+static uint32_t to_extremes(cd_gg *b, uint32_t y, uint32_t dy, uint32_t axes) {
+    const uint32_t is = cd_gg_bi(b, "Equal", cd_gg_in(b, 0), y);
+    if (b->st) return CD_GRAPH_NONE;
+    const uint32_t count = cd_gg_reduce(b, "ReduceSum", cd_gg_cast(b, is, b->g->tensor[dy].dtype), axes, true);
+    return cd_gg_where(b, is, cd_gg_bi(b, "Div", dy, count), cd_gg_num(b, dy, 0));
 }
 
-static void global_max(cd_gg *b) { cd_gg_give(b, 0, to_extremes(b, cd_gg_out(b, 0), cd_gg_dy(b, 0))); }
+static void global_max(cd_gg *b) {
+    const uint32_t rank = cd_gg_shape(b, cd_gg_in(b, 0))->rank;
+    cd_gg_give(b, 0, to_extremes(b, cd_gg_out(b, 0), cd_gg_dy(b, 0), ((1U << rank) - 1) & ~3U));
+}
 
 /* ---- reductions ---- */
 
-/* The reduced shape with its dimensions kept. */
-static cd_shape kept(cd_gg *b, double *count) {
+/* The reduced shape with its dimensions kept; the dimensions that went, as bits. */
+static cd_shape kept(cd_gg *b, double *count, uint32_t *axes) {
     cd_shape s = *cd_gg_shape(b, cd_gg_in(b, 0));
     uint32_t n;
     const int64_t *v = cd_gg_attr(b, "axes", &n);
     *count = 1;
+    *axes = 0;
     for (uint32_t i = 0; i < n; i++) {
+        *axes |= 1U << v[i];
         *count *= (double)s.dim[v[i]];
         s.dim[v[i]] = 1;
     }
@@ -54,11 +62,11 @@ static cd_shape kept(cd_gg *b, double *count) {
 static uint32_t mul(cd_gg *b, uint32_t x, uint32_t y) { return cd_gg_bi(b, "Mul", x, y); }
 
 /* d: dy with all dimensions, y: the result so; s: the operand's shape. */
-static uint32_t reduced(cd_gg *b, const char *how, uint32_t d, uint32_t y, double count) {
+static uint32_t reduced(cd_gg *b, const char *how, uint32_t d, uint32_t y, double count, uint32_t axes) {
     const uint32_t x = cd_gg_in(b, 0);
     if (!strcmp(how, "Sum")) return d;
     if (!strcmp(how, "Mean")) return cd_gg_bis(b, "Div", d, count);
-    if (!strcmp(how, "Max") || !strcmp(how, "Min")) return to_extremes(b, y, d);
+    if (!strcmp(how, "Max") || !strcmp(how, "Min")) return to_extremes(b, y, d, axes);
     if (!strcmp(how, "SumSquare")) return mul(b, d, cd_gg_bis(b, "Mul", x, 2));
     if (!strcmp(how, "L1")) return mul(b, d, cd_gg_un(b, "Sign", x));
     if (!strcmp(how, "L2")) return mul(b, cd_gg_bi(b, "Div", d, y), x);
@@ -70,9 +78,10 @@ static uint32_t reduced(cd_gg *b, const char *how, uint32_t d, uint32_t y, doubl
 static void reduce(cd_gg *b) {
     const cd_shape x = *cd_gg_shape(b, cd_gg_in(b, 0));
     double count;
-    const cd_shape s = kept(b, &count);
+    uint32_t axes;
+    const cd_shape s = kept(b, &count, &axes);
     const uint32_t d = cd_gg_reshape(b, cd_gg_dy(b, 0), &s), y = cd_gg_reshape(b, cd_gg_out(b, 0), &s);
-    cd_gg_give(b, 0, cd_gg_expand(b, reduced(b, b->n->op + strlen("Reduce"), d, y, count), &x));
+    cd_gg_give(b, 0, cd_gg_expand(b, reduced(b, b->n->op + strlen("Reduce"), d, y, count, axes), &x));
 }
 
 const cd_gg_rule cd_gg_rules_pool[] = {

@@ -4,7 +4,7 @@
 # Runs everything even when something fails; the last line is the sum. MODE, B
 # and JOBS as in the makefile. TALLY: append the counts to that file instead of
 # printing the sum (check-long adds up several runs). UNITS: only these programs.
-# Further stages: tvm (the reference sets of CDMPP_DATA), onnx (shapes and operations against python3-onnx), report and replay_html (pages in a browser), export (other forms of a model, in Python),
+# Further stages: tvm (the reference sets of CDMPP_DATA), onnx (shapes and operations against python3-onnx), grads (gradients against PyTorch's), report and replay_html (pages in a browser), export (other forms of a model, in Python),
 # mpi (several ranks on this machine, where Open MPI is).
 set -u
 cd "$(dirname "$0")/.."
@@ -112,6 +112,13 @@ for stage; do
             step "build $MODE" mk all && told onnx sh scripts/check_onnx.sh
         else
             echo "  skip onnx: no Python with numpy and onnx (python3-onnx)"
+            add 0 0 1
+        fi ;;
+    grads)
+        if scripts/check_grads.sh --can 2>/dev/null; then
+            step "build $MODE" mk "$B/tests/reference/grad_values" && told grads sh scripts/check_grads.sh
+        else
+            echo "  skip grads: no Python with numpy, onnx and torch (python3-onnx, python3-torch)"
             add 0 0 1
         fi ;;
     export)

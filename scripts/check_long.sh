@@ -26,6 +26,7 @@ stage "TSan" MODE=tsan UNITS="base/test_log base/test_threads dataset/test_extra
 stage "ranks of cdmpp-mpi" MODE=release scripts/check.sh mpi
 stage "exports in Python" MODE=release scripts/check.sh export
 stage "operators and networks against onnx" MODE=release CDMPP_DATA="$data" scripts/check.sh onnx
+stage "gradients against PyTorch's" MODE=release scripts/check.sh grads
 stage "reports in a browser" MODE=release scripts/check.sh report replay_html
 if [ -n "$data" ] && [ -d "$data" ]; then
     stage "reference sets: reading" MODE=release CDMPP_DATA="$data" \

@@ -278,9 +278,15 @@ def sequence():
     return model([N("SequenceAt", "s i", "t"), N("Relu", "x", "y")], [v, x("i", [], T.INT64), x("x", [4])], [x("y", [4])])
 
 
+def no_gradient():
+    """Between two products padding that mirrors: it can be computed, but has no gradient."""
+    n = [N("MatMul", "x w", "a", name="one"), N("Pad", "a p", "b", name="mirror", mode="reflect"), N("MatMul", "b v", "y", name="two")]
+    return model(n, [x("x", [3, 4])], [x("y", [3, 2])], [weight("w", 4, 4), weight("v", 6, 2), const("p", [0, 1, 0, 1])])
+
+
 CASES = [whole, stripped, float_input, no_heads, fill, hollows, baked, baked_deep, constants, if_known, if_data, function, defaults, endless, unsorted, cycle, twice,
          nowhere, misfit, opaque, dynamic, external_weight, external_shape, external_outside, unnamed, negative, overflow, overflow_inside, short_content,
-         old, named_batch, recurrent, older_forms, sequence]
+         old, named_batch, recurrent, older_forms, sequence, no_gradient]
 
 if __name__ == "__main__":
     to = sys.argv[1] if len(sys.argv) > 1 else HERE

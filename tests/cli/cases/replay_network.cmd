@@ -36,3 +36,4 @@ cdmpp-replay --network squeezenet-1.1 --cost-model m.cdmpp --device zen5 --recor
 cdmpp-replay --network resnet-18 --cost-model m.cdmpp --device zen5 --schedules b.json 2>&1 | sed 's/: \["[^"]*".*/: .../; s/the [0-9]* records in .* is of/the N records in LOG is of/'
 cdmpp-replay --network "$ROOT/tests/profiler/data/opaque.onnx" --cost-model m.cdmpp --device zen5 --trials 4; echo "exit $?"
 cdmpp-replay --network "$ROOT/tests/profiler/data/opaque.onnx" --cost-model m.cdmpp --device zen5 --trials 4 --allow-missing | shape; echo "exit $?"
+cdmpp-replay --network "$ROOT/tests/profiler/data/no_gradient.onnx" --training --cost-model m.cdmpp --device zen5 --trials 4; echo "exit $?"
