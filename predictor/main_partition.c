@@ -37,7 +37,7 @@ static const cd_option table[] = {
     {"cover", 0, "X", CD_OPT_TEXT, AT(cover), NULL, PLAN, "Look at the operators that hold this part of all that splitting could save, 0 to 1 (default: 1)"},
     {"fixed-share", 0, "X", CD_OPT_TEXT, AT(share), NULL, PLAN, "Share of the first device in the baseline of fixed shares, 0 to 1 (default: 0.5)"},
     {"goal", 0, "GOAL", CD_OPT_WORD, AT(goal), CD_PART_GOALS, PLAN, "Also place whole operators by the sum of all times, or by the makespan of what overlaps; told below the table"},
-    {"stages", 0, NULL, CD_OPT_FLAG, AT(stages), NULL, PLAN, "Also the stages in which operators run side by side on the devices, block by block (IOS)"},
+    {"stages", 0, NULL, CD_OPT_FLAG, AT(stages), NULL, PLAN, "Also the stages in which operators run side by side on the devices, block by block (IOS); with --run they run here too, beside one operator after the other"},
     {"stage-length", 'r', "N", CD_OPT_INT, AT(stage_r), "0..64", PLAN, "Operators one behind the other in a group of a stage; 0: any number (default: 3)"},
     {"stage-groups", 's', "N", CD_OPT_INT, AT(stage_s), "0..64", PLAN, "Groups in a stage; 0: any number (default: 8)"},
     {"rules", 0, "FILE", CD_OPT_FILE, AT(rules), NULL, PLAN, "Which device may run what, patterns, places (docs/offload.md): the plan keeps to them, and whole operators are also placed by cost under them"},
@@ -138,6 +138,7 @@ static cdmpp_status all(cd_mpc *p, cdmpp_err *err) {
         cd_mp_offload_list(&p->offload, &b);
         return cd_face_print(&b, err);
     }
+    if (o->run && o->stages) CD_TRY(cd_mpc_staged_check(p, err));
     CD_TRY(cd_mpc_costs(p, err));
     CD_TRY(cd_mpc_make(p, err));
     if (*o->stop) return CD_FAIL(err, EINTERRUPTED, "before anything was run");
@@ -145,6 +146,7 @@ static cdmpp_status all(cd_mpc *p, cdmpp_err *err) {
     CD_TRY(offload(p, err));
     if (o->stages) CD_TRY(cd_mpc_stages(p, err));
     if (o->run) CD_TRY(cd_mpc_run_it(p, err));
+    if (o->run && o->stages) CD_TRY(cd_mpc_staged(p, err));
     if (o->save_plan) CD_TRY(cd_mpc_save(p, err));
     if (o->trace) CD_TRY(cd_mpc_trace(p, err));
     if (o->html) CD_TRY(cd_mpc_html(p, err));

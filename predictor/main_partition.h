@@ -45,7 +45,15 @@ typedef struct cd_mpc_stage {
     uint32_t block;
     cd_stage_plan plan;
     const uint32_t *op;         /* (n) the network's operators of the block's */
+    const double *solo_s;       /* (n) alone */
+    double measured_s, alone_measured_s; /* --run: NaN: not run */
 } cd_mpc_stage;
+
+typedef struct cd_mpc_staged_sum { /* --stages --run: sums over blocks that were run */
+    bool done;
+    uint32_t n, differ;         /* blocks; operators whose results differ from one after the other's */
+    double predicted_s, seconds, alone_s;
+} cd_mpc_staged_sum;
 
 typedef struct cd_mpc_run {     /* --run */
     bool done;
@@ -77,6 +85,7 @@ typedef struct cd_mpc {
     cd_mpc_stage *stage;        /* (n_stage) --stages */
     uint32_t n_stage;
     double stages_s, alone_s, stage_search_s;
+    cd_mpc_staged_sum staged;
     cd_mpc_run run;
 } cd_mpc;
 
@@ -102,6 +111,12 @@ cdmpp_status cd_mpc_place(cd_mpc *p, cdmpp_err *err);
 cdmpp_status cd_mpc_stages(cd_mpc *p, cdmpp_err *err);
 void cd_mpc_tell_stages(const cd_mpc *p, cd_buf *b);
 void cd_mpc_json_stages(const cd_mpc *p, cd_buf *b);
+
+/* ---- main_partition_staged.c: --run of stages ---- */
+cdmpp_status cd_mpc_staged_check(const cd_mpc *p, cdmpp_err *err); /* before anything is run */
+cdmpp_status cd_mpc_staged(cd_mpc *p, cdmpp_err *err);
+void cd_mpc_tell_staged(const cd_mpc *p, cd_buf *b);
+void cd_mpc_json_staged(const cd_mpc *p, cd_buf *b);
 
 /* ---- main_partition_run.c ---- */
 cdmpp_status cd_mpc_run_check(cd_main_partition *o, cdmpp_err *err); /* --inject */

@@ -69,14 +69,15 @@ static cdmpp_status one_block(search *s, uint32_t b, cdmpp_err *err) {
     size_t reads = 1;
     for (uint32_t i = 0; i < n; i++) reads += s->op[own[i]].n_after;
     uint32_t *after = CD_NEWN(&p->arena, uint32_t, reads), *kept = CD_NEWN(&p->arena, uint32_t, (size_t)n + 1);
-    if (!after || !kept) return CD_FAIL(err, ENOMEM, "a block of %u operators", n);
+    double *alone = CD_NEWN(&p->arena, double, (size_t)n + 1);
+    if (!after || !kept || !alone) return CD_FAIL(err, ENOMEM, "a block of %u operators", n);
     for (uint32_t i = 0; i < n; i++) {
         const cd_stage_op *o = &s->op[own[i]];
         op[i] = (cd_stage_op){.name = o->name, .merge = UINT32_MAX, .first = n_after};
         for (uint32_t j = 0; j < o->n_after; j++)
             if (s->block[s->after[o->first + j]] == b) after[n_after++] = s->local[s->after[o->first + j]];
         op[i].n_after = n_after - op[i].first;
-        solo[i] = s->solo[own[i]];
+        solo[i] = alone[i] = s->solo[own[i]];
         bytes[i] = s->bytes[own[i]];
         kept[i] = own[i];
     }
@@ -84,7 +85,7 @@ static cdmpp_status one_block(search *s, uint32_t b, cdmpp_err *err) {
     cd_stage_solo with = {.solo_s = solo, .bytes = bytes, .units = p->machine.n, .barrier_s = sync, .contention = p->machine.contention};
     const cd_stage_graph g = {.n_op = n, .n_after = n_after, .op = op, .after = after};
     const cd_stage_ask a = {.r = (uint32_t)p->o->stage_r, .s = (uint32_t)p->o->stage_s, .time = cd_stage_solo_time, .ctx = &with};
-    *to = (cd_mpc_stage){.block = b, .op = kept};
+    *to = (cd_mpc_stage){.block = b, .op = kept, .solo_s = alone};
     p->n_stage = b + 1;
     return cd_stage_search(&g, &a, &to->plan, err);
 }
@@ -123,6 +124,7 @@ void cd_mpc_tell_stages(const cd_mpc *p, cd_buf *b) {
     cd_mp_seconds(b, p->alone_s);
     cd_buf_putf(b, " (%.3fx); searched in %.3f s%s\n", p->alone_s / p->stages_s, p->stage_search_s,
                 p->machine.contention.peak_bytes_per_s > 0 ? "" : "; nobody disturbs the other: no contention was measured");
+    if (p->staged.done) cd_mpc_tell_staged(p, b);
     for (uint32_t k = 0; k < p->n_stage; k++)
         for (uint32_t i = 0; i < p->stage[k].plan.n_stage; i++) {
             const cd_stage *s = &p->stage[k].plan.stage[i];
@@ -157,5 +159,7 @@ void cd_mpc_json_stages(const cd_mpc *p, cd_buf *b) {
             cd_buf_puts(b, "]}");
             sep = ",";
         }
-    cd_buf_puts(b, "]}");
+    cd_buf_puts(b, "]");
+    if (p->staged.done) cd_mpc_json_staged(p, b);
+    cd_buf_puts(b, "}");
 }
