@@ -58,12 +58,13 @@ static cdmpp_status keep(making *k, uint32_t i, uint32_t first, cdmpp_err *err) 
     const cd_netnode *n = &k->g->node[i];
     const cd_nodecost *c = cost_of(k, i);
     const uint32_t device = k->p->where ? k->p->where[i] : 0, at = k->r->net.n_op++;
+    const uint32_t like = c->like == UINT32_MAX ? UINT32_MAX : c->like * k->p->n_device + device; /* each device counts its own */
     const double runs = (double)n->repeat;
     k->number[i] = at;
     k->r->of[at] = i;
     /* each run but the last, whose gap the replay adds, waits for its own */
-    k->op[at] = (cd_replay_op){.name = n->name, .device = device, .like = c->like, .spread = c->spread, .memory_share = c->memory_share,
-                               .seconds = c->seconds * runs + (runs - 1) * k->p->device[device].gap_s, .bytes = c->bytes > 0 ? c->bytes : 0,
+    k->op[at] = (cd_replay_op){.name = n->name, .device = device, .like = like, .spread = c->spread, .memory_share = c->memory_share,
+                               .seconds = c->seconds * runs + (runs - 1) * k->p->device[device].gap_s, .runs = runs, .bytes = c->bytes > 0 ? c->bytes : 0,
                                .first = first, .n_after = (uint32_t)(k->n_after - first)};
     if (!isfinite(k->op[at].seconds)) return CD_FAIL(err, ERANGE, "node %s takes %g s, %lld times", n->name, c->seconds, (long long)n->repeat);
     return CDMPP_OK;

@@ -30,7 +30,7 @@ static double sum_of(const cd_rp_net *p, const cd_replay *r) {
     double sum = 0;
     for (uint32_t k = 0; k < p->n->n_op; k++) {
         const cd_replay_device *d = &p->n->device[p->n->op[k].device];
-        sum += p->n->op[k].seconds + d->gap_s + d->issue_s;
+        sum += p->n->op[k].seconds + d->gap_s + cd_rp_runs(&p->n->op[k]) * d->issue_s;
     }
     for (uint32_t k = 0; k < r->n_copy; k++) sum += cd_rp_copy_s(p, r->copy[k].op, r->copy[k].link);
     return sum;

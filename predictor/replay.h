@@ -24,7 +24,8 @@ typedef struct cd_replay_op {
     const char *name;
     uint32_t device;
     uint32_t like;              /* operators that are mispredicted together, a task; UINT32_MAX: on its own */
-    double seconds;             /* >= 0 */
+    double seconds;             /* >= 0, of all its runs */
+    double runs;                /* one behind the other, each handed out by the host; 0: one */
     double spread;              /* standard deviation of ln(true / seconds); 0: known */
     double memory_share;        /* 0..1: of its time that the device's memory is busy */
     int64_t bytes;              /* of its result */
@@ -86,7 +87,7 @@ typedef struct cd_replay {
 } cd_replay;
 
 /* Errors: EINVALID (a cycle: names an operator of it; an edge to nowhere; no link between two devices), ERANGE
- * (a number that is none, negative, workers 0), ENOMEM. Free `out` after an error too. */
+ * (a number that is none, negative, workers 0; all operators take more than 1e100 s or 2^63 bytes), ENOMEM. Free `out` after an error too. */
 cdmpp_status cd_replay_run(const cd_replay_net *n, cd_replay *out, cdmpp_err *err);
 void cd_replay_free(cd_replay *r); /* zeroed is fine */
 

@@ -6,11 +6,30 @@
 
 static bool is_time(double s) { return s >= 0 && isfinite(s); }
 
+/* What is added up in a replay stays finite, also where durations are drawn many times as long; bytes of all results,
+ * each on every device, can be counted. */
+static const double LONGEST_S = 1e100;
+static cdmpp_status check_sums(const cd_replay_net *n, cdmpp_err *err) {
+    double s = 0;
+    int64_t bytes = 0, all;
+    for (uint32_t k = 0; k < n->n_op; k++) {
+        const cd_replay_device *d = &n->device[n->op[k].device];
+        s += n->op[k].seconds + d->gap_s + cd_rp_runs(&n->op[k]) * d->issue_s;
+        if (!(s <= LONGEST_S)) return CD_FAIL(err, ERANGE, "more than %g s up to operator %u (%s)", LONGEST_S, k, n->op[k].name);
+        if (__builtin_add_overflow(bytes, n->op[k].bytes, &bytes) || __builtin_mul_overflow(bytes, (int64_t)n->n_device, &all))
+            return CD_FAIL(err, ERANGE, "results of more than 2^63 bytes up to operator %u (%s)", k, n->op[k].name);
+    }
+    for (uint32_t k = 0; k < n->n_link; k++)
+        if (!(n->link[k].latency_s + (double)bytes / n->link[k].bytes_per_s <= LONGEST_S))
+            return CD_FAIL(err, ERANGE, "link %u: %g s, %g bytes/s for %lld bytes", k, n->link[k].latency_s, n->link[k].bytes_per_s, (long long)bytes);
+    return CDMPP_OK;
+}
+
 static cdmpp_status check_ops(const cd_replay_net *n, size_t *n_edge, cdmpp_err *err) {
     *n_edge = 0;
     for (uint32_t k = 0; k < n->n_op; k++) {
         const cd_replay_op *o = &n->op[k];
-        if (!is_time(o->seconds) || !is_time(o->spread) || !(o->memory_share >= 0 && o->memory_share <= 1) || o->bytes < 0)
+        if (!is_time(o->seconds) || !is_time(o->spread) || !is_time(o->runs) || !(o->memory_share >= 0 && o->memory_share <= 1) || o->bytes < 0)
             return CD_FAIL(err, ERANGE, "operator %u (%s): %g s, spread %g, memory share %g, %lld bytes", k, o->name, o->seconds,
                            o->spread, o->memory_share, (long long)o->bytes);
         if (o->device >= n->n_device) return CD_FAIL(err, EINVALID, "operator %u (%s): device %u of %u", k, o->name, o->device, n->n_device);
@@ -81,6 +100,7 @@ cdmpp_status cd_rp_prepare(const cd_replay_net *n, cd_arena *a, cd_rp_net *out, 
     size_t n_edge;
     CD_TRY(check_ops(n, &n_edge, err));
     CD_TRY(check_devices(n, err));
+    CD_TRY(check_sums(n, err));
     const size_t pairs = (size_t)n->n_device * n->n_device;
     uint32_t *left = CD_NEWN(a, uint32_t, (size_t)n->n_op + 1);
     *out = (cd_rp_net){.n = n, .first = CD_NEWN(a, uint32_t, (size_t)n->n_op + 2), .to = CD_NEWN(a, uint32_t, n_edge + 1),
@@ -117,7 +137,9 @@ double cd_rp_chains(cd_rp_net *p, const double *seconds, double *end) {
             const double copy = d == o->device ? 0 : cd_rp_copy_s(p, from, p->link[(size_t)d * n->n_device + o->device]);
             start = fmax(start, end[from] + copy);
         }
-        end[k] = start + (seconds[k] + n->device[o->device].gap_s);
+        const double alone = seconds[k] + n->device[o->device].gap_s, runs = cd_rp_runs(o);
+        end[k] = start + alone;
+        if (runs > 1) end[k] = fmax(end[k], runs * n->device[o->device].issue_s + alone / runs); /* the last one's turn */
         longest = fmax(longest, end[k]);
     }
     return longest;

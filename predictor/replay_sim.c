@@ -34,6 +34,7 @@ typedef struct sim {
     const double *seconds;
     cd_replay *out;
     uint32_t *left;             /* (n_op) what each waits for */
+    double *issued;             /* (n_op) when its last run is handed out; 0: no host in the way */
     event *heap;
     size_t n_event;
     device *dev;                /* (n_device) */
@@ -146,7 +147,8 @@ static void start(sim *s, uint32_t id, uint32_t op, double t) {
     ran->start_s = t;
     ran->worker = w;
     if (t > ran->ready_s) ran->since = waited_for(s, d, w, t);
-    const double left = s->seconds[op] + s->p->n->device[id].gap_s;
+    const double alone = s->seconds[op] + s->p->n->device[id].gap_s;
+    const double left = fmax(alone, s->issued[op] + alone / cd_rp_runs(&s->p->n->op[op]) - t); /* short runs wait for the host */
     d->on[d->n_on++] = (running){op, w, t, left, 1, t + left};
 }
 
@@ -241,11 +243,22 @@ static bool device_room(sim *s, cd_arena *a) {
     return true;
 }
 
+/* The host hands out one run after the other, whatever the device does meanwhile. */
+static void hand_out(sim *s, uint32_t id) {
+    const double each = s->p->n->device[id].issue_s;
+    double before = 0;
+    for (uint32_t j = 0; each > 0 && j < s->dev[id].n_mine; j++) {
+        const uint32_t op = s->dev[id].mine[j];
+        push(s, (event){(before + 1) * each, ISSUED, op, 0});
+        before += cd_rp_runs(&s->p->n->op[op]);
+        if (s->p->n->op[op].runs > 1) s->issued[op] = before * each;
+    }
+}
+
 static void begin(sim *s) {
     const cd_replay_net *n = s->p->n;
     for (uint32_t d = 0; d < n->n_device; d++)
-        for (uint32_t j = 0; n->device[d].issue_s > 0 && j < s->dev[d].n_mine; j++)
-            push(s, (event){(double)(j + 1) * n->device[d].issue_s, ISSUED, s->dev[d].mine[j], 0});
+        hand_out(s, d);
     for (uint32_t k = 0; k < n->n_op; k++) {
         const bool issued = n->device[n->op[k].device].issue_s > 0;
         s->left[k] = n->op[k].n_after + issued;
@@ -287,11 +300,11 @@ cdmpp_status cd_rp_simulate(const cd_rp_net *p, const double *seconds, cd_arena 
     out->busy_s = CD_NEWN(&out->arena, double, (size_t)n->n_device + 1);
     cd_arena_reset(scratch);
     /* Each end and each operator that becomes ready may have a device reckoned anew. */
-    sim s = {.p = p, .seconds = seconds, .out = out, .left = CD_NEWN(scratch, uint32_t, room),
+    sim s = {.p = p, .seconds = seconds, .out = out, .left = CD_NEWN(scratch, uint32_t, room), .issued = CD_NEWN(scratch, double, room),
              .heap = CD_NEWN(scratch, event, 3 * room + edges), .dev = CD_NEWN(scratch, device, (size_t)n->n_device + 1),
              .touched = CD_NEWN(scratch, uint32_t, (size_t)n->n_device + 1),
              .link_free = CD_NEWN(scratch, double, (size_t)n->n_link + 1), .mark = CD_NEWN(scratch, uint32_t, (size_t)n->n_device + 1)};
-    if (!out->op || !out->copy || !out->busy_s || !s.left || !s.heap || !s.dev || !s.touched || !s.link_free || !s.mark ||
+    if (!out->op || !out->copy || !out->busy_s || !s.left || !s.issued || !s.heap || !s.dev || !s.touched || !s.link_free || !s.mark ||
         !device_room(&s, scratch))
         return CD_FAIL(err, ENOMEM, "replay of %u operators", n->n_op);
     begin(&s);

@@ -18,6 +18,8 @@ typedef struct cd_rp_net {
     double *tail;               /* (n_op) longest chain from its start to the end, copies left out */
 } cd_rp_net;
 
+static inline double cd_rp_runs(const cd_replay_op *o) { return o->runs > 0 ? o->runs : 1; }
+
 /* Into the arena. Errors: those of cd_replay_run. */
 cdmpp_status cd_rp_prepare(const cd_replay_net *n, cd_arena *a, cd_rp_net *out, cdmpp_err *err);
 /* seconds (n_op) of each operator, gaps left out. Fills tail; returns the longest chain with copies. */

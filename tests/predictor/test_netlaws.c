@@ -266,7 +266,18 @@ static void test_repeat_is_a_chain_of_copies(void **state) {
         assert_true(makespan_of(&d, &plain, &p) == makespan_of(&d, &copies, &p));
         p.device[0].policy = CD_REPLAY_CRITICAL;
         assert_true(makespan_of(&d, &plain, &p) == makespan_of(&d, &copies, &p));
-        p.device[0].workers = 1; /* never idle, in whatever order */
+        p.device[0].issue_s = 0.5; /* a host that hands out each run */
+        assert_true(makespan_of(&d, &plain, &p) == makespan_of(&d, &copies, &p));
+        cd_netgraph *g = build(&d, &plain);
+        cd_replay r = run(g, &p, false);
+        assert_true(r.chain_s <= r.makespan_s && r.makespan_s <= r.sum_s);
+        cd_replay_free(&r);
+        cd_netgraph_free(g);
+        p.device[0].workers = 1;
+        p.device[0].policy = CD_REPLAY_STREAM;
+        assert_true(makespan_of(&d, &plain, &p) == makespan_of(&d, &copies, &p));
+        p.device[0].issue_s = 0;
+        p.device[0].policy = CD_REPLAY_ORDER; /* never idle, in whatever order */
         assert_true(makespan_of(&d, &plain, &p) == makespan_of(&d, &copies, &p));
     }
 }

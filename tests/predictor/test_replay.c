@@ -244,6 +244,17 @@ static void test_bad_networks(void **state) {
     op[1].seconds = NAN;
     assert_status(cd_replay_run(&n, &r, &err), CDMPP_ERANGE);
     cd_replay_free(&r);
+    op[1].seconds = op[0].seconds = 1e308; /* each is a number, their sum is none */
+    assert_status(cd_replay_run(&n, &r, &err), CDMPP_ERANGE);
+    cd_replay_free(&r);
+    op[1].seconds = op[0].seconds = 1;
+    op[1].runs = (double)INFINITY;
+    assert_status(cd_replay_run(&n, &r, &err), CDMPP_ERANGE);
+    cd_replay_free(&r);
+    op[1].runs = 0;
+    op[1].bytes = op[0].bytes = INT64_MAX;
+    assert_status(cd_replay_run(&n, &r, &err), CDMPP_ERANGE);
+    cd_replay_free(&r);
     n = (cd_replay_net){.n_device = 1, .device = device};
     assert_ok(cd_replay_run(&n, &r, &err)); /* nothing takes no time */
     assert_true(r.makespan_s == 0 && r.n_path == 0);
