@@ -291,6 +291,27 @@ static cdmpp_status add_edges(void *ctx, cd_str text, size_t k, cdmpp_err *err) 
     return CDMPP_OK;
 }
 
+/* ---- what goes in and comes out: only that it is there ---- */
+static cdmpp_status check_head(void *ctx, cd_str text, size_t k, cdmpp_err *err) {
+    reading *t = ctx;
+    const cd_json *v, *part = NULL;
+    int64_t node = 0, out = 0;
+    (void)k;
+    CD_TRY(cd_ng_parse(t->f, text, &v, err));
+    CD_TRY(cd_json_arr(v, 2, &part, err));
+    CD_TRY(cd_err_index(err, cd_json_int(part, 0, (int64_t)t->n_row - 2, &node, err), 0));
+    return cd_err_index(err, cd_json_int(part->next, 0, (int64_t)(t->row[node + 1] - t->row[node]) - 1, &out, err), 1);
+}
+
+static cdmpp_status check_arg(void *ctx, cd_str text, size_t k, cdmpp_err *err) {
+    reading *t = ctx;
+    const cd_json *v;
+    int64_t node = 0;
+    (void)k;
+    CD_TRY(cd_ng_parse(t->f, text, &v, err));
+    return cd_json_int(v, 0, (int64_t)t->n_row - 2, &node, err);
+}
+
 /* ---- the file ---- */
 static cdmpp_status parts_of(cd_ng_file *f, parts *p, cdmpp_err *err) {
     static const char *const name[] = {"nodes", "attrs", "node_row_ptr", "arg_nodes", "heads", "cdmpp.tasks"};
@@ -320,6 +341,8 @@ static cdmpp_status graph_of(reading *t, const parts *p, cd_netgraph **out, cdmp
     if (t->m->n_node + 1 != t->n_row)
         return cd_err_key(err, CD_FAIL(err, EINVALID, "%zu numbers for %zu nodes", t->n_row, t->m->n_node), "node_row_ptr");
     CD_TRY(cd_err_key(err, cd_ng_each(t->f, p->nodes, add_edges, t, err), "nodes"));
+    if (p->args.p) CD_TRY(cd_err_key(err, cd_ng_each(t->f, p->args, check_arg, t, err), "arg_nodes"));
+    if (p->heads.p) CD_TRY(cd_err_key(err, cd_ng_each(t->f, p->heads, check_head, t, err), "heads"));
     return cd_netmaker_finish(t->m, out, err);
 }
 
