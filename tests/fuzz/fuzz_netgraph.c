@@ -1,12 +1,14 @@
 /* Any bytes as graphs of networks: no crash, no leak; an error says what is wrong; what is accepted keeps the rules of
- * netgraph.h and reads back as it was written. */
+ * netgraph.h, reads back as it was written, and is replayed within the laws or refused with a reason. */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
+#include "predictor/netcost.h"
 #include "predictor/netgraph.h"
+#include "predictor/replay_trace.h"
 
 static void check_graph(const cd_netgraph *g) {
     uint32_t edges = 0;
@@ -36,6 +38,42 @@ static void round_trip(cd_netgraph *const *g, size_t n) {
     cd_buf_free(&twice);
 }
 
+/* longest chain <= replay <= sum, but for what sums in another order differ by */
+static void check_replay(const cd_replay_net *n) {
+    cdmpp_err err = {0};
+    cd_replay r;
+    cd_buf b = {0};
+    const cdmpp_status st = cd_replay_run(n, &r, &err);
+    if (st && (st != CDMPP_ERANGE || !err.msg[0])) abort();
+    if (!st) {
+        if (!isfinite(r.makespan_s) || !isfinite(r.sum_s) || r.peak[0] < 0) abort();
+        if (!(r.chain_s <= r.makespan_s * (1 + 1e-9)) || !(r.makespan_s <= r.sum_s * (1 + 1e-9))) abort();
+        if (cd_replay_trace(&b, n, &r, &err) && !err.msg[0]) abort();
+    }
+    cd_buf_free(&b);
+    cd_replay_free(&r);
+}
+
+static void check_time(const cd_netgraph *g) {
+    static const cd_replay_device device[] = {{.name = "a", .workers = 1, .policy = CD_REPLAY_STREAM, .issue_s = 3e-6, .gap_s = 1e-6},
+                                              {.name = "b", .workers = 3, .policy = CD_REPLAY_CRITICAL},
+                                              {.name = "c", .workers = 2, .policy = CD_REPLAY_ORDER, .issue_s = 1}};
+    const cd_netcost_ask ask = {.from_given = true};
+    cdmpp_err err = {0};
+    cd_netcost *cost;
+    if (cd_netcost_of(g, &ask, &cost, &err)) abort();
+    for (size_t d = 0; d < sizeof device / sizeof *device; d++) {
+        const cd_netplace where = {.n_device = 1, .device = &device[d]};
+        cd_netreplay *r;
+        const cdmpp_status st = cd_netreplay_make(g, (const cd_netcost *const *)&cost, &where, true, &r, &err);
+        if (st && (st != CDMPP_ERANGE || !err.msg[0])) abort();
+        if (st) continue;
+        check_replay(&r->net);
+        cd_netreplay_free(r);
+    }
+    cd_netcost_free(cost);
+}
+
 static void bad(void *ctx, const char *network, const cdmpp_err *why) {
     if (!network || !why->code || !why->msg[0]) abort();
     ++*(size_t *)ctx;
@@ -49,7 +87,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const cdmpp_status st = cd_netgraph_read_text("net.json", (const char *)data, size, NULL, NULL, &g, &n, &err);
     if (st && (!err.msg[0] || err.code != st)) abort();
     if (!st) {
-        for (size_t i = 0; i < n; i++) check_graph(g[i]);
+        for (size_t i = 0; i < n; i++) {
+            check_graph(g[i]);
+            check_time(g[i]);
+        }
         round_trip(g, n);
         cd_netgraphs_free(g, n);
     }
