@@ -38,7 +38,10 @@ static void plain(cd_log *log, cd_buf *b, cd_log_level level, const char *text) 
     if (*log->command) cd_buf_putf(b, "%s: ", log->command);
     const char *colour = log->colour ? level_colour[level] : "";
     if (level != CD_LOG_INFO) cd_buf_putf(b, "%s%s:%s ", colour, level_name[level], *colour ? "\033[0m" : "");
-    cd_buf_puts(b, text);
+    for (; *text; text++) { /* what a file says may not steer the terminal */
+        const unsigned char c = (unsigned char)*text;
+        cd_buf_put(b, (c < 0x20 && c != '\t' && c != '\n') || c == 0x7f ? "?" : text, 1);
+    }
 }
 
 static void member(cd_buf *b, const char *key, const char *text) {
