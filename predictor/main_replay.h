@@ -53,7 +53,8 @@ typedef struct cd_main_replay {
 
 /* ---- main_replay_graphs.c: what is replayed ---- */
 typedef struct cd_mr_source {
-    const char *name;
+    const char *name;           /* no other network's */
+    const char *given;          /* file or network as it was asked for */
     const char *target;         /* of a network that was loaded for it; NULL: a graph of a file */
     int64_t asked;              /* batch */
     int64_t batch;              /* as loaded; 0: unknown */
@@ -61,7 +62,8 @@ typedef struct cd_mr_source {
     const cd_netgraph *graph;
     cd_netgraph *owned;         /* NULL: live's */
     const cd_tasks *tasks;
-    int64_t weight_bytes;       /* -1: unknown */
+    int64_t weight_bytes;       /* of a graph: with inputs that are nodes; -1: unknown */
+    int64_t input_bytes;        /* of a network that was loaded; else 0 */
     cdmpp_status st;            /* why there is none */
     cdmpp_err err;
 } cd_mr_source;
@@ -79,6 +81,14 @@ typedef struct cd_mr_device {
     double price;               /* an hour; NaN */
     const char *currency;
 } cd_mr_device;
+
+/* Memory of a device that a case uses. */
+typedef struct cd_mr_use {
+    int64_t peak;               /* results alive at once, weights, inputs; of results alone where weights are unknown; -1: unknown */
+    int64_t least;              /* peak as far as sizes are known */
+    int64_t weights;            /* -1: unknown */
+    int64_t memory;             /* 0: unknown */
+} cd_mr_use;
 
 typedef struct cd_mr_case {
     cd_mr_source *source;
@@ -100,8 +110,9 @@ typedef struct cd_mr_case {
     cd_cresult cluster;         /* --parallel */
     cd_live_run *ran;           /* --run; NULL: not run */
     double run_s;               /* of a pass; NaN */
-    int64_t peak_bytes;         /* weights and results; of results alone where weights are unknown */
-    int64_t memory_bytes;       /* 0: unknown */
+    cd_mr_use *use;             /* (n_place) */
+    uint32_t fullest;           /* of use: one that has too little; else of the largest peak */
+    double missing_share;       /* of all places */
     cdmpp_status st;
     cdmpp_err err;
 } cd_mr_case;
@@ -119,6 +130,7 @@ typedef struct cd_mr_plan {
     cd_mr_case *item;           /* (n_item) */
     size_t n_item;
     bool graphs;                /* of graph files alone: one device, JSON by name */
+    const char *reading;        /* file */
     cd_threads *pool;
     cd_measure *measure;        /* --run */
     int64_t *batch;             /* (n_batch) asked for; 0: as the file says */
@@ -139,8 +151,17 @@ cd_replay_device cd_mr_lane(const cd_main_replay *o, const cd_modelset *m, const
 
 /* ---- main_replay_sources.c: graphs are read, networks loaded ---- */
 cdmpp_status cd_mr_sources(cd_mr_plan *p, cdmpp_err *err);
-/* Bytes of what stays in memory between runs; -1: nobody knows. */
-int64_t cd_mr_weights(const cd_mr_source *s);
+
+/* ---- main_replay_names.c: two networks of one name are told apart. Errors: ENOMEM ---- */
+cdmpp_status cd_mr_names(cd_mr_plan *p, cdmpp_err *err);
+
+/* ---- main_replay_memory.c ---- */
+void cd_mr_weights(cd_mr_source *s); /* fills weight_bytes and input_bytes: what stays in memory between runs */
+/* Fills use and fullest of a case that was replayed. Errors: ENOMEM. */
+cdmpp_status cd_mr_memory(cd_mr_plan *p, cd_mr_case *c, cdmpp_err *err);
+typedef enum cd_mr_fit { CD_MR_NO, CD_MR_YES, CD_MR_UNKNOWN } cd_mr_fit;
+cd_mr_fit cd_mr_use_fits(const cd_mr_use *u);
+cd_mr_fit cd_mr_fits(const cd_mr_case *c); /* all of its devices */
 
 /* ---- main_replay_books.c: schedules ---- */
 /* The device's book holds what the graph's tasks run with, as far as there is anything. */
@@ -159,7 +180,6 @@ void cd_mr_case_name(const cd_mr_plan *p, const cd_mr_case *c, cd_buf *b);
 const cd_nodecost *cd_mr_case_cost(const cd_mr_case *c, uint32_t node);
 double cd_mr_throughput(const cd_mr_case *c); /* items a second; NaN: batch unknown */
 double cd_mr_price(const cd_mr_case *c);      /* of a million inferences; NaN */
-bool cd_mr_fits(const cd_mr_case *c);         /* memory, as far as it is known */
 const cd_netnode *cd_mr_node(const cd_mr_case *c, uint32_t op);
 /* Error of the prediction against what the file measured; NaN. */
 double cd_mr_error(const cd_mr_case *c, double measured_s);

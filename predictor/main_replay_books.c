@@ -236,16 +236,18 @@ static cdmpp_status path_for(const char *path, const char *device, cd_buf *b, cd
     return b->oom ? CD_FAIL(err, ENOMEM, "a path") : CDMPP_OK;
 }
 
+static cdmpp_status save_book(const cd_mr_plan *p, const cd_mr_device *d, bool one, cdmpp_err *err) {
+    cd_buf b = {0};
+    cdmpp_status st = one ? CDMPP_OK : path_for(p->o->save_schedules, d->name, &b, err);
+    if (!st && d->book) st = cd_schedbook_write(d->book, b.p ? b.p : p->o->save_schedules, err);
+    cd_buf_free(&b);
+    return st;
+}
+
 cdmpp_status cd_mr_books_save(cd_mr_plan *p, cdmpp_err *err) {
     if (!p->o->save_schedules) return CDMPP_OK;
-    for (size_t k = 0; k < p->n_device; k++) {
-        const cd_mr_device *d = &p->device[k];
-        cd_buf b = {0};
-        cdmpp_status st = CDMPP_OK;
-        if (p->n_device > 1) st = path_for(p->o->save_schedules, d->name, &b, err);
-        if (!st && d->book) st = cd_schedbook_write(d->book, b.p ? b.p : p->o->save_schedules, err);
-        cd_buf_free(&b);
-        CD_TRY(st);
-    }
+    const bool one = p->n_device == 1 && !p->more;
+    for (size_t k = 0; k < p->n_device; k++) CD_TRY(save_book(p, &p->device[k], one, err));
+    for (const cd_mr_device *d = p->more; d; d = d->next) CD_TRY(save_book(p, d, one, err));
     return CDMPP_OK;
 }

@@ -57,11 +57,16 @@ static cdmpp_status queues(cd_mr_plan *p, cd_mr_case *c, cdmpp_err *err) {
         for (uint32_t j = 0; j < n; j++)
             if (j != k) c->link[c->n_link++] = (cd_replay_link){k, j, p->o->link_latency_s, p->o->link_bytes_per_s};
     }
-    c->memory_bytes = c->lane[0].memory;
     return CDMPP_OK;
 }
 
 /* ---- costs ---- */
+/* The first place's costs become those of where each node runs, so that its counts are of the network. */
+static void settle(cd_mr_case *c) {
+    for (uint32_t k = 0; c->where && k < c->cost[0]->n; k++) c->cost[0]->node[k] = c->cost[c->where[k]]->node[k];
+    if (c->where) cd_netcost_tally(c->cost[0], c->source->graph);
+}
+
 static cdmpp_status costs(cd_mr_plan *p, cd_mr_case *c, cdmpp_err *err) {
     const cd_netgraph *g = c->source->graph;
     for (uint32_t k = 0; k < c->n_place; k++) {
@@ -72,6 +77,22 @@ static cdmpp_status costs(cd_mr_plan *p, cd_mr_case *c, cdmpp_err *err) {
                                   .refill_bytes_per_s = d->gpu ? 0 : p->o->refill_bytes_per_s};
         CD_TRY(cd_netcost_of(g, &a, &c->cost[k], err));
     }
+    settle(c);
+    return CDMPP_OK;
+}
+
+/* A result that goes to another device must say how large it is: a copy of nothing takes no time. */
+static cdmpp_status copies_known(const cd_mr_plan *p, const cd_mr_case *c, cdmpp_err *err) {
+    const cd_replay_net *n = &c->net->net;
+    for (uint32_t k = 0; k < n->n_op; k++)
+        for (uint32_t j = 0; j < n->op[k].n_after; j++) {
+            const uint32_t a = n->after[n->op[k].first + j];
+            if (n->op[a].device == n->op[k].device || cd_mr_case_cost(c, c->net->of[a])->bytes >= 0) continue;
+            if (!p->o->allow_missing)
+                return CD_FAIL(err, ESCHEMA, "node %s goes to another device, and nobody knows how many bytes it has (write_bytes)", n->op[a].name);
+            cd_log_put(p->o->log, CD_LOG_WARNING, "%s: nobody knows how many bytes of %s go to another device: taken for none", c->source->name, n->op[a].name);
+            return CDMPP_OK;
+        }
     return CDMPP_OK;
 }
 
@@ -81,9 +102,11 @@ static cdmpp_status replay(cd_mr_plan *p, cd_mr_case *c, cdmpp_err *err) {
     c->net = NULL;
     cd_replay_free(&c->replay);
     memset(&c->replay, 0, sizeof c->replay);
+    c->missing_share = c->cost[0]->missing_share; /* a what-if may fill a gap */
     CD_TRY(cd_netreplay_make(c->source->graph, (const cd_netcost *const *)c->cost, &where, p->o->allow_missing, &c->net, err));
     if (!c->net->net.n_op && c->cost[0]->n_missing) /* never 0 s for a network of which nothing is known */
         return CD_FAIL(err, ESCHEMA, "nobody knows the time of any of its %u operators", c->cost[0]->n_missing);
+    CD_TRY(copies_known(p, c, err));
     return cd_replay_run(&c->net->net, &c->replay, err);
 }
 
@@ -110,22 +133,19 @@ static const double UNLIKE = 0.1;
 
 static void sum_up(const cd_mr_plan *p, cd_mr_case *c) {
     const cd_netgraph *g = c->source->graph;
-    bool known = true;
-    c->peak_bytes = c->replay.peak[0] + (c->source->weight_bytes > 0 && c->n_place == 1 ? c->source->weight_bytes : 0);
     for (uint32_t k = 0; k < c->net->net.n_op; k++) c->ops_s += c->net->net.op[k].seconds;
     for (uint32_t k = 0; k < g->n_node; k++) {
         const cd_nodecost *n = cd_mr_case_cost(c, k);
         if (n->source == CD_COST_GIVEN) c->given_s += n->seconds * (double)g->node[k].repeat;
         if (n->source == CD_COST_MODEL && (n->flags & CD_PRED_OUT_OF_RANGE)) c->unlike_s += n->seconds * (double)g->node[k].repeat;
-        if (n->source != CD_COST_FREE && g->node[k].repeat && n->bytes < 0) known = false;
     }
-    if (!known) c->peak_bytes = -1;
     if (c->unlike_s > UNLIKE * c->ops_s)
         cd_log_put(p->o->log, CD_LOG_WARNING, "%s on %s: %.0f %% of the time is of programs unlike those that the model was trained on: do not rely on it",
                    c->source->name, c->device->name, 100 * c->unlike_s / c->ops_s);
-    if (!cd_mr_fits(c))
-        cd_log_put(p->o->log, CD_LOG_WARNING, "%s on %s: needs about %.3g GiB of memory, the device has %.3g", c->source->name, c->device->name,
-                   (double)c->peak_bytes / 1073741824.0, (double)c->memory_bytes / 1073741824.0);
+    for (uint32_t k = 0; k < c->n_place; k++)
+        if (cd_mr_use_fits(&c->use[k]) == CD_MR_NO)
+            cd_log_put(p->o->log, CD_LOG_WARNING, "%s on %s: needs %s %.3g GiB of memory, the device has %.3g", c->source->name, c->place[k]->name,
+                       c->use[k].peak < 0 ? "at least" : "about", (double)c->use[k].least / 1073741824.0, (double)c->use[k].memory / 1073741824.0);
 }
 
 static cdmpp_status all(cd_mr_plan *p, cd_mr_case *c, cdmpp_err *err) {
@@ -140,6 +160,7 @@ static cdmpp_status all(cd_mr_plan *p, cd_mr_case *c, cdmpp_err *err) {
     if (p->o->what_if.n) CD_TRY(what_if(p, c, err));
     CD_TRY(cd_mr_cluster(p, c, err));
     CD_TRY(interval(p, c, err));
+    CD_TRY(cd_mr_memory(p, c, err));
     sum_up(p, c);
     if (p->o->run) cd_mr_run(p, c);
     return CDMPP_OK;
@@ -181,5 +202,4 @@ double cd_mr_price(const cd_mr_case *c) {
     return isnan(items) ? (double)NAN : c->device->price / 3600 / items * 1e6;
 }
 
-bool cd_mr_fits(const cd_mr_case *c) { return c->memory_bytes <= 0 || c->peak_bytes <= c->memory_bytes; }
 double cd_mr_error(const cd_mr_case *c, double measured_s) { return measured_s > 0 ? c->replay.makespan_s / measured_s - 1 : (double)NAN; }

@@ -5,6 +5,7 @@
 
 #include "base/file.h"
 #include "base/words.h"
+#include "dataset/dict.h"
 #include "predictor/main_replay.h"
 #include "predictor/replay_trace.h"
 
@@ -42,9 +43,9 @@ static void put_case(const cd_mr_case *c, cd_buf *b) {
     const cd_replay *r = &c->replay;
     const double cell[] = {r->makespan_s, c->interval.low_s, c->interval.high_s, r->chain_s, r->sum_s, cd_mr_throughput(c)};
     for (size_t k = 0; k < sizeof cell / sizeof *cell; k++) put_real(b, cell[k]);
-    put_int(b, c->peak_bytes);
-    put_int(b, c->memory_bytes > 0 ? c->memory_bytes : -1);
-    put_real(b, c->cost[0]->missing_share);
+    put_int(b, c->use[c->fullest].peak);
+    put_int(b, c->use[c->fullest].memory > 0 ? c->use[c->fullest].memory : -1);
+    put_real(b, c->missing_share);
     put_real(b, c->source->graph->measured_s);
     put_real(b, c->run_s);
     put_real(b, c->before_s);
@@ -94,7 +95,7 @@ void cd_mr_csv(const cd_mr_plan *p, cd_buf *b) {
 
 /* ---- traces ---- */
 /* "t.json" of the second of several: "t.resnet-50.v100.4.json"; letters that paths do not like become "_". */
-static void path_of(const cd_mr_plan *p, const cd_mr_case *c, cd_buf *b) {
+static void path_of(const cd_mr_plan *p, const cd_mr_case *c, unsigned number, cd_buf *b) {
     const char *path = p->o->trace, *slash = strrchr(path, '/'), *dot = strrchr(slash ? slash : path, '.');
     const size_t n = dot ? (size_t)(dot - path) : strlen(path);
     cd_buf_put(b, path, n);
@@ -103,15 +104,27 @@ static void path_of(const cd_mr_plan *p, const cd_mr_case *c, cd_buf *b) {
     if (c->source->batch) cd_buf_putf(b, ".%lld", (long long)c->source->batch);
     for (size_t k = from; k < b->n; k++)
         if (strchr("/\\ ()[]*?", b->p[k])) b->p[k] = '_';
+    if (number > 1) cd_buf_putf(b, ".%u", number);
     cd_buf_puts(b, dot ? dot : "");
 }
 
-static cdmpp_status write_trace(const cd_mr_plan *p, const cd_mr_case *c, bool alone, cdmpp_err *err) {
+/* A path that no other estimate has: names may differ in letters that paths do not like. */
+static cdmpp_status own_path(const cd_mr_plan *p, const cd_mr_case *c, cd_dict *paths, cd_buf *path, cdmpp_err *err) {
+    for (unsigned k = 1;; k++) {
+        const size_t before = paths->n;
+        uint32_t id;
+        cd_buf_clear(path);
+        path_of(p, c, k, path);
+        if (path->oom) return CD_FAIL(err, ENOMEM, "a path");
+        CD_TRY(cd_dict_add(paths, (cd_str){path->p, path->n}, &id, err));
+        if (paths->n > before) return CDMPP_OK;
+    }
+}
+
+static cdmpp_status write_trace(const cd_mr_plan *p, const cd_mr_case *c, bool alone, cd_dict *paths, cdmpp_err *err) {
     cd_buf path = {0}, b = {0};
-    if (!alone) path_of(p, c, &path);
-    cdmpp_status st = CDMPP_OK;
-    if (path.oom) st = CD_FAIL(err, ENOMEM, "a path");
-    else st = cd_replay_trace(&b, &c->net->net, &c->replay, err);
+    cdmpp_status st = alone ? CDMPP_OK : own_path(p, c, paths, &path, err);
+    if (!st) st = cd_replay_trace(&b, &c->net->net, &c->replay, err);
     if (!st) st = cd_file_write(alone ? p->o->trace : path.p, b.p, b.n, err);
     cd_buf_free(&path);
     cd_buf_free(&b);
@@ -119,7 +132,10 @@ static cdmpp_status write_trace(const cd_mr_plan *p, const cd_mr_case *c, bool a
 }
 
 cdmpp_status cd_mr_trace(const cd_mr_plan *p, cdmpp_err *err) {
-    for (size_t k = 0; k < p->n_item; k++)
-        if (!p->item[k].st) CD_TRY(write_trace(p, &p->item[k], p->n_item == 1, err));
-    return CDMPP_OK;
+    cd_dict paths = {0};
+    cdmpp_status st = CDMPP_OK;
+    for (size_t k = 0; !st && k < p->n_item; k++)
+        if (!p->item[k].st) st = write_trace(p, &p->item[k], p->n_item == 1, &paths, err);
+    cd_dict_free(&paths);
+    return st;
 }

@@ -132,11 +132,21 @@ static const char *only_device(const cd_mr_plan *p) {
     return one;
 }
 
+/* A device that a model knows and the graph's first node with a device names. */
+static const char *device_of_nodes(const cd_mr_plan *p, const cd_netgraph *g) {
+    uint32_t i = 0;
+    while (i < g->n_node && !g->node[i].device) i++;
+    for (size_t k = 0; i < g->n_node && known_at(&p->models, k); k++)
+        if (!strcmp(known_at(&p->models, k), g->node[i].device)) return g->node[i].device;
+    return NULL;
+}
+
 /* What the graphs of files that say one agree on; NULL: nothing. */
 static const char *device_of_graphs(const cd_mr_plan *p) {
     const char *d = NULL;
     for (size_t k = 0; k < p->n_source; k++) {
-        const char *g = p->source[k]->graph ? p->source[k]->graph->device : NULL;
+        const cd_netgraph *of = p->source[k]->graph;
+        const char *g = !of ? NULL : of->device ? of->device : device_of_nodes(p, of);
         if (g && d && strcmp(d, g) != 0) return NULL;
         if (g) d = g;
     }
@@ -162,6 +172,12 @@ static cdmpp_status nobody_says(cd_mr_plan *p, const char ***name, size_t *n, cd
     return CDMPP_OK;
 }
 
+static bool is_there(const cd_mr_plan *p, const char *name) {
+    for (size_t k = 0; k < p->n_device; k++)
+        if (!strcmp(p->device[k].name, name)) return true;
+    return false;
+}
+
 cdmpp_status cd_mr_devices(cd_mr_plan *p, cdmpp_err *err) {
     const char **name;
     size_t n;
@@ -172,7 +188,8 @@ cdmpp_status cd_mr_devices(cd_mr_plan *p, cdmpp_err *err) {
     for (size_t k = 0; k < n; k++) {
         p->device[p->n_device].name = name[k];
         CD_TRY(fill(p, &p->device[p->n_device], err));
-        p->n_device++;
+        if (is_there(p, p->device[p->n_device].name)) cd_log_put(p->o->log, CD_LOG_WARNING, "--device: %s is %s, which is there already", name[k], p->device[p->n_device].name);
+        else p->n_device++;
     }
     return CDMPP_OK;
 }

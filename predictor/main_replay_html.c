@@ -124,9 +124,11 @@ static void put_ops(const cd_mr_case *c, cd_buf *b) {
 
 /* ---- estimates ---- */
 static void put_sizes(const cd_mr_case *c, cd_buf *b) {
-    if (c->peak_bytes >= 0) cd_buf_putf(b, ",\"peak\":%lld", (long long)c->peak_bytes);
-    if (c->source->weight_bytes >= 0) cd_buf_putf(b, ",\"weights\":%lld", (long long)c->source->weight_bytes);
-    if (c->memory_bytes > 0) cd_buf_putf(b, ",\"memory\":%lld", (long long)c->memory_bytes);
+    const cd_mr_use *u = &c->use[c->fullest];
+    if (cd_mr_fits(c) == CD_MR_NO) cd_buf_puts(b, ",\"small\":true");
+    if (u->peak >= 0) cd_buf_putf(b, ",\"peak\":%lld", (long long)u->peak);
+    if (u->weights >= 0) cd_buf_putf(b, ",\"weights\":%lld", (long long)u->weights);
+    if (u->memory > 0) cd_buf_putf(b, ",\"memory\":%lld", (long long)u->memory);
 }
 
 static void put_result(const cd_mr_plan *p, const cd_mr_case *c, cd_buf *b) {
@@ -136,7 +138,7 @@ static void put_result(const cd_mr_plan *p, const cd_mr_case *c, cd_buf *b) {
     cd_netpage_real(b, "chain", c->replay.chain_s);
     cd_netpage_real(b, "sum", c->replay.sum_s);
     cd_netpage_real(b, "items", cd_mr_throughput(c));
-    cd_netpage_real(b, "missing", c->cost[0]->missing_share);
+    cd_netpage_real(b, "missing", c->missing_share);
     cd_netpage_real(b, "unlike", c->ops_s > 0 ? c->unlike_s / c->ops_s : 0);
     cd_netpage_real(b, "measured", c->source->graph->measured_s);
     cd_netpage_real(b, "run", c->run_s);

@@ -76,7 +76,7 @@ static void put_missing(const cd_mr_case *c, cd_buf *b) {
     cd_buf_puts(b, ",\"missing\":[");
     for (uint32_t k = 0; k < g->n_node; k++) {
         const cd_nodecost *n = cd_mr_case_cost(c, k);
-        if (n->source != CD_COST_MISSING) continue;
+        if (n->source != CD_COST_MISSING || !g->node[k].repeat) continue;
         cd_buf_putf(b, "%s{\"name\":", sep);
         cd_buf_put_json_str(b, g->node[k].name, strlen(g->node[k].name));
         put_text(b, "op", g->node[k].op);
@@ -94,7 +94,8 @@ static void put_counts(const cd_mr_case *c, cd_buf *b) {
     } kind[] = {{"model", CD_COST_MODEL}, {"library", CD_COST_LIBRARY}, {"given", CD_COST_GIVEN}, {"record", CD_COST_RECORD},
                 {"scaled", CD_COST_SCALED}, {"free", CD_COST_FREE}, {"missing", CD_COST_MISSING}};
     size_t n[16] = {0};
-    for (uint32_t k = 0; k < c->source->graph->n_node; k++) n[cd_mr_case_cost(c, k)->source]++;
+    for (uint32_t k = 0; k < c->source->graph->n_node; k++) /* one that never runs is nobody's gap */
+        n[c->source->graph->node[k].repeat ? cd_mr_case_cost(c, k)->source : CD_COST_FREE]++;
     cd_buf_puts(b, ",\"nodes\":{");
     for (size_t k = 0; k < sizeof kind / sizeof *kind; k++) cd_buf_putf(b, "%s\"%s\":%zu", k ? "," : "", kind[k].name, n[kind[k].source]);
     cd_buf_putf(b, "},\"tasks\":%zu,\"tasks_without_schedule\":%zu", c->n_task, c->n_bare);
@@ -121,6 +122,26 @@ static void put_compared(const cd_mr_plan *p, const cd_mr_case *c, cd_buf *b) {
     put_text(b, "currency", c->device->currency);
 }
 
+/* ---- memory ---- */
+static void put_use(const cd_mr_use *u, cd_mr_fit fits, cd_buf *b) {
+    put_size(b, "peak_bytes", u->peak);
+    put_size(b, "weight_bytes", u->weights);
+    put_size(b, "memory_bytes", u->memory > 0 ? u->memory : -1);
+    cd_buf_putf(b, ",\"fits\":%s", fits == CD_MR_UNKNOWN ? "null" : fits == CD_MR_YES ? "true" : "false");
+}
+
+static void put_places(const cd_mr_case *c, cd_buf *b) {
+    cd_buf_puts(b, ",\"devices\":[");
+    for (uint32_t k = 0; k < c->n_place; k++) {
+        cd_buf_puts(b, k ? ",{\"device\":" : "{\"device\":");
+        cd_buf_put_json_str(b, c->place[k]->name, strlen(c->place[k]->name));
+        put_real(b, "busy_s", c->replay.busy_s[k]);
+        put_use(&c->use[k], cd_mr_use_fits(&c->use[k]), b);
+        cd_buf_puts(b, "}");
+    }
+    cd_buf_puts(b, "]");
+}
+
 static void put_case(const cd_mr_plan *p, const cd_mr_case *c, cd_buf *b) {
     put_text(b, "device", c->device->name);
     put_size(b, "batch", c->source->batch > 0 ? c->source->batch : -1);
@@ -131,11 +152,9 @@ static void put_case(const cd_mr_plan *p, const cd_mr_case *c, cd_buf *b) {
     put_real(b, "chain_s", c->replay.chain_s);
     put_real(b, "sum_s", c->replay.sum_s);
     put_real(b, "items_per_s", cd_mr_throughput(c));
-    put_size(b, "peak_bytes", c->peak_bytes);
-    put_size(b, "weight_bytes", c->source->weight_bytes);
-    put_size(b, "memory_bytes", c->memory_bytes > 0 ? c->memory_bytes : -1);
-    cd_buf_putf(b, ",\"fits\":%s", cd_mr_fits(c) ? "true" : "false");
-    put_real(b, "missing_share", c->cost[0]->missing_share);
+    put_use(&c->use[c->fullest], cd_mr_fits(c), b);
+    if (c->n_place > 1) put_places(c, b);
+    put_real(b, "missing_share", c->missing_share);
     put_real(b, "unlike_share", c->ops_s > 0 ? c->unlike_s / c->ops_s : 0);
     put_real(b, "given_share", c->ops_s > 0 ? c->given_s / c->ops_s : 0);
     put_counts(c, b);

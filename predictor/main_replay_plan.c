@@ -28,6 +28,27 @@ static size_t networks(const cd_main_replay *o) {
     return n;
 }
 
+/* No file is written over one that is read, nor twice. --save-graph may replace its graph: it is that graph. */
+static cdmpp_status files_apart(const cd_main_replay *o, cdmpp_err *err) {
+    const struct {
+        const char *option, *path;
+    } out[] = {{"--trace", o->trace}, {"--html", o->html}, {"--save-schedules", o->save_schedules}, {"--save-graph", o->save_graph}};
+    const struct {
+        const char *option;
+        const cd_texts *v;
+    } in[] = {{"--graph", &o->graph}, {"--model", &o->model}, {"--cost-model", &o->cost_model}, {"--network", &o->network}, {"--tasks", &o->tasks},
+              {"--records", &o->records}, {"--schedules", &o->schedules}, {"--store", &o->store}};
+    for (size_t k = 0; k < 4; k++) {
+        if (!out[k].path || !strncmp(out[k].path, "/dev/", 5)) continue;
+        for (size_t j = 0; j < k; j++)
+            if (out[j].path && !strcmp(out[j].path, out[k].path)) return CD_FAIL(err, EUSAGE, "%s and %s name one file, %.200s", out[j].option, out[k].option, out[k].path);
+        for (size_t i = k == 3; i < 8; i++)
+            for (size_t j = 0; j < in[i].v->n; j++)
+                if (!strcmp(in[i].v->v[j], out[k].path)) return CD_FAIL(err, EUSAGE, "%s would overwrite %s %.200s", out[k].option, in[i].option, out[k].path);
+    }
+    return CDMPP_OK;
+}
+
 cdmpp_status cd_mr_plan_check(const cd_main_replay *o, cdmpp_err *err) {
     cd_wlayout layout;
     if (!o->graph.n && !networks(o)) return CD_FAIL(err, EUSAGE, "there is no network: --graph FILE, or --network NAME|FILE");
@@ -35,7 +56,7 @@ cdmpp_status cd_mr_plan_check(const cd_main_replay *o, cdmpp_err *err) {
     if (!networks(o) && (o->batch || o->input_size || o->dim.n || o->input.n || o->layout || o->training))
         return CD_FAIL(err, EUSAGE, "--batch, --input-size, --dim, --input, --layout and --training are for networks, not for --graph");
     if (o->run && !networks(o)) return CD_FAIL(err, EUSAGE, "--run is for networks: a graph of a file has nothing to run");
-    return CDMPP_OK;
+    return files_apart(o, err);
 }
 
 /* "1,4,8"; nothing: as the file says. */
@@ -49,9 +70,12 @@ static cdmpp_status batches(cd_mr_plan *p, cdmpp_err *err) {
         char *end;
         const long v = strtol(text[k], &end, 10);
         if (*end || v < 1 || v > MAX_BATCH) return CD_FAIL(err, EUSAGE, "--batch: expected numbers in 1..%d, found '%.60s'", MAX_BATCH, text[k]);
-        p->batch[k] = v;
+        size_t at = 0;
+        while (at < p->n_batch && p->batch[at] != v) at++;
+        if (at < p->n_batch) cd_log_put(p->o->log, CD_LOG_WARNING, "--batch: %ld is there already", v);
+        else p->batch[p->n_batch++] = v;
     }
-    p->n_batch = n ? n : 1;
+    if (!n) p->n_batch = 1;
     return CDMPP_OK;
 }
 

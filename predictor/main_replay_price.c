@@ -6,7 +6,7 @@
 #include "base/file.h"
 #include "predictor/main_replay.h"
 
-enum { FIELDS = 3 };
+enum { FIELDS = 3, MAX_CURRENCY = 8 };
 
 /* Fields of a line, without blanks and quotes; how many, at most FIELDS. */
 static size_t fields(char *line, char **out) {
@@ -39,12 +39,27 @@ static cdmpp_status take(cd_mr_plan *p, char *line, bool *first, cdmpp_err *err)
     if (header) return CDMPP_OK;
     if (n < 2) return CD_FAIL(err, EPARSE, "expected device,price_per_hour[,currency], found '%.80s'", f[0]);
     const double price = strtod(f[1], &end);
-    if (end == f[1] || *end || !(price >= 0 && price < 1e12)) return CD_FAIL(err, ERANGE, "price_per_hour: expected a number above 0, found '%.40s'", f[1]);
+    if (end == f[1] || *end || !(price >= 0 && price < 1e12)) return CD_FAIL(err, ERANGE, "price_per_hour: expected a number, 0 or more, found '%.40s'", f[1]);
     for (size_t k = 0; k < p->n_device; k++) {
         cd_mr_device *d = &p->device[k];
         if (!is_device(p, d, f[0])) continue;
+        if (!isnan(d->price)) return CD_FAIL(err, EINVALID, "a second price of %s", d->name);
         d->price = price;
+        if (n > 2 && strlen(f[2]) > MAX_CURRENCY) return CD_FAIL(err, EINVALID, "currency: expected at most %d bytes, found '%.40s'", MAX_CURRENCY, f[2]);
         if (n > 2 && !(d->currency = cd_str_dup(&p->arena, (cd_str){f[2], strlen(f[2])}))) return CD_FAIL(err, ENOMEM, "prices");
+    }
+    return CDMPP_OK;
+}
+
+/* What is cheapest is asked of one currency. */
+static cdmpp_status one_currency(const cd_mr_plan *p, cdmpp_err *err) {
+    const cd_mr_device *first = NULL;
+    for (size_t k = 0; k < p->n_device; k++) {
+        const cd_mr_device *d = &p->device[k];
+        if (isnan(d->price)) cd_log_put(p->o->log, CD_LOG_WARNING, "%s: no price of %s", p->o->prices, d->name);
+        else if (!first) first = d;
+        else if (strcmp(first->currency, d->currency) != 0)
+            return CD_FAIL(err, EINVALID, "price of %s in '%s', of %s in '%s': expected one currency", first->name, first->currency, d->name, d->currency);
     }
     return CDMPP_OK;
 }
@@ -64,16 +79,14 @@ cdmpp_status cd_mr_prices(cd_mr_plan *p, cdmpp_err *err) {
         st = cd_err_at(err, take(p, line, &first, err), path, cd_lines_number(in));
     }
     cd_lines_close(in);
-    for (size_t k = 0; !st && k < p->n_device; k++)
-        if (isnan(p->device[k].price)) cd_log_put(p->o->log, CD_LOG_WARNING, "%s: no price of %s", path, p->device[k].name);
-    return st;
+    return st ? st : cd_err_at(err, one_currency(p, err), path, 0);
 }
 
 const cd_mr_case *cd_mr_cheapest(const cd_mr_plan *p, const char *network) {
     const cd_mr_case *best = NULL;
     for (size_t k = 0; k < p->n_item; k++) {
         const cd_mr_case *c = &p->item[k];
-        if (c->st || strcmp(c->source->name, network) != 0 || isnan(cd_mr_price(c)) || !cd_mr_fits(c)) continue;
+        if (c->st || strcmp(c->source->name, network) != 0 || isnan(cd_mr_price(c)) || cd_mr_fits(c) == CD_MR_NO) continue;
         if (!isnan(p->o->deadline_s) && c->replay.makespan_s > p->o->deadline_s) continue;
         if (!best || cd_mr_price(c) < cd_mr_price(best)) best = c;
     }

@@ -2,7 +2,6 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "predictor/main_replay.h"
 
@@ -23,52 +22,6 @@ static cdmpp_status source_add(cd_mr_plan *p, const char *name, cd_mr_source **o
     return CDMPP_OK;
 }
 
-/* ---- weights ---- */
-static int64_t buffer_bytes(const cd_wbuffer *b) {
-    int64_t n = (int64_t)cd_dtype_bytes(b->dtype);
-    for (uint32_t k = 0; k < b->shape.rank; k++) n *= b->shape.dim[k];
-    return n;
-}
-
-/* What groups read that no group writes and that is a weight, or made of weights: once each. */
-static int64_t weights_of_work(const cd_workload *w) {
-    int64_t sum = 0;
-    bool *seen = cd_calloc(w->n_buffer + 1u, sizeof *seen);
-    if (!seen) return -1;
-    for (uint32_t g = 0; g < w->n_group; g++)
-        for (uint32_t k = 0; k < w->group[g].n_read; k++) {
-            const uint32_t b = w->group[g].read[k];
-            if (seen[b] || !w->buffer[b].is_const) continue;
-            seen[b] = true;
-            sum += buffer_bytes(&w->buffer[b]);
-        }
-    cd_free(seen);
-    return sum;
-}
-
-/* Of a graph: what its operators read beyond the results that they come after. An edge through a free node is not seen, so
- * that this is at most too much. -1: some operator does not say what it reads. */
-static int64_t weights_of_graph(const cd_netgraph *g) {
-    int64_t sum = 0;
-    for (uint32_t k = 0; k < g->n_node; k++) {
-        const cd_netnode *n = &g->node[k];
-        int64_t rest = n->read_bytes;
-        if (n->kind == CD_NET_FREE || !n->repeat) continue;
-        if (rest < 0) return -1;
-        for (uint32_t j = 0; j < n->n_after; j++) {
-            const cd_netnode *from = &g->node[g->after[n->first + j]];
-            if (from->write_bytes > 0) rest -= from->write_bytes;
-        }
-        sum += rest > 0 ? rest : 0;
-    }
-    return sum;
-}
-
-int64_t cd_mr_weights(const cd_mr_source *s) {
-    if (s->live) return weights_of_work(s->live->work);
-    return s->graph ? weights_of_graph(s->graph) : -1;
-}
-
 /* ---- graphs of files ---- */
 
 /* A network that is wrong is a case that fails; the others of the file go on. */
@@ -81,6 +34,7 @@ static void bad_graph(void *ctx, const char *network, const cdmpp_err *why) {
         p->o->bad++;
         return;
     }
+    s->given = p->reading;
     s->st = why->code;
     s->err = *why;
 }
@@ -89,10 +43,12 @@ static cdmpp_status read_graphs(cd_mr_plan *p, const char *path, cdmpp_err *err)
     cd_netgraph **g = NULL;
     size_t n = 0, k = 0;
     cd_mr_source *s;
+    p->reading = path;
     cdmpp_status st = cd_netgraph_read_good(path, bad_graph, p, &g, &n, err);
     for (; !st && k < n; k++) {
         st = source_add(p, g[k]->name, &s, err);
         if (st) break;
+        s->given = path;
         s->owned = g[k];
         s->graph = g[k];
         s->batch = g[k]->batch;
@@ -119,6 +75,7 @@ static const cd_network *task_network(const cd_tasks *t, const char *asked) {
 static cdmpp_status of_tasks(cd_mr_plan *p, const cd_network *w, cdmpp_err *err) {
     cd_mr_source *s;
     CD_TRY(source_add(p, w->name, &s, err));
+    s->given = w->name;
     CD_TRY(cd_netgraph_of_network(p->tasks, w, &s->owned, err));
     s->graph = s->owned;
     s->batch = s->owned->batch;
@@ -144,7 +101,7 @@ static void load(cd_mr_plan *p, cd_mr_source *s, const char *network, const cd_m
     s->name = s->graph->name;
     s->batch = s->graph->batch;
     s->tasks = s->live->work->tasks;
-    s->weight_bytes = cd_mr_weights(s);
+    cd_mr_weights(s);
 }
 
 /* Tasks carry no more of a target than its kind and hardware: devices that agree in these share a load. */
@@ -163,6 +120,7 @@ static cdmpp_status live_source(cd_mr_plan *p, const char *network, const cd_mr_
         }
     }
     CD_TRY(source_add(p, network, out, err));
+    (*out)->given = network;
     (*out)->target = d->target;
     (*out)->asked = batch;
     load(p, *out, network, d);
@@ -172,7 +130,7 @@ static cdmpp_status live_source(cd_mr_plan *p, const char *network, const cd_mr_
 /* ---- cases ---- */
 static cdmpp_status add_case(cd_mr_plan *p, cd_mr_source *s, cd_mr_device *d, size_t cap, cdmpp_err *err) {
     if (p->n_item == cap) return CD_FAIL(err, ERANGE, "more than %zu estimates", cap);
-    p->item[p->n_item++] = (cd_mr_case){.source = s, .device = d, .before_s = NAN, .run_s = NAN, .peak_bytes = -1};
+    p->item[p->n_item++] = (cd_mr_case){.source = s, .device = d, .before_s = NAN, .run_s = NAN};
     return CDMPP_OK;
 }
 
@@ -214,7 +172,7 @@ static cdmpp_status files(cd_mr_plan *p, cdmpp_err *err) {
     for (size_t k = 0; k < p->o->graph.n; k++) CD_TRY(read_graphs(p, p->o->graph.v[k], err));
     for (size_t k = 0; (name = name_at(p->o, k)); k++)
         if (!is_live(p, name)) CD_TRY(of_tasks(p, task_network(p->tasks, name), err));
-    for (size_t k = 0; k < p->n_source; k++) p->source[k]->weight_bytes = cd_mr_weights(p->source[k]);
+    for (size_t k = 0; k < p->n_source; k++) cd_mr_weights(p->source[k]);
     return CDMPP_OK;
 }
 
@@ -231,5 +189,6 @@ cdmpp_status cd_mr_sources(cd_mr_plan *p, cdmpp_err *err) {
         for (size_t d = 0; d < p->n_device; d++) CD_TRY(add_case(p, p->source[k], &p->device[d], cap, err));
     for (size_t k = 0; (name = name_at(p->o, k)); k++)
         if (is_live(p, name)) CD_TRY(live_cases(p, name, cap, err));
+    CD_TRY(cd_mr_names(p, err));
     return all_failed(p, err);
 }

@@ -29,6 +29,24 @@ static void put_real(char out[CELL], double v, const char *form) {
     else snprintf(out, CELL, form, v);
 }
 
+/* A name in at least `least` and at most `most` letters; those that steer a terminal become "?". */
+static void put_name(cd_buf *b, const char *s, size_t least, size_t most) {
+    size_t n = 0;
+    for (; *s; s++) {
+        const unsigned char c = (unsigned char)*s;
+        if ((c & 0xc0) != 0x80 && n++ == most) break; /* n counts letters: UTF-8 */
+        cd_buf_put(b, c < 0x20 || c == 0x7f ? "?" : s, 1);
+    }
+    if (n > most) n = most;
+    for (; n < least; n++) cd_buf_puts(b, " ");
+}
+
+static size_t letters(const char *s) {
+    size_t n = 0;
+    for (; *s; s++) n += ((unsigned char)*s & 0xc0) != 0x80;
+    return n;
+}
+
 /* ---- columns ---- */
 typedef void column_put(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]);
 static void put_batch(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) {
@@ -54,8 +72,8 @@ static void put_run_error(const cd_mr_plan *p, const cd_mr_case *c, char out[CEL
 static void put_memory(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) {
     char text[CELL];
     (void)p;
-    put_bytes(text, c->peak_bytes);
-    snprintf(out, CELL, "%.18s%s", text, cd_mr_fits(c) ? "" : " (!)");
+    put_bytes(text, c->use[c->fullest].peak);
+    snprintf(out, CELL, "%.18s%s", text, cd_mr_fits(c) == CD_MR_NO ? " (!)" : "");
 }
 static void put_given(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) {
     (void)p;
@@ -65,7 +83,7 @@ static void put_unlike(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL])
     (void)p;
     put_real(out, c->ops_s > 0 ? 100 * c->unlike_s / c->ops_s : 0, "%.0f %%");
 }
-static void put_missing(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) { (void)p, put_real(out, 100 * c->cost[0]->missing_share, "%.1f %%"); }
+static void put_missing(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) { (void)p, put_real(out, 100 * c->missing_share, "%.1f %%"); }
 static void put_price(const cd_mr_plan *p, const cd_mr_case *c, char out[CELL]) {
     const cd_mr_case *best = cd_mr_cheapest(p, c->source->name);
     if (isnan(cd_mr_price(c))) snprintf(out, CELL, "-");
@@ -103,7 +121,7 @@ static bool is_shown(const cd_mr_plan *p, int when) {
 static size_t widest(const cd_mr_plan *p, bool device) {
     size_t w = 7;
     for (size_t k = 0; k < p->n_item; k++) {
-        const size_t n = strlen(device ? p->item[k].device->name : p->item[k].source->name);
+        const size_t n = letters(device ? p->item[k].device->name : p->item[k].source->name);
         if (n > w) w = n;
     }
     return w > 48 ? 48 : w;
@@ -140,9 +158,13 @@ static void put_table(const cd_mr_plan *p, cd_buf *b) {
     cd_buf_puts(b, "\n");
     for (size_t k = 0; k < p->n_item; k++) {
         const cd_mr_case *c = &p->item[k];
-        cd_buf_putf(b, "%-*.*s  %-*s", name, name, c->source->name, device, c->device->name);
-        if (c->st) cd_buf_putf(b, "  no total: %s", c->err.msg);
-        else put_row(p, c, width, b);
+        put_name(b, c->source->name, (size_t)name, (size_t)name);
+        cd_buf_puts(b, "  ");
+        put_name(b, c->device->name, (size_t)device, (size_t)device);
+        if (c->st) {
+            cd_buf_puts(b, "  no total: ");
+            put_name(b, c->err.msg, 0, SIZE_MAX);
+        } else put_row(p, c, width, b);
         cd_buf_puts(b, "\n");
     }
 }
@@ -179,7 +201,8 @@ static void put_cheapest(const cd_mr_plan *p, cd_buf *b) {
         if (!is_first(p, k)) continue;
         const char *name = p->item[k].source->name;
         const cd_mr_case *c = cd_mr_cheapest(p, name);
-        cd_buf_putf(b, "%s: ", name);
+        put_name(b, name, 0, SIZE_MAX);
+        cd_buf_puts(b, ": ");
         if (!c) {
             cd_buf_puts(b, isnan(p->o->deadline_s) ? "no device has a price and fits\n" : "no device with a price is fast enough and fits\n");
             continue;
@@ -223,18 +246,28 @@ static void put_op(const cd_mr_case *c, uint32_t op, bool critical, cd_buf *b) {
     put_time(low, n->low_s * (double)v->repeat);
     put_time(high, n->high_s * (double)v->repeat);
     if (c->ran) put_time(here, c->ran->node[node].place_s);
-    cd_buf_putf(b, "%10s %6.2f %%  %10s %10s%*s  %s %-8.*s %-24.24s %s", seconds, c->ops_s > 0 ? 100 * all / c->ops_s : 0, low, high, c->ran ? 11 : 0, here,
-                critical ? "*" : " ", (int)source.n, source.p, v->op, v->name);
+    cd_buf_putf(b, "%10s %6.2f %%  %10s %10s%*s  %s %-8.*s ", seconds, c->ops_s > 0 ? 100 * all / c->ops_s : 0, low, high, c->ran ? 11 : 0, here,
+                critical ? "*" : " ", (int)source.n, source.p);
+    put_name(b, v->op, 24, 24);
+    cd_buf_puts(b, " ");
+    put_name(b, v->name, 0, SIZE_MAX);
     if (v->repeat > 1) cd_buf_putf(b, " (%lld times)", (long long)v->repeat);
     if (n->flags & CD_PRED_OUT_OF_RANGE) cd_buf_puts(b, " (out of range)");
-    if (n->schedule) cd_buf_putf(b, " [%s]", n->schedule);
+    if (n->schedule) {
+        cd_buf_puts(b, " [");
+        put_name(b, n->schedule, 0, SIZE_MAX);
+        cd_buf_puts(b, "]");
+    }
     cd_buf_puts(b, "\n");
 }
 
 static void put_gaps(const cd_mr_case *c, cd_buf *b) {
     for (uint32_t k = 0; k < c->source->graph->n_node; k++) {
         const cd_nodecost *n = cd_mr_case_cost(c, k);
-        if (n->source == CD_COST_MISSING) cd_buf_putf(b, "   missing             %s %s: %s\n", c->source->graph->node[k].op, c->source->graph->node[k].name, n->why ? n->why : "");
+        if (n->source != CD_COST_MISSING || !c->source->graph->node[k].repeat) continue;
+        const char *const text[] = {"   missing             ", c->source->graph->node[k].op, " ", c->source->graph->node[k].name, ": ", n->why ? n->why : ""};
+        for (size_t i = 0; i < sizeof text / sizeof *text; i++) put_name(b, text[i], 0, SIZE_MAX);
+        cd_buf_puts(b, "\n");
     }
 }
 
@@ -247,8 +280,12 @@ void cd_mr_tell_ops(const cd_mr_plan *p, const cd_mr_case *c, cd_buf *b) {
     for (uint32_t k = 0; critical && k < c->replay.n_path; k++) critical[c->replay.path[k]] = true;
     if (r && critical) {
         qsort(r, n, sizeof *r, longest);
+        cd_buf name = {0};
+        cd_mr_case_name(p, c, &name);
+        b->oom |= name.oom;
         cd_buf_puts(b, "\n");
-        cd_mr_case_name(p, c, b);
+        if (!name.oom) put_name(b, name.p, 0, SIZE_MAX);
+        cd_buf_free(&name);
         cd_buf_putf(b, "\n      time    share        from         to%*s    source   operator                 name [schedule]; *: on the critical path\n",
                     c->ran ? 11 : 0, c->ran ? "run here" : "");
         for (uint32_t k = 0; k < n; k++) put_op(c, r[k].op, critical[r[k].op], b);

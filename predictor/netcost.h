@@ -61,6 +61,8 @@ typedef struct cd_netcost_ask {
 /* Errors: EMODEL (device not known to any model: names those that are), ENOMEM; nodes that fail are missing. */
 cdmpp_status cd_netcost_of(const cd_netgraph *g, const cd_netcost_ask *a, CD_GIVE cd_netcost **out, cdmpp_err *err);
 void cd_netcost_free(CD_TAKE cd_netcost *c); /* NULL is fine */
+/* Counts and the missing share, after a node's time has changed. */
+void cd_netcost_tally(cd_netcost *c, const cd_netgraph *g);
 
 /* What a task takes in a network over what it takes alone; of a device whose networks were not measured nothing more. */
 typedef struct cd_netlaw {

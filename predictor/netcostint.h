@@ -3,8 +3,6 @@
 #define CD_NETCOSTINT_H
 #include "predictor/netcost.h"
 
-/* Counts and the missing share, after a node's time has changed. */
-void cd_netcost_tally(cd_netcost *c, const cd_netgraph *g);
 /* Seconds that stand alone: known, without a spread. */
 void cd_netcost_known(cd_nodecost *n, double seconds, cd_costsource from);
 /* Bytes that a node moves, and those of its result: the file's, else of the task's tensors; -1: unknown. */

@@ -1,0 +1,161 @@
+/* Memory of cdmpp-replay's estimates: results alive at once, and what stays: weights and inputs.
+ *
+ *   loaded network   its buffers tell what is a weight and what an input
+ *   graph of a file  free nodes that come after nothing (a weight, an input), once each, on the device of their first
+ *                    reader; and what an operator reads beyond the results that it comes after
+ *
+ * A free node in between is a view: as large as it says, else as what it is a view of. Where weights are told apart
+ * (weight_bytes), the most that an operator at the beginning reads beyond them is the input. */
+#include <string.h>
+
+#include "predictor/main_replay.h"
+
+/* -1: unknown or too much to count. */
+static int64_t plus(int64_t a, int64_t b) { return a < 0 || b < 0 || __builtin_add_overflow(a, b, &a) ? -1 : a; }
+
+/* ---- of a network that was loaded ---- */
+static int64_t buffer_bytes(const cd_wbuffer *b) {
+    int64_t n = (int64_t)cd_dtype_bytes(b->dtype);
+    for (uint32_t k = 0; k < b->shape.rank; k++)
+        if (__builtin_mul_overflow(n, b->shape.dim[k], &n)) return -1;
+    return n;
+}
+
+/* What groups read and no group writes, once each. */
+static void of_work(const cd_workload *w, int64_t *weights, int64_t *inputs) {
+    enum { NEW, MADE, COUNTED };
+    unsigned char *is = cd_calloc(w->n_buffer + 1u, sizeof *is);
+    *weights = *inputs = is ? 0 : -1;
+    for (uint32_t g = 0; is && g < w->n_group; g++) is[w->group[g].write] = MADE;
+    for (uint32_t g = 0; is && g < w->n_group; g++)
+        for (uint32_t k = 0; k < w->group[g].n_read; k++) {
+            const uint32_t b = w->group[g].read[k];
+            int64_t *to = w->buffer[b].is_const ? weights : inputs;
+            if (is[b] == COUNTED || (is[b] == MADE && !w->buffer[b].is_const)) continue;
+            is[b] = COUNTED;
+            *to = plus(*to, buffer_bytes(&w->buffer[b]));
+        }
+    cd_free(is);
+}
+
+/* ---- of a graph ---- */
+typedef struct {
+    const cd_netgraph *g;
+    const uint32_t *where;      /* NULL: all on 0 */
+    int64_t *size;              /* (n_node) of its result, as far as it is known */
+    uint32_t *user;             /* (n_node) device of the first that reads it; UINT32_MAX: nobody */
+} stays;
+
+static bool runs(const cd_netnode *n) { return n->kind != CD_NET_FREE && n->repeat > 0; }
+
+static void sizes(stays *s) {
+    for (uint32_t k = 0; k < s->g->n_node; k++) {
+        const cd_netnode *n = &s->g->node[k];
+        s->size[k] = n->write_bytes > 0 ? n->write_bytes : 0;
+        for (uint32_t j = 0; n->write_bytes < 0 && n->kind == CD_NET_FREE && j < n->n_after; j++)
+            s->size[k] = plus(s->size[k], s->size[s->g->after[n->first + j]]);
+        if (s->size[k] < 0) s->size[k] = INT64_MAX;
+    }
+}
+
+/* From the end, so that the first reader is the last one to be written down. */
+static void users(stays *s) {
+    memset(s->user, 0xff, s->g->n_node * sizeof *s->user);
+    for (uint32_t k = s->g->n_node; k-- > 0;) {
+        const cd_netnode *n = &s->g->node[k];
+        const uint32_t here = runs(n) ? s->where ? s->where[k] : 0 : s->user[k];
+        for (uint32_t j = 0; j < n->n_after; j++)
+            if (here != UINT32_MAX) s->user[s->g->after[n->first + j]] = here;
+    }
+}
+
+/* sum (n_place); -1: some operator there does not say what it reads. input (n_place) */
+static void add_up(const stays *s, int64_t *sum, int64_t *input) {
+    for (uint32_t k = 0; k < s->g->n_node; k++) {
+        const cd_netnode *n = &s->g->node[k];
+        if (n->kind == CD_NET_FREE && !n->n_after && s->user[k] != UINT32_MAX) sum[s->user[k]] = plus(sum[s->user[k]], s->size[k]);
+        if (!runs(n)) continue;
+        const uint32_t here = s->where ? s->where[k] : 0;
+        int64_t rest = n->read_bytes;
+        for (uint32_t j = 0; rest > 0 && j < n->n_after; j++) {
+            const int64_t got = s->size[s->g->after[n->first + j]];
+            rest = rest > got ? rest - got : 0;
+        }
+        if (rest > n->weight_bytes && n->weight_bytes >= 0) { /* an input, or what was read before */
+            if (!n->n_after && rest - n->weight_bytes > input[here]) input[here] = rest - n->weight_bytes;
+            rest = n->weight_bytes;
+        }
+        sum[here] = plus(sum[here], rest);
+    }
+}
+
+/* weights (n_place), zero: with inputs. */
+static bool of_graph(const cd_netgraph *g, const uint32_t *where, uint32_t n_place, int64_t *weights) {
+    cd_arena a = {0};
+    int64_t *input = CD_NEWN(&a, int64_t, n_place);
+    stays s = {g, where, CD_NEWN(&a, int64_t, (size_t)g->n_node + 1), CD_NEWN(&a, uint32_t, (size_t)g->n_node + 1)};
+    const bool ok = s.size && s.user && input;
+    if (ok) {
+        sizes(&s);
+        users(&s);
+        add_up(&s, weights, input);
+    }
+    for (uint32_t k = 0; ok && k < n_place; k++) weights[k] = plus(weights[k], input[k]);
+    cd_arena_free(&a);
+    return ok;
+}
+
+void cd_mr_weights(cd_mr_source *s) {
+    s->weight_bytes = s->input_bytes = 0;
+    if (s->live) of_work(s->live->work, &s->weight_bytes, &s->input_bytes);
+    else if (!s->graph || !of_graph(s->graph, NULL, 1, &s->weight_bytes)) s->weight_bytes = -1;
+}
+
+/* ---- of a case ---- */
+cd_mr_fit cd_mr_use_fits(const cd_mr_use *u) {
+    if (u->memory > 0 && u->least > u->memory) return CD_MR_NO;
+    return u->memory > 0 && u->peak >= 0 ? CD_MR_YES : CD_MR_UNKNOWN;
+}
+
+cd_mr_fit cd_mr_fits(const cd_mr_case *c) {
+    cd_mr_fit all = CD_MR_YES;
+    for (uint32_t k = 0; k < c->n_place; k++) {
+        const cd_mr_fit one = cd_mr_use_fits(&c->use[k]);
+        if (one == CD_MR_NO) return one;
+        if (one == CD_MR_UNKNOWN) all = one;
+    }
+    return all;
+}
+
+/* A device on which an operator runs that does not say how large its result is. */
+static void unknown_results(cd_mr_case *c) {
+    const cd_netgraph *g = c->source->graph;
+    for (uint32_t k = 0; k < g->n_node; k++) {
+        const cd_nodecost *n = cd_mr_case_cost(c, k);
+        if (n->source != CD_COST_FREE && g->node[k].repeat && n->bytes < 0) c->use[c->where ? c->where[k] : 0].peak = -1;
+    }
+}
+
+cdmpp_status cd_mr_memory(cd_mr_plan *p, cd_mr_case *c, cdmpp_err *err) {
+    int64_t *weights = NULL;
+    c->use = CD_NEWN(&p->arena, cd_mr_use, c->n_place);
+    if (c->use) weights = cd_calloc(c->n_place, sizeof *weights);
+    if (!weights) return CD_FAIL(err, ENOMEM, "memory of %u devices", c->n_place);
+    if (c->n_place == 1) *weights = c->source->weight_bytes;
+    else if (!of_graph(c->source->graph, c->where, c->n_place, weights)) memset(weights, 0xff, c->n_place * sizeof *weights);
+    for (uint32_t k = 0; k < c->n_place; k++) {
+        cd_mr_use *u = &c->use[k];
+        *u = (cd_mr_use){.least = c->replay.peak[k], .weights = weights[k], .memory = c->lane[k].memory};
+        if (u->weights > 0) u->least = plus(u->least, u->weights);
+        if (c->source->input_bytes > 0) u->least = plus(u->least, c->source->input_bytes);
+        if (u->least < 0) u->least = INT64_MAX;
+        u->peak = u->least;
+    }
+    cd_free(weights);
+    unknown_results(c);
+    for (uint32_t k = c->fullest = 0; k < c->n_place; k++) {
+        const bool no = cd_mr_use_fits(&c->use[k]) == CD_MR_NO, than = cd_mr_use_fits(&c->use[c->fullest]) == CD_MR_NO;
+        if (no != than ? no : c->use[k].least > c->use[c->fullest].least) c->fullest = k;
+    }
+    return CDMPP_OK;
+}

@@ -1,0 +1,60 @@
+/* Names of cdmpp-replay's networks: results are told by them, so no two networks may share one. The first keeps its
+ * name, of the next one "#2" is put behind; networks that are wrong come last. */
+#include <string.h>
+
+#include "dataset/dict.h"
+#include "predictor/main_replay.h"
+
+static cdmpp_status rename_it(cd_mr_plan *p, cd_dict *names, cd_mr_source *s, cdmpp_err *err) {
+    cd_buf b = {0};
+    cdmpp_status st = CDMPP_OK;
+    uint32_t id;
+    for (unsigned k = 2; !st; k++) {
+        const size_t before = names->n;
+        cd_buf_clear(&b);
+        cd_buf_putf(&b, "%s#%u", s->name, k);
+        if (b.oom) st = CD_FAIL(err, ENOMEM, "a name");
+        else st = cd_dict_add(names, (cd_str){b.p, b.n}, &id, err);
+        if (!st && names->n > before) break;
+    }
+    const char *name = st ? NULL : cd_str_dup(&p->arena, (cd_str){b.p, b.n});
+    cd_buf_free(&b);
+    if (st) return st;
+    if (!name) return CD_FAIL(err, ENOMEM, "a name");
+    cd_log_put(p->o->log, CD_LOG_WARNING, "%s: another network is called %s; this one is called %s", s->given, s->name, name);
+    s->name = name;
+    return CDMPP_OK;
+}
+
+/* A network that is loaded for another device or batch is the same network. */
+static bool is_same(const cd_mr_source *s, const cd_mr_source *before, const char *called) {
+    return before && s->target && before->target && !strcmp(s->given, before->given) && !strcmp(s->name, called);
+}
+
+static cdmpp_status name_all(cd_mr_plan *p, cd_dict *names, bool wrong, cdmpp_err *err) {
+    const cd_mr_source *before = NULL;
+    const char *called = NULL; /* the one before, by itself */
+    for (size_t k = 0; k < p->n_source; k++) {
+        cd_mr_source *s = p->source[k];
+        const char *own = s->name;
+        const size_t n = names->n;
+        uint32_t id;
+        if ((s->st != CDMPP_OK) != wrong) continue;
+        if (is_same(s, before, called)) s->name = before->name;
+        else {
+            CD_TRY(cd_dict_add(names, (cd_str){s->name, strlen(s->name)}, &id, err));
+            if (names->n == n) CD_TRY(rename_it(p, names, s, err));
+        }
+        before = s;
+        called = own;
+    }
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_mr_names(cd_mr_plan *p, cdmpp_err *err) {
+    cd_dict names = {0};
+    cdmpp_status st = name_all(p, &names, false, err);
+    if (!st) st = name_all(p, &names, true, err);
+    cd_dict_free(&names);
+    return st;
+}
