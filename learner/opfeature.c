@@ -2,13 +2,14 @@
 
 #include <math.h>
 
-#define ENERGY_PJ 23.0   /* of an fp32 operation at 12 nm, board and memory included */
+#define ENERGY_PJ 15.0         /* of an fp32 operation at 12 nm, board and memory included */
 #define ENERGY_NM 12.0
-#define ENERGY_SLOPE 1.4 /* energy grows with the process to this power */
-#define REACHED 0.75     /* of the peak, by kernels that no limit holds back */
+#define ENERGY_SLOPE 0.91      /* energy grows with the process to this power */
+#define REACHED 0.85           /* of the peak, by kernels that no limit holds back */
+#define ISSUED (512.0 / 563.0) /* multiply-adds among the instructions of a product */
 #define LIMIT_ACTS_S 1e-4
 #define LAUNCH_S 2e-5
-#define LONG_ROW 1024    /* PyTorch keeps shorter rows in the registers of one warp */
+#define LONG_ROW 1024          /* PyTorch keeps shorter rows in the registers of one warp */
 
 typedef enum { SHAPE, GENERATION, DEVICE } group;
 enum { ELEMENTWISE = 1 << CD_OPFAMILY_ELEMENTWISE, CONV = 1 << CD_OPFAMILY_CONV, PRODUCT = CONV | 1 << CD_OPFAMILY_GEMM,
@@ -81,6 +82,13 @@ static double limit_of(const cd_device *d) {
     return fmin(1, d->tdp_w * 1e3 / (REACHED * d->fp32_gflops * energy_pj));
 }
 
+/* Share of the fp32 peak that the schedulers can issue multiply-adds for: four to a core, one instruction a clock each since
+ * Volta (12 nm), two before. AMD's issue other kinds beside. */
+static double issue_of(const cd_device *d) {
+    const bool one_each = d->warp == 32 && d->process_nm > 0 && d->process_nm <= 12;
+    return one_each && d->lanes >= 128 && !(d->fp32_matrix_gflops > 0) ? ISSUED : 1;
+}
+
 /* ---- base times ---- */
 
 /* Elements that a convolution reads besides its weights. */
@@ -91,12 +99,13 @@ static double conv_input(const cd_oprecord *r) {
 
 static void product_base(const cd_oprecord *r, const cd_device *d, cd_opbase *b) {
     const double size = cd_opdtype_bytes(r->dtype), input = r->kind == CD_OP_CONV ? conv_input(r) : r->b * r->m * r->k;
-    const double peak = peak_of(d, r->dtype, true), p = r->dtype == CD_OPDTYPE_F32 ? limit_of(d) : 1;
+    const bool fp32 = r->dtype == CD_OPDTYPE_F32;
+    const double peak = peak_of(d, r->dtype, true), issue = fp32 ? issue_of(d) : 1, p = fp32 ? fmin(issue, limit_of(d)) : 1;
     b->flops = 2 * r->b * r->m * r->n * r->k;
     b->bytes = size * (input + r->b * r->k * r->n + r->b * r->m * r->n);
     b->compute_s = b->flops / peak;
     b->memory_s = b->bytes / (d->bandwidth_gb_s * 1e9);
-    const double g = 1 - (1 - p) * b->compute_s / (b->compute_s + LIMIT_ACTS_S);
+    const double g = issue - (issue - p) * b->compute_s / (b->compute_s + LIMIT_ACTS_S);
     b->base_s = hypot(b->compute_s / g, b->memory_s);
     b->floor_s = r->kind == CD_OP_CONV ? 0 : b->compute_s; /* fast algorithms do fewer operations */
 }

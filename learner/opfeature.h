@@ -9,18 +9,30 @@
  *
  *   matrix products, convolutions
  *     hypot(operations / (peak * g), bytes / bandwidth)
- *     g = 1 - (1 - p) * t / (t + 0.1 ms),  t = operations / peak
- *     p = min(1, power limit / (0.75 * peak * energy of an operation))
- *     energy = 23 pJ * (process / 12 nm)^1.4
+ *     g = i - (i - p) * t / (t + 0.1 ms),  t = operations / peak
+ *     p = min(i, power limit / (0.85 * peak * energy of an operation))
+ *     energy = 15 pJ * (process / 12 nm)^0.91
+ *     i = 512 / 563 on cores whose fp32 lanes take every issue slot, else 1
  *   elementwise, softmax, layernorm
  *     bytes / bandwidth + 4 * passes * elements / peak + 20 us
  *
- * p: boards of 70 W cannot feed their units: a T4 reaches 36 % of its peak, for short
- * calls more, until the limit acts. 23 pJ is what a T4 takes at its limit. The power 1.4
- * fits 6.6 pJ of an L4 (72 W, 10.9 TFLOP/s in large fp32 products: github.com/zzc0721/
- * torch-performance-test-data, issue 120) and what TSMC states (12 to 7 nm about 0.45, 7
- * to 5 nm 0.7). 0.75: of its peak is what kernels reach without a limit. passes: how often the cores read or write
- * a row, mostly from a cache. Constants: chosen on the training tables, README.md.
+ * p: boards of 70 W cannot feed their units; short calls run faster, until the limit acts.
+ * The energy is the line, in logarithms, through what three boards at their limit take for
+ * a product of 8192 and 10240 square, fp32: P4 18.3 pJ, T4 16.3, L4 6.6 (75 W at 4.10
+ * TFLOP/s; 70 W at 4.30, of two T4 the best size; 72 W at 10.9): github.com/zzc0721/
+ * torch-performance-test-data, issues 9 and 120, database.md. 0.85: of its peak is what
+ * the largest rows of A100 and V100 reach in the training tables, which no limit holds back.
+ *
+ * i: from Volta on a scheduler starts one instruction a clock. With 16 lanes to a scheduler
+ * (V100, T4, A100) a multiply-add takes two clocks, so loads go in between; with 32 (A10,
+ * L4, H100) each of them takes the slot of a multiply-add. Of 8 steps of a loop with 8 x 8
+ * results in a thread's registers 512 are multiply-adds, 32 loads from shared memory, 2 from
+ * memory, 8 stores, 8 steps of addresses, 1 barrier. Pascal and before start two a clock.
+ * Checked on an H200: 0.77 of its peak in the same list (51.3 TFLOP/s), where V100 and P100
+ * reach 0.93 and 0.92.
+ *
+ * passes: how often the cores read or write a row, mostly from a cache. Constants not
+ * explained here: chosen on the training tables, README.md.
  *
  * (1) the latency of a matrix product is never below operations / peak;
  * (2) every ratio is finite, but NaN ("missing") when the device's description lacks it.
@@ -45,7 +57,7 @@ enum {
 #include "learner/opfeature_cols.def"
     CD_N_OPFEATURE
 };
-#define CD_OPFEATURE_VERSION 1 /* raise it when a value changes under the same name */
+#define CD_OPFEATURE_VERSION 2 /* raise it when a value changes under the same name */
 
 typedef struct cd_opbase {
     double flops, bytes;          /* bytes: each tensor once */
@@ -59,7 +71,7 @@ const char *cd_opfamily_name(cd_opfamily f);
 const char *cd_opfeature_name(size_t i);
 
 /* Columns that the trees of a family see, as numbers into all of them; returns how many.
- * `seen`: the family was trained on the device. */
+ * `seen`: the operator's class was trained on the device. */
 size_t cd_opfeature_columns(cd_opfamily f, bool seen, uint8_t column[CD_N_OPFEATURE]);
 /* Fill these columns, one after another. Errors: EMODEL: the device is no GPU, or lacks a
  * number that is needed (the error's key). */

@@ -182,7 +182,7 @@ static cdmpp_status describe(training *t, cdmpp_err *err) {
             if (t->use[i] && t->d->device[i] == v) {
                 const cd_oprecord *r = &t->d->r[i];
                 double *largest = &m->largest[cd_opkind_class(r->kind)];
-                d->family[cd_opfamily_of(r->kind)] = family[cd_opfamily_of(r->kind)] = any = true;
+                d->class[cd_opkind_class(r->kind)] = family[cd_opfamily_of(r->kind)] = any = true;
                 if (cd_oprecord_work(r) > *largest) *largest = cd_oprecord_work(r);
             }
         m->n_device += any;

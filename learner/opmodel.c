@@ -23,7 +23,7 @@ static const cd_opmodel_device *known(const cd_opmodel *m, const cd_device *d) {
 
 bool cd_opmodel_seen(const cd_opmodel *m, cd_opkind k, const cd_device *d) {
     const cd_opmodel_device *v = known(m, d);
-    return v && v->family[cd_opfamily_of(k)];
+    return v && v->class[cd_opkind_class(k)];
 }
 
 double cd_oprecord_work(const cd_oprecord *r) {

@@ -35,9 +35,9 @@ void cd_opfeature_digest(char out[65]) {
 static void put_device(cd_buf *b, const cd_opmodel_device *d) {
     cd_buf_puts(b, "{\"name\":");
     cd_buf_put_json_str(b, d->is.name, strlen(d->is.name));
-    cd_buf_puts(b, ",\"families\":[");
-    for (size_t f = 0, n = 0; f < CD_N_OPFAMILY; f++)
-        if (d->family[f]) cd_buf_putf(b, "%s\"%s\"", n++ ? "," : "", cd_opfamily_name((cd_opfamily)f));
+    cd_buf_puts(b, ",\"classes\":[");
+    for (size_t c = 0, n = 0; c < CD_N_OPCLASS; c++)
+        if (d->class[c]) cd_buf_putf(b, "%s\"%s\"", n++ ? "," : "", cd_opclass_name((cd_opclass)c));
     cd_buf_putf(b, "],\"kind\":\"%s\"", cd_device_kind_name(d->is.kind));
     for (size_t i = 0; i < N_NUMBER; i++)
         cd_buf_putf(b, ",\"%s\":%.17g", numbers[i].name, *(const double *)((const char *)&d->is + numbers[i].offset));
@@ -89,23 +89,29 @@ static cdmpp_status family(cd_str s, size_t *out, cdmpp_err *err) {
     return CD_FAIL(err, ESCHEMA, "unknown family '%.*s'", (int)(s.n < 40 ? s.n : 40), s.p);
 }
 
+static cdmpp_status class_of(cd_str s, size_t *out, cdmpp_err *err) {
+    for (*out = 0; *out < CD_N_OPCLASS; ++*out)
+        if (cd_str_is(s, cd_opclass_name((cd_opclass)*out))) return CDMPP_OK;
+    return CD_FAIL(err, ESCHEMA, "unknown class '%.*s'", (int)(s.n < 40 ? s.n : 40), s.p);
+}
+
 static cdmpp_status read_device(cd_opmodel *m, const cd_json *v, cd_opmodel_device *d, cdmpp_err *err) {
     cd_str name, kind;
-    const cd_json *families, *f = NULL;
+    const cd_json *classes, *c = NULL;
     CD_TRY(cd_json_need_str(v, "name", &name, err));
     CD_TRY(cd_json_need_str(v, "kind", &kind, err));
     if (!cd_str_is(kind, "gpu")) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected \"gpu\""), "kind");
     d->is.kind = CD_DEVICE_GPU;
     d->is.name = cd_str_dup(&m->arena, name);
     if (!d->is.name) return CD_FAIL(err, ENOMEM, "device name");
-    CD_TRY(cd_json_need(v, "families", &families, err));
-    CD_TRY(cd_err_key(err, cd_json_arr(families, 0, &f, err), "families"));
-    for (; f; f = f->next) {
+    CD_TRY(cd_json_need(v, "classes", &classes, err));
+    CD_TRY(cd_err_key(err, cd_json_arr(classes, 0, &c, err), "classes"));
+    for (; c; c = c->next) {
         cd_str s;
         size_t k;
-        CD_TRY(cd_err_key(err, cd_json_str(f, &s, err), "families"));
-        CD_TRY(cd_err_key(err, family(s, &k, err), "families"));
-        d->family[k] = true;
+        CD_TRY(cd_err_key(err, cd_json_str(c, &s, err), "classes"));
+        CD_TRY(cd_err_key(err, class_of(s, &k, err), "classes"));
+        d->class[k] = true;
     }
     for (size_t i = 0; i < N_NUMBER; i++)
         CD_TRY(cd_json_need_real(v, numbers[i].name, CD_DEVICE_UNKNOWN, 1e12, (double *)((char *)&d->is + numbers[i].offset), err));

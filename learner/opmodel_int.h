@@ -12,7 +12,7 @@ typedef struct cd_oppart {
 
 typedef struct cd_opmodel_device {
     cd_device is;               /* name in the model's arena */
-    bool family[CD_N_OPFAMILY]; /* trained on */
+    bool class[CD_N_OPCLASS]; /* trained on */
 } cd_opmodel_device;
 
 struct cd_opmodel {

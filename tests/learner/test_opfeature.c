@@ -49,13 +49,42 @@ static void power_limits_long_calls(void **s) {
     const cd_oprecord large = {.kind = CD_OP_BMM, .b = 1, .m = 8192, .n = 8192, .k = 8192};
     (void)s;
     const double fast = base_of(&large, &d, x).base_s, quick = base_of(&small, &d, x).base_s;
-    d.tdp_w = 0.5 * 0.75 * 1280 * 23e-3; /* half of what 75 % of the peak takes */
+    d.tdp_w = 0.5 * 0.85 * 1280 * 15e-3; /* half of what 85 % of the peak takes */
     assert_close(base_of(&large, &d, x).base_s, 2 * fast, 1e-3, 0);
     assert_close(base_of(&small, &d, x).base_s, quick, 5e-3, 0);
     d.process_nm = 5; /* a better process takes less */
     assert_true(base_of(&large, &d, x).base_s < 1.01 * fast);
     d.tdp_w = d.process_nm = CD_DEVICE_UNKNOWN; /* not known: no limit */
     assert_close(base_of(&large, &d, x).base_s, fast, 1e-12, 0);
+}
+
+/* Lanes that take every issue slot lose the slots that go to other instructions, whatever the length of the call; a power limit that is
+ * tighter takes over in long ones. */
+static void issue_limits_wide_cores(void **s) {
+    cd_device d = device();
+    float x[CD_N_OPFEATURE];
+    const cd_oprecord large = {.kind = CD_OP_LINEAR, .b = 1, .m = 8192, .n = 8192, .k = 8192};
+    const cd_oprecord small = {.kind = CD_OP_BMM, .b = 1, .m = 64, .n = 64, .k = 4096};
+    (void)s;
+    const double fast = base_of(&large, &d, x).compute_s;
+    assert_close(base_of(&large, &d, x).base_s, fast, 1e-3, 0);
+    d.lanes = 128; /* the peak stays, what reaches it does not */
+    assert_close(base_of(&large, &d, x).base_s, fast * 563 / 512, 1e-3, 0);
+    const cd_opbase b = base_of(&small, &d, x);
+    assert_close(b.base_s, hypot(b.compute_s * 563 / 512, b.memory_s), 1e-12, 0);
+    assert_close(b.floor_s, b.compute_s, 1e-12, 0);
+    d.tdp_w = 0.5 * 0.85 * 1280 * 15e-3;
+    assert_close(base_of(&large, &d, x).base_s, 2 * fast, 1e-3, 0);
+    d.tdp_w = 300;
+    cd_oprecord half = large;
+    half.dtype = CD_OPDTYPE_F16; /* tensor units */
+    assert_close(base_of(&half, &d, x).base_s, base_of(&half, &d, x).compute_s, 1e-2, 0);
+    d.process_nm = 16; /* Pascal issues two */
+    assert_close(base_of(&large, &d, x).base_s, fast, 1e-3, 0);
+    d = device();
+    d.lanes = 128;
+    d.warp = 64; /* AMD */
+    assert_close(base_of(&large, &d, x).base_s, fast, 1e-3, 0);
 }
 
 static void unseen_devices_look_alike(void **s) {
@@ -104,6 +133,7 @@ static void devices_that_do_not_do(void **s) {
 
 int main(void) {
     const struct CMUnitTest t[] = {cmocka_unit_test(base_times), cmocka_unit_test(power_limits_long_calls),
+                                   cmocka_unit_test(issue_limits_wide_cores),
                                    cmocka_unit_test(unseen_devices_look_alike), cmocka_unit_test(ratios_are_finite),
                                    cmocka_unit_test(devices_that_do_not_do)};
     return cmocka_run_group_tests_name("opfeature", t, NULL, NULL);

@@ -121,10 +121,14 @@ static void learns_and_carries_over(void **state) {
     assert_true(error_on(l.model, named(f, "a100-80gb"), 9, 79) < 0.1);   /* never seen */
     assert_true(cd_opmodel_seen(l.model, CD_OP_ADD, named(f, "p100")) && !cd_opmodel_seen(l.model, CD_OP_ADD, named(f, "h100")));
     assert_false(cd_opmodel_seen(l.model, CD_OP_SOFTMAX, named(f, "p100"))); /* no row of that family */
+    /* bmm and linear share trees, but those that see a device serve only classes that were trained on it */
+    assert_true(cd_opmodel_seen(l.model, CD_OP_BMM, named(f, "p100")) && !cd_opmodel_seen(l.model, CD_OP_LINEAR, named(f, "p100")));
     const cd_oprecord softmax = {.kind = CD_OP_SOFTMAX, .b = 1, .m = 8, .n = 8, .k = 1};
     const cd_device *p100 = named(f, "p100");
     double y;
     assert_status(cd_opmodel_predict(l.model, &softmax, &p100, 1, &y, &err), CDMPP_EMODEL);
+    const cd_oprecord linear = {.kind = CD_OP_LINEAR, .b = 1, .m = 512, .n = 512, .k = 512};
+    assert_ok(cd_opmodel_predict(l.model, &linear, &p100, 1, &y, &err));
     cd_oplearned_free(&l);
     cd_opdata_free(&d);
 }
