@@ -10,7 +10,7 @@
  *       often (a device made slow on purpose), not part of scale;
  *   (2) launch_s: what starting a program costs beyond the program; sync_s: what waiting for another device costs;
  *       wake_s: what a pass takes longer because the device has any part in it (absent: 0);
- *   (3) devices of one memory read each other's results in place; else there must be a link;
+ *   (3) mem_gb: what its memory has, 0 or absent: no limit; of devices of one memory the least counts. Devices of one memory read each other's results in place; else there must be a link;
  *   (4) a name without a description: "cpuN" is core N of this machine, "oclN" an OpenCL device, a part of it with one unit
  *       where it is a processor: kind native if it can, else opencl;
  *   (5) contention: optional, {"peak_bytes_per_s", "beside", "turn", "pairs", "error"} of schedule_ops.h;
@@ -31,6 +31,7 @@ typedef struct cd_machine_device {
     uint32_t memory;
     unsigned times;             /* >= 1; 0 is taken for 1 */
     double scale, launch_s, sync_s, wake_s;
+    double mem_gb;              /* 1e9 bytes that its memory has; 0: nobody says, or as much as is wanted */
 } cd_machine_device;
 
 typedef struct cd_machine {

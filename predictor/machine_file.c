@@ -34,6 +34,7 @@ static void put_device(cd_buf *b, const cd_machine_device *d) {
     put_real(b, "launch_s", d->launch_s);
     put_real(b, "sync_s", d->sync_s);
     put_real(b, "wake_s", d->wake_s);
+    if (d->mem_gb > 0) put_real(b, "mem_gb", d->mem_gb);
     cd_buf_puts(b, "}");
 }
 
@@ -107,6 +108,7 @@ static cdmpp_status read_device(cd_machine *m, cd_arena *a, const cd_json *v, cd
     CD_TRY(cd_json_need_real(v, "launch_s", 0, 1e6, &d.launch_s, err));
     CD_TRY(cd_json_need_real(v, "sync_s", 0, 1e6, &d.sync_s, err));
     if (cd_json_get(v, "wake_s")) CD_TRY(cd_json_need_real(v, "wake_s", 0, 1e6, &d.wake_s, err));
+    if (cd_json_get(v, "mem_gb")) CD_TRY(cd_json_need_real(v, "mem_gb", 0, 1e9, &d.mem_gb, err));
     d.core = (int)core;
     d.memory = (uint32_t)memory;
     d.times = (unsigned)times;

@@ -154,6 +154,12 @@ static cdmpp_status check_as(const cd_mpc *p, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
+/* What the machine does not say of a memory of its own, the description does. */
+static void memory_of(const cd_mpc *p, cd_machine_device *d) {
+    const cd_device *about = d->as ? cd_modelset_device(&p->models, d->as) : NULL;
+    if (d->memory && about && about->mem_gb > 0 && !(d->mem_gb > 0)) d->mem_gb = about->mem_gb;
+}
+
 static cdmpp_status fill(cd_mpc *p, cdmpp_err *err) {
     CD_TRY(check_as(p, err));
     for (uint32_t k = 0; k < p->machine.n; k++) {
@@ -161,6 +167,7 @@ static cdmpp_status fill(cd_mpc *p, cdmpp_err *err) {
         CD_TRY(as_of(p, d, err));
         CD_TRY(target_of(p, d, err));
         CD_TRY(models_of(p, d, err));
+        memory_of(p, d);
     }
     for (size_t k = 0; k < p->o->times.n; k++) CD_TRY(slower(p, p->o->times.v[k], err));
     return CDMPP_OK;

@@ -23,6 +23,7 @@ static cdmpp_status machine(cd_splan *s, const cd_machine *m, cdmpp_err *err) {
         const cd_machine_device *v = &m->device[d];
         if (!(v->launch_s >= 0 && isfinite(v->launch_s) && v->sync_s >= 0 && isfinite(v->sync_s)))
             return CD_FAIL(err, ERANGE, "device %s: launch %g s, sync %g s", v->name, v->launch_s, v->sync_s);
+        if (!(v->mem_gb >= 0 && isfinite(v->mem_gb))) return CD_FAIL(err, ERANGE, "device %s: a memory of %g GB", v->name, v->mem_gb);
         for (uint32_t e = 0; e < m->n; e++) s->link[d][e] = cd_links_find(&m->links, v->name, m->device[e].name);
     }
     s->contention = m->contention;
@@ -75,6 +76,7 @@ cdmpp_status cd_splan_begin(cd_splan *s, const cd_splan_ask *a, cdmpp_err *err) 
     *s = (cd_splan){.ask = a, .net = a->net, .m = a->machine, .n_device = a->machine->n};
     CD_TRY(settings(s, a, err));
     CD_TRY(machine(s, a->machine, err));
+    cd_splan_limits(s);
     s->shape = CD_NEWN(&s->arena, cd_splan_shape, (size_t)s->net->n_tensor + 1);
     s->node = CD_NEWN(&s->arena, cd_splan_node, (size_t)s->net->n_op + 1);
     s->kind = CD_NEWN(&s->arena, cd_splan_kind, (size_t)s->net->n_op + 1);

@@ -35,7 +35,7 @@ double cd_splan_cost(const cd_splan *s, const uint32_t *choice, double *exchange
 }
 
 /* ---- partition_split.h's problem: with all options for the baselines, with some and all costs for the solver ---- */
-static cdmpp_status problem(const cd_splan *s, bool all, cd_arena *a, cd_partsplit *p, cdmpp_err *err) {
+static cdmpp_status problem(const cd_splan *s, bool all, const double *bytes, const double *price, cd_arena *a, cd_partsplit *p, cdmpp_err *err) {
     cd_partsplit_op *op = CD_NEWN(a, cd_partsplit_op, (size_t)s->net->n_op + 1);
     const char **device = CD_NEWN(a, const char *, s->n_device);
     if (!op || !device) return CD_FAIL(err, ENOMEM, "%u operators", s->net->n_op);
@@ -48,6 +48,7 @@ static cdmpp_status problem(const cd_splan *s, bool all, cd_arena *a, cd_partspl
         for (uint32_t i = 0; i < n; i++) {
             const cd_splan_option *o = &kind_of(s, k)->option[which[i]];
             option[i] = (cd_partsplit_option){o->name, o->way == CD_SPLAN_NONE ? -1 : (int)o->way, o->seconds + (all ? 0 : x->io[which[i]]), o->share};
+            for (uint32_t m = 0; bytes && m < s->n_device; m++) option[i].seconds += price[m] * *bytes++;
         }
         op[k] = (cd_partsplit_op){s->net->op[k].name, n, option};
     }
@@ -55,15 +56,41 @@ static cdmpp_status problem(const cd_splan *s, bool all, cd_arena *a, cd_partspl
     return CDMPP_OK;
 }
 
+/* As cd_splan_solve. */
+static cdmpp_status solve_priced(void *ctx, const double *bytes, const double *price, uint32_t *choice, cdmpp_err *err) {
+    const cd_splan *s = ctx;
+    cd_arena a = {0};
+    cd_partsplit p;
+    cd_partsplit_plan r = {0};
+    cdmpp_status st = problem(s, false, bytes, price, &a, &p, err);
+    if (!st) st = cd_partsplit_solve(&p, 0, &r, err);
+    for (uint32_t k = 0; !st && k < s->net->n_op; k++) choice[k] = s->node[k].some[r.choice[k]];
+    cd_partsplit_plan_free(&r);
+    cd_arena_free(&a);
+    return st;
+}
+
+/* Where the best plan does not fit, the best that does. */
+static cdmpp_status keep_limits(const cd_splan *s, cd_splan_found *f, uint32_t *choice, cdmpp_err *err) {
+    uint32_t full;
+    if (!s->limited) return CDMPP_OK;
+    CD_TRY(cd_splan_held(s, choice, NULL, &full, err));
+    if (full == CD_SPLAN_NONE) return CDMPP_OK;
+    f->tight = full;
+    CD_TRY(cd_splan_within(s, solve_priced, (void *)(uintptr_t)s, f->total_s, choice, &f->exact, err));
+    if (f->exact) f->bound_s = cd_splan_cost(s, choice, NULL);
+    return CDMPP_OK;
+}
+
 static cdmpp_status solve(const cd_splan *s, cd_arena *a, cd_splan_found *f, uint32_t *choice, cdmpp_err *err) {
     cd_partsplit p;
     cd_partsplit_plan r;
-    CD_TRY(problem(s, false, a, &p, err));
+    CD_TRY(problem(s, false, NULL, NULL, a, &p, err));
     const cdmpp_status st = cd_partsplit_solve(&p, 0, &r, err);
     for (uint32_t k = 0; !st && k < s->net->n_op; k++) choice[k] = s->node[k].some[r.choice[k]];
     f->total_s = r.total_s, f->bound_s = r.bound_s, f->exact = r.exact;
     cd_partsplit_plan_free(&r);
-    return st;
+    return st ? st : keep_limits(s, f, choice, err);
 }
 
 /* ---- baselines ---- */
@@ -79,24 +106,28 @@ static bool all_on(const cd_splan *s, uint32_t d, uint32_t *choice) {
     return true;
 }
 
-static void kept(const cd_splan *s, cd_splan_found *f, const char *name, uint32_t *choice) {
+/* One that does not fit cannot be. */
+static cdmpp_status kept(const cd_splan *s, cd_splan_found *f, const char *name, uint32_t *choice, cdmpp_err *err) {
+    uint32_t full = CD_SPLAN_NONE;
+    if (choice && s->limited) CD_TRY(cd_splan_held(s, choice, NULL, &full, err));
     f->name[f->n_base] = name;
-    f->base_s[f->n_base] = choice ? cd_splan_cost(s, choice, NULL) : (double)INFINITY;
+    f->base_s[f->n_base] = choice && full == CD_SPLAN_NONE ? cd_splan_cost(s, choice, NULL) : (double)INFINITY;
     f->base[f->n_base] = choice && isfinite(f->base_s[f->n_base]) ? choice : NULL;
     f->n_base++;
+    return CDMPP_OK;
 }
 
 static cdmpp_status kinds_of_base(cd_splan *s, cd_arena *a, cd_splan_found *f, cdmpp_err *err) {
     static const cd_partsplit_base kind[] = {CD_PARTSPLIT_PLACE, CD_PARTSPLIT_EQUAL, CD_PARTSPLIT_FIXED, CD_PARTSPLIT_GREEDY};
     const char *const name[] = {"place", "equal", cd_splan_text(&s->arena, "fixed %.2f", s->fixed), "greedy"};
     cd_partsplit p;
-    CD_TRY(problem(s, true, a, &p, err));
+    CD_TRY(problem(s, true, NULL, NULL, a, &p, err));
     for (uint32_t i = 0; i < (s->ask->split ? 4 : 1); i++) {
         uint32_t *choice = CD_NEWN(&s->arena, uint32_t, (size_t)s->net->n_op + 1);
         if (!choice || !name[i]) return CD_FAIL(err, ENOMEM, "a baseline");
         const bool can = !cd_partsplit_baseline(&p, kind[i], 0, s->fixed, choice, NULL);
         for (uint32_t k = 0; can && k < s->net->n_op; k++) choice[k] = s->node[k].all[choice[k]];
-        kept(s, f, name[i], can ? choice : NULL);
+        CD_TRY(kept(s, f, name[i], can ? choice : NULL, err));
     }
     return CDMPP_OK;
 }
@@ -107,7 +138,7 @@ static cdmpp_status baselines(cd_splan *s, cd_arena *a, cd_splan_found *f, cdmpp
     for (uint32_t d = 0; d < s->n_device; d++) {
         uint32_t *choice = CD_NEWN(&s->arena, uint32_t, (size_t)s->net->n_op + 1);
         if (!choice) return CD_FAIL(err, ENOMEM, "a baseline");
-        kept(s, f, s->m->device[d].name, all_on(s, d, choice) ? choice : NULL);
+        CD_TRY(kept(s, f, s->m->device[d].name, all_on(s, d, choice) ? choice : NULL, err));
         slow = fmax(slow, f->base_s[d]);
         if (f->base_s[d] < f->alone_s) f->alone_s = f->base_s[d], f->alone = d;
     }
@@ -177,7 +208,7 @@ static cdmpp_status choose(cd_splan *s, cd_arena *a, cd_splan_found *f, cdmpp_er
 cdmpp_status cd_splan_choose(cd_splan *s, cd_splan_found *f, cdmpp_err *err) {
     const size_t most = (size_t)s->n_device + 4;
     cd_arena own = {0};
-    *f = (cd_splan_found){0};
+    *f = (cd_splan_found){.tight = CD_SPLAN_NONE};
     f->choice = CD_NEWN(&s->arena, uint32_t, (size_t)s->net->n_op + 1);
     f->wanted = CD_NEWN(&s->arena, uint32_t, (size_t)s->net->n_op + 1);
     f->name = CD_NEWN(&s->arena, const char *, most);

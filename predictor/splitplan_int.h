@@ -65,6 +65,9 @@ typedef struct cd_splan {
     double margin, least_s, cover, fixed;
     double ratio[CD_MACHINE_DEVICES]; /* shares of the whole network that would end together */
     const cd_link *link[CD_MACHINE_DEVICES][CD_MACHINE_DEVICES];
+    uint32_t store[CD_MACHINE_DEVICES]; /* first device of each one's memory */
+    double limit[CD_MACHINE_DEVICES];   /* by store: bytes; 0: none */
+    bool limited;               /* any of them */
     cd_contention contention;
     cd_splan_shape *shape;      /* (n_tensor) those of more dimensions than a box has lie flat */
     cd_splan_kind *kind;
@@ -125,6 +128,7 @@ typedef struct cd_splan_found {
     uint32_t *choice, *wanted;  /* (n_op); wanted: what the solver would have liked, before the margin */
     double total_s, bound_s, alone_s, rho;
     uint32_t alone;             /* best device for all; CD_SPLAN_NONE: none can */
+    uint32_t tight;             /* a device whose memory the best plan does not fit into; CD_SPLAN_NONE: it fits */
     bool exact, refused;        /* refused: a split gained less than the margin */
     uint32_t n_base;
     const char **name;
@@ -132,6 +136,15 @@ typedef struct cd_splan_found {
     double *base_s;
 } cd_splan_found;
 cdmpp_status cd_splan_choose(cd_splan *s, cd_splan_found *f, cdmpp_err *err);
+
+/* ---- splitplan_memory.c: what fits ---- */
+void cd_splan_limits(cd_splan *s);
+/* Bytes in each memory (by store; NULL: not wanted), and the fullest of those that are over their limit (CD_SPLAN_NONE: it fits). Errors: ENOMEM. */
+cdmpp_status cd_splan_held(const cd_splan *s, const uint32_t *choice, double *held, uint32_t *full, cdmpp_err *err);
+/* The solver's plan where bytes cost: bytes (operators' options in `some`, n_device), price (n_device) seconds of a byte. */
+typedef cdmpp_status cd_splan_solve(void *ctx, const double *bytes, const double *price, uint32_t *choice, cdmpp_err *err);
+/* The best plan that fits; exact: of all of these options. total_s: of one that does not. Errors: EINVALID (none fits), the solver's, ENOMEM. */
+cdmpp_status cd_splan_within(const cd_splan *s, cd_splan_solve *solve, void *ctx, double total_s, uint32_t *choice, bool *exact, cdmpp_err *err);
 
 /* ---- splitplan_out.c, splitplan_why.c ---- */
 /* base: name of a baseline; NULL: the plan itself. */

@@ -11,7 +11,7 @@ static cdmpp_err err;
 
 static const char good[] = "{\"cdmpp_machine\": 1, \"devices\": ["
                            "{\"name\": \"cpu0\", \"kind\": \"cpu\", \"core\": 0, \"target\": \"llvm -mcpu=x\", \"as\": \"granite\", \"launch_s\": 2e-7, \"sync_s\": 1e-6},"
-                           "{\"name\": \"ocl0\", \"kind\": \"native\", \"opencl\": \"pocl:0/2.1\", \"core\": 1, \"scale\": 1.5, \"times\": 3, \"memory\": 1, \"launch_s\": 4e-6, \"sync_s\": 2e-6, \"wake_s\": 2e-5},"
+                           "{\"name\": \"ocl0\", \"kind\": \"native\", \"opencl\": \"pocl:0/2.1\", \"core\": 1, \"scale\": 1.5, \"times\": 3, \"memory\": 1, \"launch_s\": 4e-6, \"sync_s\": 2e-6, \"wake_s\": 2e-5, \"mem_gb\": 0.5},"
                            "{\"name\": \"t4\", \"kind\": \"model\", \"as\": \"t4\", \"memory\": 2, \"launch_s\": 5e-6, \"sync_s\": 1e-5}],"
                            "\"links\": [{\"from\": \"cpu0\", \"to\": \"ocl0\", \"how\": \"write\", \"n\": 9, \"noise\": 0.1, \"pieces\": [[0, 1e-6, 1e-10]]},"
                            "{\"from\": \"cpu0\", \"to\": \"cpu0\", \"how\": \"copy\", \"n\": 9, \"noise\": 0.1, \"pieces\": [[0, 1e-8, 1e-10]]},"
@@ -37,7 +37,7 @@ static void test_read(void **state) {
     assert_int_equal(m.n, 3);
     assert_int_equal(cd_machine_find(&m, "ocl0"), 1);
     assert_true(cd_machine_find(&m, "ocl") == UINT32_MAX);
-    assert_true(m.device[0].wake_s == 0 && m.device[1].wake_s == 2e-5);
+    assert_true(m.device[0].wake_s == 0 && m.device[1].wake_s == 2e-5 && m.device[0].mem_gb == 0 && m.device[1].mem_gb == 0.5);
     assert_true(m.device[0].scale == 1 && m.device[0].times == 1 && m.device[0].memory == 0 && !m.device[0].opencl);
     assert_true(m.device[1].scale == 1.5 && m.device[1].times == 3 && m.device[1].memory == 1 && m.device[1].core == 1);
     assert_string_equal(m.device[1].opencl, "pocl:0/2.1");
