@@ -27,12 +27,12 @@ static void walk(const cd_forest_node *node, const uint32_t root[WIDE], const fl
 }
 
 /* One row through WIDE trees at once. */
-static float score_one(const cd_forest *f, const float *x) {
+static float score_one(const cd_forest *f, size_t n_tree, const float *x) {
     float sum = f->base, leaf[WIDE];
     const float *const same[WIDE] = {x, x, x, x, x, x, x, x};
-    for (size_t t = 0; t < f->n_tree; t += WIDE) {
+    for (size_t t = 0; t < n_tree; t += WIDE) {
         uint32_t root[WIDE], depth = 0;
-        const size_t n = f->n_tree - t < WIDE ? f->n_tree - t : WIDE;
+        const size_t n = n_tree - t < WIDE ? n_tree - t : WIDE;
         for (size_t k = 0; k < WIDE; k++) {
             root[k] = f->root[t + (k < n ? k : 0)];
             if (k < n && f->depth[t + k] > depth) depth = f->depth[t + k];
@@ -44,9 +44,9 @@ static float score_one(const cd_forest *f, const float *x) {
 }
 
 /* WIDE rows at once through one tree after the other. */
-static void score_block(const cd_forest *f, const float *x, size_t n, size_t width, float *out) {
+static void score_block(const cd_forest *f, size_t n_tree, const float *x, size_t n, size_t width, float *out) {
     for (size_t i = 0; i < n; i++) out[i] = f->base;
-    for (size_t t = 0; t < f->n_tree; t++)
+    for (size_t t = 0; t < n_tree; t++)
         for (size_t i = 0; i < n; i += WIDE) {
             uint32_t root[WIDE];
             const float *row[WIDE];
@@ -60,10 +60,15 @@ static void score_block(const cd_forest *f, const float *x, size_t n, size_t wid
         }
 }
 
-void cd_forest_score(const cd_forest *f, const float *x, size_t n, size_t width, float *out) {
+void cd_forest_score_some(const cd_forest *f, const float *x, size_t n, size_t width, size_t most, float *out) {
+    const size_t n_tree = most < f->n_tree ? most : f->n_tree;
     if (n < WIDE / 2) {
-        for (size_t i = 0; i < n; i++) out[i] = score_one(f, x + i * width);
+        for (size_t i = 0; i < n; i++) out[i] = score_one(f, n_tree, x + i * width);
         return;
     }
-    for (size_t i = 0; i < n; i += BLOCK) score_block(f, x + i * width, n - i < BLOCK ? n - i : BLOCK, width, out + i);
+    for (size_t i = 0; i < n; i += BLOCK) score_block(f, n_tree, x + i * width, n - i < BLOCK ? n - i : BLOCK, width, out + i);
+}
+
+void cd_forest_score(const cd_forest *f, const float *x, size_t n, size_t width, float *out) {
+    cd_forest_score_some(f, x, n, width, f->n_tree, out);
 }

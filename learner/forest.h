@@ -25,4 +25,6 @@ cdmpp_status cd_forest_read(const void *ubj, size_t n, size_t width, CD_GIVE cd_
 void cd_forest_free(CD_TAKE cd_forest *f); /* NULL is fine */
 /* Scores (n) of x (n, width). */
 void cd_forest_score(const cd_forest *f, const float *x, size_t n, size_t width, float *out);
+/* The same of the first `most` trees, of all where there are fewer: what the booster said before it was trained to the end. */
+void cd_forest_score_some(const cd_forest *f, const float *x, size_t n, size_t width, size_t most, float *out);
 #endif

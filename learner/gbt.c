@@ -195,10 +195,14 @@ static cdmpp_status xgboost_predict(const cd_gbt *g, const float *x, size_t n, s
     return copy_scores(shape, dim, res, n, out, err);
 }
 
-cdmpp_status cd_gbt_predict(const cd_gbt *g, const float *x, size_t n, size_t width, float *out, cdmpp_err *err) {
+cdmpp_status cd_gbt_predict_some(const cd_gbt *g, const float *x, size_t n, size_t width, size_t most, float *out, cdmpp_err *err) {
     if (!g->forest || width != g->width) return xgboost_predict(g, x, n, width, out, err);
-    cd_forest_score(g->forest, x, n, width, out);
+    cd_forest_score_some(g->forest, x, n, width, most, out);
     return CDMPP_OK;
+}
+
+cdmpp_status cd_gbt_predict(const cd_gbt *g, const float *x, size_t n, size_t width, float *out, cdmpp_err *err) {
+    return cd_gbt_predict_some(g, x, n, width, SIZE_MAX, out, err);
 }
 
 cdmpp_status cd_gbt_save(const cd_gbt *g, cd_buf *out, cdmpp_err *err) {

@@ -51,6 +51,8 @@ cdmpp_status cd_gbt_leave(cdmpp_err *err);
 
 /* Raw scores (n) of n x width values in place. Errors: EBACKEND, EMODEL. */
 cdmpp_status cd_gbt_predict(const cd_gbt *g, const float *x, size_t n, size_t width, float *out, cdmpp_err *err);
+/* By its first `most` trees alone; where XGBoost walks, by all. */
+cdmpp_status cd_gbt_predict_some(const cd_gbt *g, const float *x, size_t n, size_t width, size_t most, float *out, cdmpp_err *err);
 
 /* Its trees; NULL: they are of no kind that we walk. */
 struct cd_forest;

@@ -135,7 +135,7 @@ static cdmpp_status predict_trees(const cd_member *m, cd_member_scratch *s, cons
         cd_input_fill(form, v->row + v->row_ptr[p] * CD_N_COL, n_row, v->device[p], x);
         x += cd_input_height(form, n_row) * width;
     }
-    CD_TRY(cd_gbt_predict(m->gbt, s->x.p, height, width, s->score.p, err));
+    CD_TRY(cd_gbt_predict_some(m->gbt, s->x.p, height, width, s->trees ? s->trees : SIZE_MAX, s->score.p, err));
     combine(m, form, s, v, index, n, log_s);
     return CDMPP_OK;
 }

@@ -13,6 +13,7 @@ typedef struct cd_block {
 bool cd_block_grow(cd_block *b, size_t n, size_t size);
 
 struct cd_member_scratch {
+    size_t trees;   /* of a booster, at most so many are asked; 0: all */
     cd_block x;     /* float: matrix of trees; outputs of a network */
     cd_block score; /* float */
     cd_block wide;  /* double: scores with offsets */

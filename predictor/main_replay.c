@@ -29,7 +29,7 @@ static const cd_option table[] = {
     {"store", 0, "DB", CD_OPT_FILES, AT(store), "*.db", SCHEDULES, "The same from a store of measurements"},
     {"schedules", 0, "FILE", CD_OPT_FILES, AT(schedules), "*.json", SCHEDULES, "Books of --save-schedules; they come before logs"},
     {"save-schedules", 0, "FILE", CD_OPT_FILE, AT(save_schedules), "*.json", SCHEDULES, "Record the schedules that were used, one record a line"},
-    {"trials", 0, "N", CD_OPT_INT, AT(trials), "1..1000000", SCHEDULES, "Tasks without a schedule get the best predicted of N candidates (default: 512; where logs or books are given, none)"},
+    {"trials", 0, "N", CD_OPT_INT, AT(trials), "1..1000000", SCHEDULES, "Tasks without a schedule get the best predicted of N candidates (default: 160; where logs or books are given, none)"},
     {"seed", 0, "N", CD_OPT_INT, AT(seed), "0..2000000000", SCHEDULES, "Of the candidates and of the interval (default: 0)"},
     {"cache", 0, "FOLDER", CD_OPT_FOLDER, AT(cache), NULL, SCHEDULES, "Where chosen candidates are kept; empty: nowhere (default: $XDG_CACHE_HOME/cdmpp/books, ~/.cache/cdmpp/books)"},
     {"jobs", 'j', "N", CD_OPT_INT, AT(jobs), "1..1024", SCHEDULES, "Threads that look for candidates (default: one for each CPU)"},

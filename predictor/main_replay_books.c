@@ -16,7 +16,7 @@
 #include "predictor/live_store.h"
 #include "predictor/main_replay.h"
 
-enum { TRIALS = 512, PATH = 1024, PICKER = 1 }; /* PICKER: goes up when the same question gets another answer */
+enum { PATH = 1024, PICKER = 2 }; /* PICKER: goes up when the same question gets another answer */
 
 /* ---- keys ---- */
 static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
@@ -111,7 +111,7 @@ static bool cached_as(const cd_mr_plan *p, const cd_mr_case *c, const cd_mr_devi
     cd_sha256 s;
     if (!cache_folder(p->o, dir, sizeof dir)) return false;
     cd_sha256_init(&s);
-    snprintf(how, sizeof how, "%d %d %d %d", PICKER, p->o->trials ? p->o->trials : TRIALS, p->o->seed, is_plain(c, key));
+    snprintf(how, sizeof how, "%d %d %d %d", PICKER, p->o->trials ? p->o->trials : CD_SCHEDBOOK_TRIALS, p->o->seed, is_plain(c, key));
     add_text(&s, how);
     add_text(&s, cd_model_digest(d->model));
     add_text(&s, d->name);
@@ -182,7 +182,7 @@ static size_t defined(const cd_tasks *t, const char **key, size_t n) {
 
 static cdmpp_status choose(cd_mr_plan *p, const cd_mr_case *c, cd_mr_device *d, const char **key, size_t n, cdmpp_err *err) {
     const cd_main_replay *o = p->o;
-    const cd_schedbook_pick how = {.trials = (uint32_t)(o->trials ? o->trials : TRIALS), .seed = (uint64_t)o->seed, .target = d->target, .device = d->name,
+    const cd_schedbook_pick how = {.trials = (uint32_t)(o->trials ? o->trials : CD_SCHEDBOOK_TRIALS), .seed = (uint64_t)o->seed, .target = d->target, .device = d->name,
                                    .plain = c->source->live ? c->source->live->plain : NULL, .n_plain = c->source->live ? c->source->live->n_plain : 0};
     n = defined(c->source->tasks, key, n);
     CD_TRY(from_cache(p, c, d, key, n, err));

@@ -11,7 +11,7 @@ struct cd_scorer {
     const cd_model *m;
     const cd_tasks *tasks;
     size_t max_rows, slots;
-    bool traits;
+    bool traits, sketch;
     cd_which *which;
     cd_arena arena;           /* one record */
     cd_program *program;
@@ -44,6 +44,7 @@ cdmpp_status cd_scorer_new(const cd_model *m, const cd_tasks *tasks, const cd_sc
     s->tasks = tasks;
     s->max_rows = o->max_rows;
     s->traits = o->traits;
+    s->sketch = o->sketch;
     s->slots = cd_model_slots(m);
     cdmpp_status st = cd_which_new(m, &o->which, &s->which, err);
     if (!st) st = cd_program_new(&s->program, err);
@@ -221,7 +222,7 @@ void cd_scorer_start(cd_scorer *s) {
 
 cdmpp_status cd_scorer_finish(cd_scorer *s, cdmpp_err *err) {
     const cd_view v = cd_gather_view(s->gather);
-    CD_TRY(cd_model_predict(s->m, s->scratch, &v, NULL, s->n, s->pred, err));
+    CD_TRY((s->sketch ? cd_model_sketch : cd_model_predict)(s->m, s->scratch, &v, NULL, s->n, s->pred, err));
     for (size_t k = 0; k < s->n; k++) s->open[k]->pred = s->pred[k];
     cd_scorer_start(s);
     return CDMPP_OK;

@@ -39,6 +39,7 @@ typedef struct cd_scorer_options {
     cd_which_options which;
     size_t max_rows;        /* of a candidate; 0: no limit */
     bool traits;            /* learner/adapt.h */
+    bool sketch;            /* cd_model_sketch in the place of cd_model_predict */
 } cd_scorer_options;
 
 /* tasks NULL: neither lines nor steps. Errors: EMODEL (unknown device), ENOMEM. */

@@ -42,8 +42,9 @@ typedef struct cd_schedbook_logs {
  * before stays. Errors: EIO, EUSAGE (nothing to read), ENOMEM; a bad line is counted. */
 cdmpp_status cd_schedbook_read_logs(cd_schedbook *b, const char *const *path, size_t n, cd_schedbook_logs *io, cdmpp_err *err);
 
+enum { CD_SCHEDBOOK_TRIALS = 160 };
 typedef struct cd_schedbook_pick {
-    uint32_t trials;            /* candidates of a task; 0: 512 */
+    uint32_t trials;            /* candidates of a task; 0: CD_SCHEDBOOK_TRIALS */
     uint64_t seed;
     const char *target;         /* NULL: the task's */
     const char *device;         /* of the model; NULL: as cd_which finds it */
@@ -52,8 +53,8 @@ typedef struct cd_schedbook_pick {
     const char *const *plain;   /* (n_plain) sorted keys of tasks whose free parameter is another operator's result, not a weight: no packing */
     size_t n_plain;
 } cd_schedbook_pick;
-/* For each of the keys that has none yet. The model's profile tuner ranks where it has one, the whole model has the last
- * word on the best 32 (from a start: 8). pool NULL: one thread. A task of which no candidate lowers is left out. Errors: ENOTASK, EMODEL, ENOMEM. */
+/* For each of the keys that has none yet. Few of the model's estimators rank (cd_model_sketch), the whole model has the last
+ * word on the best 16 (from a start: 8). pool NULL: one thread. A task of which no candidate lowers is left out. Errors: ENOTASK, EMODEL, ENOMEM. */
 cdmpp_status cd_schedbook_predict(cd_schedbook *b, const cd_model *m, const cd_tasks *t, const char *const *key, size_t n,
                                   const cd_schedbook_pick *o, cd_threads *pool, cdmpp_err *err);
 /* In the place of what its task has: by name. Errors: those of cd_record_write, ENOMEM. */

@@ -17,6 +17,19 @@ struct cd_schedbook {
     uint32_t readings;
 };
 
+/* How candidates are looked for. */
+typedef struct cd_sched_plan {
+    uint32_t trials;            /* candidates */
+    uint32_t drawn;             /* of them, those that are drawn */
+    uint32_t round;             /* mutations before the next are made of who is best by then */
+    uint32_t parents;           /* those best */
+    uint32_t last;              /* of which the whole model has the last word; 0: it alone is asked, about all */
+} cd_sched_plan;
+cd_sched_plan cd_schedbook_plan(const cd_schedbook_pick *o);
+/* cd_schedbook_predict by another plan than its own. */
+cdmpp_status cd_schedbook_predict_by(cd_schedbook *b, const cd_model *m, const cd_tasks *t, const char *const *key, size_t n,
+                                     const cd_schedbook_pick *o, const cd_sched_plan *plan, cd_threads *pool, cdmpp_err *err);
+
 /* Where the key is, or would be. */
 size_t cd_schedbook_place(const cd_schedbook *b, const char *key, size_t n, bool *there);
 /* A task's schedule; in the place of one that is there. Everything is copied. Errors: ENOMEM, nothing has changed then. */

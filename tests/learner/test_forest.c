@@ -70,6 +70,38 @@ static void the_same_bits(void **state) {
     cd_buf_free(&none);
 }
 
+/* The first trees of a booster are the booster that it was then. */
+static void as_it_was(void **state) {
+    enum { EARLY = 12 };
+    static float was[N], some[N], all[N], most[N];
+    cdmpp_err err = {0};
+    cd_buf early = {0}, late = {0};
+    cd_forest *f = NULL, *g = NULL;
+    (void)state;
+    fill();
+    train("6", EARLY, &early);
+    train("6", ROUNDS, &late);
+    assert_ok(cd_forest_read(early.p, early.n, W, &f, &err));
+    assert_ok(cd_forest_read(late.p, late.n, W, &g, &err));
+    cd_forest_score(f, x, N, W, was);
+    cd_forest_score(g, x, N, W, all);
+    static const size_t batch[] = {1, 3, 4, 65, N};
+    for (size_t b = 0; b < sizeof batch / sizeof *batch; b++) {
+        for (size_t i = 0; i < N; i += batch[b]) {
+            const size_t n = N - i < batch[b] ? N - i : batch[b];
+            cd_forest_score_some(g, x + i * W, n, W, EARLY, some + i);
+            cd_forest_score_some(g, x + i * W, n, W, SIZE_MAX, most + i);
+        }
+        assert_memory_equal(some, was, sizeof was);
+        assert_memory_equal(most, all, sizeof all);
+    }
+    assert_memory_not_equal(was, all, sizeof all);
+    cd_forest_free(f);
+    cd_forest_free(g);
+    cd_buf_free(&early);
+    cd_buf_free(&late);
+}
+
 /* At an address that ends where the bytes end. */
 static void read_at(const char *p, size_t n) {
     char *exact = malloc(n ? n : 1);
@@ -106,6 +138,6 @@ static void any_bytes_are_safe(void **state) {
 }
 
 int main(void) {
-    const struct CMUnitTest t[] = {cmocka_unit_test(the_same_bits), cmocka_unit_test(any_bytes_are_safe)};
+    const struct CMUnitTest t[] = {cmocka_unit_test(the_same_bits), cmocka_unit_test(as_it_was), cmocka_unit_test(any_bytes_are_safe)};
     return cmocka_run_group_tests_name("forest", t, NULL, NULL);
 }

@@ -6,7 +6,7 @@
 #include "base/rng.h"
 #include "check.h"
 #include "made_model.h"
-#include "predictor/schedbook.h"
+#include "predictor/schedbookint.h"
 
 #define CHIP "llvm -keys=cpu -model=chip"
 
@@ -228,16 +228,69 @@ static cd_schedbook *picked(uint32_t trials, uint64_t seed, int threads) {
     return book;
 }
 
-static double seconds_of(const char *line) {
+static cd_pred asked(const cd_model *m, bool sketch, const char *line) {
     cdmpp_err err = {0};
     cd_scorer *s;
     cd_scored out;
     const cd_line l = {line, strlen(line), "", 1};
-    assert_ok(cd_scorer_new(model, tasks, &(cd_scorer_options){0}, &s, &err));
+    assert_ok(cd_scorer_new(m, tasks, &(cd_scorer_options){.sketch = sketch}, &s, &err));
     assert_ok(cd_scorer_run(s, &l, 1, &out, &err));
     assert_ok(out.st);
     cd_scorer_free(s);
-    return out.pred.median_s;
+    return out.pred;
+}
+
+static double seconds_of(const char *line) { return asked(model, false, line).median_s; }
+
+/* As candidates are compared. */
+static double cautious_log_s(const char *line) {
+    const cd_pred p = asked(model, false, line);
+    return log(p.median_s) + (p.rel_std > 0 ? 0.5 * p.rel_std : 0);
+}
+
+/* The slow truth: half of 512 drawn, the others mutations of the best 32 in two rounds, all of them scored by the whole model. */
+static const cd_sched_plan exhaustive = {.trials = 512, .drawn = 256, .round = 128, .parents = 32, .last = 0};
+
+static void test_few_candidates_find_what_many_do(void **state) {
+    enum { SEEDS = 8 };
+    double sum = 0, worst = 0;
+    (void)state;
+    for (uint64_t seed = 0; seed < SEEDS; seed++) {
+        cdmpp_err err = {0};
+        const cd_schedbook_pick o = {.seed = seed};
+        cd_schedbook *slow, *fast = picked(0, seed, 1);
+        assert_ok(cd_schedbook_new(&slow, &err));
+        assert_ok(cd_schedbook_predict_by(slow, model, tasks, key, 1, &o, &exhaustive, NULL, &err));
+        const double more = cautious_log_s(cd_schedbook_at(fast, 0)->line) - cautious_log_s(cd_schedbook_at(slow, 0)->line);
+        sum += more;
+        worst = fmax(worst, more);
+        cd_schedbook_free(slow);
+        cd_schedbook_free(fast);
+    }
+    printf("few of many: mean %+.4f, worst %+.4f of ln seconds\n", sum / SEEDS, worst);
+    assert_true(sum / SEEDS <= 0.03);
+    assert_true(worst <= 0.2);
+}
+
+/* A model of one fold of fewer trees than a sketch asks is its own sketch; of two folds it is not. */
+static void test_sketch_of_a_small_model_is_the_model(void **state) {
+    static const char *const set[] = {"train.rounds=20", "model.tuner=false", "model.members=[rows, program]", "model.folds=1"};
+    static const char *const target[] = {CHIP};
+    cdmpp_err err = {0};
+    char h5[256], path[256];
+    cd_model *one;
+    (void)state;
+    snprintf(path, sizeof path, "%s", tmp_path(&dir, "one.cdmpp"));
+    assert_ok(made_extract(&dir, key[0], target, 1, h5, &err));
+    assert_ok(made_learn(h5, set, 4, path, &err));
+    assert_ok(cd_model_load(path, &one, &err));
+    cd_schedbook *b = picked(8, 1, 1);
+    const char *line = cd_schedbook_at(b, 0)->line;
+    const cd_pred whole = asked(one, false, line), few = asked(one, true, line), other = asked(model, true, line);
+    assert_memory_equal(&whole, &few, sizeof whole);
+    assert_true(other.median_s != seconds_of(line));
+    cd_schedbook_free(b);
+    cd_model_free(one);
 }
 
 static void test_candidates_are_the_same_anywhere(void **state) {
@@ -300,6 +353,8 @@ int main(void) {
     const struct CMUnitTest model_test[] = {
         cmocka_unit_test(test_candidates_are_the_same_anywhere),
         cmocka_unit_test(test_more_trials_are_no_worse),
+        cmocka_unit_test(test_few_candidates_find_what_many_do),
+        cmocka_unit_test(test_sketch_of_a_small_model_is_the_model),
         cmocka_unit_test(test_what_is_there_is_not_asked),
     };
     const int failed = cmocka_run_group_tests(test, NULL, NULL);
