@@ -128,13 +128,22 @@ void cd_lines_close(cd_lines *l) {
 
 /* ---- whole files ---- */
 
+/* What a file that is not packed takes, so that it is not moved as it grows; at most 1 GiB on its word alone. */
+static size_t expected(const cd_source *src, size_t max) {
+    uint64_t done, total;
+    cd_source_progress(src, &done, &total);
+    const size_t most = max && max < (1U << 30) ? max : 1U << 30;
+    return total < most ? (size_t)total : most;
+}
+
 static cdmpp_status slurp(cd_source *src, size_t max, char **data, size_t *n, cdmpp_err *err) {
     size_t cap = 0, got = 0;
+    const size_t first = expected(src, max) + 2 * CHUNK;
     do {
         if (cap - *n < CHUNK) {
-            char *p = cd_realloc(*data, *n, cap ? cap * 2 : 2 * CHUNK);
+            char *p = cd_realloc(*data, *n, cap ? cap * 2 : first);
             if (!p) return CD_FAIL(err, ENOMEM, "file of more than %zu bytes", *n);
-            cap = cap ? cap * 2 : 2 * CHUNK;
+            cap = cap ? cap * 2 : first;
             *data = p;
         }
         CD_TRY(cd_source_read(src, *data + *n, cap - *n - 1, &got, err));

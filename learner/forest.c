@@ -12,6 +12,8 @@ void cd_forest_free(cd_forest *f) {
     cd_free(f);
 }
 
+size_t cd_forest_count(const cd_forest *f) { return f->n_tree; }
+
 /* `depth` steps of WIDE walks; a leaf steps on the spot. */
 static void walk(const cd_forest_node *node, const uint32_t root[WIDE], const float *const x[WIDE], uint32_t depth, float leaf[WIDE]) {
     uint32_t at[WIDE];

@@ -7,9 +7,9 @@
  * walk through the 200 trees of a booster costs less.
  *
  * (1) The same bits as XGBoost: leaf values are added in float, in the order of the trees, behind
- *     base_score; NaN takes the default side. cd_gbt_load compares both before it uses a forest.
- * (2) Only what XGBoost writes for numerical regression trees is read; anything else is no forest
- *     and XGBoost goes on walking.
+ *     base_score; NaN takes the default side. tests/learner/test_forest.c compares both.
+ * (2) Only what XGBoost writes for numerical regression trees of squared error is read, and nothing is passed over that
+ *     changes an answer; anything else is no forest, and XGBoost reads and walks.
  * Immutable: any thread. No heap after reading. */
 #ifndef CD_FOREST_H
 #define CD_FOREST_H
@@ -22,6 +22,7 @@ typedef struct cd_forest cd_forest;
 
 /* From a booster in UBJ form over `width` columns. *out NULL: see (2). Any bytes are safe. Errors: ENOMEM. */
 cdmpp_status cd_forest_read(const void *ubj, size_t n, size_t width, CD_GIVE cd_forest **out, cdmpp_err *err);
+size_t cd_forest_count(const cd_forest *f); /* trees */
 void cd_forest_free(CD_TAKE cd_forest *f); /* NULL is fine */
 /* Scores (n) of x (n, width). */
 void cd_forest_score(const cd_forest *f, const float *x, size_t n, size_t width, float *out);

@@ -2,11 +2,12 @@
  *
  *   {learner: {gradient_booster: {name: "gbtree", model: {trees: [{left_children: [..], right_children,
  *    split_indices, split_conditions, default_left, split_type}, ...], ...}},
- *    learner_model_param: {base_score: "0E0", ...}}}
+ *    learner_model_param: {base_score: "0E0", num_class: "0", num_feature: "513", ...}, objective: {name: "reg:squarederror"}}}
  *
  *   UBJ: {key value ... }, a key is a length and bytes; S length bytes; [#count items, [$type#count data, or
  *   [ items ]; numbers big-endian after i U I l L d D; T F Z. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -197,16 +198,32 @@ static bool each_tree(rest trees, cd_forest *f, size_t width, size_t *n_node) {
     return *n_node < UINT32_MAX;
 }
 
+/* A text of an object's member that is this. */
+static bool says(rest object, const char *key, const char *want) {
+    char have[24];
+    rest v;
+    return member(object, key, &v) && text(v, have, sizeof have) && !strcmp(have, want);
+}
+
+/* One squared error over `width` columns: what a leaf says is added up and not bent afterwards. */
+static bool is_plain(rest learner, rest param, size_t width) {
+    char columns[24];
+    rest objective;
+    snprintf(columns, sizeof columns, "%zu", width);
+    return member(learner, "objective", &objective) && says(objective, "name", "reg:squarederror") && says(param, "num_feature", columns) &&
+           says(param, "num_class", "0");
+}
+
 static bool read_forest(rest file, size_t width, cd_forest *f) {
     rest learner, booster, model, trees, param, v;
-    char name[16], base[32];
+    char base[32], *end;
     size_t n_node;
-    if (!member(file, "learner", &learner) || !member(learner, "gradient_booster", &booster) || !member(booster, "name", &v) ||
-        !text(v, name, sizeof name) || strcmp(name, "gbtree") != 0 || !member(booster, "model", &model) || !member(model, "trees", &trees) ||
-        !member(learner, "learner_model_param", &param) || !member(param, "base_score", &v) || !text(v, base, sizeof base))
+    if (!member(file, "learner", &learner) || !member(learner, "gradient_booster", &booster) || !says(booster, "name", "gbtree") ||
+        !member(booster, "model", &model) || !member(model, "trees", &trees) || !member(learner, "learner_model_param", &param) ||
+        !is_plain(learner, param, width) || !member(param, "base_score", &v) || !text(v, base, sizeof base))
         return false;
-    f->base = strtof(base, NULL);
-    if (!isfinite(f->base) || !each_tree(trees, f, width, &n_node)) return false;
+    f->base = strtof(base, &end);
+    if (end == base || *end || !isfinite(f->base) || !each_tree(trees, f, width, &n_node)) return false;
     f->root = cd_calloc(2 * f->n_tree + 1, sizeof *f->root);
     f->node = cd_calloc(n_node + 1, sizeof *f->node);
     f->oom = !f->root || !f->node;

@@ -5,7 +5,8 @@
  * (2) XGBoost prints nothing; its errors carry a C++ stack trace of which only
  *     the first line is kept.
  * (3) A loaded booster is immutable: cd_gbt_predict may run in many threads. It walks the trees
- *     itself (forest.h), to the same bits, without XGBoost's cost of a call and without the heap. */
+ *     itself (forest.h), to the same bits, without XGBoost's cost of a call and without the heap. XGBoost does not read it:
+ *     it can be asked and saved, not trained further. */
 #ifndef CD_GBT_H
 #define CD_GBT_H
 #include <stdint.h>
