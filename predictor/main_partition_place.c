@@ -121,11 +121,32 @@ static cdmpp_status write_lp(const cd_part *part, cd_part_goal goal, const char 
     return st;
 }
 
+/* Weights of operators, and memories as the machine has them: of devices of one the least that any says. */
+static cdmpp_status place(problem *m, cd_part_goal goal, cdmpp_err *err) {
+    cd_mpc *p = m->p;
+    uint32_t memory[CD_MACHINE_DEVICES];
+    double bytes[CD_MACHINE_DEVICES] = {0}, *weights = CD_NEWN(&p->arena, double, (size_t)m->part.n_op + 1);
+    const cd_part_limits l = {p->machine.n, memory, bytes, weights};
+    if (!weights) return CD_FAIL(err, ENOMEM, "%u operators", m->part.n_op);
+    for (uint32_t d = 0; d < p->machine.n; d++) {
+        const double has = p->machine.device[d].mem_gb * 1e9;
+        memory[d] = 0;
+        while (p->machine.device[memory[d]].memory != p->machine.device[d].memory) memory[d]++;
+        if (has > 0 && !(bytes[memory[d]] > 0 && bytes[memory[d]] <= has)) bytes[memory[d]] = has;
+    }
+    for (uint32_t k = 0; k < p->net.n_op; k++)
+        for (uint32_t i = 0; i + 1 < p->net.op[k].n_arg; i++) {
+            const cd_snet_tensor *t = &p->net.tensor[p->net.op[k].arg[i]];
+            if (t->constant) weights[k] += (double)bytes_of(t);
+        }
+    return cd_part_solve_within(&m->part, goal, 0, &l, &p->placed, err);
+}
+
 cdmpp_status cd_mpc_place(cd_mpc *p, cdmpp_err *err) {
     problem m = {.p = p};
     const cd_part_goal goal = p->o->goal > 0 ? CD_PART_MAKESPAN : CD_PART_SUM;
     CD_TRY(build(&m, err));
     if (p->o->lp) CD_TRY(write_lp(&m.part, goal, p->o->lp, err));
     p->has_placed = p->o->goal >= 0;
-    return p->has_placed ? cd_part_solve(&m.part, goal, 0, &p->placed, err) : CDMPP_OK;
+    return p->has_placed ? place(&m, goal, err) : CDMPP_OK;
 }

@@ -102,6 +102,17 @@ cdmpp_status cd_part_evaluate(const cd_part *p, const uint32_t *where, cd_part_c
 cdmpp_status cd_part_solve(const cd_part *p, cd_part_goal goal, uint64_t effort, cd_part_plan *out, cdmpp_err *err);
 void cd_part_plan_free(cd_part_plan *r); /* zeroed is fine */
 
+/* What memories have. A placement holds in each the weights of operators on its devices, and once every value that any of them makes or reads. */
+typedef struct cd_part_limits {
+    uint32_t n_memory;
+    const uint32_t *memory;     /* (n_device) which one a device has */
+    const double *bytes;        /* (n_memory) 0: no limit */
+    const double *weights;      /* (n_op) bytes */
+} cd_part_limits;
+/* The best that is found of the placements that fit: where the best of all does not, by prices on bytes, then of up to 24 operators every one (exact, within 2 million
+ * looks). Errors: those of solve; EINVALID (a memory that is none; none fits: names a device), ERANGE (a limit, weights). Free `out` after an error too. */
+cdmpp_status cd_part_solve_within(const cd_part *p, cd_part_goal goal, uint64_t effort, const cd_part_limits *l, cd_part_plan *out, cdmpp_err *err);
+
 /* All on device d (pins stay), and each operator where it is fastest whatever a copy costs; where (n_op) is filled. What such a plan
  * costs is for cd_part_evaluate: infinity where it cannot be. */
 void cd_part_alone(const cd_part *p, uint32_t d, uint32_t *where);

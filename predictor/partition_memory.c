@@ -1,0 +1,190 @@
+/* The best placement that fits into memories: bytes are given a price that rises until the solver's does; then every placement of small graphs. */
+#include <string.h>
+
+#include "predictor/partition_int.h"
+
+enum { MOST_OPS = 24, DOUBLINGS = 40 };
+static const uint64_t MOST_LOOKS = 2000000, PRICED_EFFORT = 20000; /* replays are dear, and prices ask often */
+
+typedef struct {
+    const cd_part_limits *l;
+    cd_part_net g;
+    cd_part_goal goal;
+    uint32_t *where, *best;     /* (n_op) CD_PART_NONE: not placed */
+    double *rest;               /* (n_op + 1) least seconds of all from there on */
+    double best_s;
+    uint64_t looks;
+} within;
+
+/* Does anybody who is placed in a memory make or read it? */
+static bool is_held(const within *w, const cd_part_value *v, uint32_t memory) {
+    const uint32_t *to = w->g.p->to + v->first, at = w->where[v->from];
+    bool held = at != CD_PART_NONE && w->l->memory[at] == memory;
+    for (uint32_t i = 0; i < v->n_to && !held; i++) held = w->where[to[i]] != CD_PART_NONE && w->l->memory[w->where[to[i]]] == memory;
+    return held;
+}
+
+static double held(const within *w, uint32_t memory) {
+    const cd_part *p = w->g.p;
+    double n = 0;
+    for (uint32_t k = 0; k < p->n_op; k++)
+        if (w->where[k] != CD_PART_NONE && w->l->memory[w->where[k]] == memory) n += w->l->weights[k];
+    for (uint32_t v = 0; v < p->n_value; v++) n += is_held(w, &p->value[v], memory) ? (double)p->value[v].bytes : 0;
+    return n;
+}
+
+/* The fullest memory of those over their limit, what is there; CD_PART_NONE: all fit. */
+static uint32_t over(const within *w, double *bytes) {
+    uint32_t worst = CD_PART_NONE;
+    double most = 1;
+    for (uint32_t m = 0; m < w->l->n_memory; m++) {
+        const double n = w->l->bytes[m] > 0 ? held(w, m) : 0;
+        if (!(n > most * w->l->bytes[m]) || !(w->l->bytes[m] > 0)) continue;
+        most = n / w->l->bytes[m], worst = m;
+        if (bytes) *bytes = n;
+    }
+    return worst;
+}
+
+static cdmpp_status cost_of(within *w, double *out, cdmpp_err *err) {
+    if (w->goal == CD_PART_MAKESPAN) return cd_part_span(&w->g, w->where, out, NULL, err);
+    *out = cd_part_sum(&w->g, w->where, NULL);
+    return CDMPP_OK;
+}
+
+static cdmpp_status offer(within *w, cdmpp_err *err) {
+    double cost;
+    CD_TRY(cost_of(w, &cost, err));
+    if (!(cost < w->best_s)) return CDMPP_OK;
+    w->best_s = cost;
+    memcpy(w->best, w->where, w->g.p->n_op * sizeof *w->best);
+    return CDMPP_OK;
+}
+
+/* ---- prices ---- */
+
+static void put_prices(const within *w, const double *price, double *seconds) {
+    const cd_part *p = w->g.p;
+    const uint32_t D = p->n_device;
+    for (uint32_t k = 0; k < p->n_op; k++)
+        for (uint32_t d = 0; d < D; d++) seconds[(size_t)k * D + d] = p->seconds[(size_t)k * D + d] + price[w->l->memory[d]] * w->l->weights[k];
+    for (uint32_t v = 0; v < p->n_value; v++)
+        for (uint32_t d = 0; d < D; d++) {
+            const double s = price[w->l->memory[d]] * (double)p->value[v].bytes;
+            seconds[(size_t)p->value[v].from * D + d] += s;
+            for (uint32_t i = 0; i < p->value[v].n_to; i++) seconds[(size_t)p->to[p->value[v].first + i] * D + d] += s;
+        }
+}
+
+/* full: the memory that the placement at the highest prices is over, and its bytes. */
+static cdmpp_status raise_prices(within *w, double cost, uint32_t *full, double *bytes, cdmpp_err *err) {
+    const cd_part *p = w->g.p;
+    double *price = CD_NEWN(w->g.a, double, (size_t)w->l->n_memory + 1), *seconds = CD_NEWN(w->g.a, double, (size_t)p->n_op * p->n_device + 1);
+    if (!price || !seconds) return CD_FAIL(err, ENOMEM, "%u operators", p->n_op);
+    cd_part dear = *p;
+    dear.seconds = seconds;
+    for (int k = 0; k < DOUBLINGS && *full != CD_PART_NONE; k++) {
+        cd_part_plan r;
+        double *x = &price[*full];
+        *x = *x > 0 ? 2 * *x : 1e-3 * (cost > 0 ? cost : 1e-9) / w->l->bytes[*full];
+        put_prices(w, price, seconds);
+        const cdmpp_status st = cd_part_solve(&dear, w->goal, w->goal == CD_PART_MAKESPAN ? PRICED_EFFORT : 0, &r, err);
+        if (!st) memcpy(w->where, r.where, p->n_op * sizeof *w->where);
+        cd_part_plan_free(&r);
+        CD_TRY(st);
+        *full = over(w, bytes);
+    }
+    return *full == CD_PART_NONE ? offer(w, err) : CDMPP_OK;
+}
+
+/* ---- every placement ---- */
+
+/* Nothing is below: what is placed and the least of the rest; of the makespan what any device has to do. */
+static double bound(const within *w, uint32_t n, double sum) {
+    const cd_part *p = w->g.p;
+    if (w->goal == CD_PART_SUM) return (sum + w->rest[n]) * (1 - 1e-12);
+    double load[CD_PART_MAX_DEVICE] = {0}, most = 0;
+    for (uint32_t i = 0; i < n; i++) load[w->where[w->g.order[i]]] += cd_part_seconds(p, w->g.order[i], w->where[w->g.order[i]]);
+    for (uint32_t d = 0; d < p->n_device; d++) most = fmax(most, load[d] / (p->device[d].workers ? p->device[d].workers : 1));
+    return most * (1 - 1e-12);
+}
+
+static cdmpp_status step(within *w, uint32_t n, double sum, cdmpp_err *err) {
+    const cd_part *p = w->g.p;
+    if (n == p->n_op) return offer(w, err);
+    const uint32_t k = w->g.order[n];
+    for (uint32_t d = 0; d < p->n_device && w->looks < MOST_LOOKS; d++) {
+        const double s = cd_part_seconds(p, k, d);
+        w->looks++;
+        w->where[k] = d;
+        if (isfinite(s) && bound(w, n + 1, sum + s) < w->best_s && over(w, NULL) == CD_PART_NONE) CD_TRY(step(w, n + 1, sum + s, err));
+        w->where[k] = CD_PART_NONE;
+    }
+    return CDMPP_OK;
+}
+
+static cdmpp_status every_placement(within *w, bool *all, cdmpp_err *err) {
+    const cd_part *p = w->g.p;
+    if (p->n_op > MOST_OPS) return CDMPP_OK;
+    if (!(w->rest = CD_NEWN(w->g.a, double, (size_t)p->n_op + 1))) return CD_FAIL(err, ENOMEM, "%u operators", p->n_op);
+    w->rest[p->n_op] = 0;
+    for (uint32_t i = p->n_op; i-- > 0;) {
+        double least = (double)INFINITY;
+        for (uint32_t d = 0; d < p->n_device; d++) least = fmin(least, cd_part_seconds(p, w->g.order[i], d));
+        w->rest[i] = w->rest[i + 1] + least;
+        w->where[w->g.order[i]] = CD_PART_NONE;
+    }
+    CD_TRY(step(w, 0, 0, err));
+    *all = w->looks < MOST_LOOKS;
+    return CDMPP_OK;
+}
+
+/* ---- the best that fits ---- */
+
+static cdmpp_status check(const cd_part *p, const cd_part_limits *l, cdmpp_err *err) {
+    for (uint32_t d = 0; d < p->n_device; d++)
+        if (l->memory[d] >= l->n_memory) return CD_FAIL(err, EINVALID, "device %s has memory %u of %u", p->device[d].name, l->memory[d], l->n_memory);
+    for (uint32_t m = 0; m < l->n_memory; m++)
+        if (!(l->bytes[m] >= 0 && isfinite(l->bytes[m]))) return CD_FAIL(err, ERANGE, "memory %u has %g bytes", m, l->bytes[m]);
+    for (uint32_t k = 0; k < p->n_op; k++)
+        if (!(l->weights[k] >= 0 && isfinite(l->weights[k]))) return CD_FAIL(err, ERANGE, "operator %s has %g bytes of weights", p->op[k].name, l->weights[k]);
+    return CDMPP_OK;
+}
+
+static cdmpp_status fit(within *w, uint32_t full, double bytes, cd_part_plan *out, cdmpp_err *err) {
+    const cd_part *p = w->g.p;
+    const double free_s = w->goal == CD_PART_SUM ? out->cost.sum_s : out->cost.makespan_s;
+    bool all = false;
+    uint32_t who = 0;
+    CD_TRY(raise_prices(w, free_s, &full, &bytes, err));
+    CD_TRY(every_placement(w, &all, err));
+    if (!isfinite(w->best_s)) {
+        while (full != CD_PART_NONE && w->l->memory[who] != full) who++;
+        return CD_FAIL(err, EINVALID, "no placement fits%s: %.6g GB would be in the memory of %s, which has %.6g", all ? "" : " that was found", bytes * 1e-9, p->device[who].name,
+                       full == CD_PART_NONE ? 0 : w->l->bytes[full] * 1e-9);
+    }
+    memcpy(out->where, w->best, p->n_op * sizeof *out->where);
+    cd_part_sum(&w->g, out->where, &out->cost);
+    CD_TRY(cd_part_span(&w->g, out->where, &out->cost.makespan_s, NULL, err));
+    out->exact = all, out->method = all ? "every placement that fits" : "prices on bytes";
+    if (all) out->bound_s = w->best_s;
+    out->n_look += w->looks;
+    return CDMPP_OK;
+}
+
+cdmpp_status cd_part_solve_within(const cd_part *p, cd_part_goal goal, uint64_t effort, const cd_part_limits *l, cd_part_plan *out, cdmpp_err *err) {
+    cd_arena own = {0};
+    double bytes = 0;
+    CD_TRY(cd_part_solve(p, goal, effort, out, err));
+    within w = {.l = l, .goal = goal, .best_s = (double)INFINITY, .where = CD_NEWN(&own, uint32_t, (size_t)p->n_op + 1), .best = CD_NEWN(&own, uint32_t, (size_t)p->n_op + 1)};
+    cdmpp_status st = check(p, l, err);
+    if (!st && (!w.where || !w.best)) st = CD_FAIL(err, ENOMEM, "%u operators", p->n_op);
+    if (!st) st = cd_part_prepare(p, &own, &w.g, err);
+    if (!st) {
+        memcpy(w.where, out->where, p->n_op * sizeof *w.where);
+        const uint32_t full = over(&w, &bytes);
+        if (full != CD_PART_NONE) st = fit(&w, full, bytes, out, err);
+    }
+    cd_arena_free(&own);
+    return st;
+}
