@@ -3,7 +3,7 @@
 
 #include "predictor/partition_int.h"
 
-enum { MOST_OPS = 24, DOUBLINGS = 40 };
+enum { MOST_OPS = 24, DOUBLINGS = 40, HALVINGS = 8 };
 static const uint64_t MOST_LOOKS = 2000000, PRICED_EFFORT = 20000; /* replays are dear, and prices ask often */
 
 typedef struct {
@@ -63,38 +63,58 @@ static cdmpp_status offer(within *w, cdmpp_err *err) {
 
 /* ---- prices ---- */
 
-static void put_prices(const within *w, const double *price, double *seconds) {
+static void put_prices(const within *w, const double *full_price, double scale, double *seconds) {
+    double price[CD_PART_MAX_DEVICE]; /* of each device's memory */
     const cd_part *p = w->g.p;
     const uint32_t D = p->n_device;
+    for (uint32_t d = 0; d < D; d++) price[d] = scale * full_price[w->l->memory[d]];
     for (uint32_t k = 0; k < p->n_op; k++)
-        for (uint32_t d = 0; d < D; d++) seconds[(size_t)k * D + d] = p->seconds[(size_t)k * D + d] + price[w->l->memory[d]] * w->l->weights[k];
+        for (uint32_t d = 0; d < D; d++) seconds[(size_t)k * D + d] = p->seconds[(size_t)k * D + d] + price[d] * w->l->weights[k];
     for (uint32_t v = 0; v < p->n_value; v++)
         for (uint32_t d = 0; d < D; d++) {
-            const double s = price[w->l->memory[d]] * (double)p->value[v].bytes;
+            const double s = price[d] * (double)p->value[v].bytes;
             seconds[(size_t)p->value[v].from * D + d] += s;
             for (uint32_t i = 0; i < p->value[v].n_to; i++) seconds[(size_t)p->to[p->value[v].first + i] * D + d] += s;
         }
 }
 
-/* full: the memory that the placement at the highest prices is over, and its bytes. */
-static cdmpp_status raise_prices(within *w, double cost, uint32_t *full, double *bytes, cdmpp_err *err) {
+typedef struct {
+    cd_part dear;               /* with prices */
+    double *price, *seconds;    /* (n_memory), (n_op, n_device) */
+    uint32_t full;              /* memory that the last placement is over; CD_PART_NONE: it fits */
+    double bytes;               /* of the last that did not */
+} prices;
+
+static cdmpp_status priced(within *w, prices *x, double scale, cdmpp_err *err) {
+    cd_part_plan r;
+    put_prices(w, x->price, scale, x->seconds);
+    const cdmpp_status st = cd_part_solve(&x->dear, w->goal, w->goal == CD_PART_MAKESPAN ? PRICED_EFFORT : 0, &r, err);
+    if (!st) memcpy(w->where, r.where, w->g.p->n_op * sizeof *w->where);
+    cd_part_plan_free(&r);
+    CD_TRY(st);
+    x->full = over(w, &x->bytes);
+    return x->full == CD_PART_NONE ? offer(w, err) : CDMPP_OK;
+}
+
+/* Twice as dear each time for the memory that is fullest, until all fit; then as little as it takes. */
+static cdmpp_status raise_prices(within *w, double cost, prices *x, cdmpp_err *err) {
     const cd_part *p = w->g.p;
-    double *price = CD_NEWN(w->g.a, double, (size_t)w->l->n_memory + 1), *seconds = CD_NEWN(w->g.a, double, (size_t)p->n_op * p->n_device + 1);
-    if (!price || !seconds) return CD_FAIL(err, ENOMEM, "%u operators", p->n_op);
-    cd_part dear = *p;
-    dear.seconds = seconds;
-    for (int k = 0; k < DOUBLINGS && *full != CD_PART_NONE; k++) {
-        cd_part_plan r;
-        double *x = &price[*full];
-        *x = *x > 0 ? 2 * *x : 1e-3 * (cost > 0 ? cost : 1e-9) / w->l->bytes[*full];
-        put_prices(w, price, seconds);
-        const cdmpp_status st = cd_part_solve(&dear, w->goal, w->goal == CD_PART_MAKESPAN ? PRICED_EFFORT : 0, &r, err);
-        if (!st) memcpy(w->where, r.where, p->n_op * sizeof *w->where);
-        cd_part_plan_free(&r);
-        CD_TRY(st);
-        *full = over(w, bytes);
+    double lo = 0.25, hi = 1;
+    x->price = CD_NEWN(w->g.a, double, (size_t)w->l->n_memory + 1), x->seconds = CD_NEWN(w->g.a, double, (size_t)p->n_op * p->n_device + 1);
+    if (!x->price || !x->seconds) return CD_FAIL(err, ENOMEM, "%u operators", p->n_op);
+    x->dear = *p;
+    x->dear.seconds = x->seconds;
+    for (int k = 0; k < DOUBLINGS && x->full != CD_PART_NONE; k++) {
+        double *v = &x->price[x->full];
+        *v = *v > 0 ? 2 * *v : 1e-3 * (cost > 0 ? cost : 1e-9) / w->l->bytes[x->full];
+        CD_TRY(priced(w, x, 1, err));
     }
-    return *full == CD_PART_NONE ? offer(w, err) : CDMPP_OK;
+    for (int k = 0; k < HALVINGS && isfinite(w->best_s); k++) {
+        const double mid = 0.5 * (lo + hi);
+        CD_TRY(priced(w, x, mid, err));
+        *(x->full == CD_PART_NONE ? &hi : &lo) = mid;
+    }
+    return CDMPP_OK;
 }
 
 /* ---- every placement ---- */
@@ -151,17 +171,17 @@ static cdmpp_status check(const cd_part *p, const cd_part_limits *l, cdmpp_err *
     return CDMPP_OK;
 }
 
-static cdmpp_status fit(within *w, uint32_t full, double bytes, cd_part_plan *out, cdmpp_err *err) {
+static cdmpp_status fit(within *w, prices *x, cd_part_plan *out, cdmpp_err *err) {
     const cd_part *p = w->g.p;
     const double free_s = w->goal == CD_PART_SUM ? out->cost.sum_s : out->cost.makespan_s;
     bool all = false;
     uint32_t who = 0;
-    CD_TRY(raise_prices(w, free_s, &full, &bytes, err));
+    CD_TRY(raise_prices(w, free_s, x, err));
     CD_TRY(every_placement(w, &all, err));
     if (!isfinite(w->best_s)) {
-        while (full != CD_PART_NONE && w->l->memory[who] != full) who++;
-        return CD_FAIL(err, EINVALID, "no placement fits%s: %.6g GB would be in the memory of %s, which has %.6g", all ? "" : " that was found", bytes * 1e-9, p->device[who].name,
-                       full == CD_PART_NONE ? 0 : w->l->bytes[full] * 1e-9);
+        while (x->full != CD_PART_NONE && w->l->memory[who] != x->full) who++;
+        return CD_FAIL(err, EINVALID, "no placement fits%s: %.6g GB would be in the memory of %s, which has %.6g", all ? "" : " that was found", x->bytes * 1e-9, p->device[who].name,
+                       x->full == CD_PART_NONE ? 0 : w->l->bytes[x->full] * 1e-9);
     }
     memcpy(out->where, w->best, p->n_op * sizeof *out->where);
     cd_part_sum(&w->g, out->where, &out->cost);
@@ -174,7 +194,7 @@ static cdmpp_status fit(within *w, uint32_t full, double bytes, cd_part_plan *ou
 
 cdmpp_status cd_part_solve_within(const cd_part *p, cd_part_goal goal, uint64_t effort, const cd_part_limits *l, cd_part_plan *out, cdmpp_err *err) {
     cd_arena own = {0};
-    double bytes = 0;
+    prices x = {.full = CD_PART_NONE};
     CD_TRY(cd_part_solve(p, goal, effort, out, err));
     within w = {.l = l, .goal = goal, .best_s = (double)INFINITY, .where = CD_NEWN(&own, uint32_t, (size_t)p->n_op + 1), .best = CD_NEWN(&own, uint32_t, (size_t)p->n_op + 1)};
     cdmpp_status st = check(p, l, err);
@@ -182,8 +202,8 @@ cdmpp_status cd_part_solve_within(const cd_part *p, cd_part_goal goal, uint64_t 
     if (!st) st = cd_part_prepare(p, &own, &w.g, err);
     if (!st) {
         memcpy(w.where, out->where, p->n_op * sizeof *w.where);
-        const uint32_t full = over(&w, &bytes);
-        if (full != CD_PART_NONE) st = fit(&w, full, bytes, out, err);
+        x.full = over(&w, &x.bytes);
+        if (x.full != CD_PART_NONE) st = fit(&w, &x, out, err);
     }
     cd_arena_free(&own);
     return st;
