@@ -4,7 +4,8 @@
 #   W=build/operators scripts/results_networks.sh        (called by results_operators.sh)
 #
 # W holds label/ and summary/ (label_e2e.tar.xz) and the models all.cdmpp, mi100.cdmpp, mi210.cdmpp (each knows products of that GPU).
-# Published errors: summary/nvidia_inf.csv, amd_inf.csv. Only networks that have both a label and a published error count.
+# Published errors: summary/nvidia_inf.csv, amd_inf.csv. Only networks that have both a label and a published error count. W/networks.bars:
+# GPU, "below" or "above" NeuSight's mean, both means.
 set -eu
 cd "$(dirname "$0")/.."
 B=${B:-build/release}; W=${W:?folder of models and labels}
@@ -56,7 +57,7 @@ BEGIN {
 AWK
 
 # Means by GPU; the factor of a network is the geometric mean of measured over predicted of the GPU's other networks, all batches of its own left out.
-awk -v nvidia="$T/nvidia_inf" -v amd="$T/amd_inf" -v detail="$T/detail" "$(cat "$T/published.awk")"'
+awk -v nvidia="$T/nvidia_inf" -v amd="$T/amd_inf" -v detail="$T/detail" -v bars="$W/networks.bars" "$(cat "$T/published.awk")"'
 {
     split($3, f, "-"); gpu = $1; sub(/:.*/, "", gpu)
     if (!((gpu, f[1], f[4]) in published)) next
@@ -75,6 +76,7 @@ END {
         }
         label = d; sub(/:never/, ", no products of AMD", label); gsub(/_/, " ", label)
         printf "| %s | %d | %.1f | %+.1f | %.1f | %.1f |\n", label, n[d], 100 * ours / n[d], 100 * worst, 100 * left / n[d], pub / n[d]
+        if (d !~ /:/) print d, ours / n[d] < pub / n[d] / 100 ? "below" : "above", ours / n[d], pub / n[d] / 100 >bars
         if (d ~ /H100|_L4|A100|V100|_T4/) { five++; a += 100 * ours / n[d]; b += 100 * left / n[d]; c += pub / n[d] }
     }
     printf "| **mean of H100, L4, A100, V100, T4** | %d | %.1f | | %.1f | %.1f |\n", five, a / five, b / five, c / five
