@@ -113,6 +113,12 @@ def schedule(task, known):
             best = (record["r"][0][0], len(more), key, record, moved(steps, more, want))
     return best
 
+def under(found, key):
+    """That schedule as a record of this task."""
+    r = json.loads(json.dumps(found[3]))
+    r["i"][0][0], r["i"][1][1] = key, found[4]
+    return r
+
 def plain(task):
     """A ReLU as large, for what works on each element alone or only moves it; None for all others.
 
@@ -147,9 +153,7 @@ def main(set_tasks, records, folder):
                                    "%.9g" % best[0] if best else "-", best[2] if best else "-")))
             tasks[task["workload_key"]] = task
             if best:
-                r = json.loads(json.dumps(best[3]))
-                r["i"][0][0], r["i"][1][1] = task["workload_key"], best[4]
-                lines[task["workload_key"]] = json.dumps(r)
+                lines[task["workload_key"]] = json.dumps(under(best, task["workload_key"]))
     write = lambda name, text: open(os.path.join(folder, name), "w").write(text)
     write("roller.json", json.dumps({"schema": "cdmpp.netgraph", "version": 1, "networks": nets}))
     write("roller.tasks.json", json.dumps({"schema": "cdmpp.tasks", "version": 1, "tasks": list(tasks.values())}))
