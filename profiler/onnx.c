@@ -36,6 +36,10 @@ static cdmpp_status results(cd_onnx *r, const cd_onnx_scope *s, cdmpp_err *err) 
         if (!t) return CD_FAIL(err, ESCHEMA, "result \"%s\" is not defined anywhere", cd_onnx_text(g->output[i]->name));
         if (*t < r->g->n_tensor) CD_TRY(cd_graph_result(r->g, *t, err)); /* else behind an unsupported node */
     }
+    for (uint32_t k = 0; k < r->n_kept; k++) { /* else what only an unsupported node reads would not be made */
+        const cd_gtensor *t = &r->g->tensor[r->kept[k]];
+        if (!t->is_output && !t->is_input && !t->is_weight && !t->value && !t->fvalue) CD_TRY(cd_graph_result(r->g, r->kept[k], err));
+    }
     return CDMPP_OK;
 }
 

@@ -27,6 +27,9 @@
  *      Concat) or is the table of a Gather is a weight;
  *   e. where that leaves none, all are data.
  *
+ * An operator that is not supported and whose results' shapes the file does not tell is no node: what it reads counts as
+ * a result of the graph, so that it is made.
+ *
  * A batch size replaces dimension 0 of data inputs (those whose dimension 0 is the
  * first one's), is the value of the name that stands there, and goes to the front of
  * a Reshape's target where the exporter wrote the old one down. Elsewhere a file may

@@ -29,17 +29,20 @@ static cdmpp_status dimension(cd_onnx *r, const char *input, uint32_t k, const O
     snprintf(place, sizeof place, "%s[%u]", input, k);
     CD_TRY(option(r, name, &found, v, err));
     CD_TRY(option(r, place, &here, v, err));
+    const bool size = (found && r->batch_name && !strcmp(name, r->batch_name)) || (here && !k && r->batch_input && !strcmp(input, r->batch_input));
+    if (size && r->o->batch > 0 && *v != r->o->batch)
+        return CD_FAIL(err, EUSAGE, "dimension \"%s\" is the batch size: expected %lld, found %lld", here ? place : name, (long long)r->o->batch, (long long)*v);
     if (found || here) return CDMPP_OK;
     const bool number = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
     if (named && r->batch_name && !strcmp(name, r->batch_name)) *v = r->o->batch;
     else if (k == 0 && batch && (!number || d->dim_value == r->old_batch)) *v = r->o->batch;
     else if (number && d->dim_value < 0)
         return CD_FAIL(err, ERANGE, "dimension %u of input \"%s\" is %lld (%s--dim '%s=N' gives it a value)", k, input,
-                       (long long)d->dim_value, k ? "" : "--batch-size N or ", place);
+                       (long long)d->dim_value, k ? "" : "a batch size or ", place);
     else if (number) *v = d->dim_value;
     else
         return CD_FAIL(err, ESCHEMA, "dimension %u%s%s%s of input \"%s\" has no value (%s--dim '%s=N' gives it one)", k, *name ? ", \"" : "", name,
-                       *name ? "\"," : "", input, k ? "" : "--batch-size N or ", *name ? name : place);
+                       *name ? "\"," : "", input, k ? "" : "a batch size or ", *name ? name : place);
     return CDMPP_OK;
 }
 
@@ -90,6 +93,7 @@ static void find_batch(cd_onnx *r, const Onnx__GraphProto *g, const bool *data) 
         const Onnx__TypeProto__Tensor *t = data[i] ? tensor_type(g->input[i]) : NULL;
         if (!t || !t->shape || !t->shape->n_dim) continue;
         const Onnx__TensorShapeProto__Dimension *d = t->shape->dim[0];
+        r->batch_input = cd_onnx_text(g->input[i]->name);
         if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE) r->old_batch = d->dim_value;
         if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM && *cd_onnx_text(d->dim_param)) r->batch_name = d->dim_param;
         return;

@@ -40,6 +40,19 @@ static const char *node_name(const Onnx__NodeProto *n) {
     return *name || !n->n_output ? name : cd_onnx_text(n->output[0]);
 }
 
+static cdmpp_status keep(cd_onnx *r, uint32_t tensor, cdmpp_err *err) {
+    if (r->n_kept == r->cap_kept) {
+        const uint32_t cap = r->cap_kept ? 2 * r->cap_kept : 16;
+        uint32_t *v = CD_NEWN(r->a, uint32_t, cap);
+        if (!v) return CD_FAIL(err, ENOMEM, "unsupported nodes");
+        if (r->n_kept) memcpy(v, r->kept, r->n_kept * sizeof *v);
+        r->kept = v;
+        r->cap_kept = cap;
+    }
+    r->kept[r->n_kept++] = tensor;
+    return CDMPP_OK;
+}
+
 /* A node that nothing can be said about: opaque where the file tells its results' shapes. */
 static cdmpp_status missing(cd_onnx *r, cd_onnx_scope *s, const Onnx__NodeProto *n, operands *p, const char *reason, cdmpp_err *err) {
     cd_shape *shape = CD_NEWN(r->a, cd_shape, n->n_output + 1);
@@ -48,7 +61,11 @@ static cdmpp_status missing(cd_onnx *r, cd_onnx_scope *s, const Onnx__NodeProto 
     if (!shape || !type) return CD_FAIL(err, ENOMEM, "a node");
     CD_TRY(cd_onnx_missed(r, n, reason, err));
     for (size_t i = 0; i < n->n_output && told; i++) told = cd_onnx_told(r, s, cd_onnx_text(n->output[i]), &shape[i], &type[i]);
-    if (!told) return define(r, s, n, NULL, err);
+    if (!told) {
+        for (size_t i = 0; i < n->n_input; i++)
+            if (p->in[i] != CD_GRAPH_NONE) CD_TRY(keep(r, p->in[i], err));
+        return define(r, s, n, NULL, err);
+    }
     CD_TRY(cd_graph_opaque(r->g, node_name(n), cd_onnx_text(n->domain), cd_onnx_text(n->op_type), p->in, (uint32_t)n->n_input, shape, type,
                            p->out, (uint32_t)n->n_output, err));
     return define(r, s, n, p->out, err);

@@ -39,6 +39,8 @@ typedef struct cd_onnx {
     uint32_t n_miss, cap_miss, n_node;
     int64_t old_batch;              /* dimension 0 of the first data input in the file, where a batch size replaces it; 0: not replaced */
     const char *batch_name;         /* or the name that stands there: wherever it stands it is the batch; NULL: none */
+    const char *batch_input;        /* whose dimension 0 is the batch size; NULL: none */
+    uint32_t *kept, n_kept, cap_kept; /* tensors that nodes read which are no part of the graph: made all the same */
     bool *used;                     /* (o->n_dim) this option named a dimension */
     cd_onnx_map lost;               /* initializers whose external file could not be read */
     const char *lost_why;

@@ -193,6 +193,14 @@ def opaque():
     return model(n, [x("x", [2, 4])], [x("y", [2, 7]), x("z", None)], info=[x("m", [2, 7])], domains=["com.me"])
 
 
+def unknown_behind():
+    """What is known is read by an operator that nobody knows alone."""
+    n = [N("Conv", "x w", "y", pads=[1, 1, 1, 1], kernel_shape=[3, 3], name="conv"), N("Frobnicate", "y", "z", name="frob"), N("Relu", "z", "q", name="re")]
+    q = onnx.ValueInfoProto(name="q")
+    q.type.tensor_type.elem_type = F
+    return model(n, [x("x", [1, 3, 32, 32])], [q], [hollow("w", 8, 3, 3, 3)])
+
+
 def dynamic():
     """How large a result is depends on the data; what is behind it, and a loop."""
     body = h.make_graph([N("Identity", "c", "c2"), N("Identity", "v", "v2")], "body", [x("i", [], T.INT64), x("c", [], T.BOOL), x("v", [4])],
@@ -286,7 +294,7 @@ def no_gradient():
 
 CASES = [whole, stripped, float_input, no_heads, fill, hollows, baked, baked_deep, constants, if_known, if_data, function, defaults, endless, unsorted, cycle, twice,
          nowhere, misfit, opaque, dynamic, external_weight, external_shape, external_outside, unnamed, negative, overflow, overflow_inside, short_content,
-         old, named_batch, recurrent, older_forms, sequence, no_gradient]
+         old, named_batch, recurrent, older_forms, sequence, no_gradient, unknown_behind]
 
 if __name__ == "__main__":
     to = sys.argv[1] if len(sys.argv) > 1 else HERE

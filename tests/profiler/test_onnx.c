@@ -89,9 +89,11 @@ static void whole_models(void **state) {
     r = must("whole", &p);
     has_shape(r.g, "y", "2,10");
     cd_graph_free(r.g);
-    refuse("whole", NULL, CDMPP_ESCHEMA, "dimension 0|batch|\"x\"|--batch-size|--dim 'batch=N'");
+    refuse("whole", NULL, CDMPP_ESCHEMA, "dimension 0|batch|\"x\"|a batch size|--dim 'batch=N'");
     refuse("whole", &(cd_onnx_options){.batch = 2}, CDMPP_ESCHEMA, "dimension 2|height");
     refuse("whole", &(cd_onnx_options){.dim = alien, .n_dim = 3}, CDMPP_EUSAGE, "depth=3");
+    refuse("whole", &(cd_onnx_options){.batch = 7, .dim = dims, .n_dim = 2}, CDMPP_EUSAGE, "batch size|expected 7|found 5");
+    refuse("whole", &(cd_onnx_options){.batch = 7, .dim = place, .n_dim = 2}, CDMPP_EUSAGE, "x[0]|batch size|expected 7|found 2");
     refuse("whole", &(cd_onnx_options){.dim = (const char *const[]){"batch=x"}, .n_dim = 1}, CDMPP_EUSAGE, "batch=x|NAME=NUMBER");
     refuse("unnamed", NULL, CDMPP_ESCHEMA, "x[0]=N");
     refuse("negative", NULL, CDMPP_ERANGE, "-1|x[1]=N");
@@ -211,6 +213,11 @@ static void unsupported(void **state) {
     missed(&r, 2, "frob", "unknown operator Frobnicate");
     missed(&r, 3, "loop", "how often");
     assert_int_equal(r.g->n_node, 1);
+    cd_graph_free(r.g);
+    r = must("unknown_behind", NULL); /* what only an unknown operator reads is made all the same */
+    missed(&r, 0, "frob", "unknown operator Frobnicate");
+    missed(&r, 1, "re", "\"z\"");
+    assert_true(r.g->n_node == 1 && r.g->n_output == 1 && tensor(r.g, "y")->is_output);
     cd_graph_free(r.g);
     r = must("sequence", NULL);
     missed(&r, 0, "t", "\"s\"");

@@ -61,3 +61,7 @@ price 'v100,3,USD\nk80,1,EUR\n'
 price 'v100,3\nk80,1\nV100,4\n'
 price 'v100,3,euros and cents\n'
 price 'v100,3,€\nk80,1,€\n'
+echo "--- what only an unknown operator reads is in the network; a batch size said twice"
+cdmpp-replay --network "$ROOT/tests/profiler/data/unknown_behind.onnx" --device v100 --replay-given --save-graph u.json >none.txt 2>&1
+grep -o '"op": "[A-Za-z_]*", "kind": "[a-z]*"' u.json
+cdmpp-replay --network "$ROOT/tests/profiler/data/whole.onnx" --dim height=16 --dim batch=5 --batch 7 --device v100 --replay-given 2>&1 | sed 's|error: .*/|error: |'
