@@ -131,6 +131,23 @@ static cdmpp_status interval(cd_mr_plan *p, cd_mr_case *c, cdmpp_err *err) {
 /* Part of the time that gets a warning: a tenth changes a total less than its interval allows. */
 static const double UNLIKE = 0.1;
 
+/* Times of a file beside a model's are counted; where all are the file's, nobody has predicted anything. */
+static void tell_given(const cd_mr_plan *p, const cd_mr_case *c) {
+    const cd_netgraph *g = c->source->graph;
+    const char *why = NULL;
+    uint32_t tasks = 0, given = 0;
+    for (uint32_t k = 0; k < g->n_node; k++) {
+        const cd_nodecost *n = cd_mr_case_cost(c, k);
+        if (g->node[k].kind != CD_NET_TASK || !g->node[k].repeat) continue;
+        tasks++;
+        given += n->source == CD_COST_GIVEN;
+        if (n->source == CD_COST_GIVEN && !why) why = n->why;
+    }
+    if (tasks && given == tasks && !p->o->replay_given)
+        cd_log_put(p->o->log, CD_LOG_WARNING, "%s on %s: none of its %u tasks is predicted, the file's times stand in: %s", c->source->name, c->device->name,
+                   tasks, why ? why : "nobody can score them");
+}
+
 static void sum_up(const cd_mr_plan *p, cd_mr_case *c) {
     const cd_netgraph *g = c->source->graph;
     for (uint32_t k = 0; k < c->net->net.n_op; k++) c->ops_s += c->net->net.op[k].seconds;
@@ -142,6 +159,7 @@ static void sum_up(const cd_mr_plan *p, cd_mr_case *c) {
     if (c->unlike_s > UNLIKE * c->ops_s)
         cd_log_put(p->o->log, CD_LOG_WARNING, "%s on %s: %.0f %% of the time is of programs unlike those that the model was trained on: do not rely on it",
                    c->source->name, c->device->name, 100 * c->unlike_s / c->ops_s);
+    tell_given(p, c);
     for (uint32_t k = 0; k < c->n_place; k++)
         if (cd_mr_use_fits(&c->use[k]) == CD_MR_NO)
             cd_log_put(p->o->log, CD_LOG_WARNING, "%s on %s: needs %s %.3g GiB of memory, the device has %.3g", c->source->name, c->place[k]->name,

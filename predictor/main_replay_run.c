@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "predictor/main_replay.h"
+#include "profiler/affinity.h"
 
 cdmpp_status cd_mr_run_open(cd_mr_plan *p, cdmpp_err *err) {
     const cd_measure_options m = {.jobs = p->o->jobs, .pin = true, .stop = p->o->stop};
@@ -19,6 +20,8 @@ void cd_mr_run(cd_mr_plan *p, cd_mr_case *c) {
         cd_log_put(p->o->log, CD_LOG_WARNING, "%s: programs for %s are not run here", c->source->name, d->name);
         return;
     }
+    if ((int)a.workers > cd_affinity_count())
+        cd_log_put(p->o->log, CD_LOG_WARNING, "%s: %u workers share %d processors: they wait for each other, and the run says little", c->source->name, a.workers, cd_affinity_count());
     if (cd_live_run_it(c->source->live, &a, &c->ran, &why)) {
         cd_log_err(p->o->log, CD_LOG_WARNING, &why);
         return;
