@@ -28,11 +28,12 @@ static size_t networks(const cd_main_replay *o) {
     return n;
 }
 
-/* No file is written over one that is read, nor twice. --save-graph may replace its graph: it is that graph. */
+/* No file is written over one that is read, nor twice. */
 static cdmpp_status files_apart(const cd_main_replay *o, cdmpp_err *err) {
     const struct {
         const char *option, *path;
-    } out[] = {{"--trace", o->trace}, {"--html", o->html}, {"--save-schedules", o->save_schedules}, {"--save-graph", o->save_graph}};
+        const cd_texts *same;   /* may be replaced: it is read before, and holds what is written */
+    } out[] = {{"--trace", o->trace, NULL}, {"--html", o->html, NULL}, {"--save-schedules", o->save_schedules, &o->schedules}, {"--save-graph", o->save_graph, &o->graph}};
     const struct {
         const char *option;
         const cd_texts *v;
@@ -42,8 +43,8 @@ static cdmpp_status files_apart(const cd_main_replay *o, cdmpp_err *err) {
         if (!out[k].path || !strncmp(out[k].path, "/dev/", 5)) continue;
         for (size_t j = 0; j < k; j++)
             if (out[j].path && !strcmp(out[j].path, out[k].path)) return CD_FAIL(err, EUSAGE, "%s and %s name one file, %.200s", out[j].option, out[k].option, out[k].path);
-        for (size_t i = k == 3; i < 8; i++)
-            for (size_t j = 0; j < in[i].v->n; j++)
+        for (size_t i = 0; i < 8; i++)
+            for (size_t j = 0; j < in[i].v->n && in[i].v != out[k].same; j++)
                 if (!strcmp(in[i].v->v[j], out[k].path)) return CD_FAIL(err, EUSAGE, "%s would overwrite %s %.200s", out[k].option, in[i].option, out[k].path);
     }
     return CDMPP_OK;
