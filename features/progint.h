@@ -11,5 +11,6 @@ struct cd_program {
     cd_leaf_ws *leaf;
     bool pack;             /* of the last cd_program_lower_code: nest.h */
     uint32_t vector_bytes;
+    int64_t most_shared;   /* bytes of a block, while a GPU's program is built; 0: not looked at */
 };
 #endif

@@ -59,6 +59,28 @@ static cdmpp_status verdict(const cd_program *p, cdmpp_status st, cdmpp_err *err
     return CD_FAIL(err, EUNSUPPORTED, "an expression of more than %d nodes or %d levels", CD_EXPR_MAX_SIZE, CD_EXPR_MAX_DEPTH);
 }
 
+/* What cd_gpu_check refuses most often, told by the bounds alone: half of the work on such a program is not done then. A stage's region
+ * counts where all extents are known; so this is never more than what the check finds. */
+static cdmpp_status check_shared(cd_sched *s, int64_t most, cdmpp_err *err) {
+    int64_t bytes[CD_MAX_STAGE] = {0};
+    for (uint32_t k = 0; k < s->order.n; k++) {
+        const cd_stage *st = cd_stage_at(s, k), *root = st;
+        if (st->attach != CD_AT_SCOPE || !st->scope[0] || cd_scope_rank(st->scope) != 1) continue;
+        const cd_sop *op = cd_stage_op(s, st);
+        int64_t n = (int64_t)cd_dtype_bytes(op->dtype[0]);
+        for (uint32_t d = 0; d < op->n_axis; d++) {
+            const cd_expr *e = s->iv[op->axis[d]].r_ext;
+            if (!e || e->op != CD_INT || __builtin_mul_overflow(n, e->u.i, &n)) n = 0;
+        }
+        for (int32_t guard = 0; root->attach == CD_AT_SCOPE && guard <= s->n_stage; guard++) root = &s->stage[root->at_stage];
+        if (root - s->stage >= CD_MAX_STAGE || !root->leaf.n || s->iv[root->leaf.p[0]].thread < 0) continue; /* no kernel as a whole */
+        int64_t *sum = &bytes[root - s->stage];
+        if (__builtin_add_overflow(*sum, n, sum)) *sum = INT64_MAX;
+        if (*sum > most) return CD_FAIL(err, EREJECTED, "%lld bytes of shared memory, at most %lld", (long long)*sum, (long long)most);
+    }
+    return CDMPP_OK;
+}
+
 static cdmpp_status lower(cd_program *p, const cd_task *task, const cd_record *r, cdmpp_err *err) {
     cd_sched *s = &p->sched;
     if (!task->dag) return CD_FAIL(err, ENOTASK, "the task's definition could not be read");
@@ -68,6 +90,7 @@ static cdmpp_status lower(cd_program *p, const cd_task *task, const cd_record *r
     CD_TRY(cd_sched_apply(s, r, err));
     CD_TRY(cd_sched_normalize(s, err));
     CD_TRY(cd_sched_infer_bound(s, err));
+    if (p->most_shared) CD_TRY(check_shared(s, p->most_shared, err));
     CD_TRY(cd_sched_lower(s, &p->ast, err));
     return cd_ast_simplify(&p->ast, s->simp, &s->pool, err);
 }
@@ -129,10 +152,13 @@ static cdmpp_status extract(cd_program *p, const cd_tensors *tensors, int64_t ca
 cdmpp_status cd_program_build(cd_program *p, const cd_task *task, const cd_record *r, cd_rows *out, cdmpp_err *err) {
     cd_hardware hw;
     CD_TRY(hardware(task, r, &hw, err));
-    CD_TRY(cd_program_lower(p, task, r, err));
+    const bool known = r->has_hardware || task->has_hardware, gpu = known && cd_target_is_gpu(r->target);
+    p->most_shared = gpu && hw.max_shared_memory_per_block > 0 ? hw.max_shared_memory_per_block : 0;
+    const cdmpp_status st = cd_program_lower(p, task, r, err);
+    p->most_shared = 0;
+    CD_TRY(st);
     const cd_tensors tensors = {tensor_info, &p->sched, p->sched.tensor_op.n};
-    const bool known = r->has_hardware || task->has_hardware;
-    if (known && cd_target_is_gpu(r->target)) CD_TRY(cd_gpu_check(&p->ast, &tensors, &hw, err));
+    if (gpu) CD_TRY(cd_gpu_check(&p->ast, &tensors, &hw, err));
     return verdict(p, extract(p, &tensors, hw.cache_line_bytes, out, err), err);
 }
 
