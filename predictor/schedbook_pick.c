@@ -9,7 +9,7 @@
  *     error flatters them.
  * (4) Few parents and short rounds climb faster than they get stuck. Beside 512 candidates in two rounds from the best 32, all of them scored
  *     by the whole model (tests/predictor/test_schedbook.c keeps that), 160 so take a fifth of the time on CPUs, 0.29 of it on GPUs. Predicted
- *     seconds over those of the 512, mean (worst), 158 tasks of 14 networks, some of which the numbers here were chosen on: V100 1.019 (1.88),
+ *     seconds over those of the 512, mean (worst), 50 tasks of 8 networks on GPUs, 54 of 6 on CPUs, most of which the numbers here were chosen on: V100 1.019 (1.88),
  *     Zen 5 1.043 (1.54), Granite Rapids 1.018 (1.37); with (3)'s caution, which is what is compared here, 1.103 (1.66), 1.028 (1.28),
  *     1.024 (1.39). The V100's model errs by a third: its expected errors are large, and 100 trees say less about them. */
 #include <math.h>
