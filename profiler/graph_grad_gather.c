@@ -10,7 +10,7 @@
  *                       dx[v] = last[v] < 0 ? 0 : all[last[v]]                             V D elements, written once
  * so that of a table of words the V D elements are written once, as the loop over p does that fills them with zeros first,
  * and nothing of V P D is ever computed. Rows that are known and in order are zeros around dy. */
-#include <string.h>
+#include <stdio.h>
 
 #include "profiler/graph_grad_part.h"
 
@@ -34,14 +34,18 @@ static picked shape_of(const cd_gg *b, int64_t axis) {
     return s;
 }
 
-/* 0 .. n - 1 along dimension d of 4. */
-static uint32_t numbers(cd_gg *b, uint32_t d, int64_t n) {
+/* n integers of 32 bits along dimension d of 4: `from`, those below 0 counted from `dim`; NULL: 0 .. n - 1. */
+static uint32_t numbers(cd_gg *b, uint32_t d, int64_t n, const int64_t *from, int64_t dim) {
+    char name[48];
     cd_shape line = {4, {1, 1, 1, 1}};
+    uint32_t t = CD_GRAPH_NONE;
     int64_t *v = CD_NEWN(&b->g->arena, int64_t, (size_t)n + 1);
     if (!v) return cd_gg_fail(b, CD_FAIL(b->err, ENOMEM, "out of memory for rows"));
-    for (int64_t k = 0; k < n; k++) v[k] = k;
+    for (int64_t k = 0; k < n; k++) v[k] = !from ? k : from[k] < 0 ? from[k] + dim : from[k];
     line.dim[d] = n;
-    return cd_gg_reshape(b, cd_gg_ints(b, (uint32_t)n, v), &line);
+    snprintf(name, sizeof name, "rows_%u", b->count++);
+    if (!b->st) b->st = cd_graph_constant(b->g, name, CD_I32, &line, v, NULL, &t, b->err);
+    return t;
 }
 
 /* The indices along dimension d of 4, none negative. Those that are the network's inputs are taken as they come: words,
@@ -52,16 +56,10 @@ static uint32_t indices(cd_gg *b, uint32_t d, const picked *s) {
     const int64_t *v = cd_gg_known(b, 1, &n);
     line.dim[d] = s->p;
     if (b->st) return CD_GRAPH_NONE;
-    if (v) {
-        int64_t *own = CD_NEWN(&b->g->arena, int64_t, (size_t)n + 1);
-        if (!own) return cd_gg_fail(b, CD_FAIL(b->err, ENOMEM, "out of memory for rows"));
-        for (uint32_t i = 0; i < n; i++) own[i] = v[i] < 0 ? v[i] + s->v : v[i];
-        k = cd_gg_ints(b, n, own);
-    } else {
-        const bool given = b->g->tensor[k].is_input;
-        k = cd_gg_cast(b, k, CD_I64);
-        if (!given) k = cd_gg_where(b, cd_gg_bis(b, "Less", k, 0), cd_gg_bis(b, "Add", k, (double)s->v), k);
-    }
+    if (v) return numbers(b, d, n, v, s->v);
+    const bool given = b->g->tensor[k].is_input;
+    k = cd_gg_cast(b, k, CD_I32);
+    if (!given) k = cd_gg_where(b, cd_gg_bis(b, "Less", k, 0), cd_gg_bis(b, "Add", k, (double)s->v), k);
     return cd_gg_reshape(b, k, &line);
 }
 
@@ -75,7 +73,7 @@ static uint32_t collected(cd_gg *b, uint32_t wanted, const picked *s) {
 
 /* Of each row the last place that read it, else -1: [v]. */
 static uint32_t last_reader(cd_gg *b, const picked *s) {
-    const uint32_t place = numbers(b, 2, s->p), mine = cd_gg_bi(b, "Equal", indices(b, 2, s), numbers(b, 1, s->v));
+    const uint32_t place = numbers(b, 2, s->p, NULL, 0), mine = cd_gg_bi(b, "Equal", indices(b, 2, s), numbers(b, 1, s->v, NULL, 0));
     const cd_shape line = {1, {s->v}};
     return cd_gg_reshape(b, cd_gg_reduce(b, "ReduceMax", cd_gg_where(b, mine, place, cd_gg_num(b, place, -1)), 1U << 2, false), &line);
 }
@@ -92,11 +90,11 @@ static uint32_t by_reader(cd_gg *b, const picked *s) {
 static void added(cd_gg *b, int64_t axis) {
     const cd_shape x = *cd_gg_shape(b, cd_gg_in(b, 0));
     const picked s = shape_of(b, axis);
-    if (s.v > UINT32_MAX / 2 || s.p > UINT32_MAX / 2) {
+    if (s.v > INT32_MAX || s.p > INT32_MAX) {
         b->why = "a table of more than 2^31 rows";
         return;
     }
-    const uint32_t dx = s.v <= s.p ? collected(b, numbers(b, 1, s.v), &s) : by_reader(b, &s);
+    const uint32_t dx = s.v <= s.p ? collected(b, numbers(b, 1, s.v, NULL, 0), &s) : by_reader(b, &s);
     cd_gg_give(b, 0, cd_gg_reshape(b, dx, &x));
 }
 
