@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 double cd_cluster_ring_s(int64_t bytes, uint32_t n, cd_clink link) {
@@ -78,40 +79,91 @@ static cdmpp_status check(const cd_netgraph *g, const cd_netcost *c, double *sum
     return CDMPP_OK;
 }
 
-static int64_t gradient_bytes(const cd_netnode *n) {
-    return n->phase == CD_NET_UPDATE && n->question ? (int64_t)(cd_opdtype_bytes(n->question->dtype) * n->question->m * n->question->n) : 0;
+/* An optimizer's step, once an iteration; library graphs have sums of gradients in that phase, which every pass makes. */
+static bool is_step(const cd_netnode *n) { return n->phase == CD_NET_UPDATE && !n->question; }
+
+static double steps_s(const cd_netgraph *g, const cd_netcost *c) {
+    double sum = 0;
+    for (uint32_t i = 0; i < g->n_node; i++) sum += g->node[i].repeat && is_step(&g->node[i]) ? node_s(g, c, i) : 0;
+    return sum;
 }
 
-/* Gradients in the order that the nodes stand in, in buckets of at least bucket_bytes but the last. */
-static cdmpp_status data(const cd_netgraph *g, const cd_netcost *c, const cd_cplan *p, cd_arena *a, cd_cresult *out, cdmpp_err *err) {
-    cd_cbucket *b = cd_arena_alloc(a, (size_t)g->n_node + 1, sizeof *b);
-    cd_cnet net = {0};
-    cd_replay r = {0};
+/* Of a node's gradient: a sum of gradients is as large as its question says; a step reads one where the backward part made it,
+ * and writes as much. ready: behind every node, steps left out. */
+static cd_cbucket gradient_of(const cd_netgraph *g, uint32_t i, const double *ready) {
+    const cd_netnode *n = &g->node[i];
+    cd_cbucket b = {ready[i], 0};
+    if (n->phase == CD_NET_UPDATE && n->question) b.bytes = (int64_t)(cd_opdtype_bytes(n->question->dtype) * n->question->m * n->question->n);
+    for (uint32_t k = 0; is_step(n) && n->write_bytes > 0 && k < n->n_after; k++) {
+        const uint32_t from = g->after[n->first + k];
+        if (g->node[from].phase != CD_NET_BACKWARD) continue;
+        b.ready_s = b.bytes ? fmax(b.ready_s, ready[from]) : ready[from];
+        b.bytes = n->write_bytes;
+    }
+    return b;
+}
+
+static int by_time(const void *x, const void *y) {
+    const cd_cbucket a = *(const cd_cbucket *)x, b = *(const cd_cbucket *)y;
+    return a.ready_s != b.ready_s ? (a.ready_s > b.ready_s) - (a.ready_s < b.ready_s) : (a.bytes > b.bytes) - (a.bytes < b.bytes);
+}
+
+/* Gradients in the order that they are ready in. How many. */
+static uint32_t gradients(const cd_netgraph *g, const cd_netcost *c, double *ready, cd_cbucket *b) {
     uint32_t n = 0;
     double t = 0;
-    if (!b) return CD_FAIL(err, ENOMEM, "buckets");
-    b[0] = (cd_cbucket){0, 0};
     for (uint32_t i = 0; i < g->n_node; i++) {
-        t += g->node[i].repeat ? node_s(g, c, i) : 0;
-        if (!gradient_bytes(&g->node[i])) continue;
-        b[n].ready_s = t;
-        b[n].bytes += gradient_bytes(&g->node[i]);
-        if (b[n].bytes >= p->bucket_bytes) b[++n] = (cd_cbucket){0, 0};
+        t += g->node[i].repeat && !is_step(&g->node[i]) ? node_s(g, c, i) : 0;
+        ready[i] = t;
     }
-    n += b[n].bytes > 0;
+    for (uint32_t i = 0; i < g->n_node; i++) {
+        b[n] = gradient_of(g, i, ready);
+        n += b[n].bytes > 0;
+    }
+    qsort(b, n, sizeof *b, by_time);
+    return n;
+}
+
+/* Gradients in buckets of at least `least` bytes but the last; in place. How many. */
+static uint32_t buckets(cd_cbucket *b, uint32_t n, int64_t least) {
+    uint32_t k = 0;
+    bool open = false;
+    for (uint32_t i = 0; i < n; i++) {
+        const cd_cbucket v = b[i];
+        if (!open) b[k] = (cd_cbucket){0, 0};
+        b[k].ready_s = v.ready_s;
+        b[k].bytes += v.bytes;
+        open = b[k].bytes < least;
+        k += !open;
+    }
+    return k + open;
+}
+
+/* The steps come when all sums are there, as in PyTorch's. */
+static cdmpp_status data(const cd_netgraph *g, const cd_netcost *c, const cd_cplan *p, cd_arena *a, cd_cresult *out, cdmpp_err *err) {
+    cd_cbucket *b = cd_arena_alloc(a, (size_t)g->n_node + 1, sizeof *b);
+    double *ready = cd_arena_alloc(a, (size_t)g->n_node + 1, sizeof *ready);
+    const double last = steps_s(g, c), pass = fmax(0, out->one_s - last);
+    cd_cnet net = {0};
+    cd_replay r = {0};
+    if (!b || !ready) return CD_FAIL(err, ENOMEM, "buckets");
+    const uint32_t n = buckets(b, gradients(g, c, ready, b), p->bucket_bytes);
     if (!n) return CD_FAIL(err, ESCHEMA, "network \"%.60s\" has no gradients of weights: it is not one of training", g->name);
     for (uint32_t i = 0; i < n; i++) {
         out->sent_s += cd_cluster_ring_s(b[i].bytes, p->n, p->link);
         out->sent_bytes += 2 * (b[i].bytes - b[i].bytes / p->n);
     }
-    out->closed_s = cd_cluster_data_s(out->one_s, b, n, p->n, p->link);
-    cdmpp_status st = cd_cluster_data_net(out->one_s, b, n, p->n, p->link, &net, err);
+    out->closed_s = cd_cluster_data_s(pass, b, n, p->n, p->link) + last;
+    cdmpp_status st = cd_cluster_data_net(pass, b, n, p->n, p->link, &net, err);
     if (!st) st = cd_replay_run(&net.net, &r, err);
-    if (!st) out->replay_s = r.makespan_s;
+    if (!st) out->replay_s = r.makespan_s + last;
     cd_replay_free(&r);
     cd_cnet_free(&net);
     return st;
 }
+
+/* Is it of the passes that every micro-batch makes, of this direction? */
+static bool in_pass(const cd_netnode *n, bool forward) { return n->repeat && !is_step(n) && (n->phase == CD_NET_FORWARD) == forward; }
 
 /* Parts of consecutive nodes of the phases that take at most `most` each; how many are needed. end[k]: behind part k. */
 static uint32_t parts(const cd_netgraph *g, const cd_netcost *c, bool forward, double most, uint32_t *end, uint32_t n) {
@@ -119,7 +171,7 @@ static uint32_t parts(const cd_netgraph *g, const cd_netcost *c, bool forward, d
     double t = 0;
     for (uint32_t i = 0; i < g->n_node; i++) {
         const double s = node_s(g, c, i);
-        if (!g->node[i].repeat || (g->node[i].phase == CD_NET_FORWARD) != forward) continue;
+        if (!in_pass(&g->node[i], forward)) continue;
         if (t > 0 && t + s > most) {
             if (k < n) end[k] = i;
             k++;
@@ -135,7 +187,7 @@ static uint32_t parts(const cd_netgraph *g, const cd_netcost *c, bool forward, d
 static void balance(const cd_netgraph *g, const cd_netcost *c, bool forward, uint32_t *end, uint32_t n) {
     double sum = 0;
     for (uint32_t i = 0; i < g->n_node; i++)
-        if (g->node[i].repeat && (g->node[i].phase == CD_NET_FORWARD) == forward) sum += node_s(g, c, i);
+        if (in_pass(&g->node[i], forward)) sum += node_s(g, c, i);
     double low = sum / n * (1 - 1e-9), high = sum;
     for (int i = 0; i < 40 && high - low > 1e-6 * sum / n; i++) {
         const double half = (low + high) / 2;
@@ -145,14 +197,15 @@ static void balance(const cd_netgraph *g, const cd_netcost *c, bool forward, uin
     parts(g, c, forward, high * (1 + 1e-9), end, n);
 }
 
-/* Stages: forward parts in order, backward parts from the end. */
-static void stages(const cd_netgraph *g, const cd_netcost *c, uint32_t *end, cd_cstage *s, uint32_t n) {
+/* Stages: forward parts in order, backward parts from the end. at[i]: the stage of node i of the backward part. */
+static void stages(const cd_netgraph *g, const cd_netcost *c, uint32_t *end, cd_cstage *s, uint32_t *at, uint32_t n) {
     for (int forward = 1; forward >= 0; forward--) {
         balance(g, c, forward, end, n);
         for (uint32_t i = 0, k = 0; i < g->n_node; i++) {
             const cd_netnode *v = &g->node[i];
             while (k + 1 < n && i >= end[k]) k++;
-            if (!v->repeat || (v->phase == CD_NET_FORWARD) != forward) continue;
+            if (!in_pass(v, forward)) continue;
+            at[i] = forward ? 0 : n - 1 - k;
             if (!forward) s[n - 1 - k].backward_s += node_s(g, c, i);
             else s[k].forward_s += node_s(g, c, i);
             if (forward && v->kind != CD_NET_FREE && v->write_bytes >= 0) s[k].bytes = v->write_bytes;
@@ -160,22 +213,39 @@ static void stages(const cd_netgraph *g, const cd_netcost *c, uint32_t *end, cd_
     }
 }
 
+/* The stage whose steps take longest: a step belongs to the stage that made its gradient. sum: (n) zeros. */
+static double slowest_step(const cd_netgraph *g, const cd_netcost *c, uint32_t *at, double *sum, uint32_t n) {
+    double most = 0;
+    for (uint32_t i = 0; i < g->n_node; i++) {
+        const cd_netnode *v = &g->node[i];
+        if (!v->repeat || !is_step(v)) continue;
+        at[i] = 0;
+        for (uint32_t k = 0; k < v->n_after; k++)
+            if (at[g->after[v->first + k]] > at[i]) at[i] = at[g->after[v->first + k]];
+        sum[at[i]] += node_s(g, c, i);
+    }
+    for (uint32_t k = 0; k < n; k++) most = fmax(most, sum[k]);
+    return most;
+}
+
 static cdmpp_status pipeline(const cd_netgraph *g, const cd_netcost *c, const cd_cplan *p, cd_arena *a, cd_cresult *out, cdmpp_err *err) {
     cd_cstage *s = cd_arena_zalloc(a, p->n, sizeof *s);
-    uint32_t *end = cd_arena_zalloc(a, p->n, sizeof *end);
+    uint32_t *end = cd_arena_zalloc(a, p->n, sizeof *end), *at = cd_arena_zalloc(a, (size_t)g->n_node + 1, sizeof *at);
+    double *step = cd_arena_zalloc(a, p->n, sizeof *step);
     cd_cnet net = {0};
     cd_replay r = {0};
-    if (!s || !end) return CD_FAIL(err, ENOMEM, "stages");
-    stages(g, c, end, s, p->n);
+    if (!s || !end || !at || !step) return CD_FAIL(err, ENOMEM, "stages");
+    stages(g, c, end, s, at, p->n);
+    const double last = slowest_step(g, c, at, step, p->n);
     for (uint32_t i = 0; i + 1 < p->n; i++) {
         out->sent_bytes += 2 * s[i].bytes * p->micro;
         out->sent_s += 2 * p->micro * send_s(s[i].bytes, p->link);
     }
     out->kept = cd_cluster_kept(p->schedule, 0, p->n, p->micro);
-    out->closed_s = p->schedule == CD_CLUSTER_GPIPE ? cd_cluster_pipeline_s(s, p->n, p->micro, p->link) : (double)NAN;
+    out->closed_s = p->schedule == CD_CLUSTER_GPIPE ? cd_cluster_pipeline_s(s, p->n, p->micro, p->link) + last : (double)NAN;
     cdmpp_status st = cd_cluster_pipeline_net(s, p->n, p->micro, p->schedule, p->link, &net, err);
     if (!st) st = cd_replay_run(&net.net, &r, err);
-    if (!st) out->replay_s = r.makespan_s;
+    if (!st) out->replay_s = r.makespan_s + last;
     cd_replay_free(&r);
     cd_cnet_free(&net);
     return st;
@@ -186,7 +256,7 @@ static bool is_norm(const cd_netnode *n) { return n->question && cd_opkind_class
 static bool is_whole(const cd_netnode *n) { return n->question && (is_norm(n) || n->question->kind == CD_OP_ADD) && n->phase != CD_NET_UPDATE; }
 
 /* Between two norms products are cut: a sum of activations stands before every norm but the first, and one the way back. */
-static void tensor(const cd_netgraph *g, const cd_netcost *c, const cd_cplan *p, cd_cresult *out) {
+static cdmpp_status tensor(const cd_netgraph *g, const cd_netcost *c, const cd_cplan *p, cd_cresult *out, cdmpp_err *err) {
     bool first = true;
     out->closed_s = 0;
     for (uint32_t i = 0; i < g->n_node; i++) {
@@ -200,8 +270,11 @@ static void tensor(const cd_netgraph *g, const cd_netcost *c, const cd_cplan *p,
         }
         first = false;
     }
+    if (first && p->n > 1)
+        return CD_FAIL(err, ESCHEMA, "network \"%.60s\" has no norms of library operators: where its products can be cut is not known", g->name);
     out->closed_s += out->sent_s;
     out->replay_s = out->closed_s;
+    return CDMPP_OK;
 }
 
 cdmpp_status cd_cluster_of(const cd_netgraph *g, const cd_netcost *c, const cd_cplan *p, cd_cresult *out, cdmpp_err *err) {
@@ -211,7 +284,7 @@ cdmpp_status cd_cluster_of(const cd_netgraph *g, const cd_netcost *c, const cd_c
     cdmpp_status st = check(g, c, &out->one_s, err);
     if (!st && p->is == CD_CLUSTER_DATA) st = data(g, c, p, &a, out, err);
     else if (!st && p->is == CD_CLUSTER_PIPELINE) st = pipeline(g, c, p, &a, out, err);
-    else if (!st) tensor(g, c, p, out);
+    else if (!st) st = tensor(g, c, p, out, err);
     cd_arena_free(&a);
     return st;
 }

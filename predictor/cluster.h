@@ -5,7 +5,8 @@
  *   pipeline         stages of consecutive nodes, m micro-batches. GPipe: all forward, then all backward; each direction takes
  *                    sum of (stages, links) + (m - 1) of the slowest of them. 1F1B is as long where stages and links are equal
  *                    and nothing is sent, and keeps min(m, n - i) micro-batches at stage i instead of m
- *   tensor parallel  products and what stands between them cut in n; ring sums of the activations
+ *   tensor parallel  products and what stands between them cut in n; ring sums of the activations; of library operators alone
+ * An optimizer's steps (programs of the update phase) come once, behind it all: not hidden by rings, not in every micro-batch.
  *
  *   device 0  |F0|F1|F2|         |B0|B1|B2|        device d  |forward |backward      |
  *   device 1     |F0|F1|F2|   |B0|B1|B2|           ring d                |sum 0|sum 1|
@@ -81,6 +82,7 @@ typedef struct cd_cresult {
 /* "data:4", "pipeline:4x8" (stages x micro-batches), "pipeline-1f1b:4x8", "tensor:4" and "latency_us=5,gb_s=300". Buckets of 25 MiB.
  * link NULL: left at zero. Errors: EUSAGE. */
 cdmpp_status cd_cplan_parse(const char *parallel, const char *link, cd_cplan *out, cdmpp_err *err);
-/* Errors: ESCHEMA (a missing node: its name and why; data parallel without update nodes), ERANGE, ENOMEM. */
+/* Errors: ESCHEMA (a missing node: its name and why; data parallel without update nodes; tensor parallel
+ * without norms of library operators), ERANGE, ENOMEM. */
 cdmpp_status cd_cluster_of(const cd_netgraph *g, const cd_netcost *c, const cd_cplan *p, cd_cresult *out, cdmpp_err *err);
 #endif

@@ -180,9 +180,54 @@ static void graph_dealt_out(void **state) {
     cd_netgraph_free(g);
 }
 
+static uint32_t put_given(cd_netmaker *m, const char *name, cd_netphase phase, int64_t bytes, uint32_t after) {
+    cdmpp_err err = {0};
+    uint32_t id;
+    cd_netnode n = cd_netnode_init(name, "op", CD_NET_GIVEN);
+    n.phase = phase;
+    n.given_s = 1e-3;
+    n.write_bytes = bytes;
+    assert_ok(cd_netmaker_node(m, &n, &id, &err));
+    if (after != UINT32_MAX) assert_ok(cd_netmaker_edge(m, after, id, &err));
+    return id;
+}
+
+/* An iteration of programs: steps of the optimizer stand behind it all, are made once, and the first of each reads the gradient. */
+static void steps_of_programs(void **state) {
+    cdmpp_err err = {0};
+    cd_netmaker *m;
+    cd_netgraph *g;
+    cd_nodecost cost[8];
+    cd_cresult r;
+    cd_cplan p = {.is = CD_CLUSTER_DATA, .n = 4, .micro = 3, .link = {0, 1e9}, .bucket_bytes = 1};
+    (void)state;
+    assert_ok(cd_netmaker_new("programs", &m, &err));
+    const uint32_t f1 = put_given(m, "f1", CD_NET_FORWARD, 0, UINT32_MAX), f2 = put_given(m, "f2", CD_NET_FORWARD, 0, f1);
+    const uint32_t b2 = put_given(m, "b2", CD_NET_BACKWARD, 0, f2), b1 = put_given(m, "b1", CD_NET_BACKWARD, 0, b2);
+    const uint32_t v2 = put_given(m, "v2", CD_NET_UPDATE, 1000000, b2), v1 = put_given(m, "v1", CD_NET_UPDATE, 2000000, b1);
+    put_given(m, "w2", CD_NET_UPDATE, 1000000, v2);
+    put_given(m, "w1", CD_NET_UPDATE, 2000000, v1);
+    assert_ok(cd_netmaker_finish(m, &g, &err));
+    cd_netmaker_free(m);
+    for (uint32_t i = 0; i < 8; i++) cost[i] = (cd_nodecost){.seconds = 1e-3};
+    const cd_netcost c = {.n = 8, .node = cost};
+    assert_ok(cd_cluster_of(g, &c, &p, &r, &err)); /* 1.5 ms from 3 ms on, 3 ms behind; then four steps */
+    assert_int_equal(r.sent_bytes, 1500000 + 3000000);
+    near(r.closed_s, 3e-3 + 1.5e-3 + 3e-3 + 4e-3);
+    near(r.replay_s, r.closed_s);
+    p.is = CD_CLUSTER_TENSOR;
+    assert_status(cd_cluster_of(g, &c, &p, &r, &err), CDMPP_ESCHEMA);
+    assert_non_null(strstr(err.msg, "no norms"));
+    p = (cd_cplan){.is = CD_CLUSTER_PIPELINE, .n = 2, .micro = 3, .link = {0, 1e18}};
+    assert_ok(cd_cluster_of(g, &c, &p, &r, &err)); /* two stages of 1 + 1 ms, 3 times; each stage's two steps once */
+    near(r.closed_s, (2 + 2) * 1e-3 + (2 + 2) * 1e-3 + 2e-3);
+    near(r.replay_s, r.closed_s);
+    cd_netgraph_free(g);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(ring), cmocka_unit_test(data_is_its_net), cmocka_unit_test(gpipe_is_its_net),
                                        cmocka_unit_test(one_forward_one_backward), cmocka_unit_test(bad_numbers),
-                                       cmocka_unit_test(graph_dealt_out)};
+                                       cmocka_unit_test(graph_dealt_out), cmocka_unit_test(steps_of_programs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
