@@ -63,6 +63,7 @@ cdmpp_status cd_ng_each(cd_ng_file *f, cd_str array, cd_ng_item *item, void *ctx
 
 cdmpp_status cd_ng_seconds(const cd_json *v, double *out, cdmpp_err *err) {
     CD_TRY(cd_json_real_or_nan(v, out, err));
+    *out += 0.0; /* -0 is 0, and written as that */
     if (isnan(*out) || (*out >= 0 && isfinite(*out))) return CDMPP_OK;
     return CD_FAIL(err, ERANGE, "expected seconds, 0 or more, found %g", *out);
 }

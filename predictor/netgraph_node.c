@@ -37,6 +37,7 @@ static cdmpp_status word_of(const cd_json *v, const char *words, int *out, cdmpp
 
 static cdmpp_status number_of(const cd_json *v, double *out, cdmpp_err *err) {
     CD_TRY(cd_json_real_or_nan(v, out, err));
+    *out += 0.0; /* -0 is 0, and written as that */
     if (isnan(*out) || (*out >= 0 && isfinite(*out))) return CDMPP_OK;
     return CD_FAIL(err, ERANGE, "expected a number, 0 or more, found %g", *out);
 }
@@ -61,6 +62,7 @@ static cdmpp_status dims_of(const cd_json *v, cd_oprecord *q, cdmpp_err *err) {
         double *d = (double *)((char *)q + dims[i].at);
         if (dims[i].conv && !conv) continue;
         CD_TRY(cd_json_need_real(v, dims[i].key, dims[i].low, 0x1p53, d, err));
+        *d += 0.0;
         if (*d != floor(*d)) return cd_err_key(err, CD_FAIL(err, ERANGE, "expected a whole number, found %g", *d), dims[i].key);
     }
     if (!conv) return CDMPP_OK;
