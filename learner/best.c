@@ -4,46 +4,103 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/least.h"
 #include "base/mem.h"
 #include "dataset/key.h"
 
+/* The programs of all tasks, task by task: those of g at [start[g], start[g + 1]). */
 typedef struct {
-    size_t n;
-    double least, log_ratio;
-} fastest;
+    size_t n_task;
+    size_t *start;              /* (n_task + 1) */
+    double *measured, *median;  /* (n) logarithms */
+    double *work;               /* (n) */
+} by_task;
 
-static cdmpp_status find(const double *measured_s, const double *median_s, const uint32_t *group, size_t n, fastest **out, size_t *n_group,
-                         cdmpp_err *err) {
-    *n_group = 0;
-    for (size_t i = 0; i < n; i++) *n_group = group[i] >= *n_group ? (size_t)group[i] + 1 : *n_group;
-    fastest *f = *out = cd_calloc(*n_group + 1, sizeof *f);
-    if (!f) return CD_FAIL(err, ENOMEM, "%zu tasks", *n_group);
+static void by_task_free(by_task *t) {
+    cd_free(t->start);
+    cd_free(t->measured);
+}
+
+static cdmpp_status sort_out(const double *measured_s, const double *median_s, const uint32_t *group, size_t n, by_task *t, cdmpp_err *err) {
+    *t = (by_task){0};
+    for (size_t i = 0; i < n; i++) t->n_task = group[i] >= t->n_task ? (size_t)group[i] + 1 : t->n_task;
+    t->start = cd_calloc(t->n_task + 2, sizeof *t->start);
+    t->measured = cd_calloc(3 * n + 1, sizeof *t->measured);
+    if (!t->start || !t->measured) {
+        by_task_free(t);
+        return CD_FAIL(err, ENOMEM, "%zu programs of %zu tasks", n, t->n_task);
+    }
+    t->median = t->measured + n;
+    t->work = t->median + n;
+    size_t *next = t->start + 1; /* one place on while they are filled */
+    for (size_t i = 0; i < n; i++) next[group[i] + 1]++;
+    for (size_t g = 1; g <= t->n_task; g++) next[g] += next[g - 1];
     for (size_t i = 0; i < n; i++) {
-        fastest *g = &f[group[i]];
-        if (g->n++ && !(measured_s[i] < g->least)) continue;
-        g->least = measured_s[i];
-        g->log_ratio = log(measured_s[i] / median_s[i]);
+        const size_t at = next[group[i]]++;
+        t->measured[at] = log(measured_s[i]);
+        t->median[at] = log(median_s[i]);
     }
     return CDMPP_OK;
 }
 
-cdmpp_status cd_best_of(const double *measured_s, const double *median_s, const uint32_t *group, size_t n, cd_best *out, cdmpp_err *err) {
-    fastest *f;
-    size_t n_group;
-    double sum = 0, square = 0;
-    *out = (cd_best){.ratio = 1};
-    CD_TRY(find(measured_s, median_s, group, n, &f, &n_group, err));
-    for (size_t g = 0; g < n_group; g++) {
-        if (f[g].n < CD_BEST_LEAST || !isfinite(f[g].log_ratio)) continue;
-        out->n++;
-        sum += f[g].log_ratio;
-        square += f[g].log_ratio * f[g].log_ratio;
+/* Is the task one that says something: enough programs, all with an answer. */
+static bool counts(const by_task *t, size_t g) {
+    const size_t beg = t->start[g], end = t->start[g + 1];
+    for (size_t i = beg; i < end; i++)
+        if (!isfinite(t->measured[i]) || !isfinite(t->median[i])) return false;
+    return end - beg >= CD_BEST_LEAST;
+}
+
+static int by_value(const void *a, const void *b) {
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* What errors of programs of one task differ by. The median of absolute values: some slow programs are wrong by whole factors,
+ * and it is not they that might be the fastest. 1.4826: of a normal number over that median. */
+static double within_of(by_task *t) {
+    size_t n = 0;
+    for (size_t g = 0; g < t->n_task; g++) {
+        const size_t beg = t->start[g], end = t->start[g + 1];
+        double mean = 0;
+        if (!counts(t, g)) continue;
+        for (size_t i = beg; i < end; i++) mean += (t->measured[i] - t->median[i]) / (double)(end - beg);
+        const double lost = sqrt((double)(end - beg) / (double)(end - beg - 1)); /* to the mean */
+        for (size_t i = beg; i < end; i++) t->work[n++] = lost * fabs(t->measured[i] - t->median[i] - mean);
     }
-    cd_free(f);
-    if (!out->n) return CDMPP_OK;
-    const double mean = sum / (double)out->n;
-    out->ratio = exp(mean);
-    if (out->n > 1) out->spread = sqrt(fmax(0, (square - mean * sum) / (double)(out->n - 1)));
+    if (!n) return 0;
+    qsort(t->work, n, sizeof *t->work, by_value);
+    return 1.4826 * t->work[n / 2];
+}
+
+/* Mean and standard deviation of ln(measured of the fastest / what is told of it), alone or among the others. */
+static void ratio_of(const by_task *t, double within, size_t *n, double *ratio, double *spread) {
+    double sum = 0, square = 0;
+    *n = 0;
+    for (size_t g = 0; g < t->n_task; g++) {
+        const size_t beg = t->start[g], end = t->start[g + 1];
+        size_t best = beg;
+        if (!counts(t, g)) continue;
+        for (size_t i = beg; i < end; i++)
+            if (t->measured[i] < t->measured[best]) best = i;
+        const double e = t->measured[best] - cd_least_mean(t->median + beg, NULL, end - beg, best - beg, within);
+        sum += e;
+        square += e * e;
+        ++*n;
+    }
+    const double mean = *n ? sum / (double)*n : 0;
+    *ratio = exp(mean);
+    *spread = *n > 1 ? sqrt(fmax(0, (square - mean * sum) / (double)(*n - 1))) : 0;
+}
+
+cdmpp_status cd_best_of(const double *measured_s, const double *median_s, const uint32_t *group, size_t n, cd_best *out, cdmpp_err *err) {
+    by_task t;
+    *out = (cd_best){.ratio = 1, .among = 1};
+    CD_TRY(sort_out(measured_s, median_s, group, n, &t, err));
+    out->within = within_of(&t);
+    ratio_of(&t, 0, &out->n, &out->ratio, &out->spread);
+    ratio_of(&t, out->within, &out->n, &out->among, &out->among_spread);
+    by_task_free(&t);
     return CDMPP_OK;
 }
 
@@ -84,7 +141,8 @@ cdmpp_status cd_best_tasks(const cd_trainset *t, cd_buf *json, cdmpp_err *err) {
 }
 
 static void put_one(cd_buf *b, const char *name, const cd_best *x) {
-    cd_buf_putf(b, "\"%s\":{\"n\":%zu,\"ratio\":%.9g,\"spread\":%.9g}", name, x->n, x->ratio, x->spread);
+    cd_buf_putf(b, "\"%s\":{\"n\":%zu,\"ratio\":%.9g,\"spread\":%.9g,\"within\":%.9g,\"among\":%.9g,\"among_spread\":%.9g}", name, x->n, x->ratio,
+                x->spread, x->within, x->among, x->among_spread);
 }
 
 void cd_best_json(cd_buf *b, const cd_best *train, const cd_best *valid, const cd_buf *tasks) {

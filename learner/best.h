@@ -4,9 +4,14 @@
  *
  * Who runs a network takes of each task the program that was measured fastest. That choice is not blind: among many it
  * finds those whose error flatters the prediction least, so a model without bias on programs is too slow on the best
- * of them, by 13 % on programs it was trained on and by about half on others (docs/replay-accuracy.md). Learned here from the
- * train part (the whole model, which saw them) and out of fold (members that did not); the test part has no say.
- * No state. */
+ * of them, by 13 % on programs it was trained on and by about half on others (docs/replay-accuracy.md).
+ *
+ *   (1) where the others of the task are known, too, their predictions say by how much (base/least.h): `within` is what
+ *       errors of programs of one task differ by, `among` is what is left of measured over that mean;
+ *   (2) where they are not, `ratio` is all that is known: the same over the prediction alone, for as many programs as the
+ *       tasks of the training have.
+ * Learned from the train part (the whole model, which saw them) and out of fold (members that did not); the test part has no
+ * say. No state. */
 #ifndef CD_BEST_H
 #define CD_BEST_H
 #include <stddef.h>
@@ -22,12 +27,14 @@ typedef struct cd_best {
     size_t n;                   /* tasks */
     double ratio;               /* measured over predicted median, geometric mean; 1 when n is 0 */
     double spread;              /* standard deviation of its logarithm; 0 when n is below 2 */
+    double within;              /* standard deviation of ln(measured/predicted) inside a task, by the median of its absolute values */
+    double among, among_spread; /* ratio and spread over the mean of the least of the task's programs */
 } cd_best;
 
 /* All (n). Errors: ENOMEM. */
 cdmpp_status cd_best_of(const double *measured_s, const double *median_s, const uint32_t *group, size_t n, cd_best *out, cdmpp_err *err);
 /* Names of what was trained on: the first 64 bits of SHA-256 of "task\ndevice", 16 hex digits each, sorted, as a JSON list. Errors: ENOMEM. */
 cdmpp_status cd_best_tasks(const cd_trainset *t, cd_buf *json, cdmpp_err *err);
-/* "best":{"train":{"n","ratio","spread"},"validation":{..},"tasks":[..]} */
+/* "best":{"train":{"n","ratio","spread","within","among","among_spread"},"validation":{..},"tasks":[..]} */
 void cd_best_json(cd_buf *b, const cd_best *train, const cd_best *valid, const cd_buf *tasks);
 #endif

@@ -56,13 +56,37 @@ static void test_scale_comes_out(void **state) {
     assert_close(got.ratio, 1, 0, 0);
 }
 
+/* Errors of a known width around the truth, and tasks whose level is off, too: the width is found, and nothing is left over once
+ * the others are known, where the ratio over the prediction alone is far from 1. */
+static void test_among_the_others(void **state) {
+    enum { TASKS = 400, EACH = 20 };
+    static double y[TASKS * EACH], p[TASKS * EACH];
+    static uint32_t group[TASKS * EACH];
+    cdmpp_err err = {0};
+    cd_best got;
+    (void)state;
+    for (uint64_t i = 0; i < TASKS * EACH; i++) {
+        const double u = 1 - cd_rng_unit(5, 2 * i), v = cd_rng_unit(5, 2 * i + 1);
+        group[i] = (uint32_t)(i / EACH);
+        p[i] = 1e-5 * exp(0.3 * cd_rng_unit(6, i));
+        y[i] = p[i] * exp(0.4 * sqrt(-2 * log(u)) * cos(2 * M_PI * v) + 0.2 * (double)(group[i] % 2) - 0.1);
+    }
+    assert_ok(cd_best_of(y, p, group, TASKS * EACH, &got, &err));
+    assert_int_equal(got.n, TASKS);
+    assert_close(got.within, 0.4, 0.05, 0);
+    assert_true(got.ratio < 0.6);
+    assert_close(got.among, 1, 0.03, 0);
+    assert_true(got.among_spread < got.spread);
+}
+
 static void test_json(void **state) {
-    const cd_best a = {3, 0.5, 0.25}, b = {0, 1, 0};
+    const cd_best a = {3, 0.5, 0.25, 0.75, 2, 0.125}, b = {.ratio = 1, .among = 1};
     cd_buf out = {0}, tasks = {0};
     (void)state;
     cd_buf_puts(&tasks, "[\"00000000000000ff\"]");
     cd_best_json(&out, &a, &b, &tasks);
-    assert_string_equal(out.p, "\"best\":{\"train\":{\"n\":3,\"ratio\":0.5,\"spread\":0.25},\"validation\":{\"n\":0,\"ratio\":1,\"spread\":0},"
+    assert_string_equal(out.p, "\"best\":{\"train\":{\"n\":3,\"ratio\":0.5,\"spread\":0.25,\"within\":0.75,\"among\":2,\"among_spread\":0.125},"
+                               "\"validation\":{\"n\":0,\"ratio\":1,\"spread\":0,\"within\":0,\"among\":1,\"among_spread\":0},"
                                "\"tasks\":[\"00000000000000ff\"]}");
     cd_buf_free(&out);
     cd_buf_free(&tasks);
@@ -72,6 +96,7 @@ int main(void) {
     const struct CMUnitTest test[] = {
         cmocka_unit_test(test_ratio_is_of_the_fastest),
         cmocka_unit_test(test_scale_comes_out),
+        cmocka_unit_test(test_among_the_others),
         cmocka_unit_test(test_json),
     };
     return cmocka_run_group_tests(test, NULL, NULL);

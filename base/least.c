@@ -1,0 +1,48 @@
+#include "base/least.h"
+
+#include <math.h>
+
+enum { POINTS = 256, HALVINGS = 60 };
+static const double below = 9, above = 9; /* of the grid, in sd; what is cut off weighs less than 1e-15 */
+
+/* ln(1 - Phi(z)); from 25 on erfc is nearly at its smallest number, and the tail's series exact to 1e-3. */
+static double log_tail(double z) {
+    if (z < 25) return log(0.5 * erfc(z * M_SQRT1_2));
+    return -0.5 * z * z - log(z * sqrt(2 * M_PI)) - 1 / (z * z);
+}
+
+static double log_density(const double *mean, const double *times, size_t n, size_t which, double sd, double u) {
+    const double z = (u - mean[which]) / sd;
+    double sum = -0.5 * z * z;
+    for (size_t i = 0; i < n; i++)
+        if (i != which) sum += (times ? times[i] : 1) * log_tail((u - mean[i]) / sd);
+    return sum;
+}
+
+/* The density is log-concave: its mode is found by halving on the sign of a difference, the grid lies around it. */
+static double mode_of(const double *mean, const double *times, size_t n, size_t which, double sd, double lo) {
+    double hi = mean[which];
+    const double step = 1e-4 * sd;
+    for (int k = 0; k < HALVINGS && hi - lo > step; k++) { /* an sd below the rounding of mean ends by their number */
+        const double u = 0.5 * (lo + hi);
+        if (log_density(mean, times, n, which, sd, u + step) > log_density(mean, times, n, which, sd, u)) lo = u;
+        else hi = u;
+    }
+    return 0.5 * (lo + hi);
+}
+
+double cd_least_mean(const double *mean, const double *times, size_t n, size_t which, double sd) {
+    if (!(sd > 0) || n < 2) return mean[which];
+    double lowest = mean[which], weight = 0, sum = 0;
+    for (size_t i = 0; i < n; i++) lowest = fmin(lowest, mean[i]);
+    /* With every other that much lower still, the least lies a few sd below the lowest of all. */
+    const double mode = mode_of(mean, times, n, which, sd, lowest - (below + sqrt(2 * log((double)n + 1))) * sd);
+    const double top = log_density(mean, times, n, which, sd, mode);
+    for (int k = 0; k <= POINTS; k++) {
+        const double off = (-below + (below + above) * k / POINTS) * sd;
+        const double w = exp(log_density(mean, times, n, which, sd, mode + off) - top);
+        weight += w;
+        sum += w * off;
+    }
+    return fmin(mean[which], mode + sum / weight);
+}
