@@ -49,6 +49,33 @@ static bool by_program(const cd_trainset *t) {
     return t->split->kind == CD_SPLIT_RECORD || t->split->kind == CD_SPLIT_INTERLEAVED;
 }
 
+/* Whole networks take folds in turn. A task of networks in different folds has none; one of no network keeps its own. */
+static cdmpp_status fold_networks(const cd_trainset *t, uint64_t seed, const uint8_t *used, uint8_t *fold, cdmpp_err *err) {
+    const cd_dataset *d = t->d;
+    drawn *u = cd_calloc(d->n_network + 1, sizeof *u);
+    uint8_t *own = cd_calloc(d->n_network + 1, 1), *seen = cd_calloc(d->n_task + 1, 1);
+    size_t n = 0;
+    const cdmpp_status st = u && own && seen ? CDMPP_OK : CD_FAIL(err, ENOMEM, "folds of %zu networks", d->n_network);
+    for (size_t j = 0; !st && j < d->n_net_task; j++)
+        if (used[d->net_task[j]]) own[d->net_network[j]] = 1;
+    for (size_t k = 0; !st && k < d->n_network; k++)
+        if (own[k]) u[n++] = (drawn){cd_rng_at(seed, cd_key_name(d->network_name[k])), (uint32_t)k};
+    if (!st) qsort(u, n, sizeof *u, by_rank);
+    for (size_t k = 0; k < n; k++) own[u[k].id] = (uint8_t)(k % (size_t)t->n_fold);
+    for (size_t j = 0; !st && j < d->n_net_task; j++) {
+        const uint32_t task = d->net_task[j];
+        if (!seen[task]) fold[task] = own[d->net_network[j]];
+        else if (fold[task] != own[d->net_network[j]]) fold[task] = CD_FOLD_ALWAYS;
+        seen[task] = 1;
+    }
+    cd_free(u);
+    cd_free(own);
+    cd_free(seen);
+    if (!st && n < (size_t)t->n_fold)
+        return cd_err_key(err, CD_FAIL(err, ERANGE, "%d folds of %zu networks", t->n_fold, n), "model.folds");
+    return st;
+}
+
 /* Units in the order of their numbers take folds in turn, so that folds are even. */
 static cdmpp_status draw_folds(cd_trainset *t, cdmpp_err *err) {
     const bool prog = by_program(t);
@@ -57,13 +84,14 @@ static cdmpp_status draw_folds(cd_trainset *t, cdmpp_err *err) {
     drawn *u = cd_calloc(n_unit + 1, sizeof *u);
     uint8_t *fold = cd_calloc(n_unit + 1, 1), *used = cd_calloc(n_unit + 1, 1);
     size_t n = 0;
-    const cdmpp_status st = u && fold && used ? CDMPP_OK : CD_FAIL(err, ENOMEM, "folds of %zu", n_unit);
+    cdmpp_status st = u && fold && used ? CDMPP_OK : CD_FAIL(err, ENOMEM, "folds of %zu", n_unit);
     for (size_t i = 0; !st && i < t->d->n; i++)
         if (pooled(t, i)) used[prog ? i : t->d->task[i]] = 1;
     for (size_t k = 0; !st && k < n_unit; k++)
         if (used[k]) u[n++] = (drawn){cd_rng_at(seed, prog ? cd_key_program(t->d, k) : cd_key_name(t->d->task_name[k])), (uint32_t)k};
     if (!st) qsort(u, n, sizeof *u, by_rank);
     for (size_t k = 0; k < n; k++) fold[u[k].id] = (uint8_t)(k % (size_t)t->n_fold);
+    if (!st && !prog && t->c->model_fold_by == CD_FOLD_BY_NETWORK) st = fold_networks(t, seed, used, fold, err);
     for (size_t i = 0; !st && i < t->d->n; i++) t->fold[i] = pooled(t, i) ? fold[prog ? i : t->d->task[i]] : CD_FOLD_NEVER;
     cd_free(u);
     cd_free(fold);

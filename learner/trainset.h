@@ -8,7 +8,7 @@
  *     F     0 .. F-1, drawn            0 .. F-1, drawn
  *
  * With F > 1 train and validation programs are one pool, cut by task (splits that hold
- * out tasks, networks or devices) or by program (record, interleaved). "Out of fold" are
+ * out tasks, networks or devices; by whole networks with model.fold_by) or by program (record, interleaved). "Out of fold" are
  * the programs with a fold, judged by members that never saw theirs. The test part is
  * only listed. */
 #ifndef CD_TRAINSET_H
@@ -18,6 +18,7 @@
 #include "learner/config.h"
 #include "learner/view.h"
 
+enum { CD_FOLD_BY_TASK, CD_FOLD_BY_NETWORK }; /* model.fold_by */
 #define CD_FOLD_ALWAYS 255
 #define CD_FOLD_NEVER 254
 

@@ -109,14 +109,23 @@ static uint32_t run_of(const asking *k, uint32_t at) {
 }
 
 /* ---- answers ---- */
+/* What training found for a program that was measured fastest of its task. */
+typedef struct {
+    bool chosen;
+    double ratio, spread;
+} fastest;
+
+static bool knows(const asking *k, const char *key, const cd_scored *o) {
+    return cd_netbest_knows(&k->best, key, cd_model_device(k->a->model, o->which.device));
+}
+
 /* What is added up wants no answer of least mean |error| (latency_s), which lies below the median: calib.h (4). Of a
  * schedule that was measured fastest, the median times what training found for such; of others the mean. */
-static void from_pred(const asking *k, cd_nodecost *n, const char *key, const cd_scored *o) {
+static void from_pred(cd_nodecost *n, const fastest *f, const cd_scored *o) {
     const cd_pred *p = &o->pred;
-    const bool sure = p->rel_std >= 0, known = cd_netbest_knows(&k->best, key, cd_model_device(k->a->model, o->which.device));
-    const bool chosen = isfinite(schedule_of(k, key)->measured_s) && k->best.spread[known] >= 0;
-    const double ratio = chosen ? k->best.ratio[known] : 1, s = chosen ? k->best.spread[known] : sure ? p->rel_std : 0;
-    n->seconds = !(p->median_s > 0) ? p->latency_s : chosen ? p->median_s * ratio : p->median_s * exp(s * s / 2);
+    const bool sure = p->rel_std >= 0;
+    const double ratio = f->chosen ? f->ratio : 1, s = f->chosen ? f->spread : sure ? p->rel_std : 0;
+    n->seconds = !(p->median_s > 0) ? p->latency_s : f->chosen ? p->median_s * ratio : p->median_s * exp(s * s / 2);
     n->low_s = sure ? fmin(p->low_s * ratio, n->seconds) : n->seconds;
     n->high_s = sure ? fmax(p->high_s * ratio, n->seconds) : n->seconds;
     n->spread = s;
@@ -124,7 +133,33 @@ static void from_pred(const asking *k, cd_nodecost *n, const char *key, const cd
     n->source = CD_COST_MODEL;
 }
 
-static cdmpp_status answer(asking *k, uint32_t beg, uint32_t end, const cd_scored *o, uint32_t like, cdmpp_err *err) {
+/* Its slower ones are scored, too, where the log has them: base/least.h. One that no model scores is left out. */
+static cdmpp_status among_slower(asking *k, cd_scorer *s, const cd_sched *x, double median_s, bool known, fastest *f, cdmpp_err *err) {
+    cd_scored o[CD_SCHED_SLOWER];
+    double log_s[CD_SCHED_SLOWER + 1] = {log(median_s)};
+    size_t n = 1;
+    cd_scorer_start(s);
+    for (uint32_t i = 0; i < x->n_slower; i++) CD_TRY(cd_scorer_line(s, &(cd_line){x->slower[i].line, x->slower[i].len, x->origin, 1}, &o[i], err));
+    CD_TRY(cd_scorer_finish(s, err));
+    for (uint32_t i = 0; i < x->n_slower; i++)
+        if (!o[i].st && o[i].pred.median_s > 0) log_s[n++] = log(o[i].pred.median_s);
+    if (n < 2) return CDMPP_OK;
+    f->ratio = exp(cd_netbest_among(&k->best, known, log_s, n, (double)x->of_slower / (double)(n - 1)) - log_s[0]);
+    f->spread = k->best.among_spread[known];
+    return CDMPP_OK;
+}
+
+static cdmpp_status find_fastest(asking *k, cd_scorer *s, const char *key, const cd_scored *o, fastest *f, cdmpp_err *err) {
+    const cd_sched *x = schedule_of(k, key);
+    *f = (fastest){.ratio = 1};
+    if (o->st || !isfinite(x->measured_s)) return CDMPP_OK;
+    const bool known = knows(k, key, o);
+    *f = (fastest){k->best.spread[known] >= 0, k->best.ratio[known], k->best.spread[known]};
+    if (!f->chosen || !(k->best.within[known] > 0) || !x->n_slower || !(o->pred.median_s > 0)) return CDMPP_OK;
+    return among_slower(k, s, x, o->pred.median_s, known, f, err);
+}
+
+static cdmpp_status answer(asking *k, uint32_t beg, uint32_t end, const cd_scored *o, const fastest *f, uint32_t like, cdmpp_err *err) {
     char why[512];
     const char *reason = NULL;
     if (o->st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "schedule");
@@ -132,7 +167,7 @@ static cdmpp_status answer(asking *k, uint32_t beg, uint32_t end, const cd_score
     for (uint32_t j = beg; j < end; j++) {
         cd_nodecost *n = &k->c->node[k->q[j].node];
         if (o->st) give_up(k, k->q[j].node, reason);
-        else from_pred(k, n, k->q[j].key, o);
+        else from_pred(n, f, o);
         n->like = o->st ? UINT32_MAX : like;
     }
     return CDMPP_OK;
@@ -149,7 +184,9 @@ static cdmpp_status score_chunk(asking *k, cd_scorer *s, cd_scored *o, uint32_t 
     CD_TRY(cd_scorer_finish(s, err));
     for (uint32_t i = 0; i < n; i++) {
         const uint32_t stop = run_of(k, at);
-        CD_TRY(answer(k, at, stop, &o[i], (*like)++, err));
+        fastest f;
+        CD_TRY(find_fastest(k, s, k->q[at].key, &o[i], &f, err));
+        CD_TRY(answer(k, at, stop, &o[i], &f, (*like)++, err));
         at = stop;
     }
     *next = end;

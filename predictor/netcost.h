@@ -10,7 +10,8 @@
  *   (3) overheads of the device (gap between operators, issue by the host) come from the caller; what a task takes longer in a
  *       network than alone is known of devices whose networks were measured (netcost_place.c), else nothing is added;
  *   (4) of a schedule that was measured fastest the model's median is multiplied by what its training found for such
- *       (learner/best.h), apart for tasks that it was trained on and others.
+ *       (learner/best.h), apart for tasks that it was trained on and others; where the log has the slower ones, by how
+ *       they are predicted.
  * One thread. Seconds. */
 #ifndef CD_NETCOST_H
 #define CD_NETCOST_H

@@ -6,20 +6,34 @@
 
 #include "base/buf.h"
 #include "base/json.h"
+#include "base/least.h"
 #include "dataset/key.h"
+#include "predictor/schedbook.h"
 
 enum { DIGITS = 16, FEW = 8 };   /* tasks that say too little about others */
 
-static cdmpp_status read_one(const cd_json *best, const char *name, double *ratio, double *spread, cdmpp_err *err) {
+/* Older model files say nothing of others. */
+static cdmpp_status read_among(const cd_json *o, cd_netbest *out, int known, cdmpp_err *err) {
+    out->among[known] = 1;
+    if (!cd_json_get(o, "within")) return CDMPP_OK;
+    CD_TRY(cd_json_need_real(o, "within", 0, 1e3, &out->within[known], err));
+    CD_TRY(cd_json_need_real(o, "among", 1e-6, 1e6, &out->among[known], err));
+    return cd_json_need_real(o, "among_spread", 0, 1e3, &out->among_spread[known], err);
+}
+
+static cdmpp_status read_one(const cd_json *best, const char *name, cd_netbest *out, int known, cdmpp_err *err) {
+    double *ratio = &out->ratio[known], *spread = &out->spread[known];
     const cd_json *o;
     CD_TRY(cd_json_need(best, name, &o, err));
     uint64_t n;
     CD_TRY(cd_err_key(err, cd_json_need_count(o, "n", &n, err), name));
     CD_TRY(cd_err_key(err, cd_json_need_real(o, "ratio", 1e-6, 1e6, ratio, err), name));
     CD_TRY(cd_err_key(err, cd_json_need_real(o, "spread", 0, 1e3, spread, err), name));
+    CD_TRY(cd_err_key(err, read_among(o, out, known, err), name));
     if (n >= FEW) return CDMPP_OK;
     *ratio = 1;
     *spread = -1;
+    out->within[known] = 0;
     return CDMPP_OK;
 }
 
@@ -44,8 +58,8 @@ static cdmpp_status read_tasks(const cd_json *list, cd_netbest *out, cdmpp_err *
 static cdmpp_status read(const cd_json *header, cd_netbest *out, cdmpp_err *err) {
     const cd_json *best = cd_json_get(header, "best"), *list;
     if (!best) return CDMPP_OK;
-    CD_TRY(read_one(best, "validation", &out->ratio[0], &out->spread[0], err));
-    CD_TRY(read_one(best, "train", &out->ratio[1], &out->spread[1], err));
+    CD_TRY(read_one(best, "validation", out, 0, err));
+    CD_TRY(read_one(best, "train", out, 1, err));
     CD_TRY(cd_json_need(best, "tasks", &list, err));
     return cd_err_key(err, read_tasks(list, out, err), "tasks");
 }
@@ -62,6 +76,12 @@ cdmpp_status cd_netbest_read(const cd_model *m, cd_netbest *out, cdmpp_err *err)
 }
 
 void cd_netbest_free(cd_netbest *b) { cd_free(b->task); }
+
+double cd_netbest_among(const cd_netbest *b, bool known, const double *log_s, size_t n, double times) {
+    double stands[CD_SCHED_SLOWER + 1];
+    for (size_t i = 0; i < n; i++) stands[i] = times;
+    return cd_least_mean(log_s, stands, n, 0, b->within[known]) + log(b->among[known]);
+}
 
 bool cd_netbest_knows(const cd_netbest *b, const char *key, const char *device) {
     cd_buf name = {0};

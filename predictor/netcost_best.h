@@ -11,6 +11,8 @@
 
 typedef struct cd_netbest {
     double ratio[2], spread[2];  /* [0] tasks that it does not know, [1] tasks that it was trained on */
+    double within[2];           /* 0: the header does not say; else of a program whose slower ones are known: */
+    double among[2], among_spread[2];
     uint64_t *task;             /* (n) sorted, owned */
     size_t n;
 } cd_netbest;
@@ -19,5 +21,8 @@ typedef struct cd_netbest {
 cdmpp_status cd_netbest_read(const cd_model *m, cd_netbest *out, cdmpp_err *err);
 void cd_netbest_free(cd_netbest *b);
 /* Was the model trained on programs of this task on this device of its? */
+/* The fastest of a task's records: its logarithm in the mean, given that the slower ones (log_s[1..n), each of them `times`
+ * others) were predicted as they were, and it was predicted log_s[0]. */
+double cd_netbest_among(const cd_netbest *b, bool known, const double *log_s, size_t n, double times);
 bool cd_netbest_knows(const cd_netbest *b, const char *key, const char *device);
 #endif

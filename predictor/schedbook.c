@@ -22,6 +22,7 @@ void cd_schedbook_free(cd_schedbook *b) {
     if (!b) return;
     for (size_t i = 0; i < b->n; i++) {
         free_texts(b->entry[i]);
+        cd_schedbook_free_tried(b->entry[i]);
         cd_free(b->entry[i]);
     }
     cd_free(b->entry);
@@ -96,6 +97,8 @@ cdmpp_status cd_schedbook_put(cd_schedbook *b, cd_str key, cd_str line, cd_str o
         return CD_FAIL(err, ENOMEM, "schedule of %zu bytes", line.n);
     }
     free_texts(e);
+    if (e->reading != reading) cd_schedbook_free_tried(e);
+    x.tried = e->tried, x.n_tried = e->n_tried, x.of_tried = e->of_tried, x.slower = e->slower;
     x.s = (cd_sched){.key = x.key, .line = x.line, .len = line.n, .origin = x.origin, .measured_s = measured_s};
     *e = x;
     return CDMPP_OK;

@@ -16,13 +16,21 @@
 #include "predictor/predict.h"
 
 typedef struct cd_schedbook cd_schedbook;
+typedef struct cd_sched_line {
+    const char *line;           /* as below */
+    size_t len;
+} cd_sched_line;
 typedef struct cd_sched {
     const char *key;
     const char *line;           /* the record, JSON, NUL-terminated, no newline */
     size_t len;
     const char *origin;         /* "records/a.json:12", "best of 1000 predicted by 1f00..., seed 1" */
     double measured_s;          /* of the log; NaN: never measured. For comparison only, never for a prediction */
+    const cd_sched_line *slower; /* (n_slower) other measured records of the task in the same logs: that they are slower is all that may be used */
+    uint32_t n_slower;          /* at most CD_SCHED_SLOWER, drawn by their texts alone, in no order that tells anything */
+    uint64_t of_slower;         /* how many there were */
 } cd_sched;
+enum { CD_SCHED_SLOWER = 32 };
 
 cdmpp_status cd_schedbook_new(CD_GIVE cd_schedbook **out, cdmpp_err *err);
 void cd_schedbook_free(CD_TAKE cd_schedbook *b); /* NULL is fine */

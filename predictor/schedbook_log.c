@@ -53,18 +53,31 @@ static bool is_better(const reader *rd, const cd_record *r, double seconds) {
     return e->reading == rd->reading && (seconds < e->s.measured_s || (isnan(e->s.measured_s) && !isnan(seconds)));
 }
 
-static cdmpp_status take(reader *rd, const cd_record *r, cd_str line, const char *path, long number, cdmpp_err *err) {
-    double seconds;
-    if (!is_wanted(rd->io, r, path)) return CDMPP_OK;
-    CD_TRY(time_of(&rd->scratch, r, &seconds, err));
-    rd->io->failed += isnan(seconds) ? 1 : 0;
-    if ((isnan(seconds) && !r->origin.n) || !is_better(rd, r, seconds)) return CDMPP_OK;
+/* What was measured for a task whose schedule this reading brings. */
+static cdmpp_status remember(const reader *rd, const cd_record *r, cd_str line, cdmpp_err *err) {
+    bool there;
+    const size_t at = cd_schedbook_place(rd->book, r->workload_key.p, r->workload_key.n, &there);
+    if (!there || rd->book->entry[at]->reading != rd->reading) return CDMPP_OK;
+    return cd_schedbook_tried(rd->book->entry[at], line, err);
+}
+
+static cdmpp_status keep(reader *rd, const cd_record *r, cd_str line, const char *path, long number, double seconds, cdmpp_err *err) {
     if (r->origin.n) return cd_schedbook_put(rd->book, r->workload_key, line, r->origin, true, seconds, rd->reading, err);
     const size_t n = strlen(path) + 32;
     char *origin = cd_arena_alloc(&rd->scratch, n, 1);
     if (!origin) return CD_FAIL(err, ENOMEM, "origin");
     snprintf(origin, n, "%s:%ld", path, number);
     return cd_schedbook_put(rd->book, r->workload_key, line, (cd_str){origin, strlen(origin)}, false, seconds, rd->reading, err);
+}
+
+static cdmpp_status take(reader *rd, const cd_record *r, cd_str line, const char *path, long number, cdmpp_err *err) {
+    double seconds;
+    if (!is_wanted(rd->io, r, path)) return CDMPP_OK;
+    CD_TRY(time_of(&rd->scratch, r, &seconds, err));
+    rd->io->failed += isnan(seconds) ? 1 : 0;
+    if (isnan(seconds) && !r->origin.n) return CDMPP_OK;
+    if (is_better(rd, r, seconds)) CD_TRY(keep(rd, r, line, path, number, seconds, err));
+    return isnan(seconds) ? CDMPP_OK : remember(rd, r, line, err);
 }
 
 static void complain(reader *rd, cdmpp_err *why, const char *path, long number) {
@@ -113,6 +126,8 @@ cdmpp_status cd_schedbook_read_logs(cd_schedbook *b, const char *const *path, si
     reader rd = {.book = b, .io = io, .reading = ++b->readings};
     cdmpp_status st = cd_inputs_list(&(cd_extract){.input = path, .n_input = n}, &in, err);
     for (size_t i = 0; !st && i < in.n; i++) st = read_file(&rd, in.path[i], err);
+    for (size_t i = 0; i < b->n; i++)
+        if (b->entry[i]->reading == rd.reading) cd_schedbook_show_slower(b->entry[i]);
     cd_inputs_free(&in);
     cd_arena_free(&rd.scratch);
     return st;

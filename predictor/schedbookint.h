@@ -3,12 +3,23 @@
 #define CD_SCHEDBOOKINT_H
 #include "predictor/schedbook.h"
 
+/* A measured record of a task, the best one too. */
+typedef struct cd_sched_tried {
+    uint64_t hash;              /* of its text */
+    char *line;
+    size_t len;
+} cd_sched_tried;
+
 /* One task. Its texts are one block each, so that a faster record takes the place of a slower one without growing the book. */
 typedef struct cd_sched_entry {
     cd_sched s;
     char *key, *line, *origin;
     uint32_t reading;           /* in which it came; 0: added */
     bool says;                  /* its line has the origin already */
+    cd_sched_tried *tried;      /* (n_tried) those of the least hashes, ascending: a draw that no order of reading changes */
+    uint32_t n_tried;
+    uint64_t of_tried;          /* all that were seen */
+    cd_sched_line *slower;      /* (CD_SCHED_SLOWER + 1) what `s` shows */
 } cd_sched_entry;
 
 struct cd_schedbook {
@@ -32,7 +43,12 @@ cdmpp_status cd_schedbook_predict_by(cd_schedbook *b, const cd_model *m, const c
 
 /* Where the key is, or would be. */
 size_t cd_schedbook_place(const cd_schedbook *b, const char *key, size_t n, bool *there);
-/* A task's schedule; in the place of one that is there. Everything is copied. Errors: ENOMEM, nothing has changed then. */
+/* A measured record of a task that has an entry. Errors: ENOMEM, nothing has changed then. */
+cdmpp_status cd_schedbook_tried(cd_sched_entry *e, cd_str line, cdmpp_err *err);
+/* Show in `s` what was tried but the entry's own line. */
+void cd_schedbook_show_slower(cd_sched_entry *e);
+void cd_schedbook_free_tried(cd_sched_entry *e);
+/* A task's schedule; in the place of one that is there; what was tried in the same reading stays. Everything is copied. Errors: ENOMEM, nothing has changed then. */
 cdmpp_status cd_schedbook_put(cd_schedbook *b, cd_str key, cd_str line, cd_str origin, bool says, double measured_s, uint32_t reading,
                               cdmpp_err *err);
 #endif

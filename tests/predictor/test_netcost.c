@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/least.h"
 #include "base/rng.h"
 #include "check.h"
 #include "made_model.h"
@@ -344,8 +345,21 @@ static void test_tasks_of_training_are_known_by_name(void **state) {
     cd_netbest_free(&b);
 }
 
+/* Slower ones that were predicted faster pull the fastest down, by the more the more there are; those far behind say nothing. */
+static void test_slower_ones_say_how_fast_the_fastest_is(void **state) {
+    const cd_netbest b = {.within = {0.4, 0.2}, .among = {1.25, 1}};
+    const double near[3] = {-9, -9.1, -8.8}, far[2] = {-9, -3};
+    (void)state;
+    const double alone = cd_netbest_among(&b, true, near, 3, 1), ten = cd_netbest_among(&b, true, near, 3, 10);
+    assert_close(alone, cd_least_mean(near, NULL, 3, 0, 0.2), 1e-12, 0);
+    assert_true(ten < alone && alone < -9);
+    assert_close(cd_netbest_among(&b, true, far, 2, 1), -9, 0, 1e-6);
+    assert_close(cd_netbest_among(&b, false, far, 2, 1), -9 + log(1.25), 0, 1e-6);
+}
+
 int main(void) {
     const struct CMUnitTest test[] = {
+        cmocka_unit_test(test_slower_ones_say_how_fast_the_fastest_is),
         cmocka_unit_test(test_missing_is_named_and_no_total),
         cmocka_unit_test(test_given_time_where_nobody_knows),
         cmocka_unit_test(test_tasks_are_asked_once),

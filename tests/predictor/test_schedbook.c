@@ -92,6 +92,40 @@ static void test_best_is_the_least_median(void **state) {
     cd_buf_free(&b);
 }
 
+/* Those measured besides the best: all where they are few, else as many as are kept, whatever the order of the lines. */
+static void test_slower_ones_are_kept(void **state) {
+    enum { MANY = 100, FEW = 5 };
+    cd_schedbook_logs io = {0};
+    char first[CD_SCHED_SLOWER][16] = {{0}};
+    (void)state;
+    for (int turn = 0; turn < 3; turn++) {
+        cd_buf b = {0};
+        for (int i = 0; i < MANY; i++) {
+            const int k = turn == 1 ? MANY - 1 - i : turn == 2 ? (i * 37) % MANY : i;
+            char cost[24];
+            snprintf(cost, sizeof cost, "%.4f", 0.001 * (1 + (k * 61) % MANY));
+            put_record(&b, "many", CHIP, 1 + k, cost, 0);
+            if (k < FEW) put_record(&b, "few", CHIP, 1 + k, cost, k == 2 ? 4 : 0);
+        }
+        cd_schedbook *book = read_text("slower.json", &b, &io);
+        const cd_sched *few = cd_schedbook_find(book, "[\"few\"]"), *many = cd_schedbook_find(book, "[\"many\"]");
+        assert_int_equal(few->n_slower, FEW - 2); /* one failed, one is the best */
+        assert_int_equal(few->of_slower, FEW - 2);
+        for (uint32_t i = 0; i < few->n_slower; i++) assert_string_not_equal(few->slower[i].line, few->line);
+        assert_int_equal(many->n_slower, CD_SCHED_SLOWER);
+        assert_int_equal(many->of_slower, MANY - 1);
+        for (uint32_t i = 0; i < many->n_slower; i++) {
+            const char *tile = strstr(many->slower[i].line, "512, [");
+            assert_non_null(tile);
+            assert_string_not_equal(many->slower[i].line, many->line);
+            if (!turn) snprintf(first[i], sizeof first[i], "%.10s", tile);
+            else assert_memory_equal(first[i], tile, 10);
+        }
+        cd_schedbook_free(book);
+        cd_buf_free(&b);
+    }
+}
+
 static int n_warned;
 static void on_warning(void *ctx, const cdmpp_err *why) {
     (void)ctx;
@@ -346,6 +380,7 @@ static void test_what_is_there_is_not_asked(void **state) {
 int main(void) {
     const struct CMUnitTest test[] = {
         cmocka_unit_test_setup_teardown(test_best_is_the_least_median, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_slower_ones_are_kept, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_bad_lines_and_other_devices, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_first_reading_stays_and_names_replace, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_file_reads_back, set_up, tear_down),
