@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/least.h"
 #include "base/mem.h"
@@ -141,15 +142,45 @@ cdmpp_status cd_best_tasks(const cd_trainset *t, cd_buf *json, cdmpp_err *err) {
 }
 
 static void put_one(cd_buf *b, const char *name, const cd_best *x) {
-    cd_buf_putf(b, "\"%s\":{\"n\":%zu,\"ratio\":%.9g,\"spread\":%.9g,\"within\":%.9g,\"among\":%.9g,\"among_spread\":%.9g}", name, x->n, x->ratio,
-                x->spread, x->within, x->among, x->among_spread);
+    cd_buf_put_json_str(b, name, strlen(name));
+    cd_buf_putf(b, ":{\"n\":%zu,\"ratio\":%.9g,\"spread\":%.9g,\"within\":%.9g,\"among\":%.9g,\"among_spread\":%.9g}", x->n, x->ratio, x->spread,
+                x->within, x->among, x->among_spread);
 }
 
-void cd_best_json(cd_buf *b, const cd_best *train, const cd_best *valid, const cd_buf *tasks) {
+cdmpp_status cd_best_by_device(const double *measured_s, const double *median_s, const uint32_t *group, const uint32_t *device, size_t n,
+                               const char *const *name, size_t n_device, cd_buf *json, cdmpp_err *err) {
+    double *v = cd_calloc(2 * n + 1, sizeof *v);
+    uint32_t *g = cd_calloc(n + 1, sizeof *g);
+    cdmpp_status st = v && g ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", n);
+    for (size_t d = 0; !st && d < n_device; d++) {
+        cd_best x;
+        size_t k = 0;
+        for (size_t i = 0; i < n; i++)
+            if (device[i] == d) v[k] = measured_s[i], v[n + k] = median_s[i], g[k++] = group[i];
+        st = cd_best_of(v, v + n, g, k, &x, err);
+        if (st || x.n < CD_BEST_FEW) continue;
+        if (json->n) cd_buf_puts(json, ",");
+        put_one(json, name[d], &x);
+    }
+    cd_free(v);
+    cd_free(g);
+    if (st) return st;
+    return json->oom ? CD_FAIL(err, ENOMEM, "figures of %zu devices", n_device) : CDMPP_OK;
+}
+
+static void put_text(cd_buf *b, const char *name, const cd_buf *text, const char *around) {
+    cd_buf_putf(b, ",\"%s\":%c", name, around[0]);
+    if (text->n) cd_buf_put(b, text->p, text->n);
+    cd_buf_putf(b, "%c", around[1]);
+}
+
+void cd_best_json(cd_buf *b, const cd_best *train, const cd_best *valid, const cd_buf *train_of, const cd_buf *valid_of, const cd_buf *tasks) {
     cd_buf_puts(b, "\"best\":{");
     put_one(b, "train", train);
     cd_buf_puts(b, ",");
     put_one(b, "validation", valid);
+    put_text(b, "train_of", train_of, "{}");
+    put_text(b, "validation_of", valid_of, "{}");
     cd_buf_puts(b, ",\"tasks\":");
     cd_buf_put(b, tasks->p ? tasks->p : "[]", tasks->p ? tasks->n : 2);
     cd_buf_puts(b, "}");

@@ -33,8 +33,14 @@ typedef struct cd_best {
 
 /* All (n). Errors: ENOMEM. */
 cdmpp_status cd_best_of(const double *measured_s, const double *median_s, const uint32_t *group, size_t n, cd_best *out, cdmpp_err *err);
+/* The same of each device apart, since one was measured on the best of searches and another on drawn programs: "NAME":{..},"NAME":{..}
+ * of those of at least CD_BEST_FEW tasks. device (n): below n_device, numbers of name. Errors: ENOMEM. */
+enum { CD_BEST_FEW = 8 };
+cdmpp_status cd_best_by_device(const double *measured_s, const double *median_s, const uint32_t *group, const uint32_t *device, size_t n,
+                               const char *const *name, size_t n_device, cd_buf *json, cdmpp_err *err);
 /* Names of what was trained on: the first 64 bits of SHA-256 of "task\ndevice", 16 hex digits each, sorted, as a JSON list. Errors: ENOMEM. */
 cdmpp_status cd_best_tasks(const cd_trainset *t, cd_buf *json, cdmpp_err *err);
-/* "best":{"train":{"n","ratio","spread","within","among","among_spread"},"validation":{..},"tasks":[..]} */
-void cd_best_json(cd_buf *b, const cd_best *train, const cd_best *valid, const cd_buf *tasks);
+/* "best":{"train":{"n","ratio","spread","within","among","among_spread"},"validation":{..},"train_of":{"DEVICE":{..}},
+ * "validation_of":{..},"tasks":[..]}. of: what cd_best_by_device wrote for both parts. */
+void cd_best_json(cd_buf *b, const cd_best *train, const cd_best *valid, const cd_buf *train_of, const cd_buf *valid_of, const cd_buf *tasks);
 #endif

@@ -142,6 +142,17 @@ static cdmpp_status evaluate_tuner(trainer *t, cd_part part, cd_metrics *m, cdmp
     return st;
 }
 
+/* Of each task's fastest program, over all devices and of each. */
+static cdmpp_status best_of(trainer *t, cd_part part, const figures *f, const uint32_t *program, size_t n, cdmpp_err *err) {
+    uint32_t *device = cd_calloc(n + 1, sizeof *device);
+    if (!device) return CD_FAIL(err, ENOMEM, "%zu programs", n);
+    for (size_t i = 0; i < n; i++) device[i] = t->set.device[program[i]];
+    cdmpp_status st = cd_best_of(f->v, f->v + 6 * n, f->group, n, &t->out->best[part], err);
+    if (!st) st = cd_best_by_device(f->v, f->v + 6 * n, f->group, device, n, t->set.device_name, t->set.n_device, &t->out->best_of[part], err);
+    cd_free(device);
+    return st;
+}
+
 static cdmpp_status evaluate(trainer *t, cd_part part, cdmpp_err *err) {
     size_t n;
     const uint32_t *program = programs(t, part, &n);
@@ -155,7 +166,7 @@ static cdmpp_status evaluate(trainer *t, cd_part part, cdmpp_err *err) {
     const cd_trainscore s = {v + n, v + 2 * n, v + 3 * n, v + 4 * n, f.out_of_range};
     if (!st) st = cd_metrics_compute(v, v + n, f.group, v + 5 * n, n, &t->out->metrics[part], err);
     if (!st) st = cd_unsure_compute(v, &s, n, &t->out->unsure[part], err);
-    if (!st) st = cd_best_of(v, v + 6 * n, f.group, n, &t->out->best[part], err);
+    if (!st) st = best_of(t, part, &f, program, n, err);
     if (!st) st = cd_trainkeep_part(t->out->keep, part, t->set.d, program, n, &s, &t->out->metrics[part], err);
     figures_free(&f);
     cd_free(task_weight);
@@ -241,6 +252,7 @@ void cd_learned_free(cd_learned *l) {
     cd_buf_free(&l->file);
     cd_buf_free(&l->notes);
     cd_buf_free(&l->tasks);
+    for (int p = 0; p < CD_N_PART; p++) cd_buf_free(&l->best_of[p]);
     cd_trainkeep_free(l->keep);
     *l = (cd_learned){0};
 }

@@ -26,6 +26,7 @@ typedef struct cd_learned {
     cd_metrics metrics[CD_N_PART]; /* validation: of out-of-fold answers (trainset.h) */
     cd_unsure unsure[CD_N_PART];
     cd_best best[CD_N_PART];     /* of each task's fastest program */
+    cd_buf best_of[CD_N_PART];   /* cd_best_by_device */
     cd_buf tasks;                /* trained on, cd_best_tasks */
     cd_metrics tuner[2];         /* profile tuner's (model.tuner, else zeros): out of fold, of the test part */
     cd_buf notes;                /* lines on the split, for people; may be empty */

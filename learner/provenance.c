@@ -77,7 +77,7 @@ void cd_provenance(cd_buf *b, const cd_config *c, const cd_dataset *d, const cd_
         cd_unsure_json(b, &l->unsure[p]);
     }
     cd_buf_puts(b, "},");
-    cd_best_json(b, &l->best[CD_PART_TRAIN], &l->best[CD_PART_VALID], &l->tasks);
+    cd_best_json(b, &l->best[CD_PART_TRAIN], &l->best[CD_PART_VALID], &l->best_of[CD_PART_TRAIN], &l->best_of[CD_PART_VALID], &l->tasks);
     cd_buf_puts(b, ",");
     if (c->model_tuner) {
         cd_buf_puts(b, "\"tuner_metrics\":{\"test\":");

@@ -293,7 +293,7 @@ static cdmpp_status fill(asking *k, cdmpp_err *err) {
     k->c->node = CD_NEWN(&k->c->arena, cd_nodecost, (size_t)k->c->n + 1);
     if (!k->c->node) return CD_FAIL(err, ENOMEM, "%u nodes", k->c->n);
     if (k->a->devices && k->a->device && cd_devices_find(k->a->devices, k->a->device, &k->device, NULL)) k->device = NULL;
-    if (k->a->model) CD_TRY(cd_netbest_read(k->a->model, &k->best, err));
+    if (k->a->model) CD_TRY(cd_netbest_read(k->a->model, k->device ? k->device->name : k->a->device, &k->best, err));
     CD_TRY(find_questions(k, err));
     CD_TRY(check_device(k, err));
     CD_TRY(score_tasks(k, &at, &like, err));

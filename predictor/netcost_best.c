@@ -55,22 +55,29 @@ static cdmpp_status read_tasks(const cd_json *list, cd_netbest *out, cdmpp_err *
     return CDMPP_OK;
 }
 
-static cdmpp_status read(const cd_json *header, cd_netbest *out, cdmpp_err *err) {
+/* Those of the device in the place of all devices'. */
+static cdmpp_status read_part(const cd_json *best, const char *all, const char *each, const char *device, cd_netbest *out, int known, cdmpp_err *err) {
+    const cd_json *of = cd_json_get(best, each);
+    if (of && device && cd_json_get(of, device)) return cd_err_key(err, read_one(of, device, out, known, err), each);
+    return read_one(best, all, out, known, err);
+}
+
+static cdmpp_status read(const cd_json *header, const char *device, cd_netbest *out, cdmpp_err *err) {
     const cd_json *best = cd_json_get(header, "best"), *list;
     if (!best) return CDMPP_OK;
-    CD_TRY(read_one(best, "validation", out, 0, err));
-    CD_TRY(read_one(best, "train", out, 1, err));
+    CD_TRY(read_part(best, "validation", "validation_of", device, out, 0, err));
+    CD_TRY(read_part(best, "train", "train_of", device, out, 1, err));
     CD_TRY(cd_json_need(best, "tasks", &list, err));
     return cd_err_key(err, read_tasks(list, out, err), "tasks");
 }
 
-cdmpp_status cd_netbest_read(const cd_model *m, cd_netbest *out, cdmpp_err *err) {
+cdmpp_status cd_netbest_read(const cd_model *m, const char *device, cd_netbest *out, cdmpp_err *err) {
     const char *text = cd_model_header(m);
     const cd_json *header;
     cd_arena a = {0};
     *out = (cd_netbest){.ratio = {1, 1}, .spread = {-1, -1}};
     cdmpp_status st = cd_json_parse(&a, text, strlen(text), &header, err);
-    if (!st) st = cd_err_key(err, read(header, out, err), "best");
+    if (!st) st = cd_err_key(err, read(header, device, out, err), "best");
     cd_arena_free(&a);
     return st;
 }

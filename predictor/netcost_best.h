@@ -17,8 +17,9 @@ typedef struct cd_netbest {
     size_t n;
 } cd_netbest;
 
-/* Errors: ESCHEMA, ERANGE (the header), ENOMEM. Free after an error too. */
-cdmpp_status cd_netbest_read(const cd_model *m, cd_netbest *out, cdmpp_err *err);
+/* device: whose figures are taken where the header has them apart; NULL, and for others: those of all devices. Errors: ESCHEMA,
+ * ERANGE (the header), ENOMEM. Free after an error too. */
+cdmpp_status cd_netbest_read(const cd_model *m, const char *device, cd_netbest *out, cdmpp_err *err);
 void cd_netbest_free(cd_netbest *b);
 /* Was the model trained on programs of this task on this device of its? */
 /* The fastest of a task's records: its logarithm in the mean, given that the slower ones (log_s[1..n), each of them `times`

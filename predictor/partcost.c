@@ -18,7 +18,7 @@ static cdmpp_status check(const cd_partcost_ask *a, cdmpp_err *err) {
 
 static cdmpp_status fill(cd_partcost *p, cdmpp_err *err) {
     CD_TRY(cd_tasks_new(&p->tasks, err));
-    if (p->a.model) CD_TRY(cd_netbest_read(p->a.model, &p->best, err));
+    if (p->a.model) CD_TRY(cd_netbest_read(p->a.model, NULL, &p->best, err));
     CD_TRY(cd_pc_prepare_rules(p, err));
     p->n_worker = cd_threads_count(p->a.pool);
     p->worker = CD_NEWN(&p->arena, cd_pc_worker, (size_t)p->n_worker);

@@ -1,6 +1,7 @@
 /* The fastest program of each task: found by a slow reading, and what names the tasks. */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/rng.h"
 #include "check.h"
@@ -79,15 +80,39 @@ static void test_among_the_others(void **state) {
     assert_true(got.among_spread < got.spread);
 }
 
+/* Two devices with answers off by different factors, a third with too few tasks. */
+static void test_devices_apart(void **state) {
+    enum { TASKS = 10, EACH = 5, LAST = 4 * EACH };
+    double y[2 * TASKS * EACH + LAST], p[2 * TASKS * EACH + LAST];
+    uint32_t group[2 * TASKS * EACH + LAST], device[2 * TASKS * EACH + LAST];
+    const char *name[3] = {"a", "b \"c\"", "few"};
+    cd_buf out = {0};
+    cdmpp_err err = {0};
+    (void)state;
+    for (uint32_t i = 0; i < 2 * TASKS * EACH + LAST; i++) {
+        group[i] = i / EACH;
+        device[i] = group[i] / TASKS;
+        y[i] = 1 + i % EACH;
+        p[i] = y[i] * (device[i] ? 4 : 0.5);
+    }
+    assert_ok(cd_best_by_device(y, p, group, device, 2 * TASKS * EACH + LAST, name, 3, &out, &err));
+    assert_non_null(strstr(out.p, "\"a\":{\"n\":10,\"ratio\":2,"));
+    assert_non_null(strstr(out.p, "\"b \\\"c\\\"\":{\"n\":10,\"ratio\":0.25,"));
+    assert_null(strstr(out.p, "few"));
+    cd_buf_free(&out);
+}
+
 static void test_json(void **state) {
     const cd_best a = {3, 0.5, 0.25, 0.75, 2, 0.125}, b = {.ratio = 1, .among = 1};
-    cd_buf out = {0}, tasks = {0};
+    cd_buf out = {0}, tasks = {0}, of = {0}, none = {0};
     (void)state;
     cd_buf_puts(&tasks, "[\"00000000000000ff\"]");
-    cd_best_json(&out, &a, &b, &tasks);
+    cd_buf_puts(&of, "\"chip\":{}");
+    cd_best_json(&out, &a, &b, &of, &none, &tasks);
     assert_string_equal(out.p, "\"best\":{\"train\":{\"n\":3,\"ratio\":0.5,\"spread\":0.25,\"within\":0.75,\"among\":2,\"among_spread\":0.125},"
                                "\"validation\":{\"n\":0,\"ratio\":1,\"spread\":0,\"within\":0,\"among\":1,\"among_spread\":0},"
-                               "\"tasks\":[\"00000000000000ff\"]}");
+                               "\"train_of\":{\"chip\":{}},\"validation_of\":{},\"tasks\":[\"00000000000000ff\"]}");
+    cd_buf_free(&of);
     cd_buf_free(&out);
     cd_buf_free(&tasks);
 }
@@ -97,6 +122,7 @@ int main(void) {
         cmocka_unit_test(test_ratio_is_of_the_fastest),
         cmocka_unit_test(test_scale_comes_out),
         cmocka_unit_test(test_among_the_others),
+        cmocka_unit_test(test_devices_apart),
         cmocka_unit_test(test_json),
     };
     return cmocka_run_group_tests(test, NULL, NULL);

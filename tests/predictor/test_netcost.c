@@ -335,7 +335,7 @@ static void test_tasks_of_training_are_known_by_name(void **state) {
     cdmpp_err err = {0};
     cd_netbest b;
     (void)state;
-    assert_ok(cd_netbest_read(model, &b, &err));
+    assert_ok(cd_netbest_read(model, "chip", &b, &err));
     assert_int_equal(b.n, 1);
     assert_true(cd_netbest_knows(&b, key, "chip"));
     assert_false(cd_netbest_knows(&b, key, "other"));
