@@ -33,4 +33,4 @@ for n in squeezenet-1.1 mobilenet-v2 "$ONNX/torch/lstm.onnx" "$ONNX/light/light_
     "$ONNX/torch/googlenet.onnx" resnet-18 resnet-50 "$ONNX/torch/densenet121.onnx" bert-base; do nets="$nets $n:1 $n:4"; done
 # shellcheck disable=SC2086 # a list
 "$B/tests/bench/bench_live" --target "llvm -mcpu=sapphirerapids -model=granite-rapids -num-cores=1" --model "$W/granite.cdmpp" \
-    --device granite-rapids --devices configs/devices.yaml --book "$W/book.json" --pick 512 "$W/live.ndjson" $nets
+    --device granite-rapids --devices configs/devices.yaml --book "$W/book.json" --pick 160 "$W/live.ndjson" $nets
