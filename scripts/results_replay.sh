@@ -3,7 +3,7 @@
 #
 #   CDMPP_DATA=../shared/data scripts/results_replay.sh
 #
-# Unpacks tenset-cpu and gpu-ansor into build/replay, trains six models there (kept: delete it to train again; an hour
+# Unpacks tenset-cpu and gpu-ansor into build/replay, trains seven models there (kept: delete it to train again; an hour
 # on one busy core), replays TVM's measured networks and those of Roller. SEED draws other splits.
 set -eu
 cd "$(dirname "$0")/.."
@@ -53,11 +53,25 @@ roller_graphs() {
 task_alone() { scripts/own_candidates.py "$1" "$W/roller/set.json" "$VR" "$VT/tasks.json" "$2" >"$W/one.graph.json"; }
 one() { out=$1; model=$2; shift 2; replay "one.$out" --graph "$W/one.graph.json" --tasks "$VT" --device v100 --issue-us 0 --allow-missing --cost-model "$model" "$@"; }
 
+# Our own records of other processors, without the tasks of e2e.json's networks, and of ours of the same name at any size.
+beside() {
+    mkdir -p "$W/beside/$1"
+    xz -dc examples/granite/e2e.keys.xz >"$W/e2e.keys"
+    for f in "examples/$2/measure_records/$1"/*; do xz -dcf "$f"; done | awk -v keys="$W/e2e.keys" '
+        BEGIN { while ((getline k < keys) > 0) { gsub(/\\/, "&&", k); gsub(/"/, "\\\"", k); known[k] = 1 } }
+        match($0, /\[\["(\\.|[^"\\])*"/) && !(substr($0, RSTART + 3, RLENGTH - 4) in known)' >"$W/beside/$1/records.json"
+}
+
 extract zen5 "$ZT" "$ZR/zen5-avx512" "$ZR/zen5-avx2"
+beside granite-rapids granite
+beside zen4 zen4
+extract beside examples/granite/granite.tasks.json.xz --tasks examples/zen4/zen4.tasks.json.xz "$W/beside"
 extract v100 "$VT" "$VR"
 NETS='[resnet_18, squeezenet_v1.1, mobilenet_v3, mnasnet_1.0, shufflenet_v2, dcgan, lstm, dqn, mlp]'
 train record zen5.yaml zen5 --set split.kind=record
-train network zen5.yaml zen5 --set split.kind=network --set split.test_names="$NETS"
+train network zen5.yaml zen5 --set split.kind=network --set split.test_names="$NETS" --set model.fold_by=network
+train cross zen5.yaml zen5 --set split.kind=network --set split.test_names="$NETS" --set model.fold_by=network \
+    --set data.files="[$W/zen5.h5, $W/beside.h5]"
 # The sample is drawn by another seed than the split: by the same the split finds nothing but small numbers left.
 train v100 v100.yaml v100 --set split.kind=record --set data.seed=5 --set filter.max_per_task=100 --set model.members='[rows, program]' \
     --set train.rounds=300
@@ -65,6 +79,7 @@ train v100 v100.yaml v100 --set split.kind=record --set data.seed=5 --set filter
 e2e records --from-records
 e2e known --cost-model "$W/record.cdmpp"
 e2e unknown --cost-model "$W/network.cdmpp"
+e2e cross --cost-model "$W/cross.cdmpp"
 roller_graphs
 roller rrecords --from-records
 roller rmodel
@@ -82,7 +97,7 @@ done
 {
 sed -n '/^<<TOP$/,/^TOP$/p' "$0" | sed '1d;$d'
 scripts/replay_table.py e2e "$W/records.json" "measured times of the records=$W/records.json" "predicted, split by record=$W/known.json" \
-    "predicted, none of these networks in training=$W/unknown.json"
+    "predicted, none of these networks in training=$W/unknown.json" "the same, other processors beside=$W/cross.json"
 sed -n '/^<<MIDDLE$/,/^MIDDLE$/p' "$0" | sed '1d;$d'
 scripts/replay_table.py roller "measured times of the records=$W/rrecords.json" "predicted=$W/rmodel.json"
 sed -n '/^<<END$/,/^END$/p' "$0" | sed '1d;$d'
