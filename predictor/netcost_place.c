@@ -52,11 +52,17 @@ static void change(cd_nodecost *n, double lift, double call_s) {
     n->high_s = n->high_s * lift + call_s;
 }
 
+/* Of a table of which rows are picked no more comes than those. */
+static int64_t weights_read(const cd_netnode *n, const cd_nodecost *c) {
+    const bool picks = n->op && (!strncmp(n->op, "Gather", 6) || !strncmp(n->op, "Embedding", 9));
+    return picks && c->bytes >= 0 && c->bytes < n->weight_bytes ? c->bytes : n->weight_bytes;
+}
+
 void cd_netcost_in_place(cd_netcost *c, const cd_netgraph *g, const char *name, const cd_device *d, double traffic) {
     const cd_netlaw l = cd_netcost_law(name, d, traffic);
     for (uint32_t i = 0; i < c->n; i++)
         if (g->node[i].kind == CD_NET_TASK && (c->node[i].source == CD_COST_MODEL || c->node[i].source == CD_COST_RECORD))
-            change(&c->node[i], l.lift, l.call_s + refill_s(&l, g->node[i].weight_bytes));
+            change(&c->node[i], l.lift, l.call_s + refill_s(&l, weights_read(&g->node[i], &c->node[i])));
 }
 
 void cd_netcost_refill(cd_netcost *c, const cd_netgraph *g, double bytes_per_s) {

@@ -327,6 +327,16 @@ static void test_weights_are_refilled_where_they_had_stayed(void **state) {
     assert_true(longer[0] > 0 && longer[0] < 0.2 * 5e-3);
     assert_close(longer[1], longer[0], 0, 0);
     assert_close(longer[3], longer[0], 0, 0);
+    cd_netgraph *table = small(5e-3);
+    cd_netcost *rows = cost_of(table, true);
+    const double before = rows->node[1].seconds;
+    table->node[1].weight_bytes = 1 << 20;
+    table->node[1].op = "Gather+Add";
+    rows->node[1].bytes = 1 << 10;
+    cd_netcost_in_place(rows, table, d.name, &d, 1);
+    assert_close(rows->node[1].seconds - before - longer[0], (longer[2] - longer[0]) / 1024, 1e-6, 0);
+    cd_netcost_free(rows);
+    cd_netgraph_free(table);
     const double rate = (1 << 20) / (longer[2] - longer[0]);
     assert_true(rate > 1e9 && rate < 1e11);
 }
