@@ -19,15 +19,17 @@ try 4 cdmpp-predict --model "$M" --tasks "$K" --strict bad.json
 try 4 cdmpp-extract --tasks "$K" --out b.h5 --strict bad.json
 try 4 cdmpp-train "$ROOT/configs/v100.yaml"
 try 5 cdmpp-predict --model "$M" --tasks "$K" --device h100 a.json
-# 6: an XGBoost that fails
+# 6: an XGBoost that fails; models are read without it, trees are grown by it
+cdmpp-extract -q --tasks "$K" --out c.h5 "$LOGS"
 cat >fail.c <<'C'
 int XGBoosterCreate(const void *const d[], unsigned long n, void **out) { (void)d, (void)n, (void)out; return -1; }
 C
 cc -shared -fPIC fail.c -o fail.so
 export ASAN_OPTIONS=verify_asan_link_order=0:detect_leaks=0
-try 6 env LD_PRELOAD=$PWD/fail.so cdmpp-predict --model "$M" --tasks "$K" a.json
+try 6 env LD_PRELOAD=$PWD/fail.so cdmpp-train "$ROOT/configs/quickstart.yaml" -q --set data.files=c.h5 --set train.rounds=1 --out m.cdmpp
 # 130: by a signal, met while it scores or while it waits for standard input; lines are whole
 mkfifo pipe
+rm -f out
 cdmpp-predict -q --model "$M" --tasks "$K" "$LOGS" - <pipe >out 2>err &
 p=$!
 exec 3>pipe
