@@ -166,7 +166,7 @@ static cdmpp_status evaluate(trainer *t, cd_part part, cdmpp_err *err) {
     const cd_trainscore s = {v + n, v + 2 * n, v + 3 * n, v + 4 * n, f.out_of_range};
     if (!st) st = cd_metrics_compute(v, v + n, f.group, v + 5 * n, n, &t->out->metrics[part], err);
     if (!st) st = cd_unsure_compute(v, &s, n, &t->out->unsure[part], err);
-    if (!st) st = best_of(t, part, &f, program, n, err);
+    if (!st && part != CD_PART_TEST) st = best_of(t, part, &f, program, n, err);
     if (!st) st = cd_trainkeep_part(t->out->keep, part, t->set.d, program, n, &s, &t->out->metrics[part], err);
     figures_free(&f);
     cd_free(task_weight);

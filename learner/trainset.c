@@ -1,11 +1,13 @@
 #include "learner/trainset.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/rng.h"
 #include "dataset/key.h"
+#include "dataset/netname.h"
 #include "features/device.h"
 #include "learner/choose.h"
 #include "learner/plan.h"
@@ -49,6 +51,22 @@ static bool by_program(const cd_trainset *t) {
     return t->split->kind == CD_SPLIT_RECORD || t->split->kind == CD_SPLIT_INTERLEAVED;
 }
 
+/* Networks that share most tasks leave none to a fold. */
+static cdmpp_status folds_used(const cd_trainset *t, const uint8_t *used, const uint8_t *fold, size_t n_name, cdmpp_err *err) {
+    bool has[CD_FOLD_ALWAYS + 1] = {false};
+    for (size_t k = 0; k < t->d->n_task; k++) has[fold[k]] |= used[k] != 0;
+    for (int f = 0; f < t->n_fold; f++)
+        if (!has[f]) return cd_err_key(err, CD_FAIL(err, ERANGE, "%d folds of %zu networks: one has no task of its own", t->n_fold, n_name), "model.folds");
+    return CDMPP_OK;
+}
+
+static uint64_t name_number(const char *network) {
+    const cd_str base = cd_netname_base(network);
+    char name[256];
+    snprintf(name, sizeof name, "%.*s", (int)(base.n < sizeof name ? base.n : sizeof name - 1), base.p);
+    return cd_key_name(name);
+}
+
 /* Whole networks take folds in turn. A task of networks in different folds has none; one of no network keeps its own. */
 static cdmpp_status fold_networks(const cd_trainset *t, uint64_t seed, const uint8_t *used, uint8_t *fold, cdmpp_err *err) {
     const cd_dataset *d = t->d;
@@ -59,9 +77,13 @@ static cdmpp_status fold_networks(const cd_trainset *t, uint64_t seed, const uin
     for (size_t j = 0; !st && j < d->n_net_task; j++)
         if (used[d->net_task[j]]) own[d->net_network[j]] = 1;
     for (size_t k = 0; !st && k < d->n_network; k++)
-        if (own[k]) u[n++] = (drawn){cd_rng_at(seed, cd_key_name(d->network_name[k])), (uint32_t)k};
+        if (own[k]) u[n++] = (drawn){cd_rng_at(seed, name_number(d->network_name[k])), (uint32_t)k};
     if (!st) qsort(u, n, sizeof *u, by_rank);
-    for (size_t k = 0; k < n; k++) own[u[k].id] = (uint8_t)(k % (size_t)t->n_fold);
+    size_t n_name = 0; /* shapes of a network have one rank, stand together, and share a fold */
+    for (size_t k = 0; k < n; k++) {
+        n_name += !k || u[k].rank != u[k - 1].rank;
+        own[u[k].id] = (uint8_t)((n_name - 1) % (size_t)t->n_fold);
+    }
     for (size_t j = 0; !st && j < d->n_net_task; j++) {
         const uint32_t task = d->net_task[j];
         if (!seen[task]) fold[task] = own[d->net_network[j]];
@@ -71,9 +93,7 @@ static cdmpp_status fold_networks(const cd_trainset *t, uint64_t seed, const uin
     cd_free(u);
     cd_free(own);
     cd_free(seen);
-    if (!st && n < (size_t)t->n_fold)
-        return cd_err_key(err, CD_FAIL(err, ERANGE, "%d folds of %zu networks", t->n_fold, n), "model.folds");
-    return st;
+    return st ? st : folds_used(t, used, fold, n_name, err);
 }
 
 /* Units in the order of their numbers take folds in turn, so that folds are even. */
@@ -198,6 +218,8 @@ cdmpp_status cd_trainset_make(cd_trainset *t, const cd_config *c, const cd_datas
     CD_TRY(load(t, plan.leaves, err));
     CD_TRY(cd_choose(c, t->d, pool, t->keep, &t->filter, &t->split, err));
     CD_TRY(list_parts(t, err));
+    if (c->model_fold_by == CD_FOLD_BY_NETWORK && (t->n_fold < 2 || by_program(t)))
+        return cd_err_key(err, CD_FAIL(err, ERANGE, "folds of networks need model.folds of 2 and more, and a split that is not by program"), "model.fold_by");
     if (t->n_fold > 1) CD_TRY(draw_folds(t, err));
     else one_fold(t);
     CD_TRY(list_oof(t, err));
