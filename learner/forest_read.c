@@ -208,10 +208,10 @@ static bool says(rest object, const char *key, const char *want) {
 /* One squared error over `width` columns: what a leaf says is added up and not bent afterwards. */
 static bool is_plain(rest learner, rest param, size_t width) {
     char columns[24];
-    rest objective;
+    rest objective, target;
     snprintf(columns, sizeof columns, "%zu", width);
     return member(learner, "objective", &objective) && says(objective, "name", "reg:squarederror") && says(param, "num_feature", columns) &&
-           says(param, "num_class", "0");
+           says(param, "num_class", "0") && (!member(param, "num_target", &target) || says(param, "num_target", "1"));
 }
 
 static bool read_forest(rest file, size_t width, cd_forest *f) {
@@ -236,7 +236,8 @@ cdmpp_status cd_forest_read(const void *ubj, size_t n, size_t width, cd_forest *
     cd_forest *f = cd_calloc(1, sizeof *f);
     *out = NULL;
     if (!f) return CD_FAIL(err, ENOMEM, "trees");
-    if (read_forest((rest){ubj, n}, width, f)) {
+    rest whole = {ubj, n}; /* a file cut short, or with something behind, is XGBoost's to judge */
+    if (skip(&whole, 0) && !whole.n && read_forest((rest){ubj, n}, width, f)) {
         *out = f;
         return CDMPP_OK;
     }
