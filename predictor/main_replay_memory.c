@@ -114,7 +114,7 @@ void cd_mr_weights(cd_mr_source *s) {
 /* ---- of a case ---- */
 cd_mr_fit cd_mr_use_fits(const cd_mr_use *u) {
     if (u->memory > 0 && u->least > u->memory) return CD_MR_NO;
-    return u->memory > 0 && u->peak >= 0 ? CD_MR_YES : CD_MR_UNKNOWN;
+    return u->memory > 0 && u->peak >= 0 && u->weights >= 0 ? CD_MR_YES : CD_MR_UNKNOWN;
 }
 
 cd_mr_fit cd_mr_fits(const cd_mr_case *c) {

@@ -32,17 +32,20 @@ static size_t networks(const cd_main_replay *o) {
 static cdmpp_status files_apart(const cd_main_replay *o, cdmpp_err *err) {
     const struct {
         const char *option, *path;
-        const cd_texts *same;   /* may be replaced: it is read before, and holds what is written */
-    } out[] = {{"--trace", o->trace, NULL}, {"--html", o->html, NULL}, {"--save-schedules", o->save_schedules, &o->schedules}, {"--save-graph", o->save_graph, &o->graph}};
+        const cd_texts *same;   /* may be replaced: all of it is read before and written again. Of a book only what the networks run is read */
+    } out[] = {{"--trace", o->trace, NULL}, {"--html", o->html, NULL}, {"--save-schedules", o->save_schedules, NULL}, {"--save-graph", o->save_graph, &o->graph}};
     const struct {
         const char *option;
         const cd_texts *v;
     } in[] = {{"--graph", &o->graph}, {"--model", &o->model}, {"--cost-model", &o->cost_model}, {"--network", &o->network}, {"--tasks", &o->tasks},
               {"--records", &o->records}, {"--schedules", &o->schedules}, {"--store", &o->store}};
+    const char *const single[][2] = {{"--prices", o->prices}, {"--devices", o->devices}};
     for (size_t k = 0; k < 4; k++) {
         if (!out[k].path || !strncmp(out[k].path, "/dev/", 5)) continue;
         for (size_t j = 0; j < k; j++)
             if (out[j].path && !strcmp(out[j].path, out[k].path)) return CD_FAIL(err, EUSAGE, "%s and %s name one file, %.200s", out[j].option, out[k].option, out[k].path);
+        for (size_t i = 0; i < 2; i++)
+            if (single[i][1] && !strcmp(single[i][1], out[k].path)) return CD_FAIL(err, EUSAGE, "%s would overwrite %s %.200s", out[k].option, single[i][0], out[k].path);
         for (size_t i = 0; i < 8; i++)
             for (size_t j = 0; j < in[i].v->n && in[i].v != out[k].same; j++)
                 if (!strcmp(in[i].v->v[j], out[k].path)) return CD_FAIL(err, EUSAGE, "%s would overwrite %s %.200s", out[k].option, in[i].option, out[k].path);
