@@ -5,7 +5,7 @@
 enum { POINTS = 256, HALVINGS = 60 };
 static const double below = 9, above = 9; /* of the grid, in sd; what is cut off weighs less than 1e-15 */
 
-/* ln(1 - Phi(z)); from 25 on erfc is nearly at its smallest number, and the tail's series exact to 1e-3. */
+/* ln(1 - Phi(z)); erfc is 0 from 38 on, and from 25 the tail's series is exact to 1e-5. */
 static double log_tail(double z) {
     if (z < 25) return log(0.5 * erfc(z * M_SQRT1_2));
     return -0.5 * z * z - log(z * sqrt(2 * M_PI)) - 1 / (z * z);
@@ -32,7 +32,7 @@ static double mode_of(const double *mean, const double *times, size_t n, size_t 
 }
 
 double cd_least_mean(const double *mean, const double *times, size_t n, size_t which, double sd) {
-    if (!(sd > 0) || n < 2) return mean[which];
+    if (!(sd > CD_LEAST_SD) || n < 2) return mean[which];
     double lowest = mean[which], weight = 0, sum = 0;
     for (size_t i = 0; i < n; i++) lowest = fmin(lowest, mean[i]);
     /* With every other that much lower still, the least lies a few sd below the lowest of all. */

@@ -287,13 +287,20 @@ static void add_places(const asking *k) {
     }
 }
 
+/* The model may know the device by an alias, or the user asks by one. */
+static const char *name_in_model(const asking *k) {
+    const char *asked = k->a->device;
+    if (asked && cd_model_find_device(k->a->model, asked, strlen(asked)) >= 0) return cd_model_device(k->a->model, (size_t)cd_model_find_device(k->a->model, asked, strlen(asked)));
+    return k->device ? k->device->name : asked;
+}
+
 static cdmpp_status fill(asking *k, cdmpp_err *err) {
     uint32_t at = 0, like = 0;
     k->c->n = k->g->n_node;
     k->c->node = CD_NEWN(&k->c->arena, cd_nodecost, (size_t)k->c->n + 1);
     if (!k->c->node) return CD_FAIL(err, ENOMEM, "%u nodes", k->c->n);
     if (k->a->devices && k->a->device && cd_devices_find(k->a->devices, k->a->device, &k->device, NULL)) k->device = NULL;
-    if (k->a->model) CD_TRY(cd_netbest_read(k->a->model, k->device ? k->device->name : k->a->device, &k->best, err));
+    if (k->a->model) CD_TRY(cd_netbest_read(k->a->model, name_in_model(k), &k->best, err));
     CD_TRY(find_questions(k, err));
     CD_TRY(check_device(k, err));
     CD_TRY(score_tasks(k, &at, &like, err));

@@ -21,9 +21,9 @@ typedef struct cd_netbest {
  * ERANGE (the header), ENOMEM. Free after an error too. */
 cdmpp_status cd_netbest_read(const cd_model *m, const char *device, cd_netbest *out, cdmpp_err *err);
 void cd_netbest_free(cd_netbest *b);
-/* Was the model trained on programs of this task on this device of its? */
 /* The fastest of a task's records: its logarithm in the mean, given that the slower ones (log_s[1..n), each of them `times`
  * others) were predicted as they were, and it was predicted log_s[0]. */
 double cd_netbest_among(const cd_netbest *b, bool known, const double *log_s, size_t n, double times);
+/* Was the model trained on programs of this task on this device of its? */
 bool cd_netbest_knows(const cd_netbest *b, const char *key, const char *device);
 #endif

@@ -151,7 +151,8 @@ static cdmpp_status scorer_of(asking *k, cd_scorer **out, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* The mean, for it is added up; of a schedule that follows one which was measured fastest what training found for such (netcost.c). */
+/* The mean, for it is added up; of a schedule that follows one which was measured fastest what training found for such, over
+ * all devices and without the slower ones of its log, which parts do not have. */
 static double seconds_of(const asking *k, const cd_pred *p) {
     const cd_netbest *b = &k->p->best;
     const bool chosen = k->rule->sched && isfinite(k->rule->sched->measured_s) && b->spread[k->rule->known] >= 0 && k->rule->gpu == k->kind->gpu;

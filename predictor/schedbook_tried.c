@@ -22,12 +22,27 @@ static bool room(cd_sched_entry *e) {
     return e->tried && e->slower;
 }
 
+/* A book's line is the log's with an origin behind: the same record. */
+static size_t without_origin(const char *p, size_t n) {
+    static const char mark[] = ", \"origin\": ";
+    for (size_t i = n; i-- > 0;)
+        if (n - i >= sizeof mark - 1 && !memcmp(p + i, mark, sizeof mark - 1)) return i;
+    while (n && p[n - 1] != '}') n--;
+    return n ? n - 1 : 0;
+}
+
+static bool same_record(const char *a, size_t n, const char *b, size_t m) {
+    n = without_origin(a, n);
+    return n == without_origin(b, m) && !memcmp(a, b, n);
+}
+
 cdmpp_status cd_schedbook_tried(cd_sched_entry *e, cd_str line, cdmpp_err *err) {
     cd_hash h = cd_hash_start();
-    cd_hash_add(&h, line.p, line.n);
+    cd_hash_add(&h, line.p, without_origin(line.p, line.n));
     if (!room(e)) return CD_FAIL(err, ENOMEM, "records of a task");
     uint32_t at = e->n_tried;
     while (at && e->tried[at - 1].hash > h.a) at--;
+    if (at && e->tried[at - 1].hash == h.a) return CDMPP_OK; /* a file named twice, a log beside its book */
     if (at == MOST) {
         e->of_tried++;
         return CDMPP_OK;
@@ -47,7 +62,7 @@ cdmpp_status cd_schedbook_tried(cd_sched_entry *e, cd_str line, cdmpp_err *err) 
 void cd_schedbook_show_slower(cd_sched_entry *e) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < e->n_tried && n < CD_SCHED_SLOWER; i++)
-        if (e->tried[i].len != e->s.len || memcmp(e->tried[i].line, e->line, e->s.len) != 0) e->slower[n++] = (cd_sched_line){e->tried[i].line, e->tried[i].len};
+        if (!same_record(e->tried[i].line, e->tried[i].len, e->line, e->s.len)) e->slower[n++] = (cd_sched_line){e->tried[i].line, e->tried[i].len};
     e->s.slower = e->slower;
     e->s.n_slower = n;
     e->s.of_slower = e->of_tried ? e->of_tried - 1 : 0;

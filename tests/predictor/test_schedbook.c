@@ -126,6 +126,31 @@ static void test_slower_ones_are_kept(void **state) {
     }
 }
 
+/* A file named twice, and the log beside the book that was made of it: no record stands for two. */
+static void test_copies_are_one(void **state) {
+    cd_buf b = {0};
+    cd_schedbook_logs io = {0};
+    cdmpp_err err = {0};
+    (void)state;
+    put_record(&b, "a", CHIP, 1, "0.5", 0);
+    put_record(&b, "a", CHIP, 2, "0.7", 0);
+    cd_schedbook *one = read_text("copies.json", &b, &io), *both;
+    const char *log = tmp_put(&dir, "again.json", b.p, b.n);
+    char book[300];
+    snprintf(book, sizeof book, "%s.book", log);
+    assert_ok(cd_schedbook_write(one, book, &err));
+    const char *path[] = {log, log, book};
+    assert_ok(cd_schedbook_new(&both, &err));
+    assert_ok(cd_schedbook_read_logs(both, path, 3, &io, &err));
+    const cd_sched *s = cd_schedbook_find(both, "[\"a\"]");
+    assert_int_equal(s->n_slower, 1);
+    assert_int_equal(s->of_slower, 1);
+    assert_non_null(strstr(s->slower[0].line, "512, [2]"));
+    cd_schedbook_free(one);
+    cd_schedbook_free(both);
+    cd_buf_free(&b);
+}
+
 static int n_warned;
 static void on_warning(void *ctx, const cdmpp_err *why) {
     (void)ctx;
@@ -381,6 +406,7 @@ int main(void) {
     const struct CMUnitTest test[] = {
         cmocka_unit_test_setup_teardown(test_best_is_the_least_median, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_slower_ones_are_kept, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_copies_are_one, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_bad_lines_and_other_devices, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_first_reading_stays_and_names_replace, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_file_reads_back, set_up, tear_down),
