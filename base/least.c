@@ -3,7 +3,7 @@
 #include <math.h>
 
 enum { POINTS = 256, HALVINGS = 60 };
-static const double below = 9, above = 9; /* of the grid, in sd; what is cut off weighs less than 1e-15 */
+static const double reach = 9; /* of the grid to either side, in sd; what is cut off weighs less than 1e-15 */
 
 /* ln(1 - Phi(z)); erfc is 0 from 38 on, and from 25 the tail's series is exact to 1e-5. */
 static double log_tail(double z) {
@@ -36,10 +36,10 @@ double cd_least_mean(const double *mean, const double *times, size_t n, size_t w
     double lowest = mean[which], weight = 0, sum = 0;
     for (size_t i = 0; i < n; i++) lowest = fmin(lowest, mean[i]);
     /* With every other that much lower still, the least lies a few sd below the lowest of all. */
-    const double mode = mode_of(mean, times, n, which, sd, lowest - (below + sqrt(2 * log((double)n + 1))) * sd);
+    const double mode = mode_of(mean, times, n, which, sd, lowest - (reach + sqrt(2 * log((double)n + 1))) * sd);
     const double top = log_density(mean, times, n, which, sd, mode);
     for (int k = 0; k <= POINTS; k++) {
-        const double off = (-below + (below + above) * k / POINTS) * sd;
+        const double off = reach * (2.0 * k / POINTS - 1) * sd;
         const double w = exp(log_density(mean, times, n, which, sd, mode + off) - top);
         weight += w;
         sum += w * off;

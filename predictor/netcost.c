@@ -290,8 +290,8 @@ static void add_places(const asking *k) {
 /* The model may know the device by an alias, or the user asks by one. */
 static const char *name_in_model(const asking *k) {
     const char *asked = k->a->device;
-    if (asked && cd_model_find_device(k->a->model, asked, strlen(asked)) >= 0) return cd_model_device(k->a->model, (size_t)cd_model_find_device(k->a->model, asked, strlen(asked)));
-    return k->device ? k->device->name : asked;
+    const int at = asked ? cd_model_find_device(k->a->model, asked, strlen(asked)) : -1;
+    return at >= 0 ? cd_model_device(k->a->model, (size_t)at) : k->device ? k->device->name : asked;
 }
 
 static cdmpp_status fill(asking *k, cdmpp_err *err) {
