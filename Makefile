@@ -32,44 +32,47 @@ OPT_fault   := -O1 -g -DCD_FAULT
 OPT_cov     := -O0 -g --coverage
 # Debian names the serial HDF5 after its flavour; other systems just hdf5.
 HDF5_PC := $(shell pkg-config --exists hdf5-serial 2>/dev/null && echo hdf5-serial || echo hdf5)
-INC     := $(shell pkg-config --cflags-only-I $(HDF5_PC) 2>/dev/null | sed 's/-I/-isystem /g')
+INC     := $(shell pkg-config --cflags-only-I $(HDF5_PC) 2>/dev/null | sed 's/-I/-isystem /g') -isystem $(B)/gen
 OPENBLAS := $(shell pkg-config --libs openblas 2>/dev/null || echo -lopenblas)
-LIBS    := $(shell pkg-config --libs $(HDF5_PC) 2>/dev/null || echo -lhdf5) -lxgboost $(OPENBLAS) -lyaml -llzma -lzstd -lz -lpthread -lm
+LIBS    := $(shell pkg-config --libs $(HDF5_PC) 2>/dev/null || echo -lhdf5) -lxgboost $(OPENBLAS) -lyaml -llzma -lzstd -lz \
+           -lprotobuf-c -lsqlite3 -lhwloc -ldl -lpthread -lm
 CFLAGS  := $(WARN) $(OPT_$(MODE)) -ffp-contract=off -fvisibility=hidden -fPIC -I. $(INC) -D_GNU_SOURCE $(EXTRA)
-LDFLAGS := $(filter -fsanitize% --coverage,$(OPT_$(MODE)))
+# Only the libraries that a program calls are loaded with it.
+LDFLAGS := -Wl,--as-needed $(filter -fsanitize% --coverage,$(OPT_$(MODE)))
 
-# A new .c file needs no edit here: main_<x>.c and its parts main_<x>_<y>.c become cdmpp-<x>,
-# the rest the library.
-DIRS := base features dataset learner predictor profiler
-SRC  := $(wildcard $(DIRS:=/*.c))
-MAIN := $(filter %/main_extract.c %/main_train.c %/main_predict.c %/main_profile.c %/main_tune.c %/main_replay.c %/main_partition.c,$(SRC))
-PART := $(wildcard $(DIRS:=/main_*_*.c)) learner/main_mpi.c
-LIBO := $(patsubst %.c,$(B)/%.o,$(filter-out $(MAIN) $(PART) profiler/% predictor/tune% predictor/live%,$(SRC)))
-BIN  := $(foreach m,$(MAIN),$(B)/cdmpp-$(patsubst main_%.c,%,$(notdir $(m))))
-TEST := $(patsubst tests/%.c,$(B)/tests/%,$(wildcard $(DIRS:%=tests/%/test_*.c)))
+# A new .c file needs no edit here: sources in a folder cmd/ are commands, main_<x>.c and its parts
+# main_<x>_<y>.c become cdmpp-<x>; all others are the library.
+DIRS := base features dataset profiler learner predictor
+ALL  := $(sort $(shell find $(DIRS) -name '*.c'))
+CMD  := $(foreach f,$(ALL),$(if $(findstring /cmd/,$(f)),$(f)))
+WRAP := profiler/wrap/process_profile_heap.c
+SRC  := $(filter-out $(CMD) $(WRAP),$(ALL))
+LIBO := $(SRC:%.c=$(B)/%.o) $(B)/gen/onnx/onnx.pb-c.o
+TEST := $(patsubst %.c,$(B)/%,$(sort $(shell find $(DIRS:%=tests/%) -name 'test_*.c')))
+# Commands without cdmpp-mpi, which needs Open MPI.
+NAME := extract train predict profile tune replay partition
+BIN  := $(NAME:%=$(B)/cdmpp-%)
+# Objects of command $(1).
+parts = $(patsubst %.c,$(B)/%.o,$(foreach f,$(CMD),$(if $(filter main_$(1).c main_$(1)_%.c,$(notdir $(f))),$(f))))
 
-# The profiler stands beside the library: who only predicts needs none of its packages. ONNX's reader
-# is generated from the format's own definition.
-PROFO := $(patsubst %.c,$(B)/%.o,$(filter-out $(MAIN) $(PART) profiler/wrap_heap.c,$(filter profiler/%,$(SRC)))) $(B)/gen/onnx/onnx.pb-c.o
-PLIBS := -lprotobuf-c -lsqlite3 -lhwloc -ldl
+# ONNX's reader is generated from the format's own definition, under names of ours.
 ONNX_PROTO := $(firstword $(wildcard /usr/include/onnx/onnx.proto /usr/local/include/onnx/onnx.proto))
-$(B)/gen/onnx/onnx.pb-c.c: $(ONNX_PROTO)
-	@mkdir -p $(B)/gen && echo "  PB    $@"
-	$(Q)protoc-c --c_out=$(B)/gen -I$(dir $(patsubst %/,%,$(dir $<))) $<
-$(B)/gen/onnx/onnx.pb-c.h: $(B)/gen/onnx/onnx.pb-c.c ;
-$(B)/gen/onnx/onnx.pb-c.o: $(B)/gen/onnx/onnx.pb-c.c $(B)/flags
-	$(Q)$(CC) $(filter-out -W%,$(CFLAGS)) -I$(B)/gen -c $< -o $@
-$(filter $(B)/profiler/onnx%.o,$(PROFO)): $(B)/gen/onnx/onnx.pb-c.h
-$(B)/profiler/%.o: CFLAGS += -isystem $(B)/gen
+GEN := $(B)/gen/onnx/onnx.pb-c
+$(GEN).c: $(ONNX_PROTO)
+	@mkdir -p $(@D) && echo "  PB    $@"
+	$(Q)sed 's/^package onnx;/package cd_onnx;/' $< >$(@D)/onnx.proto && protoc-c --c_out=$(@D) -I$(@D) $(@D)/onnx.proto
+$(GEN).h: $(GEN).c ;
+$(GEN).o: $(GEN).c $(B)/flags
+	$(Q)$(CC) $(filter-out -W%,$(CFLAGS)) -I$(@D) -c $< -o $@
+$(B)/profiler/network/onnx/%.o: $(GEN).h
 
 # cdmpp-mpi where Open MPI is; everything else does without. It has the parts of cdmpp-train.
 OMPI := $(shell pkg-config --exists ompi-c 2>/dev/null && echo ompi-c)
 ifneq ($(OMPI),)
 BIN += $(B)/cdmpp-mpi
-$(B)/learner/main_mpi.o $(B)/learner/main_mpi_%.o: CFLAGS += $(shell pkg-config --cflags-only-I ompi-c | sed 's/-I/-isystem /g')
-$(B)/cdmpp-mpi: $(patsubst %.c,$(B)/%.o,$(filter learner/main_mpi%.c learner/main_train_%.c,$(PART))) $(B)/libcdmpp.a
-	@echo "  LD    $@"
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(LIBS) $(shell pkg-config --libs ompi-c)
+$(B)/learner/cmd/main_mpi%.o: CFLAGS += $(shell pkg-config --cflags-only-I ompi-c | sed 's/-I/-isystem /g')
+$(B)/cdmpp-mpi: $(filter-out %/main_train.o,$(call parts,train))
+$(B)/cdmpp-mpi: LIBS += $(shell pkg-config --libs ompi-c)
 endif
 
 # What the commands tell about themselves: a manual page and a completion for bash and zsh each.
@@ -102,45 +105,23 @@ $(B)/libcdmpp.so: $(LIBO) scripts/exports.map
 	@echo "  LD    $@"
 	$(Q)$(CC) -shared -Wl,-soname,libcdmpp.so.0 -Wl,--version-script=scripts/exports.map $(LDFLAGS) -o $@ $(LIBO) $(LIBS)
 
-$(B)/libprofiler.a: $(PROFO)
-	@echo "  AR    $@"
-	$(Q)rm -f $@ && ar rcs $@ $^
-
-# The search for schedules measures what it finds, and networks are read and run by the profiler: they stand beside the library too.
-TUNEO := $(patsubst %.c,$(B)/%.o,$(filter predictor/tune%.c predictor/live%.c,$(SRC)))
-$(B)/libtuner.a: $(TUNEO)
-	@echo "  AR    $@"
-	$(Q)rm -f $@ && ar rcs $@ $^
-TUNETEST := $(filter $(B)/tests/predictor/test_tune% $(B)/tests/predictor/test_live%,$(TEST)) $(patsubst %.c,$(B)/%,$(wildcard tests/bench/bench_tune*.c tests/bench/bench_live*.c))
-$(B)/cdmpp-tune $(B)/cdmpp-replay $(B)/cdmpp-partition $(TUNETEST): $(B)/libtuner.a $(B)/libprofiler.a
-$(B)/cdmpp-tune $(B)/cdmpp-replay $(B)/cdmpp-partition $(TUNETEST): LIBS := $(PLIBS) $(LIBS)
-$(TUNETEST): PROFILER := $(B)/libtuner.a $(B)/libprofiler.a
-
-# What uses the profiler: its own command and tests.
-$(B)/cdmpp-profile: $(B)/libprofiler.a
-$(B)/cdmpp-profile: LIBS := $(PLIBS) $(LIBS)
-PBENCH := $(addprefix $(B)/tests/bench/bench_,codegen gpucode tuned) $(B)/tests/reference/grad_values
-$(filter $(B)/tests/profiler/%,$(TEST)) $(PBENCH): $(B)/libprofiler.a
-$(B)/tests/profiler/% $(PBENCH): PROFILER := $(B)/libprofiler.a
-$(B)/tests/profiler/% $(PBENCH): LIBS := $(PLIBS) $(LIBS)
-
 # What `cdmpp-profile wrap` loads into other programs: nothing but itself, whatever the mode.
-$(B)/libcdmpp-wrap.so: profiler/wrap_heap.c profiler/wrap_map.h $(B)/flags
+$(B)/libcdmpp-wrap.so: $(WRAP) profiler/wrap/process_profile_map.h $(B)/flags
 	@echo "  LD    $@"
 	$(Q)$(CC) $(WARN) -O2 -g -fPIC -shared -fvisibility=hidden -I. -D_GNU_SOURCE -Wl,-soname,libcdmpp-wrap.so -o $@ $< -ldl -lpthread
-$(B)/cdmpp-profile $(B)/tests/profiler/test_wrap: $(B)/libcdmpp-wrap.so
+$(B)/cdmpp-profile $(B)/tests/profiler/wrap/test_process_profile: | $(B)/libcdmpp-wrap.so
 
 define cmd
-$(B)/cdmpp-$(patsubst main_%.c,%,$(notdir $(1))): $(patsubst %.c,$(B)/%.o,$(1) $(filter $(1:.c=)_%.c,$(PART))) $(B)/libcdmpp.a
+$(B)/cdmpp-$(1): $(call parts,$(1)) $(B)/libcdmpp.a
 	@echo "  LD    $$@"
-	$$(Q)$$(CC) $$(LDFLAGS) -o $$@ $$(filter %.o,$$^) $$(filter %/libtuner.a,$$^) $$(filter %/libprofiler.a,$$^) $$(filter %/libcdmpp.a,$$^) $$(LIBS)
+	$$(Q)$$(CC) $$(LDFLAGS) -o $$@ $$(filter %.o,$$^) $(B)/libcdmpp.a $$(LIBS)
 endef
-$(foreach m,$(MAIN),$(eval $(call cmd,$(m))))
+$(foreach m,$(patsubst $(B)/cdmpp-%,%,$(BIN)),$(eval $(call cmd,$(m))))
 
 $(B)/tests/%: tests/%.c $(B)/libcdmpp.a $(B)/flags
 	@mkdir -p $(@D)
 	@echo "  TEST  $<"
-	$(Q)$(CC) $(CFLAGS) -Itests/support -MMD -MP $< $(PROFILER) $(B)/libcdmpp.a $(LDFLAGS) -lcmocka $(LIBS) -o $@
+	$(Q)$(CC) $(CFLAGS) -Itests/support -MMD -MP $< $(B)/libcdmpp.a $(LDFLAGS) -lcmocka $(LIBS) -o $@
 
 # Everything that runs tests is in scripts/check.sh; here is how they are built.
 tests: $(TEST)
@@ -161,18 +142,13 @@ results: $(BIN)
 
 FUZZ := $(patsubst tests/fuzz/fuzz_%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 FUZZ_S ?= 60
-fuzz: $(B)/gen/onnx/onnx.pb-c.c
-	$(Q)FUZZ_S=$(FUZZ_S) INC="$(INC) -isystem $(B)/gen" LIBS="$(PLIBS) $(LIBS)" \
-	    SRC="$(filter-out $(MAIN) $(PART) profiler/wrap_heap.c,$(SRC)) $<" scripts/fuzz.sh $(FUZZ)
+fuzz: $(GEN).c
+	$(Q)FUZZ_S=$(FUZZ_S) INC="$(INC)" LIBS="$(LIBS)" SRC="$(SRC) $<" scripts/fuzz.sh $(FUZZ)
 # The same targets without an engine: replay the seed corpora.
-PFUZZ := $(addprefix $(B)/fuzz/,onnx operators store)
-$(PFUZZ): $(B)/libprofiler.a
-$(PFUZZ): PROFILER := $(B)/libprofiler.a
-$(PFUZZ): LIBS := $(PLIBS) $(LIBS)
 $(B)/fuzz/%: tests/fuzz/fuzz_%.c tests/fuzz/replay.c $(B)/libcdmpp.a
 	@mkdir -p $(@D)
 	@echo "  FUZZ  $<"
-	$(Q)$(CC) $(CFLAGS) tests/fuzz/fuzz_$*.c tests/fuzz/replay.c $(PROFILER) $(B)/libcdmpp.a $(LDFLAGS) $(LIBS) -o $@
+	$(Q)$(CC) $(CFLAGS) tests/fuzz/fuzz_$*.c tests/fuzz/replay.c $(B)/libcdmpp.a $(LDFLAGS) $(LIBS) -o $@
 replayers: $(FUZZ:%=$(B)/fuzz/%)
 
 install: all
@@ -182,4 +158,4 @@ uninstall:
 
 clean: ; rm -rf build
 help:  ; @sed -n 's/^# //p' Makefile | head -10
--include $(patsubst %.c,$(B)/%.d,$(SRC)) $(TEST:=.d)
+-include $(patsubst %.c,$(B)/%.d,$(SRC) $(CMD)) $(TEST:=.d)

@@ -87,7 +87,7 @@ for stage; do
         for t in $(names FUZZ); do told "fuzz/$t corpus" "$B/fuzz/$t" "tests/fuzz/seeds/$t"; done ;;
     report) # a browser is no package that building needs
         if command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null; then
-            step "build $MODE" mk all "$B/tests/learner/test_trainreport" && told report sh scripts/check_report.sh
+            step "build $MODE" mk all "$B/tests/learner/report/test_trainreport" && told report sh scripts/check_report.sh
         else
             echo "  skip report: no Chromium to open pages in"
             add 0 0 1

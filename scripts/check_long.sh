@@ -20,8 +20,8 @@ stage() { # title, settings and stages of check.sh
 stage "ASan and UBSan" MODE=san scripts/check.sh unit regress cli
 stage "allocation after allocation refused" MODE=fault scripts/check.sh unit
 # The threads of our own. Training is left out: OpenMP is not built for TSan.
-stage "TSan" MODE=tsan UNITS="base/test_log base/test_threads dataset/test_extract learner/test_autotune learner/test_domain learner/test_fit learner/test_net_laws \
-        learner/test_optim learner/test_tracker learner/test_trainkeep predictor/test_cache predictor/test_context predictor/test_predict predictor/test_score predictor/test_serve profiler/test_devnet" \
+stage "TSan" MODE=tsan UNITS="base/cli/test_log base/core/test_threads dataset/extract/test_extract learner/hpo/test_hpo learner/loss/test_domain_distance learner/fit/test_fit learner/nn/test_net_laws \
+        learner/fit/test_optim learner/distributed/test_rabit_tracker learner/report/test_train_artifacts predictor/score/test_answer_cache predictor/api/test_context predictor/score/test_predict predictor/api/test_score predictor/serve/test_serve profiler/runtime/multi/test_multi_executor" \
     TSAN_OPTIONS="suppressions=$PWD/tests/support/tsan.supp" scripts/check.sh unit
 stage "ranks of cdmpp-mpi" MODE=release scripts/check.sh mpi
 stage "exports in Python" MODE=release scripts/check.sh export

@@ -1,41 +1,32 @@
 #!/bin/sh
-# layers.sh -- fail on an #include that points up, sideways or past a door.
+# layers.sh -- fail on an #include against the order of the rooms or past a room's door, on a source outside
+# every room, and on a folder of more than 35 files.
 #
-#   cdmpp.h < base < features < dataset | profiler < learner < predictor
-#
-# A door is a header that other folders may include; the rest are private.
-# main_*.c may include any door below or beside its folder.
-# One door is open sideways: profiler/store*.c may read tables by dataset/oprecord.h, a reader of files that knows
-# nothing but base/. dataset/ may never include profiler/, so no circle can come of it.
+# scripts/rooms.txt lists the rooms, lowest first. A file may include any header of its own room, and the door
+# <room>/<room>.h of every room above it in that list. cdmpp.h stands below all rooms.
 set -eu
 cd "$(dirname "$0")/.."
-grep -Hn '^#include "' cdmpp.h $(find base features dataset learner predictor profiler -name '*.[ch]' 2>/dev/null) |
-awk -F'[:"]' '
-BEGIN { n = split("features/program.h features/nest.h features/sketch.h features/ast.h features/te.h features/te_part.h features/record.h features/task.h features/expr.h features/cols.h features/device.h features/device_keys.def " \
-                  "dataset/dataset.h dataset/extract.h dataset/report.h dataset/oprecord.h dataset/split.h dataset/filter.h dataset/select.h dataset/sample.h " \
-                  "dataset/convert.h dataset/inputs.h dataset/key.h dataset/dict.h dataset/netname.h " \
-                  "learner/model.h learner/adapt.h learner/share.h learner/export.h learner/view.h learner/metric.h learner/opmodel.h learner/opscore.h learner/heldout.h learner/plot.h learner/learner.h learner/gbt.h " \
-                  "profiler/graph.h profiler/graph_grad.h profiler/workload.h profiler/codegen.h profiler/backend.h profiler/measure.h profiler/store.h " \
-                  "profiler/recjob.h profiler/fill.h profiler/reclog.h profiler/recfile.h profiler/affinity.h profiler/corun.h profiler/isa.h profiler/backend_cpu.h profiler/zoo.h profiler/onnx.h profiler/netrun.h profiler/devnet.h profiler/netpick.h profiler/netops.h profiler/opencl_device.h profiler/cuda_api.h profiler/timing.h", d, " "); while (n) door[d[n--]] = 1; bad = 0 }
-function rank(p) {
-    if (p == "cdmpp.h")          return 0
-    if (p ~ /^base\//)           return 1
-    if (p ~ /^features\//)       return 2
-    if (p ~ /^(dataset|profiler)\//) return 3
-    if (p ~ /^learner\//)        return 4
-    if (p ~ /^predictor\//)      return 5
-    return 99
-}
-function dir(p) { sub(/\/[^\/]*$/, "", p); return p }
-function no(why) { printf "%s:%s: %s may not include %s (%s)\n", $1, $2, dir($1), $4, why; bad++ }
+sources() { find base features dataset profiler learner predictor -name '*.[ch]' -o -name '*.def' | sort; }
 {
-    a = rank($1); b = rank($4)
-    if (dir($1) == dir($4) || b <= 1 && b <= a) next
-    if ($4 == "dataset/oprecord.h" && $1 ~ /^profiler\/store/) next
-    if (b >= a)                            no("it is not below")
-    else if (dir($4) == "profiler" && a != 5) no("nobody but predictor/ depends on the profiler")
-    else if (!($4 in door))                no("not a door")
-    else if (a == 5 && $4 == "learner/learner.h") no("predicting must not need training")
-    else if ($4 == "learner/gbt.h" && $1 !~ /^predictor\/tune/) no("trees are grown by the search alone")
+    echo cdmpp.h:0:
+    sources | sed 's/$/:0:/'
+    # shellcheck disable=SC2046
+    grep -Hn '^#include "' cdmpp.h $(sources) || :
+} | awk -F'[:"]' -v rooms=scripts/rooms.txt '
+function dir(p) { return p ~ /\// ? substr(p, 1, match(p, /\/[^\/]*$/) - 1) : "." }
+function name(d) { sub(/.*\//, "", d); return d }
+function no(why) { printf "%s:%s: %s\n", $1, $2, why; bad++ }
+BEGIN { while ((getline r < rooms) > 0) if (r !~ /^#/ && r != "") rank[r] = ++n; rank["."] = 0 }
+$2 == 0 { file[$1] = 1; if (!(dir($1) in rank)) no("no room of scripts/rooms.txt"); count[dir($1)]++; next }
+{
+    a = dir($1); b = dir($4); seen++
+    if (!($4 in file)) no("includes " $4 ", which is not there")
+    else if (a == b || b == ".") next
+    else if (rank[b] > rank[a]) no(a " may not include " $4 ": it is not below")
+    else if ($4 != b "/" name(b) ".h" && $4 !~ /\.def$/) no($4 " is private; the door is " b "/" name(b) ".h")
 }
-END { printf "layers: %d includes checked, %d wrong\n", NR, bad; exit bad > 0 }'
+END {
+    for (d in count) if (count[d] > 35) { printf "%s: %d files, at most 35\n", d, count[d]; bad++ }
+    printf "layers: %d rooms, %d includes checked, %d wrong\n", n, seen, bad
+    exit bad > 0
+}'

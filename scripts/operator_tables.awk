@@ -3,7 +3,7 @@
 #   awk -f scripts/operator_tables.awk configs/devices.yaml TABLE.csv...        -> Markdown: class, device, n, reached, of the others, kept
 #
 # Of the tenth of a table's rows with the most operations: the 90th percentile of operations / time / (peak * p), p what the power limit
-# leaves (learner/opfeature.h). While the least is below `least` (0.8) of the median of the other devices of its class, it is left out:
+# leaves (learner/operators/library_op_feature.h). While the least is below `least` (0.8) of the median of the other devices of its class, it is left out:
 # something that the device's description does not know held it back. bmm and linear; convolutions have algorithms with fewer operations.
 BEGIN { least = 0.8 }
 

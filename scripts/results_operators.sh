@@ -116,7 +116,7 @@ backward pass of training runs too.
 | --- | --- | --: | --: | --: | --: |
 $(cat "$W/graphs.txt")
 
-What the choices rest on: columns, and constants that [opfeature.h](../learner/opfeature.h) does not take from elsewhere, were chosen on
+What the choices rest on: columns, and constants that [opfeature.h](../learner/operators/library_op_feature.h) does not take from elsewhere, were chosen on
 the train tables (held-out devices, held-out large shapes; learner/README.md). Changed after a look at the test tables or labels: the
 P4's rows of linear were left out, later the P100's, later all products of the T4 (by a rule on the train tables, below); the weight of
 passes over a row, first 8 for softmax, was chosen again on the train tables by the rule that the products had (three newest GPUs, largest rows);
@@ -138,7 +138,7 @@ $(find "$T/dataset/train/collect/bmm" "$T/dataset/train/collect/linear" -name '*
 
 Latency of whole networks (\`label/\`, fastest 5 of 25 runs) predicted by \`cdmpp-replay\` from operators alone: every operator of the trace
 with its question, the layer as often as the network has it, one queue; from each operator that is no product the time of the same operator
-on one element is taken off, what a table's single call waits for (\`predictor/netcost_library.c\`). Mean of absolute errors in %; n: networks
+on one element is taken off, what a table's single call waits for (\`predictor/estimate/node_cost_library.c\`). Mean of absolute errors in %; n: networks
 with a label here and an error published by NeuSight, so SwitchTransformer does not count, and of L4, P100, T4, P4, V100, MI100 the published
 table itself has holes. "With a factor": each prediction times one factor of the GPU, the geometric mean of measured over predicted of its
 *other* networks (leave one network out; it uses end-to-end labels of that GPU). AMD: "no products of AMD" is the model of the train

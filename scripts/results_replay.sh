@@ -133,7 +133,7 @@ TOP
   was trained on, a third to a half of others. Three things are known of such a record: what it was predicted, what the log's slower ones were predicted, and
   that it beat them. Its time is the mean of a least number under errors whose width inside a task is learned out of fold, and what is left over on
   the training's own tasks is multiplied in, for each device apart, as one was measured on the best of searches and another on what was drawn
-  (`base/least.h`, `learner/best.h`). Nothing of e2e.json is in it, nor a time of a log beyond which record is the fastest.
+  (`base/core/order_stat.h`, `learner/train/selection_bias.h`). Nothing of e2e.json is in it, nor a time of a log beyond which record is the fastest.
   With one ratio for all tasks in its place (as this page had it) the three predicted columns were 5.7, 30.5 and 49 %.
 * **Looks.** The column of other processors is the sixth model held against these networks: 30.5 % (one ratio), 49 (others beside), 19.9 (least number, folds of tasks), 22.4
   (folds of networks), 16.7 (others beside, all devices' figures in one), then this. Each step was taken because all large networks were off to one
@@ -141,7 +141,7 @@ TOP
 * **What a network costs over its operators.** Sums of measured best records are 9 to 21 % below the networks' means, where data
   leave the cache; an LSTM and DQN are within 2 % of the median, an MLP within 9 %, once each call costs 0.17 us (what TVM takes for `__nop`). One factor
   for networks that move more than half the last-level cache in a pass is all that nine networks can carry
-  (`predictor/netcost_place.c`). That five are large was seen from the data, so that rule itself is not held out. Bytes of cold weights or of all tensors over a bandwidth explain it worse (18 and 15 % over the means in place of 8).
+  (`predictor/estimate/node_cost_place.c`). That five are large was seen from the data, so that rule itself is not held out. Bytes of cold weights or of all tensors over a bandwidth explain it worse (18 and 15 % over the means in place of 8).
 * **Given times of nodes** (`time_s`) are no better truth: mobilenet_v3's sum is 44 % above its run because one node of 0.26 ms was hit for 3.6 ms;
   an MLP's is 26 % above, since each node's time has the call in it; those of the other large convolutional networks are 5 to 12 % below. dcgan's large nodes ran TVM's default (`tuned: false`)
   and not their task's record: they take the given time.

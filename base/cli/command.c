@@ -1,7 +1,7 @@
-#include "base/face.h"
+#include "base/cli/command.h"
 
-#include "base/err.h"
-#include "base/linked.h"
+#include "base/core/err.h"
+#include "base/cli/library_versions.h"
 
 cdmpp_status cd_face_print(cd_buf *b, cdmpp_err *err) {
     cdmpp_status st = b->oom ? CD_FAIL(err, ENOMEM, "text of %zu bytes", b->n) : CDMPP_OK;

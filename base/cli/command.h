@@ -7,8 +7,8 @@
  * For commands only: it prints. */
 #ifndef CD_FACE_H
 #define CD_FACE_H
-#include "base/log.h"
-#include "base/option.h"
+#include "base/cli/log.h"
+#include "base/cli/option.h"
 
 typedef struct cd_face {
     const cd_command *command;

@@ -1,4 +1,4 @@
-#include "base/linked.h"
+#include "base/cli/library_versions.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "base/log.h"
+#include "base/cli/log.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/buf.h"
+#include "base/core/buf.h"
 
 static const char *const level_name[] = {"error", "warning", "info", "debug"};
 static const char *const level_colour[] = {"\033[1;31m", "\033[1;33m", "", ""};

@@ -1,11 +1,11 @@
-#include "base/option.h"
+#include "base/cli/option.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/err.h"
-#include "base/spell.h"
-#include "base/words.h"
+#include "base/core/err.h"
+#include "base/core/did_you_mean.h"
+#include "base/text/enum_names.h"
 
 enum { MAX_ROWS = 64 };
 

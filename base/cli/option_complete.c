@@ -1,5 +1,5 @@
 /* option_complete -- completion scripts for bash and zsh, from a command's table. */
-#include "base/option.h"
+#include "base/cli/option.h"
 
 /* "cdmpp-mpi train" as a name in a shell: "_cdmpp_mpi_train". */
 static void function(cd_buf *b, const char *name) {

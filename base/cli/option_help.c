@@ -1,7 +1,7 @@
 /* option_help -- --help and --usage, and the exit codes that all commands share. */
 #include <stdio.h>
 
-#include "base/option.h"
+#include "base/cli/option.h"
 
 enum { WIDTH = 80, LEFT = 26 };
 

@@ -1,7 +1,7 @@
 /* option_man -- the manual page of a command, from its table. */
 #include <ctype.h>
 
-#include "base/option.h"
+#include "base/cli/option.h"
 
 /* Text that roff prints as it is: dashes stay dashes, no line is a request. */
 static void plain(cd_buf *b, const char *s, size_t n) {

@@ -1,4 +1,4 @@
-#include "base/progress.h"
+#include "base/cli/progress.h"
 
 #include <string.h>
 #include <time.h>

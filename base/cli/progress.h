@@ -8,7 +8,7 @@
 #define CD_PROGRESS_H
 #include <stdint.h>
 
-#include "base/log.h"
+#include "base/cli/log.h"
 
 typedef struct cd_progress {
     cd_log *log;

@@ -1,4 +1,4 @@
-#include "base/arena.h"
+#include "base/core/arena.h"
 
 #include <stdalign.h>
 #include <stdint.h>

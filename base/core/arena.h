@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/mem.h"
+#include "base/core/mem.h"
 
 typedef struct cd_arena {
     struct cd_chunk *head; /* chunk being filled */

@@ -1,4 +1,4 @@
-#include "base/box.h"
+#include "base/core/box.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "base/buf.h"
+#include "base/core/buf.h"
 
 #include <locale.h>
 #include <math.h>

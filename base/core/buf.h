@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/mem.h"
+#include "base/core/mem.h"
 
 typedef struct cd_buf {
     char *p;

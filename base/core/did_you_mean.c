@@ -1,4 +1,4 @@
-#include "base/spell.h"
+#include "base/core/did_you_mean.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "base/err.h"
+#include "base/core/err.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "base/hash.h"
+#include "base/core/hash.h"
 
 #include <string.h>
 

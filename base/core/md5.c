@@ -1,7 +1,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/md5.h"
+#include "base/core/md5.h"
 
 /* K[i] = floor(2^32 * |sin(i + 1)|), RFC 1321 3.4. */
 static const uint32_t K[64] = {

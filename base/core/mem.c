@@ -1,4 +1,4 @@
-#include "base/mem.h"
+#include "base/core/mem.h"
 
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "base/least.h"
+#include "base/core/order_stat.h"
 
 #include <math.h>
 

@@ -1,8 +1,8 @@
-#include "base/sha256.h"
+#include "base/core/sha256.h"
 
 #include <string.h>
 
-#include "base/sha256_x86.h"
+#include "base/core/sha256_x86.h"
 
 enum { WORTH_ASKING = 4096 }; /* bytes from which the processor is asked what it can do */
 

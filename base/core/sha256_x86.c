@@ -1,4 +1,4 @@
-#include "base/sha256_x86.h"
+#include "base/core/sha256_x86.h"
 
 #if defined(__x86_64__) && defined(__GNUC__)
 #include <cpuid.h>

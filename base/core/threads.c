@@ -1,4 +1,4 @@
-#include "base/threads.h"
+#include "base/core/threads.h"
 
 #include <pthread.h>
 #include <sched.h>

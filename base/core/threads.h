@@ -14,8 +14,8 @@
 #define CD_THREADS_H
 #include <stddef.h>
 
-#include "base/err.h"
-#include "base/mem.h"
+#include "base/core/err.h"
+#include "base/core/mem.h"
 
 typedef struct cd_threads cd_threads;
 

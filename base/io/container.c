@@ -1,9 +1,9 @@
-#include "learner/frame.h"
+#include "base/io/container.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/sha256.h"
+#include "base/core/sha256.h"
 
 enum { FIXED = 32, SUM = 64 };
 static const struct {

@@ -13,13 +13,13 @@
  * is read before the sum agreed. No state, any thread. */
 #ifndef CD_FRAME_H
 #define CD_FRAME_H
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/err.h"
-#include "base/json.h"
+#include "base/core/arena.h"
+#include "base/core/buf.h"
+#include "base/core/err.h"
+#include "base/text/json.h"
 
 #define CD_FRAME_MODEL_VERSION 2
-#define CD_FRAME_MODEL_NEWER 3 /* profile tuner, or trees of an objective but log_latency (learner/objective.h) */
+#define CD_FRAME_MODEL_NEWER 3 /* profile tuner, or trees of an objective but log_latency (learner/loss/objective.h) */
 #define CD_FRAME_CHECKPOINT_VERSION 1
 typedef enum { CD_FRAME_MODEL, CD_FRAME_CHECKPOINT } cd_frame_kind;
 

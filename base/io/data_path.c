@@ -1,4 +1,4 @@
-#include "base/installed.h"
+#include "base/io/data_path.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-#include "base/file.h"
+#include "base/io/file.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/sha256.h"
-#include "base/source.h"
+#include "base/core/sha256.h"
+#include "base/io/input_stream.h"
 
 #define CHUNK ((size_t)256 * 1024)
 

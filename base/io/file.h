@@ -4,7 +4,7 @@
  *
  * Lines come without their end ("\n" or "\r\n") and NUL-terminated, empty ones
  * and comments included: what to skip is the caller's business. Input may be
- * plain, gzip, xz or zstd and "-" is standard input (base/source.h).
+ * plain, gzip, xz or zstd and "-" is standard input (base/io/input_stream.h).
  *
  * Writing never leaves half a file: bytes go to "<path>.tmp<pid>.<k>" in the same
  * folder, are synced, and take the name in one step. */
@@ -13,9 +13,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/arena.h"
-#include "base/err.h"
-#include "base/mem.h"
+#include "base/core/arena.h"
+#include "base/core/err.h"
+#include "base/core/mem.h"
 
 #define CD_LINE_MAX ((size_t)64 << 20)
 

@@ -1,4 +1,4 @@
-#include "base/source.h"
+#include "base/io/input_stream.h"
 
 #include <errno.h>
 #include <fcntl.h>

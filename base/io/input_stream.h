@@ -12,8 +12,8 @@
 #define CD_SOURCE_H
 #include <stdint.h>
 
-#include "base/err.h"
-#include "base/mem.h"
+#include "base/core/err.h"
+#include "base/core/mem.h"
 
 typedef struct cd_source cd_source;
 

@@ -1,4 +1,4 @@
-#include "base/conf.h"
+#include "base/text/conf.h"
 
 #include <errno.h>
 #include <math.h>
@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/spell.h"
-#include "base/words.h"
+#include "base/core/did_you_mean.h"
+#include "base/text/enum_names.h"
 
 /* One file or one --set being read. */
 typedef struct {

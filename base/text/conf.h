@@ -14,7 +14,7 @@
 #define CD_CONF_H
 #include <stddef.h>
 
-#include "base/yaml.h"
+#include "base/text/yaml.h"
 
 typedef enum {
     CD_CONF_INT,  /* int64_t                                       */

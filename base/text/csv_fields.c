@@ -1,4 +1,4 @@
-#include "predictor/csvline.h"
+#include "base/text/csv_fields.h"
 
 #include <string.h>
 

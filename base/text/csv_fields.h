@@ -6,7 +6,7 @@
  * several lines. No heap. */
 #ifndef CD_CSVLINE_H
 #define CD_CSVLINE_H
-#include "base/json.h"
+#include "base/text/json.h"
 
 /* *n fields, at most `most` of them into field. Errors: EPARSE (quotes), ERANGE (more than `most`). */
 cdmpp_status cd_csvline_split(char *line, size_t len, cd_str *field, size_t most, size_t *n, cdmpp_err *err);

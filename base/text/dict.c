@@ -1,4 +1,4 @@
-#include "dataset/dict.h"
+#include "base/text/dict.h"
 
 #include <string.h>
 

@@ -2,9 +2,9 @@
  * Owned copies; open addressing. One thread. */
 #ifndef CD_DICT_H
 #define CD_DICT_H
-#include "base/arena.h"
-#include "base/err.h"
-#include "base/json.h"
+#include "base/core/arena.h"
+#include "base/core/err.h"
+#include "base/text/json.h"
 
 typedef struct cd_dict {
     cd_arena arena;      /* the texts                                       */

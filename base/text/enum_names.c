@@ -1,4 +1,4 @@
-#include "base/words.h"
+#include "base/text/enum_names.h"
 
 #include <string.h>
 

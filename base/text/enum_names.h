@@ -4,7 +4,7 @@
  * (1) The k-th word stands for value k. No word is empty. No state, any thread. */
 #ifndef CD_WORDS_H
 #define CD_WORDS_H
-#include "base/json.h"
+#include "base/text/json.h"
 
 /* The k-th word; empty when there are not so many. */
 cd_str cd_words_at(const char *words, int k);

@@ -1,5 +1,5 @@
 /* json_typed -- reading one value of a tree, with an error that says what was expected. */
-#include "base/json.h"
+#include "base/text/json.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "base/yaml.h"
+#include "base/text/yaml.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -18,10 +18,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/err.h"
-#include "base/json.h"
+#include "base/core/arena.h"
+#include "base/core/buf.h"
+#include "base/core/err.h"
+#include "base/text/json.h"
 
 #define CD_YAML_MAX_DEPTH 32
 #define CD_YAML_MAX_BYTES (1u << 20)

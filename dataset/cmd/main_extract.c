@@ -2,10 +2,10 @@
 #include <signal.h>
 #include <time.h>
 
-#include "base/face.h"
-#include "base/progress.h"
-#include "dataset/report.h"
-#include "features/cols.h"
+#include "base/cli/command.h"
+#include "base/cli/progress.h"
+#include "dataset/extract/report.h"
+#include "features/rows/cols.h"
 
 typedef struct options {
     const char *out, *merge, *print, *shard_text;

@@ -1,4 +1,4 @@
-#include "dataset/convert.h"
+#include "dataset/extract/convert.h"
 
 #include <math.h>
 #include <stdlib.h>

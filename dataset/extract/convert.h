@@ -1,7 +1,7 @@
 /* convert -- one line of a log to one program of a data set, or to a reason. */
 #ifndef CD_CONVERT_H
 #define CD_CONVERT_H
-#include "dataset/extract.h"
+#include "dataset/extract/extract.h"
 
 #define CD_REJECTED 254 /* /label/error of a program that its target rejects */
 

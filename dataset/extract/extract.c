@@ -1,4 +1,4 @@
-#include "dataset/extract.h"
+#include "dataset/extract/extract.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -6,10 +6,10 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "base/file.h"
-#include "base/sha256.h"
-#include "dataset/inputs.h"
-#include "dataset/pipe.h"
+#include "base/io/file.h"
+#include "base/core/sha256.h"
+#include "dataset/extract/inputs.h"
+#include "dataset/extract/pipe.h"
 
 /* Where a run stands; kept in checkpoints as these very bytes, which is safe
  * because the fingerprint names the version that wrote them. */

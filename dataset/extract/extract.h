@@ -12,8 +12,8 @@
 #define CD_EXTRACT_H
 #include <stdatomic.h>
 
-#include "dataset/writer.h"
-#include "features/program.h"
+#include "dataset/extract/writer.h"
+#include "features/program/program.h"
 
 /* How a record becomes rows; cd_engine_default() is the one, tests have others.
  * One `open` a thread; `find` is called from all of them. */

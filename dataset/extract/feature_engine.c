@@ -1,6 +1,6 @@
 /* The way from a record to rows that commands use. Tests have their own, so
  * this file stands alone. */
-#include "dataset/extract.h"
+#include "dataset/extract/extract.h"
 
 static const cd_task *find(void *tasks, cd_str key) { return cd_tasks_find(tasks, key); }
 

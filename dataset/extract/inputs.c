@@ -1,13 +1,13 @@
-#include "dataset/inputs.h"
+#include "dataset/extract/inputs.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/file.h"
-#include "base/sha256.h"
-#include "features/cols.h"
+#include "base/io/file.h"
+#include "base/core/sha256.h"
+#include "features/rows/cols.h"
 
 static bool ends_with(const char *s, size_t n, const char *end) {
     const size_t m = strlen(end);

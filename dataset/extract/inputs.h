@@ -1,7 +1,7 @@
 /* inputs -- the files that a run reads, in order, and a name for all of them. */
 #ifndef CD_INPUTS_H
 #define CD_INPUTS_H
-#include "dataset/extract.h"
+#include "dataset/extract/extract.h"
 
 typedef struct cd_inputs {
     cd_arena arena;

@@ -1,4 +1,4 @@
-#include "dataset/journal.h"
+#include "dataset/extract/journal.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -4,9 +4,9 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "base/sha256.h"
-#include "dataset/convert.h"
-#include "dataset/extract.h"
+#include "base/core/sha256.h"
+#include "dataset/extract/convert.h"
+#include "dataset/extract/extract.h"
 
 #define BLOCK_BYTES ((size_t)4 << 20)
 

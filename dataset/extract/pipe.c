@@ -1,4 +1,4 @@
-#include "dataset/pipe.h"
+#include "dataset/extract/pipe.h"
 
 #include <string.h>
 #include <zlib.h>

@@ -12,8 +12,8 @@
 #define CD_PIPE_H
 #include <pthread.h>
 
-#include "base/buf.h"
-#include "dataset/convert.h"
+#include "base/core/buf.h"
+#include "dataset/extract/convert.h"
 
 #define CD_BATCH_LINES 64
 #define CD_BATCH_BYTES ((size_t)512 << 10) /* a batch ends with the line that passes this */

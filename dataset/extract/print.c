@@ -4,8 +4,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/file.h"
-#include "dataset/extract.h"
+#include "base/io/file.h"
+#include "dataset/extract/extract.h"
 
 /* "a.json:12" -> "a.json", 12; line 1 when no number is given or a file has
  * this very name. `path` is cut in place. */

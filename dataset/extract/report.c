@@ -1,4 +1,4 @@
-#include "dataset/report.h"
+#include "dataset/extract/report.h"
 
 #include <string.h>
 #include <sys/resource.h>

@@ -1,8 +1,8 @@
 /* report -- what cdmpp-extract says at its end. */
 #ifndef CD_REPORT_H
 #define CD_REPORT_H
-#include "base/log.h"
-#include "dataset/extract.h"
+#include "base/cli/log.h"
+#include "dataset/extract/extract.h"
 
 /* Counts, and a table of reasons when lines were skipped. */
 void cd_report_text(cd_log *log, const char *out, const cd_extract_stats *s);

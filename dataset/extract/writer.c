@@ -1,4 +1,4 @@
-#include "dataset/writer.h"
+#include "dataset/extract/writer.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "dataset/writer_int.h"
+#include "dataset/extract/writer_internal.h"
 
 void cd_writer_path(const cd_writer *w, const char *name, char out[4096]) {
     snprintf(out, 4096, "%s/%s", w->dir, name);

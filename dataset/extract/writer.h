@@ -11,10 +11,10 @@
  * All calls from one thread; compression may go elsewhere (cd_zipper). */
 #ifndef CD_WRITER_H
 #define CD_WRITER_H
-#include "base/buf.h"
-#include "base/json.h"
-#include "dataset/dict.h"
-#include "dataset/journal.h"
+#include "base/core/buf.h"
+#include "base/text/json.h"
+#include "base/text/dict.h"
+#include "dataset/extract/journal.h"
 
 /* Where chunks are compressed; zero: at once, by the caller. */
 typedef struct cd_zipper {

@@ -1,7 +1,7 @@
 /* writer_int -- the writer's inside, shared by writer*.c only. */
 #ifndef CD_WRITER_INT_H
 #define CD_WRITER_INT_H
-#include "dataset/writer.h"
+#include "dataset/extract/writer.h"
 
 typedef struct cd_column {
     uint64_t n;         /* elements pushed                                   */

@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "dataset/writer_int.h"
+#include "dataset/extract/writer_internal.h"
 
 static const char magic[] = "cdmpp.state 1\n";
 

@@ -1,11 +1,11 @@
-#include "dataset/dataset_int.h"
+#include "dataset/file/dataset_internal.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <zlib.h>
 
-#include "base/sha256.h"
-#include "features/cols.h"
+#include "base/core/sha256.h"
+#include "features/rows/cols.h"
 
 static const char *const name_path[CD_NAME_COUNT] = {"/dict/task", "/dict/device", "/dict/source_file",
                                                      "/network/names"};

@@ -16,8 +16,8 @@
 #define CD_DATASET_H
 #include <stdint.h>
 
-#include "base/err.h"
-#include "base/mem.h"
+#include "base/core/err.h"
+#include "base/core/mem.h"
 
 typedef struct cd_dataset {
     size_t n, n_row;
@@ -46,7 +46,7 @@ typedef struct cd_dataset {
     size_t n_leaf;
     int64_t *leaf_ptr;        /* (n+1) leaves of a program                             */
 
-    /* Compact ASTs, as learner/view.h draws them; all NULL and 0 unless
+    /* Compact ASTs, as learner/inputs/program_view.h draws them; all NULL and 0 unless
      * cd_dataset_load_ast read them. Offsets count from the first program. */
     size_t n_own, n_tree, n_path;
     const float **leaf_x;     /* (n_leaf) the leaf's (n_col) features: in `row`, or in `own` */

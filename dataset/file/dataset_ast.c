@@ -1,5 +1,5 @@
 /* dataset_ast.c -- the compact ASTs of a data set: read, check, point at the rows. */
-#include "dataset/dataset_int.h"
+#include "dataset/file/dataset_internal.h"
 
 cdmpp_status cd_dataset_ast_count(cd_dataset_file *f, cdmpp_err *err) {
     CD_TRY(cd_dataset_count(f, CD_ARRAY_LEAF_ROWS, &f->n.own, err));

@@ -1,9 +1,9 @@
 /* dataset_int -- what dataset.c and dataset_ast.c share: one file of a data set. */
 #ifndef CD_DATASET_INT_H
 #define CD_DATASET_INT_H
-#include "dataset/dataset.h"
-#include "dataset/dict.h"
-#include "dataset/layout.h"
+#include "dataset/file/dataset.h"
+#include "base/text/dict.h"
+#include "dataset/file/layout.h"
 
 typedef enum { CD_NAME_TASK, CD_NAME_DEVICE, CD_NAME_SOURCE, CD_NAME_NETWORK, CD_NAME_COUNT } cd_name_id;
 

@@ -1,4 +1,4 @@
-#include "dataset/h5.h"
+#include "dataset/file/h5.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/err.h"
-#include "base/mem.h"
+#include "base/core/err.h"
+#include "base/core/mem.h"
 
 /* X(id, HDF5 type in memory and on disk, bytes) */
 #define CD_H5_TYPE_MAP(X)                                                           \

@@ -1,15 +1,15 @@
-#include "dataset/layout.h"
+#include "dataset/file/layout.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <zlib.h>
 
-#include "base/sha256.h"
-#include "features/cols.h"
+#include "base/core/sha256.h"
+#include "features/rows/cols.h"
 
 const cd_array_info cd_layout[CD_ARRAY_COUNT] = {
 #define X(ID, path, type, n_col, len, units, meaning) {path, CD_H5_##type, n_col, CD_LEN_##len, units, meaning},
-#include "dataset/layout.def"
+#include "dataset/file/layout.def"
 };
 
 const char *const cd_dict_path[CD_DICT_COUNT] = {

@@ -1,7 +1,7 @@
 /* layout -- what a data set file contains: arrays, dictionaries, attributes. */
 #ifndef CD_LAYOUT_H
 #define CD_LAYOUT_H
-#include "dataset/h5.h"
+#include "dataset/file/h5.h"
 
 #define CD_SCHEMA "cdmpp.dataset"
 #define CD_SCHEMA_VERSION 1u
@@ -10,7 +10,7 @@
 
 typedef enum cd_array {
 #define X(ID, path, type, n_col, len, units, meaning) CD_ARRAY_##ID,
-#include "dataset/layout.def"
+#include "dataset/file/layout.def"
     CD_ARRAY_COUNT
 } cd_array;
 

@@ -1,11 +1,11 @@
-#include "dataset/kmeans.h"
+#include "dataset/select/kmeans.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/mem.h"
-#include "base/rng.h"
+#include "base/core/mem.h"
+#include "base/core/rng.h"
 
 enum { CHUNK = 512 };
 

@@ -1,13 +1,13 @@
-#include "dataset/select.h"
+#include "dataset/select/select.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
-#include "base/rng.h"
-#include "dataset/kmeans.h"
+#include "base/core/mem.h"
+#include "base/core/rng.h"
+#include "dataset/select/kmeans.h"
 
 /* A program in the canonical order. */
 typedef struct {

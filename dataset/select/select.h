@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/threads.h"
+#include "base/core/threads.h"
 
 #define CD_SELECT_KINDS "kmeans|random|center"
 typedef enum { CD_SELECT_KMEANS, CD_SELECT_RANDOM, CD_SELECT_CENTER } cd_select_kind;

@@ -1,4 +1,4 @@
-#include "dataset/embed.h"
+#include "dataset/select/task_embedding.h"
 
 #include <math.h>
 #include <stdbool.h>

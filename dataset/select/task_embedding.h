@@ -4,10 +4,10 @@
  *                        ->  minus the mean over programs, over the deviation
  *                        ->  columns that do not vary among the programs are left out
  *
- * No label is looked at. The rows are on logarithmic scales already (features/cols.h). */
+ * No label is looked at. The rows are on logarithmic scales already (features/rows/cols.h). */
 #ifndef CD_EMBED_H
 #define CD_EMBED_H
-#include "dataset/dataset.h"
+#include "dataset/file/dataset.h"
 
 /* x (n, dim), row-major, for programs program[0 .. n-1] of d, each with at least one row. dim
  * is at least 1. Errors: ENOMEM. */

@@ -1,11 +1,11 @@
-#include "dataset/filter.h"
+#include "dataset/split/filter.h"
 
 #include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "base/rng.h"
-#include "dataset/key.h"
+#include "base/core/rng.h"
+#include "dataset/split/stable_id.h"
 
 const char *cd_drop_text(cd_drop d) {
     static const char *const text[] = {

@@ -13,7 +13,7 @@
  *     and a smaller limit keeps a subset. */
 #ifndef CD_FILTER_H
 #define CD_FILTER_H
-#include "dataset/dataset.h"
+#include "dataset/file/dataset.h"
 
 #define CD_FILTER_MAP(X)                                                 \
     X(ASKED, "of a device or task that was not asked for")               \

@@ -1,14 +1,14 @@
-#include "dataset/sample.h"
+#include "dataset/split/sample.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/rng.h"
-#include "base/spell.h"
-#include "dataset/key.h"
-#include "dataset/netname.h"
-#include "dataset/sample_int.h"
+#include "base/core/rng.h"
+#include "base/core/did_you_mean.h"
+#include "dataset/split/stable_id.h"
+#include "features/task/network_alias.h"
+#include "dataset/split/sample_internal.h"
 
 static const char modes[] = "cross, sampleK, randomK, list-ID-ID... or network-NAME-NAME...";
 

@@ -28,8 +28,8 @@
  * No state, any thread. */
 #ifndef CD_SAMPLE_H
 #define CD_SAMPLE_H
-#include "base/arena.h"
-#include "dataset/split.h"
+#include "base/core/arena.h"
+#include "dataset/split/split.h"
 
 /* asked[i] = 1 for the programs of the sample, 0 for others; (d->n), the caller's.
  * Errors: EPARSE (with the character at which it stops to make sense), ESCHEMA (a device

@@ -3,7 +3,7 @@
 #define CD_SAMPLE_INT_H
 #include <stdbool.h>
 
-#include "dataset/sample.h"
+#include "dataset/split/sample.h"
 
 #define CD_SAMPLE_NAME 200 /* letters of a name, and one */
 

@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/spell.h"
-#include "dataset/netname.h"
-#include "dataset/sample_int.h"
+#include "base/core/did_you_mean.h"
+#include "features/task/network_alias.h"
+#include "dataset/split/sample_internal.h"
 
 bool cd_scan_cut(cd_scan *s, char stop, cd_scan *piece) {
     const char *p = memchr(s->text + s->at, stop, s->end - s->at);

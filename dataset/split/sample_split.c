@@ -1,7 +1,7 @@
 /* sample_split.c -- by_device:... and by_net:... */
 #include <string.h>
 
-#include "dataset/sample_int.h"
+#include "dataset/split/sample_internal.h"
 
 /* One side: names, or everybody that the other side does not name. */
 typedef struct {

@@ -1,13 +1,13 @@
-#include "dataset/split_int.h"
+#include "dataset/split/split_internal.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/rng.h"
-#include "base/sha256.h"
-#include "dataset/key.h"
+#include "base/core/rng.h"
+#include "base/core/sha256.h"
+#include "dataset/split/stable_id.h"
 
 const char *cd_part_name(cd_part p) {
     static const char *const name[] = {"train", "validation", "test", "none"};

@@ -38,11 +38,11 @@
  *   (8) no part is empty. */
 #ifndef CD_SPLIT_H
 #define CD_SPLIT_H
-#include "base/buf.h"
-#include "base/conf.h"
-#include "base/threads.h"
-#include "dataset/dataset.h"
-#include "dataset/select.h"
+#include "base/core/buf.h"
+#include "base/text/conf.h"
+#include "base/core/threads.h"
+#include "dataset/file/dataset.h"
+#include "dataset/select/select.h"
 
 typedef enum { CD_PART_TRAIN, CD_PART_VALID, CD_PART_TEST, CD_N_PART, CD_PART_NONE = CD_N_PART } cd_part;
 #define CD_SPLIT_KINDS "record|task|network|device|interleaved"

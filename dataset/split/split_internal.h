@@ -1,7 +1,7 @@
 /* split_int -- what the files of split share. */
 #ifndef CD_SPLIT_INT_H
 #define CD_SPLIT_INT_H
-#include "dataset/split.h"
+#include "dataset/split/split.h"
 
 /* A thing that is drawn: a task, network or device. */
 typedef struct cd_unit {

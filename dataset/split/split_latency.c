@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "dataset/split_int.h"
+#include "dataset/split/split_internal.h"
 
 enum { GROUP = 5 };
 

@@ -2,10 +2,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/rng.h"
-#include "dataset/embed.h"
-#include "dataset/key.h"
-#include "dataset/split_int.h"
+#include "base/core/rng.h"
+#include "dataset/select/task_embedding.h"
+#include "dataset/split/stable_id.h"
+#include "dataset/split/split_internal.h"
 
 enum { PER_TASK = 64 }; /* programs of a task that vectors are made of; more change little */
 

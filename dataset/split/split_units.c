@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/rng.h"
-#include "base/spell.h"
-#include "dataset/key.h"
-#include "dataset/netname.h"
-#include "dataset/split_int.h"
+#include "base/core/rng.h"
+#include "base/core/did_you_mean.h"
+#include "dataset/split/stable_id.h"
+#include "features/task/network_alias.h"
+#include "dataset/split/split_internal.h"
 
 /* ---- units ---- */
 static int by_rank(const void *a, const void *b) {

@@ -1,9 +1,9 @@
-#include "dataset/key.h"
+#include "dataset/split/stable_id.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/sha256.h"
+#include "base/core/sha256.h"
 
 static uint64_t first_64(const cd_sha256 *s) {
     char hex[65];

@@ -3,7 +3,7 @@
  * bits of a SHA-256. */
 #ifndef CD_KEY_H
 #define CD_KEY_H
-#include "dataset/dataset.h"
+#include "dataset/file/dataset.h"
 
 uint64_t cd_key_name(const char *name);
 /* Of a program: task, device, name of its file without the folder, line. The same

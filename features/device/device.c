@@ -1,4 +1,4 @@
-#include "features/device.h"
+#include "features/device/device.h"
 
 #include <math.h>
 
@@ -40,7 +40,7 @@ void cd_device_vector(const cd_device *d, float v[CD_N_DEVICE_COL]) {
         double value, reference;
     } col[CD_N_DEVICE_RATIO] = {
 #define X(name, value, reference, unit, meaning) {value, reference},
-#include "features/device_cols.def"
+#include "features/device/device_cols.def"
     };
     v[0] = d->kind == CD_DEVICE_GPU;
     v[1] = d->kind == CD_DEVICE_NPU;
@@ -61,9 +61,9 @@ cdmpp_status cd_devices_vector(const cd_devices *l, const char *name, float v[CD
 const char *cd_device_col_name(size_t i) {
     static const char *const name[CD_N_DEVICE_COL] = {"is_gpu", "is_npu",
 #define X(name, value, reference, unit, meaning) #name,
-#include "features/device_cols.def"
+#include "features/device/device_cols.def"
 #define X(name, value, reference, unit, meaning) #name "_unknown",
-#include "features/device_cols.def"
+#include "features/device/device_cols.def"
     };
     return name[i];
 }
@@ -73,13 +73,13 @@ void cd_device_doc(cd_buf *out) {
     cd_buf_puts(out, "| key | range | unit | meaning |\n| --- | --- | --- | --- |\n");
 #define X(key, low, high, unit, meaning) \
     cd_buf_putf(out, "| `%s` | %g..%g | %s | %s |\n", #key, (double)(low), (double)(high), unit, meaning);
-#include "features/device_keys.def"
+#include "features/device/device_keys.def"
     cd_buf_puts(out, "\n| # | column | log10 of the value over | unit | meaning |\n| --: | --- | --: | --- | --- |\n"
                      "| 0 | `is_gpu` | | 0/1 | kind gpu |\n| 1 | `is_npu` | | 0/1 | kind npu |\n");
 #define X(name, value, reference, unit, meaning)                                                               \
     cd_buf_putf(out, "| %d | `%s` | %g | %s | %s |\n", CD_N_DEVICE_KIND + CD_DEVICE_COL_##name, #name, (double)(reference), \
                 unit, meaning);
-#include "features/device_cols.def"
+#include "features/device/device_cols.def"
     for (size_t i = CD_N_DEVICE_KIND + CD_N_DEVICE_RATIO; i < CD_N_DEVICE_COL; i++)
         cd_buf_putf(out, "| %zu | `%s` | | 0/1 | something in it is not known; the ratio is 0 |\n", i, cd_device_col_name(i));
 }

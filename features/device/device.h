@@ -14,7 +14,7 @@
  * A loaded list is immutable: any thread. */
 #ifndef CD_DEVICE_H
 #define CD_DEVICE_H
-#include "base/yaml.h"
+#include "base/text/yaml.h"
 
 #define CD_DEVICE_UNKNOWN (-1.0)
 #define CD_DEVICE_FILE "devices.yaml"
@@ -26,12 +26,12 @@ typedef struct cd_device {
     const char *name;
     cd_device_kind kind;
 #define X(key, low, high, unit, meaning) double key;
-#include "features/device_keys.def"
+#include "features/device/device_keys.def"
 } cd_device;
 
 enum {
 #define X(name, value, reference, unit, meaning) CD_DEVICE_COL_##name,
-#include "features/device_cols.def"
+#include "features/device/device_cols.def"
     CD_N_DEVICE_RATIO,
     CD_N_DEVICE_KIND = 2,
     CD_N_DEVICE_COL = CD_N_DEVICE_KIND + 2 * CD_N_DEVICE_RATIO
@@ -55,7 +55,7 @@ cdmpp_status cd_devices_find(const cd_devices *l, const char *name, CD_KEEP cons
 /* Where the descriptions are: `wanted` if it is not empty (as it is, else from
  * the folder of `config`); else CD_DEVICE_FILE in the folder of `config` (NULL:
  * none), in configs/ of the working directory, among the installed files
- * (base/installed.h). Errors: EIO, naming the key
+ * (base/io/data_path.h). Errors: EIO, naming the key
  * device.file; ENOMEM. */
 cdmpp_status cd_devices_path(cd_arena *a, const char *wanted, const char *config, CD_KEEP const char **out,
                              cdmpp_err *err);

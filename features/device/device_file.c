@@ -7,10 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/installed.h"
-#include "base/spell.h"
-#include "features/device.h"
+#include "base/io/file.h"
+#include "base/io/data_path.h"
+#include "base/core/did_you_mean.h"
+#include "features/device/device.h"
 
 enum { MAX_NAME = 64, MAX_DEVICE = 4096 };
 
@@ -34,7 +34,7 @@ static const struct {
     double low, high;
 } keys[] = {
 #define X(key, low, high, unit, meaning) {#key, offsetof(cd_device, key), low, high},
-#include "features/device_keys.def"
+#include "features/device/device_keys.def"
 };
 enum { N_KEY = sizeof keys / sizeof *keys };
 static const char *const words[] = {"name", "aliases", "kind"};

@@ -1,4 +1,4 @@
-#include "features/expr.h"
+#include "features/expr/expr.h"
 
 #include <stdio.h>
 #include <string.h>

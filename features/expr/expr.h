@@ -23,8 +23,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/arena.h"
-#include "base/err.h"
+#include "base/core/arena.h"
+#include "base/core/err.h"
 
 /* X(name, printed as, operands; -1 = any number). Order matters: cd_op_is_*. */
 #define CD_OP_MAP(X) \

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stddef.h>
 
-#include "features/expr.h"
+#include "features/expr/expr.h"
 
 static bool lit(const cd_expr *e) { return e->op == CD_INT || e->op == CD_FLOAT; }
 static double val(const cd_expr *e) { return e->op == CD_FLOAT ? e->u.f : (double)e->u.i; }

@@ -1,4 +1,4 @@
-#include "features/opcount.h"
+#include "features/expr/opcount.h"
 
 static int binary_slot(cd_op op) {
     switch (op) {

@@ -1,7 +1,7 @@
 /* opcount -- operations of one value expression, by kind (spec 6.2 group 1). */
 #ifndef CD_OPCOUNT_H
 #define CD_OPCOUNT_H
-#include "features/expr.h"
+#include "features/expr/expr.h"
 
 /* In the order of columns 1..6, 8..13, 14, 15 of a row. */
 enum {

@@ -1,4 +1,4 @@
-#include "features/subst.h"
+#include "features/expr/subst.h"
 
 #include <string.h>
 

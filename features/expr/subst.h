@@ -6,7 +6,7 @@
  * as TVM's Substitute does. */
 #ifndef CD_SUBST_H
 #define CD_SUBST_H
-#include "features/expr.h"
+#include "features/expr/expr.h"
 
 typedef struct cd_subst_slot {
     const cd_expr *val;

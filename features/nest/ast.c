@@ -1,8 +1,8 @@
-#include "features/ast.h"
+#include "features/nest/ast.h"
 
 #include <string.h>
 
-#include "base/buf.h"
+#include "base/core/buf.h"
 
 const char *cd_tag_name(cd_tag t) {
     static const char *const name[CD_TAG_COUNT] = {"vthread", "blockIdx.x", "threadIdx.x", "blockIdx.y",

@@ -14,8 +14,8 @@
  * Expressions live in the program's pool. */
 #ifndef CD_AST_H
 #define CD_AST_H
-#include "features/expr.h"
-#include "features/simplify.h"
+#include "features/expr/expr.h"
+#include "features/simplify/simplify.h"
 
 /* TVM's ForKind; CD_LOOP_THREAD for thread axes. */
 typedef enum cd_loop_kind {

@@ -1,4 +1,4 @@
-#include "features/names.h"
+#include "features/nest/unique_names.h"
 
 #include <stdio.h>
 #include <string.h>

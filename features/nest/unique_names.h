@@ -5,7 +5,7 @@
  * programs are built. */
 #ifndef CD_NAMES_H
 #define CD_NAMES_H
-#include "features/ast.h"
+#include "features/nest/ast.h"
 
 typedef struct cd_name_table {
     cd_arena arena;

@@ -1,4 +1,4 @@
-#include "dataset/oprecord.h"
+#include "features/operators/library_op_record.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -7,8 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/file.h"
-#include "base/rng.h"
+#include "base/io/file.h"
+#include "base/core/rng.h"
 
 enum { MAX_COLUMN = 128 };
 #define MAX_DIM 4294967296.0
@@ -21,7 +21,7 @@ static const struct {
     double inputs;
 } kinds[CD_N_OPKIND] = {
 #define X(ID, name, class, inputs) {name, CD_OPCLASS_##class, inputs},
-#include "dataset/op_kinds.def"
+#include "features/operators/op_kinds.def"
 };
 static const char *const class_name[CD_N_OPCLASS] = {"bmm", "linear", "elementwise", "softmax", "layernorm", "conv"};
 static const char *const dtype_name[CD_N_OPDTYPE] = {"float32", "float16", "bfloat16"};

@@ -18,12 +18,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/err.h"
-#include "base/mem.h"
+#include "base/core/err.h"
+#include "base/core/mem.h"
 
 typedef enum {
 #define X(ID, name, class, inputs) CD_OP_##ID,
-#include "dataset/op_kinds.def"
+#include "features/operators/op_kinds.def"
     CD_N_OPKIND
 } cd_opkind;
 

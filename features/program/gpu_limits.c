@@ -1,4 +1,4 @@
-#include "features/gpucheck.h"
+#include "features/program/gpu_limits.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
-#include "features/nest.h"
+#include "features/program/nest.h"
 
 #include <string.h>
 
-#include "features/progint.h"
+#include "features/program/program_internal.h"
 
 static const char *scope_of(const cd_sched *s, int32_t op) {
     for (int32_t k = 0; k < s->n_stage; k++)

@@ -15,8 +15,8 @@
  * Borrowed: lives until the program's next build. */
 #ifndef CD_NEST_H
 #define CD_NEST_H
-#include "features/ast.h"
-#include "features/program.h"
+#include "features/nest/ast.h"
+#include "features/program/program.h"
 
 typedef struct cd_nest_tensor {
     const char *name;           /* operator's name; not unique */

@@ -1,11 +1,11 @@
-#include "features/program.h"
+#include "features/program/program.h"
 
 #include <string.h>
 
-#include "base/buf.h"
-#include "features/gpucheck.h"
-#include "features/names.h"
-#include "features/progint.h"
+#include "base/core/buf.h"
+#include "features/program/gpu_limits.h"
+#include "features/nest/unique_names.h"
+#include "features/program/program_internal.h"
 
 cdmpp_status cd_program_new(cd_program **out, cdmpp_err *err) {
     cd_program *p = cd_calloc(1, sizeof *p);

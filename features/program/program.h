@@ -6,10 +6,10 @@
  * or free. After warm-up a build touches no heap. */
 #ifndef CD_PROGRAM_H
 #define CD_PROGRAM_H
-#include "features/record.h"
-#include "features/task.h"
+#include "features/task/record.h"
+#include "features/task/task.h"
 
-#include "features/cols.h"
+#include "features/rows/cols.h"
 
 typedef struct cd_program cd_program;
 

@@ -1,9 +1,9 @@
 /* progint -- what a cd_program is made of; for program.c and nest.c only. */
 #ifndef CD_PROGINT_H
 #define CD_PROGINT_H
-#include "features/leaf.h"
-#include "features/program.h"
-#include "features/sched.h"
+#include "features/rows/leaf.h"
+#include "features/program/program.h"
+#include "features/schedule/sched.h"
 
 struct cd_program {
     cd_sched sched;

@@ -1,4 +1,4 @@
-#include "features/access.h"
+#include "features/rows/access.h"
 
 #include <math.h>
 #include <string.h>

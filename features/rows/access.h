@@ -5,8 +5,8 @@
  * leaf.c and access*.c. */
 #ifndef CD_ACCESS_H
 #define CD_ACCESS_H
-#include "features/leaf.h"
-#include "features/loopmask.h"
+#include "features/rows/leaf.h"
+#include "features/rows/loopmask.h"
 
 enum { CD_ACC_READ, CD_ACC_WRITE, CD_ACC_READ_WRITE };
 enum { CD_REUSE_LOOP, CD_REUSE_SERIAL, CD_REUSE_NONE };

@@ -9,7 +9,7 @@
  * buffer blocks repeat every CD_COL_BUFFER_STRIDE columns from CD_COL_B0_READ. */
 enum {
 #define X(ID, name, unit, group, meaning) CD_COL_##ID,
-#include "features/leaf_cols.def"
+#include "features/rows/leaf_cols.def"
     CD_COL_COUNT
 };
 #define CD_COL_BUFFER_STRIDE (CD_COL_B1_READ - CD_COL_B0_READ)

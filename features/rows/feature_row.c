@@ -1,4 +1,4 @@
-#include "features/leafrow.h"
+#include "features/rows/feature_row.h"
 
 #include <math.h>
 #include <string.h>

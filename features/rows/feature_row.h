@@ -1,8 +1,8 @@
 /* leafrow -- the numbers of one store, and how they become the columns of a row. */
 #ifndef CD_LEAFROW_H
 #define CD_LEAFROW_H
-#include "features/access.h"
-#include "features/opcount.h"
+#include "features/rows/access.h"
+#include "features/expr/opcount.h"
 
 enum { CD_N_ANN = 3, CD_N_CURVE = 10 };
 

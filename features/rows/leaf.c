@@ -1,8 +1,8 @@
-#include "features/leaf.h"
+#include "features/rows/leaf.h"
 
 #include <string.h>
 
-#include "features/leafrow.h"
+#include "features/rows/feature_row.h"
 
 /* What is known of one buffer: numbers of its last store, counts of all. */
 typedef struct {

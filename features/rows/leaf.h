@@ -10,8 +10,8 @@
  * All arithmetic is float32 in TVM's order of operations where TVM's is. */
 #ifndef CD_LEAF_H
 #define CD_LEAF_H
-#include "features/ast.h"
-#include "features/program.h"
+#include "features/nest/ast.h"
+#include "features/program/program.h"
 
 #define CD_MAX_BUFFERS 5 /* blocks of a row */
 #define CD_BLOCK 18      /* columns of a block */

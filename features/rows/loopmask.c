@@ -1,4 +1,4 @@
-#include "features/loopmask.h"
+#include "features/rows/loopmask.h"
 
 #include <string.h>
 

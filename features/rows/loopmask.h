@@ -6,7 +6,7 @@
  * share the last bit: there the answer may be "yes" too often. */
 #ifndef CD_LOOPMASK_H
 #define CD_LOOPMASK_H
-#include "features/expr.h"
+#include "features/expr/expr.h"
 
 #define CD_MASK_LAST 63U
 

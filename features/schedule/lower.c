@@ -1,5 +1,5 @@
 /* Loop nests of stages, put into each other at their attach points (spec 5.7). */
-#include "features/lower.h"
+#include "features/schedule/lower.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* Reductions whose loops are bound to threads: partial results per thread, then
  * one tvm_thread_allreduce (spec 5.7). */
-#include "features/lower.h"
+#include "features/schedule/lower.h"
 
 /* One-element local buffers "<name>0..". Their operators only carry the name. */
 static int32_t new_temps(cd_lowerer *l, const cd_sop *like, const char *name) {

@@ -16,11 +16,11 @@
  * Private to features/. One cd_sched per thread, reset for each program. */
 #ifndef CD_SCHED_H
 #define CD_SCHED_H
-#include "features/ast.h"
-#include "features/record.h"
-#include "features/simplify.h"
-#include "features/subst.h"
-#include "features/te.h"
+#include "features/nest/ast.h"
+#include "features/task/record.h"
+#include "features/simplify/simplify.h"
+#include "features/expr/subst.h"
+#include "features/te/te.h"
 
 /* No program that anyone tunes comes near these; they bound time and memory. */
 #define CD_STEP_MAX_LIST 256 /* items of a step's list: iterators of a stage, split lengths */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "features/sched.h"
+#include "features/schedule/sched.h"
 
 typedef struct {
     cd_sched *s;

@@ -1,5 +1,5 @@
 /* The canonical simplifier: integer sums in normal form (spec 5.9.5). */
-#include "features/canonsum.h"
+#include "features/simplify/canonsum.h"
 
 /* ---- nodes ---- */
 

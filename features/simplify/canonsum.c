@@ -1,4 +1,4 @@
-#include "features/canonsum.h"
+#include "features/simplify/canonsum.h"
 
 /* ---- back to expressions ---- */
 

@@ -3,7 +3,7 @@
  * canonical.c and canonsum.c. */
 #ifndef CD_CANONSUM_H
 #define CD_CANONSUM_H
-#include "features/simplify_priv.h"
+#include "features/simplify/simplify_internal.h"
 
 static inline cd_simp *cd_cn_simp(const cd_walker *w) { return w->ana->s; }
 

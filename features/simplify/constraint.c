@@ -1,5 +1,5 @@
 /* Entering and leaving constraints, and the numbering of analyzer states. */
-#include "features/simplify_priv.h"
+#include "features/simplify/simplify_internal.h"
 
 enum { TAG_BIND = 1, TAG_BOUND, TAG_LITERAL };
 

@@ -2,7 +2,7 @@
  * infinities absorb; sums and products that would pass them stop at them. */
 #include <math.h>
 
-#include "features/simplify_priv.h"
+#include "features/simplify/simplify_internal.h"
 
 static int64_t lesser(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t greater(int64_t a, int64_t b) { return a > b ? a : b; }

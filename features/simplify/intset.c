@@ -1,4 +1,4 @@
-#include "features/intset.h"
+#include "features/simplify/intset.h"
 
 const cd_expr cd_set_inf_node = {.op = CD_OP_COUNT};
 

@@ -4,7 +4,7 @@
  * hi: plus). A set is a point when both ends are equal or provably so. */
 #ifndef CD_INTSET_H
 #define CD_INTSET_H
-#include "features/simplify.h"
+#include "features/simplify/simplify.h"
 
 typedef struct cd_set {
     const cd_expr *lo, *hi;

@@ -1,5 +1,5 @@
 /* Modular sets: value == coeff * k + base. TVM's modular_set. */
-#include "features/simplify_priv.h"
+#include "features/simplify/simplify_internal.h"
 
 static const cd_modular everything = {1, 0};
 

@@ -3,7 +3,7 @@
  * simplifier for everything that is no integer sum. */
 #include <math.h>
 
-#include "features/simplify_priv.h"
+#include "features/simplify/simplify_internal.h"
 
 static cd_pool *pool(const cd_walker *w) { return w->ana->s->pool; }
 static const cd_expr *mk(const cd_walker *w, cd_op op, const cd_expr *a, const cd_expr *b) {

@@ -1,5 +1,5 @@
 /* Compiling the table of rewriting rules: text -> tree -> code -> lookup. */
-#include "features/rulebook.h"
+#include "features/simplify/rewrite_compile.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -305,7 +305,7 @@ static void compile(compiler *c) {
 #define A(text) add_line(c, text, ANY_DOMAIN, false);
 #define ID(text) I(text) add_line(c, text, CD_DOM_INDEX, true);
 #define AD(text) A(text) add_line(c, text, ANY_DOMAIN, true);
-#include "features/rewrite_rules.def"
+#include "features/simplify/rewrite_rules.def"
 #undef I
 #undef F
 #undef A

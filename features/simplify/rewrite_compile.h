@@ -9,7 +9,7 @@
  * in the order of the file. Read-only after cd_rulebook_get. */
 #ifndef CD_RULEBOOK_H
 #define CD_RULEBOOK_H
-#include "features/expr.h"
+#include "features/expr/expr.h"
 
 enum { CD_DOM_INDEX, CD_DOM_FLOAT, CD_DOM_OTHER, CD_DOM_COUNT };
 enum {

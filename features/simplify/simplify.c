@@ -1,7 +1,7 @@
 /* The workspace, analyzers and the doors of the simplifier. */
-#include "features/simplify.h"
+#include "features/simplify/simplify.h"
 
-#include "features/simplify_priv.h"
+#include "features/simplify/simplify_internal.h"
 
 /* ---- workspace ---- */
 

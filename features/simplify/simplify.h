@@ -12,7 +12,7 @@
  * tells. */
 #ifndef CD_SIMPLIFY_H
 #define CD_SIMPLIFY_H
-#include "features/expr.h"
+#include "features/expr/expr.h"
 
 #define CD_INF INT64_MAX
 #define CD_NEG_INF (-INT64_MAX)

@@ -14,8 +14,8 @@
 #define CD_SIMPLIFY_PRIV_H
 #include <string.h>
 
-#include "features/rulebook.h"
-#include "features/simplify.h"
+#include "features/simplify/rewrite_compile.h"
+#include "features/simplify/simplify.h"
 
 #define CD_SIMP_MAX_NEST 2000 /* visits inside visits; deeper sets oom, not a stack overflow */
 #define CD_REWRITE_DEPTH 5    /* TVM: recursive rules inside recursive rules */

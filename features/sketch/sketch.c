@@ -1,6 +1,6 @@
-#include "features/sketch.h"
+#include "features/sketch/sketch.h"
 
-#include "features/sketchint.h"
+#include "features/sketch/sketch_internal.h"
 
 void cd_sketches_free(cd_sketches *s) {
     if (!s) return;

@@ -8,7 +8,7 @@
  * The rules, their order and their parameters are those of TVM v0.9's
  * SketchPolicy (spec 8.1 to 8.3): multi-level tiling SSRSRS on CPUs, SSSRRSRS with
  * shared-memory stages on GPUs, fusion, inlining, cache write, rfactor and
- * cross-thread reduction. The random numbers are ours (base/rng.h): schedule i
+ * cross-thread reduction. The random numbers are ours (base/core/rng.h): schedule i
  * of a seed is the same on any machine and thread.
  *   (1) a tape determines the steps, on any sampler of the space;
  *   (2) pick < n; the decisions of a tape depend on those before them, so tapes of
@@ -20,9 +20,9 @@
  * A space is immutable once made: share it. A sampler belongs to one thread. */
 #ifndef CD_SKETCH_H
 #define CD_SKETCH_H
-#include "base/buf.h"
-#include "features/record.h"
-#include "features/task.h"
+#include "base/core/buf.h"
+#include "features/task/record.h"
+#include "features/task/task.h"
 
 typedef struct cd_sketches cd_sketches;
 typedef struct cd_sampler cd_sampler;

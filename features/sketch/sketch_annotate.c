@@ -2,7 +2,7 @@
  * first options are those that Ansor's fresh schedules are drawn from, the others what its mutations lead to. */
 #include <string.h>
 
-#include "features/sketchint.h"
+#include "features/sketch/sketch_internal.h"
 
 static bool fill_tiles(cd_sampler *w, cd_sk_state *s, const cd_sk_opens *open) {
     for (uint32_t k = 0; k < open->n; k++) {

@@ -1,5 +1,5 @@
 /* Binding loops to threads of a GPU (spec 8.2, ThreadBind). */
-#include "features/sketchint.h"
+#include "features/sketch/sketch_internal.h"
 
 /* The loops before the first reduction, annotation or attached stage become one. Returns how many there were. */
 static uint32_t fuse_outer_space(cd_sk_state *s, uint32_t stage) {

@@ -1,8 +1,8 @@
 /* Choices on a tape: drawn, or read back. */
 #include <string.h>
 
-#include "base/rng.h"
-#include "features/sketchint.h"
+#include "base/core/rng.h"
+#include "features/sketch/sketch_internal.h"
 
 void cd_choices_free(cd_choices *c) {
     cd_free(c->p);

@@ -1,7 +1,7 @@
 /* A space as a whole: all its schedules in order, their number, its knobs. */
 #include <string.h>
 
-#include "features/sketchint.h"
+#include "features/sketch/sketch_internal.h"
 
 /* Spaces of at most so many tapes, as they are estimated, are counted by walking through them. */
 #define WALK_MAX 20000.0

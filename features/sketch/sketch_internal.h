@@ -13,8 +13,8 @@
  * Private to sketch*.c. */
 #ifndef CD_SKETCHINT_H
 #define CD_SKETCHINT_H
-#include "features/sched.h"
-#include "features/sketch.h"
+#include "features/schedule/sched.h"
+#include "features/sketch/sketch.h"
 
 /* TVM's IteratorKind. */
 enum { CD_SK_SPATIAL, CD_SK_REDUCE, CD_SK_MIXED, CD_SK_SPECIAL };

@@ -1,7 +1,7 @@
 /* A record's schedule as choices of a space, which may be of a task of another shape. */
 #include <string.h>
 
-#include "features/sketchint.h"
+#include "features/sketch/sketch_internal.h"
 
 static bool same_text(cd_str a, cd_str b) { return a.n == b.n && (!a.n || !memcmp(a.p, b.p, a.n)); }
 

@@ -1,6 +1,6 @@
 /* From schedules to others near them: Ansor's mutations (spec 8.3), and crossover. */
-#include "base/rng.h"
-#include "features/sketchint.h"
+#include "base/core/rng.h"
+#include "features/sketch/sketch_internal.h"
 
 /* Streams of random numbers apart from those of draws. */
 enum { MUTATE = 0x6d75, CROSS = 0x6372 };

@@ -1,7 +1,7 @@
 /* Operators of a program and how they read each other (spec 3.2). */
 #include <string.h>
 
-#include "features/sketchint.h"
+#include "features/sketch/sketch_internal.h"
 
 typedef struct {
     const cd_sched *s;

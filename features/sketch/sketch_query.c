@@ -1,7 +1,7 @@
 /* What rules ask about a state (spec 3.2, 8.1). Inlined stages are transparent. */
 #include <string.h>
 
-#include "features/sketchint.h"
+#include "features/sketch/sketch_internal.h"
 
 static void mark_consumers(const cd_sk_state *s, uint32_t stage, bool *mark) {
     const uint32_t n = s->prog->n;

@@ -1,7 +1,7 @@
 /* Sketch rules, in TVM's order (spec 8.1). */
 #include <string.h>
 
-#include "features/sketchint.h"
+#include "features/sketch/sketch_internal.h"
 
 /* A state and the stage to look at next; below 0: complete. */
 typedef struct {

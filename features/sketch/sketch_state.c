@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "features/sketchint.h"
+#include "features/sketch/sketch_internal.h"
 
 static void *get(cd_sk_state *s, size_t n, size_t size) {
     void *p = cd_arena_zalloc(s->a, n ? n : 1, size);

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "features/sketchint.h"
+#include "features/sketch/sketch_internal.h"
 
 enum { MAX_PRIME = 16 };
 static const double inner = 1e-6; /* more, each level further in: below any difference that is one */

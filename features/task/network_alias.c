@@ -1,4 +1,4 @@
-#include "dataset/netname.h"
+#include "features/task/network_alias.h"
 
 #include <stdlib.h>
 #include <string.h>

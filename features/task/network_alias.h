@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/json.h"
+#include "base/text/json.h"
 
 /* The name without a shape, borrowed from `network`. */
 cd_str cd_netname_base(const char *network);

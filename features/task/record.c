@@ -1,9 +1,9 @@
-#include "features/record.h"
+#include "features/task/record.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "base/buf.h"
+#include "base/core/buf.h"
 
 #define MAX_COST_S 1e10  /* what TVM stores for a failed measurement */
 #define MAX_TOTAL_S 1e18 /* nothing uses it: only its finiteness matters */

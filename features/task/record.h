@@ -8,8 +8,8 @@
  * kinds fit one struct, see cd_step. Text is borrowed from the line. */
 #ifndef CD_RECORD_H
 #define CD_RECORD_H
-#include "base/json.h"
-#include "features/task.h"
+#include "base/text/json.h"
+#include "features/task/task.h"
 
 /* X(code, argument signature after the stage id), one letter an argument:
  *   i  integer >= 0                     a  annotation, 0..11
@@ -64,7 +64,7 @@ typedef struct cd_record {
     double total_s;             /* building and running */
     int64_t timestamp;          /* unix seconds */
     cd_str version;             /* "v0.6" */
-    cd_str origin;              /* who chose the schedule, predictor/schedbook.h; n == 0: nobody says */
+    cd_str origin;              /* who chose the schedule, predictor/estimate/schedule_db.h; n == 0: nobody says */
 } cd_record;
 
 /* Read one line (no newline needed). Everything *out points to lives in `a` or

@@ -1,11 +1,11 @@
 /* The registry of tasks and networks: entries, the hash of keys, files and folders. */
-#include "features/task.h"
+#include "features/task/task.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "features/taskreg.h"
+#include "base/io/file.h"
+#include "features/task/task_internal.h"
 
 static const cdmpp_err unknown_task = {.code = CDMPP_ENOTASK, .msg = "named by a network, but no task file defines it"};
 

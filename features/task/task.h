@@ -10,8 +10,8 @@
  * it with the reason, so that it harms nobody but its own records. */
 #ifndef CD_TASK_H
 #define CD_TASK_H
-#include "base/json.h"
-#include "features/te.h"
+#include "base/text/json.h"
+#include "features/te/te.h"
 
 /* TVM's HardwareParams, in the order of the record format. */
 typedef struct cd_hardware {

@@ -2,7 +2,7 @@
  * registry. */
 #ifndef CD_TASKREG_H
 #define CD_TASKREG_H
-#include "features/task.h"
+#include "features/task/task.h"
 
 typedef struct cd_task_entry {
     cd_task pub;

@@ -1,5 +1,5 @@
 /* Our text form of tasks -> registry. */
-#include "features/taskfile.h"
+#include "features/task/taskfile.h"
 
 #include <string.h>
 

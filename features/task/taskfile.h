@@ -10,7 +10,7 @@
  * Private to taskfile.c, taskfile_op.c and taskfile_write.c. */
 #ifndef CD_TASKFILE_H
 #define CD_TASKFILE_H
-#include "features/taskreg.h"
+#include "features/task/task_internal.h"
 
 #define CD_TASKFILE_SCHEMA "cdmpp.tasks"
 #define CD_TASKFILE_VERSION 1

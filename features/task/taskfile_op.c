@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "features/taskfile.h"
-#include "features/tetext.h"
+#include "features/task/taskfile.h"
+#include "features/te/tetext.h"
 
 #define NO_TYPE CD_DTYPE(CD_T_HANDLE, 64) /* a literal keeps its own */
 

@@ -1,9 +1,9 @@
 /* Registry -> our text form of tasks. */
 #include <string.h>
 
-#include "base/buf.h"
-#include "features/taskfile.h"
-#include "features/tetext.h"
+#include "base/core/buf.h"
+#include "features/task/taskfile.h"
+#include "features/te/tetext.h"
 
 typedef struct {
     cd_buf *out;

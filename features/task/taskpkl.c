@@ -1,11 +1,11 @@
 /* TVM's task pickles -> registry: SearchTask objects, their targets, networks. */
 #include <string.h>
 
-#include "base/buf.h"
-#include "features/taskreg.h"
-#include "features/tvmgraph.h"
-#include "features/tvmnode.h"
-#include "features/unpickle.h"
+#include "base/core/buf.h"
+#include "features/task/task_internal.h"
+#include "features/tvm/tvmgraph.h"
+#include "features/tvm/tvmnode.h"
+#include "features/tvm/unpickle.h"
 
 #define MAX_ATTRS 64U
 

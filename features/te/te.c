@@ -1,5 +1,5 @@
 /* The checks that make a DAG safe to work with, and its flop count. */
-#include "features/te.h"
+#include "features/te/te.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -20,7 +20,7 @@
  * Read-only after building: share it between threads. */
 #ifndef CD_TE_H
 #define CD_TE_H
-#include "features/expr.h"
+#include "features/expr/expr.h"
 
 #define CD_TE_MAX_DEPTH 500
 #define CD_TE_MAX_TREE 100000

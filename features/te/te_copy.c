@@ -1,7 +1,7 @@
 /* A DAG with memory of its own: operators by value, expressions made anew in a pool of its own. */
 #include <string.h>
 
-#include "features/te.h"
+#include "features/te/te.h"
 
 typedef struct {
     const cd_te_dag *from;

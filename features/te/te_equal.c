@@ -1,7 +1,7 @@
 /* Equality of DAGs up to the numbers of their variables. */
 #include <string.h>
 
-#include "features/te.h"
+#include "features/te/te.h"
 
 typedef struct {
     uint32_t *map, n; /* a's variable -> b's + 1 */

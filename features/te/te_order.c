@@ -3,7 +3,7 @@
  * Two sorts one after the other: a topological one that only decides the order
  * of the outputs, then a depth-first post-order from those outputs. All walks
  * use explicit stacks: a chain of 10^5 operators is slow input, not a crash. */
-#include "features/te.h"
+#include "features/te/te.h"
 
 typedef struct {
     const cd_te_reads *r;

@@ -1,9 +1,9 @@
 /* A DAG as TVM prints it (spec 2.5). */
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/md5.h"
-#include "features/te.h"
+#include "base/core/buf.h"
+#include "base/core/md5.h"
+#include "features/te/te.h"
 
 #define LINE_MAX_CHARS 256U
 

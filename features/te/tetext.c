@@ -1,12 +1,12 @@
 /* A precedence parser. Levels: || 1, && 2, comparisons 3, + - 4, * / // % 5. */
-#include "features/tetext.h"
+#include "features/te/tetext.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "features/te.h"
+#include "features/te/te.h"
 
 typedef struct {
     const cd_expr *e;

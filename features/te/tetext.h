@@ -10,8 +10,8 @@
  * is printed reads back as the same expression. */
 #ifndef CD_TETEXT_H
 #define CD_TETEXT_H
-#include "base/json.h"
-#include "features/expr.h"
+#include "base/text/json.h"
+#include "features/expr/expr.h"
 
 typedef struct cd_te_scope {
     /* NULL when there is no such axis. */

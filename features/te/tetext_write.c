@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "features/tetext.h"
+#include "base/core/buf.h"
+#include "features/te/tetext.h"
 
 typedef struct {
     cd_buf *out;

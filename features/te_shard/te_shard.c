@@ -1,5 +1,5 @@
 /* Parts of an operator's definition, and what puts partial sums together. */
-#include "features/te_partint.h"
+#include "features/te_shard/te_shard_internal.h"
 
 static cdmpp_status find_result(const cd_te_dag *whole, uint32_t *result, cdmpp_err *err) {
     *result = cd_tp_result(whole);

@@ -24,8 +24,8 @@
  * Read-only inputs, any thread. */
 #ifndef CD_TE_PART_H
 #define CD_TE_PART_H
-#include "base/box.h"
-#include "features/te.h"
+#include "base/core/box.h"
+#include "features/te/te.h"
 
 typedef struct cd_te_way {
     const char *name;           /* N O H W I of convolutions, M N K of products, B of batches and heads, C, else the axis: "i2", "k" */

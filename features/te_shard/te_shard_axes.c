@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "features/te_partint.h"
+#include "base/text/json.h"
+#include "features/te_shard/te_shard_internal.h"
 
 /* Of what all parts of an axis compute alike, more than this is no split: the sum of a softmax along its own axis. */
 #define MOST_REPEATED 0.75

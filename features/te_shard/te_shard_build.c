@@ -1,9 +1,9 @@
 /* A part's definition, operator by operator. */
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/json.h"
-#include "features/te_partint.h"
+#include "base/core/buf.h"
+#include "base/text/json.h"
+#include "features/te_shard/te_shard_internal.h"
 
 typedef struct {
     cd_tp_plan *p;

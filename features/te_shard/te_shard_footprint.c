@@ -1,7 +1,7 @@
 /* From a piece of the result backward: the boxes of all that it is made of. */
 #include <string.h>
 
-#include "features/te_partint.h"
+#include "features/te_shard/te_shard_internal.h"
 
 static cdmpp_status no_memory(cdmpp_err *err) { return CD_FAIL(err, ENOMEM, "parts of an operator"); }
 

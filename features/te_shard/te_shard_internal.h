@@ -8,7 +8,7 @@
  *       because of a row that nobody reads, and equal pieces of different networks are equal definitions. */
 #ifndef CD_TE_PARTINT_H
 #define CD_TE_PARTINT_H
-#include "features/te_part.h"
+#include "features/te_shard/te_shard.h"
 
 #define CD_TP_FAR ((int64_t)1 << 60)
 enum { CD_TP_TERMS = 10 };

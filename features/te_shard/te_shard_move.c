@@ -4,7 +4,7 @@
  * tensor's box meet and vanish: x[yy + ry] stays x[yy + ry] in every part, and a schedule sees the form that it knows. */
 #include <string.h>
 
-#include "features/te_partint.h"
+#include "features/te_shard/te_shard_internal.h"
 
 typedef struct {
     const cd_expr *e;           /* NULL: 0 */

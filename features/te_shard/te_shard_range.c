@@ -1,7 +1,7 @@
 /* Which values an index can have: sums of multiples of variables, exactly; quotients and remainders of them. */
 #include <string.h>
 
-#include "features/te_partint.h"
+#include "features/te_shard/te_shard_internal.h"
 
 static int64_t clamp(int64_t x) { return x > CD_TP_FAR ? CD_TP_FAR : x < -CD_TP_FAR ? -CD_TP_FAR : x; }
 

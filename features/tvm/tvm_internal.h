@@ -9,8 +9,8 @@
  * inside one operator's expressions only and bounded by CD_TE_MAX_DEPTH. */
 #ifndef CD_TVMBUILD_H
 #define CD_TVMBUILD_H
-#include "features/te.h"
-#include "features/tvmnode.h"
+#include "features/te/te.h"
+#include "features/tvm/tvmnode.h"
 
 typedef struct cd_tvm_op {
     uint32_t node, n_out;

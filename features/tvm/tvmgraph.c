@@ -1,9 +1,9 @@
 /* A save_json node graph -> te DAG: operators, their axes and reducers. */
-#include "features/tvmgraph.h"
+#include "features/tvm/tvmgraph.h"
 
 #include <string.h>
 
-#include "features/tvmbuild.h"
+#include "features/tvm/tvm_internal.h"
 
 static cdmpp_status op_name(cd_tvm *t, uint32_t node, cd_te_op *op) {
     cd_str s;

@@ -6,7 +6,7 @@
  * that builds a te DAG. */
 #ifndef CD_TVMGRAPH_H
 #define CD_TVMGRAPH_H
-#include "features/te.h"
+#include "features/te/te.h"
 
 /* Build a DAG from the save_json text of Array<Tensor>. *out is owned by the
  * caller (cd_te_dag_free). Errors: EPARSE, ESCHEMA, EUNSUPPORTED, ENOMEM, with

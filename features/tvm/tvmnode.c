@@ -1,4 +1,4 @@
-#include "features/tvmnode.h"
+#include "features/tvm/tvmnode.h"
 
 #include <stdlib.h>
 #include <string.h>

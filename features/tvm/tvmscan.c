@@ -1,7 +1,7 @@
 /* Which operators a node graph holds and which tensors each of them reads. */
 #include <string.h>
 
-#include "features/tvmbuild.h"
+#include "features/tvm/tvm_internal.h"
 
 const char *const *cd_tvm_operands(cd_node_kind k) {
     static const char *const binary[] = {"a", "b", NULL}, *const unary[] = {"a", NULL}, *const cast[] = {"value", NULL},

@@ -1,4 +1,4 @@
-#include "features/unpickle.h"
+#include "features/tvm/unpickle.h"
 
 #include <string.h>
 

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "learner/main_mpi.h"
-#include "learner/main_train.h"
+#include "learner/cmd/main_mpi.h"
+#include "learner/cmd/main_train.h"
 
 static const char *const use[] = {"train [OPTION...] CONFIG.yaml", "extract --tasks FILE --out OUT [OPTION...] LOG|FOLDER...", NULL};
 static const char *const example[] = {

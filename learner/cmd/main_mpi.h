@@ -10,8 +10,8 @@
 #define CD_MAIN_MPI_H
 #include <mpi.h>
 
-#include "base/option.h"
-#include "learner/crew.h"
+#include "base/cli/option.h"
+#include "learner/distributed/process_group.h"
 
 typedef struct cd_mpi {
     MPI_Comm comm, end;      /* `end` is for the last barrier alone */

@@ -3,8 +3,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "learner/main_mpi.h"
-#include "learner/ops.h"
+#include "learner/cmd/main_mpi.h"
+#include "learner/tensor/ops.h"
 
 static cdmpp_status check(int rc, cdmpp_err *err) {
     char text[MPI_MAX_ERROR_STRING];

@@ -9,12 +9,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/face.h"
-#include "base/file.h"
-#include "base/progress.h"
-#include "dataset/inputs.h"
-#include "dataset/report.h"
-#include "learner/main_mpi.h"
+#include "base/cli/command.h"
+#include "base/io/file.h"
+#include "base/cli/progress.h"
+#include "dataset/extract/inputs.h"
+#include "dataset/extract/report.h"
+#include "learner/cmd/main_mpi.h"
 
 typedef struct {
     cd_extract x;            /* with input and task_file, both owned */

@@ -5,11 +5,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/file.h"
-#include "base/installed.h"
-#include "learner/main_train.h"
-#include "learner/space.h"
-#include "learner/trainprogress.h"
+#include "base/io/file.h"
+#include "base/io/data_path.h"
+#include "learner/cmd/main_train.h"
+#include "learner/hpo/hpo_space.h"
+#include "learner/train/trainprogress.h"
 
 static volatile sig_atomic_t stop;
 static void on_signal(int sig) { stop = sig; }

@@ -1,10 +1,10 @@
 /* main_train_operators -- cdmpp-train with data.kind: operators. */
 #include <stdio.h>
 
-#include "base/file.h"
-#include "learner/main_train.h"
-#include "learner/oplearner.h"
-#include "learner/trainprogress.h"
+#include "base/io/file.h"
+#include "learner/cmd/main_train.h"
+#include "learner/train/library_op_train.h"
+#include "learner/train/trainprogress.h"
 
 enum { TELL = 20 }; /* bad lines that are shown one by one */
 

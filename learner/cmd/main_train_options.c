@@ -1,5 +1,5 @@
 /* main_train_options -- the options of cdmpp-train and of `cdmpp-mpi train`. */
-#include "learner/main_train.h"
+#include "learner/cmd/main_train.h"
 
 #define AT(member) offsetof(cd_main_options, member)
 enum { MAIN, OTHER, SEARCH };

@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "learner/main_train.h"
-#include "learner/trainprogress.h"
-#include "learner/tunecmd.h"
+#include "learner/cmd/main_train.h"
+#include "learner/train/trainprogress.h"
+#include "learner/hpo/hpo_run.h"
 
 static void print(cd_buf *b) {
     if (b->p) fputs(b->p, stdout);

@@ -1,18 +1,18 @@
-#include "learner/config.h"
+#include "learner/config/config.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "learner/choose.h"
-#include "learner/netconf.h"
-#include "learner/plan.h"
+#include "base/io/file.h"
+#include "learner/config/select_programs.h"
+#include "learner/config/net_options.h"
+#include "learner/config/member_plan.h"
 
 static const cd_conf_key keys[] = {
 #define X(section, name, type, def, range, help) \
     {#section "." #name, CD_CONF_##type, offsetof(cd_config, section##_##name), def, range, help},
-#include "learner/config_keys.def"
+#include "learner/config/config_keys.def"
 };
 
 const cd_conf_key *cd_config_keys(size_t *n) {

@@ -1,13 +1,13 @@
 /* config -- a training configuration: the struct behind config_keys.def. */
 #ifndef CD_CONFIG_H
 #define CD_CONFIG_H
-#include "base/conf.h"
-#include "dataset/split.h"
-#include "learner/input.h"
-#include "learner/calib.h"
-#include "learner/fit.h"
-#include "learner/loss.h"
-#include "learner/objective.h"
+#include "base/text/conf.h"
+#include "dataset/split/split.h"
+#include "learner/inputs/tree_input.h"
+#include "learner/model/calibration.h"
+#include "learner/fit/fit.h"
+#include "learner/loss/tree_loss.h"
+#include "learner/loss/objective.h"
 
 typedef int64_t cd_cfg_INT;
 typedef double cd_cfg_REAL;
@@ -18,7 +18,7 @@ typedef cd_texts cd_cfg_LIST;
 
 typedef struct cd_config {
 #define X(section, name, type, def, range, help) cd_cfg_##type section##_##name;
-#include "learner/config_keys.def"
+#include "learner/config/config_keys.def"
     const char *path; /* of the file read last; NULL: none */
     cd_arena arena;
     cd_diag diag; /* every error so far, one line each */

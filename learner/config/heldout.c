@@ -1,12 +1,12 @@
-#include "learner/heldout.h"
+#include "learner/config/heldout.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/json.h"
-#include "learner/choose.h"
+#include "base/text/json.h"
+#include "learner/config/select_programs.h"
 
 struct cd_heldout {
     cd_arena arena;

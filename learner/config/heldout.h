@@ -12,8 +12,8 @@
 #define CD_HELDOUT_H
 #include <stdbool.h>
 
-#include "base/err.h"
-#include "base/mem.h"
+#include "base/core/err.h"
+#include "base/core/mem.h"
 
 typedef struct cd_heldout cd_heldout;
 

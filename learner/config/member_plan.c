@@ -1,4 +1,4 @@
-#include "learner/plan.h"
+#include "learner/config/member_plan.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* plan -- what a configuration wants trained: kinds of members, and what they need. */
 #ifndef CD_PLAN_H
 #define CD_PLAN_H
-#include "learner/config.h"
-#include "learner/member.h"
+#include "learner/config/config.h"
+#include "learner/model/member.h"
 
 typedef struct cd_plan {
     size_t n_kind;

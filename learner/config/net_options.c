@@ -1,9 +1,9 @@
-#include "learner/netconf.h"
+#include "learner/config/net_options.h"
 
 #include <stdio.h>
 
-#include "features/device.h"
-#include "learner/plan.h"
+#include "features/device/device.h"
+#include "learner/config/member_plan.h"
 
 static cd_net_spec net(const cd_config *c, cd_member_kind kind, size_t w_dev) {
     return (cd_net_spec){.kind = (cd_net_kind)(kind - CD_MEMBER_MLP),

@@ -1,9 +1,9 @@
 /* netconf -- keys net.* and fit.* of a configuration as descriptions of networks. */
 #ifndef CD_NETCONF_H
 #define CD_NETCONF_H
-#include "learner/config.h"
-#include "learner/fit.h"
-#include "learner/member.h"
+#include "learner/config/config.h"
+#include "learner/fit/fit.h"
+#include "learner/model/member.h"
 
 /* `w_dev`: width of a device vector. The result borrows from c. */
 cd_fit_spec cd_netconf_fit(const cd_config *c, cd_member_kind kind, size_t w_dev);

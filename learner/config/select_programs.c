@@ -1,11 +1,11 @@
-#include "learner/choose.h"
+#include "learner/config/select_programs.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/spell.h"
-#include "dataset/sample.h"
+#include "base/core/did_you_mean.h"
+#include "dataset/split/sample.h"
 
 enum { MAX_LEAVES = 64 }; /* lengths of the list of numbers of leaves */
 

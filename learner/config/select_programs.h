@@ -4,8 +4,8 @@
  */
 #ifndef CD_CHOOSE_H
 #define CD_CHOOSE_H
-#include "dataset/filter.h"
-#include "learner/config.h"
+#include "dataset/split/filter.h"
+#include "learner/config/config.h"
 
 /* keep (d->n), the caller's; `pool` may be NULL; *split to be freed. Errors: ESCHEMA (a name that the data
  * set does not have, with the key), ERANGE, ENOMEM. */

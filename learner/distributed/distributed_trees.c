@@ -1,4 +1,4 @@
-#include "learner/together.h"
+#include "learner/distributed/distributed_trees.h"
 
 #include <arpa/inet.h>
 #include <ifaddrs.h>
@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/sha256.h"
-#include "learner/gbt.h"
-#include "learner/ops.h"
+#include "base/core/sha256.h"
+#include "learner/trees/xgb_api.h"
+#include "learner/tensor/ops.h"
 
 enum { COME_S = 60, WAIT_S = 300, LEAVE_S = 30, PIECE = 1 << 20 };
 

@@ -5,7 +5,7 @@
  *   a round    own gradients -> XGBoost, which adds up histograms over the ranks -> the same tree
  *              own scores    -> all ranks -> the loss and the gradients of all programs
  *
- * (1) Gradients are multiples of 2^-20 (learner/loss.h), so sums in double are exact, in whatever order
+ * (1) Gradients are multiples of 2^-20 (learner/loss/tree_loss.h), so sums in double are exact, in whatever order
  *     the ranks are added: the trees are those of one process with the same bins and rows.
  * (2) Rows are drawn (train.subsample) by our own numbers, by tree and row: not by rank.
  * (3) At the end the ranks compare the digests of their trees.
@@ -14,9 +14,9 @@
  * (5) One member at a time, from begin to end in the same thread. */
 #ifndef CD_TOGETHER_H
 #define CD_TOGETHER_H
-#include "base/buf.h"
-#include "learner/crew.h"
-#include "learner/tracker.h"
+#include "base/core/buf.h"
+#include "learner/distributed/process_group.h"
+#include "learner/distributed/rabit_tracker.h"
 
 typedef struct cd_together {
     const cd_crew *crew;     /* NULL: this process alone, and all calls do nothing */

@@ -1,4 +1,4 @@
-#include "learner/crew.h"
+#include "learner/distributed/process_group.h"
 
 #include <string.h>
 

@@ -8,18 +8,18 @@
  *     model has the same bytes for any number of ranks.
  * (2) Who trains what is a function of the members and the number of ranks.
  * (3) With fewer networks than ranks, and fit.slices of at least as many as ranks, all
- *     ranks train each network together (invariant 6 of learner/fit.h); the bits are
+ *     ranks train each network together (invariant 6 of learner/fit/fit.h); the bits are
  *     those of one rank with the same slices.
- * (4) train.together: all ranks grow the trees of each member together (learner/together.h).
+ * (4) train.together: all ranks grow the trees of each member together (learner/distributed/distributed_trees.h).
  * (5) A rank that fails alone returns at once; whoever started the ranks ends the others.
  *
  * The library knows no MPI: a crew is four calls. Each is made by all ranks in the same
  * order, from the thread that called cd_learner_run. */
 #ifndef CD_CREW_H
 #define CD_CREW_H
-#include "base/buf.h"
-#include "learner/fit.h"
-#include "learner/member.h"
+#include "base/core/buf.h"
+#include "learner/fit/fit.h"
+#include "learner/model/member.h"
 
 typedef struct cd_crew {
     size_t rank, n_rank;

@@ -1,4 +1,4 @@
-#include "learner/tracker.h"
+#include "learner/distributed/rabit_tracker.h"
 
 #include <arpa/inet.h>
 #include <errno.h>

@@ -16,8 +16,8 @@
  * The thread touches no heap and nothing of the caller's. */
 #ifndef CD_TRACKER_H
 #define CD_TRACKER_H
-#include "base/err.h"
-#include "base/mem.h"
+#include "base/core/err.h"
+#include "base/core/mem.h"
 
 typedef struct cd_tracker cd_tracker;
 

@@ -1,9 +1,9 @@
-#include "learner/export.h"
+#include "learner/export/export.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "learner/export_int.h"
+#include "learner/export/export_internal.h"
 
 static bool fits(const cd_model *m, cd_export_form form, size_t k) { return cd_member_is_net(m->member[k].kind) == (form == CD_EXPORT_SAFETENSORS); }
 

@@ -7,8 +7,8 @@
  * Doubles and texts that a form cannot hold otherwise are metadata of the file. No state; any thread. */
 #ifndef CD_EXPORT_H
 #define CD_EXPORT_H
-#include "base/buf.h"
-#include "learner/model.h"
+#include "base/core/buf.h"
+#include "learner/model/model.h"
 
 #define CD_EXPORTS "safetensors|onnx|xgboost"
 typedef enum { CD_EXPORT_SAFETENSORS, CD_EXPORT_ONNX, CD_EXPORT_XGBOOST } cd_export_form;

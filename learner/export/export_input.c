@@ -1,9 +1,9 @@
-/* export_input -- learner/input.c as a graph. Doubles throughout, rounded to float where it does: a column
+/* export_input -- learner/inputs/tree_input.c as a graph. Doubles throughout, rounded to float where it does: a column
  * that differs in its last digit could take the other side of a tree's cut. */
 #include <math.h>
 
-#include "features/cols.h"
-#include "learner/export_int.h"
+#include "features/rows/cols.h"
+#include "learner/export/export_internal.h"
 
 enum { TOP = 3 }; /* rows in a program vector */
 

@@ -1,15 +1,15 @@
 /* export_int -- inside of an export to ONNX: values of one program that members share.
  *
  *   rows (n_row, 164), device (1), flop (1)
- *     -> totals, derived columns of a row      export_input.c, in double as learner/input.c does
+ *     -> totals, derived columns of a row      export_input.c, in double as learner/inputs/tree_input.c does
  *     -> matrices of the trees, program vector
  *   members -> ln seconds (1, 1), double       export_tree.c, export_net.c
  *   kinds, weights -> log_s                    export_onnx.c */
 #ifndef CD_EXPORT_INT_H
 #define CD_EXPORT_INT_H
-#include "learner/export.h"
-#include "learner/model_int.h"
-#include "learner/onnxfile.h"
+#include "learner/export/export.h"
+#include "learner/model/model_internal.h"
+#include "learner/export/onnxfile.h"
 
 /* Names of values; NULL until somebody asks. */
 typedef struct cd_export {

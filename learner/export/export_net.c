@@ -1,10 +1,10 @@
-/* export_net -- a network as Gemm, LayerNormalization, MatMul, Softmax and pointwise nodes; as learner/encoder.c,
+/* export_net -- a network as Gemm, LayerNormalization, MatMul, Softmax and pointwise nodes; as learner/nn/encoder.c,
  * net_tsf.c, net_tail.c and mlp.c run it when predicting. */
 #include <math.h>
 #include <stdio.h>
 
-#include "learner/export_int.h"
-#include "learner/net_int.h"
+#include "learner/export/export_internal.h"
+#include "learner/nn/net_internal.h"
 
 typedef struct {
     cd_export *x;

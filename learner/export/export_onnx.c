@@ -1,5 +1,5 @@
 /* export_onnx -- the ensemble as one graph: kinds of weight 0 are left out. */
-#include "learner/export_int.h"
+#include "learner/export/export_internal.h"
 
 static const char *with(cd_export *x, const char *op, const char *a, double b) { return CD_ONNX(&x->f, op, a, cd_onnx_double(&x->f, b)); }
 

@@ -1,6 +1,6 @@
 /* export_tree -- a booster as TreeEnsembleRegressor, and its scores as ln seconds. */
-#include "learner/export_int.h"
-#include "learner/forest_int.h"
+#include "learner/export/export_internal.h"
+#include "learner/trees/tree_inference_internal.h"
 
 /* The attributes of all nodes, one array each. */
 typedef struct {
@@ -80,7 +80,7 @@ static cdmpp_status scores(cd_export *x, const cd_forest *forest, const char *ma
     return st;
 }
 
-/* ---- to seconds, as in learner/member.c ---- */
+/* ---- to seconds, as in learner/model/member.c ---- */
 static const char *with(cd_export *x, const char *op, const char *a, double b) { return CD_ONNX(&x->f, op, a, cd_onnx_double(&x->f, b)); }
 
 static const char *log_sum(cd_export *x, const char *v) { return cd_export_over(x, "ReduceLogSumExp", v, 0); }

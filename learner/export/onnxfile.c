@@ -1,4 +1,4 @@
-#include "learner/onnxfile.h"
+#include "learner/export/onnxfile.h"
 
 #include <stdio.h>
 

@@ -1,12 +1,12 @@
-#include "learner/fit.h"
+#include "learner/fit/fit.h"
 
 #include <math.h>
 #include <string.h>
 #include <time.h>
 
-#include "base/rng.h"
-#include "learner/fit_int.h"
-#include "learner/ops.h"
+#include "base/core/rng.h"
+#include "learner/fit/fit_internal.h"
+#include "learner/tensor/ops.h"
 
 enum { INIT = 11, DROPOUT = 12, DROPOUT_TARGET = 13 }; /* streams of the seed */
 

@@ -32,14 +32,14 @@
  * Calls share nothing: members of an ensemble may be trained side by side, each with
  * a pool of its own or none.
  *
- * Checkpoint file, version 1: a frame (learner/frame.h) around JSON (docs in fit_checkpoint.c)
+ * Checkpoint file, version 1: a frame (base/io/container.h) around JSON (docs in fit_checkpoint.c)
  * and safetensors. */
 #ifndef CD_FIT_H
 #define CD_FIT_H
-#include "learner/lrate.h"
-#include "learner/net.h"
-#include "learner/optim.h"
-#include "learner/penalty.h"
+#include "learner/fit/learning_rate.h"
+#include "learner/nn/net.h"
+#include "learner/fit/optim.h"
+#include "learner/loss/net_loss.h"
 
 /* What validation decides by: mean |predicted/measured - 1| of seconds; root mean square
  * of ln(predicted/measured); the loss without its domain terms. */
@@ -50,7 +50,7 @@ typedef struct cd_fit_spec {
     cd_net_spec net;       /* n_out and, for head sum, temperature are set by cd_fit */
     cd_transform_kind transform;
     cd_scale scale;
-    const char *loss;      /* "1000mse+1mape", learner/penalty.h */
+    const char *loss;      /* "1000mse+1mape", learner/loss/net_loss.h */
     const double *quantile;/* (n_quantile) for pinball */
     size_t n_quantile;
     cd_optim_spec optim;

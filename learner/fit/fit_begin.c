@@ -2,9 +2,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "learner/batch_int.h"
-#include "learner/fit_int.h"
-#include "learner/ops.h"
+#include "learner/inputs/batch_internal.h"
+#include "learner/fit/fit_internal.h"
+#include "learner/tensor/ops.h"
 
 cd_fit_spec cd_fit_spec_published(void) {
     cd_fit_spec s = {.net = cd_net_spec_published(), .transform = CD_TRANSFORM_BOX_COX, .scale = CD_SCALE_MINMAX,

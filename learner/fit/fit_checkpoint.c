@@ -10,10 +10,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/file.h"
-#include "base/sha256.h"
-#include "learner/fit_int.h"
-#include "learner/frame.h"
+#include "base/io/file.h"
+#include "base/core/sha256.h"
+#include "learner/fit/fit_internal.h"
+#include "base/io/container.h"
 
 enum { TENSORS = 5 + CD_SCALERS_TENSORS };
 

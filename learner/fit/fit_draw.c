@@ -1,10 +1,10 @@
 /* fit_draw -- which programs a step shows: functions of seed, epoch and step. */
 #include <string.h>
 
-#include "base/rng.h"
-#include "learner/fit_int.h"
-#include "learner/ops.h"
-#include "learner/penalty_int.h"
+#include "base/core/rng.h"
+#include "learner/fit/fit_internal.h"
+#include "learner/tensor/ops.h"
+#include "learner/loss/net_loss_internal.h"
 
 enum { SHUFFLE = 1, SLICES = 2, TARGET = 3 }; /* streams of the seed */
 

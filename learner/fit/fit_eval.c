@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "learner/fit_int.h"
-#include "learner/ops.h"
+#include "learner/fit/fit_internal.h"
+#include "learner/tensor/ops.h"
 
 /* What predicting needs, borrowed. */
 typedef struct {

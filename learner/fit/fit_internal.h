@@ -7,8 +7,8 @@
  *   fit_checkpoint.c  everything below the line "goes on" to a file and back */
 #ifndef CD_FIT_INT_H
 #define CD_FIT_INT_H
-#include "learner/domain.h"
-#include "learner/fit.h"
+#include "learner/loss/domain_distance.h"
+#include "learner/fit/fit.h"
 
 /* Programs of a step and their labels, side by side. */
 typedef struct cd_fit_pick {

@@ -1,4 +1,4 @@
-#include "learner/lrate.h"
+#include "learner/fit/learning_rate.h"
 
 #include <math.h>
 

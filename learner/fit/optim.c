@@ -1,4 +1,4 @@
-#include "learner/optim.h"
+#include "learner/fit/optim.h"
 
 #include <math.h>
 #include <string.h>

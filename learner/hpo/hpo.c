@@ -1,4 +1,4 @@
-#include "learner/autotune.h"
+#include "learner/hpo/hpo.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -6,8 +6,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/sha256.h"
-#include "learner/triallog.h"
+#include "base/core/sha256.h"
+#include "learner/hpo/hpo_journal.h"
 
 /* One decision. A decision for nothing is finished at once. */
 typedef struct {

@@ -21,9 +21,9 @@
  *   (4) the objective is the validation error. Nothing here sees a test part. */
 #ifndef CD_AUTOTUNE_H
 #define CD_AUTOTUNE_H
-#include "base/threads.h"
-#include "learner/asha.h"
-#include "learner/space.h"
+#include "base/core/threads.h"
+#include "learner/hpo/hpo_asha.h"
+#include "learner/hpo/hpo_space.h"
 
 /* Train with `c`, in which the budget is already set, and measure. Called by several
  * threads at once, `worker` < cd_threads_count tells them apart. */

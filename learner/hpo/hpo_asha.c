@@ -1,4 +1,4 @@
-#include "learner/asha.h"
+#include "learner/hpo/hpo_asha.h"
 
 #include <math.h>
 #include <string.h>

@@ -25,8 +25,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/err.h"
-#include "base/mem.h"
+#include "base/core/err.h"
+#include "base/core/mem.h"
 
 #define CD_ASHA_RUNGS 16
 

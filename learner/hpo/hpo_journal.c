@@ -1,4 +1,4 @@
-#include "learner/triallog.h"
+#include "learner/hpo/hpo_journal.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/json.h"
+#include "base/core/buf.h"
+#include "base/text/json.h"
 
 static cdmpp_status fail_io(const cd_triallog *l, const char *what, cdmpp_err *err) {
     const cdmpp_status st = CD_FAIL(err, EIO, "cannot %s: %s", what, strerror(errno));

@@ -13,8 +13,8 @@
  * One thread at a time. */
 #ifndef CD_TRIALLOG_H
 #define CD_TRIALLOG_H
-#include "base/arena.h"
-#include "base/err.h"
+#include "base/core/arena.h"
+#include "base/core/err.h"
 
 typedef struct cd_triallog_entry {
     size_t trial;

@@ -1,6 +1,6 @@
-#include "learner/tunetrain.h"
+#include "learner/hpo/hpo_objective.h"
 
-#include "learner/netconf.h"
+#include "learner/config/net_options.h"
 
 typedef struct {
     const cd_tunetrain *t;

@@ -6,8 +6,8 @@
  * is left to the training of the winner, which is the caller's. */
 #ifndef CD_TUNETRAIN_H
 #define CD_TUNETRAIN_H
-#include "learner/autotune.h"
-#include "learner/learner.h"
+#include "learner/hpo/hpo.h"
+#include "learner/train/learner.h"
 
 typedef struct cd_tunetrain {
     const cd_space *space;

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "learner/autotune.h"
+#include "learner/hpo/hpo.h"
 
 void cd_tune_event_json(cd_buf *out, const cd_tune_event *e) {
     static const char *const state[] = {"running", "done", "failed"};

@@ -1,10 +1,10 @@
-#include "learner/tunecmd.h"
+#include "learner/hpo/hpo_run.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "learner/plan.h"
+#include "base/io/file.h"
+#include "learner/config/member_plan.h"
 
 static bool is_tune(const char *set) { return !strncmp(set, "tune.", 5); }
 

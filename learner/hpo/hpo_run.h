@@ -6,7 +6,7 @@
  * Prints nothing: the caller gets every result as it comes, and the found. */
 #ifndef CD_TUNECMD_H
 #define CD_TUNECMD_H
-#include "learner/tunetrain.h"
+#include "learner/hpo/hpo_objective.h"
 
 typedef struct cd_tunecmd {
     const char *space;           /* the search file */

@@ -1,8 +1,8 @@
-#include "learner/sobol.h"
+#include "learner/hpo/hpo_sobol.h"
 
 #include <stdbool.h>
 
-#include "base/rng.h"
+#include "base/core/rng.h"
 
 /* Which of 256 draws gives axis d its initial numbers. Found one axis after another: the
  * least sum over earlier axes and 2^m points, m = 2..12, of 4^t / 2^m, where t tells how

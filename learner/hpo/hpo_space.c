@@ -1,15 +1,15 @@
-#include "learner/space.h"
+#include "learner/hpo/hpo_space.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
+#include "base/io/file.h"
 
 static const cd_conf_key keys[] = {
 #define X(name, type, def, range, help) {"tune." #name, CD_CONF_##type, offsetof(cd_tune_spec, name), def, range, help},
-#include "learner/space_keys.def"
+#include "learner/hpo/space_keys.def"
 };
 
 const cd_conf_key *cd_space_keys(size_t *n) {

@@ -20,8 +20,8 @@
  * Read-only once loaded, any thread. */
 #ifndef CD_SPACE_H
 #define CD_SPACE_H
-#include "learner/asha.h"
-#include "learner/config.h"
+#include "learner/hpo/hpo_asha.h"
+#include "learner/config/config.h"
 
 #define CD_SAMPLERS "sobol|random"
 typedef enum { CD_SAMPLER_SOBOL, CD_SAMPLER_RANDOM } cd_sampler;
@@ -48,7 +48,7 @@ typedef struct cd_space_param {
 
 typedef struct cd_tune_spec {
 #define X(name, type, def, range, help) cd_cfg_##type name;
-#include "learner/space_keys.def"
+#include "learner/hpo/space_keys.def"
 } cd_tune_spec;
 
 typedef struct cd_space {

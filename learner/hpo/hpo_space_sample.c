@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/rng.h"
-#include "learner/sobol.h"
-#include "learner/space.h"
+#include "base/core/rng.h"
+#include "learner/hpo/hpo_sobol.h"
+#include "learner/hpo/hpo_space.h"
 
 /* Give up after so many points in a row that are configurations had before. */
 enum { MAX_MISSES = 1000 };

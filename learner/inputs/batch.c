@@ -1,8 +1,8 @@
-#include "learner/batch.h"
+#include "learner/inputs/batch.h"
 
 #include <string.h>
 
-#include "learner/batch_int.h"
+#include "learner/inputs/batch_internal.h"
 
 static size_t at(const uint32_t *index, size_t i) { return index ? index[i] : i; }
 

@@ -24,11 +24,11 @@
  * One batch a thread. */
 #ifndef CD_BATCH_H
 #define CD_BATCH_H
-#include "learner/input.h"
-#include "learner/scaler.h"
-#include "learner/slab.h"
-#include "learner/tree.h"
-#include "learner/view.h"
+#include "learner/inputs/tree_input.h"
+#include "learner/inputs/scaler.h"
+#include "learner/tensor/slab.h"
+#include "learner/inputs/program_tree.h"
+#include "learner/inputs/program_view.h"
 
 enum { CD_BATCH_INNER = 8, CD_BATCH_OUTER = 4, CD_BATCH_KINDS = 5 };
 #define CD_BATCH_CONTEXT ((CD_BATCH_INNER + CD_BATCH_OUTER) * (1 + CD_BATCH_KINDS) + CD_BATCH_KINDS + 5)
@@ -61,7 +61,7 @@ typedef struct cd_scalers {
 /* Identity. Errors: ENOMEM. */
 cdmpp_status cd_scalers_init(cd_scalers *s, const cd_batch_spec *spec, cdmpp_err *err);
 /* Fit tokens and programs to index[0 .. n) of the view, the train part. Device
- * vectors come on a common scale (features/device.h) and are left alone: of one
+ * vectors come on a common scale (features/device/device.h) and are left alone: of one
  * device every column would be constant. trips is shifted so that the mean over programs
  * of ln(sum over leaves of e^trips) is 0. s is initialised. Errors: ENOMEM, EMODEL (a program without leaves). */
 cdmpp_status cd_scalers_fit(cd_scalers *s, cd_scale kind, const cd_batch_spec *spec, const cd_view *v,

@@ -1,7 +1,7 @@
 /* batch_int -- unscaled columns, for filling and for fitting scalers. */
 #ifndef CD_BATCH_INT_H
 #define CD_BATCH_INT_H
-#include "learner/batch.h"
+#include "learner/inputs/batch.h"
 
 /* Columns of the program's leaves, first .. first+n rows of w_tok. x: (leaves, w_tok). */
 void cd_batch_raw_tokens(const cd_batch_spec *s, const cd_view *v, size_t program, float *x);

@@ -2,9 +2,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "features/cols.h"
-#include "learner/batch_int.h"
-#include "learner/input.h"
+#include "features/rows/cols.h"
+#include "learner/inputs/batch_internal.h"
+#include "learner/inputs/tree_input.h"
 
 enum { PER_LOOP = 1 + CD_BATCH_KINDS };
 

@@ -1,4 +1,4 @@
-#include "learner/normal.h"
+#include "learner/inputs/normal.h"
 
 #include <math.h>
 

@@ -1,8 +1,8 @@
-#include "learner/tree.h"
+#include "learner/inputs/program_tree.h"
 
 #include <string.h>
 
-#include "learner/ops.h"
+#include "learner/tensor/ops.h"
 
 #define NONE UINT32_MAX
 

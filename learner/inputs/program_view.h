@@ -11,7 +11,7 @@
  *       arrays with row_ptr + p, leaf_ptr + p, tree_ptr + p, device + p, flop + p;
  *   (2) a program has at least one row; one without leaves (rows alone were given)
  *       has leaf_ptr[i] == leaf_ptr[i+1], and only the models that need rows score it;
- *   (3) leaf columns are those of a row (features/leaf_cols.def), not yet scaled.
+ *   (3) leaf columns are those of a row (features/rows/leaf_cols.def), not yet scaled.
  * Nothing here is owned; any thread may read. */
 #ifndef CD_VIEW_H
 #define CD_VIEW_H

@@ -1,4 +1,4 @@
-#include "learner/view_of.h"
+#include "learner/inputs/program_view_dataset.h"
 
 cd_view cd_view_of(const cd_dataset *d, const uint32_t *device) {
     return (cd_view){.n = d->n, .row = d->row, .row_ptr = d->row_ptr, .leaf_ptr = d->leaf_x ? d->leaf_ptr : NULL, .leaf_x = d->leaf_x,

@@ -1,8 +1,8 @@
 /* view_of -- the programs of a data set as a model sees them (view.h). */
 #ifndef CD_VIEW_OF_H
 #define CD_VIEW_OF_H
-#include "dataset/dataset.h"
-#include "learner/view.h"
+#include "dataset/file/dataset.h"
+#include "learner/inputs/program_view.h"
 
 /* All programs of d, borrowed; `device` (d->n): the number of the program's device
  * in the model. Without ASTs (cd_dataset_load) no program has leaves. */

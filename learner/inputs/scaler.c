@@ -1,4 +1,4 @@
-#include "learner/scaler.h"
+#include "learner/inputs/scaler.h"
 
 #include <math.h>
 

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "learner/batch_int.h"
+#include "learner/inputs/batch_internal.h"
 
 cdmpp_status cd_scalers_init(cd_scalers *s, const cd_batch_spec *spec, cdmpp_err *err) {
     memset(s, 0, sizeof *s);

@@ -1,9 +1,9 @@
-#include "learner/transform.h"
+#include "learner/inputs/transform.h"
 
 #include <math.h>
 
-#include "learner/normal.h"
-#include "learner/transform_int.h"
+#include "learner/inputs/normal.h"
+#include "learner/inputs/transform_internal.h"
 
 /* ---- f and its inverse, inside the ends ---- */
 static bool is_linear(cd_transform_kind k) {

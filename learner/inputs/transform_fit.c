@@ -2,8 +2,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/mem.h"
-#include "learner/transform_int.h"
+#include "base/core/mem.h"
+#include "learner/inputs/transform_internal.h"
 
 typedef struct {
     const double *y;

@@ -1,7 +1,7 @@
 /* transform_int -- what the parts of transform share. */
 #ifndef CD_TRANSFORM_INT_H
 #define CD_TRANSFORM_INT_H
-#include "learner/transform.h"
+#include "learner/inputs/transform.h"
 
 /* f of the table for the kinds without knots, before mean and std. */
 double cd_transform_power(cd_transform_kind kind, double lambda, double centre, double y_s);

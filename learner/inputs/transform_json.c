@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/words.h"
-#include "learner/transform_int.h"
+#include "base/text/enum_names.h"
+#include "learner/inputs/transform_internal.h"
 
 static void put_array(cd_buf *out, const char *key, const double *v, size_t n) {
     cd_buf_putf(out, ",\"%s\":[", key);

@@ -1,15 +1,15 @@
-#include "learner/input.h"
+#include "learner/inputs/tree_input.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "features/cols.h"
+#include "features/rows/cols.h"
 
 enum {
     TOP = 3,             /* rows of the PROGRAM form */
     N_TOTAL = 5,         /* operations, bytes, unique bytes, lines, unique lines */
     N_PROGRAM = N_TOTAL + 4 + 2 + 8,
-    /* columns, see features/leaf_cols.def */
+    /* columns, see features/rows/leaf_cols.def */
     OPS = 0, N_OPS = 16, UNROLL_PROD = 28, VEC_PROD = 17, PAR_PROD = 39, GRID = 50, THREAD = 53, BUFFER = 57, BUFFER_LEN = 18,
     BYTES = 3, OUTER = 161
 };

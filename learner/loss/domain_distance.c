@@ -1,9 +1,9 @@
-#include "learner/domain.h"
+#include "learner/loss/domain_distance.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "learner/ops.h"
+#include "learner/tensor/ops.h"
 
 enum { K = 5, COLS = 64, ROWS = 64 };
 

@@ -13,7 +13,7 @@
  * One cd_domain, one thread; the pool is used inside. */
 #ifndef CD_DOMAIN_H
 #define CD_DOMAIN_H
-#include "base/threads.h"
+#include "base/core/threads.h"
 
 typedef struct cd_domain cd_domain;
 

@@ -1,10 +1,10 @@
-#include "learner/penalty.h"
+#include "learner/loss/net_loss.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "base/mem.h"
-#include "learner/penalty_int.h"
+#include "base/core/mem.h"
+#include "learner/loss/net_loss_internal.h"
 
 /* ---- one sample ---- */
 typedef struct {

@@ -2,7 +2,7 @@
  *
  *   "1000mse+1mape+0.5cmd"  ->  one weight per term of the table below
  *
- *   e = prediction - z            z: the label transformed (learner/transform.h)
+ *   e = prediction - z            z: the label transformed (learner/inputs/transform.h)
  *   r = ln(predicted/measured)    in seconds, through the inverse transform
  *   w: weight of the sample, 1 where none are given; W: their sum over the batch
  *
@@ -23,12 +23,12 @@
  *     cross entropy between softmax(-z) and softmax(-p). Groups whose z are all equal
  *     do not count.
  * (6) cmd and mmd compare the latents of two domains: the weights are kept here,
- *     learner/domain.h does the work.
+ *     learner/loss/domain_distance.h does the work.
  * (7) Everything is added up in one thread in the order of the samples.
  * cd_penalty is a plain value; one scratch per thread. */
 #ifndef CD_PENALTY_H
 #define CD_PENALTY_H
-#include "learner/transform.h"
+#include "learner/inputs/transform.h"
 
 /* X(name, what is averaged) */
 #define CD_PENALTY_MAP(X)                                    \

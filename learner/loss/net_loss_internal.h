@@ -1,7 +1,7 @@
 /* penalty_int -- what the parts of penalty share. */
 #ifndef CD_PENALTY_INT_H
 #define CD_PENALTY_INT_H
-#include "learner/penalty.h"
+#include "learner/loss/net_loss.h"
 
 struct cd_penalty_scratch {
     size_t *order;  /* (max_n) samples by group */

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/spell.h"
-#include "learner/penalty.h"
+#include "base/core/did_you_mean.h"
+#include "learner/loss/net_loss.h"
 
 static const char *const names[] = {
 #define CD_PENALTY_X(name, what) #name,

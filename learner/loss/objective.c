@@ -1,12 +1,12 @@
-#include "learner/objective.h"
+#include "learner/loss/objective.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
-#include "learner/objective_int.h"
-#include "learner/penalty_int.h"
+#include "base/core/mem.h"
+#include "learner/loss/objective_internal.h"
+#include "learner/loss/net_loss_internal.h"
 
 static const char *const names[CD_N_OBJECTIVE] = {"log_latency", "pack_sum", "rank"};
 const char *cd_objective_name(cd_objective_kind k) { return names[k]; }

@@ -4,13 +4,13 @@
  *   program i     rows start[i] .. start[i+1]  ->  program score p_i
  *
  *   kind         p                   loss of a program, mean over programs
- *   log_latency  ln sum exp(f + o)   of r = p - ln latency (learner/loss.h)
+ *   log_latency  ln sum exp(f + o)   of r = p - ln latency (learner/loss/tree_loss.h)
  *   pack_sum     sum f               y (p - y)^2 / 2;  y = fastest latency of its task / its own
  *   rank         ln sum exp(f + o)   mean over pairs of its task with i faster than j: ln(1 + e^(p_i - p_j))
  *
  * pack_sum is TenSet's and TVM's: squared error of the normalised throughput, weighted by
  * the throughput itself, its gradient for every row of the program. rank is the term of
- * learner/penalty.h with each task weighing by its programs.
+ * learner/loss/net_loss.h with each task weighing by its programs.
  *
  * (1) pack_sum and rank know nothing but the order and the ratios inside a task, so a
  *     program's seconds come from its level O = ln sum over feature rows of exp(bias +
@@ -30,8 +30,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/err.h"
-#include "learner/loss.h"
+#include "base/core/err.h"
+#include "learner/loss/tree_loss.h"
 
 #define CD_OBJECTIVES "log_latency|pack_sum|rank"
 typedef enum { CD_OBJECTIVE_LOG_LATENCY, CD_OBJECTIVE_PACK_SUM, CD_OBJECTIVE_RANK, CD_N_OBJECTIVE } cd_objective_kind;
@@ -63,7 +63,7 @@ const char *cd_objective_name(cd_objective_kind k);
 cdmpp_status cd_objective_begin(cd_objective_part *p, const cd_objective_spec *s, const cd_objective_part *seen, cdmpp_err *err);
 void cd_objective_end(cd_objective_part *p);
 /* The mean loss under the scores (start[n]); the gradient (start[n]) where it was asked last,
- * times n, rounded (learner/loss.h). */
+ * times n, rounded (learner/loss/tree_loss.h). */
 double cd_objective_loss(cd_objective_part *p, const cd_objective_spec *s, const float *score);
 void cd_objective_gradient(cd_objective_part *p, const cd_objective_spec *s, float *grad, float *hess);
 

@@ -1,7 +1,7 @@
 /* objective_int -- what the parts of objective share. */
 #ifndef CD_OBJECTIVE_INT_H
 #define CD_OBJECTIVE_INT_H
-#include "learner/objective.h"
+#include "learner/loss/objective.h"
 
 /* The mean loss of pairs under the program scores; fills g and h of every program (the
  * derivative of n * loss). NaN: no pair. score (n). */

@@ -1,8 +1,8 @@
 /* objective_rank -- pairs of programs of one task. */
 #include <math.h>
 
-#include "learner/objective_int.h"
-#include "learner/penalty_int.h"
+#include "learner/loss/objective_internal.h"
+#include "learner/loss/net_loss_internal.h"
 
 enum { NEAR = 16 };
 

@@ -1,4 +1,4 @@
-#include "learner/loss.h"
+#include "learner/loss/tree_loss.h"
 
 #include <math.h>
 

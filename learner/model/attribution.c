@@ -1,11 +1,11 @@
-#include "learner/share.h"
+#include "learner/model/attribution.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "features/cols.h"
-#include "learner/member_int.h"
-#include "learner/share_int.h"
+#include "features/rows/cols.h"
+#include "learner/model/member_internal.h"
+#include "learner/model/attribution_internal.h"
 
 typedef struct {
     const cd_model *m;

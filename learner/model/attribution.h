@@ -20,7 +20,7 @@
  * Asks the heap; one thread, the model is shared. */
 #ifndef CD_SHARE_H
 #define CD_SHARE_H
-#include "learner/model.h"
+#include "learner/model/model.h"
 
 enum { CD_SHARE_EXACT = 7, CD_SHARE_ORDERS = 16, CD_SHARE_DRAWN = 48 };
 

@@ -1,8 +1,8 @@
 /* share_int -- inside of shares: one member. */
 #ifndef CD_SHARE_INT_H
 #define CD_SHARE_INT_H
-#include "learner/model_int.h"
-#include "learner/share.h"
+#include "learner/model/model_internal.h"
+#include "learner/model/attribution.h"
 
 typedef struct cd_share_of {
     const cd_model *m;

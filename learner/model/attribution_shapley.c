@@ -2,9 +2,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/rng.h"
-#include "features/cols.h"
-#include "learner/share_int.h"
+#include "base/core/rng.h"
+#include "features/rows/cols.h"
+#include "learner/model/attribution_internal.h"
 
 enum { AT_ONCE = 64 }; /* programs that are made and scored together */
 

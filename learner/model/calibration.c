@@ -1,12 +1,12 @@
 /* calib -- the order of a fit, and a new program's answer. */
-#include "learner/calib.h"
+#include "learner/model/calibration.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "learner/calib_int.h"
-#include "learner/normal.h"
+#include "learner/model/calibration_internal.h"
+#include "learner/inputs/normal.h"
 
 /* sigma within a quarter and six times its median over the programs of the fit, and a
  * limit of the range that rounding does not cross. */

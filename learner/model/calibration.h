@@ -46,11 +46,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buf.h"
-#include "base/err.h"
-#include "base/json.h"
-#include "base/threads.h"
-#include "learner/loss.h"
+#include "base/core/buf.h"
+#include "base/core/err.h"
+#include "base/text/json.h"
+#include "base/core/threads.h"
+#include "learner/loss/tree_loss.h"
 
 #define CD_CALIB_MAX_KIND 8
 #define CD_CALIB_MAX_FOLD 64
@@ -62,7 +62,7 @@ typedef struct cd_calib_in {
     size_t n, n_kind, width, n_fold;
     const double *kind_log_s; /* (n_kind, n) out-of-fold answers, ln s */
     const double *log_y;      /* (n) measured, ln s */
-    const float *x;           /* (n, width) program vectors, learner/input.h PROGRAM form */
+    const float *x;           /* (n, width) program vectors, learner/inputs/tree_input.h PROGRAM form */
     const uint32_t *fold;     /* (n) in 0..n_fold-1; NULL only where n_fold == 1 */
     const uint32_t *group;    /* (n) task of the program, any numbers */
     const float *range;       /* (2, width) least and largest of the programs trained on, see

@@ -8,8 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/words.h"
-#include "learner/calib_int.h"
+#include "base/text/enum_names.h"
+#include "learner/model/calibration_internal.h"
 
 enum { MAX_WIDTH = 1 << 16 };
 

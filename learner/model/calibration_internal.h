@@ -13,9 +13,9 @@
  *     the caller had them in. */
 #ifndef CD_CALIB_INT_H
 #define CD_CALIB_INT_H
-#include "base/mem.h"
-#include "learner/calib.h"
-#include "learner/gbt.h"
+#include "base/core/mem.h"
+#include "learner/model/calibration.h"
+#include "learner/trees/xgb_api.h"
 
 enum {
     CD_CALIB_MAX_SIGMA = 8,      /* boosters of sigma; more folds than that share them */

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/rng.h"
-#include "learner/calib_int.h"
+#include "base/core/rng.h"
+#include "learner/model/calibration_internal.h"
 
 enum { INNER_FOLDS = 5 };
 

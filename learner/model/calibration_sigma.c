@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "learner/calib_int.h"
+#include "learner/model/calibration_internal.h"
 
 enum { MIN_PROGRAM = 300, MIN_GROUP = 20, ROUNDS = 120, EXTRA = 4 };
 static const double least_error = 1e-3, most_times = 4;

@@ -13,7 +13,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "learner/calib_int.h"
+#include "learner/model/calibration_internal.h"
 
 typedef struct {
     double z, weight;

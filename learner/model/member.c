@@ -1,11 +1,11 @@
-#include "learner/member.h"
+#include "learner/model/member.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
-#include "features/cols.h"
-#include "learner/member_int.h"
+#include "features/rows/cols.h"
+#include "learner/model/member_internal.h"
 
 typedef struct {
     const char *name;

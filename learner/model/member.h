@@ -13,12 +13,12 @@
  * The table of kinds is in member.c. */
 #ifndef CD_MEMBER_H
 #define CD_MEMBER_H
-#include "learner/gbt.h"
-#include "learner/input.h"
-#include "learner/net.h"
-#include "learner/objective.h"
-#include "learner/transform.h"
-#include "learner/view.h"
+#include "learner/trees/xgb_api.h"
+#include "learner/inputs/tree_input.h"
+#include "learner/nn/net.h"
+#include "learner/loss/objective.h"
+#include "learner/inputs/transform.h"
+#include "learner/inputs/program_view.h"
 
 #define CD_MEMBER_KINDS "rows|program|sums|mlp|transformer|lstm"
 typedef enum {
@@ -29,7 +29,7 @@ typedef struct cd_member {
     cd_member_kind kind;
     int fold;                /* the fold it was not trained on; -1: it knows them all */
     double slope, bias;      /* trees: score + bias + slope * ln trips */
-    cd_objective_kind objective;  /* trees: what their scores are (learner/objective.h) */
+    cd_objective_kind objective;  /* trees: what their scores are (learner/loss/objective.h) */
     double scale, shift;     /* trees: their map to ln seconds; not of log_latency */
     cd_gbt *gbt;             /* trees, owned */
     cd_net *net;             /* network, owned */

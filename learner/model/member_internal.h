@@ -1,7 +1,7 @@
 /* member_int -- inside of a member: what predicting keeps between calls. */
 #ifndef CD_MEMBER_INT_H
 #define CD_MEMBER_INT_H
-#include "learner/member.h"
+#include "learner/model/member.h"
 
 enum { CD_MEMBER_MAX_FOLD = 64 };
 

@@ -1,11 +1,11 @@
-#include "learner/model.h"
+#include "learner/model/model.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "features/cols.h"
-#include "learner/member_int.h"
-#include "learner/model_int.h"
+#include "features/rows/cols.h"
+#include "learner/model/member_internal.h"
+#include "learner/model/model_internal.h"
 
 enum { FEW_TREES = 100 }; /* boosting has most of the order by then: 60 and 200 were no better */
 

@@ -29,9 +29,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/err.h"
-#include "base/mem.h"
-#include "learner/view.h"
+#include "base/core/err.h"
+#include "base/core/mem.h"
+#include "learner/inputs/program_view.h"
 
 typedef struct cd_model cd_model;
 typedef struct cd_model_scratch cd_model_scratch;
@@ -55,7 +55,7 @@ int cd_model_find_device(const cd_model *m, const char *name, size_t n);
 /* Whether the programs of device i were GPU programs. */
 int cd_model_device_is_gpu(const cd_model *m, size_t i);
 
-/* The numbers that describe device i, features/device.h; *width 0: the file has none; all
+/* The numbers that describe device i, features/device/device.h; *width 0: the file has none; all
  * zero: the device was not described. */
 CD_KEEP const float *cd_model_device_vector(const cd_model *m, size_t i, size_t *width);
 
@@ -87,7 +87,7 @@ typedef struct cd_pred {
 cdmpp_status cd_model_predict(const cd_model *m, cd_model_scratch *s, const cd_view *v, const uint32_t *index, size_t n,
                               cd_pred *out, cdmpp_err *err);
 /* The same at a fraction of the cost, to put many programs in order before the model is asked about the best: of each kind one member
- * answers, and of its trees the first 100. See predictor/schedbook_pick.c for what that costs. */
+ * answers, and of its trees the first 100. See predictor/estimate/schedule_db_pick.c for what that costs. */
 cdmpp_status cd_model_sketch(const cd_model *m, cd_model_scratch *s, const cd_view *v, const uint32_t *index, size_t n, cd_pred *out,
                              cdmpp_err *err);
 #endif

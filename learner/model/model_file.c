@@ -1,10 +1,10 @@
 /* model_file -- the model file of model.h: writing it, and reading as far as key "model". */
 #include <string.h>
 
-#include "base/file.h"
-#include "features/cols.h"
-#include "learner/frame.h"
-#include "learner/model_int.h"
+#include "base/io/file.h"
+#include "features/rows/cols.h"
+#include "base/io/container.h"
+#include "learner/model/model_internal.h"
 
 /* ---- writing ---- */
 static void put_devices(cd_buf *b, const cd_model *m) {

@@ -1,12 +1,12 @@
 /* model_int -- inside of a model, for the trainer and the file. */
 #ifndef CD_MODEL_INT_H
 #define CD_MODEL_INT_H
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/json.h"
-#include "learner/calib.h"
-#include "learner/member.h"
-#include "learner/model.h"
+#include "base/core/arena.h"
+#include "base/core/buf.h"
+#include "base/text/json.h"
+#include "learner/model/calibration.h"
+#include "learner/model/member.h"
+#include "learner/model/model.h"
 
 struct cd_model {
     size_t n_kind;

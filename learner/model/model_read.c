@@ -6,9 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "features/cols.h"
-#include "learner/member_int.h"
-#include "learner/model_int.h"
+#include "features/rows/cols.h"
+#include "learner/model/member_internal.h"
+#include "learner/model/model_internal.h"
 
 enum { MAX_DEVICE = 4096, MAX_VECTOR = 1024, MAX_MEMBER = CD_N_MEMBER_KIND * CD_MEMBER_MAX_FOLD };
 

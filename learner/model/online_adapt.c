@@ -1,19 +1,19 @@
-#include "learner/adapt.h"
+#include "learner/model/online_adapt.h"
 
 #include <assert.h>
 #include <math.h>
 #include <string.h>
 
-#include "features/cols.h"
-#include "learner/adapt_int.h"
-#include "learner/input.h"
+#include "features/rows/cols.h"
+#include "learner/model/online_adapt_internal.h"
+#include "learner/inputs/tree_input.h"
 
 /* A model without intervals says nothing about its errors. */
 static const double usual_sigma = 0.5;
 
 void cd_adapt_traits(const float *row, size_t n_row, float trait[CD_N_TRAIT]) {
     enum { TOP_ROWS = 3, WIDTH = 640, UNROLL_LEN = 28, VEC_LEN = 17, PAR_LEN = 39, OUTER = 161 };
-    /* of the totals in learner/input.c: bytes, unique bytes, lines, unique lines; bytes per unique byte, lines
+    /* of the totals in learner/inputs/tree_input.c: bytes, unique bytes, lines, unique lines; bytes per unique byte, lines
      * per unique line; most operations per block, parallel and vector lane of a row */
     static const int total[] = {1, 2, 3, 4, 9, 10, 11, 13, 14}, top[] = {PAR_LEN, VEC_LEN, UNROLL_LEN, OUTER};
     float x[WIDTH];

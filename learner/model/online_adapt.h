@@ -23,9 +23,9 @@
  *     add and fit: one thread, and none in apply meanwhile. */
 #ifndef CD_ADAPT_H
 #define CD_ADAPT_H
-#include "base/buf.h"
-#include "base/json.h"
-#include "learner/model.h"
+#include "base/core/buf.h"
+#include "base/text/json.h"
+#include "learner/model/model.h"
 
 enum { CD_N_TRAIT = 13, CD_ADAPT_MAX = 128 };
 

@@ -1,7 +1,7 @@
 /* adapt_file -- measured programs as JSON. */
 #include <math.h>
 
-#include "learner/adapt_int.h"
+#include "learner/model/online_adapt_internal.h"
 
 enum { VERSION = 1, N_NUMBER = 3 + CD_N_TRAIT };
 

@@ -1,7 +1,7 @@
 /* adapt_int -- inside of an adaptation, for the file. */
 #ifndef CD_ADAPT_INT_H
 #define CD_ADAPT_INT_H
-#include "learner/adapt.h"
+#include "learner/model/online_adapt.h"
 
 typedef struct cd_adapt_task {
     char *key;

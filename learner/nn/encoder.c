@@ -1,4 +1,4 @@
-#include "learner/encoder.h"
+#include "learner/nn/encoder.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -11,8 +11,8 @@
  * backward meets after each layer for the gradients of its weights. */
 #ifndef CD_ENCODER_H
 #define CD_ENCODER_H
-#include "learner/net.h"
-#include "learner/ops.h"
+#include "learner/nn/net.h"
+#include "learner/tensor/ops.h"
 
 enum { CD_ENCODER_MAX = 64, CD_ENCODER_POSITIONS = 512 };
 

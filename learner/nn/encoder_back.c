@@ -5,7 +5,7 @@
  * for the weights, over all rows at once. */
 #include <string.h>
 
-#include "learner/encoder.h"
+#include "learner/nn/encoder.h"
 
 typedef struct {
     const cd_encoder *e;

@@ -1,4 +1,4 @@
-#include "learner/lstm.h"
+#include "learner/nn/lstm.h"
 
 #include <math.h>
 #include <stdio.h>

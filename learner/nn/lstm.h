@@ -16,7 +16,7 @@
  * the weights come at the end, over all rows at once. */
 #ifndef CD_LSTM_H
 #define CD_LSTM_H
-#include "learner/mlp.h"
+#include "learner/nn/mlp.h"
 
 typedef struct cd_lstm_cell { /* numbers of parameters: (4w, w), (4w, w), (4w) */
     size_t w_ih, w_hh, b;

@@ -1,7 +1,7 @@
 /* lstm_back -- gradients of the recursion, from the roots down. */
 #include <string.h>
 
-#include "learner/lstm.h"
+#include "learner/nn/lstm.h"
 
 typedef struct {
     const cd_lstm *l;

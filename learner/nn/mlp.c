@@ -1,4 +1,4 @@
-#include "learner/mlp.h"
+#include "learner/nn/mlp.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -7,8 +7,8 @@
  * Parameters are named prefix.0.weight, prefix.0.bias, prefix.0.norm.weight ... */
 #ifndef CD_MLP_H
 #define CD_MLP_H
-#include "learner/net.h"
-#include "learner/ops.h"
+#include "learner/nn/net.h"
+#include "learner/tensor/ops.h"
 
 enum { CD_MLP_MAX = 12 };
 

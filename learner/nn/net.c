@@ -1,8 +1,8 @@
-#include "learner/net.h"
+#include "learner/nn/net.h"
 
 #include <string.h>
 
-#include "learner/net_int.h"
+#include "learner/nn/net_internal.h"
 
 static const cd_net_type *const types[] = {[CD_NET_MLP] = &cd_net_mlp, [CD_NET_TSF] = &cd_net_tsf, [CD_NET_LSTM] = &cd_net_lstm};
 

@@ -1,7 +1,7 @@
 /* net_spec -- descriptions of networks: defaults, limits. */
 #include <math.h>
 
-#include "learner/net.h"
+#include "learner/nn/net.h"
 
 cd_net_spec cd_net_spec_small(cd_net_kind kind) {
     const bool lstm = kind == CD_NET_LSTM;

@@ -2,8 +2,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base/words.h"
-#include "learner/net_int.h"
+#include "base/text/enum_names.h"
+#include "learner/nn/net_internal.h"
 
 typedef enum { INT, REAL, FLAG, WORD } field_type;
 typedef struct {

@@ -1,8 +1,8 @@
 /* net_int -- inside of a net: the table of kinds and the parts they share. */
 #ifndef CD_NET_INT_H
 #define CD_NET_INT_H
-#include "learner/encoder.h"
-#include "learner/lstm.h"
+#include "learner/nn/encoder.h"
+#include "learner/nn/lstm.h"
 
 /* head, side branches, decoder and output: rows (programs, or leaves for head sum)
  * -> out. */

@@ -2,7 +2,7 @@
  * end with. */
 #include <string.h>
 
-#include "learner/net_int.h"
+#include "learner/nn/net_internal.h"
 
 static void build(cd_net *net) {
     cd_net_spec tail = net->spec;

@@ -1,7 +1,7 @@
 /* net_tail -- what all networks end with: head, side branches, decoder, output. */
 #include <string.h>
 
-#include "learner/net_int.h"
+#include "learner/nn/net_internal.h"
 
 enum { ID_HEAD = 1000, ID_DEV = 1100, ID_PROG = 1200, ID_DECODER = 1300 };
 

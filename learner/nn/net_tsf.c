@@ -1,7 +1,7 @@
 /* net_tsf -- leaves through the encoder, then by one of three heads to a program. */
 #include <string.h>
 
-#include "learner/net_int.h"
+#include "learner/nn/net_internal.h"
 
 enum { TILE = 64 };
 

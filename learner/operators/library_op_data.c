@@ -1,9 +1,9 @@
-#include "learner/opdata.h"
+#include "learner/operators/library_op_data.h"
 
 #include <string.h>
 #include <strings.h>
 
-#include "base/file.h"
+#include "base/io/file.h"
 
 typedef struct {
     cd_opdata *d;

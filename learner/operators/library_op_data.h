@@ -8,10 +8,10 @@
  * (3) what is left out is counted by reason, and bad lines are told one by one. */
 #ifndef CD_OPDATA_H
 #define CD_OPDATA_H
-#include "base/arena.h"
-#include "base/conf.h"
-#include "dataset/oprecord.h"
-#include "features/device.h"
+#include "base/core/arena.h"
+#include "base/text/conf.h"
+#include "features/operators/library_op_record.h"
+#include "features/device/device.h"
 
 typedef enum {
     CD_OPDROP_BAD,       /* lines that are no record, or of an unknown device */

@@ -1,4 +1,4 @@
-#include "learner/opfeature.h"
+#include "learner/operators/library_op_feature.h"
 
 #include <math.h>
 
@@ -20,7 +20,7 @@ static const struct {
     group of;
 } cols[CD_N_OPFEATURE] = {
 #define X(name, families, group, meaning) {#name, families, group},
-#include "learner/opfeature_cols.def"
+#include "learner/operators/library_op_feature_cols.def"
 };
 
 const char *cd_opfeature_name(size_t i) { return cols[i].name; }

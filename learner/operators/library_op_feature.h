@@ -39,8 +39,8 @@
  * No state, any thread. */
 #ifndef CD_OPFEATURE_H
 #define CD_OPFEATURE_H
-#include "dataset/oprecord.h"
-#include "features/device.h"
+#include "features/operators/library_op_record.h"
+#include "features/device/device.h"
 
 /* One model each. */
 typedef enum {
@@ -54,7 +54,7 @@ typedef enum {
 
 enum {
 #define X(name, families, group, meaning) CD_OPFEATURE_##name,
-#include "learner/opfeature_cols.def"
+#include "learner/operators/library_op_feature_cols.def"
     CD_N_OPFEATURE
 };
 #define CD_OPFEATURE_VERSION 2 /* raise it when a value changes under the same name */

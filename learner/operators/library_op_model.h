@@ -18,8 +18,8 @@
  * changed since. Immutable after loading: any thread. */
 #ifndef CD_OPMODEL_H
 #define CD_OPMODEL_H
-#include "base/buf.h"
-#include "learner/opfeature.h"
+#include "base/core/buf.h"
+#include "learner/operators/library_op_feature.h"
 
 typedef struct cd_opmodel cd_opmodel;
 

@@ -3,10 +3,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "base/sha256.h"
-#include "learner/frame.h"
-#include "learner/opmodel_int.h"
+#include "base/io/file.h"
+#include "base/core/sha256.h"
+#include "base/io/container.h"
+#include "learner/operators/library_op_model_internal.h"
 
 enum { MAX_DEVICE = 4096 };
 
@@ -15,7 +15,7 @@ static const struct {
     size_t offset;
 } numbers[] = {
 #define X(key, low, high, unit, meaning) {#key, offsetof(cd_device, key)},
-#include "features/device_keys.def"
+#include "features/device/device_keys.def"
 };
 enum { N_NUMBER = sizeof numbers / sizeof *numbers };
 

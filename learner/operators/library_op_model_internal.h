@@ -1,9 +1,9 @@
 /* opmodel_int -- inside of an operator model, for its trainer and its file. */
 #ifndef CD_OPMODEL_INT_H
 #define CD_OPMODEL_INT_H
-#include "base/arena.h"
-#include "learner/gbt.h"
-#include "learner/opmodel.h"
+#include "base/core/arena.h"
+#include "learner/trees/xgb_api.h"
+#include "learner/operators/library_op_model.h"
 
 typedef struct cd_oppart {
     cd_gbt *gbt;   /* owned; NULL: the family was not trained */

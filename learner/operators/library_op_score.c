@@ -1,4 +1,4 @@
-#include "learner/opscore.h"
+#include "learner/operators/library_op_score.h"
 
 #include <math.h>
 #include <stdlib.h>

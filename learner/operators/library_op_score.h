@@ -7,8 +7,8 @@
  * One owner, one thread. */
 #ifndef CD_OPSCORE_H
 #define CD_OPSCORE_H
-#include "base/buf.h"
-#include "learner/opmodel.h"
+#include "base/core/buf.h"
+#include "learner/operators/library_op_model.h"
 
 typedef struct cd_opscore_row {
     cd_opclass class;

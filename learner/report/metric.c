@@ -1,10 +1,10 @@
-#include "learner/metric.h"
+#include "learner/report/metric.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
+#include "base/core/mem.h"
 
 typedef struct {
     double y, p, weight;

@@ -21,8 +21,8 @@
 #define CD_METRIC_H
 #include <stdint.h>
 
-#include "base/buf.h"
-#include "base/err.h"
+#include "base/core/buf.h"
+#include "base/core/err.h"
 
 typedef struct cd_metrics {
     size_t n, n_group;

@@ -1,4 +1,4 @@
-#include "learner/plot.h"
+#include "learner/report/plot.h"
 
 #include <math.h>
 #include <stdio.h>

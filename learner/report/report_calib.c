@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "learner/report_page.h"
+#include "learner/report/report_page.h"
 
 static void coverage_ticks(const cd_plot *p) {
     for (int i = 0; i <= 5; i++) {

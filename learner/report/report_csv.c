@@ -1,5 +1,5 @@
 /* One line a program (RFC 4180): what every plot was made from. */
-#include "learner/trainreport.h"
+#include "learner/report/trainreport.h"
 
 #include <math.h>
 

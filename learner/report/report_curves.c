@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "learner/report_page.h"
+#include "learner/report/report_page.h"
 
 enum { POINTS = 300, N_COLOUR = 6, N_KEY = 12 };
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "learner/report_page.h"
+#include "learner/report/report_page.h"
 
 static const char *held_out(const cd_page *pg) {
     if (pg->f->shown != CD_PART_TEST) return pg->f->shown == CD_PART_TRAIN ? "it was trained on" : "used to stop the training";

@@ -12,8 +12,8 @@
  * written in one way, by report_text.c. */
 #ifndef CD_REPORT_PAGE_H
 #define CD_REPORT_PAGE_H
-#include "learner/plot.h"
-#include "learner/trainfig.h"
+#include "learner/report/plot.h"
+#include "learner/report/train_figures.h"
 
 /* Tasks of fewer programs say little about tasks. */
 enum { CD_PAGE_FEW = 3 };

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "learner/report_page.h"
+#include "learner/report/report_page.h"
 
 /* Up to here every program is a dot, above a density. */
 enum { MANY = 2000, FEW = 200, SHADES = 6 };

@@ -1,6 +1,6 @@
 /* The style sheet. Colours after Okabe and Ito, which also differ in lightness and
  * come with dash patterns, so that neither colour vision nor a printer matters. */
-#include "learner/report_page.h"
+#include "learner/report/report_page.h"
 
 static void put_page(cd_buf *out) {
     cd_buf_puts(out,

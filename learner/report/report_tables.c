@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "learner/report_page.h"
+#include "learner/report/report_page.h"
 
 enum { WORST = 20, BEST = 5 };
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "learner/report_page.h"
+#include "learner/report/report_page.h"
 
 #define NNBSP "\xe2\x80\xaf"
 #define MINUS "\xe2\x88\x92"

@@ -1,12 +1,12 @@
-#include "learner/trainkeep.h"
+#include "learner/report/train_artifacts.h"
 
 #include <ctype.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "base/words.h"
+#include "base/io/file.h"
+#include "base/text/enum_names.h"
 
 /* One curve while it grows: three columns. */
 typedef struct {

@@ -11,9 +11,9 @@
  * One thread, but _loss. */
 #ifndef CD_TRAINKEEP_H
 #define CD_TRAINKEEP_H
-#include "learner/config.h"
-#include "learner/tick.h"
-#include "learner/trainreport.h"
+#include "learner/config/config.h"
+#include "learner/fit/progress_event.h"
+#include "learner/report/trainreport.h"
 
 typedef struct cd_trainkeep cd_trainkeep;
 

@@ -1,4 +1,4 @@
-#include "learner/trainfig.h"
+#include "learner/report/train_figures.h"
 
 #include <math.h>
 #include <stdlib.h>

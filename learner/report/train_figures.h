@@ -18,9 +18,9 @@
  * Names are borrowed from the report, all else lives in the arena. One thread. */
 #ifndef CD_TRAINFIG_H
 #define CD_TRAINFIG_H
-#include "base/arena.h"
-#include "learner/trainreport.h"
-#include "learner/unsure.h"
+#include "base/core/arena.h"
+#include "learner/report/trainreport.h"
+#include "learner/report/uncertainty.h"
 
 enum { CD_FIG_N_CDF = 161, CD_FIG_N_LEVEL = 20, CD_FIG_GRID = 96, CD_FIG_N_Q = 5, CD_FIG_N_DECADE = 14 };
 

@@ -2,8 +2,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/rng.h"
-#include "learner/trainfig.h"
+#include "base/core/rng.h"
+#include "learner/report/train_figures.h"
 
 double cd_fig_z(double level) {
     double lo = 0, hi = 40;

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "learner/trainfig.h"
+#include "learner/report/train_figures.h"
 
 double cd_fig_decade_s(uint32_t k) { return k ? pow(10, (double)k - 9) : 0; }
 

@@ -17,9 +17,9 @@
  * No state, any thread. */
 #ifndef CD_TRAINREPORT_H
 #define CD_TRAINREPORT_H
-#include "dataset/filter.h"
-#include "dataset/split.h"
-#include "learner/metric.h"
+#include "dataset/split/filter.h"
+#include "dataset/split/split.h"
+#include "learner/report/metric.h"
 
 /* Nominal coverage of low_s .. high_s. */
 #define CD_TRAINREPORT_LEVEL 0.9

@@ -1,9 +1,9 @@
-#include "learner/unsure.h"
+#include "learner/report/uncertainty.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/mem.h"
+#include "base/core/mem.h"
 
 typedef struct {
     double std, error, log;

@@ -7,8 +7,8 @@
  * tenth is the round(n/10), at least one, with the largest, ties by position. */
 #ifndef CD_UNSURE_H
 #define CD_UNSURE_H
-#include "base/buf.h"
-#include "learner/trainkeep.h"
+#include "base/core/buf.h"
+#include "learner/report/train_artifacts.h"
 
 typedef struct cd_unsure {
     size_t n;

@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <math.h>
 
-#include "learner/ops_math.h"
+#include "learner/tensor/ops_math.h"
 
 typedef struct {
     size_t n, w, hw, pw, head; /* rows; row width; head width, padded; number */

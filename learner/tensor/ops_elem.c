@@ -1,5 +1,5 @@
 /* ops_elem -- activations, dropout, bias, sums of columns. */
-#include "learner/ops_math.h"
+#include "learner/tensor/ops_math.h"
 
 cd_drop cd_ops_drop(double p, uint64_t key, uint64_t layer) {
     if (p <= 0 || !key) return (cd_drop){.scale = 1};

@@ -3,7 +3,7 @@
 #include <cblas.h>
 #include <pthread.h>
 
-#include "learner/ops.h"
+#include "learner/tensor/ops.h"
 
 enum { MAX_JOB = 16, TILE_ROWS = 256, TILE_COLS = 512 };
 

@@ -1,5 +1,5 @@
 /* ops_lstm -- one step of an LSTM for many sequences. */
-#include "learner/ops_math.h"
+#include "learner/tensor/ops_math.h"
 
 CD_SIMD void cd_ops_lstm(float *z, size_t n, size_t w, const float *b, const float *c0, float *c, float *h) {
     for (size_t r = 0; r < n; r++, z += 4 * w, c += w, h += w) {

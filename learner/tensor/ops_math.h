@@ -3,8 +3,8 @@
 #define CD_OPS_MATH_H
 #include <string.h>
 
-#include "base/rng.h"
-#include "learner/ops.h"
+#include "base/core/rng.h"
+#include "learner/tensor/ops.h"
 
 #define CD_INLINE static inline __attribute__((always_inline))
 

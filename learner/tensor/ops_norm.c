@@ -2,7 +2,7 @@
 #include <assert.h>
 #include <math.h>
 
-#include "learner/ops_math.h"
+#include "learner/tensor/ops_math.h"
 
 /* ---- layer norm ---- */
 CD_INLINE float row_sum(const float *x, size_t w) {

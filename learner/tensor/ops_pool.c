@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "learner/ops_math.h"
+#include "learner/tensor/ops_math.h"
 
 CD_SIMD static void pool_one(const float *x, size_t n, size_t w, float *y, uint32_t *arg) {
     float *mean = y, *most = y + w, *sum = y + 2 * w;

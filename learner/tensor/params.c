@@ -1,10 +1,10 @@
-#include "learner/params.h"
+#include "learner/tensor/params.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/rng.h"
+#include "base/core/rng.h"
 
 static size_t add(cd_params *p, const cd_param *q) {
     if (p->n == p->cap) {

@@ -15,8 +15,8 @@
 #define CD_PARAMS_H
 #include <stdbool.h>
 
-#include "learner/safetensors.h"
-#include "learner/slab.h"
+#include "learner/tensor/safetensors.h"
+#include "learner/tensor/slab.h"
 
 typedef enum {
     CD_INIT_ZERO,

@@ -1,4 +1,4 @@
-#include "learner/safetensors.h"
+#include "learner/tensor/safetensors.h"
 
 #include <string.h>
 

@@ -11,8 +11,8 @@
  * is as long as its shape says. No state, any thread. */
 #ifndef CD_SAFETENSORS_H
 #define CD_SAFETENSORS_H
-#include "base/buf.h"
-#include "base/json.h"
+#include "base/core/buf.h"
+#include "base/text/json.h"
 
 typedef struct cd_tensor {
     const char *name;

@@ -1,4 +1,4 @@
-#include "learner/slab.h"
+#include "learner/tensor/slab.h"
 
 #include <assert.h>
 #include <stdint.h>

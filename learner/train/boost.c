@@ -1,13 +1,13 @@
-#include "learner/boost.h"
+#include "learner/train/boost.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "features/cols.h"
-#include "base/rng.h"
-#include "learner/objective.h"
-#include "learner/together.h"
+#include "features/rows/cols.h"
+#include "base/core/rng.h"
+#include "learner/loss/objective.h"
+#include "learner/distributed/distributed_trees.h"
 
 /* One matrix with everything that belongs to its rows. */
 typedef struct {

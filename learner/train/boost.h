@@ -4,16 +4,16 @@
  *   program: L = log(sum over its matrix rows of exp(f)),  r = L - log(measured)
  *   row:     gradient g(r) * share, Hessian share;  share = exp(f - L)
  *
- * That is train.objective = log_latency; learner/objective.h has the others. Slope and bias
+ * That is train.objective = log_latency; learner/loss/objective.h has the others. Slope and bias
  * are fitted to the train part by least squares before the first tree (and the map to
  * seconds of the others after the last), rounds to the validation part. The test part is
- * not passed in. With train.together trees are those of learner/together.h, for any number of ranks. */
+ * not passed in. With train.together trees are those of learner/distributed/distributed_trees.h, for any number of ranks. */
 #ifndef CD_BOOST_H
 #define CD_BOOST_H
-#include "learner/config.h"
-#include "learner/crew.h"
-#include "learner/member.h"
-#include "learner/tick.h"
+#include "learner/config/config.h"
+#include "learner/distributed/process_group.h"
+#include "learner/model/member.h"
+#include "learner/fit/progress_event.h"
 
 /* Some programs of a view. */
 typedef struct cd_boost_set {

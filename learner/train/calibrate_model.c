@@ -1,4 +1,4 @@
-#include "learner/calibrate.h"
+#include "learner/train/calibrate_model.h"
 
 static void program_vector(const cd_trainset *t, size_t p, float *x) {
     const cd_view *v = &t->view;

@@ -1,9 +1,9 @@
 /* calibrate -- the uncertainty of a trained model, from programs that its members never saw. */
 #ifndef CD_CALIBRATE_H
 #define CD_CALIBRATE_H
-#include "base/threads.h"
-#include "learner/model_int.h"
-#include "learner/trainset.h"
+#include "base/core/threads.h"
+#include "learner/model/model_internal.h"
+#include "learner/train/training_set.h"
 
 /* m->calib from kind_log_s (m->n_kind, n), the answers for programs program[0 .. n). The range of training is of
  * the programs in all folds but `without` (-1: in all). plain: a width without trees, which costs no time to

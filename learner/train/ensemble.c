@@ -1,13 +1,13 @@
-#include "learner/ensemble.h"
+#include "learner/train/ensemble.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "learner/boost.h"
-#include "learner/calibrate.h"
-#include "learner/judge.h"
-#include "learner/plan.h"
-#include "learner/trainnet.h"
+#include "learner/train/boost.h"
+#include "learner/train/calibrate_model.h"
+#include "learner/train/evaluate.h"
+#include "learner/config/member_plan.h"
+#include "learner/train/trainnet.h"
 
 typedef struct {
     const cd_trainset *t;

@@ -5,12 +5,12 @@
  */
 #ifndef CD_ENSEMBLE_H
 #define CD_ENSEMBLE_H
-#include "base/threads.h"
-#include "learner/crew.h"
-#include "learner/keepmember.h"
-#include "learner/model_int.h"
-#include "learner/tick.h"
-#include "learner/trainset.h"
+#include "base/core/threads.h"
+#include "learner/distributed/process_group.h"
+#include "learner/train/member_checkpoint.h"
+#include "learner/model/model_internal.h"
+#include "learner/fit/progress_event.h"
+#include "learner/train/training_set.h"
 
 typedef struct cd_ensemble_run {
     cd_threads *pool;        /* NULL: one thread */
@@ -18,7 +18,7 @@ typedef struct cd_ensemble_run {
     void *ctx;
     bool alone;              /* set by the callee: one member has the pool to itself */
     const cd_model *start;   /* fine-tuning: networks go on from its members; NULL: from scratch */
-    const char *folder;      /* members are kept there (learner/keepmember.h); NULL: nowhere */
+    const char *folder;      /* members are kept there (learner/train/member_checkpoint.h); NULL: nowhere */
     const cd_keep *keep;     /* set by the callee */
     const cd_crew *crew;     /* NULL: this process alone */
     bool together;           /* set by the callee: all ranks train this member */

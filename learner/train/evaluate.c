@@ -1,4 +1,4 @@
-#include "learner/judge.h"
+#include "learner/train/evaluate.h"
 
 #include <string.h>
 

@@ -3,9 +3,9 @@
  * Chunks do not depend on the number of threads, and an answer only on its program. */
 #ifndef CD_JUDGE_H
 #define CD_JUDGE_H
-#include "base/threads.h"
-#include "learner/model_int.h"
-#include "learner/trainset.h"
+#include "base/core/threads.h"
+#include "learner/model/model_internal.h"
+#include "learner/train/training_set.h"
 
 /* kind_log_s (n_kind, n) of programs program[0 .. n), which lie by fold, each by the members of its fold. */
 cdmpp_status cd_judge_oof(const cd_trainset *t, const cd_model *m, cd_threads *pool, const uint32_t *program, size_t n,

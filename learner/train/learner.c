@@ -1,14 +1,14 @@
-#include "learner/learner.h"
+#include "learner/train/learner.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "features/device.h"
-#include "learner/ensemble.h"
-#include "learner/judge.h"
-#include "learner/plan.h"
-#include "learner/provenance.h"
-#include "learner/tuner.h"
+#include "features/device/device.h"
+#include "learner/train/ensemble.h"
+#include "learner/train/evaluate.h"
+#include "learner/config/member_plan.h"
+#include "learner/train/provenance.h"
+#include "learner/train/ranking_profile.h"
 
 typedef struct {
     const cd_config *c;

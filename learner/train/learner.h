@@ -8,13 +8,13 @@
  * configuration and data give the same file for any number of threads. */
 #ifndef CD_LEARNER_H
 #define CD_LEARNER_H
-#include "base/threads.h"
-#include "dataset/filter.h"
-#include "learner/best.h"
-#include "learner/metric.h"
-#include "learner/model.h"
-#include "learner/trainkeep.h"
-#include "learner/unsure.h"
+#include "base/core/threads.h"
+#include "dataset/split/filter.h"
+#include "learner/train/selection_bias.h"
+#include "learner/report/metric.h"
+#include "learner/model/model.h"
+#include "learner/report/train_artifacts.h"
+#include "learner/report/uncertainty.h"
 
 typedef struct cd_learned {
     cd_model *model;             /* owned */
@@ -43,8 +43,8 @@ typedef struct cd_learner_how {
     const cd_model *start;       /* fine-tuning: networks go on from its members (EMODEL: it has none of their
                                   * kind); trees are trained anew. NULL: from scratch */
     const char *folder;          /* trained members and checkpoints are kept there, and taken from there
-                                  * (learner/keepmember.h); NULL: none */
-    const struct cd_crew *crew;  /* learner/crew.h; NULL: this process alone. *out stays empty on ranks but 0 */
+                                  * (learner/train/member_checkpoint.h); NULL: none */
+    const struct cd_crew *crew;  /* learner/distributed/process_group.h; NULL: this process alone. *out stays empty on ranks but 0 */
 } cd_learner_how;
 
 /* `d`: what cd_learner_load gives, loaded by the caller; NULL: loaded here. `pool` NULL: one

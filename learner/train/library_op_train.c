@@ -1,13 +1,13 @@
-#include "learner/oplearner.h"
+#include "learner/train/library_op_train.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/rng.h"
-#include "learner/loss.h"
-#include "learner/opmodel_int.h"
+#include "base/core/rng.h"
+#include "learner/loss/tree_loss.h"
+#include "learner/operators/library_op_model_internal.h"
 
 enum { CHECK_NONE, CHECK_LARGE, CHECK_DEVICE }; /* operators.check */
 

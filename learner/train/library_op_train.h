@@ -12,11 +12,11 @@
  * The same tables and configuration give the same file for any number of threads. */
 #ifndef CD_OPLEARNER_H
 #define CD_OPLEARNER_H
-#include "base/threads.h"
-#include "learner/config.h"
-#include "learner/opdata.h"
-#include "learner/opscore.h"
-#include "learner/tick.h"
+#include "base/core/threads.h"
+#include "learner/config/config.h"
+#include "learner/operators/library_op_data.h"
+#include "learner/operators/library_op_score.h"
+#include "learner/fit/progress_event.h"
 
 typedef struct cd_oplearned {
     cd_opmodel *model; /* owned */

@@ -1,4 +1,4 @@
-#include "learner/keepmember.h"
+#include "learner/train/member_checkpoint.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "features/device.h"
-#include "learner/frame.h"
+#include "base/io/file.h"
+#include "features/device/device.h"
+#include "base/io/container.h"
 
 /* ---- what a training is ---- */
 /* The configuration without what members do not depend on: names of files (their contents

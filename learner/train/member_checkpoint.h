@@ -1,7 +1,7 @@
 /* keepmember -- trained members as files in a folder, so that a stopped training goes on.
  *
  *   DIR/rows-0.member         a trained member (fold 0)
- *   DIR/transformer-0.fit     a network under way (learner/fit.h); gone when it is trained
+ *   DIR/transformer-0.fit     a network under way (learner/fit/fit.h); gone when it is trained
  *
  * (1) A file names all that its member depends on by a digest: configuration, data, part
  *     and label of each program, devices, the member to go on from, our version and
@@ -10,20 +10,20 @@
  * (2) It takes its name in one step when it is on the disk: a kill at any moment leaves
  *     whole files (and perhaps a temporary one, removed with the next of its member).
  * (3) A member read back gives the bytes of one just trained.
- * (4) A file also holds what the training told (learner/tick.h) at evaluations, and tells
+ * (4) A file also holds what the training told (learner/fit/progress_event.h) at evaluations, and tells
  *     it again when it is read: a report shows all curves.
  *
- * Member file: a frame (learner/frame.h) around {"schema": "cdmpp.member", "digest", "unit",
+ * Member file: a frame (base/io/container.h) around {"schema": "cdmpp.member", "digest", "unit",
  * "n_step", "n_sample", "curve": [[step, train, valid], ..], "member"} and the weights.
  *
  * Calls for different members may come from several threads. */
 #ifndef CD_KEEPMEMBER_H
 #define CD_KEEPMEMBER_H
-#include "base/buf.h"
-#include "base/sha256.h"
-#include "learner/model_int.h"
-#include "learner/tick.h"
-#include "learner/trainset.h"
+#include "base/core/buf.h"
+#include "base/core/sha256.h"
+#include "learner/model/model_internal.h"
+#include "learner/fit/progress_event.h"
+#include "learner/train/training_set.h"
 
 typedef struct cd_keep {
     char *dir;               /* owned; NULL: no folder, for encoding only */

@@ -1,8 +1,8 @@
-#include "learner/provenance.h"
+#include "learner/train/provenance.h"
 
 #include <string.h>
 
-#include "learner/gbt.h"
+#include "learner/trees/xgb_api.h"
 
 static void text(cd_buf *b, const char *name, const char *s) {
     cd_buf_putf(b, "\"%s\":", name);

@@ -3,7 +3,7 @@
  * training must give the same bytes. */
 #ifndef CD_PROVENANCE_H
 #define CD_PROVENANCE_H
-#include "learner/learner.h"
+#include "learner/train/learner.h"
 
 void cd_provenance(cd_buf *out, const cd_config *c, const cd_dataset *d, const cd_split *s, const cd_learned *l);
 #endif

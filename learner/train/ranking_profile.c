@@ -1,14 +1,14 @@
-#include "learner/tuner.h"
+#include "learner/train/ranking_profile.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "features/device.h"
-#include "learner/calibrate.h"
-#include "learner/judge.h"
-#include "learner/netconf.h"
-#include "learner/trainnet.h"
+#include "features/device/device.h"
+#include "learner/train/calibrate_model.h"
+#include "learner/train/evaluate.h"
+#include "learner/config/net_options.h"
+#include "learner/train/trainnet.h"
 
 enum { WIDTH = 64, SIDE = 16, LAYERS = 1, BATCH = 64 };
 

@@ -9,7 +9,7 @@
  * docs/decisions.md has what was tried. */
 #ifndef CD_TUNER_H
 #define CD_TUNER_H
-#include "learner/ensemble.h"
+#include "learner/train/ensemble.h"
 
 /* m->tuner of a trained and calibrated model; kind_log_s (n_kind, n_oof) as the members answered out of fold.
  * *log_s (n_oof): ln seconds of t->oof by networks that never saw them. Errors: those of cd_fit, ENOMEM, EINTERRUPTED. */

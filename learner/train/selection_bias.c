@@ -1,13 +1,13 @@
-#include "learner/best.h"
+#include "learner/train/selection_bias.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/least.h"
-#include "base/mem.h"
-#include "dataset/key.h"
+#include "base/core/order_stat.h"
+#include "base/core/mem.h"
+#include "dataset/split/stable_id.h"
 
 /* The programs of all tasks, task by task: those of g at [start[g], start[g + 1]). */
 typedef struct {

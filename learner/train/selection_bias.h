@@ -6,7 +6,7 @@
  * finds those whose error flatters the prediction least, so a model without bias on programs is too slow on the best
  * of them, by 13 % on programs it was trained on and by about half on others (docs/replay-accuracy.md).
  *
- *   (1) where the others of the task are known, too, their predictions say by how much (base/least.h): `within` is what
+ *   (1) where the others of the task are known, too, their predictions say by how much (base/core/order_stat.h): `within` is what
  *       errors of programs of one task differ by, `among` is what is left of measured over that mean;
  *   (2) where they are not, `ratio` is all that is known: the same over the prediction alone, for as many programs as the
  *       tasks of the training have.
@@ -17,9 +17,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buf.h"
-#include "base/err.h"
-#include "learner/trainset.h"
+#include "base/core/buf.h"
+#include "base/core/err.h"
+#include "learner/train/training_set.h"
 
 enum { CD_BEST_LEAST = 4 };     /* programs that a task must have */
 

@@ -1,17 +1,17 @@
-#include "learner/trainset.h"
+#include "learner/train/training_set.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/rng.h"
-#include "dataset/key.h"
-#include "dataset/netname.h"
-#include "features/device.h"
-#include "learner/choose.h"
-#include "learner/plan.h"
-#include "learner/view_of.h"
+#include "base/core/rng.h"
+#include "dataset/split/stable_id.h"
+#include "features/task/network_alias.h"
+#include "features/device/device.h"
+#include "learner/config/select_programs.h"
+#include "learner/config/member_plan.h"
+#include "learner/inputs/program_view_dataset.h"
 
 /* ---- lists ---- */
 static cdmpp_status list_parts(cd_trainset *t, cdmpp_err *err) {

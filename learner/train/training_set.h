@@ -13,10 +13,10 @@
  * only listed. */
 #ifndef CD_TRAINSET_H
 #define CD_TRAINSET_H
-#include "base/threads.h"
-#include "dataset/filter.h"
-#include "learner/config.h"
-#include "learner/view.h"
+#include "base/core/threads.h"
+#include "dataset/split/filter.h"
+#include "learner/config/config.h"
+#include "learner/inputs/program_view.h"
 
 enum { CD_FOLD_BY_TASK, CD_FOLD_BY_NETWORK }; /* model.fold_by */
 #define CD_FOLD_ALWAYS 255

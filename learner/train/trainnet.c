@@ -1,9 +1,9 @@
-#include "learner/trainnet.h"
+#include "learner/train/trainnet.h"
 
 #include <math.h>
 
-#include "features/device.h"
-#include "learner/netconf.h"
+#include "features/device/device.h"
+#include "learner/config/net_options.h"
 
 /* Of the small networks some 5 to 20 s on one core; a checkpoint takes about 10 ms. */
 enum { CHECKPOINT_STEPS = 200 };

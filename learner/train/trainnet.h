@@ -1,9 +1,9 @@
 /* trainnet -- one network as a member: cd_fit on some programs of a trainset. */
 #ifndef CD_TRAINNET_H
 #define CD_TRAINNET_H
-#include "learner/boost.h"
-#include "learner/ensemble.h"
-#include "learner/fit.h"
+#include "learner/train/boost.h"
+#include "learner/train/ensemble.h"
+#include "learner/fit/fit.h"
 
 /* Network, scalers and label of e. Errors: those of cd_fit, EMODEL (nothing in `start` to go on from). */
 cdmpp_status cd_trainnet(const cd_trainset *t, const cd_boost_set *train, const cd_boost_set *valid, const cd_ensemble_run *er,

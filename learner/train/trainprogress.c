@@ -1,11 +1,11 @@
-#include "learner/trainprogress.h"
+#include "learner/train/trainprogress.h"
 
 #include <math.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <time.h>
 
-#include "base/buf.h"
+#include "base/core/buf.h"
 
 static double now_s(void) {
     struct timespec t;

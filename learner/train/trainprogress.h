@@ -14,8 +14,8 @@
  * For commands. Any thread may step. */
 #ifndef CD_TRAINPROGRESS_H
 #define CD_TRAINPROGRESS_H
-#include "base/log.h"
-#include "learner/tick.h"
+#include "base/cli/log.h"
+#include "learner/fit/progress_event.h"
 
 enum { CD_TRAINPROGRESS_MEMBERS = 64 };
 

@@ -1,6 +1,6 @@
-#include "learner/forest.h"
+#include "learner/trees/tree_inference.h"
 
-#include "learner/forest_int.h"
+#include "learner/trees/tree_inference_internal.h"
 
 /* Walks at a time: one waits for memory while the others go on. */
 enum { WIDE = 8, BLOCK = 64 };

@@ -7,7 +7,7 @@
  * walk through the 200 trees of a booster costs less.
  *
  * (1) The same bits as XGBoost: leaf values are added in float, in the order of the trees, behind
- *     base_score; NaN takes the default side. tests/learner/test_forest.c compares both.
+ *     base_score; NaN takes the default side. tests/learner/trees/test_tree_inference.c compares both.
  * (2) Only what XGBoost writes for numerical regression trees of squared error is read, and nothing is passed over that
  *     changes an answer; anything else is no forest, and XGBoost reads and walks.
  * Immutable: any thread. No heap after reading. */
@@ -15,8 +15,8 @@
 #define CD_FOREST_H
 #include <stdbool.h>
 
-#include "base/err.h"
-#include "base/mem.h"
+#include "base/core/err.h"
+#include "base/core/mem.h"
 
 typedef struct cd_forest cd_forest;
 

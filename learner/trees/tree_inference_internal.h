@@ -1,7 +1,7 @@
 /* forest_int -- inside of a forest: reading it and walking it. */
 #ifndef CD_FOREST_INT_H
 #define CD_FOREST_INT_H
-#include "learner/forest.h"
+#include "learner/trees/tree_inference.h"
 
 enum { CD_FOREST_MAX_DEPTH = 64 };
 #define CD_FOREST_MISSING_RIGHT 0x80000000U /* in `column`: NaN goes to kid[1] */

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "learner/forest_int.h"
+#include "learner/trees/tree_inference_internal.h"
 
 typedef struct {
     const unsigned char *p;

@@ -1,6 +1,6 @@
-#include "learner/gbt.h"
+#include "learner/trees/xgb_api.h"
 
-#include "learner/forest.h"
+#include "learner/trees/tree_inference.h"
 
 #include <math.h>
 #include <stdbool.h>

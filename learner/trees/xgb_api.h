@@ -11,8 +11,8 @@
 #define CD_GBT_H
 #include <stdint.h>
 
-#include "base/buf.h"
-#include "base/err.h"
+#include "base/core/buf.h"
+#include "base/core/err.h"
 
 typedef struct cd_gbt cd_gbt;       /* booster */
 typedef struct cd_gbt_data cd_gbt_data; /* matrix, copied and quantised by XGBoost */

@@ -1,8 +1,8 @@
 /* The public calls of cdmpp.h about models and tasks: thin, no logic of their own. */
 #include <string.h>
 
-#include "features/cols.h"
-#include "predictor/handles.h"
+#include "features/rows/cols.h"
+#include "predictor/api/api_internal.h"
 
 int cdmpp_abi_version(void) { return CDMPP_ABI; }
 

@@ -2,7 +2,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "predictor/handles.h"
+#include "predictor/api/api_internal.h"
 
 static cdmpp_status load_devices(const char *file, cd_devices **out, cdmpp_err *err) {
     cd_arena a = {0};

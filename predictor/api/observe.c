@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/sha256.h"
-#include "predictor/handles.h"
+#include "base/core/sha256.h"
+#include "predictor/api/api_internal.h"
 
 void cd_observer_digest(const cdmpp_model *m, char out[65]) {
     const char *header = cd_model_header(m->impl);

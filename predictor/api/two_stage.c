@@ -10,7 +10,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "predictor/handles.h"
+#include "predictor/api/api_internal.h"
 
 enum { LEAST = 16, SHARE = 8 };
 

@@ -1,12 +1,12 @@
 /* Who answers for which device: headers of models first, whole models when they are needed. */
-#include "predictor/modelset.h"
+#include "predictor/estimate/model_set.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "base/installed.h"
+#include "base/io/file.h"
+#include "base/io/data_path.h"
 
 enum { FIXED = 32, HEADER_MAX = 64 << 20 };
 static const char MAGIC[] = "CDMPPMDL";
@@ -20,7 +20,7 @@ bool cd_modelset_is_model(const char *path) {
     return ok;
 }
 
-/* ---- headers: learner/model.h (1) to (6); the sum is checked when the model is loaded ---- */
+/* ---- headers: learner/model/model.h (1) to (6); the sum is checked when the model is loaded ---- */
 static cdmpp_status read_header(FILE *f, cd_arena *a, cd_str *out, cdmpp_err *err) {
     unsigned char p[FIXED];
     uint64_t n = 0;

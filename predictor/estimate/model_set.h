@@ -7,10 +7,10 @@
  * One thread. */
 #ifndef CD_MODELSET_H
 #define CD_MODELSET_H
-#include "base/option.h"
-#include "features/device.h"
-#include "learner/model.h"
-#include "learner/opmodel.h"
+#include "base/cli/option.h"
+#include "features/device/device.h"
+#include "learner/model/model.h"
+#include "learner/operators/library_op_model.h"
 
 typedef struct cd_modelset_one {
     const char *path;

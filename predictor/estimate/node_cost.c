@@ -1,12 +1,12 @@
-#include "predictor/netcost.h"
+#include "predictor/estimate/node_cost.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "predictor/netcost_best.h"
-#include "predictor/netcostint.h"
+#include "predictor/estimate/node_cost_best.h"
+#include "predictor/estimate/node_cost_internal.h"
 
 enum { CHUNK = 256 };
 
@@ -133,7 +133,7 @@ static void from_pred(cd_nodecost *n, const fastest *f, const cd_scored *o) {
     n->source = CD_COST_MODEL;
 }
 
-/* Its slower ones are scored, too, where the log has them: base/least.h. One that no model scores is left out. */
+/* Its slower ones are scored, too, where the log has them: base/core/order_stat.h. One that no model scores is left out. */
 static cdmpp_status among_slower(asking *k, cd_scorer *s, const cd_sched *x, double median_s, bool known, fastest *f, cdmpp_err *err) {
     cd_scored o[CD_SCHED_SLOWER];
     double log_s[CD_SCHED_SLOWER + 1] = {log(median_s)};

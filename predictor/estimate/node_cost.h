@@ -10,15 +10,15 @@
  *   (3) overheads of the device (gap between operators, issue by the host) come from the caller; what a task takes longer in a
  *       network than alone is known of devices whose networks were measured (netcost_place.c), else nothing is added;
  *   (4) of a schedule that was measured fastest the model's median is multiplied by what its training found for such
- *       (learner/best.h), apart for tasks that it was trained on and others; where the log has the slower ones, by how
+ *       (learner/train/selection_bias.h), apart for tasks that it was trained on and others; where the log has the slower ones, by how
  *       they are predicted.
  * One thread. Seconds. */
 #ifndef CD_NETCOST_H
 #define CD_NETCOST_H
-#include "learner/opmodel.h"
-#include "predictor/netgraph.h"
-#include "predictor/replay.h"
-#include "predictor/schedbook.h"
+#include "learner/operators/library_op_model.h"
+#include "predictor/network/network_graph.h"
+#include "predictor/replay/replay.h"
+#include "predictor/estimate/schedule_db.h"
 
 typedef enum cd_costsource { CD_COST_MODEL, CD_COST_LIBRARY, CD_COST_GIVEN, CD_COST_RECORD, CD_COST_FREE, CD_COST_SCALED, CD_COST_MISSING } cd_costsource;
 #define CD_COSTSOURCES "model|library|given|record|free|scaled|missing"

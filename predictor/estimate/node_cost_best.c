@@ -1,14 +1,14 @@
-#include "predictor/netcost_best.h"
+#include "predictor/estimate/node_cost_best.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/json.h"
-#include "base/least.h"
-#include "dataset/key.h"
-#include "predictor/schedbook.h"
+#include "base/core/buf.h"
+#include "base/text/json.h"
+#include "base/core/order_stat.h"
+#include "dataset/split/stable_id.h"
+#include "predictor/estimate/schedule_db.h"
 
 enum { DIGITS = 16, FEW = 8 };   /* tasks that say too little about others */
 

@@ -1,4 +1,4 @@
-/* netcost_best -- how far off a model is for the fastest program of a task, as its training found (learner/best.h).
+/* netcost_best -- how far off a model is for the fastest program of a task, as its training found (learner/train/selection_bias.h).
  *
  *   header "best" ──> ratio of tasks that it was trained on, ratio of others, names of the former
  *
@@ -7,7 +7,7 @@
 #define CD_NETCOST_BEST_H
 #include <stdbool.h>
 
-#include "learner/model.h"
+#include "learner/model/model.h"
 
 typedef struct cd_netbest {
     double ratio[2], spread[2];  /* [0] tasks that it does not know, [1] tasks that it was trained on */

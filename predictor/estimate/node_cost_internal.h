@@ -1,7 +1,7 @@
 /* netcostint -- what the files of netcost share. */
 #ifndef CD_NETCOSTINT_H
 #define CD_NETCOSTINT_H
-#include "predictor/netcost.h"
+#include "predictor/estimate/node_cost.h"
 
 /* Seconds that stand alone: known, without a spread. */
 void cd_netcost_known(cd_nodecost *n, double seconds, cd_costsource from);

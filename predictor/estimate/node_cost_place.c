@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "predictor/netcostint.h"
+#include "predictor/estimate/node_cost_internal.h"
 
 /* zen5: tenset-cpu's e2e.json (docs/replay-accuracy.md). lift: of the sums of measured best records to the medians of the five networks
  * that move more than half the last-level cache in a pass, least squares of relative errors: 1.13; without one network each

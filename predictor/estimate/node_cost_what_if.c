@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/spell.h"
-#include "predictor/netcostint.h"
+#include "base/core/did_you_mean.h"
+#include "predictor/estimate/node_cost_internal.h"
 
 /* Longest text: a name of a node and a number. */
 enum { TEXT = 4096, NAMES = 512 };

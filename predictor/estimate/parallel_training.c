@@ -1,5 +1,5 @@
 /* Closed forms, and a graph dealt out to devices. */
-#include "predictor/cluster.h"
+#include "predictor/estimate/parallel_training.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -15,7 +15,7 @@
  * 2009; GPipe 2019; PipeDream-flush (1F1B) 2021; Megatron-LM 2019. No state, any thread. Seconds, bytes. */
 #ifndef CD_CLUSTER_H
 #define CD_CLUSTER_H
-#include "predictor/netcost.h"
+#include "predictor/estimate/node_cost.h"
 
 typedef struct cd_clink {
     double latency_s, bytes_per_s; /* each way, of one device to its neighbour */

@@ -1,11 +1,11 @@
-#include "predictor/schedbook.h"
+#include "predictor/estimate/schedule_db.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/file.h"
-#include "predictor/schedbookint.h"
+#include "base/core/buf.h"
+#include "base/io/file.h"
+#include "predictor/estimate/schedule_db_internal.h"
 
 cdmpp_status cd_schedbook_new(cd_schedbook **out, cdmpp_err *err) {
     *out = cd_calloc(1, sizeof **out);

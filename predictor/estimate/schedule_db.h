@@ -11,9 +11,9 @@
  * One thread fills it, then read-only. */
 #ifndef CD_SCHEDBOOK_H
 #define CD_SCHEDBOOK_H
-#include "base/threads.h"
-#include "features/record.h"
-#include "predictor/predict.h"
+#include "base/core/threads.h"
+#include "features/task/record.h"
+#include "predictor/score/predict.h"
 
 typedef struct cd_schedbook cd_schedbook;
 typedef struct cd_sched_line {
@@ -46,7 +46,7 @@ typedef struct cd_schedbook_logs {
     void *ctx;
     size_t lines, bad, failed;  /* out: read; not usable; without a time, of those that are used as schedules only a book's */
 } cd_schedbook_logs;
-/* Files and folders (dataset/inputs.h), books too: those keep their origins. The best of all of them; a task that the book had
+/* Files and folders (dataset/extract/inputs.h), books too: those keep their origins. The best of all of them; a task that the book had
  * before stays. Errors: EIO, EUSAGE (nothing to read), ENOMEM; a bad line is counted. */
 cdmpp_status cd_schedbook_read_logs(cd_schedbook *b, const char *const *path, size_t n, cd_schedbook_logs *io, cdmpp_err *err);
 

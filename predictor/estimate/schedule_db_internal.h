@@ -1,7 +1,7 @@
 /* schedbookint -- what the files of schedbook share. */
 #ifndef CD_SCHEDBOOKINT_H
 #define CD_SCHEDBOOKINT_H
-#include "predictor/schedbook.h"
+#include "predictor/estimate/schedule_db.h"
 
 /* A measured record of a task, the best one too. */
 typedef struct cd_sched_tried {

@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "dataset/convert.h"
-#include "dataset/inputs.h"
-#include "predictor/schedbookint.h"
+#include "base/io/file.h"
+#include "dataset/extract/convert.h"
+#include "dataset/extract/inputs.h"
+#include "predictor/estimate/schedule_db_internal.h"
 
 typedef struct {
     cd_schedbook *book;
@@ -16,7 +16,7 @@ typedef struct {
     uint32_t reading;
 } reader;
 
-/* Names of devices are equal by letters and digits, without case (features/device.h). */
+/* Names of devices are equal by letters and digits, without case (features/device/device.h). */
 static bool same_name(cd_str a, const char *b) {
     size_t i = 0;
     for (;; i++, b++) {

@@ -8,7 +8,7 @@
  * (3) Score: -ln(median) less `caution` of the expected error, as tuners rank (tune_rank_model.c): among the best of many are those whose
  *     error flatters them.
  * (4) Few parents and short rounds climb faster than they get stuck. Beside 512 candidates in two rounds from the best 32, all of them scored
- *     by the whole model (tests/predictor/test_schedbook.c keeps that), 160 so take a fifth of the time on CPUs, 0.29 of it on GPUs. Predicted
+ *     by the whole model (tests/predictor/estimate/test_schedule_db.c keeps that), 160 so take a fifth of the time on CPUs, 0.29 of it on GPUs. Predicted
  *     seconds over those of the 512, mean (worst), 50 tasks of 8 networks on GPUs, 54 of 6 on CPUs, most of which the numbers here were chosen on: V100 1.019 (1.88),
  *     Zen 5 1.043 (1.54), Granite Rapids 1.018 (1.37); with (3)'s caution, which is what is compared here, 1.103 (1.66), 1.028 (1.28),
  *     1.024 (1.39). The V100's model errs by a third: its expected errors are large, and 100 trees say less about them. */
@@ -17,11 +17,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
-#include "base/rng.h"
-#include "features/program.h"
-#include "features/sketch.h"
-#include "predictor/schedbookint.h"
+#include "base/core/hash.h"
+#include "base/core/rng.h"
+#include "features/program/program.h"
+#include "features/sketch/sketch.h"
+#include "predictor/estimate/schedule_db_internal.h"
 
 enum { PARENTS = 4, ROUND = 8, LAST = 16, NEAR = 8, CHUNK = 128, TRIES = 16, DRY = 4, MAX_ROWS = 16384 };
 static const double caution = 0.5;

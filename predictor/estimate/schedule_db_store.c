@@ -1,11 +1,11 @@
 /* A store's best records as schedules. */
-#include "predictor/live_store.h"
+#include "predictor/estimate/schedule_db_store.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/store.h"
+#include "profiler/store/store.h"
 
 enum { PATH = 1024 };
 

@@ -1,7 +1,7 @@
 /* live_store -- schedules out of a store of measurements: of each task the device's fastest record. One thread. */
 #ifndef CD_LIVE_STORE_H
 #define CD_LIVE_STORE_H
-#include "predictor/schedbook.h"
+#include "predictor/estimate/schedule_db.h"
 
 /* key (n): sorted; what the book has already stays. Errors: those of cd_store_open, with the path; ENOMEM. */
 cdmpp_status cd_live_store_book(cd_schedbook *to, const char *path, const char *device, const char *const *key, size_t n, cdmpp_err *err);

@@ -1,8 +1,8 @@
 /* schedbook_tried -- the other measured records of a task: few of them, drawn so that no order of files or lines changes it. */
 #include <string.h>
 
-#include "base/hash.h"
-#include "predictor/schedbookint.h"
+#include "base/core/hash.h"
+#include "predictor/estimate/schedule_db_internal.h"
 
 enum { MOST = CD_SCHED_SLOWER + 1 }; /* the fastest is one of them, or not */
 

@@ -1,11 +1,11 @@
 /* Nodes and edges collected, checked, named and put in order. */
-#include "predictor/netgraph.h"
+#include "predictor/network/network_graph.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "predictor/netgraphint.h"
+#include "predictor/network/network_graph_internal.h"
 
 void cd_netgraph_free(cd_netgraph *g) {
     if (!g) return;

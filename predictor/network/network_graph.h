@@ -22,12 +22,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/err.h"
-#include "base/mem.h"
-#include "dataset/oprecord.h"
-#include "features/task.h"
+#include "base/core/arena.h"
+#include "base/core/buf.h"
+#include "base/core/err.h"
+#include "base/core/mem.h"
+#include "features/operators/library_op_record.h"
+#include "features/task/task.h"
 
 typedef enum cd_netkind { CD_NET_TASK, CD_NET_LIBRARY, CD_NET_GIVEN, CD_NET_FREE, CD_NET_UNKNOWN } cd_netkind;
 #define CD_NETKINDS "task|library|given|free|unknown"

@@ -2,9 +2,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "predictor/netgraph_trace.h"
-#include "predictor/netgraphint.h"
+#include "base/io/file.h"
+#include "predictor/network/network_graph_trace.h"
+#include "predictor/network/network_graph_internal.h"
 
 #define MAX_FILE ((size_t)4 << 30)
 

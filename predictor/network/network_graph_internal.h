@@ -1,8 +1,8 @@
 /* netgraphint -- what makers and readers of network graphs share. Private. */
 #ifndef CD_NETGRAPHINT_H
 #define CD_NETGRAPHINT_H
-#include "dataset/dict.h"
-#include "predictor/netgraph.h"
+#include "base/text/dict.h"
+#include "predictor/network/network_graph.h"
 
 typedef struct cd_ng_edge {
     uint32_t from, to;

@@ -10,8 +10,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/words.h"
-#include "predictor/netgraphint.h"
+#include "base/text/enum_names.h"
+#include "predictor/network/network_graph_internal.h"
 
 typedef struct row {
     int64_t id;

@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/words.h"
-#include "predictor/netgraphint.h"
+#include "base/text/enum_names.h"
+#include "predictor/network/network_graph_internal.h"
 
 #define CD_NETPHASES "forward|backward|update"
 

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/words.h"
-#include "predictor/netgraphint.h"
+#include "base/text/enum_names.h"
+#include "predictor/network/network_graph_internal.h"
 
 #define SCHEMA "cdmpp.netgraph"
 

@@ -1,10 +1,10 @@
-#include "predictor/netgraph_trace.h"
+#include "predictor/network/network_graph_trace.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "predictor/tracerow.h"
+#include "base/io/file.h"
+#include "predictor/network/torch_trace_row.h"
 
 enum { MOST_LAYERS = 10000, NONE = UINT32_MAX };
 

@@ -11,7 +11,7 @@
  *   (4) a measured time of several tasks of a phase is dealt out by operations. */
 #ifndef CD_NETGRAPH_TRACE_H
 #define CD_NETGRAPH_TRACE_H
-#include "predictor/netgraph.h"
+#include "predictor/network/network_graph.h"
 
 /* One graph, in an array as cd_netgraph_read gives it. Errors, with path and line: those of cd_tracefile_read and netmaker; ESCHEMA,
  * ERANGE (NAME.json). */

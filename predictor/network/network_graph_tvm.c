@@ -13,8 +13,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "features/expr.h"
-#include "predictor/netgraphint.h"
+#include "features/expr/expr.h"
+#include "predictor/network/network_graph_internal.h"
 
 typedef struct reading {
     cd_ng_file *f;

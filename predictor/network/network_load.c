@@ -1,15 +1,15 @@
-#include "predictor/live_load.h"
+#include "predictor/network/network_load.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include "features/sketch.h"
-#include "profiler/backend_cpu.h"
-#include "profiler/graph_grad.h"
-#include "profiler/netops.h"
-#include "profiler/zoo.h"
+#include "features/sketch/sketch.h"
+#include "profiler/backend/backend_cpu.h"
+#include "profiler/network/gradient/autodiff.h"
+#include "profiler/runtime/single/op_profile.h"
+#include "profiler/network/zoo/zoo.h"
 
 enum { VECTOR_BYTES = 64 };
 

@@ -6,9 +6,9 @@
  * in it. Training: the graph of one iteration (graph_grad.h), a node's phase is that of its first operator. The layout follows the target (nhwc for llvm, nchw for GPUs), batch and size as asked. One thread. */
 #ifndef CD_LIVE_LOAD_H
 #define CD_LIVE_LOAD_H
-#include "predictor/netgraph.h"
-#include "profiler/onnx.h"
-#include "profiler/workload.h"
+#include "predictor/network/network_graph.h"
+#include "profiler/network/onnx/onnx.h"
+#include "profiler/network/workload/workload.h"
 
 typedef struct cd_live_ask {
     const char *network;        /* ONNX file if there is such a file, else a name of the zoo */

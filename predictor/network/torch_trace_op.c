@@ -1,4 +1,4 @@
-#include "predictor/traceop.h"
+#include "predictor/network/torch_trace_op.h"
 
 #include <math.h>
 #include <string.h>

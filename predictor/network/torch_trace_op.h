@@ -21,8 +21,8 @@
  * Sources: which kernels PyTorch launches (derivatives.yaml and ATen of 2.1). No state, any thread. */
 #ifndef CD_TRACEOP_H
 #define CD_TRACEOP_H
-#include "base/json.h"
-#include "predictor/netgraph.h"
+#include "base/text/json.h"
+#include "predictor/network/network_graph.h"
 
 enum { CD_TRACE_INPUTS = 32, CD_TRACE_DIMS = 8, CD_TRACE_TASKS = 12 };
 

@@ -1,13 +1,13 @@
-#include "predictor/tracerow.h"
+#include "predictor/network/torch_trace_row.h"
 
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "dataset/dict.h"
-#include "predictor/csvline.h"
+#include "base/io/file.h"
+#include "base/text/dict.h"
+#include "base/text/csv_fields.h"
 
 enum { MOST_COLUMNS = 256 };
 #define MOST_ELEMENTS 1e15

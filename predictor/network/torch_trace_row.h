@@ -11,7 +11,7 @@
  * A file where a backward pass took time is one of training. One thread. */
 #ifndef CD_TRACEROW_H
 #define CD_TRACEROW_H
-#include "predictor/traceop.h"
+#include "predictor/network/torch_trace_op.h"
 
 typedef struct cd_traced {
     cd_trace_row row;

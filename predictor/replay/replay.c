@@ -1,10 +1,10 @@
-#include "predictor/replay.h"
+#include "predictor/replay/replay.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/rng.h"
-#include "predictor/replayint.h"
+#include "base/core/rng.h"
+#include "predictor/replay/replay_internal.h"
 
 enum { DRAWS = 400, DRAW_OPS = 4000000 }; /* at most so many replays of a network, and operators in all of them */
 

@@ -17,8 +17,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/arena.h"
-#include "base/err.h"
+#include "base/core/arena.h"
+#include "base/core/err.h"
 
 typedef struct cd_replay_op {
     const char *name;

@@ -5,7 +5,7 @@
  *   memory       (replay_memory.c) from the times */
 #ifndef CD_REPLAYINT_H
 #define CD_REPLAYINT_H
-#include "predictor/replay.h"
+#include "predictor/replay/replay.h"
 
 #define CD_RP_NONE UINT32_MAX
 enum { CD_RP_MAX_DEVICE = 4096, CD_RP_MAX_WORKER = 1024 };

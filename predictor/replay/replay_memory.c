@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "predictor/replayint.h"
+#include "predictor/replay/replay_internal.h"
 
 typedef struct change {
     double t;

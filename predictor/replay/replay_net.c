@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "predictor/replayint.h"
+#include "predictor/replay/replay_internal.h"
 
 static bool is_time(double s) { return s >= 0 && isfinite(s); }
 

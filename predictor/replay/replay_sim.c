@@ -5,7 +5,7 @@
  *   on      (list a device)  what runs, each with the time that is left to it alone */
 #include <math.h>
 
-#include "predictor/replayint.h"
+#include "predictor/replay/replay_internal.h"
 
 enum { FINISH, COPIED, ISSUED };
 

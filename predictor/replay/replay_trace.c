@@ -1,4 +1,4 @@
-#include "predictor/replay_trace.h"
+#include "predictor/replay/replay_trace.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -5,8 +5,8 @@
  * Times are whole nanoseconds, each rounded by itself, so that what did not overlap does not in the trace either. */
 #ifndef CD_REPLAY_TRACE_H
 #define CD_REPLAY_TRACE_H
-#include "base/buf.h"
-#include "predictor/replay.h"
+#include "base/core/buf.h"
+#include "predictor/replay/replay.h"
 
 /* Errors: ENOMEM, ERANGE (longer than 2^62 ns). */
 cdmpp_status cd_replay_trace(cd_buf *out, const cd_replay_net *n, const cd_replay *r, cdmpp_err *err);

@@ -1,10 +1,10 @@
 /* JSON within a page, and the page put together. */
-#include "predictor/netpage.h"
+#include "predictor/replay/timeline_page.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "base/file.h"
+#include "base/io/file.h"
 
 /* "<" would end the script. */
 void cd_netpage_text(cd_buf *b, const char *s) {

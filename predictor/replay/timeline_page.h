@@ -9,9 +9,9 @@
  * No state, any thread. */
 #ifndef CD_NETPAGE_H
 #define CD_NETPAGE_H
-#include "base/buf.h"
-#include "base/err.h"
-#include "predictor/replay.h"
+#include "base/core/buf.h"
+#include "base/core/err.h"
+#include "predictor/replay/replay.h"
 
 /* Lines; NULL ends. */
 extern const char *const cd_netpage_style[], *const cd_netpage_numbers[], *const cd_netpage_replay[], *const cd_netpage_lanes[];

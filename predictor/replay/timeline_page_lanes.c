@@ -1,5 +1,5 @@
 /* Script of pages: the timeline. */
-#include "predictor/netpage.h"
+#include "predictor/replay/timeline_page.h"
 
 const char *const cd_netpage_lanes[] = {
     "/* ---- timeline ---- */\n",

@@ -1,5 +1,5 @@
 /* Script of pages: numbers, and replaying in the page. */
-#include "predictor/netpage.h"
+#include "predictor/replay/timeline_page.h"
 
 const char *const cd_netpage_numbers[] = {
     "\"use strict\";\n",

@@ -1,5 +1,5 @@
-/* Style of pages. Colours as in learner/report_style.c. */
-#include "predictor/netpage.h"
+/* Style of pages. Colours as in learner/report/report_style.c. */
+#include "predictor/replay/timeline_page.h"
 
 const char *const cd_netpage_style[] = {
     ":root{--bg:#fff;--fg:#1a1f24;--mut:#56616c;--line:#dde2e7;--card:#f4f6f8;--lane:#f7f9fa;--acc:#0067ab;--crit:#c2570c;--bad:#b3261e;--c0:#0067ab;--c1:#c98a00;--c2:#00815d;--c3:#a9518a;--c4:#5b6ee1;--c5:#3c8dbc;--c6:#8a6d3b;--c7:#7b8794;--on:#fff;color-scheme:light dark}\n",

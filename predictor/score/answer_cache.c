@@ -1,10 +1,10 @@
-#include "predictor/cache.h"
+#include "predictor/score/answer_cache.h"
 
 #include <math.h>
 #include <pthread.h>
 #include <string.h>
 
-#include "features/cols.h"
+#include "features/rows/cols.h"
 
 typedef struct {
     cd_hash key;

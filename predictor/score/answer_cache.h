@@ -8,13 +8,13 @@
  *     which are the same for all of a context: form, text or rows, task, target, hardware, operations,
  *     device. Costs of a record count as far as they are read. It does not cover what the caller calls the request.
  * (3) Bounded: an entry that has to go is the one of its set that was used longest ago.
- * (4) A kept answer has the bits of its first time. Networks give other last bits in other company (learner/ops.h),
+ * (4) A kept answer has the bits of its first time. Networks give other last bits in other company (learner/tensor/ops.h),
  *     trees do not.
  * Any number of threads. */
 #ifndef CD_CACHE_H
 #define CD_CACHE_H
-#include "base/hash.h"
-#include "predictor/predict.h"
+#include "base/core/hash.h"
+#include "predictor/score/predict.h"
 
 enum { CD_CACHE_WAYS = 4 };
 

@@ -1,4 +1,4 @@
-#include "predictor/gather.h"
+#include "predictor/score/batch_builder.h"
 
 #include <math.h>
 #include <string.h>

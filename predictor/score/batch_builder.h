@@ -6,8 +6,8 @@
  * between rounds. One thread. */
 #ifndef CD_GATHER_H
 #define CD_GATHER_H
-#include "features/program.h"
-#include "learner/view.h"
+#include "features/program/program.h"
+#include "learner/inputs/program_view.h"
 
 typedef struct cd_gather cd_gather;
 

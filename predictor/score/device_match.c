@@ -1,11 +1,11 @@
-#include "predictor/which.h"
+#include "predictor/score/device_match.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "dataset/convert.h"
-#include "features/program.h"
+#include "dataset/extract/convert.h"
+#include "features/program/program.h"
 
 /* A name that the model does not know, and who answers for it. */
 typedef struct {

@@ -10,12 +10,12 @@
  * (1) Never silently another device. (2) A model of a single device takes candidates that do
  * not say theirs. (3) GPU programs are for GPUs: the kinds of target and device must agree.
  * (4) Similar: least mean squared difference of the columns of the device vectors
- * (features/device.h) that both know; ties go to the first device of the model.
+ * (features/device/device.h) that both know; ties go to the first device of the model.
  * One thread; after a name was seen once, asking again touches no heap. */
 #ifndef CD_WHICH_H
 #define CD_WHICH_H
-#include "features/device.h"
-#include "learner/model.h"
+#include "features/device/device.h"
+#include "learner/model/model.h"
 
 typedef struct cd_which cd_which;
 

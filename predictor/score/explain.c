@@ -1,10 +1,10 @@
-#include "predictor/explain.h"
+#include "predictor/score/explain.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "learner/share.h"
-#include "predictor/gather.h"
+#include "learner/model/attribution.h"
+#include "predictor/score/batch_builder.h"
 
 /* What one record needs while it is explained. */
 typedef struct {

@@ -5,20 +5,20 @@
  *                                     '-- model, with a group of columns as in the middle of training --> seconds
  *
  * (1) Shares are >= 0 and sum to 1, over rows and over leaves, so share * latency_s sums to
- *     latency_s; what a share is: learner/share.h, docs/explain.md.
+ *     latency_s; what a share is: learner/model/attribution.h, docs/explain.md.
  * (2) A group is asked about by itself: all its columns in all rows and leaves take the value halfway
  *     between the least and the largest of training. These do not add up.
  * Everything of a cd_explained is in its arena. Asks the heap; one thread, model and tasks are shared. */
 #ifndef CD_EXPLAIN_H
 #define CD_EXPLAIN_H
-#include "base/arena.h"
-#include "base/buf.h"
-#include "predictor/predict.h"
+#include "base/core/arena.h"
+#include "base/core/buf.h"
+#include "predictor/score/predict.h"
 
 enum { CD_EXPLAIN_GROUPS = 5 };
 
 typedef struct cd_explained_group {
-    const char *name;        /* as in features/leaf_cols.def; "buffers": the five blocks */
+    const char *name;        /* as in features/rows/leaf_cols.def; "buffers": the five blocks */
     size_t n_col;
     double latency_s;        /* with the group as in the middle of training */
 } cd_explained_group;

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "predictor/explain.h"
+#include "predictor/score/explain.h"
 
 static double change(const cd_explained *e, size_t g) { return e->group[g].latency_s / e->pred.latency_s - 1; }
 

@@ -1,11 +1,11 @@
-#include "predictor/predict.h"
+#include "predictor/score/predict.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "dataset/convert.h"
-#include "predictor/gather.h"
-#include "predictor/rowtext.h"
+#include "dataset/extract/convert.h"
+#include "predictor/score/batch_builder.h"
+#include "predictor/score/rows_json.h"
 
 struct cd_scorer {
     const cd_model *m;

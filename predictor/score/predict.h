@@ -13,10 +13,10 @@
  * A scorer holds what one thread needs; model and tasks are shared. */
 #ifndef CD_PREDICT_H
 #define CD_PREDICT_H
-#include "features/program.h"
-#include "learner/adapt.h"
-#include "learner/model.h"
-#include "predictor/which.h"
+#include "features/program/program.h"
+#include "learner/model/online_adapt.h"
+#include "learner/model/model.h"
+#include "predictor/score/device_match.h"
 
 typedef struct cd_scorer cd_scorer;
 
@@ -38,7 +38,7 @@ typedef struct cd_scored {
 typedef struct cd_scorer_options {
     cd_which_options which;
     size_t max_rows;        /* of a candidate; 0: no limit */
-    bool traits;            /* learner/adapt.h */
+    bool traits;            /* learner/model/online_adapt.h */
     bool sketch;            /* cd_model_sketch in the place of cd_model_predict */
 } cd_scorer_options;
 

@@ -8,7 +8,7 @@
 #define CD_ROWTEXT_H
 #include <stdbool.h>
 
-#include "base/err.h"
+#include "base/core/err.h"
 
 typedef struct cd_rowtext {
     const char *at, *end;

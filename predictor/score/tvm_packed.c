@@ -1,8 +1,8 @@
-#include "predictor/packed.h"
+#include "predictor/score/tvm_packed.h"
 
 #include <string.h>
 
-#include "features/cols.h"
+#include "features/rows/cols.h"
 
 static uint32_t word(const unsigned char *p) {
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;

@@ -1,4 +1,4 @@
-#include "predictor/badline.h"
+#include "predictor/serve/error_line.h"
 
 #include <string.h>
 

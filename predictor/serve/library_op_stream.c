@@ -1,8 +1,8 @@
-#include "predictor/opstream.h"
+#include "predictor/serve/library_op_stream.h"
 
 #include <string.h>
 
-#include "predictor/badline.h"
+#include "predictor/serve/error_line.h"
 
 enum { BATCH = 2048 };
 

@@ -14,8 +14,8 @@
 #include <signal.h>
 #include <stdio.h>
 
-#include "learner/opmodel.h"
-#include "learner/opscore.h"
+#include "learner/operators/library_op_model.h"
+#include "learner/operators/library_op_score.h"
 
 typedef struct cd_opstream cd_opstream;
 

@@ -1,4 +1,4 @@
-#include "predictor/intake.h"
+#include "predictor/serve/line_reader.h"
 
 #include <errno.h>
 #include <poll.h>

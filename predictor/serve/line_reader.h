@@ -14,7 +14,7 @@
 #define CD_INTAKE_H
 #include <signal.h>
 
-#include "base/json.h"
+#include "base/text/json.h"
 
 enum { CD_INTAKE_ROOM = 1 << 20 };
 

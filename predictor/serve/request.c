@@ -1,4 +1,4 @@
-#include "predictor/request.h"
+#include "predictor/serve/request.h"
 
 #include <string.h>
 

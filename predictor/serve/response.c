@@ -1,11 +1,11 @@
-#include "predictor/answer.h"
+#include "predictor/serve/response.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "predictor/badline.h"
-#include "predictor/handles.h"
+#include "predictor/serve/error_line.h"
+#include "predictor/api/api_internal.h"
 
 enum { NUMBERS = 256 }; /* room for five numbers of at most 24 characters, with names */
 

@@ -11,8 +11,8 @@
  * No state, any thread. */
 #ifndef CD_ANSWER_H
 #define CD_ANSWER_H
-#include "base/buf.h"
-#include "predictor/predict.h"
+#include "base/core/buf.h"
+#include "predictor/score/predict.h"
 
 typedef struct cd_answer {
     cd_str id;            /* as it is to be written; n == 0: none */

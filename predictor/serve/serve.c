@@ -1,9 +1,9 @@
-#include "predictor/serve.h"
+#include "predictor/serve/serve.h"
 
 #include <string.h>
 
-#include "base/file.h"
-#include "predictor/serve_int.h"
+#include "base/io/file.h"
+#include "predictor/serve/serve_internal.h"
 
 /* ---- a batch ---- */
 void cd_serve_refuse(cd_serve_state *s, size_t i, const cdmpp_err *e) {

@@ -3,7 +3,7 @@
  *   line, line, ... -> batch -> context (chunks of 128 on its threads) -> answers -> written -> ...
  *
  * A batch is scored when it has `batch` requests, when max_delay_ms have passed since its first, on an empty line, when
- * the room for its lines is used up (predictor/intake.h), and at the end.
+ * the room for its lines is used up (predictor/serve/line_reader.h), and at the end.
  * (1) One line of answer for each line that is not empty (CSV: for each program), in order, whatever is wrong with it.
  * (2) Nothing but answers is written. Memory is bounded by the batch and by the longest line: who does not read his
  *     answers is not read from either.
@@ -27,7 +27,7 @@ typedef struct cd_serve_options {
     cd_serve_format format;
     size_t batch;             /* 0: CD_SERVE_BATCH */
     int max_delay_ms;         /* below 0: CD_SERVE_DELAY_MS */
-    size_t max_bytes;         /* of a line or frame; 0: CD_LINE_MAX (base/file.h) */
+    size_t max_bytes;         /* of a line or frame; 0: CD_LINE_MAX (base/io/file.h) */
     bool costs;               /* records: also what was measured */
     const char *profile;      /* for hello */
     const volatile sig_atomic_t *stop; /* set by a signal: what was read whole is answered, then EINTERRUPTED; NULL: never */

@@ -7,10 +7,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "features/cols.h"
-#include "predictor/csvline.h"
-#include "predictor/request.h"
-#include "predictor/serve_int.h"
+#include "features/rows/cols.h"
+#include "base/text/csv_fields.h"
+#include "predictor/serve/request.h"
+#include "predictor/serve/serve_internal.h"
 
 enum { ID, DEVICE, TASK, TARGET, FLOP, STEPS, N_WORD, MOST = N_WORD + CD_N_COL, ROOM = CD_SCORER_ROWS + CD_MAX_ROWS };
 static const char *const word[N_WORD] = {"id", "device", "task", "target", "flop", "steps"};

@@ -1,10 +1,10 @@
 /* serve_int -- inside of serve: a batch of requests and how it is answered. */
 #ifndef CD_SERVE_INT_H
 #define CD_SERVE_INT_H
-#include "predictor/answer.h"
-#include "predictor/handles.h"
-#include "predictor/intake.h"
-#include "predictor/serve.h"
+#include "predictor/serve/response.h"
+#include "predictor/api/api_internal.h"
+#include "predictor/serve/line_reader.h"
+#include "predictor/serve/serve.h"
 
 /* What a chunk of the batch leaves behind; chunks are written in order. */
 typedef struct cd_serve_chunk {

@@ -1,8 +1,8 @@
 /* serve_ndjson -- a JSON object a line; what it may ask is in request.h. */
 #include <string.h>
 
-#include "predictor/request.h"
-#include "predictor/serve_int.h"
+#include "predictor/serve/request.h"
+#include "predictor/serve/serve_internal.h"
 
 static void put_name(cd_buf *b, const cd_request *r) {
     cd_buf_puts(b, "{");

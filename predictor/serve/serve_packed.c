@@ -1,13 +1,13 @@
 /* serve_packed -- frames of TVM's packed features in, frames of scores out, all little-endian.
  *
- *   in   u32 len | len bytes of GetPerStoreFeaturesFromStates (predictor/packed.h)
+ *   in   u32 len | len bytes of GetPerStoreFeaturesFromStates (predictor/score/tvm_packed.h)
  *   out  u32 n | n float32: score of each candidate, 0 of one that cannot be scored
  *        u32 0xFFFFFFFF | u32 m | m bytes: {"code":"EPARSE","message":"..."}     the frame makes no sense
  *
  * A frame is a batch; it is answered at once. One that is too long is skipped as it comes. */
 #include <string.h>
 
-#include "predictor/serve_int.h"
+#include "predictor/serve/serve_internal.h"
 
 typedef struct {
     cd_serve_state *s;

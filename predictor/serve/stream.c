@@ -1,10 +1,10 @@
-#include "predictor/stream.h"
+#include "predictor/serve/stream.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "predictor/badline.h"
+#include "base/io/file.h"
+#include "predictor/serve/error_line.h"
 
 enum { BATCH = 2048, CHUNK = 64 };
 

@@ -16,9 +16,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "base/threads.h"
-#include "learner/metric.h"
-#include "predictor/predict.h"
+#include "base/core/threads.h"
+#include "learner/report/metric.h"
+#include "predictor/score/predict.h"
 
 typedef struct cd_stream cd_stream;
 

@@ -1,11 +1,11 @@
 /* The table of back ends. */
-#include "profiler/backend.h"
+#include "profiler/backend/backend.h"
 
 #include <string.h>
 
-#include "profiler/backend_cpu.h"
-#include "profiler/backend_cuda.h"
-#include "profiler/backend_opencl.h"
+#include "profiler/backend/backend_cpu.h"
+#include "profiler/backend/backend_cuda.h"
+#include "profiler/backend/backend_opencl.h"
 
 static const struct {
     const cd_backend_kind *kind;

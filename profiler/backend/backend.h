@@ -15,7 +15,7 @@
  * A back end belongs to one thread. */
 #ifndef CD_BACKEND_H
 #define CD_BACKEND_H
-#include "profiler/codegen.h"
+#include "profiler/codegen/common/codegen.h"
 
 typedef struct cd_backend cd_backend;   /* an open device */
 typedef struct cd_loaded cd_loaded;     /* a program ready to run */

@@ -1,4 +1,4 @@
-#include "profiler/backend_cpu.h"
+#include "profiler/backend/backend_cpu.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -9,10 +9,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "profiler/cpuobj.h"
-#include "profiler/fill.h"
-#include "profiler/isa.h"
-#include "profiler/wipe.h"
+#include "profiler/backend/object_loader.h"
+#include "profiler/backend/tensor_fill.h"
+#include "profiler/host/isa.h"
+#include "profiler/host/cache_flush.h"
 
 enum { LINE = 64, PAGE = 4096, GUARD = 256, HUGE_PAGE = 2 << 20, GUARD_BYTE = 0xA5 };
 

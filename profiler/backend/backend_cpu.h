@@ -11,8 +11,8 @@
  * libgomp does not survive a fork: a process that has run a parallel program forks no more. */
 #ifndef CD_BACKEND_CPU_H
 #define CD_BACKEND_CPU_H
-#include "profiler/backend.h"
-#include "profiler/compile.h"
+#include "profiler/backend/backend.h"
+#include "profiler/backend/compile.h"
 
 extern const cd_backend_kind cd_backend_cpu;
 

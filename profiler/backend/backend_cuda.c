@@ -1,10 +1,10 @@
-#include "profiler/backend_cuda.h"
+#include "profiler/backend/backend_cuda.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/fill.h"
+#include "profiler/backend/tensor_fill.h"
 
 struct cd_backend {
     cd_cuda_api api;

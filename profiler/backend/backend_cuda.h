@@ -7,8 +7,8 @@
  * context: whoever measures strangers' programs does so in a process of its own. */
 #ifndef CD_BACKEND_CUDA_H
 #define CD_BACKEND_CUDA_H
-#include "profiler/backend.h"
-#include "profiler/cuda_api.h"
+#include "profiler/backend/backend.h"
+#include "profiler/backend/cuda_api.h"
 
 extern const cd_backend_kind cd_backend_cuda;
 

@@ -1,10 +1,10 @@
-#include "profiler/backend_opencl.h"
+#include "profiler/backend/backend_opencl.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/threads.h"
-#include "profiler/fill.h"
+#include "base/core/threads.h"
+#include "profiler/backend/tensor_fill.h"
 
 struct cd_backend {
     cd_opencl d;

@@ -5,8 +5,8 @@
  * group or its local memory is more than the device has. */
 #ifndef CD_BACKEND_OPENCL_H
 #define CD_BACKEND_OPENCL_H
-#include "profiler/backend.h"
-#include "profiler/opencl_device.h"
+#include "profiler/backend/backend.h"
+#include "profiler/backend/opencl_device.h"
 
 extern const cd_backend_kind cd_backend_opencl;
 

@@ -1,4 +1,4 @@
-#include "profiler/compile.h"
+#include "profiler/backend/compile.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -6,10 +6,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/sha256.h"
-#include "profiler/isa.h"
-#include "profiler/objcache.h"
-#include "profiler/spawn.h"
+#include "base/core/sha256.h"
+#include "profiler/host/isa.h"
+#include "profiler/backend/object_cache.h"
+#include "profiler/host/subprocess.h"
 
 enum { MAX_ARG = 64, MAX_COMMAND = 8, MAX_MORE = 16 };
 #define UNIT_TEXT ((size_t)256 << 10) /* a unit's programs have no more text than this together */

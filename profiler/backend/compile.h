@@ -17,7 +17,7 @@
 #define CD_COMPILE_H
 #include <signal.h>
 
-#include "profiler/backend.h"
+#include "profiler/backend/backend.h"
 
 
 #define CD_COMPILE_UNIT 8

@@ -1,4 +1,4 @@
-#include "profiler/cuda_api.h"
+#include "profiler/backend/cuda_api.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

@@ -1,12 +1,12 @@
-#include "profiler/objbin.h"
+#include "profiler/backend/object_binary.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/sha256.h"
-#include "profiler/objseal.h"
+#include "base/core/sha256.h"
+#include "profiler/backend/object_signature.h"
 
 void cd_objbin_key(cd_str identity, const cd_code *code, char key[CD_OBJCACHE_KEY]) {
     const char *prelude = cd_code_prelude(code->dialect);

@@ -7,8 +7,8 @@
  * two calls. A cache that cannot be used finds nothing and keeps nothing. No state, any thread. */
 #ifndef CD_OBJBIN_H
 #define CD_OBJBIN_H
-#include "profiler/backend.h"
-#include "profiler/objcache.h"
+#include "profiler/backend/backend.h"
+#include "profiler/backend/object_cache.h"
 
 /* `identity`: of the back end (backend.h). */
 void cd_objbin_key(cd_str identity, const cd_code *code, char key[CD_OBJCACHE_KEY]);

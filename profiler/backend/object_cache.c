@@ -1,4 +1,4 @@
-#include "profiler/objcache.h"
+#include "profiler/backend/object_cache.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "profiler/objseal.h"
+#include "profiler/backend/object_signature.h"
 
 struct cd_objcache {
     char dir[256];              /* "": nothing is kept */

@@ -16,8 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/err.h"
-#include "base/mem.h"
+#include "base/core/err.h"
+#include "base/core/mem.h"
 
 #define CD_OBJCACHE_BYTES ((uint64_t)1 << 30)
 #define CD_OBJCACHE_KEY 65 /* 64 hex digits and NUL */

@@ -1,4 +1,4 @@
-#include "profiler/cpuobj.h"
+#include "profiler/backend/object_loader.h"
 
 #include <dlfcn.h>
 

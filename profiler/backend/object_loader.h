@@ -2,7 +2,7 @@
  * The object is loaded whole; who closes the handle ends the function's life. Any thread. */
 #ifndef CD_CPUOBJ_H
 #define CD_CPUOBJ_H
-#include "profiler/backend.h"
+#include "profiler/backend/backend.h"
 
 typedef void cd_cpuobj_entry(void *const *arg);
 /* OpenMP's library stays loaded: threads of a parallel program outlive it, waiting in there. Errors: EBACKEND. */

@@ -1,4 +1,4 @@
-#include "profiler/objseal.h"
+#include "profiler/backend/object_signature.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/mem.h"
-#include "base/sha256.h"
+#include "base/core/mem.h"
+#include "base/core/sha256.h"
 
 enum { SEAL = CD_OBJSEAL_BYTES };
 static const char mark[] = "cdmpp-obj ";

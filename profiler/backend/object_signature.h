@@ -7,7 +7,7 @@
 #define CD_OBJSEAL_H
 #include <stdbool.h>
 
-#include "base/err.h"
+#include "base/core/err.h"
 
 #define CD_OBJSEAL_BYTES 75
 

@@ -1,4 +1,4 @@
-#include "profiler/opencl_api.h"
+#include "profiler/backend/opencl_api.h"
 
 #include <dlfcn.h>
 #include <string.h>

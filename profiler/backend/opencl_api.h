@@ -1,15 +1,15 @@
 /* opencl_api -- OpenCL's entry points, found at run time: nothing to build against.
  *
  * The types and numbers are OpenCL 1.2's own (they are its binary interface);
- * tests/profiler/test_opencl_api.c holds them against the real headers where
+ * tests/profiler/backend/test_opencl_api.c holds them against the real headers where
  * those are installed. Read-only once open; any thread may call through it. */
 #ifndef CD_OPENCL_API_H
 #define CD_OPENCL_API_H
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/err.h"
-#include "base/mem.h"
+#include "base/core/err.h"
+#include "base/core/mem.h"
 
 typedef struct cd_cl_object *cd_cl; /* a platform, device, context, queue, buffer, program, kernel or event */
 

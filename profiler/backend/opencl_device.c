@@ -1,4 +1,4 @@
-#include "profiler/opencl_device.h"
+#include "profiler/backend/opencl_device.h"
 
 #include <pthread.h>
 #include <stdio.h>

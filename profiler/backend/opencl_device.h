@@ -10,8 +10,8 @@
  * parts (but caches and memory are). Belongs to one thread. */
 #ifndef CD_OPENCL_DEVICE_H
 #define CD_OPENCL_DEVICE_H
-#include "base/buf.h"
-#include "profiler/opencl_api.h"
+#include "base/core/buf.h"
+#include "profiler/backend/opencl_api.h"
 
 typedef struct cd_opencl {
     cd_opencl_api api;

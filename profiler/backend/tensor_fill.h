@@ -8,7 +8,7 @@
 #define CD_FILL_H
 #include <stddef.h>
 
-#include "features/expr.h"
+#include "features/expr/expr.h"
 
 /* Elements [first, first + n) of buffer k to `to`. Types: floats and bfloats of 16, 32, 64 bits,
  * integers of 1 (a byte) to 64; false: another one. */

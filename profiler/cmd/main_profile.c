@@ -2,10 +2,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "profiler/codegen.h"
-#include "profiler/isa.h"
-#include "profiler/main_profile.h"
-#include "profiler/store.h"
+#include "profiler/codegen/common/codegen.h"
+#include "profiler/host/isa.h"
+#include "profiler/cmd/main_profile.h"
+#include "profiler/store/store.h"
 
 #define AT(member) offsetof(cd_main_profile, member)
 enum { WHAT, HOW, STORE, NETWORK, HOSTS };

@@ -8,9 +8,9 @@
 #define CD_MAIN_PROFILE_H
 #include <signal.h>
 
-#include "base/face.h"
-#include "features/record.h"
-#include "profiler/onnx.h"
+#include "base/cli/command.h"
+#include "features/task/record.h"
+#include "profiler/network/onnx/onnx.h"
 
 typedef struct cd_main_profile {
     /* what */

@@ -2,13 +2,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "base/words.h"
-#include "profiler/affinity.h"
-#include "profiler/corun.h"
-#include "profiler/main_profile.h"
-#include "profiler/recfile.h"
-#include "profiler/recjob.h"
+#include "base/io/file.h"
+#include "base/text/enum_names.h"
+#include "profiler/host/affinity.h"
+#include "profiler/measure/corun.h"
+#include "profiler/cmd/main_profile.h"
+#include "profiler/records/record_reader.h"
+#include "profiler/records/record_program.h"
 
 enum { MOST = 64, USUAL = 6 };
 

@@ -4,9 +4,9 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-#include "base/file.h"
-#include "profiler/main_profile.h"
-#include "profiler/opcurve.h"
+#include "base/io/file.h"
+#include "profiler/cmd/main_profile.h"
+#include "profiler/runtime/single/op_curve.h"
 
 enum { MOST = 32, LARGEST = 1048576 };
 

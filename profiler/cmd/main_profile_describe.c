@@ -1,8 +1,8 @@
 /* Mode "--describe-device" of cdmpp-profile: entries of devices.yaml. */
 #include <string.h>
 
-#include "profiler/describe.h"
-#include "profiler/main_profile.h"
+#include "profiler/describe/describe.h"
+#include "profiler/cmd/main_profile.h"
 
 cdmpp_status cd_main_profile_describe_check(const cd_main_profile *o, cdmpp_err *err) {
     (void)o, (void)err; /* names are looked at when they are looked for */

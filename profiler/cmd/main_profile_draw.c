@@ -1,12 +1,12 @@
 /* Mode "draw" of cdmpp-profile: records of random schedules, to be measured. */
 #include <string.h>
 
-#include "base/file.h"
-#include "features/program.h"
-#include "features/sketch.h"
-#include "profiler/backend_cpu.h"
-#include "profiler/draw.h"
-#include "profiler/main_profile.h"
+#include "base/io/file.h"
+#include "features/program/program.h"
+#include "features/sketch/sketch.h"
+#include "profiler/backend/backend_cpu.h"
+#include "profiler/records/random_schedules.h"
+#include "profiler/cmd/main_profile.h"
 
 cdmpp_status cd_main_profile_draw_check(const cd_main_profile *o, cdmpp_err *err) {
     if (!o->task.n) return CD_FAIL(err, EUSAGE, "--tasks is missing");

@@ -2,11 +2,11 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-#include "profiler/describe.h"
-#include "profiler/hostinfo.h"
-#include "profiler/main_profile.h"
-#include "profiler/measure.h"
-#include "profiler/store.h"
+#include "profiler/describe/describe.h"
+#include "profiler/host/host_info.h"
+#include "profiler/cmd/main_profile.h"
+#include "profiler/measure/measure.h"
+#include "profiler/store/store.h"
 
 struct cd_main_profile_keep {
     cd_store *s;

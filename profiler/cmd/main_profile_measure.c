@@ -10,11 +10,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/threads.h"
-#include "profiler/affinity.h"
-#include "profiler/isa.h"
-#include "profiler/main_profile.h"
-#include "profiler/recstat.h"
+#include "base/core/threads.h"
+#include "profiler/host/affinity.h"
+#include "profiler/host/isa.h"
+#include "profiler/cmd/main_profile.h"
+#include "profiler/records/record_stats.h"
 
 enum { BATCH = 64 };
 

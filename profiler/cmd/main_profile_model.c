@@ -1,11 +1,11 @@
 /* Networks by --model-source and --model-name; mode --list-ops of cdmpp-profile. */
 #include <string.h>
 
-#include "profiler/graph_grad.h"
-#include "profiler/graph_print.h"
-#include "profiler/main_profile.h"
-#include "profiler/onnx.h"
-#include "profiler/zoo.h"
+#include "profiler/network/gradient/autodiff.h"
+#include "profiler/network/graph/graph_print.h"
+#include "profiler/cmd/main_profile.h"
+#include "profiler/network/onnx/onnx.h"
+#include "profiler/network/zoo/zoo.h"
 
 enum { FROM_ZOO, FROM_ONNX };
 

@@ -1,12 +1,12 @@
 /* Mode "records" of cdmpp-profile: programs of measure records. */
 #include <string.h>
 
-#include "base/file.h"
-#include "features/program.h"
-#include "features/record.h"
-#include "profiler/isa.h"
-#include "profiler/main_profile.h"
-#include "profiler/recjob.h"
+#include "base/io/file.h"
+#include "features/program/program.h"
+#include "features/task/record.h"
+#include "profiler/host/isa.h"
+#include "profiler/cmd/main_profile.h"
+#include "profiler/records/record_program.h"
 
 cdmpp_status cd_main_profile_records_check(const cd_main_profile *o, cdmpp_err *err) {
     cd_isa_choice c;

@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profiler/main_profile.h"
-#include "profiler/recjob.h"
-#include "profiler/recstat.h"
-#include "profiler/remote.h"
+#include "profiler/cmd/main_profile.h"
+#include "profiler/records/record_program.h"
+#include "profiler/records/record_stats.h"
+#include "profiler/remote/remote.h"
 
 typedef struct {
     cd_main_profile *o;

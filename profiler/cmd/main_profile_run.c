@@ -1,12 +1,12 @@
 /* Mode "--ops" of cdmpp-profile: a network measured, group by group and as a whole. */
 #include <string.h>
 
-#include "base/file.h"
-#include "features/program.h"
-#include "features/sketch.h"
-#include "profiler/backend_cpu.h"
-#include "profiler/main_profile.h"
-#include "profiler/netops.h"
+#include "base/io/file.h"
+#include "features/program/program.h"
+#include "features/sketch/sketch.h"
+#include "profiler/backend/backend_cpu.h"
+#include "profiler/cmd/main_profile.h"
+#include "profiler/runtime/single/op_profile.h"
 
 enum { VECTOR_BYTES = 64 };
 

@@ -2,11 +2,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "base/progress.h"
-#include "base/words.h"
-#include "profiler/main_profile.h"
-#include "profiler/store.h"
+#include "base/io/file.h"
+#include "base/cli/progress.h"
+#include "base/text/enum_names.h"
+#include "profiler/cmd/main_profile.h"
+#include "profiler/store/store.h"
 
 #define VERBS "import|list|best|near|export|stats"
 typedef enum { IMPORT, LIST, BEST, NEAR, EXPORT, STATS } verb;

@@ -2,12 +2,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "base/words.h"
-#include "profiler/backend_cpu.h"
-#include "profiler/main_profile.h"
-#include "profiler/recfile.h"
-#include "profiler/sweep.h"
+#include "base/io/file.h"
+#include "base/text/enum_names.h"
+#include "profiler/backend/backend_cpu.h"
+#include "profiler/cmd/main_profile.h"
+#include "profiler/records/record_reader.h"
+#include "profiler/records/schedule_sweep.h"
 
 /* "tile,unroll" -> bits; none: all. False: *bad is no factor. */
 static bool factors(const char *text, unsigned *mask, cd_str *bad) {

@@ -1,12 +1,12 @@
 /* Mode --list-tasks of cdmpp-profile: what a network asks a tuner to do. */
 #include <string.h>
 
-#include "base/file.h"
-#include "features/program.h"
-#include "features/sketch.h"
-#include "profiler/backend_cpu.h"
-#include "profiler/main_profile.h"
-#include "profiler/workload.h"
+#include "base/io/file.h"
+#include "features/program/program.h"
+#include "features/sketch/sketch.h"
+#include "profiler/backend/backend_cpu.h"
+#include "profiler/cmd/main_profile.h"
+#include "profiler/network/workload/workload.h"
 
 cdmpp_status cd_main_profile_tasks_check(const cd_main_profile *o, cdmpp_err *err) {
     cd_wlayout layout;

@@ -4,11 +4,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "profiler/affinity.h"
-#include "profiler/hostinfo.h"
-#include "profiler/main_profile.h"
-#include "profiler/recjob.h"
-#include "profiler/remote.h"
+#include "profiler/host/affinity.h"
+#include "profiler/host/host_info.h"
+#include "profiler/cmd/main_profile.h"
+#include "profiler/records/record_program.h"
+#include "profiler/remote/remote.h"
 
 typedef struct {
     cd_main_profile *o;

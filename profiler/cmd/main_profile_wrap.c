@@ -1,8 +1,8 @@
 /* Mode "wrap" of cdmpp-profile: time and memory of any program. */
 #include <string.h>
 
-#include "profiler/main_profile.h"
-#include "profiler/wrap.h"
+#include "profiler/cmd/main_profile.h"
+#include "profiler/wrap/process_profile.h"
 
 enum { KILLED = 128 };
 

@@ -1,9 +1,9 @@
-#include "predictor/patterns.h"
+#include "profiler/curves/perf_curve.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "predictor/patterns_int.h"
+#include "profiler/curves/perf_curve_internal.h"
 
 #define TOLERANCE 0.05
 #define FINE 0.2 /* of it: for times rather than for names */

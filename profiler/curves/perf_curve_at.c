@@ -1,7 +1,7 @@
 /* patterns_at -- what a fitted law says: time, interval, inverse. */
 #include <math.h>
 
-#include "predictor/patterns_int.h"
+#include "profiler/curves/perf_curve_internal.h"
 
 double cd_pcand_at(const cd_pcand *c, double x) {
     const uint32_t first = c->n_param - c->n_break; /* parameters before the breaks */

@@ -1,4 +1,4 @@
-#include "predictor/patterns_corr.h"
+#include "profiler/curves/perf_curve_corr.h"
 
 #include <math.h>
 #include <stdlib.h>

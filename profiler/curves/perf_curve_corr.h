@@ -14,8 +14,8 @@
 #define CD_PATTERNS_CORR_H
 #include <stdbool.h>
 
-#include "base/err.h"
-#include "predictor/patterns.h"
+#include "base/core/err.h"
+#include "profiler/curves/perf_curve.h"
 
 typedef struct cd_corr_axis {
     double pearson, spearman, distance, partial;

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "predictor/patterns_int.h"
+#include "profiler/curves/perf_curve_internal.h"
 
 /* Residuals of kept points to r, their sizes to x; how many. */
 static size_t residuals(const cd_ppoints *p, const cd_pcand *c, double *x, double *r) {

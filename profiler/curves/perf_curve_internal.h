@@ -3,7 +3,7 @@
  *   points (x, t, keep) ── patterns_prep ──> s ── patterns_lines, patterns_stairs, patterns_table ──> candidates ── patterns ──> choice */
 #ifndef CD_PATTERNS_INT_H
 #define CD_PATTERNS_INT_H
-#include "predictor/patterns.h"
+#include "profiler/curves/perf_curve.h"
 
 enum { CD_PATTERN_CAP = 4 }; /* residuals above so many s count as that */
 

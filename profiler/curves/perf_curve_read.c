@@ -1,11 +1,11 @@
-#include "predictor/patterns_read.h"
+#include "profiler/curves/perf_curve_read.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "base/json.h"
+#include "base/io/file.h"
+#include "base/text/json.h"
 
 enum { MAX_COLUMN = 64 };
 #define MAX_SIZE 1e15

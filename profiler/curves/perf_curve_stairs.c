@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "predictor/patterns_int.h"
+#include "profiler/curves/perf_curve_internal.h"
 
 enum { LEAST_POINTS = 12, MAX_WIDTHS = 4000 };
 

@@ -1,7 +1,7 @@
 /* patterns_table -- the rising curve next to the points: pool adjacent violators on ln t, then a line between the blocks. */
 #include <math.h>
 
-#include "predictor/patterns_int.h"
+#include "profiler/curves/perf_curve_internal.h"
 
 typedef struct {
     double sum, first, last, n; /* of ln t; sizes of its first and last point; points */

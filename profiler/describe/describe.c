@@ -1,4 +1,4 @@
-#include "profiler/describe.h"
+#include "profiler/describe/describe.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -11,7 +11,7 @@ static const struct {
     double low, high;
 } keys[CD_N_DESCRIBED] = {
 #define X(key, low, high, unit, meaning) {#key, unit, offsetof(cd_device, key), low, high},
-#include "features/device_keys.def"
+#include "features/device/device_keys.def"
 };
 
 static double *slot(cd_device *d, int k) { return (double *)(void *)((char *)d + keys[k].offset); }

@@ -4,18 +4,18 @@
  *   OpenCL, CUDA (dlopen) ───────┼──> cd_described { cd_device, a note for each number } ──> YAML
  *   loops: clock, FMA, triad ────┘
  *
- *   (1) keys, units and conventions are those of features/device_keys.def;
+ *   (1) keys, units and conventions are those of features/device/device_keys.def;
  *   (2) what nobody says stays absent: nothing is guessed from a name;
  *   (3) a number that was measured, or that is not quite what the key means, has a note behind it;
  *   (4) what is printed is read back by cd_devices_load. */
 #ifndef CD_DESCRIBE_H
 #define CD_DESCRIBE_H
-#include "base/buf.h"
-#include "features/device.h"
+#include "base/core/buf.h"
+#include "features/device/device.h"
 
 enum {
 #define X(key, low, high, unit, meaning) CD_DESCRIBED_##key,
-#include "features/device_keys.def"
+#include "features/device/device_keys.def"
     CD_N_DESCRIBED
 };
 

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "profiler/describe.h"
+#include "profiler/describe/describe.h"
 
 enum { TEXT = 1 << 16, KIB = 1024 };
 #define TRIAD_MIN ((size_t)64 << 20)

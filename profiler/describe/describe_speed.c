@@ -8,8 +8,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/threads.h"
-#include "profiler/describe.h"
+#include "base/core/threads.h"
+#include "profiler/describe/describe.h"
 
 #if defined(__x86_64__)
 #include <immintrin.h>

@@ -1,4 +1,4 @@
-#include "profiler/affinity.h"
+#include "profiler/host/affinity.h"
 
 #include <sched.h>
 #include <string.h>

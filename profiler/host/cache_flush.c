@@ -1,4 +1,4 @@
-#include "profiler/wipe.h"
+#include "profiler/host/cache_flush.h"
 
 #include <string.h>
 #include <sys/mman.h>

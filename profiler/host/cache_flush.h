@@ -9,7 +9,7 @@
 #define CD_WIPE_H
 #include <stddef.h>
 
-#include "base/err.h"
+#include "base/core/err.h"
 
 typedef enum cd_wipe_what { CD_WIPE_CORE, CD_WIPE_ALL } cd_wipe_what;
 typedef struct cd_wipe {

@@ -1,4 +1,4 @@
-#include "profiler/hostinfo.h"
+#include "profiler/host/host_info.h"
 
 #include <sched.h>
 #include <stdio.h>

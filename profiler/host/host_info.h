@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/buf.h"
+#include "base/core/buf.h"
 
 typedef struct cd_hostinfo {
     char cpu[96], kernel[64];

@@ -1,9 +1,9 @@
-#include "profiler/isa.h"
+#include "profiler/host/isa.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "base/words.h"
+#include "base/text/enum_names.h"
 
 /* What LLVM calls a processor -> what every GCC since 11 calls it, and what it must have. */
 static const struct {

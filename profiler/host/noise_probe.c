@@ -1,4 +1,4 @@
-#include "profiler/quiet.h"
+#include "profiler/host/noise_probe.h"
 
 #include <sys/resource.h>
 #include <time.h>

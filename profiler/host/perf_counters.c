@@ -1,4 +1,4 @@
-#include "profiler/perfcount.h"
+#include "profiler/host/perf_counters.h"
 
 #include <stdint.h>
 #include <unistd.h>

@@ -1,4 +1,4 @@
-#include "profiler/spawn.h"
+#include "profiler/host/subprocess.h"
 
 #include <errno.h>
 #include <fcntl.h>

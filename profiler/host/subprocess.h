@@ -14,8 +14,8 @@
 #include <signal.h>
 #include <stdbool.h>
 
-#include "base/buf.h"
-#include "base/err.h"
+#include "base/core/buf.h"
+#include "base/core/err.h"
 
 #define CD_SPAWN_TEXT ((size_t)64 << 10)
 

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "predictor/csvline.h"
-#include "predictor/schedule_ops.h"
+#include "base/io/file.h"
+#include "base/text/csv_fields.h"
+#include "predictor/partition/stages/stage_schedule.h"
 
 /* ---- the table of cdmpp-profile corun ---- */
 

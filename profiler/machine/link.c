@@ -1,10 +1,10 @@
-#include "predictor/link.h"
+#include "profiler/machine/link.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "predictor/patterns.h"
+#include "profiler/curves/perf_curve.h"
 
 #define MAX_BYTES 1e15
 

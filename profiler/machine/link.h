@@ -17,9 +17,9 @@
 #define CD_LINK_H
 #include <stdint.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/err.h"
+#include "base/core/arena.h"
+#include "base/core/buf.h"
+#include "base/core/err.h"
 
 typedef struct cd_link_piece {
     double bytes, seconds, s_per_byte; /* from here; at its first byte */

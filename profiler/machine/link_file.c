@@ -2,9 +2,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "base/json.h"
-#include "predictor/link_json.h"
+#include "base/io/file.h"
+#include "base/text/json.h"
+#include "profiler/machine/link_json.h"
 
 enum { MAX_FILE = 64 << 20 };
 

@@ -1,12 +1,12 @@
-#include "predictor/live_link.h"
+#include "profiler/machine/link_measure.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/cuda_api.h"
-#include "profiler/opencl_device.h"
-#include "profiler/timing.h"
+#include "profiler/backend/cuda_api.h"
+#include "profiler/backend/opencl_device.h"
+#include "profiler/measure/timing.h"
 
 #define LEAST_S 20e-6 /* of one reading: a thousand ticks of the clock */
 enum { FIRST_BYTES = 64, DEFAULT_MAX = 64 << 20, DEFAULT_REPEATS = 9, MOST_REPEATS = 99, MOST_TIMES = 4096 };

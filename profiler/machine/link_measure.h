@@ -12,7 +12,7 @@
  * Belongs to one thread, which the caller has pinned if that matters. */
 #ifndef CD_LIVE_LINK_H
 #define CD_LIVE_LINK_H
-#include "predictor/link.h"
+#include "profiler/machine/link.h"
 
 typedef struct cd_live_link_ask {
     const char *host;           /* name in the book; NULL: "cpu0" */
@@ -30,7 +30,7 @@ typedef struct cd_live_pairs {
 /* Each adds the links of both directions to the book; pairs may be NULL. Errors: EBACKEND (no driver, no such device), ENOMEM, those of
  * cd_links_fit. */
 cdmpp_status cd_live_link_host(cd_links *l, const cd_live_link_ask *a, cd_live_pairs *pairs, cdmpp_err *err);
-/* opencl: as in profiler/opencl_device.h; map: by mapping in place of write and read. */
+/* opencl: as in profiler/backend/opencl_device.h; map: by mapping in place of write and read. */
 cdmpp_status cd_live_link_opencl(cd_links *l, const cd_live_link_ask *a, const char *opencl, bool map, cd_live_pairs *pairs, cdmpp_err *err);
 cdmpp_status cd_live_link_cuda(cd_links *l, const cd_live_link_ask *a, int number, cd_live_pairs *pairs, cdmpp_err *err);
 #endif

@@ -1,9 +1,9 @@
-#include "predictor/machine.h"
+#include "profiler/machine/machine.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "base/words.h"
+#include "base/text/enum_names.h"
 
 void cd_machine_init(cd_machine *m) {
     *m = (cd_machine){0};

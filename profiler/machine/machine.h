@@ -18,8 +18,8 @@
  * Built by one thread, then read-only. Seconds, bytes. */
 #ifndef CD_MACHINE_H
 #define CD_MACHINE_H
-#include "predictor/link.h"
-#include "predictor/schedule_ops.h"
+#include "profiler/machine/link.h"
+#include "predictor/partition/stages/stage_schedule.h"
 
 enum { CD_MACHINE_DEVICES = 8 };
 #define CD_MACHINE_KINDS "cpu|native|opencl|cuda|model"

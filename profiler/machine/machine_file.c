@@ -2,9 +2,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "predictor/link_json.h"
-#include "predictor/machine.h"
+#include "base/io/file.h"
+#include "profiler/machine/link_json.h"
+#include "profiler/machine/machine.h"
 
 enum { MAX_FILE = 64 << 20 };
 

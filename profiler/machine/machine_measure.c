@@ -1,13 +1,13 @@
-#include "predictor/live_machine.h"
+#include "profiler/machine/machine_measure.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "predictor/live_machine_int.h"
-#include "profiler/affinity.h"
-#include "profiler/cuda_api.h"
-#include "profiler/opencl_device.h"
+#include "profiler/machine/machine_measure_internal.h"
+#include "profiler/host/affinity.h"
+#include "profiler/backend/cuda_api.h"
+#include "profiler/backend/opencl_device.h"
 
 enum { MAX_CORE = 1023, MAX_NUMBER = 99 };
 

@@ -16,7 +16,7 @@
  * One thread. Times are those of this moment: of a quiet machine, if they are to serve. */
 #ifndef CD_LIVE_MACHINE_H
 #define CD_LIVE_MACHINE_H
-#include "predictor/machine.h"
+#include "profiler/machine/machine.h"
 
 typedef struct cd_live_machine_ask {
     const char *list;           /* NULL: cpu0 and all OpenCL and CUDA devices that are here */

@@ -1,9 +1,9 @@
 /* live_machine_int -- what the parts of live_machine share: programs so small that they need no task. */
 #ifndef CD_LIVE_MACHINE_INT_H
 #define CD_LIVE_MACHINE_INT_H
-#include "predictor/live_machine.h"
-#include "profiler/backend_cpu.h"
-#include "profiler/devnet.h"
+#include "profiler/machine/machine_measure.h"
+#include "profiler/backend/backend_cpu.h"
+#include "profiler/runtime/multi/multi_executor.h"
 
 /* A program of one kernel over up to three buffers, and its object. */
 typedef struct cd_lm_program {

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "predictor/live_link.h"
-#include "predictor/live_machine_int.h"
-#include "profiler/affinity.h"
-#include "profiler/corun.h"
+#include "profiler/machine/link_measure.h"
+#include "profiler/machine/machine_measure_internal.h"
+#include "profiler/host/affinity.h"
+#include "profiler/measure/corun.h"
 
 /* ---- links ---- */
 static cdmpp_status again(cd_links *l, const cd_link *k, const char *from, const char *to, cdmpp_err *err) {

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "predictor/live_machine_int.h"
-#include "profiler/timing.h"
+#include "profiler/machine/machine_measure_internal.h"
+#include "profiler/measure/timing.h"
 
 enum { SHORT = 64, LONG = 192, PASSES = 15, CUDA_RUNS = 2000 };
 

@@ -1,4 +1,4 @@
-#include "profiler/corun.h"
+#include "profiler/measure/corun.h"
 
 #include <errno.h>
 #include <sched.h>
@@ -11,9 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "profiler/affinity.h"
-#include "profiler/backend_cpu.h"
-#include "profiler/timing.h"
+#include "profiler/host/affinity.h"
+#include "profiler/backend/backend_cpu.h"
+#include "profiler/measure/timing.h"
 
 enum { FIRST = 1, SECOND = 2, BOTH = 3 };
 #define TURN_S 1e-3             /* between two looks at the clock */

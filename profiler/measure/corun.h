@@ -17,7 +17,7 @@
 #define CD_CORUN_H
 #include <signal.h>
 
-#include "profiler/backend.h"
+#include "profiler/backend/backend.h"
 
 typedef enum cd_corun_sharing { CD_CORUN_DISJOINT, CD_CORUN_SHARED } cd_corun_sharing;
 #define CD_CORUN_SHARINGS "disjoint|shared"

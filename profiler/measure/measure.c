@@ -1,13 +1,13 @@
-#include "profiler/measure.h"
+#include "profiler/measure/measure.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "profiler/backend_cpu.h"
-#include "profiler/isa.h"
-#include "profiler/keeper.h"
+#include "profiler/backend/backend_cpu.h"
+#include "profiler/host/isa.h"
+#include "profiler/measure/supervisor.h"
 
 enum { MAX_COMPILER = 16, CHECK_LIMITS = 5 }; /* a task without a schedule may be that much slower */
 

@@ -16,8 +16,8 @@
 #define CD_MEASURE_H
 #include <signal.h>
 
-#include "profiler/backend.h"
-#include "profiler/timing.h"
+#include "profiler/backend/backend.h"
+#include "profiler/measure/timing.h"
 
 #define CD_MEASURE_FAILED_S 1e10 /* the cost of what failed, in records */
 

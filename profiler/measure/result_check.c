@@ -1,11 +1,11 @@
-#include "profiler/checkout.h"
+#include "profiler/measure/result_check.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "profiler/backend_cpu.h"
-#include "profiler/codegen_pack.h"
-#include "profiler/fill.h"
+#include "profiler/backend/backend_cpu.h"
+#include "profiler/codegen/common/codegen_pack.h"
+#include "profiler/backend/tensor_fill.h"
 
 struct cd_checkout {
     cd_arena arena;             /* of packed parameters */

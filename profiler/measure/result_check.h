@@ -7,7 +7,7 @@
  * What is written before it is read may hold anything: it begins as 0xFF in all bytes. One thread. */
 #ifndef CD_CHECKOUT_H
 #define CD_CHECKOUT_H
-#include "profiler/measure.h"
+#include "profiler/measure/measure.h"
 
 typedef struct cd_checkout cd_checkout;
 

@@ -1,4 +1,4 @@
-#include "profiler/keeper.h"
+#include "profiler/measure/supervisor.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "profiler/worker.h"
+#include "profiler/measure/worker.h"
 
 enum { TICK_MS = 100 };
 

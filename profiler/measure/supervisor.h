@@ -11,7 +11,7 @@
 #define CD_KEEPER_H
 #include <signal.h>
 
-#include "profiler/wire.h"
+#include "profiler/measure/worker_protocol.h"
 
 typedef struct cd_keeper cd_keeper;
 

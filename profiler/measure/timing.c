@@ -1,4 +1,4 @@
-#include "profiler/timing.h"
+#include "profiler/measure/timing.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -19,7 +19,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/err.h"
+#include "base/core/err.h"
 
 #define CD_TIMING_MAX 256
 

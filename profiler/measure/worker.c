@@ -1,16 +1,16 @@
-#include "profiler/worker.h"
+#include "profiler/measure/worker.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
 
-#include "profiler/affinity.h"
-#include "profiler/checkout.h"
-#include "profiler/objbin.h"
-#include "profiler/perfcount.h"
-#include "profiler/quiet.h"
-#include "profiler/wipe.h"
+#include "profiler/host/affinity.h"
+#include "profiler/measure/result_check.h"
+#include "profiler/backend/object_binary.h"
+#include "profiler/host/perf_counters.h"
+#include "profiler/host/noise_probe.h"
+#include "profiler/host/cache_flush.h"
 
 enum { ATTEMPTS = 3 };
 #define LOST_SHARE 0.01         /* of a repeat's time: then it was disturbed */

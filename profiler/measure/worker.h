@@ -4,7 +4,7 @@
  *       -> quiet? -> timing -> quiet? -> answer      not quiet: again, the quietest is kept */
 #ifndef CD_WORKER_H
 #define CD_WORKER_H
-#include "profiler/wire.h"
+#include "profiler/measure/worker_protocol.h"
 
 /* A back end stays open between jobs that name the same one. */
 typedef struct cd_worker {

@@ -1,4 +1,4 @@
-#include "profiler/wire.h"
+#include "profiler/measure/worker_protocol.h"
 
 #include <errno.h>
 #include <string.h>

@@ -7,7 +7,7 @@
  * are in memory. A C program travels as the path of its object, others as text. No state. */
 #ifndef CD_WIRE_H
 #define CD_WIRE_H
-#include "profiler/measure.h"
+#include "profiler/measure/measure.h"
 
 typedef struct cd_job {
     const char *backend, *device, *target;

@@ -1,10 +1,10 @@
-#include "profiler/draw.h"
+#include "profiler/records/random_schedules.h"
 
 #include <string.h>
 
-#include "features/program.h"
-#include "features/sketch.h"
-#include "profiler/reclog.h"
+#include "features/program/program.h"
+#include "features/sketch/sketch.h"
+#include "profiler/records/record_log.h"
 
 /* Draws in a row that may fail or repeat before a task is left. */
 enum { PATIENCE = 400, TRIALS = 10 };

@@ -2,7 +2,7 @@
  *
  *   tasks ──sketches──> up to `trials` different programs a task ──> one record line each
  *
- * The schedules are Ansor's (features/sketch.h). The records have no measurement
+ * The schedules are Ansor's (features/sketch/sketch.h). The records have no measurement
  * yet: their cost is 1e10 and their error number 8, as TVM marks what has not
  * run, so that nobody trains on them by mistake.
  *   (1) task by task in the order of the registry, tasks without a DAG left out;
@@ -12,8 +12,8 @@
  * One thread. */
 #ifndef CD_DRAW_H
 #define CD_DRAW_H
-#include "base/buf.h"
-#include "features/task.h"
+#include "base/core/buf.h"
+#include "features/task/task.h"
 
 typedef struct cd_draw_options {
     uint32_t trials;            /* programs of a task; 0: 10 */

@@ -1,4 +1,4 @@
-#include "profiler/reclog.h"
+#include "profiler/records/record_log.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,9 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/file.h"
-#include "base/sha256.h"
+#include "base/core/buf.h"
+#include "base/io/file.h"
+#include "base/core/sha256.h"
 
 #define SYNC_S 1.0
 

@@ -11,7 +11,7 @@
  * One thread may claim while another one adds. */
 #ifndef CD_RECLOG_H
 #define CD_RECLOG_H
-#include "features/record.h"
+#include "features/task/record.h"
 
 typedef struct cd_reclog cd_reclog;
 typedef struct cd_recid {

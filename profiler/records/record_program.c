@@ -1,10 +1,10 @@
-#include "profiler/recjob.h"
+#include "profiler/records/record_program.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "features/nest.h"
-#include "profiler/isa.h"
+#include "features/program/nest.h"
+#include "profiler/host/isa.h"
 
 static const char *keep(cd_arena *a, const char *p, size_t n) {
     char *c = cd_arena_alloc(a, n + 1, 1);

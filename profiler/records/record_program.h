@@ -9,10 +9,10 @@
  * A maker belongs to one thread at a time. */
 #ifndef CD_RECJOB_H
 #define CD_RECJOB_H
-#include "features/program.h"
-#include "profiler/measure.h"
-#include "profiler/recfile.h"
-#include "profiler/reclog.h"
+#include "features/program/program.h"
+#include "profiler/measure/measure.h"
+#include "profiler/records/record_reader.h"
+#include "profiler/records/record_log.h"
 
 typedef struct cd_recjob {
     cd_arena arena;

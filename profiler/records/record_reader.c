@@ -1,10 +1,10 @@
-#include "profiler/recfile.h"
+#include "profiler/records/record_reader.h"
 
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/file.h"
-#include "features/record.h"
+#include "base/io/file.h"
+#include "features/task/record.h"
 
 struct cd_recfile {
     cd_arena arena;

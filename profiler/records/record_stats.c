@@ -1,4 +1,4 @@
-#include "profiler/recstat.h"
+#include "profiler/records/record_stats.h"
 
 #include <string.h>
 

@@ -6,8 +6,8 @@
  * "record" is the line of the record in the file of records. Times in seconds. One thread. */
 #ifndef CD_RECSTAT_H
 #define CD_RECSTAT_H
-#include "profiler/hostinfo.h"
-#include "profiler/recjob.h"
+#include "profiler/host/host_info.h"
+#include "profiler/records/record_program.h"
 
 typedef struct cd_recstat {
     size_t lines, measured, failed, known, bad, noisy, wide, cached, wrong; /* known: were in the output already */

@@ -1,4 +1,4 @@
-#include "profiler/sweep.h"
+#include "profiler/records/schedule_sweep.h"
 
 #include <math.h>
 #include <string.h>

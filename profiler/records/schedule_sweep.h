@@ -5,9 +5,9 @@
  * Row 0 is the base; `ratio` is a row's median over the base's. One thread. */
 #ifndef CD_SWEEP_H
 #define CD_SWEEP_H
-#include "profiler/measure.h"
-#include "profiler/recjob.h"
-#include "profiler/vary.h"
+#include "profiler/measure/measure.h"
+#include "profiler/records/record_program.h"
+#include "profiler/records/schedule_variants.h"
 
 typedef struct cd_sweep_row {
     const cd_variant *v;

@@ -1,4 +1,4 @@
-#include "profiler/vary.h"
+#include "profiler/records/schedule_variants.h"
 
 #include <stdarg.h>
 #include <stdio.h>

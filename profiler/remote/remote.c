@@ -1,4 +1,4 @@
-#include "profiler/remoteint.h"
+#include "profiler/remote/remote_internal.h"
 
 #include <errno.h>
 #include <math.h>

@@ -8,7 +8,7 @@
 #define CD_REMOTEINT_H
 #include <sys/types.h>
 
-#include "profiler/remote.h"
+#include "profiler/remote/remote.h"
 
 typedef enum cd_link_state { CD_LINK_OFF, CD_LINK_GREETING, CD_LINK_IDLE, CD_LINK_BUSY, CD_LINK_DROPPED } cd_link_state;
 

@@ -10,7 +10,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "profiler/remoteint.h"
+#include "profiler/remote/remote_internal.h"
 
 extern char **environ;
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profiler/remote.h"
+#include "profiler/remote/remote.h"
 
 /* Letters, digits and the given signs only: what stays one word in any shell. */
 static bool is_word(const char *s, const char *signs) {

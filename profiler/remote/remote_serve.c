@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "profiler/remote.h"
+#include "profiler/remote/remote.h"
 
 #define ALIVE_S 5.0
 

@@ -1,4 +1,4 @@
-#include "profiler/storeint.h"
+#include "profiler/store/store_internal.h"
 
 #include <errno.h>
 #include <math.h>

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/storeint.h"
+#include "profiler/store/store_internal.h"
 
 #define NOISY_CV 0.03
 

@@ -1,8 +1,8 @@
 /* store_ansor -- logs of TVM's auto_scheduler. */
 #include <string.h>
 
-#include "base/file.h"
-#include "profiler/storeint.h"
+#include "base/io/file.h"
+#include "profiler/store/store_internal.h"
 
 static cdmpp_status one_line(cd_store_reading *r, const char *line, size_t len, long number, cdmpp_err *err) {
     cd_record rec;

@@ -1,7 +1,7 @@
 /* store_ids -- texts of a row become ids; what was asked for once is remembered. */
 #include <string.h>
 
-#include "profiler/storeint.h"
+#include "profiler/store/store_internal.h"
 
 enum { FIRST_SLOTS = 1024 };
 

@@ -5,10 +5,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/file.h"
-#include "base/source.h"
-#include "base/words.h"
-#include "profiler/storeint.h"
+#include "base/io/file.h"
+#include "base/io/input_stream.h"
+#include "base/text/enum_names.h"
+#include "profiler/store/store_internal.h"
 
 /* ---- what a file is: by its first bytes, unpacked ---- */
 enum { HEAD = 4096 };

@@ -8,7 +8,7 @@
 #define CD_STOREINT_H
 #include <sqlite3.h>
 
-#include "profiler/store.h"
+#include "profiler/store/store.h"
 
 /* X(id, sql): the statements of adding. */
 #define CD_STORE_SQL_MAP(X)                                                                                           \

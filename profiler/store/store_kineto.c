@@ -10,8 +10,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/file.h"
-#include "profiler/storegroup.h"
+#include "base/io/file.h"
+#include "profiler/store/store_launches.h"
 
 typedef struct trace {
     cd_store_reading *r;

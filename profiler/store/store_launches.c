@@ -1,4 +1,4 @@
-#include "profiler/storegroup.h"
+#include "profiler/store/store_launches.h"
 
 #include <string.h>
 

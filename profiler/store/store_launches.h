@@ -5,7 +5,7 @@
  *   (1) groups come out in the order of their first launch. One thread. */
 #ifndef CD_STOREGROUP_H
 #define CD_STOREGROUP_H
-#include "profiler/storeint.h"
+#include "profiler/store/store_internal.h"
 
 typedef struct cd_group {
     cd_str device, target, operator_name, shape, dtype;

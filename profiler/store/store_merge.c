@@ -2,7 +2,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "profiler/storeint.h"
+#include "profiler/store/store_internal.h"
 
 static cdmpp_status one(void *ctx, const cd_store_hit *h, cdmpp_err *err) {
     cd_store_reading *r = ctx;

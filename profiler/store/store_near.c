@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/storeint.h"
+#include "profiler/store/store_internal.h"
 
 enum { MAX_SIZE = 256, DEFAULT_NEAR = 5 };
 

@@ -6,7 +6,7 @@
  * Launches of one kernel with one grid and block become one row; shape: [[grid],[block]]. */
 #include <string.h>
 
-#include "profiler/storegroup.h"
+#include "profiler/store/store_launches.h"
 
 typedef struct nsys {
     cd_store_reading *r;

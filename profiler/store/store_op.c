@@ -1,7 +1,7 @@
 /* store_op -- what operator a workload is: by its definition, or by its key alone. */
 #include <string.h>
 
-#include "profiler/storeint.h"
+#include "profiler/store/store_internal.h"
 
 static bool starts(const char *s, const char *with) { return !strncmp(s, with, strlen(with)); }
 

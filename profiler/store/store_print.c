@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/words.h"
-#include "profiler/storeint.h"
+#include "base/text/enum_names.h"
+#include "profiler/store/store_internal.h"
 
 /* ---- records ---- */
 static double cost_at(const cd_store_hit *h, uint32_t i) {

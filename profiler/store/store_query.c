@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "profiler/storeint.h"
+#include "profiler/store/store_internal.h"
 
 static void read_latency(sqlite3_stmt *q, cd_store_hit *h) {
     cd_store_latency *l = &h->row.latency;

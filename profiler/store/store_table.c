@@ -1,4 +1,4 @@
-/* store_table -- CSV tables of library operators (dataset/oprecord.h) and tables of curves.
+/* store_table -- CSV tables of library operators (features/operators/library_op_record.h) and tables of curves.
  *
  *   set  host    operator   device_id  varied            shape                               points_n:ms
  *   a    dell01  nn.conv2d  0          ((4, 4), (0, 0))  ((-1, 3, 91, 81), (32, 3, 3, 3))    1:0.0030 2:0.0031 ...
@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "dataset/oprecord.h"
-#include "profiler/storeint.h"
+#include "base/io/file.h"
+#include "features/operators/library_op_record.h"
+#include "profiler/store/store_internal.h"
 
 /* ---- library operators ---- */
 static void put_op_shape(cd_buf *b, const cd_oprecord *o) {

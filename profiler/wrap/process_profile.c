@@ -1,4 +1,4 @@
-#include "profiler/wrap.h"
+#include "profiler/wrap/process_profile.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -13,12 +13,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "profiler/wrap_map.h"
+#include "profiler/wrap/process_profile_map.h"
 
 extern char **environ;
 
 const char *cd_wrap_library(cd_arena *a) {
-    static const char *const place[] = {"libcdmpp-wrap.so", "../lib/cdmpp/libcdmpp-wrap.so", "../../libcdmpp-wrap.so"};
+    static const char *const place[] = {"libcdmpp-wrap.so", "../lib/cdmpp/libcdmpp-wrap.so", "../../../libcdmpp-wrap.so"};
     char self[PATH_MAX];
     const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
     self[n > 0 ? n : 0] = 0;

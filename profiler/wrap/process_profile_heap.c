@@ -19,7 +19,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "profiler/wrap_map.h"
+#include "profiler/wrap/process_profile_map.h"
 
 #define SHOWN __attribute__((visibility("default")))
 

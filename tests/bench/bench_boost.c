@@ -15,11 +15,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/file.h"
-#include "learner/boost.h"
-#include "learner/metric.h"
-#include "learner/plan.h"
-#include "learner/trainset.h"
+#include "base/io/file.h"
+#include "learner/train/boost.h"
+#include "learner/report/metric.h"
+#include "learner/config/member_plan.h"
+#include "learner/train/training_set.h"
 
 typedef struct {
     cd_config c;

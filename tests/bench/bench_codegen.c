@@ -18,10 +18,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "features/nest.h"
-#include "profiler/codegen.h"
-#include "profiler/codegen_pack.h"
+#include "base/io/file.h"
+#include "features/program/nest.h"
+#include "profiler/codegen/common/codegen.h"
+#include "profiler/codegen/common/codegen_pack.h"
 
 #define MOST 64
 #define THREADS 2 /* at most: OMP_NUM_THREADS is set to it for check, 1 for time */

@@ -8,9 +8,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/file.h"
-#include "dataset/inputs.h"
-#include "features/program.h"
+#include "base/io/file.h"
+#include "dataset/extract/inputs.h"
+#include "features/program/program.h"
 
 #define MAX_LINES 20000
 

@@ -16,10 +16,10 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 
-#include "base/rng.h"
-#include "features/program.h"
+#include "base/core/rng.h"
+#include "features/program/program.h"
 #include "gpublocks.h"
-#include "profiler/codegen_gpu.h"
+#include "profiler/codegen/gpu/codegen_gpu.h"
 
 enum { MAX_STRATA = 1024, MAX_DRAW = 64, LIMIT_S = 120, MAX_REASON = 256 };
 

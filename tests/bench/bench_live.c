@@ -19,9 +19,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/json.h"
-#include "predictor/live_run.h"
+#include "base/io/file.h"
+#include "base/text/json.h"
+#include "predictor/partition/run/network_run.h"
 
 #define DIE(...) (fprintf(stderr, __VA_ARGS__), exit(1))
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "predictor/live_link.h"
+#include "profiler/machine/link_measure.h"
 
 static double judge(const cd_live_pairs *p, const double *s, const char *way) {
     cd_links l;

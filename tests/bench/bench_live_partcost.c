@@ -14,9 +14,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/file.h"
-#include "predictor/live_load.h"
-#include "predictor/partcost.h"
+#include "base/io/file.h"
+#include "predictor/network/network_load.h"
+#include "predictor/partition/shard/shard_cost.h"
 
 #define DIE(...) (fprintf(stderr, __VA_ARGS__), exit(1))
 enum { MOST = 4096, WANT = 65536 };

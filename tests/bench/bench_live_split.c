@@ -16,10 +16,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/json.h"
-#include "predictor/live_machine.h"
-#include "predictor/live_plan.h"
+#include "base/io/file.h"
+#include "base/text/json.h"
+#include "profiler/machine/machine_measure.h"
+#include "predictor/partition/run/plan_run.h"
 
 #define DIE(...) (fprintf(stderr, __VA_ARGS__), exit(1))
 enum { MOST_NET = 32, MOST_ITEM = 4096, MOST_CANDIDATE = 400, AGAIN = 5 };

@@ -16,10 +16,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "features/sketch.h"
-#include "predictor/live_load.h"
-#include "predictor/live_stage.h"
-#include "predictor/netcost.h"
+#include "features/sketch/sketch.h"
+#include "predictor/network/network_load.h"
+#include "predictor/partition/run/stage_run.h"
+#include "predictor/estimate/node_cost.h"
 
 #define DIE(...) (fprintf(stderr, __VA_ARGS__), exit(1))
 

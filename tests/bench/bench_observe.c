@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/rng.h"
+#include "base/core/rng.h"
 #include "cdmpp.h"
-#include "features/cols.h"
-#include "learner/choose.h"
-#include "learner/learner.h"
+#include "features/rows/cols.h"
+#include "learner/config/select_programs.h"
+#include "learner/train/learner.h"
 
 enum { FED = 16, LEAST = 24, N_K = 5 };
 static const size_t ks[N_K] = {0, 2, 4, 8, 16};

@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "made_curve.h"
-#include "predictor/patterns_read.h"
+#include "profiler/curves/perf_curve_read.h"
 
 enum { HOSTS = 16, SEEN = 10 };
 

@@ -13,10 +13,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/file.h"
+#include "base/io/file.h"
 #include "cdmpp.h"
-#include "features/cols.h"
-#include "features/program.h"
+#include "features/rows/cols.h"
+#include "features/program/program.h"
 
 enum { CALLS = 4000, BATCH = 2048, ROUNDS = 7 };
 

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "predictor/split_ratio.h"
+#include "predictor/partition/shard/shard_ratio.h"
 
 enum { MOST = 256 };
 

@@ -9,11 +9,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/file.h"
-#include "features/cols.h"
-#include "features/program.h"
-#include "predictor/serve.h"
+#include "base/core/buf.h"
+#include "base/io/file.h"
+#include "features/rows/cols.h"
+#include "features/program/program.h"
+#include "predictor/serve/serve.h"
 
 enum { LEAST = 20000, FRAME = 256, ROUNDS = 3, RECORDS = 0, STEPS, ROWS, PACKED, N_KIND };
 static const char *const name[N_KIND] = {"records", "task and steps", "rows as JSON", "packed"};

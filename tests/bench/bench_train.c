@@ -12,9 +12,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/rng.h"
-#include "learner/net.h"
-#include "learner/optim.h"
+#include "base/core/rng.h"
+#include "learner/nn/net.h"
+#include "learner/fit/optim.h"
 
 enum { BATCH = 600, LEAVES = 5, MAX_STEPS = 100, TRUNK = 10, NODES = TRUNK + 2 * LEAVES };
 

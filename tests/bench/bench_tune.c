@@ -10,10 +10,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/file.h"
-#include "base/rng.h"
-#include "predictor/predict.h"
-#include "predictor/tune.h"
+#include "base/io/file.h"
+#include "base/core/rng.h"
+#include "predictor/score/predict.h"
+#include "predictor/tune/core/tune.h"
 
 enum { DRAWS = 4000, BATCH = 10 };
 

@@ -9,10 +9,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/file.h"
-#include "base/rng.h"
-#include "features/program.h"
-#include "predictor/tune.h"
+#include "base/io/file.h"
+#include "base/core/rng.h"
+#include "features/program/program.h"
+#include "predictor/tune/core/tune.h"
 #include "spearman.h"
 
 enum { MAX_RECORDS = 8000, MAX_TEST = 400, KINDS = 4 };

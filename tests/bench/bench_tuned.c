@@ -13,11 +13,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/file.h"
-#include "features/nest.h"
-#include "profiler/backend.h"
-#include "profiler/codegen_pack.h"
-#include "profiler/fill.h"
+#include "base/io/file.h"
+#include "features/program/nest.h"
+#include "profiler/backend/backend.h"
+#include "profiler/codegen/common/codegen_pack.h"
+#include "profiler/backend/tensor_fill.h"
 
 #define DIE(...) (fprintf(stderr, __VA_ARGS__), exit(1))
 enum { MOST_ROUNDS = 2000, MOST_GEMM = 4 };

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "predictor/patterns.h"
-#include "predictor/patterns_read.h"
+#include "profiler/curves/perf_curve.h"
+#include "profiler/curves/perf_curve_read.h"
 
 static void judge(const cd_curve *c) {
     cd_pattern p;

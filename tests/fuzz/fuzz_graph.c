@@ -3,8 +3,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "base/buf.h"
-#include "features/tvmgraph.h"
+#include "base/core/buf.h"
+#include "features/tvm/tvmgraph.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

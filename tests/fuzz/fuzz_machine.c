@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "predictor/machine.h"
+#include "profiler/machine/machine.h"
 
 static void check(const cd_machine *m) {
     if (!m->n || m->n > CD_MACHINE_DEVICES) abort();

@@ -4,9 +4,9 @@
  * only what a matching checksum vouches for. */
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/sha256.h"
-#include "learner/model.h"
+#include "base/core/buf.h"
+#include "base/core/sha256.h"
+#include "learner/model/model.h"
 
 static void put_le(cd_buf *b, uint64_t v, int n) {
     for (int i = 0; i < n; i++) {

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "predictor/netcost.h"
-#include "predictor/netgraph.h"
-#include "predictor/replay_trace.h"
+#include "base/core/buf.h"
+#include "predictor/estimate/node_cost.h"
+#include "predictor/network/network_graph.h"
+#include "predictor/replay/replay_trace.h"
 
 static void check_graph(const cd_netgraph *g) {
     uint32_t edges = 0;

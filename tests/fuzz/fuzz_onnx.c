@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "graph_check.h"
-#include "profiler/graph_print.h"
-#include "profiler/onnx.h"
+#include "profiler/network/graph/graph_print.h"
+#include "profiler/network/onnx/onnx.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

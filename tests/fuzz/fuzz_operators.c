@@ -3,8 +3,8 @@
 #include <stdint.h>
 
 #include "graph_check.h"
-#include "profiler/graph_call.h"
-#include "profiler/graph_print.h"
+#include "profiler/network/graph/graph_call.h"
+#include "profiler/network/graph/graph_print.h"
 
 typedef struct bytes {
     const uint8_t *p, *end;

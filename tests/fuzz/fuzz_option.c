@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/option.h"
+#include "base/cli/option.h"
 
 typedef struct {
     const char *out;

@@ -2,9 +2,9 @@
  * accepted is read to its last number. */
 #include <string.h>
 
-#include "base/mem.h"
-#include "features/cols.h"
-#include "predictor/packed.h"
+#include "base/core/mem.h"
+#include "features/rows/cols.h"
+#include "predictor/score/tvm_packed.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "predictor/splitplan.h"
+#include "base/core/buf.h"
+#include "predictor/partition/shard/shard_plan.h"
 
 static void check_op(const cd_plan *p, const cd_plan_op *o) {
     int64_t at = 0;

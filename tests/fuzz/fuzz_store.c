@@ -4,7 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "profiler/store.h"
+#include "profiler/store/store.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "predictor/serve.h"
+#include "predictor/serve/serve.h"
 
 static cdmpp_model *model;
 static cdmpp_tasks *tasks;

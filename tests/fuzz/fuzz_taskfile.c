@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "features/task.h"
+#include "base/core/buf.h"
+#include "features/task/task.h"
 
 static void check_round_trip(const cd_tasks *t) {
     cd_buf out = {0};

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "profiler/graph.h"
+#include "profiler/network/graph/graph.h"
 
 static inline void graph_check_node(const cd_graph *g, uint32_t i) {
     const cd_gnode *n = &g->node[i];

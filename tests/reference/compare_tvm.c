@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dataset/dataset.h"
-#include "dataset/h5.h"
-#include "features/cols.h"
+#include "dataset/file/dataset.h"
+#include "dataset/file/h5.h"
+#include "features/rows/cols.h"
 
 #define N_BLOCK 5
 #define MAX_SHOWN 50

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/graph_grad.h"
-#include "profiler/onnx.h"
+#include "profiler/network/gradient/autodiff.h"
+#include "profiler/network/onnx/onnx.h"
 #include "teeval.h"
 
 typedef struct named {

@@ -8,11 +8,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/rng.h"
-#include "dataset/dataset.h"
-#include "features/cols.h"
-#include "learner/model_int.h"
-#include "learner/view_of.h"
+#include "base/core/rng.h"
+#include "dataset/file/dataset.h"
+#include "features/rows/cols.h"
+#include "learner/model/model_internal.h"
+#include "learner/inputs/program_view_dataset.h"
 
 static void put_list(const char *key, const double *v, size_t n, size_t stride) {
     printf("\"%s\":[", key);

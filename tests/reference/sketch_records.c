@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "features/program.h"
-#include "features/sketch.h"
+#include "base/io/file.h"
+#include "features/program/program.h"
+#include "features/sketch/sketch.h"
 
 enum { DRAWS = 50 };
 

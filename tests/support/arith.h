@@ -3,7 +3,7 @@
 #define ARITH_H
 #include <math.h>
 
-#include "features/expr.h"
+#include "features/expr/expr.h"
 
 static inline bool ar_divides(const cd_expr *e) { return e->op == CD_DIV || e->op == CD_MOD || e->op == CD_FDIV || e->op == CD_FMOD; }
 

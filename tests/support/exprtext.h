@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "arith.h"
-#include "base/buf.h"
-#include "features/expr.h"
+#include "base/core/buf.h"
+#include "features/expr/expr.h"
 
 static inline cd_dtype ex_type(char c) { return c == 'f' ? CD_F32 : c == 'b' ? CD_BOOL : c == 'l' ? CD_I64 : CD_I32; }
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "dataset/extract.h"
+#include "dataset/extract/extract.h"
 
 typedef struct fake_program {
     float row[8 * 164], leaf[16 * 164];

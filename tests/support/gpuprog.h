@@ -4,11 +4,11 @@
 #define GPUPROG_H
 #include <stdlib.h>
 
-#include "base/rng.h"
+#include "base/core/rng.h"
 #include "lazyref.h"
 #include "prog.h"
-#include "profiler/codegen_gpu.h"
-#include "profiler/draw.h"
+#include "profiler/codegen/gpu/codegen_gpu.h"
+#include "profiler/records/random_schedules.h"
 #include "randsched.h"
 
 #define GP_IN(name, shape) "{\"name\": \"" name "\", \"shape\": [" shape "], \"dtype\": \"float32\"}"

@@ -8,8 +8,8 @@
 #define GPUTRACE_H
 #include <stdlib.h>
 
-#include "features/nest.h"
-#include "profiler/codegen_plan.h"
+#include "features/program/nest.h"
+#include "profiler/codegen/common/codegen_plan.h"
 
 typedef struct {
     uint32_t tensor;

@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "made_net.h"
-#include "profiler/graph_grad.h"
+#include "profiler/network/gradient/autodiff.h"
 #include "teeval.h"
 
 #define NONE CD_GRAPH_NONE

@@ -17,8 +17,8 @@
 #include <string.h>
 
 #include "arith.h"
-#include "features/ast.h"
-#include "features/sched.h"
+#include "features/nest/ast.h"
+#include "features/schedule/sched.h"
 
 #define IN_RANK 8
 

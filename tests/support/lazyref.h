@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "arith.h"
-#include "features/te.h"
+#include "features/te/te.h"
 
 typedef struct {
     const cd_te_dag *dag;

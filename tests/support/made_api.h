@@ -3,8 +3,8 @@
 #define MADE_API_H
 #include "check.h"
 
-#include "features/cols.h"
-#include "features/program.h"
+#include "features/rows/cols.h"
+#include "features/program/program.h"
 #include "made_model.h"
 
 #define MADE_TARGET "llvm -model=zen5-avx512"

@@ -6,10 +6,10 @@
 
 #include <string.h>
 
-#include "base/mem.h"
-#include "base/rng.h"
-#include "learner/calib.h"
-#include "learner/normal.h"
+#include "base/core/mem.h"
+#include "base/core/rng.h"
+#include "learner/model/calibration.h"
+#include "learner/inputs/normal.h"
 
 enum { W = 8, FOLDS = 5, PER_TASK = 25, N = 2000, N_NEW = 3000, MAX = 3000, KINDS = 2 };
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/codegen.h"
+#include "profiler/codegen/common/codegen.h"
 
 typedef struct made_code {
     cd_code code;

@@ -2,7 +2,7 @@
 #ifndef MADE_FIT_H
 #define MADE_FIT_H
 #include "check.h"
-#include "learner/fit.h"
+#include "learner/fit/fit.h"
 #include "made_view.h"
 
 enum { N = 320, TRAIN = 240 };

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/graph.h"
+#include "profiler/network/graph/graph.h"
 
 typedef struct gm {
     cd_graph *g;

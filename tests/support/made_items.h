@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "dataset/writer.h"
+#include "dataset/extract/writer.h"
 
 typedef struct made_item {
     cd_item it;

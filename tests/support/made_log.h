@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/mem.h"
-#include "base/rng.h"
-#include "predictor/tune_replay_log.h"
+#include "base/core/buf.h"
+#include "base/core/mem.h"
+#include "base/core/rng.h"
+#include "predictor/tune/compare/tune_replay_log.h"
 
 /* One line: the task "key", two tile lengths and an unrolling, that took `seconds` (0 and below: error 4). */
 static inline void planted_line(cd_buf *b, const char *key, int x, int y, int unroll, double seconds, double total_s) {

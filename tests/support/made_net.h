@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "profiler/graph.h"
+#include "profiler/network/graph/graph.h"
 
 typedef struct mg {
     cd_graph *g;

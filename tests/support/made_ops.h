@@ -4,9 +4,9 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/buf.h"
-#include "base/rng.h"
-#include "features/device.h"
+#include "base/core/buf.h"
+#include "base/core/rng.h"
+#include "features/device/device.h"
 
 /* Seconds by which rows are made up: 80 % of the bandwidth, 70 % of the peak, launches of 10 us. */
 static inline double made_op_s(const cd_device *d, int is_bmm, double b, double m, double n, double k) {

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/rng.h"
-#include "predictor/partition.h"
+#include "base/core/rng.h"
+#include "predictor/partition/placement/place.h"
 
 enum { MP_OPS = 64, MP_TO = 512 };
 

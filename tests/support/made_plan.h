@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "made_net.h"
-#include "predictor/live_plan.h"
+#include "predictor/partition/run/plan_run.h"
 #include "tmp.h"
 
 typedef struct mp {

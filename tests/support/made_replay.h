@@ -1,8 +1,8 @@
 /* made_replay.h -- drawn networks to replay. */
 #ifndef MADE_REPLAY_H
 #define MADE_REPLAY_H
-#include "base/rng.h"
-#include "predictor/replay.h"
+#include "base/core/rng.h"
+#include "predictor/replay/replay.h"
 
 enum { MAX_OP = 200, MAX_EDGE = 800, MAX_DEVICE = 4, MAX_LINK = 12 };
 

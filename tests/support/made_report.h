@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/rng.h"
-#include "learner/trainreport.h"
+#include "base/core/rng.h"
+#include "learner/report/trainreport.h"
 
 typedef struct made_report {
     cd_trainreport r;

@@ -6,8 +6,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "predictor/answer.h"
-#include "predictor/serve.h"
+#include "predictor/serve/response.h"
+#include "predictor/serve/serve.h"
 
 static made_api api;
 static made_programs all;

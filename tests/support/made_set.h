@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/rng.h"
+#include "base/core/rng.h"
 #include "check.h"
-#include "dataset/writer.h"
-#include "features/cols.h"
+#include "dataset/extract/writer.h"
+#include "features/rows/cols.h"
 
 enum { N_TASK = 40, N_LINE = 30, N = N_TASK * N_LINE };
 

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/rng.h"
-#include "features/task.h"
-#include "predictor/splitplan.h"
+#include "base/core/rng.h"
+#include "features/task/task.h"
+#include "predictor/partition/shard/shard_plan.h"
 
 enum { MS_CONV, MS_DENSE, MS_ADD, MS_FLIP, MS_FLAT, MS_KINDS, MS_H = 6, MS_C = 4 };
 

@@ -6,7 +6,7 @@
 
 #include "check.h"
 #include "prog.h"
-#include "features/sketch.h"
+#include "features/sketch/sketch.h"
 
 #define MADE_MATMUL(m, n, k, tail)                                                                                 \
     "\"ops\": [{\"name\": \"A\", \"shape\": [" #m ", " #k "], \"dtype\": \"float32\"},"                            \

@@ -5,9 +5,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/rng.h"
-#include "features/cols.h"
-#include "learner/view.h"
+#include "base/core/rng.h"
+#include "features/rows/cols.h"
+#include "learner/inputs/program_view.h"
 
 enum { MADE_MOST = 4 }; /* leaves of a program */
 

@@ -1,7 +1,7 @@
 /* predict_rows -- latencies of programs of which only feature rows are known. */
 #ifndef PREDICT_ROWS_H
 #define PREDICT_ROWS_H
-#include "learner/model.h"
+#include "learner/model/model.h"
 
 static inline cdmpp_status predict_rows(const cd_model *m, cd_model_scratch *s, const float *row, const int64_t *ptr,
                                         const uint32_t *dev, size_t n, double *y, cdmpp_err *err) {

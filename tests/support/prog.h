@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "features/program.h"
+#include "base/core/buf.h"
+#include "features/program/program.h"
 
 #define PROG_CPU "\"llvm -keys=cpu\", [1, 64, 64, 0, 0, 0, 0, 0]"
 #define PROG_GPU "\"cuda -keys=cuda,gpu\", [-1, 16, 64, 49152, 2147483647, 1024, 8, 32]"

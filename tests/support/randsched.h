@@ -2,8 +2,8 @@
  * schedule refuses is dropped. */
 #ifndef RANDSCHED_H
 #define RANDSCHED_H
-#include "base/buf.h"
-#include "features/sched.h"
+#include "base/core/buf.h"
+#include "features/schedule/sched.h"
 
 #define RS_MAX 24
 

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "arith.h"
-#include "features/te.h"
-#include "profiler/workload.h"
+#include "features/te/te.h"
+#include "profiler/network/workload/workload.h"
 
 typedef struct te_eval {
     const cd_te_dag *dag;

@@ -10,9 +10,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/rng.h"
-#include "predictor/tune.h"
+#include "base/core/arena.h"
+#include "base/core/rng.h"
+#include "predictor/tune/core/tune.h"
 
 enum { TOY_KNOBS = 8 };
 

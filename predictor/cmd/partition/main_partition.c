@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "predictor/main_partition.h"
+#include "predictor/cmd/partition/main_partition.h"
 
 #define AT(member) offsetof(cd_main_partition, member)
 enum { WHAT, SCHEDULES, PLAN, RUN, TOLD };

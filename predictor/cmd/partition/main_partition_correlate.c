@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "predictor/main_partition_tools.h"
-#include "predictor/patterns_corr.h"
+#include "predictor/cmd/partition/main_partition_tools.h"
+#include "profiler/curves/perf_curve_corr.h"
 
 typedef struct {
     const char *target, *axes, *strong;

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "predictor/main_partition_tools.h"
-#include "profiler/store.h"
+#include "predictor/cmd/partition/main_partition_tools.h"
+#include "profiler/store/store.h"
 
 enum { MAX_POINTS = 1 << 20 };
 

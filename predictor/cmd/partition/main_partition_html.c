@@ -2,10 +2,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "predictor/main_partition.h"
-#include "predictor/netpage.h"
-#include "predictor/replay_trace.h"
+#include "base/io/file.h"
+#include "predictor/cmd/partition/main_partition.h"
+#include "predictor/replay/timeline_page.h"
+#include "predictor/replay/replay_trace.h"
 
 typedef struct {                /* a plan, replayed */
     const cd_plan *plan;

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "predictor/main_partition.h"
+#include "predictor/cmd/partition/main_partition.h"
 
 static void put_bases(const cd_mpc *p, cd_buf *b) {
     const cd_plan *n = p->plan;

@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "predictor/main_partition_tools.h"
+#include "base/io/file.h"
+#include "predictor/cmd/partition/main_partition_tools.h"
 
 #define AT(member) offsetof(cd_mp_link_ask, member)
 enum { MEASURE, FIT, BOTH };

@@ -1,6 +1,6 @@
 /* "link measure": this machine, found and measured. */
-#include "predictor/live_machine.h"
-#include "predictor/main_partition_tools.h"
+#include "profiler/machine/machine_measure.h"
+#include "predictor/cmd/partition/main_partition_tools.h"
 
 static cdmpp_status contention_of(const cd_mp_link_ask *o, cd_machine *m, cdmpp_err *err) {
     cd_arena a = {0};

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "predictor/main_partition_tools.h"
+#include "predictor/cmd/partition/main_partition_tools.h"
 
 enum { SHOWN = 6 };             /* pieces of a link; more are a table: --json has them */
 

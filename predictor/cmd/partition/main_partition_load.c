@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "features/sketch.h"
-#include "predictor/live_store.h"
-#include "predictor/main_partition.h"
+#include "features/sketch/sketch.h"
+#include "predictor/estimate/schedule_db_store.h"
+#include "predictor/cmd/partition/main_partition.h"
 
 enum { VECTOR_BYTES = 64 };
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "predictor/main_partition.h"
+#include "predictor/cmd/partition/main_partition.h"
 
 /* Of two cores of a server and PoCL on it: a call through a pointer, a thread that waits, a native kernel handed to a queue. Measured ones: link measure. */
 static const double CPU_LAUNCH_S = 2e-7, OCL_LAUNCH_S = 4e-6, SYNC_S = 1e-6, OCL_WAKE_S = 20e-6;

@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "predictor/main_partition.h"
+#include "base/io/file.h"
+#include "predictor/cmd/partition/main_partition.h"
 
 bool cd_mpc_is_alone(const cd_mpc *p, const cd_plan_base *b) { return cd_machine_find(&p->machine, b->name) != UINT32_MAX; }
 

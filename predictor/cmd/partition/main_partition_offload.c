@@ -1,5 +1,5 @@
 /* --rules and --list-patterns: rules on the network, and the placement under them. */
-#include "predictor/main_partition_offload.h"
+#include "predictor/cmd/partition/main_partition_offload.h"
 
 #include <math.h>
 #include <string.h>

@@ -7,10 +7,10 @@
  * What is borrowed must outlive it: network, machine, costs. */
 #ifndef CD_MAIN_PARTITION_OFFLOAD_H
 #define CD_MAIN_PARTITION_OFFLOAD_H
-#include "base/log.h"
-#include "predictor/live_emit.h"
-#include "predictor/partcost.h"
-#include "predictor/splitplan.h"
+#include "base/cli/log.h"
+#include "predictor/partition/emit/offload_emit.h"
+#include "predictor/partition/shard/shard_cost.h"
+#include "predictor/partition/shard/shard_plan.h"
 
 typedef struct cd_mp_offload {
     const cd_live *live;

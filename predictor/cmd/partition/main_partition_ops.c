@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "predictor/main_partition.h"
+#include "predictor/cmd/partition/main_partition.h"
 
 enum { KEY = 10 };
 

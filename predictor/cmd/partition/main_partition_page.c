@@ -1,5 +1,5 @@
 /* The page of cdmpp-partition: its skeleton, and what of its script is its own. */
-#include "predictor/main_partition.h"
+#include "predictor/cmd/partition/main_partition.h"
 
 const char *const cd_mpc_page_body[] = {
     "<h1 id=\"title\"></h1>\n",

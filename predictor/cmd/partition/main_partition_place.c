@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "predictor/main_partition.h"
+#include "base/io/file.h"
+#include "predictor/cmd/partition/main_partition.h"
 
 typedef struct {
     cd_mpc *p;

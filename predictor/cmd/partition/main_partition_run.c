@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "predictor/live_machine.h"
-#include "predictor/main_partition.h"
+#include "profiler/machine/machine_measure.h"
+#include "predictor/cmd/partition/main_partition.h"
 
 static const double BUDGET_S = 2;
 enum { MAX_SLOW = 1000000 };

@@ -2,10 +2,10 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/mem.h"
-#include "features/sketch.h"
-#include "predictor/live_stage.h"
-#include "predictor/main_partition.h"
+#include "base/core/mem.h"
+#include "features/sketch/sketch.h"
+#include "predictor/partition/run/stage_run.h"
+#include "predictor/cmd/partition/main_partition.h"
 
 enum { VECTOR_BYTES = 64 };
 static const double BUDGET_S = 2;

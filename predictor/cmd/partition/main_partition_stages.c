@@ -3,8 +3,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/words.h"
-#include "predictor/main_partition.h"
+#include "base/text/enum_names.h"
+#include "predictor/cmd/partition/main_partition.h"
 
 typedef struct {
     cd_mpc *p;

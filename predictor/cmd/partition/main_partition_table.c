@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "predictor/csvline.h"
-#include "predictor/main_partition_tools.h"
+#include "base/io/file.h"
+#include "base/text/csv_fields.h"
+#include "predictor/cmd/partition/main_partition_tools.h"
 
 enum { MAX_COLUMN = 256, MAX_ROW = 10000000 };
 

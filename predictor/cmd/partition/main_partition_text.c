@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "predictor/main_partition.h"
+#include "predictor/cmd/partition/main_partition.h"
 
 static void put_gain(cd_buf *b, double gain, double ceiling) {
     if (!isfinite(gain)) cd_buf_puts(b, "              -");

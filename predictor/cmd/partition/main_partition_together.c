@@ -9,8 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "predictor/main_partition_tools.h"
-#include "predictor/schedule_ops_game.h"
+#include "predictor/cmd/partition/main_partition_tools.h"
+#include "predictor/partition/stages/stage_game.h"
 
 enum { MAX_OP = 64, MAX_THREADS = 4096 };
 

@@ -1,5 +1,5 @@
 /* What the verbs of cdmpp-partition share: ending, numbers of options, units. */
-#include "predictor/main_partition_tools.h"
+#include "predictor/cmd/partition/main_partition_tools.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -12,9 +12,9 @@
 #define CD_MAIN_PARTITION_TOOLS_H
 #include <signal.h>
 
-#include "base/face.h"
-#include "learner/plot.h"
-#include "predictor/machine.h"
+#include "base/cli/command.h"
+#include "learner/report/plot.h"
+#include "profiler/machine/machine.h"
 
 /* The exit code; argv[0] is the verb. */
 int cd_mp_link(int argc, char **argv);

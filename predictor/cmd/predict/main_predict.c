@@ -4,12 +4,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/face.h"
-#include "base/file.h"
-#include "dataset/inputs.h"
-#include "learner/export.h"
-#include "predictor/main_predict.h"
-#include "predictor/stream.h"
+#include "base/cli/command.h"
+#include "base/io/file.h"
+#include "dataset/extract/inputs.h"
+#include "learner/export/export.h"
+#include "predictor/cmd/predict/main_predict.h"
+#include "predictor/serve/stream.h"
 
 typedef struct {
     const char *model, *device, *devices, *explain, *out, *profile;

@@ -1,7 +1,7 @@
 /* cdmpp-predict --explain: one record. */
-#include "dataset/extract.h"
-#include "predictor/explain.h"
-#include "predictor/main_predict.h"
+#include "dataset/extract/extract.h"
+#include "predictor/score/explain.h"
+#include "predictor/cmd/predict/main_predict.h"
 
 static cdmpp_status explain(const cd_main_explain *o, const cd_line *line, cdmpp_err *err) {
     cd_buf b = {0};

@@ -1,5 +1,5 @@
 /* main_predict_operators -- cdmpp-predict --operators. */
-#include "predictor/main_predict.h"
+#include "predictor/cmd/predict/main_predict.h"
 
 static cdmpp_status devices_of(const char *file, cd_log *log, cd_devices **out, cdmpp_err *err) {
     cd_arena a = {0};

@@ -2,7 +2,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "predictor/main_predict.h"
+#include "predictor/cmd/predict/main_predict.h"
 
 enum { CACHE = 65536 };
 

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "predictor/main_replay.h"
+#include "predictor/cmd/replay/main_replay.h"
 
 #define AT(member) offsetof(cd_main_replay, member)
 enum { WHAT, SCHEDULES, COSTS, QUEUES, TOLD };

@@ -10,12 +10,12 @@
 #include <signal.h>
 #include <string.h>
 
-#include "base/face.h"
-#include "predictor/cluster.h"
-#include "predictor/live_run.h"
-#include "predictor/modelset.h"
-#include "predictor/netcost.h"
-#include "predictor/replay.h"
+#include "base/cli/command.h"
+#include "predictor/estimate/parallel_training.h"
+#include "predictor/partition/run/network_run.h"
+#include "predictor/estimate/model_set.h"
+#include "predictor/estimate/node_cost.h"
+#include "predictor/replay/replay.h"
 
 typedef struct cd_main_replay {
     /* what */

@@ -11,10 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/sha256.h"
-#include "predictor/live_store.h"
-#include "predictor/main_replay.h"
+#include "base/io/file.h"
+#include "base/core/sha256.h"
+#include "predictor/estimate/schedule_db_store.h"
+#include "predictor/cmd/replay/main_replay.h"
 
 enum { PATH = 1024, PICKER = 2 }; /* PICKER: goes up when the same question gets another answer */
 

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "predictor/main_replay.h"
+#include "predictor/cmd/replay/main_replay.h"
 
 /* ---- where nodes run ---- */
 static cdmpp_status place_of(cd_mr_plan *p, cd_mr_case *c, const char *name, uint32_t *at, cdmpp_err *err) {

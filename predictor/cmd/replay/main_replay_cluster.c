@@ -1,5 +1,5 @@
 /* --parallel of cdmpp-replay: the iteration on several equal devices. */
-#include "predictor/main_replay.h"
+#include "predictor/cmd/replay/main_replay.h"
 
 cdmpp_status cd_mr_cluster_plan(cd_main_replay *o, cdmpp_err *err) {
     if (!o->parallel) return CDMPP_OK;

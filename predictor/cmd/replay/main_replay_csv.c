@@ -3,11 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "base/words.h"
-#include "dataset/dict.h"
-#include "predictor/main_replay.h"
-#include "predictor/replay_trace.h"
+#include "base/io/file.h"
+#include "base/text/enum_names.h"
+#include "base/text/dict.h"
+#include "predictor/cmd/replay/main_replay.h"
+#include "predictor/replay/replay_trace.h"
 
 static void put_text(cd_buf *b, const char *s) {
     if (!strpbrk(s, ",\"\r\n")) {

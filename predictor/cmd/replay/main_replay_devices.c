@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "features/program.h"
-#include "features/sketch.h"
-#include "predictor/main_replay.h"
+#include "base/io/file.h"
+#include "features/program/program.h"
+#include "features/sketch/sketch.h"
+#include "predictor/cmd/replay/main_replay.h"
 
 enum { VECTOR_BYTES = 64, AMD_WARP = 64 };
 /* Of the host for a launch: 2 to 5 us are usual for CUDA and HIP. */

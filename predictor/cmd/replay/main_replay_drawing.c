@@ -1,5 +1,5 @@
 /* The script of cdmpp-replay's page, second half: what-if, operators. */
-#include "predictor/main_replay.h"
+#include "predictor/cmd/replay/main_replay.h"
 
 const char *const cd_mr_page_drawing[] = {
     "function about(k) {\n",

@@ -5,9 +5,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/words.h"
-#include "predictor/main_replay.h"
-#include "predictor/netpage.h"
+#include "base/text/enum_names.h"
+#include "predictor/cmd/replay/main_replay.h"
+#include "predictor/replay/timeline_page.h"
 
 enum { MAX_SLICES = 200000 };
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/words.h"
-#include "predictor/main_replay.h"
+#include "base/text/enum_names.h"
+#include "predictor/cmd/replay/main_replay.h"
 
 static void put_real(cd_buf *b, const char *key, double v) {
     cd_buf_putf(b, ",\"%s\":", key);

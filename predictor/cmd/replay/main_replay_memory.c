@@ -8,7 +8,7 @@
  * (weight_bytes), the most that an operator at the beginning reads beyond them is the input. */
 #include <string.h>
 
-#include "predictor/main_replay.h"
+#include "predictor/cmd/replay/main_replay.h"
 
 /* -1: unknown or too much to count. */
 static int64_t plus(int64_t a, int64_t b) { return a < 0 || b < 0 || __builtin_add_overflow(a, b, &a) ? -1 : a; }

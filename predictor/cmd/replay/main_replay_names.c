@@ -2,8 +2,8 @@
  * name, of the next one "#2" is put behind; networks that are wrong come last. */
 #include <string.h>
 
-#include "dataset/dict.h"
-#include "predictor/main_replay.h"
+#include "base/text/dict.h"
+#include "predictor/cmd/replay/main_replay.h"
 
 static cdmpp_status rename_it(cd_mr_plan *p, cd_dict *names, cd_mr_source *s, cdmpp_err *err) {
     cd_buf b = {0};

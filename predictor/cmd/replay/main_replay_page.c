@@ -1,5 +1,5 @@
 /* The page of cdmpp-replay: its skeleton. */
-#include "predictor/main_replay.h"
+#include "predictor/cmd/replay/main_replay.h"
 
 const char *const cd_mr_page_body[] = {
     "<h1 id=\"title\"></h1>\n",

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "predictor/main_replay.h"
+#include "predictor/cmd/replay/main_replay.h"
 
 enum { MAX_BATCH = 1 << 20, MAX_CASES = 100000 };
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "predictor/main_replay.h"
+#include "base/io/file.h"
+#include "predictor/cmd/replay/main_replay.h"
 
 enum { FIELDS = 3, MAX_CURRENCY = 8 };
 

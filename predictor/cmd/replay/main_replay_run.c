@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "predictor/main_replay.h"
-#include "profiler/affinity.h"
+#include "predictor/cmd/replay/main_replay.h"
+#include "profiler/host/affinity.h"
 
 cdmpp_status cd_mr_run_open(cd_mr_plan *p, cdmpp_err *err) {
     const cd_measure_options m = {.jobs = p->o->jobs, .pin = true, .stop = p->o->stop};

@@ -1,8 +1,8 @@
 /* --save-graph: every network that was read or loaded, in our own form, to be looked at, changed and replayed again. */
 #include <string.h>
 
-#include "base/file.h"
-#include "predictor/main_replay.h"
+#include "base/io/file.h"
+#include "predictor/cmd/replay/main_replay.h"
 
 static bool is_taken(const cd_netgraph *g, size_t n, const char *name) {
     for (size_t k = 0; k < n; k++)

@@ -1,5 +1,5 @@
 /* The script of cdmpp-replay's page, first half: headline, table of estimates. */
-#include "predictor/main_replay.h"
+#include "predictor/cmd/replay/main_replay.h"
 
 const char *const cd_mr_page_script[] = {
     "const named = c => c.device + (c.batch ? \", batch \" + c.batch : \"\");\n",

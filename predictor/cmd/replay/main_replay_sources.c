@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "predictor/main_replay.h"
+#include "predictor/cmd/replay/main_replay.h"
 
 static cdmpp_status source_add(cd_mr_plan *p, const char *name, cd_mr_source **out, cdmpp_err *err) {
     if (p->n_source == p->cap_source) {

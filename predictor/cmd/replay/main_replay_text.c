@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/words.h"
-#include "predictor/main_replay.h"
+#include "base/text/enum_names.h"
+#include "predictor/cmd/replay/main_replay.h"
 
 enum { CELL = 24 };
 

@@ -8,11 +8,11 @@
 #define CD_MAIN_TUNE_H
 #include <signal.h>
 
-#include "base/face.h"
-#include "base/progress.h"
-#include "predictor/tune_result.h"
-#include "predictor/tune_warm.h"
-#include "profiler/workload.h"
+#include "base/cli/command.h"
+#include "base/cli/progress.h"
+#include "predictor/tune/session/tune_result.h"
+#include "predictor/tune/session/tune_resume.h"
+#include "profiler/network/workload/workload.h"
 
 #define CD_MAIN_TUNE_SOURCES "zoo|onnx"
 #define CD_MAIN_TUNE_EMITS "c|opencl|cuda"

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "predictor/main_tune.h"
+#include "predictor/cmd/tune/main_tune.h"
 
 enum { MAX_TUNERS = CD_MAIN_TUNE_TUNERS, MAX_POINTS = CD_MAIN_TUNE_POINTS, PATH = 512 };
 static const char default_points[] = "10,50,100,300";

@@ -1,7 +1,7 @@
 /* Modes --list-tuners and --space-dump of cdmpp-tune: what there is to search with, and in. */
 #include <string.h>
 
-#include "predictor/main_tune.h"
+#include "predictor/cmd/tune/main_tune.h"
 
 cdmpp_status cd_main_tune_tuners_check(const cd_main_tune *o, cdmpp_err *err) {
     return o->operand.n ? CD_FAIL(err, EUSAGE, "unexpected '%.60s'", o->operand.v[0]) : CDMPP_OK;

@@ -4,9 +4,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/file.h"
-#include "predictor/main_tune.h"
-#include "predictor/tune_emit.h"
+#include "base/io/file.h"
+#include "predictor/cmd/tune/main_tune.h"
+#include "predictor/tune/session/tune_emit.h"
 
 enum { PATH = 1024 };
 

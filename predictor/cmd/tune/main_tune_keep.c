@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "predictor/main_tune.h"
+#include "base/io/file.h"
+#include "predictor/cmd/tune/main_tune.h"
 
 cdmpp_status cd_main_tune_keep_best(cd_main_tune_live *l, cdmpp_err *err) {
     cd_buf b = {0};

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "learner/model.h"
-#include "predictor/main_tune.h"
-#include "profiler/isa.h"
+#include "learner/model/model.h"
+#include "predictor/cmd/tune/main_tune.h"
+#include "profiler/host/isa.h"
 
 enum { PER_TASK = 64, PER_ROUND = 16 };
 

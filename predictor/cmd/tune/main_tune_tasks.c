@@ -2,12 +2,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "features/program.h"
-#include "features/sketch.h"
-#include "predictor/main_tune.h"
-#include "profiler/backend_cpu.h"
-#include "profiler/onnx.h"
-#include "profiler/zoo.h"
+#include "features/program/program.h"
+#include "features/sketch/sketch.h"
+#include "predictor/cmd/tune/main_tune.h"
+#include "profiler/backend/backend_cpu.h"
+#include "profiler/network/onnx/onnx.h"
+#include "profiler/network/zoo/zoo.h"
 
 enum { FROM_ZOO, FROM_ONNX, VECTOR_BYTES = 64, NAME = 80 };
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "predictor/main_tune.h"
+#include "predictor/cmd/tune/main_tune.h"
 
 enum { NAME = 36 };
 

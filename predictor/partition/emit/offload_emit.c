@@ -1,14 +1,14 @@
 /* A plan's regions with their values and programs, handed to the back ends. */
-#include "predictor/live_emit.h"
+#include "predictor/partition/emit/offload_emit.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "features/nest.h"
-#include "features/sketch.h"
-#include "predictor/live_emit_int.h"
-#include "predictor/tune_default.h"
-#include "profiler/backend_cpu.h"
+#include "features/program/nest.h"
+#include "features/sketch/sketch.h"
+#include "predictor/partition/emit/offload_emit_internal.h"
+#include "predictor/tune/session/tune_baseline.h"
+#include "profiler/backend/backend_cpu.h"
 
 /* ---- files ---- */
 

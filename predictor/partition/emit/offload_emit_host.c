@@ -1,7 +1,7 @@
 /* main.c and Makefile: values once, constants once, regions in their order. */
 #include <string.h>
 
-#include "predictor/live_emit_int.h"
+#include "predictor/partition/emit/offload_emit_internal.h"
 
 #define LINE(text) text "\n"
 

@@ -1,7 +1,7 @@
 /* Back end: OpenCL C, and the C that calls it. */
 #include <string.h>
 
-#include "predictor/live_emit_int.h"
+#include "predictor/partition/emit/offload_emit_internal.h"
 
 #define LINE(text) text "\n"
 

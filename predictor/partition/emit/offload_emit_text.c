@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/words.h"
-#include "predictor/live_emit_int.h"
+#include "base/text/enum_names.h"
+#include "predictor/partition/emit/offload_emit_internal.h"
 
 static void put_text(cd_buf *b, const char *s) { cd_buf_put_json_str(b, s, strlen(s)); }
 

@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/sha256.h"
-#include "predictor/live_emit.h"
+#include "base/io/file.h"
+#include "base/core/sha256.h"
+#include "predictor/partition/emit/offload_emit.h"
 
 enum { PATH = 1024, MOST_DIR = 900, DIGEST = 64, MOST_LIST = 64 << 20 };
 

@@ -15,8 +15,8 @@
 #define CD_LIVE_BOUNDARY_H
 #include <stddef.h>
 
-#include "predictor/offload_rules.h"
-#include "predictor/partition.h"
+#include "predictor/partition/offload/offload_rules.h"
+#include "predictor/partition/placement/place.h"
 
 typedef enum cd_edge_dtype { CD_EDGE_INT8, CD_EDGE_FLOAT16, CD_EDGE_BFLOAT16, CD_EDGE_FLOAT32 } cd_edge_dtype;
 #define CD_EDGE_DTYPES "int8|float16|bfloat16|float32"

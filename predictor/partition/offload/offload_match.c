@@ -1,12 +1,12 @@
 /* Rules on groups: each operator's word, matches within a group, matches over several, places. */
-#include "predictor/live_rules.h"
+#include "predictor/partition/offload/offload_match.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "predictor/offload_rules_int.h"
+#include "predictor/partition/offload/offload_rules_internal.h"
 
 typedef struct {
     cd_live_rules *r;

@@ -21,9 +21,9 @@
  * Built by one thread, then read-only. Load and rules must outlive it. */
 #ifndef CD_LIVE_RULES_H
 #define CD_LIVE_RULES_H
-#include "predictor/live_load.h"
-#include "predictor/offload_rules.h"
-#include "predictor/partition.h"
+#include "predictor/network/network_load.h"
+#include "predictor/partition/offload/offload_rules.h"
+#include "predictor/partition/placement/place.h"
 
 /* ---- operators ---- */
 typedef struct cd_live_ops {

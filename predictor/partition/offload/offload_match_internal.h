@@ -1,7 +1,7 @@
 /* live_rules_int -- names and attributes of operators, for the list of them. Private to live_rules*.c. */
 #ifndef CD_LIVE_RULES_INT_H
 #define CD_LIVE_RULES_INT_H
-#include "predictor/live_rules.h"
+#include "predictor/partition/offload/offload_match.h"
 
 enum { CD_LIVE_ATTRS = 48 };
 

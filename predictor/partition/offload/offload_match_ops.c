@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "predictor/live_rules_int.h"
+#include "predictor/partition/offload/offload_match_internal.h"
 
 typedef struct {
     const cd_live *l;

@@ -1,10 +1,10 @@
-#include "predictor/live_offload.h"
+#include "predictor/partition/offload/offload_plan.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "predictor/live_offload_int.h"
-#include "predictor/offload_rules_int.h"
+#include "predictor/partition/offload/offload_plan_internal.h"
+#include "predictor/partition/offload/offload_rules_internal.h"
 
 typedef struct {
     cd_offnet p;

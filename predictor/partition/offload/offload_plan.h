@@ -13,8 +13,8 @@
  * Same input, same plan. Seconds, bytes. */
 #ifndef CD_LIVE_OFFLOAD_H
 #define CD_LIVE_OFFLOAD_H
-#include "predictor/live_boundary.h"
-#include "predictor/live_rules.h"
+#include "predictor/partition/offload/offload_boundary.h"
+#include "predictor/partition/offload/offload_match.h"
 
 typedef struct cd_live_offload_ask {
     const cd_live_rules *rules;

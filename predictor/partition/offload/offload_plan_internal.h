@@ -3,7 +3,7 @@
  *   nodes: inputs | groups from `base` on | results */
 #ifndef CD_LIVE_OFFLOAD_INT_H
 #define CD_LIVE_OFFLOAD_INT_H
-#include "predictor/live_offload.h"
+#include "predictor/partition/offload/offload_plan.h"
 
 typedef struct cd_offnet {
     const cd_live_offload_ask *a;

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "predictor/live_offload_int.h"
+#include "predictor/partition/offload/offload_plan_internal.h"
 
 static int64_t bytes_of(const cd_wbuffer *b) { return cd_shape_elements(&b->shape) * (int64_t)cd_dtype_bytes(b->dtype); }
 

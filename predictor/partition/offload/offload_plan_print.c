@@ -1,8 +1,8 @@
 /* A plan under rules as text and JSON. */
 #include <math.h>
 
-#include "base/json.h"
-#include "predictor/live_offload.h"
+#include "base/text/json.h"
+#include "predictor/partition/offload/offload_plan.h"
 
 static const char *value_name(const cd_live_offload *o, const cd_live_boundary *b) {
     const cd_live *l = o->rules->live;

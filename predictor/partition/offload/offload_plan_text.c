@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "predictor/live_offload_int.h"
+#include "predictor/partition/offload/offload_plan_internal.h"
 
 /* ---- regions ---- */
 

@@ -1,12 +1,12 @@
 /* Reading the file of rules; contradictions within it. */
-#include "predictor/offload_rules.h"
+#include "predictor/partition/offload/offload_rules.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "base/words.h"
-#include "predictor/offload_rules_int.h"
+#include "base/io/file.h"
+#include "base/text/enum_names.h"
+#include "predictor/partition/offload/offload_rules_internal.h"
 
 typedef struct {
     cd_offload_rules *r;

@@ -29,10 +29,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/err.h"
-#include "base/mem.h"
+#include "base/core/arena.h"
+#include "base/core/buf.h"
+#include "base/core/err.h"
+#include "base/core/mem.h"
 
 typedef struct cd_offload_rules cd_offload_rules;
 

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "predictor/offload_rules_int.h"
-#include "predictor/partition.h"
+#include "predictor/partition/offload/offload_rules_internal.h"
+#include "predictor/partition/placement/place.h"
 
 enum { ALL_COVERS = 4096, LOOKS = 2000 };
 

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "predictor/offload_rules_int.h"
+#include "base/text/json.h"
+#include "predictor/partition/offload/offload_rules_internal.h"
 
 void cd_offload_done(cd_offload *o) {
     cd_arena_free(&o->arena);

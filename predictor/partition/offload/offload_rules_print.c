@@ -1,8 +1,8 @@
 /* Rules for people, as they were understood. */
 #include <string.h>
 
-#include "base/words.h"
-#include "predictor/offload_rules_int.h"
+#include "base/text/enum_names.h"
+#include "predictor/partition/offload/offload_rules_internal.h"
 
 static void put_links(const cd_offload_rule *q, cd_buf *out) {
     for (uint32_t i = 0; i < q->n_link; i++)

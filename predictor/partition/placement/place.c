@@ -1,8 +1,8 @@
-#include "predictor/partition.h"
+#include "predictor/partition/placement/place.h"
 
 #include <string.h>
 
-#include "predictor/partition_int.h"
+#include "predictor/partition/placement/place_internal.h"
 
 static const uint64_t USUAL = 2000000; /* replayed operators, or states of windows by 200 */
 

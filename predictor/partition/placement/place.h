@@ -26,10 +26,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/err.h"
-#include "predictor/replay.h"
+#include "base/core/arena.h"
+#include "base/core/buf.h"
+#include "base/core/err.h"
+#include "predictor/replay/replay.h"
 
 #define CD_PART_FREE UINT32_MAX
 enum { CD_PART_MAX_DEVICE = 8 };

@@ -1,4 +1,4 @@
-#include "predictor/partition_cut.h"
+#include "predictor/partition/placement/place_cut.h"
 
 #include <string.h>
 

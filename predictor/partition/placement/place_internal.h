@@ -7,7 +7,7 @@
 #define CD_PARTITION_INT_H
 #include <math.h>
 
-#include "predictor/partition.h"
+#include "predictor/partition/placement/place.h"
 
 #define CD_PART_NONE UINT32_MAX
 

@@ -1,5 +1,5 @@
 /* The placement problem for any solver of 0/1 problems. */
-#include "predictor/partition_int.h"
+#include "predictor/partition/placement/place_internal.h"
 
 enum { SPAN_OPS = 64 };
 

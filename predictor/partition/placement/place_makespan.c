@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/rng.h"
-#include "predictor/partition_int.h"
+#include "base/core/rng.h"
+#include "predictor/partition/placement/place_internal.h"
 
 /* ---- branch and bound ----
  * Operators in their order, one device after the other. What is below every way to go on:

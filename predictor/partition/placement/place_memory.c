@@ -1,7 +1,7 @@
 /* The best placement that fits into memories: bytes are given a price that rises until the solver's does; then every placement of small graphs. */
 #include <string.h>
 
-#include "predictor/partition_int.h"
+#include "predictor/partition/placement/place_internal.h"
 
 enum { MOST_OPS = 24, DOUBLINGS = 40, HALVINGS = 8 };
 static const uint64_t MOST_LOOKS = 2000000, PRICED_EFFORT = 20000; /* replays are dear, and prices ask often */

@@ -1,9 +1,9 @@
 /* The least sum of seconds and copies: minimum cut on two devices, elimination on more. */
 #include <string.h>
 
-#include "predictor/partition_cut.h"
-#include "predictor/partition_elim.h"
-#include "predictor/partition_int.h"
+#include "predictor/partition/placement/place_cut.h"
+#include "predictor/partition/placement/variable_elimination.h"
+#include "predictor/partition/placement/place_internal.h"
 
 /* ---- two devices ----
  * Operator on device 0: with the source. Cutting source -> k costs its seconds on 1, k -> sink those on 0. A value read on the other

@@ -1,7 +1,7 @@
 /* A placement problem checked and turned around; what one placement costs. */
 #include <string.h>
 
-#include "predictor/partition_int.h"
+#include "predictor/partition/placement/place_internal.h"
 
 static bool is_time(double s) { return s >= 0 && isfinite(s); }
 

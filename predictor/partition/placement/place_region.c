@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "predictor/partition_int.h"
+#include "predictor/partition/placement/place_internal.h"
 
 typedef struct {
     const cd_part_net *g;

@@ -1,4 +1,4 @@
-#include "predictor/partition_elim.h"
+#include "predictor/partition/placement/variable_elimination.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,11 +1,11 @@
-#include "predictor/live_run.h"
+#include "predictor/partition/run/network_run.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "features/sketch.h"
-#include "profiler/backend_cpu.h"
+#include "features/sketch/sketch.h"
+#include "profiler/backend/backend_cpu.h"
 
 enum { VECTOR_BYTES = 64 };
 

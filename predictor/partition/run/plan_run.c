@@ -1,4 +1,4 @@
-#include "predictor/live_plan_int.h"
+#include "predictor/partition/run/plan_run_internal.h"
 
 /* ---- a plan made ready ---- */
 

@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "features/program.h"
-#include "predictor/live_plan_int.h"
-#include "profiler/fill.h"
-#include "profiler/netrun.h"
+#include "features/program/program.h"
+#include "predictor/partition/run/plan_run_internal.h"
+#include "profiler/backend/tensor_fill.h"
+#include "profiler/runtime/single/executor.h"
 
 /* ---- content ---- */
 

@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "features/program.h"
-#include "features/sketch.h"
-#include "predictor/live_plan_int.h"
+#include "features/program/program.h"
+#include "features/sketch/sketch.h"
+#include "predictor/partition/run/plan_run_internal.h"
 
 enum { VECTOR_BYTES = 64, FRESH = 32, TRIES = 4000 };
 

@@ -1,7 +1,7 @@
 /* Plans that are kept, and whether they fit what they are to be run on. */
 #include <string.h>
 
-#include "predictor/live_plan_int.h"
+#include "predictor/partition/run/plan_run_internal.h"
 
 static const char *text(cd_arena *a, const char *s, bool *bad) {
     const char *t = s ? cd_str_dup(a, (cd_str){s, strlen(s)}) : NULL;

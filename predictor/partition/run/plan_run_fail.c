@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "predictor/live_plan_int.h"
+#include "predictor/partition/run/plan_run_internal.h"
 
 static uint32_t alive(const cd_live_plan *r) { return ~r->dead & ((1u << r->ask.machine->n) - 1); }
 

@@ -12,8 +12,8 @@
  *   (4) only devices with work are opened: `number` is a device's in the net, `is` the machine's of one in the net. */
 #ifndef CD_LIVE_PLAN_INT_H
 #define CD_LIVE_PLAN_INT_H
-#include "predictor/live_plan.h"
-#include "profiler/recjob.h"
+#include "predictor/partition/run/plan_run.h"
+#include "profiler/records/record_program.h"
 
 #define CD_LP_NONE UINT32_MAX
 #define CD_LP_COPY (UINT32_MAX - 1) /* in place of a part */

@@ -1,4 +1,4 @@
-#include "predictor/live_plan_move.h"
+#include "predictor/partition/run/plan_run_move.h"
 
 #include <string.h>
 

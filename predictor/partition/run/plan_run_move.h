@@ -10,7 +10,7 @@
  *   (3) between memories other than 0 it goes by memory 0. One thread. */
 #ifndef CD_LIVE_PLAN_MOVE_H
 #define CD_LIVE_PLAN_MOVE_H
-#include "predictor/live_plan_int.h"
+#include "predictor/partition/run/plan_run_internal.h"
 
 typedef struct cd_lp_place {
     struct cd_lp_place *next;   /* in the order of the actions */

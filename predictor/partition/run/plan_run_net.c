@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "predictor/live_plan_move.h"
+#include "predictor/partition/run/plan_run_move.h"
 
 /* ---- devices ---- */
 

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "predictor/live_plan_int.h"
-#include "profiler/timing.h"
+#include "predictor/partition/run/plan_run_internal.h"
+#include "profiler/measure/timing.h"
 
 enum { FEW = 5, MANY = 2000, PATIENCE = 8, MOST_PATIENCE = 64 };
 #define BUDGET_S 2

@@ -1,7 +1,7 @@
 /* Parts, joins and whole operators of a plan. */
 #include <string.h>
 
-#include "predictor/live_plan_int.h"
+#include "predictor/partition/run/plan_run_internal.h"
 
 static cdmpp_status find_way(const cd_snet_op *o, const cd_plan_op *p, cd_arena *a, cd_te_way *out, cdmpp_err *err) {
     cd_te_way *w;

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "predictor/live_plan_int.h"
+#include "predictor/partition/run/plan_run_internal.h"
 
 /* Groups whose operator nobody defines make their buffer too: who reads it comes after them. */
 static cdmpp_status find_makers(const cd_workload *w, cd_arena *a, uint32_t **out, cdmpp_err *err) {

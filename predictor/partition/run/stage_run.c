@@ -1,4 +1,4 @@
-#include "predictor/live_stage.h"
+#include "predictor/partition/run/stage_run.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -12,9 +12,9 @@
  * Programs run in this process. One thread calls. Seconds. */
 #ifndef CD_LIVE_STAGE_H
 #define CD_LIVE_STAGE_H
-#include "predictor/schedule_ops.h"
-#include "profiler/devnet.h"
-#include "profiler/netpick.h"
+#include "predictor/partition/stages/stage_schedule.h"
+#include "profiler/runtime/multi/multi_executor.h"
+#include "profiler/runtime/single/program_select.h"
 
 typedef struct cd_live_stage cd_live_stage;
 typedef struct cd_live_stage_ask {

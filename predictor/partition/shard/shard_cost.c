@@ -1,9 +1,9 @@
-#include "predictor/partcost.h"
+#include "predictor/partition/shard/shard_cost.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "predictor/partcost_int.h"
+#include "predictor/partition/shard/shard_cost_internal.h"
 
 static cd_str text(const char *s) { return (cd_str){s ? s : "", s ? strlen(s) : 0}; }
 

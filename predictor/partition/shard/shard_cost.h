@@ -1,6 +1,6 @@
 /* partcost -- schedules and predicted seconds of parts of operators, for splitplan.h and live_plan.h.
  *
- *   whole's schedule (book) ── follow (features/sketch.h) ──> the part's ──┐
+ *   whole's schedule (book) ── follow (features/sketch/sketch.h) ──> the part's ──┐
  *   `trials` mutations of it, else drawn candidates of the part ─────────┴─> best predicted ──> record, seconds
  *
  *   (1) a part is a task of its own in a registry of this object; equal parts are asked once; the same schedule serves what
@@ -13,9 +13,9 @@
  * One thread calls. Seconds. */
 #ifndef CD_PARTCOST_H
 #define CD_PARTCOST_H
-#include "base/threads.h"
-#include "predictor/schedbook.h"
-#include "predictor/splitplan.h"
+#include "base/core/threads.h"
+#include "predictor/estimate/schedule_db.h"
+#include "predictor/partition/shard/shard_plan.h"
 
 /* For cd_splan_ask.steady: chosen on 20 operators' parts that were measured (docs/partition.md, Times of parts). */
 #define CD_PARTCOST_STEADY 0.5
@@ -26,7 +26,7 @@ typedef struct cd_partcost_ask {
     const cd_schedbook *book;   /* schedules of whole operators; may be NULL */
     const cd_machine *machine;
     const cd_snet *net;
-    const cd_devices *devices;  /* features/device.h; may be NULL */
+    const cd_devices *devices;  /* features/device/device.h; may be NULL */
     uint32_t trials;            /* candidates beside the one that follows: its mutations, drawn where nothing follows. 0: 64 where nothing follows, or
                                  * what follows is more than 1.15 times its share of the whole's time; else none */
     uint64_t seed;

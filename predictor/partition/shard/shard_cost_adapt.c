@@ -5,7 +5,7 @@
  *                 conv.local  conv     conv.local takes what the whole did to conv, conv what it did to relu */
 #include <string.h>
 
-#include "predictor/partcost_int.h"
+#include "predictor/partition/shard/shard_cost_internal.h"
 
 enum { NONE = -1 };
 

@@ -1,11 +1,11 @@
 /* partcost_int -- what the files of partcost share. */
 #ifndef CD_PARTCOST_INT_H
 #define CD_PARTCOST_INT_H
-#include "base/buf.h"
-#include "base/hash.h"
-#include "predictor/netcost.h"
-#include "predictor/netcost_best.h"
-#include "predictor/partcost.h"
+#include "base/core/buf.h"
+#include "base/core/hash.h"
+#include "predictor/estimate/node_cost.h"
+#include "predictor/estimate/node_cost_best.h"
+#include "predictor/partition/shard/shard_cost.h"
 
 /* Devices that are one to the model: schedules and times alone are the same. */
 typedef struct cd_pc_kind {

@@ -1,7 +1,7 @@
 /* Numbers by 128 bits: open addressing, the bits are trusted. */
 #include <string.h>
 
-#include "predictor/partcost_int.h"
+#include "predictor/partition/shard/shard_cost_internal.h"
 
 /* Slot of the key, or the free one where it belongs. n_slot > n. */
 static uint32_t slot_of(const cd_pc_map *m, cd_hash key) {

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "features/sketch.h"
-#include "predictor/partcost_int.h"
+#include "features/sketch/sketch.h"
+#include "predictor/partition/shard/shard_cost_internal.h"
 
 static cd_str text(const char *s) { return (cd_str){s ? s : "", s ? strlen(s) : 0}; }
 static bool same(const char *a, const char *b) { return !a == !b && (!a || !strcmp(a, b)); }

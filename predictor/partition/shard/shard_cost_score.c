@@ -11,9 +11,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/rng.h"
-#include "features/sketch.h"
-#include "predictor/partcost_int.h"
+#include "base/core/rng.h"
+#include "features/sketch/sketch.h"
+#include "predictor/partition/shard/shard_cost_internal.h"
 
 enum { DRAWN = 64, LINES = 2, TRIES = 64, MAX_ROWS = 16384 };
 static const double caution = 0.5; /* as of schedbook_pick.c */

@@ -1,6 +1,6 @@
-#include "predictor/splitplan.h"
+#include "predictor/partition/shard/shard_plan.h"
 
-#include "predictor/splitplan_int.h"
+#include "predictor/partition/shard/shard_plan_internal.h"
 
 void cd_plan_free(cd_plan *p) {
     if (!p) return;

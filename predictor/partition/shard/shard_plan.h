@@ -21,9 +21,9 @@
  * A plan is a value: written as JSON (docs/plan.md), read, drawn by a replay, run by live_plan.h. Same input, same plan. Seconds, bytes. */
 #ifndef CD_SPLITPLAN_H
 #define CD_SPLITPLAN_H
-#include "features/te_part.h"
-#include "predictor/machine.h"
-#include "predictor/replay.h"
+#include "features/te_shard/te_shard.h"
+#include "profiler/machine/machine.h"
+#include "predictor/replay/replay.h"
 
 #define CD_SNET_OUTSIDE UINT32_MAX
 

@@ -1,7 +1,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "predictor/splitplan_int.h"
+#include "predictor/partition/shard/shard_plan_internal.h"
 
 static double or(double v, double otherwise) { return isnan(v) ? otherwise : v; }
 

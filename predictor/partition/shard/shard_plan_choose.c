@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "predictor/splitplan_int.h"
+#include "predictor/partition/shard/shard_plan_internal.h"
 
 static const cd_splan_kind *kind_of(const cd_splan *s, uint32_t op) { return &s->kind[s->node[op].kind]; }
 

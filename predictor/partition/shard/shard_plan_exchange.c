@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "predictor/splitplan_int.h"
+#include "predictor/partition/shard/shard_plan_internal.h"
 
 #define COPY_BYTES_PER_S 5e9    /* within a memory, where nobody has measured it */
 

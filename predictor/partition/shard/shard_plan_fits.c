@@ -1,7 +1,7 @@
 /* Is a plan of a file one of this network? And over what can the network be split at all? */
 #include <string.h>
 
-#include "predictor/splitplan.h"
+#include "predictor/partition/shard/shard_plan.h"
 
 static const char *text(const char *s) { return s ? s : ""; }
 

@@ -9,8 +9,8 @@
  *       within a phase devices work at the same time. So a replay (each device and link in order) never takes longer. */
 #ifndef CD_SPLITPLAN_INT_H
 #define CD_SPLITPLAN_INT_H
-#include "predictor/partition_split.h"
-#include "predictor/splitplan.h"
+#include "predictor/partition/shard/shard_select.h"
+#include "predictor/partition/shard/shard_plan.h"
 
 #define CD_SPLAN_NONE UINT32_MAX
 enum { CD_SPLAN_OPTIONS = 24 }; /* of an operator that the solver looks at; a table of an edge is the square of it */

@@ -1,8 +1,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/hash.h"
-#include "predictor/splitplan_int.h"
+#include "base/core/hash.h"
+#include "predictor/partition/shard/shard_plan_internal.h"
 
 bool cd_splan_may(const cd_splan_kind *k, uint32_t device) { return k->allowed >> device & 1; }
 

@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "predictor/splitplan_int.h"
+#include "predictor/partition/shard/shard_plan_internal.h"
 
 enum { MOST_OPS = 64, DOUBLINGS = 40, HALVINGS = 8 };
 #define MOST_LOOKS 3000000u

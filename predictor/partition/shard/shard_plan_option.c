@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "predictor/splitplan_int.h"
+#include "predictor/partition/shard/shard_plan_internal.h"
 
 typedef struct piece {
     uint32_t way;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "predictor/splitplan_int.h"
+#include "predictor/partition/shard/shard_plan_internal.h"
 
 const char *cd_splan_text(cd_arena *a, const char *format, ...) {
     char text[512];

@@ -2,9 +2,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "base/json.h"
-#include "predictor/splitplan.h"
+#include "base/io/file.h"
+#include "base/text/json.h"
+#include "predictor/partition/shard/shard_plan.h"
 
 enum { MAX_FILE = 256 << 20, MAX_OPS = 1000000 };
 

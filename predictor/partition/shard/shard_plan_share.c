@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "predictor/split_ratio.h"
-#include "predictor/splitplan_int.h"
+#include "predictor/partition/shard/shard_ratio.h"
+#include "predictor/partition/shard/shard_plan_internal.h"
 
 typedef struct table {          /* seconds at some granules, between them by straight lines */
     uint32_t n, at[6];

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "predictor/splitplan_int.h"
+#include "predictor/partition/shard/shard_plan_internal.h"
 
 /* ---- key operators ---- */
 typedef struct saving {

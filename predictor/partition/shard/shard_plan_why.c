@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "predictor/splitplan_int.h"
+#include "predictor/partition/shard/shard_plan_internal.h"
 
 typedef struct said {
     char text[32];

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "predictor/splitplan.h"
+#include "predictor/partition/shard/shard_plan.h"
 
 static void text(cd_buf *b, const char *key, const char *v) {
     cd_buf_putf(b, "\"%s\": ", key);

@@ -1,4 +1,4 @@
-#include "predictor/split_ratio.h"
+#include "predictor/partition/shard/shard_ratio.h"
 
 #include <math.h>
 #include <string.h>

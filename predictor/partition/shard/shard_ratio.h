@@ -19,9 +19,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/err.h"
-#include "predictor/link.h"
-#include "predictor/patterns.h"
+#include "base/core/err.h"
+#include "profiler/machine/link.h"
+#include "profiler/curves/perf_curve.h"
 
 enum { CD_SPLIT_DEVICES = 16, CD_SPLIT_GRANULES = 4096 };
 

@@ -3,7 +3,7 @@
  *   a_i + b_i n_i = t,  sum n_i = D   ->   t = (D + sum a_i/b_i) / sum 1/b_i  over those that take part: all with a_i < t */
 #include <math.h>
 
-#include "predictor/split_ratio.h"
+#include "predictor/partition/shard/shard_ratio.h"
 
 static cdmpp_status check(const cd_split_affine *t, uint32_t n, double units, cdmpp_err *err) {
     if (n < 1 || n > CD_SPLIT_DEVICES) return CD_FAIL(err, EINVALID, "expected 1 .. %d devices, found %u", CD_SPLIT_DEVICES, n);

@@ -1,9 +1,9 @@
-#include "predictor/partition_split.h"
+#include "predictor/partition/shard/shard_select.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "predictor/partition_elim.h"
+#include "predictor/partition/placement/variable_elimination.h"
 
 void cd_partsplit_plan_free(cd_partsplit_plan *r) {
     cd_arena_free(&r->arena);

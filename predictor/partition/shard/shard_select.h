@@ -17,9 +17,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/err.h"
+#include "base/core/arena.h"
+#include "base/core/buf.h"
+#include "base/core/err.h"
 
 typedef struct cd_partsplit_option {
     const char *name;           /* "H 0.40" */

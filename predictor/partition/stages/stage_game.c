@@ -1,4 +1,4 @@
-#include "predictor/schedule_ops_game.h"
+#include "predictor/partition/stages/stage_game.h"
 
 #include <math.h>
 #include <string.h>

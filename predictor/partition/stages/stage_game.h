@@ -19,8 +19,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/arena.h"
-#include "base/err.h"
+#include "base/core/arena.h"
+#include "base/core/err.h"
 
 typedef struct cd_game {
     uint32_t n_op, n_device;

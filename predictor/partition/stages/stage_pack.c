@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "predictor/schedule_ops_game.h"
+#include "predictor/partition/stages/stage_game.h"
 
 static const uint64_t MOST_TASKS = 10000000;
 

@@ -1,4 +1,4 @@
-#include "predictor/schedule_ops.h"
+#include "predictor/partition/stages/stage_schedule.h"
 
 #include <math.h>
 #include <string.h>

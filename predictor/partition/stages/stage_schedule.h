@@ -16,8 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/arena.h"
-#include "base/err.h"
+#include "base/core/arena.h"
+#include "base/core/err.h"
 
 enum { CD_STAGE_OPS = 64 };
 

@@ -1,12 +1,12 @@
-#include "predictor/tune_replay.h"
+#include "predictor/tune/compare/tune_replay.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-#include "base/hash.h"
-#include "base/rng.h"
-#include "predictor/tune_space_log.h"
+#include "base/core/hash.h"
+#include "base/core/rng.h"
+#include "predictor/tune/space/tune_space_log.h"
 
 uint64_t cd_tune_replay_seed(const cd_tune_replay_log *l, uint64_t seed) {
     cd_hash h = cd_hash_start();

@@ -12,8 +12,8 @@
  *   (3) a tuner that asks twice for a candidate, or for one that the log lacks, is refused (EINVALID). */
 #ifndef CD_TUNE_REPLAY_H
 #define CD_TUNE_REPLAY_H
-#include "base/threads.h"
-#include "predictor/tune_replay_log.h"
+#include "base/core/threads.h"
+#include "predictor/tune/compare/tune_replay_log.h"
 
 typedef struct cd_tune_replay_spec {
     const cd_tuner *const *tuner; /* (n_tuner) */

@@ -1,14 +1,14 @@
-#include "predictor/tune_replay_log.h"
+#include "predictor/tune/compare/tune_replay_log.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "dataset/convert.h"
-#include "dataset/inputs.h"
-#include "features/program.h"
-#include "predictor/tune_space_log.h"
+#include "base/io/file.h"
+#include "dataset/extract/convert.h"
+#include "dataset/extract/inputs.h"
+#include "features/program/program.h"
+#include "predictor/tune/space/tune_space_log.h"
 
 enum { NOT_MEASURED = 255 }; /* of cd_label */
 

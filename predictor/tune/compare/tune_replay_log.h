@@ -9,8 +9,8 @@
  * Read-only once read: share it. */
 #ifndef CD_TUNE_REPLAY_LOG_H
 #define CD_TUNE_REPLAY_LOG_H
-#include "base/arena.h"
-#include "predictor/tune.h"
+#include "base/core/arena.h"
+#include "predictor/tune/core/tune.h"
 
 typedef struct cd_tune_replay_log {
     cd_tune_task of;            /* of.task NULL: nobody defines it */
@@ -29,7 +29,7 @@ typedef struct cd_tune_replay_logs {
     cdmpp_err first;            /* of the bad lines */
 } cd_tune_replay_logs;
 
-/* tasks NULL: none is defined. Files and folders as of dataset/inputs.h. Free *out also after an error.
+/* tasks NULL: none is defined. Files and folders as of dataset/extract/inputs.h. Free *out also after an error.
  * Errors: EIO, EUSAGE (nothing to read), ENOMEM. */
 cdmpp_status cd_tune_replay_logs_read(CD_KEEP const cd_tasks *tasks, const char *const *input, size_t n_input, cd_tune_replay_logs *out,
                                  cdmpp_err *err);

@@ -1,4 +1,4 @@
-#include "predictor/tune_replay_print.h"
+#include "predictor/tune/compare/tune_replay_print.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "predictor/tune_replay_stat.h"
+#include "predictor/tune/compare/tune_replay_stat.h"
 
 #include <math.h>
 #include <stdlib.h>

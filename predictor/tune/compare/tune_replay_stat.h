@@ -9,7 +9,7 @@
  * Simulated seconds: cost_s of what was measured, plus search_s of the run. */
 #ifndef CD_TUNE_REPLAY_STAT_H
 #define CD_TUNE_REPLAY_STAT_H
-#include "predictor/tune_replay.h"
+#include "predictor/tune/compare/tune_replay.h"
 
 /* After so many trials; CD_TUNE_FAILED_S: nothing ran. */
 double cd_tune_replay_best(const cd_tune_replay_log *l, const cd_tune_replay_run *r, size_t trials);

@@ -1,9 +1,9 @@
-#include "predictor/tune.h"
+#include "predictor/tune/core/tune.h"
 
 #include <string.h>
 
-#include "base/arena.h"
-#include "base/hash.h"
+#include "base/core/arena.h"
+#include "base/core/hash.h"
 
 static void add_number(cd_hash *h, int64_t v) { cd_hash_add(h, &v, sizeof v); }
 

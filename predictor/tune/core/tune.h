@@ -17,7 +17,7 @@
  * Seconds of a candidate that failed: CD_TUNE_FAILED_S. */
 #ifndef CD_TUNE_H
 #define CD_TUNE_H
-#include "features/sketch.h"
+#include "features/sketch/sketch.h"
 
 #define CD_TUNE_FAILED_S 1e10 /* as in records */
 
@@ -146,7 +146,7 @@ const cd_tuner *cd_tuner_at(size_t i);           /* NULL: no such i */
 #define CD_TUNERS "cdmpp|cdmpp-evo|two-stage|ansor|xgb|xgb-rank|xgb_knob|xgb_itervar|xgb_curve|ga|random|gridsearch"
 
 /* ---- tune_rank_model.c ---- */
-extern const cd_tune_ranker_kind cd_tune_rank_model;    /* profile tuner, else full; corrected by what was measured (learner/adapt.h) */
+extern const cd_tune_ranker_kind cd_tune_rank_model;    /* profile tuner, else full; corrected by what was measured (learner/model/online_adapt.h) */
 extern const cd_tune_ranker_kind cd_tune_rank_twostage; /* its best are ranked again by profile full */
 /* ---- tune_rank_boost.c: XGBoost, trained on what was measured, by ... ---- */
 extern const cd_tune_ranker_kind cd_tune_rank_ansor;    /* Ansor's own: 164 columns a store, sums of scores (spec 7) */

@@ -1,4 +1,4 @@
-#include "predictor/tune_keys.h"
+#include "predictor/tune/core/tune_key_set.h"
 
 #include <string.h>
 

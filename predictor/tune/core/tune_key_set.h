@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/err.h"
-#include "base/mem.h"
+#include "base/core/err.h"
+#include "base/core/mem.h"
 
 typedef struct cd_tune_keys {
     struct cd_tune_slot *slot;  /* (cap) */

@@ -1,9 +1,9 @@
-#include "predictor/tune_number.h"
+#include "predictor/tune/core/tune_knobs.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
+#include "base/core/hash.h"
 
 /* Bytes before the number at the end of a pragma's text; all where there is none. */
 static size_t stem(cd_str s) {

@@ -6,7 +6,7 @@
  * Steps of one class have equally many numbers, of the same meaning. Any thread. */
 #ifndef CD_TUNE_NUMBER_H
 #define CD_TUNE_NUMBER_H
-#include "predictor/tune.h"
+#include "predictor/tune/core/tune.h"
 
 uint64_t cd_tune_class(const cd_step *step, uint32_t n_step);
 uint32_t cd_tune_number_count(const cd_step *step, uint32_t n_step);

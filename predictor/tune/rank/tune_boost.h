@@ -12,9 +12,9 @@
 #define CD_TUNE_BOOST_H
 #include <math.h>
 
-#include "predictor/tune_feat.h"
-#include "predictor/tune_fit.h"
-#include "predictor/tune_keys.h"
+#include "predictor/tune/rank/tune_feat.h"
+#include "predictor/tune/rank/tune_fit.h"
+#include "predictor/tune/core/tune_key_set.h"
 
 enum {
     CD_TUNE_BOOST_WARM_UP = 100,        /* of Ansor's model; its task scheduler takes a round of every task instead */

@@ -1,4 +1,4 @@
-#include "predictor/tune_feat.h"
+#include "predictor/tune/rank/tune_feat.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* tune_feat -- rows of numbers that say what a candidate is, for trees that are grown during a search.
  *
  *   kind      rows        what
- *   store     n of 164    Ansor's: one for each written buffer (features/program.h)
+ *   store     n of 164    Ansor's: one for each written buffer (features/program/program.h)
  *   itervar   1, any      autotvm's (spec 9): for every loop 18 numbers, then 6 for each access in it
  *   curve     1, any      autotvm's: 160 for each buffer that the innermost loops touch
  *   knob      1, any      the numbers in the steps: tile lengths, annotations, places, unroll steps
@@ -14,9 +14,9 @@
  * One thread. */
 #ifndef CD_TUNE_FEAT_H
 #define CD_TUNE_FEAT_H
-#include "features/cols.h"
-#include "predictor/tune.h"
-#include "predictor/tune_touch.h"
+#include "features/rows/cols.h"
+#include "predictor/tune/core/tune.h"
+#include "predictor/tune/rank/tune_feat_access.h"
 
 enum { CD_TUNE_FEAT_UNROLLS = 4, CD_TUNE_CURVE_POINTS = 20 };
 

@@ -1,10 +1,10 @@
-#include "predictor/tune_touch.h"
+#include "predictor/tune/rank/tune_feat_access.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "predictor/tune_index.h"
+#include "predictor/tune/rank/tune_feat_index.h"
 
 typedef struct {
     cd_tune_touches *t;

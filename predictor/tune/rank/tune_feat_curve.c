@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "predictor/tune_feat.h"
+#include "predictor/tune/rank/tune_feat.h"
 
 typedef struct {
     double *count, *reuse, *topdown; /* (n) ascending log2, each begins with 0 */

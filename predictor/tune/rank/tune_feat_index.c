@@ -1,4 +1,4 @@
-#include "predictor/tune_index.h"
+#include "predictor/tune/rank/tune_feat_index.h"
 
 static void add_term(cd_tune_index *w, const cd_expr *e, double times) {
     for (uint32_t k = 0; k < w->n_term; k++)

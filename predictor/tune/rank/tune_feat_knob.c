@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "predictor/tune_feat.h"
+#include "predictor/tune/rank/tune_feat.h"
 
 static bool same(const cd_tune_knob *a, const cd_tune_knob *b) {
     return a->kind == b->kind && a->stage == b->stage && a->times == b->times && a->place == b->place;

@@ -1,10 +1,10 @@
-#include "predictor/tune_fit.h"
+#include "predictor/tune/rank/tune_fit.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/rng.h"
+#include "base/core/rng.h"
 
 /* What both kinds share: scores, gradients, the booster, when to stop. */
 typedef struct fitting {
@@ -87,7 +87,7 @@ static cdmpp_status grow(fitting *w, const fit_kind *k, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-/* Read back, they are walked without XGBoost (learner/forest.h). */
+/* Read back, they are walked without XGBoost (learner/trees/tree_inference.h). */
 static cdmpp_status publish(const fitting *w, cd_gbt **out, cdmpp_err *err) {
     cd_buf b = {0};
     cdmpp_status st = cd_gbt_save(w->booster, &b, err);

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "learner/gbt.h"
+#include "learner/trees/xgb_api.h"
 
 enum { CD_TUNE_FIT_RECALL = 64 }; /* the plan of autotvm's tuner */
 

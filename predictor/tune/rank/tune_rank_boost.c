@@ -1,10 +1,10 @@
 /* Rankers by XGBoost, trained again on what was measured when they are asked after it: nothing that is told without
  * being used costs more than its features. */
-#include "predictor/tune_boost.h"
+#include "predictor/tune/rank/tune_boost.h"
 
 #include <string.h>
 
-#include "base/rng.h"
+#include "base/core/rng.h"
 
 /* ---- what candidates are ---- */
 

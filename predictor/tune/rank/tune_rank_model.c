@@ -13,12 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/threads.h"
-#include "features/device.h"
-#include "learner/adapt.h"
-#include "predictor/cache.h"
-#include "predictor/tune.h"
-#include "predictor/tune_keys.h"
+#include "base/core/threads.h"
+#include "features/device/device.h"
+#include "learner/model/online_adapt.h"
+#include "predictor/score/answer_cache.h"
+#include "predictor/tune/core/tune.h"
+#include "predictor/tune/core/tune_key_set.h"
 
 enum { CHUNK = 128, MAX_ROWS = 16384, CACHED = 1 << 16, SECOND = 256 };
 /* Of the expected error, that is added to ln s: among the best of many are those whose error flatters them. On 49 held-out

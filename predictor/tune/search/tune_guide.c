@@ -1,4 +1,4 @@
-#include "predictor/tune_guide.h"
+#include "predictor/tune/search/tune_guide.h"
 
 #include <math.h>
 

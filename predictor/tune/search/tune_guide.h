@@ -6,7 +6,7 @@
  * Private to tune_search_*.c. */
 #ifndef CD_TUNE_GUIDE_H
 #define CD_TUNE_GUIDE_H
-#include "predictor/tune_pool.h"
+#include "predictor/tune/search/tune_pool.h"
 
 typedef struct cd_tune_guide cd_tune_guide;
 /* Add to the pool, which is ranked, and rank what was added. Not called for lists. */

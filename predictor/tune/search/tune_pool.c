@@ -1,4 +1,4 @@
-#include "predictor/tune_pool.h"
+#include "predictor/tune/search/tune_pool.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -7,7 +7,7 @@
  * (3) Copies live until clear or free; those that are borrowed as long as their owner. One thread. */
 #ifndef CD_TUNE_POOL_H
 #define CD_TUNE_POOL_H
-#include "predictor/tune_book.h"
+#include "predictor/tune/search/tune_tried.h"
 
 typedef struct cd_tune_pool {
     cd_arena mem;

@@ -8,7 +8,7 @@
  * (3) The points of the walk stay from plan to plan. */
 #include <math.h>
 
-#include "predictor/tune_book.h"
+#include "predictor/tune/search/tune_tried.h"
 
 enum {
     LEAST = 8,

@@ -7,7 +7,7 @@
  * round, which here is for ten trials and not 64, has half the people and more generations. */
 #include <math.h>
 
-#include "predictor/tune_guide.h"
+#include "predictor/tune/search/tune_guide.h"
 
 enum { POPULATION = 1024, GENERATIONS = 6 };
 static const double changed = 0.85, crossed = 0.1; /* of the children; the rest is as its parent */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "predictor/tune_book.h"
+#include "predictor/tune/search/tune_tried.h"
 
 enum { POPULATION = 100, ELITE = 3, TRIES = 32 };
 static const double mutation = 0.1; /* of each choice */

@@ -1,8 +1,8 @@
-#include "predictor/tune_book.h"
+#include "predictor/tune/search/tune_tried.h"
 
 #include <string.h>
 
-#include "base/rng.h"
+#include "base/core/rng.h"
 
 cdmpp_status cd_tune_book_open(cd_tune_book *b, const cd_tune_search_kind *kind, const cd_tune_search_setup *s, cdmpp_err *err) {
     b->search.kind = kind;

@@ -11,9 +11,9 @@
  * Private to tune_search_*.c, whose searches begin with this struct. */
 #ifndef CD_TUNE_BOOK_H
 #define CD_TUNE_BOOK_H
-#include "base/arena.h"
-#include "predictor/tune.h"
-#include "predictor/tune_keys.h"
+#include "base/core/arena.h"
+#include "predictor/tune/core/tune.h"
+#include "predictor/tune/core/tune_key_set.h"
 
 enum { CD_TUNE_GOOD = 128, CD_TUNE_PATIENCE = 20000 };
 

@@ -1,4 +1,4 @@
-#include "predictor/tune_default.h"
+#include "predictor/tune/session/tune_baseline.h"
 
 #include <string.h>
 

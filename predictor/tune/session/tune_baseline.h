@@ -8,8 +8,8 @@
  * Steps that TVM replays, so an untuned program has a record like any other. No state, any thread. */
 #ifndef CD_TUNE_DEFAULT_H
 #define CD_TUNE_DEFAULT_H
-#include "features/program.h"
-#include "predictor/tune.h"
+#include "features/program/program.h"
+#include "predictor/tune/core/tune.h"
 
 /* p: to see whether it can be lowered. `out` lives in the arena. Errors: EUNSUPPORTED (none of them makes a program:
  * a GPU's task without axes), ENOTASK (no DAG), ENOMEM. */

@@ -1,4 +1,4 @@
-#include "predictor/tune_emit.h"
+#include "predictor/tune/session/tune_emit.h"
 
 #include <stdio.h>
 

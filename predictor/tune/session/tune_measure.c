@@ -1,9 +1,9 @@
-#include "predictor/tune_meter.h"
+#include "predictor/tune/session/tune_measure.h"
 
 #include <string.h>
 
-#include "base/threads.h"
-#include "profiler/affinity.h"
+#include "base/core/threads.h"
+#include "profiler/host/affinity.h"
 
 enum { CHUNK = 8 };             /* programs of one run of the compiler */
 

@@ -10,8 +10,8 @@
  * One thread; it has a second one while it measures. */
 #ifndef CD_TUNE_METER_H
 #define CD_TUNE_METER_H
-#include "predictor/tune_run.h"
-#include "profiler/recjob.h"
+#include "predictor/tune/session/tune_run.h"
+#include "profiler/records/record_program.h"
 
 typedef struct cd_tune_meter cd_tune_meter;
 typedef struct cd_tune_meter_setup {

@@ -1,8 +1,8 @@
-#include "predictor/tune_result.h"
+#include "predictor/tune/session/tune_result.h"
 
 #include <string.h>
 
-#include "predictor/tune_default.h"
+#include "predictor/tune/session/tune_baseline.h"
 
 enum { REPEATS = 5, FEW = 3 };
 #define LONG_S 0.05             /* programs that take longer are measured FEW times */

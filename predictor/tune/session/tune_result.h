@@ -9,7 +9,7 @@
  * Of cd_tune_meter's thread. */
 #ifndef CD_TUNE_RESULT_H
 #define CD_TUNE_RESULT_H
-#include "predictor/tune_meter.h"
+#include "predictor/tune/session/tune_measure.h"
 
 typedef enum cd_tune_verdict {
     CD_TUNE_BETTER,             /* tuned is kept */

@@ -1,12 +1,12 @@
-#include "predictor/tune_warm.h"
+#include "predictor/tune/session/tune_resume.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "profiler/recfile.h"
-#include "profiler/recjob.h"
-#include "profiler/store.h"
+#include "profiler/records/record_reader.h"
+#include "profiler/records/record_program.h"
+#include "profiler/store/store.h"
 
 enum { NEAR = 4, EACH = 4 };    /* workloads, and of the task itself so many */
 

@@ -7,7 +7,7 @@
  * "Same operator": equal DAGs but for the sizes. One thread. */
 #ifndef CD_TUNE_WARM_H
 #define CD_TUNE_WARM_H
-#include "predictor/tune_run.h"
+#include "predictor/tune/session/tune_run.h"
 
 enum { CD_TUNE_WARM_BEST = 4 }; /* candidates of a task at most */
 

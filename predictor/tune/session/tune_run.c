@@ -1,11 +1,11 @@
-#include "predictor/tune_run.h"
+#include "predictor/tune/session/tune_run.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/arena.h"
-#include "predictor/tune_keys.h"
+#include "base/core/arena.h"
+#include "predictor/tune/core/tune_key_set.h"
 
 enum { GROUP = 64, TELL = 512 };
 

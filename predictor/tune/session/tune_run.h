@@ -14,8 +14,8 @@
 #define CD_TUNE_RUN_H
 #include <signal.h>
 
-#include "predictor/tune.h"
-#include "predictor/tune_sched.h"
+#include "predictor/tune/core/tune.h"
+#include "predictor/tune/session/tune_task_scheduler.h"
 
 /* What one candidate gave. */
 typedef struct cd_tune_trial {

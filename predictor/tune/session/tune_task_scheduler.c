@@ -1,9 +1,9 @@
-#include "predictor/tune_sched.h"
+#include "predictor/tune/session/tune_task_scheduler.h"
 
 #include <math.h>
 #include <string.h>
 
-#include "base/arena.h"
+#include "base/core/arena.h"
 
 enum { WINDOW = 3, FAILED_ROUNDS = 4, LEAVE_GROUP_AFTER = 5 };
 #define ALPHA 0.2

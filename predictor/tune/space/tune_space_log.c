@@ -1,11 +1,11 @@
-#include "predictor/tune_space_log.h"
+#include "predictor/tune/space/tune_space_log.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/rng.h"
-#include "predictor/tune_number.h"
+#include "base/core/rng.h"
+#include "predictor/tune/core/tune_knobs.h"
 
 /* ---- numbering ---- */
 typedef struct {

@@ -1,10 +1,10 @@
-#include "profiler/codegen_c.h"
+#include "profiler/codegen/c/codegen_c.h"
 
 #include <string.h>
 
-#include "profiler/codegen_cpriv.h"
-#include "profiler/codegen_pack.h"
-#include "profiler/codegen_unroll.h"
+#include "profiler/codegen/c/codegen_c_internal.h"
+#include "profiler/codegen/common/codegen_pack.h"
+#include "profiler/codegen/common/codegen_unroll.h"
 
 #define STACK_BYTES 32768 /* longer tensors go to scratch memory */
 

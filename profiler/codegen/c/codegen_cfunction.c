@@ -1,7 +1,7 @@
 /* Functions of a C program: NAME (the entry), NAME_body, and NAME_pK for parallel loops. */
 #include <string.h>
 
-#include "profiler/codegen_cpriv.h"
+#include "profiler/codegen/c/codegen_c_internal.h"
 
 static void parameters(cd_cgen *g, cd_buf *out) {
     const char *comma = "";

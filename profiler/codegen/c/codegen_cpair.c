@@ -1,7 +1,7 @@
 /* Two lanes that were stored are taken from a variable by the statements that follow. GCC does
  * so itself with what fills a register, but loading two lanes clears the rest of it, so that the
  * value stored is another one: an instruction more in every chain of multiply-adds. */
-#include "profiler/codegen_cpriv.h"
+#include "profiler/codegen/c/codegen_c_internal.h"
 
 void cd_cpair_forget(cd_cgen *g) { g->n_pair = 0; }
 

@@ -1,4 +1,4 @@
-#include "profiler/codegen_cpriv.h"
+#include "profiler/codegen/c/codegen_c_internal.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Values as text of C: scalars, and vectors of g->lanes elements. */
 #include <string.h>
 
-#include "profiler/codegen_cpriv.h"
+#include "profiler/codegen/c/codegen_c_internal.h"
 
 /* ---- indices ---- */
 

@@ -3,7 +3,7 @@
  * a row, from elements in a row or the same for all. */
 #include <string.h>
 
-#include "profiler/codegen_cpriv.h"
+#include "profiler/codegen/c/codegen_c_internal.h"
 
 #define LEAST 4  /* turns of a serial loop that are worth it */
 #define SHARED 4 /* statements that must share lanes loaded one by one; GCC's own vectors are better with fewer */

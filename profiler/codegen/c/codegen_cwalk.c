@@ -1,7 +1,7 @@
 /* Nodes of the nest as text of C. */
 #include <stdio.h>
 
-#include "profiler/codegen_cpriv.h"
+#include "profiler/codegen/c/codegen_c_internal.h"
 
 #define MOST_CHUNKS 8 /* vector statements for one vectorised loop; longer ones stay loops */
 

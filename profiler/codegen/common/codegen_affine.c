@@ -1,4 +1,4 @@
-#include "profiler/codegen_affine.h"
+#include "profiler/codegen/common/codegen_affine.h"
 
 #include <string.h>
 

@@ -13,7 +13,7 @@
  * Expressions made live in the environment's own pool. One thread. */
 #ifndef CD_CODEGEN_AFFINE_H
 #define CD_CODEGEN_AFFINE_H
-#include "profiler/codegen_range.h"
+#include "profiler/codegen/common/codegen_range.h"
 
 #define CD_AFF_MAX 40
 

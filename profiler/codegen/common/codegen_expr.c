@@ -1,4 +1,4 @@
-#include "profiler/codegen_expr.h"
+#include "profiler/codegen/common/codegen_expr.h"
 
 #include <math.h>
 #include <stdio.h>

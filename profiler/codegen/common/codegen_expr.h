@@ -12,8 +12,8 @@
  * Errors name the construct: EUNSUPPORTED. One thread. */
 #ifndef CD_CODEGEN_EXPR_H
 #define CD_CODEGEN_EXPR_H
-#include "profiler/codegen.h"
-#include "profiler/codegen_range.h"
+#include "profiler/codegen/common/codegen.h"
+#include "profiler/codegen/common/codegen_range.h"
 
 typedef struct cd_cexpr {
     cd_dialect dialect;

@@ -1,4 +1,4 @@
-#include "profiler/codegen_pack.h"
+#include "profiler/codegen/common/codegen_pack.h"
 
 #include <string.h>
 

@@ -9,8 +9,8 @@
  * that counts through its dimension without gaps; otherwise it stays row-major. */
 #ifndef CD_CODEGEN_PACK_H
 #define CD_CODEGEN_PACK_H
-#include "profiler/codegen_affine.h"
-#include "profiler/codegen_plan.h"
+#include "profiler/codegen/common/codegen_affine.h"
+#include "profiler/codegen/common/codegen_plan.h"
 
 /* Digits of parameter `tensor`, outermost first; *n 0: row-major. Errors: ENOMEM. */
 cdmpp_status cd_pack_plan(cd_arena *a, cd_env *env, const cd_nest *nest, uint32_t tensor, const cd_code_digit **digit, uint32_t *n,

@@ -1,4 +1,4 @@
-#include "profiler/codegen_plan.h"
+#include "profiler/codegen/common/codegen_plan.h"
 
 #include <string.h>
 

@@ -12,8 +12,8 @@
  * Everything is in the arena given. Read-only after planning. */
 #ifndef CD_CODEGEN_PLAN_H
 #define CD_CODEGEN_PLAN_H
-#include "profiler/codegen.h"
-#include "profiler/codegen_range.h"
+#include "profiler/codegen/common/codegen.h"
+#include "profiler/codegen/common/codegen_range.h"
 
 /* What the REALIZE stands below. */
 enum { CD_UNDER_PARALLEL = 1, CD_UNDER_BLOCK = 2, CD_UNDER_THREAD = 4 };

@@ -1,4 +1,4 @@
-#include "profiler/codegen_range.h"
+#include "profiler/codegen/common/codegen_range.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "profiler/codegen_unroll.h"
+#include "profiler/codegen/common/codegen_unroll.h"
 
 #define MAX_DEPTH 8      /* TVM's auto_max_depth */
 /* LLVM at -O3 writes out a loop of known length whose copies come to at most 300

@@ -9,7 +9,7 @@
  *   (2) a loop of unknown length is never written out. */
 #ifndef CD_CODEGEN_UNROLL_H
 #define CD_CODEGEN_UNROLL_H
-#include "profiler/codegen.h"
+#include "profiler/codegen/common/codegen.h"
 
 /* copy (ast->n), all false before: what TVM writes out. */
 void cd_unroll_tvm(const cd_ast *ast, bool *copy);

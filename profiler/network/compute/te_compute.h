@@ -3,15 +3,15 @@
  *   group {conv, add, relu} ──> pad_temp, conv2d_nhwc, T_add, T_relu + placeholders
  *
  * Stages, their order, names, axes and tags are those of TVM's TOPI (v0.9), so that
- * equal operators give TVM's workload keys: checked in tests/profiler/test_compute.c.
+ * equal operators give TVM's workload keys: checked in tests/profiler/network/compute/test_te_compute.c.
  *   (1) stage k of a definition has the ref "t<k>"; it reads stages before it;
  *   (2) arguments: what a depth-first walk from the last stage finds first comes
  *       first, the last stage behind them.
  * Private to compute*.c and workload*.c. One thread. */
 #ifndef CD_COMPUTE_H
 #define CD_COMPUTE_H
-#include "base/buf.h"
-#include "profiler/fuse.h"
+#include "base/core/buf.h"
+#include "profiler/network/fusion/fuse.h"
 
 #define CD_CTEXT 192 /* an index expression */
 

@@ -2,7 +2,7 @@
 #include <float.h>
 #include <string.h>
 
-#include "profiler/compute.h"
+#include "profiler/network/compute/te_compute.h"
 
 typedef struct bounds {
     cd_compute *c;

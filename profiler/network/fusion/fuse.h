@@ -18,7 +18,7 @@
  * Private to fuse*.c, compute*.c and workload*.c. One thread. */
 #ifndef CD_FUSE_H
 #define CD_FUSE_H
-#include "profiler/graph.h"
+#include "profiler/network/graph/graph.h"
 
 /* TVM's pattern kinds, in its order: what may be fused with what. */
 typedef enum cd_fpattern { CD_FP_ELEM, CD_FP_BROADCAST, CD_FP_INJECTIVE, CD_FP_REDUCE, CD_FP_OUT, CD_FP_TUPLE, CD_FP_OPAQUE } cd_fpattern;

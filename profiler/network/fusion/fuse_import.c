@@ -1,5 +1,5 @@
 /* Operators of a graph -> nodes: the walk, and weights that take up the scale and shift behind them. */
-#include "profiler/fuse_import.h"
+#include "profiler/network/fusion/fuse_import.h"
 
 #include <string.h>
 

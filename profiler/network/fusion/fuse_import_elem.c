@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "profiler/fuse_import.h"
+#include "profiler/network/fusion/fuse_import.h"
 
 
 static const struct {

@@ -1,7 +1,7 @@
 /* Operators that move elements, and reductions. */
 #include <string.h>
 
-#include "profiler/fuse_import.h"
+#include "profiler/network/fusion/fuse_import.h"
 
 static void same(cd_fim *m) { cd_fim_out(m, 0, cd_fim_in(m, 0)); }
 

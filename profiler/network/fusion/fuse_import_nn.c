@@ -1,7 +1,7 @@
 /* Convolutions, products, pooling, normalisation. */
 #include <string.h>
 
-#include "profiler/fuse_import.h"
+#include "profiler/network/fusion/fuse_import.h"
 
 static void ints(const cd_fim *m, const char *name, int64_t *to, uint32_t n, int64_t absent) {
     const cd_gattr *a = cd_gnode_attr(m->n, name);

@@ -6,7 +6,7 @@
  * decides which product that is. */
 #include <string.h>
 
-#include "profiler/fuse_import.h"
+#include "profiler/network/fusion/fuse_import.h"
 
 typedef struct layer {
     cd_fim *m;

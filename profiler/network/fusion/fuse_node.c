@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profiler/fuse.h"
+#include "profiler/network/fusion/fuse.h"
 
 static const struct {
     const char *name;

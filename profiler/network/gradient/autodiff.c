@@ -1,12 +1,12 @@
 /* The walk: a copy of the network in the form that training has, then back through it, then the update. */
-#include "profiler/graph_grad.h"
+#include "profiler/network/gradient/autodiff.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "profiler/graph_call.h"
-#include "profiler/graph_grad_part.h"
-#include "profiler/graph_make.h"
+#include "profiler/network/graph/graph_call.h"
+#include "profiler/network/gradient/autodiff_internal.h"
+#include "profiler/network/graph/graph_make.h"
 
 static const cd_gg_rule *rule_of(const char *op) {
     const cd_gg_rule *const table[] = {cd_gg_rules_elem, cd_gg_rules_conv, cd_gg_rules_matmul, cd_gg_rules_norm, cd_gg_rules_pool, cd_gg_rules_move, cd_gg_rules_gather};

@@ -13,7 +13,7 @@
  * Rules by operator and what there is not: docs/training.md. Built by one thread, then read-only. */
 #ifndef CD_GRAPH_GRAD_H
 #define CD_GRAPH_GRAD_H
-#include "profiler/graph.h"
+#include "profiler/network/graph/graph.h"
 
 #define CD_GRAD_DOMAIN "cdmpp.gradient"
 

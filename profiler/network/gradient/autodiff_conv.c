@@ -6,7 +6,7 @@
  * of g groups x is [C/g, g*N, ..] and dy [M, N, ..]. */
 #include <string.h>
 
-#include "profiler/graph_grad_part.h"
+#include "profiler/network/gradient/autodiff_internal.h"
 
 enum { MOST = CD_GRAPH_MAX_RANK - 2 };
 

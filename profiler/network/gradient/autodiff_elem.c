@@ -2,7 +2,7 @@
 #include <float.h>
 #include <string.h>
 
-#include "profiler/graph_grad_part.h"
+#include "profiler/network/gradient/autodiff_internal.h"
 
 static uint32_t mul(cd_gg *b, uint32_t x, uint32_t y) { return cd_gg_bi(b, "Mul", x, y); }
 static uint32_t scaled(cd_gg *b, uint32_t x, double v) { return v == 1 ? x : cd_gg_bis(b, "Mul", x, v); }

@@ -12,7 +12,7 @@
  * and nothing of V P D is ever computed. Rows that are known and in order are zeros around dy. */
 #include <stdio.h>
 
-#include "profiler/graph_grad_part.h"
+#include "profiler/network/gradient/autodiff_internal.h"
 
 /* Rows by known indices that do not repeat and lie in order are a slice. */
 static bool in_a_row(const int64_t *v, uint32_t n, int64_t dim, int64_t *first) {

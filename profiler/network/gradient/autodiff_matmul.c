@@ -1,5 +1,5 @@
 /* Gradients of products: two products each. */
-#include "profiler/graph_grad_part.h"
+#include "profiler/network/gradient/autodiff_internal.h"
 
 /* y = alpha op(A) op(B) + beta C: dA = alpha dy op(B)', dB = alpha op(A)' dy, each transposed as its operand was. */
 static void gemm(cd_gg *b) {

@@ -1,7 +1,7 @@
 /* Gradients of operators that move elements: they move back, and meet where they were copied. */
 #include <string.h>
 
-#include "profiler/graph_grad_part.h"
+#include "profiler/network/gradient/autodiff_internal.h"
 
 /* Reshape, Flatten, Squeeze, Unsqueeze */
 static void view(cd_gg *b) { cd_gg_give(b, 0, cd_gg_reshape(b, cd_gg_dy(b, 0), cd_gg_shape(b, cd_gg_in(b, 0)))); }

@@ -7,7 +7,7 @@
  * again where it is needed, so that it is part of what reads it and never in memory. */
 #include <string.h>
 
-#include "profiler/graph_grad_part.h"
+#include "profiler/network/gradient/autodiff_internal.h"
 
 /* ---- forward ---- */
 

@@ -1,7 +1,7 @@
 /* Gradients of pooling, and of reductions. */
 #include <string.h>
 
-#include "profiler/graph_grad_part.h"
+#include "profiler/network/gradient/autodiff_internal.h"
 
 /* The window as the operator had it, for the operator that goes back. */
 static void window_back(cd_gg *b, const char *op, uint32_t n_in, const uint32_t *in) {

@@ -5,7 +5,7 @@
  * The gradients of W and its bias are one product and one sum over all steps again; those of R are added up step by step. */
 #include <string.h>
 
-#include "profiler/graph_grad_part.h"
+#include "profiler/network/gradient/autodiff_internal.h"
 
 typedef struct layer {
     cd_gg *b;

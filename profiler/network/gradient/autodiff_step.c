@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profiler/graph_grad_part.h"
+#include "profiler/network/gradient/autodiff_internal.h"
 
 /* ---- the loss ---- */
 

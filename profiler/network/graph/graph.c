@@ -1,9 +1,9 @@
-#include "profiler/graph.h"
+#include "profiler/network/graph/graph.h"
 
 #include <string.h>
 
-#include "base/mem.h"
-#include "profiler/graph_make.h"
+#include "base/core/mem.h"
+#include "profiler/network/graph/graph_make.h"
 
 int64_t cd_shape_elements(const cd_shape *s) {
     int64_t n = 1;

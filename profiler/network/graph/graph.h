@@ -28,10 +28,10 @@
 #define CD_GRAPH_H
 #include <stdint.h>
 
-#include "base/arena.h"
-#include "base/err.h"
-#include "base/json.h"
-#include "features/expr.h"
+#include "base/core/arena.h"
+#include "base/core/err.h"
+#include "base/text/json.h"
+#include "features/expr/expr.h"
 
 #define CD_GRAPH_NONE UINT32_MAX
 #define CD_GRAPH_MAX_RANK 8

@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profiler/graph_call.h"
-#include "profiler/graph_make.h"
+#include "profiler/network/graph/graph_call.h"
+#include "profiler/network/graph/graph_make.h"
 
 enum { SPARE = 12 }; /* attributes that infer may add */
 

@@ -1,10 +1,10 @@
 /* Operands and attributes of one operator. */
-#include "profiler/graph_call.h"
+#include "profiler/network/graph/graph_call.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "profiler/graph_make.h"
+#include "profiler/network/graph/graph_make.h"
 
 const cd_gtensor *cd_gcall_in(const cd_gcall *c, uint32_t i) {
     return i < c->n_in && c->in[i] != CD_GRAPH_NONE ? &c->g->tensor[c->in[i]] : NULL;

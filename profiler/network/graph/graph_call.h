@@ -10,7 +10,7 @@
  * Private to graph*.c. One thread. */
 #ifndef CD_GRAPH_CALL_H
 #define CD_GRAPH_CALL_H
-#include "profiler/graph.h"
+#include "profiler/network/graph/graph.h"
 
 struct cd_grule;
 

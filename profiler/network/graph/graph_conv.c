@@ -1,7 +1,7 @@
 /* Operators with a sliding window: convolutions and pooling. */
 #include <string.h>
 
-#include "profiler/graph_call.h"
+#include "profiler/network/graph/graph_call.h"
 
 enum { MOST = CD_GRAPH_MAX_RANK - 2 }; /* spatial dimensions */
 

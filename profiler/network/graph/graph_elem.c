@@ -1,7 +1,7 @@
 /* Element-wise operators. */
 #include <string.h>
 
-#include "profiler/graph_call.h"
+#include "profiler/network/graph/graph_call.h"
 
 /* Output as operand 0: activations and other functions of one element; alpha, beta, gamma: defaults of their own. */
 cdmpp_status cd_ginfer_same(cd_gcall *c, cdmpp_err *err) {

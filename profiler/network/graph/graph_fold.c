@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "profiler/graph_call.h"
+#include "profiler/network/graph/graph_call.h"
 
 typedef bool int_op(int64_t a, int64_t b, int64_t *out); /* false: not defined */
 typedef double real_op(double a, double b);

@@ -1,7 +1,7 @@
 /* Reductions of known content: ReduceProd over a shape is how many exporters ask for a size. */
 #include <string.h>
 
-#include "profiler/graph_call.h"
+#include "profiler/network/graph/graph_call.h"
 
 enum { SUM, MEAN, PROD, MIN, MAX, KINDS };
 static const char *const names[KINDS] = {"ReduceSum", "ReduceMean", "ReduceProd", "ReduceMin", "ReduceMax"};

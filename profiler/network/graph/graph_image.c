@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "profiler/graph_call.h"
+#include "profiler/network/graph/graph_call.h"
 
 static cdmpp_status block(cd_gcall *c, int64_t *b, cdmpp_err *err) {
     CD_TRY(cd_gcall_rank(c, 0, 4, 4, err));

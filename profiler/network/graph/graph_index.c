@@ -1,7 +1,7 @@
 /* Operators that move elements: cut, join, pick, repeat. */
 #include <string.h>
 
-#include "profiler/graph_call.h"
+#include "profiler/network/graph/graph_call.h"
 
 cdmpp_status cd_ginfer_concat(cd_gcall *c, cdmpp_err *err) {
     const cd_gtensor *x = cd_gcall_in(c, 0);

@@ -2,7 +2,7 @@
  * to graph*.c. */
 #ifndef CD_GRAPH_MAKE_H
 #define CD_GRAPH_MAKE_H
-#include "profiler/graph.h"
+#include "profiler/network/graph/graph.h"
 
 /* Copy of a text in the graph's arena, "" for NULL; NULL when out of memory. */
 const char *cd_graph_keep(cd_graph *g, const char *s);

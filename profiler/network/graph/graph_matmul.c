@@ -1,7 +1,7 @@
 /* Matrix products. */
 #include <string.h>
 
-#include "profiler/graph_call.h"
+#include "profiler/network/graph/graph_call.h"
 
 /* numpy's matmul of the shapes a and b. */
 static cdmpp_status product(const cd_gcall *c, const cd_shape *a, const cd_shape *b, cd_shape *o, cdmpp_err *err) {

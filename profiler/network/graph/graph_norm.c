@@ -2,7 +2,7 @@
  * sum: what a compiler saves by fusing is not taken off. */
 #include <string.h>
 
-#include "profiler/graph_call.h"
+#include "profiler/network/graph/graph_call.h"
 
 /* Operand i holds one number for each of n channels. */
 static cdmpp_status channels(const cd_gcall *c, uint32_t i, int64_t n, cdmpp_err *err) {

@@ -1,8 +1,8 @@
-#include "profiler/graph_print.h"
+#include "profiler/network/graph/graph_print.h"
 
 #include <string.h>
 
-#include "profiler/graph_call.h"
+#include "profiler/network/graph/graph_call.h"
 
 static void quote(cd_buf *b, const char *s) { cd_buf_put_json_str(b, s, strlen(s)); }
 

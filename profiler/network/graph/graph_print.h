@@ -1,8 +1,8 @@
 /* graph_print -- a graph as text or JSON, a node a line. */
 #ifndef CD_GRAPH_PRINT_H
 #define CD_GRAPH_PRINT_H
-#include "base/buf.h"
-#include "profiler/graph.h"
+#include "base/core/buf.h"
+#include "profiler/network/graph/graph.h"
 
 /* Shapes of results, operations; folded nodes and views with their mark. */
 void cd_graph_print(cd_buf *out, const cd_graph *g);

@@ -1,7 +1,7 @@
 /* Operators along axes: sums, maxima, sorting. */
 #include <string.h>
 
-#include "profiler/graph_call.h"
+#include "profiler/network/graph/graph_call.h"
 
 /* Axes: an operand (ReduceSum from opset 13, the others from 18) or an attribute. None: all, or
  * nothing where noop_with_empty_axes says so. */

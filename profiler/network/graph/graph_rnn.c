@@ -2,7 +2,7 @@
  * With layout 1 the batch stands first everywhere. */
 #include <string.h>
 
-#include "profiler/graph_call.h"
+#include "profiler/network/graph/graph_call.h"
 
 static int64_t gates(const cd_gcall *c) { return !strcmp(c->op, "LSTM") ? 4 : !strcmp(c->op, "GRU") ? 3 : 1; }
 

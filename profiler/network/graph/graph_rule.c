@@ -1,7 +1,7 @@
 /* The operators: one row each, by name. */
 #include <string.h>
 
-#include "profiler/graph_call.h"
+#include "profiler/network/graph/graph_call.h"
 
 enum { VIEW = CD_GRULE_VIEW, RANDOM = CD_GRULE_RANDOM, ANY = -1 };
 #define I(name) cd_ginfer_##name

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "profiler/graph_call.h"
+#include "profiler/network/graph/graph_call.h"
 
 cdmpp_status cd_ginfer_identity(cd_gcall *c, cdmpp_err *err) { return cd_ginfer_same(c, err); }
 

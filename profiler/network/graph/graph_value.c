@@ -1,7 +1,7 @@
 /* Content of folded tensors: room for it, walking over it, its arithmetic. */
 #include <string.h>
 
-#include "profiler/graph_call.h"
+#include "profiler/network/graph/graph_call.h"
 
 cdmpp_status cd_gcall_content(cd_gcall *c, uint32_t o, int64_t **v, double **f, cdmpp_err *err) {
     cd_gtensor *t = &c->out[o];

@@ -1,4 +1,4 @@
-#include "profiler/onnx.h"
+#include "profiler/network/onnx/onnx.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,20 +7,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "profiler/onnx_quota.h"
-#include "profiler/onnx_scope.h"
-#include "profiler/onnx_slim.h"
+#include "profiler/network/onnx/onnx_quota.h"
+#include "profiler/network/onnx/onnx_scope.h"
+#include "profiler/network/onnx/onnx_slim.h"
 
 enum { OPSET_LOW = 7, OPSET_HIGH = 23 };
 
-static cdmpp_status unpack(cd_arena *a, const cd_buf *b, const Onnx__ModelProto **out, cdmpp_err *err) {
+static cdmpp_status unpack(cd_arena *a, const cd_buf *b, const CdOnnx__ModelProto **out, cdmpp_err *err) {
     cd_onnx_quota q;
     ProtobufCAllocator alloc = cd_onnx_quota_begin(&q, a, b->n);
-    *out = onnx__model_proto__unpack(&alloc, b->n, (const uint8_t *)(b->p ? b->p : ""));
+    *out = cd_onnx__model_proto__unpack(&alloc, b->n, (const uint8_t *)(b->p ? b->p : ""));
     return *out ? CDMPP_OK : cd_onnx_quota_why(&q, "no ONNX model, or a damaged one", err);
 }
 
-static cdmpp_status check_model(const Onnx__ModelProto *m, cd_graph *g, cdmpp_err *err) {
+static cdmpp_status check_model(const CdOnnx__ModelProto *m, cd_graph *g, cdmpp_err *err) {
     if (!m->graph) return CD_FAIL(err, ESCHEMA, "the model has no graph");
     const int64_t opset = cd_onnx_opset(m->opset_import, m->n_opset_import);
     if (opset < OPSET_LOW || opset > OPSET_HIGH)
@@ -30,7 +30,7 @@ static cdmpp_status check_model(const Onnx__ModelProto *m, cd_graph *g, cdmpp_er
 }
 
 static cdmpp_status results(cd_onnx *r, const cd_onnx_scope *s, cdmpp_err *err) {
-    const Onnx__GraphProto *g = r->model->graph;
+    const CdOnnx__GraphProto *g = r->model->graph;
     for (size_t i = 0; i < g->n_output; i++) {
         const uint32_t *t = cd_onnx_look_up(s, cd_onnx_text(g->output[i]->name));
         if (!t) return CD_FAIL(err, ESCHEMA, "result \"%s\" is not defined anywhere", cd_onnx_text(g->output[i]->name));
@@ -44,7 +44,7 @@ static cdmpp_status results(cd_onnx *r, const cd_onnx_scope *s, cdmpp_err *err) 
 }
 
 static cdmpp_status read_graph(cd_onnx *r, cdmpp_err *err) {
-    const Onnx__GraphProto *g = r->model->graph;
+    const CdOnnx__GraphProto *g = r->model->graph;
     cd_onnx_scope s = {0};
     r->used = CD_NEWN(r->a, bool, (size_t)r->o->n_dim + 1);
     if (!r->used) return CD_FAIL(err, ENOMEM, "options");

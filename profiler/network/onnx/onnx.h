@@ -37,7 +37,7 @@
  * operands do not fit. One thread. */
 #ifndef CD_ONNX_H
 #define CD_ONNX_H
-#include "profiler/graph.h"
+#include "profiler/network/graph/graph.h"
 
 typedef struct cd_onnx_options {
     int64_t batch;              /* 0: as in the file */

@@ -1,26 +1,26 @@
 /* Attributes of a node as the graph wants them. */
 #include <string.h>
 
-#include "profiler/onnx_scope.h"
+#include "profiler/network/onnx/onnx_scope.h"
 
-static const Onnx__AttributeProto *named(const Onnx__AttributeProto *const *a, size_t n, const char *name) {
+static const CdOnnx__AttributeProto *named(const CdOnnx__AttributeProto *const *a, size_t n, const char *name) {
     for (size_t i = 0; i < n; i++)
         if (!strcmp(cd_onnx_text(a[i]->name), name)) return a[i];
     return NULL;
 }
 
 /* What a function's call says of an attribute, or the function itself, by reference to its own call and so on. */
-const Onnx__AttributeProto *cd_onnx_deref(const cd_onnx_scope *s, const Onnx__AttributeProto *a) {
+const CdOnnx__AttributeProto *cd_onnx_deref(const cd_onnx_scope *s, const CdOnnx__AttributeProto *a) {
     while (a && a->ref_attr_name && *a->ref_attr_name) {
         const char *name = a->ref_attr_name;
-        a = s && s->call ? named((const Onnx__AttributeProto *const *)s->call->attribute, s->call->n_attribute, name) : NULL;
-        if (!a && s) return named((const Onnx__AttributeProto *const *)s->absent, s->n_absent, name);
+        a = s && s->call ? named((const CdOnnx__AttributeProto *const *)s->call->attribute, s->call->n_attribute, name) : NULL;
+        if (!a && s) return named((const CdOnnx__AttributeProto *const *)s->absent, s->n_absent, name);
         s = s ? s->caller : NULL;
     }
     return a;
 }
 
-const Onnx__AttributeProto *cd_onnx_attr(const cd_onnx_scope *s, const Onnx__NodeProto *n, const char *name) {
+const CdOnnx__AttributeProto *cd_onnx_attr(const cd_onnx_scope *s, const CdOnnx__NodeProto *n, const char *name) {
     for (size_t i = 0; i < n->n_attribute; i++)
         if (!strcmp(cd_onnx_text(n->attribute[i]->name), name)) return cd_onnx_deref(s, n->attribute[i]);
     return NULL;
@@ -29,7 +29,7 @@ const Onnx__AttributeProto *cd_onnx_attr(const cd_onnx_scope *s, const Onnx__Nod
 static const char *text_of(cd_arena *a, const ProtobufCBinaryData *b) { return cd_str_dup(a, (cd_str){(const char *)b->data, b->len}); }
 
 /* Texts with commas between them: activations of a recurrent layer. */
-static const char *texts_of(cd_arena *a, const Onnx__AttributeProto *p) {
+static const char *texts_of(cd_arena *a, const CdOnnx__AttributeProto *p) {
     size_t n = 1, at = 0;
     for (size_t i = 0; i < p->n_strings; i++) n += p->strings[i].len + 1;
     char *s = CD_NEWN(a, char, n);
@@ -42,18 +42,18 @@ static const char *texts_of(cd_arena *a, const Onnx__AttributeProto *p) {
 }
 
 /* Older files leave the type out: what is there tells. */
-static int type_of(const Onnx__AttributeProto *p) {
+static int type_of(const CdOnnx__AttributeProto *p) {
     if (p->has_type && p->type) return (int)p->type;
-    return p->has_f ? ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT
-           : p->has_i ? ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT
-           : p->has_s ? ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING
-           : p->n_floats ? ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS
-           : p->n_ints ? ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS
-           : p->n_strings ? ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRINGS
-                          : ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__UNDEFINED;
+    return p->has_f ? CD_ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT
+           : p->has_i ? CD_ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT
+           : p->has_s ? CD_ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING
+           : p->n_floats ? CD_ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS
+           : p->n_ints ? CD_ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS
+           : p->n_strings ? CD_ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRINGS
+                          : CD_ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__UNDEFINED;
 }
 
-static cdmpp_status reals(cd_arena *a, const Onnx__AttributeProto *p, cd_gattr *out, cdmpp_err *err) {
+static cdmpp_status reals(cd_arena *a, const CdOnnx__AttributeProto *p, cd_gattr *out, cdmpp_err *err) {
     double *f = CD_NEWN(a, double, p->n_floats + 1);
     if (!f) return CD_FAIL(err, ENOMEM, "an attribute");
     for (size_t i = 0; i < p->n_floats; i++) f[i] = (double)p->floats[i];
@@ -64,25 +64,25 @@ static cdmpp_status reals(cd_arena *a, const Onnx__AttributeProto *p, cd_gattr *
 }
 
 /* false in *keep: of a kind that a graph's node does not have. */
-static cdmpp_status convert(cd_arena *a, const Onnx__AttributeProto *p, cd_gattr *out, bool *keep, cdmpp_err *err) {
+static cdmpp_status convert(cd_arena *a, const CdOnnx__AttributeProto *p, cd_gattr *out, bool *keep, cdmpp_err *err) {
     *keep = true;
     switch (type_of(p)) {
-    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT:
+    case CD_ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT:
         out->kind = CD_GATTR_FLOAT;
         out->f = (double)p->f;
         break;
-    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT:
+    case CD_ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT:
         out->kind = CD_GATTR_INT;
         out->i = p->i;
         break;
-    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING:
-    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRINGS:
+    case CD_ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING:
+    case CD_ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRINGS:
         out->kind = CD_GATTR_STR;
-        out->s = type_of(p) == ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING ? text_of(a, &p->s) : texts_of(a, p);
+        out->s = type_of(p) == CD_ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING ? text_of(a, &p->s) : texts_of(a, p);
         if (!out->s) return CD_FAIL(err, ENOMEM, "an attribute");
         break;
-    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS: return reals(a, p, out, err);
-    case ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS:
+    case CD_ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOATS: return reals(a, p, out, err);
+    case CD_ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS:
         out->kind = CD_GATTR_INTS;
         out->ints = p->ints;
         out->n = (uint32_t)p->n_ints;
@@ -93,7 +93,7 @@ static cdmpp_status convert(cd_arena *a, const Onnx__AttributeProto *p, cd_gattr
 }
 
 /* The one element of ConstantOfShape's value, and its type. */
-static cdmpp_status fill(cd_onnx *r, const Onnx__TensorProto *t, cd_gattr *out, uint32_t *n, cdmpp_err *err) {
+static cdmpp_status fill(cd_onnx *r, const CdOnnx__TensorProto *t, cd_gattr *out, uint32_t *n, cdmpp_err *err) {
     const int64_t *v;
     const double *f;
     CD_TRY(cd_onnx_content(r, t, 1, &v, &f, err));
@@ -105,7 +105,7 @@ static cdmpp_status fill(cd_onnx *r, const Onnx__TensorProto *t, cd_gattr *out, 
     return CDMPP_OK;
 }
 
-cdmpp_status cd_onnx_attrs(cd_onnx *r, const cd_onnx_scope *s, const Onnx__NodeProto *n, cd_gattr **out, uint32_t *n_out, cdmpp_err *err) {
+cdmpp_status cd_onnx_attrs(cd_onnx *r, const cd_onnx_scope *s, const CdOnnx__NodeProto *n, cd_gattr **out, uint32_t *n_out, cdmpp_err *err) {
     cd_gattr *p = CD_NEWN(r->a, cd_gattr, 2 * n->n_attribute + 1);
     bool keep;
     *out = p;
@@ -113,7 +113,7 @@ cdmpp_status cd_onnx_attrs(cd_onnx *r, const cd_onnx_scope *s, const Onnx__NodeP
     if (!p) return CD_FAIL(err, ENOMEM, "attributes");
     for (size_t i = 0; i < n->n_attribute; i++) {
         const char *name = cd_onnx_text(n->attribute[i]->name);
-        const Onnx__AttributeProto *a = cd_onnx_deref(s, n->attribute[i]);
+        const CdOnnx__AttributeProto *a = cd_onnx_deref(s, n->attribute[i]);
         if (!a) continue;
         if (a->t && !strcmp(name, "value") && !strcmp(cd_onnx_text(n->op_type), "ConstantOfShape")) {
             CD_TRY(fill(r, a->t, p, n_out, err));

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/onnx_scope.h"
+#include "profiler/network/onnx/onnx_scope.h"
 
 /* Value of "key=value" among the options; false: not given. */
 static cdmpp_status option(cd_onnx *r, const char *key, bool *found, int64_t *v, cdmpp_err *err) {
@@ -21,9 +21,9 @@ static cdmpp_status option(cd_onnx *r, const char *key, bool *found, int64_t *v,
 }
 
 /* Dimension k of an input: an option of its place or name, the number in the file, the batch. */
-static cdmpp_status dimension(cd_onnx *r, const char *input, uint32_t k, const Onnx__TensorShapeProto__Dimension *d, bool batch, int64_t *v, cdmpp_err *err) {
+static cdmpp_status dimension(cd_onnx *r, const char *input, uint32_t k, const CdOnnx__TensorShapeProto__Dimension *d, bool batch, int64_t *v, cdmpp_err *err) {
     char place[256];
-    const bool named = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
+    const bool named = d->value_case == CD_ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
     const char *name = named ? cd_onnx_text(d->dim_param) : "";
     bool found, here;
     snprintf(place, sizeof place, "%s[%u]", input, k);
@@ -33,7 +33,7 @@ static cdmpp_status dimension(cd_onnx *r, const char *input, uint32_t k, const O
     if (size && r->o->batch > 0 && *v != r->o->batch)
         return CD_FAIL(err, EUSAGE, "dimension \"%s\" is the batch size: expected %lld, found %lld", here ? place : name, (long long)r->o->batch, (long long)*v);
     if (found || here) return CDMPP_OK;
-    const bool number = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
+    const bool number = d->value_case == CD_ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
     if (named && r->batch_name && !strcmp(name, r->batch_name)) *v = r->o->batch;
     else if (k == 0 && batch && (!number || d->dim_value == r->old_batch)) *v = r->o->batch;
     else if (number && d->dim_value < 0)
@@ -46,13 +46,13 @@ static cdmpp_status dimension(cd_onnx *r, const char *input, uint32_t k, const O
     return CDMPP_OK;
 }
 
-static const Onnx__TypeProto__Tensor *tensor_type(const Onnx__ValueInfoProto *v) {
-    return v->type && v->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ? v->type->tensor_type : NULL;
+static const CdOnnx__TypeProto__Tensor *tensor_type(const CdOnnx__ValueInfoProto *v) {
+    return v->type && v->type->value_case == CD_ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ? v->type->tensor_type : NULL;
 }
 
-static cdmpp_status input(cd_onnx *r, cd_onnx_scope *s, const Onnx__ValueInfoProto *v, bool data, cdmpp_err *err) {
+static cdmpp_status input(cd_onnx *r, cd_onnx_scope *s, const CdOnnx__ValueInfoProto *v, bool data, cdmpp_err *err) {
     const char *name = cd_onnx_text(v->name);
-    const Onnx__TypeProto__Tensor *t = tensor_type(v);
+    const CdOnnx__TypeProto__Tensor *t = tensor_type(v);
     cd_shape shape = {0};
     cd_dtype type;
     uint32_t tensor;
@@ -66,7 +66,7 @@ static cdmpp_status input(cd_onnx *r, cd_onnx_scope *s, const Onnx__ValueInfoPro
     return cd_onnx_define(r, s, name, tensor, err);
 }
 
-static cdmpp_status initializers(cd_onnx *r, cd_onnx_scope *s, const Onnx__GraphProto *g, cdmpp_err *err) {
+static cdmpp_status initializers(cd_onnx *r, cd_onnx_scope *s, const CdOnnx__GraphProto *g, cdmpp_err *err) {
     uint32_t tensor;
     for (size_t i = 0; i < g->n_initializer; i++) {
         const char *name = cd_onnx_text(g->initializer[i]->name);
@@ -75,7 +75,7 @@ static cdmpp_status initializers(cd_onnx *r, cd_onnx_scope *s, const Onnx__Graph
         CD_TRY(cd_onnx_define(r, s, name, tensor, err));
     }
     for (size_t i = 0; i < g->n_sparse_initializer; i++) {
-        const Onnx__SparseTensorProto *t = g->sparse_initializer[i];
+        const CdOnnx__SparseTensorProto *t = g->sparse_initializer[i];
         cd_shape shape = {.rank = t->n_dims > CD_GRAPH_MAX_RANK ? CD_GRAPH_MAX_RANK + 1 : (uint32_t)t->n_dims};
         cd_dtype type = CD_F32;
         for (uint32_t d = 0; d < shape.rank && d < CD_GRAPH_MAX_RANK; d++) shape.dim[d] = t->dims[d];
@@ -88,19 +88,19 @@ static cdmpp_status initializers(cd_onnx *r, cd_onnx_scope *s, const Onnx__Graph
 }
 
 /* The batch size that the file is written for, or its name. */
-static void find_batch(cd_onnx *r, const Onnx__GraphProto *g, const bool *data) {
+static void find_batch(cd_onnx *r, const CdOnnx__GraphProto *g, const bool *data) {
     for (size_t i = 0; i < g->n_input && r->o->batch > 0; i++) {
-        const Onnx__TypeProto__Tensor *t = data[i] ? tensor_type(g->input[i]) : NULL;
+        const CdOnnx__TypeProto__Tensor *t = data[i] ? tensor_type(g->input[i]) : NULL;
         if (!t || !t->shape || !t->shape->n_dim) continue;
-        const Onnx__TensorShapeProto__Dimension *d = t->shape->dim[0];
+        const CdOnnx__TensorShapeProto__Dimension *d = t->shape->dim[0];
         r->batch_input = cd_onnx_text(g->input[i]->name);
-        if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE) r->old_batch = d->dim_value;
-        if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM && *cd_onnx_text(d->dim_param)) r->batch_name = d->dim_param;
+        if (d->value_case == CD_ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE) r->old_batch = d->dim_value;
+        if (d->value_case == CD_ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM && *cd_onnx_text(d->dim_param)) r->batch_name = d->dim_param;
         return;
     }
 }
 
-static cdmpp_status main_inputs(cd_onnx *r, cd_onnx_scope *s, const Onnx__GraphProto *g, cdmpp_err *err) {
+static cdmpp_status main_inputs(cd_onnx *r, cd_onnx_scope *s, const CdOnnx__GraphProto *g, cdmpp_err *err) {
     const uint32_t *order;
     cd_onnx_map names = {0};
     bool old, *data = CD_NEWN(r->a, bool, g->n_input + 1), *weight = CD_NEWN(r->a, bool, g->n_input + 1);
@@ -117,7 +117,7 @@ static cdmpp_status main_inputs(cd_onnx *r, cd_onnx_scope *s, const Onnx__GraphP
     return CDMPP_OK;
 }
 
-cdmpp_status cd_onnx_inputs(cd_onnx *r, cd_onnx_scope *s, const Onnx__GraphProto *g, cdmpp_err *err) {
+cdmpp_status cd_onnx_inputs(cd_onnx *r, cd_onnx_scope *s, const CdOnnx__GraphProto *g, cdmpp_err *err) {
     if (s->depth == 0) CD_TRY(main_inputs(r, s, g, err));
     CD_TRY(initializers(r, s, g, err));
     for (uint32_t i = 0; i < r->o->n_dim && s->depth == 0; i++)

@@ -1,4 +1,4 @@
-#include "profiler/onnx_map.h"
+#include "profiler/network/onnx/onnx_map.h"
 
 #include <string.h>
 

@@ -3,8 +3,8 @@
 #define CD_ONNX_MAP_H
 #include <stdbool.h>
 
-#include "base/arena.h"
-#include "base/err.h"
+#include "base/core/arena.h"
+#include "base/core/err.h"
 
 typedef struct cd_onnx_map {
     struct cd_onnx_slot *slot;  /* (cap) open addressing, a power of two */

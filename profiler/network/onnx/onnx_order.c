@@ -1,11 +1,11 @@
 /* Nodes in an order in which they can be read. */
-#include "profiler/onnx_scope.h"
+#include "profiler/network/onnx/onnx_scope.h"
 
 enum { NEW, OPEN, DONE };
 
 typedef struct sorter {
     cd_arena *a;
-    Onnx__NodeProto *const *node;
+    CdOnnx__NodeProto *const *node;
     cd_onnx_map maker;          /* name -> node */
     unsigned char *state;       /* (n) */
     uint32_t *order, n_order;
@@ -13,16 +13,16 @@ typedef struct sorter {
 } sorter;
 
 /* A body may read what is around it: those names count as its node's operands. */
-static cdmpp_status captured(const Onnx__GraphProto *g, const sorter *s, uint32_t self, uint32_t *found, cdmpp_err *err);
+static cdmpp_status captured(const CdOnnx__GraphProto *g, const sorter *s, uint32_t self, uint32_t *found, cdmpp_err *err);
 
-static cdmpp_status captured_by(const Onnx__NodeProto *n, const sorter *s, uint32_t self, uint32_t *found, cdmpp_err *err) {
+static cdmpp_status captured_by(const CdOnnx__NodeProto *n, const sorter *s, uint32_t self, uint32_t *found, cdmpp_err *err) {
     for (size_t k = 0; k < n->n_attribute; k++)
         if (n->attribute[k]->g) CD_TRY(captured(n->attribute[k]->g, s, self, found, err));
     return CDMPP_OK;
 }
 
 /* A node that makes what the body reads and is not in the order yet. */
-static cdmpp_status captured(const Onnx__GraphProto *g, const sorter *s, uint32_t self, uint32_t *found, cdmpp_err *err) {
+static cdmpp_status captured(const CdOnnx__GraphProto *g, const sorter *s, uint32_t self, uint32_t *found, cdmpp_err *err) {
     for (size_t i = 0; i < g->n_node; i++) {
         for (size_t k = 0; k < g->node[i]->n_input; k++) {
             const uint32_t *m = cd_onnx_map_find(&s->maker, cd_onnx_text(g->node[i]->input[k]));
@@ -39,7 +39,7 @@ static cdmpp_status captured(const Onnx__GraphProto *g, const sorter *s, uint32_
 
 /* The next operand's node that is to come first; UINT32_MAX: none. */
 static cdmpp_status operand(sorter *s, uint32_t i, uint32_t *before, cdmpp_err *err) {
-    const Onnx__NodeProto *n = s->node[i];
+    const CdOnnx__NodeProto *n = s->node[i];
     *before = UINT32_MAX;
     while (s->next[i] < n->n_input) {
         const char *name = cd_onnx_text(n->input[s->next[i]++]);
@@ -71,7 +71,7 @@ static cdmpp_status visit(sorter *s, uint32_t i, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_onnx_order(cd_arena *a, Onnx__NodeProto *const *node, size_t n, const uint32_t **order, cdmpp_err *err) {
+cdmpp_status cd_onnx_order(cd_arena *a, CdOnnx__NodeProto *const *node, size_t n, const uint32_t **order, cdmpp_err *err) {
     sorter s = {.a = a, .node = node, .state = CD_NEWN(a, unsigned char, n + 1), .order = CD_NEWN(a, uint32_t, n + 1),
                 .stack = CD_NEWN(a, uint32_t, n + 1), .next = CD_NEWN(a, uint32_t, n + 1)};
     bool old;

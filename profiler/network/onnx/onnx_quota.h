@@ -5,8 +5,8 @@
 #include <protobuf-c/protobuf-c.h>
 #include <stdbool.h>
 
-#include "base/arena.h"
-#include "base/err.h"
+#include "base/core/arena.h"
+#include "base/core/err.h"
 
 typedef struct cd_onnx_quota {
     cd_arena *a;

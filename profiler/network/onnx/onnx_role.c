@@ -1,7 +1,7 @@
 /* Which inputs are data, which are weights: rules a .. e of onnx.h. */
 #include <string.h>
 
-#include "profiler/onnx_scope.h"
+#include "profiler/network/onnx/onnx_scope.h"
 
 /* What a tensor is made of: constants alone, input i alone (i + 1), or more. */
 enum { CONSTANT = 0 };
@@ -20,7 +20,7 @@ static bool is_head(const char *op) {
     return false;
 }
 
-static uint32_t label(const cd_onnx_map *m, const Onnx__NodeProto *n, size_t k) {
+static uint32_t label(const cd_onnx_map *m, const CdOnnx__NodeProto *n, size_t k) {
     const uint32_t *l = k < n->n_input ? cd_onnx_map_find(m, cd_onnx_text(n->input[k])) : NULL;
     return l ? *l : CONSTANT; /* initializers, and what is left out */
 }
@@ -29,7 +29,7 @@ static void mark(uint32_t l, bool *data) {
     if (l != CONSTANT && l != MIXED) data[l - 1] = true;
 }
 
-static uint32_t combined(const cd_onnx_map *m, const Onnx__NodeProto *n) {
+static uint32_t combined(const cd_onnx_map *m, const CdOnnx__NodeProto *n) {
     uint32_t l = CONSTANT;
     for (size_t k = 0; k < n->n_input; k++) {
         const uint32_t x = label(m, n, k);
@@ -38,7 +38,7 @@ static uint32_t combined(const cd_onnx_map *m, const Onnx__NodeProto *n) {
     return l;
 }
 
-static cdmpp_status node(cd_onnx *r, cd_onnx_map *m, const Onnx__NodeProto *n, bool *data, cdmpp_err *err) {
+static cdmpp_status node(cd_onnx *r, cd_onnx_map *m, const CdOnnx__NodeProto *n, bool *data, cdmpp_err *err) {
     const char *op = cd_onnx_text(n->op_type);
     bool old;
     uint32_t l = combined(m, n);
@@ -53,7 +53,7 @@ static cdmpp_status node(cd_onnx *r, cd_onnx_map *m, const Onnx__NodeProto *n, b
 }
 
 /* Rule d. */
-static cdmpp_status by_use(cd_onnx *r, const Onnx__GraphProto *g, const uint32_t *order, bool *data, cdmpp_err *err) {
+static cdmpp_status by_use(cd_onnx *r, const CdOnnx__GraphProto *g, const uint32_t *order, bool *data, cdmpp_err *err) {
     cd_onnx_map m = {0};
     bool old;
     CD_TRY(cd_onnx_map_put(&m, r->a, "", CONSTANT, &old, err));
@@ -67,17 +67,17 @@ static cdmpp_status by_use(cd_onnx *r, const Onnx__GraphProto *g, const uint32_t
 }
 
 /* A dimension without a number, or integers? */
-static bool told_by_type(const Onnx__ValueInfoProto *v) {
-    if (!v->type || v->type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE) return true;
-    const Onnx__TypeProto__Tensor *t = v->type->tensor_type;
+static bool told_by_type(const CdOnnx__ValueInfoProto *v) {
+    if (!v->type || v->type->value_case != CD_ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE) return true;
+    const CdOnnx__TypeProto__Tensor *t = v->type->tensor_type;
     cd_dtype type;
     if (cd_graph_dtype(t->elem_type, &type) && !cd_dtype_is_float(type)) return true;
     for (size_t k = 0; t->shape && k < t->shape->n_dim; k++)
-        if (t->shape->dim[k]->value_case != ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE) return true;
+        if (t->shape->dim[k]->value_case != CD_ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE) return true;
     return false;
 }
 
-static cdmpp_status by_option(const cd_onnx *r, const Onnx__GraphProto *g, bool *data, cdmpp_err *err) {
+static cdmpp_status by_option(const cd_onnx *r, const CdOnnx__GraphProto *g, bool *data, cdmpp_err *err) {
     for (uint32_t k = 0; k < r->o->n_input; k++) {
         bool found = false;
         for (size_t i = 0; i < g->n_input; i++)
@@ -93,7 +93,7 @@ static size_t count(const bool *data, size_t n) {
     return k;
 }
 
-cdmpp_status cd_onnx_roles(cd_onnx *r, const Onnx__GraphProto *g, const uint32_t *order, bool *data, cdmpp_err *err) {
+cdmpp_status cd_onnx_roles(cd_onnx *r, const CdOnnx__GraphProto *g, const uint32_t *order, bool *data, cdmpp_err *err) {
     cd_onnx_map init = {0};
     bool old;
     if (r->o->n_input) return by_option(r, g, data, err);

@@ -1,8 +1,8 @@
-#include "profiler/onnx_scope.h"
+#include "profiler/network/onnx/onnx_scope.h"
 
 #include <string.h>
 
-#include "profiler/graph_make.h"
+#include "profiler/network/graph/graph_make.h"
 
 const uint32_t *cd_onnx_look_up(const cd_onnx_scope *s, const char *name) {
     for (; s; s = s->up) {
@@ -28,7 +28,7 @@ static cdmpp_status grow(cd_onnx *r, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_onnx_missed(cd_onnx *r, const Onnx__NodeProto *n, const char *reason, cdmpp_err *err) {
+cdmpp_status cd_onnx_missed(cd_onnx *r, const CdOnnx__NodeProto *n, const char *reason, cdmpp_err *err) {
     if (r->n_miss == r->cap_miss) CD_TRY(grow(r, err));
     const char *name = cd_onnx_text(n->name);
     if (!*name && n->n_output) name = cd_onnx_text(n->output[0]);
@@ -39,10 +39,10 @@ cdmpp_status cd_onnx_missed(cd_onnx *r, const Onnx__NodeProto *n, const char *re
     return CDMPP_OK;
 }
 
-cdmpp_status cd_onnx_index_shapes(cd_onnx *r, cd_onnx_scope *s, const Onnx__GraphProto *g, cdmpp_err *err) {
+cdmpp_status cd_onnx_index_shapes(cd_onnx *r, cd_onnx_scope *s, const CdOnnx__GraphProto *g, cdmpp_err *err) {
     const size_t n = g->n_value_info + g->n_output;
     bool old;
-    s->info = CD_NEWN(r->a, Onnx__ValueInfoProto *, n + 1);
+    s->info = CD_NEWN(r->a, CdOnnx__ValueInfoProto *, n + 1);
     if (!s->info) return CD_FAIL(err, ENOMEM, "%zu shapes", n);
     for (size_t i = 0; i < n; i++) {
         s->info[i] = i < g->n_value_info ? g->value_info[i] : g->output[i - g->n_value_info];
@@ -53,13 +53,13 @@ cdmpp_status cd_onnx_index_shapes(cd_onnx *r, cd_onnx_scope *s, const Onnx__Grap
 
 bool cd_onnx_told(const cd_onnx *r, const cd_onnx_scope *s, const char *name, cd_shape *shape, cd_dtype *t) {
     const uint32_t *i = cd_onnx_map_find(&s->shape, name);
-    const Onnx__TypeProto *type = i ? s->info[*i]->type : NULL;
-    if (!type || type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE || !type->tensor_type->shape || r->old_batch) return false;
-    const Onnx__TensorShapeProto *d = type->tensor_type->shape;
+    const CdOnnx__TypeProto *type = i ? s->info[*i]->type : NULL;
+    if (!type || type->value_case != CD_ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE || !type->tensor_type->shape || r->old_batch) return false;
+    const CdOnnx__TensorShapeProto *d = type->tensor_type->shape;
     if (d->n_dim > CD_GRAPH_MAX_RANK || !cd_graph_dtype(type->tensor_type->elem_type, t)) return false;
     *shape = (cd_shape){.rank = (uint32_t)d->n_dim};
     for (size_t k = 0; k < d->n_dim; k++) {
-        if (d->dim[k]->value_case != ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE) return false;
+        if (d->dim[k]->value_case != CD_ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE) return false;
         shape->dim[k] = d->dim[k]->dim_value;
     }
     return !cd_shape_check(shape, NULL);

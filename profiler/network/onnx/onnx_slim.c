@@ -1,6 +1,6 @@
-#include "profiler/onnx_slim.h"
+#include "profiler/network/onnx/onnx_slim.h"
 
-#include "profiler/graph.h"
+#include "profiler/network/graph/graph.h"
 
 /* Messages that hold large contents or can hold themselves. */
 enum { MODEL = 1, GRAPH, NODE, ATTR, TENSOR, SPARSE, FUNCTION, VALUE, TYPE, TYPE_SEQUENCE, TYPE_MAP, TYPE_OPTIONAL };

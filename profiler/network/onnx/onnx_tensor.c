@@ -6,11 +6,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "profiler/onnx_scope.h"
+#include "profiler/network/onnx/onnx_scope.h"
 
 enum { FEW = 64 }; /* real numbers of a weight that are kept: scales, bounds, a step */
 
-cdmpp_status cd_onnx_dims(const Onnx__TensorProto *t, cd_shape *s, cdmpp_err *err) {
+cdmpp_status cd_onnx_dims(const CdOnnx__TensorProto *t, cd_shape *s, cdmpp_err *err) {
     if (t->n_dims > CD_GRAPH_MAX_RANK)
         return CD_FAIL(err, ERANGE, "\"%s\": expected at most %d dimensions, found %zu", cd_onnx_text(t->name), CD_GRAPH_MAX_RANK, t->n_dims);
     *s = (cd_shape){.rank = (uint32_t)t->n_dims};
@@ -66,7 +66,7 @@ static void unpack(cd_dtype t, const unsigned char *p, int64_t n, int64_t *v, do
 }
 
 /* One of the typed fields; false: it holds another number of elements. */
-static bool typed(const Onnx__TensorProto *t, cd_dtype type, int64_t n, int64_t *v, double *f) {
+static bool typed(const CdOnnx__TensorProto *t, cd_dtype type, int64_t n, int64_t *v, double *f) {
     const size_t m = (size_t)n;
     if (t->n_float_data == m && f) for (size_t k = 0; k < m; k++) f[k] = (double)t->float_data[k];
     else if (t->n_double_data == m && f) for (size_t k = 0; k < m; k++) f[k] = t->double_data[k];
@@ -78,18 +78,18 @@ static bool typed(const Onnx__TensorProto *t, cd_dtype type, int64_t n, int64_t 
     return true;
 }
 
-static bool has_typed(const Onnx__TensorProto *t) {
+static bool has_typed(const CdOnnx__TensorProto *t) {
     return t->n_float_data || t->n_double_data || t->n_int64_data || t->n_uint64_data || t->n_int32_data;
 }
 
-static const char *external(const Onnx__TensorProto *t, const char *key) {
+static const char *external(const CdOnnx__TensorProto *t, const char *key) {
     for (size_t i = 0; i < t->n_external_data; i++)
         if (!strcmp(cd_onnx_text(t->external_data[i]->key), key)) return cd_onnx_text(t->external_data[i]->value);
     return "";
 }
 
 /* `n` bytes of the file beside the model; only its own folder is read. NULL: not there, r->lost_why says so. */
-static unsigned char *read_external(cd_onnx *r, const Onnx__TensorProto *t, size_t n) {
+static unsigned char *read_external(cd_onnx *r, const CdOnnx__TensorProto *t, size_t n) {
     char path[4096];
     const char *file = external(t, "location");
     if (!r->folder || !*file || *file == '/' || strstr(file, "..")) return NULL;
@@ -103,18 +103,18 @@ static unsigned char *read_external(cd_onnx *r, const Onnx__TensorProto *t, size
     return got == (ssize_t)n ? p : NULL;
 }
 
-static cdmpp_status lose(cd_onnx *r, const Onnx__TensorProto *t, cdmpp_err *err) {
+static cdmpp_status lose(cd_onnx *r, const CdOnnx__TensorProto *t, cdmpp_err *err) {
     bool old;
     r->lost_why = external(t, "location");
     return cd_onnx_map_put(&r->lost, r->a, cd_onnx_text(t->name), 0, &old, err);
 }
 
-cdmpp_status cd_onnx_content(cd_onnx *r, const Onnx__TensorProto *t, int64_t n, const int64_t **v, const double **f, cdmpp_err *err) {
+cdmpp_status cd_onnx_content(cd_onnx *r, const CdOnnx__TensorProto *t, int64_t n, const int64_t **v, const double **f, cdmpp_err *err) {
     cd_dtype type;
     *v = NULL;
     *f = NULL;
     if (!cd_graph_dtype(t->data_type, &type)) return CD_FAIL(err, EUNSUPPORTED, "\"%s\": type %d", cd_onnx_text(t->name), t->data_type);
-    const bool real = cd_dtype_is_float(type), out = t->has_data_location && t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+    const bool real = cd_dtype_is_float(type), out = t->has_data_location && t->data_location == CD_ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
     const size_t want = (size_t)n * cd_dtype_bytes(type);
     const unsigned char *raw = t->has_raw_data ? t->raw_data.data : NULL;
     if (!out && !raw && !has_typed(t) && n > 0) return CDMPP_OK;
@@ -131,7 +131,7 @@ cdmpp_status cd_onnx_content(cd_onnx *r, const Onnx__TensorProto *t, int64_t n, 
     return CDMPP_OK;
 }
 
-cdmpp_status cd_onnx_tensor(cd_onnx *r, const Onnx__TensorProto *t, const char *name, bool weight, uint32_t *tensor, cdmpp_err *err) {
+cdmpp_status cd_onnx_tensor(cd_onnx *r, const CdOnnx__TensorProto *t, const char *name, bool weight, uint32_t *tensor, cdmpp_err *err) {
     cd_shape s;
     cd_dtype type;
     const int64_t *v = NULL;

@@ -1,9 +1,9 @@
-#include "profiler/workload.h"
+#include "profiler/network/workload/workload.h"
 
 #include <string.h>
 
-#include "features/program.h"
-#include "profiler/workload_part.h"
+#include "features/program/program.h"
+#include "profiler/network/workload/workload_internal.h"
 
 bool cd_workload_layout(const char *name, cd_wlayout *out) {
     static const char *const names[] = {"auto", "nchw", "nhwc"};

@@ -22,9 +22,9 @@
  * Built by one thread, then read-only. */
 #ifndef CD_WORKLOAD_H
 #define CD_WORKLOAD_H
-#include "base/buf.h"
-#include "features/task.h"
-#include "profiler/graph.h"
+#include "base/core/buf.h"
+#include "features/task/task.h"
+#include "profiler/network/graph/graph.h"
 
 #define CD_WORKLOAD_LAYOUTS "auto|nchw|nhwc"
 typedef enum cd_wlayout { CD_WLAYOUT_AUTO, CD_WLAYOUT_NCHW, CD_WLAYOUT_NHWC } cd_wlayout; /* AUTO: nhwc for llvm, nchw for GPUs */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/workload_part.h"
+#include "profiler/network/workload/workload_internal.h"
 
 /* ---- buffers ---- */
 

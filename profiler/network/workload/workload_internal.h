@@ -3,8 +3,8 @@
  *   nodes of fuse ── one group after the other ──> definition (JSON) ── equal ones once ──> task */
 #ifndef CD_WORKLOAD_PART_H
 #define CD_WORKLOAD_PART_H
-#include "profiler/compute.h"
-#include "profiler/workload.h"
+#include "profiler/network/compute/te_compute.h"
+#include "profiler/network/workload/workload.h"
 
 typedef struct cd_wdef {        /* a distinct definition */
     const char *body;           /* "args" and "ops" of its task, as JSON */

@@ -1,7 +1,7 @@
 /* What a network came to, for programs and for people. */
 #include <string.h>
 
-#include "profiler/workload.h"
+#include "profiler/network/workload/workload.h"
 
 static void put_str(cd_buf *out, const char *s) { cd_buf_put_json_str(out, s, strlen(s)); }
 

@@ -1,8 +1,8 @@
 /* Equal definitions are one task; its key. */
 #include <string.h>
 
-#include "base/md5.h"
-#include "profiler/workload_part.h"
+#include "base/core/md5.h"
+#include "profiler/network/workload/workload_internal.h"
 
 static uint32_t hash(const char *s, size_t n) {
     uint32_t h = 2166136261U;

@@ -1,10 +1,10 @@
-#include "profiler/zoo.h"
+#include "profiler/network/zoo/zoo.h"
 
 #include <ctype.h>
 #include <string.h>
 
-#include "base/spell.h"
-#include "profiler/zoo_int.h"
+#include "base/core/did_you_mean.h"
+#include "profiler/network/zoo/zoo_internal.h"
 
 typedef struct {
     cd_zoo_entry e;

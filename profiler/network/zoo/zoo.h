@@ -8,7 +8,7 @@
  * the edge of the image, the length of the sequence, or the number of vertices. */
 #ifndef CD_ZOO_H
 #define CD_ZOO_H
-#include "profiler/graph.h"
+#include "profiler/network/graph/graph.h"
 
 typedef struct cd_zoo_options {
     int64_t batch;              /* 0: 1 */

@@ -1,5 +1,5 @@
 /* Transformers: BERT (Devlin 2018; tiny by Turc 2019), GPT-2 small (Radford 2019), ViT-B/16 (Dosovitskiy 2020). */
-#include "profiler/zoo_int.h"
+#include "profiler/network/zoo/zoo_internal.h"
 
 typedef struct {
     int64_t length, width, heads;

@@ -1,6 +1,6 @@
 #include <stdio.h>
 
-#include "profiler/zoo_int.h"
+#include "profiler/network/zoo/zoo_internal.h"
 
 /* ---- tensors ---- */
 

@@ -1,6 +1,6 @@
 /* Plain and densely connected CNNs: AlexNet (torchvision's, Krizhevsky 2014), VGG (Simonyan 2014), SqueezeNet (Iandola
  * 2016), DenseNet (Huang 2016). */
-#include "profiler/zoo_int.h"
+#include "profiler/network/zoo/zoo_internal.h"
 
 static uint32_t conv_relu(cd_z *z, uint32_t x, int64_t out, cd_z_window w) {
     return cd_z_relu(z, cd_z_conv_bias(z, x, out, w, 1));

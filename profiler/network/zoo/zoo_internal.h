@@ -6,7 +6,7 @@
  * so that a network needs one check at its end. Private to zoo*.c. */
 #ifndef CD_ZOO_INT_H
 #define CD_ZOO_INT_H
-#include "profiler/zoo.h"
+#include "profiler/network/zoo/zoo.h"
 
 typedef struct cd_z {
     cd_graph *g;

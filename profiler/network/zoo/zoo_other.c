@@ -1,6 +1,6 @@
 /* A generator (DCGAN, Radford 2015), a detector (YOLOv3-tiny, Redmon 2018), graph convolution (GCN, Kipf 2016) and
  * recurrent networks of two layers. */
-#include "profiler/zoo_int.h"
+#include "profiler/network/zoo/zoo_internal.h"
 
 /* ---- DCGAN: 100 numbers become an image of `size`, a multiple of 16 ---- */
 

@@ -1,5 +1,5 @@
 /* Residual networks: He et al. 2015 (v1.5: the stride in the 3x3), Xie et al. 2016, Zagoruyko 2016, Tran et al. 2017. */
-#include "profiler/zoo_int.h"
+#include "profiler/network/zoo/zoo_internal.h"
 
 /* A bottleneck's inner width and groups; expansion is 4. */
 typedef struct {

@@ -1,10 +1,10 @@
-#include "profiler/devnet.h"
+#include "profiler/runtime/multi/multi_executor.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "base/mem.h"
-#include "profiler/devnetint.h"
+#include "base/core/mem.h"
+#include "profiler/runtime/multi/multi_executor_internal.h"
 
 /* ---- devices and what waits for what ---- */
 

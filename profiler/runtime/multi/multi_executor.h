@@ -20,8 +20,8 @@
  * Threads of its own, one a device; the caller waits. One pass at a time. Seconds, bytes. */
 #ifndef CD_DEVNET_H
 #define CD_DEVNET_H
-#include "base/box.h"
-#include "profiler/backend.h"
+#include "base/core/box.h"
+#include "profiler/backend/backend.h"
 
 typedef enum cd_dn_kind { CD_DN_CPU, CD_DN_NATIVE, CD_DN_OPENCL } cd_dn_kind;
 #define CD_DN_KINDS "cpu|native|opencl"

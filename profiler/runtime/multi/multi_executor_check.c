@@ -1,8 +1,8 @@
 /* What cannot be a net of devices: numbers that point nowhere, sizes, memories, and actions whose order decides what comes out. */
 #include <stdlib.h>
 
-#include "base/mem.h"
-#include "profiler/devnetint.h"
+#include "base/core/mem.h"
+#include "profiler/runtime/multi/multi_executor_internal.h"
 
 enum { MOST_RUNS = 1 << 18, MOST_ACTIONS = 32768 };
 

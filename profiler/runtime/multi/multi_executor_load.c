@@ -1,8 +1,8 @@
 /* OpenCL devices made ready: their buffers, programs, and what native kernels are given. */
 #include <string.h>
 
-#include "base/mem.h"
-#include "profiler/devnetint.h"
+#include "base/core/mem.h"
+#include "profiler/runtime/multi/multi_executor_internal.h"
 
 static cdmpp_status cl_fail(const cd_dn_worker *w, int32_t st, const char *what, cdmpp_err *err) {
     return CD_FAIL(err, EBACKEND, "device %.60s: %.80s (%s)", w->is->name, what, cd_opencl_api_error(st));

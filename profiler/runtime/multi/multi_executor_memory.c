@@ -3,10 +3,10 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "base/mem.h"
-#include "profiler/codegen_pack.h"
-#include "profiler/devnetint.h"
-#include "profiler/fill.h"
+#include "base/core/mem.h"
+#include "profiler/codegen/common/codegen_pack.h"
+#include "profiler/runtime/multi/multi_executor_internal.h"
+#include "profiler/backend/tensor_fill.h"
 
 static uint32_t new_place(cd_devnet *r, uint32_t memory, int64_t bytes) {
     const uint32_t p = r->n_place++;

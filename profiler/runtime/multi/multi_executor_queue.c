@@ -1,6 +1,6 @@
 /* OpenCL devices: native kernels that walk, and queues that are given one action after the other. */
 
-#include "profiler/devnetint.h"
+#include "profiler/runtime/multi/multi_executor_internal.h"
 
 #define OVER_S 0.2              /* for a driver's last words about events, at close */
 

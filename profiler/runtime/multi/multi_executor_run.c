@@ -1,8 +1,8 @@
 /* Threads of devices, passes, and the walk of those that work on the host's memory. */
 #include <string.h>
 
-#include "profiler/affinity.h"
-#include "profiler/devnetint.h"
+#include "profiler/host/affinity.h"
+#include "profiler/runtime/multi/multi_executor_internal.h"
 
 #define NATIVE_SPIN_S 2e-4      /* in a native kernel: the driver's thread may be needed by somebody else */
 #define BETWEEN_S 5e-4          /* passes */

@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "profiler/devnetint.h"
+#include "profiler/runtime/multi/multi_executor_internal.h"
 
 enum { LOOKS = 64 };            /* at a word, between looks at the clock */
 

@@ -1,18 +1,18 @@
-#include "profiler/netrun.h"
+#include "profiler/runtime/single/executor.h"
 
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 
-#include "base/arena.h"
-#include "profiler/backend_cpu.h"
-#include "profiler/codegen_pack.h"
-#include "profiler/cpuobj.h"
-#include "profiler/fill.h"
-#include "profiler/netdeps.h"
-#include "profiler/netplan.h"
-#include "profiler/netpool.h"
+#include "base/core/arena.h"
+#include "profiler/backend/backend_cpu.h"
+#include "profiler/codegen/common/codegen_pack.h"
+#include "profiler/backend/object_loader.h"
+#include "profiler/backend/tensor_fill.h"
+#include "profiler/runtime/single/executor_deps.h"
+#include "profiler/runtime/single/executor_memory.h"
+#include "profiler/runtime/single/executor_pool.h"
 
 typedef struct {
     void *handle;

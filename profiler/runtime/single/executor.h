@@ -13,7 +13,7 @@
  * One thread at a time; OpenMP inside, see backend_cpu.h. */
 #ifndef CD_NETRUN_H
 #define CD_NETRUN_H
-#include "profiler/backend.h"
+#include "profiler/backend/backend.h"
 
 typedef enum cd_net_role { CD_NET_INNER, CD_NET_INPUT, CD_NET_WEIGHT, CD_NET_RESULT } cd_net_role;
 

@@ -1,8 +1,8 @@
-#include "profiler/netdeps.h"
+#include "profiler/runtime/single/executor_deps.h"
 
 #include <string.h>
 
-#include "base/mem.h"
+#include "base/core/mem.h"
 
 typedef struct {
     uint32_t from, to;

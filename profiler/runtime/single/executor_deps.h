@@ -9,8 +9,8 @@
  * Read-only once made; any thread. */
 #ifndef CD_NETDEPS_H
 #define CD_NETDEPS_H
-#include "base/arena.h"
-#include "profiler/netrun.h"
+#include "base/core/arena.h"
+#include "profiler/runtime/single/executor.h"
 
 #define CD_NETDEPS_MAX 32768    /* steps: chains are kept as bits, n^2 / 8 bytes */
 

@@ -1,8 +1,8 @@
-#include "profiler/netplan.h"
+#include "profiler/runtime/single/executor_memory.h"
 
 #include <stdlib.h>
 
-#include "base/mem.h"
+#include "base/core/mem.h"
 
 static int64_t room(int64_t bytes) { return (bytes + CD_NETPLAN_ALIGN - 1) / CD_NETPLAN_ALIGN * CD_NETPLAN_ALIGN; }
 

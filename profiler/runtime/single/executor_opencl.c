@@ -1,11 +1,11 @@
-#include "profiler/netcl.h"
+#include "profiler/runtime/single/executor_opencl.h"
 
 #include <string.h>
 #include <time.h>
 
-#include "base/arena.h"
-#include "profiler/backend_opencl.h"
-#include "profiler/fill.h"
+#include "base/core/arena.h"
+#include "profiler/backend/backend_opencl.h"
+#include "profiler/backend/tensor_fill.h"
 
 typedef struct {
     int64_t bytes;

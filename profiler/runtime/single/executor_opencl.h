@@ -10,7 +10,7 @@
  * One thread. */
 #ifndef CD_NETCL_H
 #define CD_NETCL_H
-#include "profiler/netrun.h"
+#include "profiler/runtime/single/executor.h"
 
 typedef struct cd_netcl cd_netcl;
 /* device: opencl_device.h. Errors: EBACKEND (no device; a program that does not compile, with its step), EREJECTED (too

@@ -1,11 +1,11 @@
-#include "profiler/netpool.h"
+#include "profiler/runtime/single/executor_pool.h"
 
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <string.h>
 
-#include "profiler/affinity.h"
+#include "profiler/host/affinity.h"
 
 enum { LOOKS = 2000 };          /* for the next pass, before a worker lies down */
 

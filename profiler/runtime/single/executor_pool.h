@@ -8,7 +8,7 @@
  * One pass at a time. */
 #ifndef CD_NETPOOL_H
 #define CD_NETPOOL_H
-#include "profiler/netdeps.h"
+#include "profiler/runtime/single/executor_deps.h"
 
 typedef struct cd_netpool cd_netpool;
 typedef struct cd_netpool_ask {

@@ -1,8 +1,8 @@
-#include "profiler/opcurve.h"
+#include "profiler/runtime/single/op_curve.h"
 
 #include <string.h>
 
-#include "profiler/netops.h"
+#include "profiler/runtime/single/op_profile.h"
 
 typedef struct {
     const cd_opcurve_size *size;

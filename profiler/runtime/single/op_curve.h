@@ -13,7 +13,7 @@
  * One thread. */
 #ifndef CD_OPCURVE_H
 #define CD_OPCURVE_H
-#include "profiler/netpick.h"
+#include "profiler/runtime/single/program_select.h"
 
 typedef struct cd_opcurve_size {
     const cd_workload *workload;

@@ -1,4 +1,4 @@
-#include "profiler/netops.h"
+#include "profiler/runtime/single/op_profile.h"
 
 #include <errno.h>
 #include <math.h>
@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "profiler/netopsint.h"
+#include "profiler/runtime/single/op_profile_internal.h"
 
 void cd_netops_free(cd_netops *n) {
     if (!n) return;

@@ -22,8 +22,8 @@
  * Times in seconds, sizes in bytes. One thread. */
 #ifndef CD_NETOPS_H
 #define CD_NETOPS_H
-#include "profiler/netpick.h"
-#include "profiler/netrun.h"
+#include "profiler/runtime/single/program_select.h"
+#include "profiler/runtime/single/executor.h"
 
 typedef struct cd_netops_options {
     int threads;                /* 0: all processors */

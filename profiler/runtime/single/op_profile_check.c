@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "profiler/fill.h"
-#include "profiler/netopsint.h"
+#include "profiler/backend/tensor_fill.h"
+#include "profiler/runtime/single/op_profile_internal.h"
 
 static cdmpp_status write_weights(const cd_net *n, const cd_nop_runner *r, cdmpp_err *err) {
     for (uint32_t t = 0; t < n->n_tensor; t++) {

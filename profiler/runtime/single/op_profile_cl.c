@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/netcl.h"
-#include "profiler/netopsint.h"
+#include "profiler/runtime/single/executor_opencl.h"
+#include "profiler/runtime/single/op_profile_internal.h"
 
 enum { PASSES_MAX = 101, PASSES_MIN = 5 };
 

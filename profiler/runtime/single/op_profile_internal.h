@@ -4,7 +4,7 @@
  *   cd_nop_child   in the child: passes, in place, alone, values ──> cd_nop_told */
 #ifndef CD_NETOPSINT_H
 #define CD_NETOPSINT_H
-#include "profiler/netops.h"
+#include "profiler/runtime/single/op_profile.h"
 
 typedef struct cd_nop_net {
     cd_arena arena;

@@ -1,4 +1,4 @@
-#include "profiler/netopsint.h"
+#include "profiler/runtime/single/op_profile_internal.h"
 
 int64_t cd_nop_bytes(const cd_wbuffer *b) { return cd_shape_elements(&b->shape) * (int64_t)cd_dtype_bytes(b->dtype); }
 

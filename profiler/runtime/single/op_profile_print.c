@@ -1,7 +1,7 @@
 /* What was measured of a network, for people and programs. */
 #include <string.h>
 
-#include "profiler/netops.h"
+#include "profiler/runtime/single/op_profile.h"
 
 void cd_netops_operators(cd_buf *b, const cd_workload *w, const cd_wgroup *g, char between) {
     const char *last = "";

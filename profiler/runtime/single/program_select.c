@@ -1,9 +1,9 @@
-#include "profiler/netpick.h"
+#include "profiler/runtime/single/program_select.h"
 
 #include <string.h>
 
-#include "profiler/draw.h"
-#include "profiler/recfile.h"
+#include "profiler/records/random_schedules.h"
+#include "profiler/records/record_reader.h"
 
 enum { BATCH = 32, TRIALS = 4 };
 

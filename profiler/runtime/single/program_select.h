@@ -13,9 +13,9 @@
  * One thread. */
 #ifndef CD_NETPICK_H
 #define CD_NETPICK_H
-#include "profiler/measure.h"
-#include "profiler/recjob.h"
-#include "profiler/workload.h"
+#include "profiler/measure/measure.h"
+#include "profiler/records/record_program.h"
+#include "profiler/network/workload/workload.h"
 
 typedef struct cd_netpick_options {
     const char *const *log;     /* (n_log) files or folders of records */

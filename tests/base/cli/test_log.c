@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
-#include "base/log.h"
-#include "base/progress.h"
-#include "base/threads.h"
+#include "base/text/json.h"
+#include "base/cli/log.h"
+#include "base/cli/progress.h"
+#include "base/core/threads.h"
 
 typedef struct captured {
     FILE *f;

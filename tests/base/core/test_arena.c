@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/arena.h"
+#include "base/core/arena.h"
 
 /* Every block is aligned, its own, and keeps its content until the reset. */
 static void blocks_do_not_overlap(void **st) {

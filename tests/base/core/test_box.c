@@ -1,8 +1,8 @@
 /* Boxes against counting: run, meet, reshape and copy say what a walk over all elements says. */
 #include <string.h>
 
-#include "base/box.h"
-#include "base/rng.h"
+#include "base/core/box.h"
+#include "base/core/rng.h"
 #include "check.h"
 
 enum { MOST = 400 };

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/buf.h"
+#include "base/core/buf.h"
 
 static void grows(void **st) {
     (void)st;

@@ -1,5 +1,5 @@
 /* spell: distances are those of the textbook, symmetric, and obey the triangle. */
-#include "base/spell.h"
+#include "base/core/did_you_mean.h"
 #include "check.h"
 
 #include <string.h>

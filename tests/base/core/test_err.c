@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/err.h"
+#include "base/core/err.h"
 
 static cdmpp_status raise(cdmpp_err *err) { return CD_FAIL(err, ERANGE, "%d is too much", 7); }
 

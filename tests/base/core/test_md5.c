@@ -1,6 +1,6 @@
 #include <string.h>
 
-#include "base/md5.h"
+#include "base/core/md5.h"
 #include "check.h"
 
 /* RFC 1321, A.5, and lengths around a block's end against coreutils' md5sum. */

@@ -3,9 +3,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/json.h"
-#include "base/mem.h"
+#include "base/core/buf.h"
+#include "base/text/json.h"
+#include "base/core/mem.h"
 
 static void sizes(void **st) {
     (void)st;

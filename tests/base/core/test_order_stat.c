@@ -1,8 +1,8 @@
 /* The mean of a least number: by drawing, by closed forms, by its laws. */
 #include <math.h>
 
-#include "base/least.h"
-#include "base/rng.h"
+#include "base/core/order_stat.h"
+#include "base/core/rng.h"
 #include "check.h"
 
 static double normal(uint64_t seed, uint64_t i) {

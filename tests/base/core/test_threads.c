@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/threads.h"
+#include "base/core/threads.h"
 
 enum { N = 1003, CHUNK = 10 };
 

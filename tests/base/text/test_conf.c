@@ -1,5 +1,5 @@
-#include "base/conf.h"
-#include "base/json.h"
+#include "base/text/conf.h"
+#include "base/text/json.h"
 #include "check.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* words: by number and by name, and what is none. */
-#include "base/words.h"
+#include "base/text/enum_names.h"
 #include "check.h"
 
 #include <string.h>

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/json.h"
+#include "base/text/json.h"
 
 /* Parse a text in a block of its own, so that the sanitizer sees one byte too many. */
 static cdmpp_status parse(cd_arena *a, const char *text, size_t len, const cd_json **out, cdmpp_err *err) {

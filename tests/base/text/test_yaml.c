@@ -1,4 +1,4 @@
-#include "base/yaml.h"
+#include "base/text/yaml.h"
 #include "check.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* convert: labels of good and bad measurements, the device rule, GPU targets. */
-#include "dataset/convert.h"
+#include "dataset/extract/convert.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* extract: the same file for any -j, after ^C, after kill -9, from shards; what
  * is skipped is said; a full disk leaves the old file alone. */
-#include "dataset/convert.h"
-#include "dataset/extract.h"
+#include "dataset/extract/convert.h"
+#include "dataset/extract/extract.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include <time.h>
 
 #include "check.h"
-#include "dataset/dataset.h"
+#include "dataset/file/dataset.h"
 #include "fake_engine.h"
 #include "scratch.h"
 

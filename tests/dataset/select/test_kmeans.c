@@ -1,10 +1,10 @@
 /* kmeans: planted clusters, fixed points, threads, against a slow Lloyd step. */
-#include "dataset/kmeans.h"
+#include "dataset/select/kmeans.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/rng.h"
+#include "base/core/rng.h"
 #include "check.h"
 
 enum { N = 2000, DIM = 13, K = 7 };
@@ -105,7 +105,7 @@ static void corners(void **st) {
 }
 
 #ifdef CD_FAULT
-#include "base/mem.h"
+#include "base/core/mem.h"
 static void out_of_memory(void **st) {
     (void)st;
     const long live = cd_mem_live();

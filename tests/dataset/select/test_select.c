@@ -1,12 +1,12 @@
 /* select: the laws of choosing tasks, against a slow one written from the definition. */
-#include "dataset/select.h"
+#include "dataset/select/select.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/rng.h"
+#include "base/core/rng.h"
 #include "check.h"
-#include "dataset/kmeans.h"
+#include "dataset/select/kmeans.h"
 
 enum { T = 24, PER = 20, N = T * PER, DIM = 6, PLANTED = 8 };
 typedef struct {
@@ -195,7 +195,7 @@ static void refusals(void **st) {
 }
 
 #ifdef CD_FAULT
-#include "base/mem.h"
+#include "base/core/mem.h"
 static void out_of_memory(void **st) {
     (void)st;
     static set s;

@@ -1,5 +1,5 @@
 /* sample: what each word takes, and what a wrong one is told. */
-#include "dataset/sample.h"
+#include "dataset/split/sample.h"
 
 #include "check.h"
 #include "made_split.h"
@@ -208,7 +208,7 @@ static void bad_splits(void **st) {
 }
 
 #ifdef CD_FAULT
-#include "base/mem.h"
+#include "base/core/mem.h"
 static void out_of_memory(void **st) {
     (void)st;
     made_split_build(&f, 0);

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "check.h"
-#include "dataset/split.h"
+#include "dataset/split/split.h"
 #include "made_split.h"
 
 static cd_split *split(made_split *f, double valid) {

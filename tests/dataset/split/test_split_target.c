@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "check.h"
-#include "dataset/split.h"
+#include "dataset/split/split.h"
 #include "made_split.h"
 
 enum { TARGET = 2 }; /* zen5-avx512: tasks 0 .. 23 */
@@ -179,7 +179,7 @@ static void refusals(void **st) {
 }
 
 #ifdef CD_FAULT
-#include "base/mem.h"
+#include "base/core/mem.h"
 static void out_of_memory(void **st) {
     (void)st;
     static made_split f;

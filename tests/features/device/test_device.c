@@ -1,12 +1,12 @@
 /* device: configs/devices.yaml is consistent, every vector is finite, mistakes
  * are told with their place, the file is found. */
-#include "features/device.h"
+#include "features/device/device.h"
 #include "check.h"
 #include "tmp.h"
 
 #include <string.h>
 
-#include "base/file.h"
+#include "base/io/file.h"
 
 typedef struct {
     cd_diag diag;

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "check.h"
-#include "base/file.h"
-#include "base/mem.h"
-#include "features/program.h"
+#include "base/io/file.h"
+#include "base/core/mem.h"
+#include "features/program/program.h"
 
 typedef struct {
     cd_tasks *tasks;

@@ -1,4 +1,4 @@
-#include "features/simplify.h"
+#include "features/simplify/simplify.h"
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* Spaces as a whole: walked through, counted, told. */
 #include "made_space.h"
-#include "base/json.h"
+#include "base/text/json.h"
 
 /* Every tape comes once, and each that draws give comes. */
 static void test_walk(void **state) {

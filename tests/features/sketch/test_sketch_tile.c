@@ -1,6 +1,6 @@
 /* Numbers of tile lengths against the recursion that defines their order. */
 #include "made_space.h"
-#include "features/sketchint.h"
+#include "features/sketch/sketch_internal.h"
 
 /* All lengths in depth-first order over ascending divisors, n to a row. */
 typedef struct {

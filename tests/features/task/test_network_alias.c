@@ -1,5 +1,5 @@
 /* netname: what a written name of a network means. */
-#include "dataset/netname.h"
+#include "features/task/network_alias.h"
 
 #include <string.h>
 

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/file.h"
-#include "features/record.h"
+#include "base/core/buf.h"
+#include "base/io/file.h"
+#include "features/task/record.h"
 #include "record_same.h"
 
 /* Written by TVM: the first record of its tutorial (v0.3) and a measured one. */

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "check.h"
-#include "base/buf.h"
-#include "base/file.h"
-#include "features/task.h"
+#include "base/core/buf.h"
+#include "base/io/file.h"
+#include "features/task/task.h"
 
 static const char *data(const char *rest) {
     static char path[4096];

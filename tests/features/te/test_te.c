@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "check.h"
-#include "base/buf.h"
-#include "base/file.h"
-#include "features/task.h"
+#include "base/core/buf.h"
+#include "base/io/file.h"
+#include "features/task/task.h"
 
 /* 0 and 1 feed 2, which feeds 3 and 4. The argument pushed last is visited first
  * and gets the lowest priority, so the outputs come in the order of `arg`. */

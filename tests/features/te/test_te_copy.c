@@ -1,9 +1,9 @@
 /* Copies of definitions: equal, of the same text and hash, and with memory of their own. */
 #include <string.h>
 
-#include "base/buf.h"
+#include "base/core/buf.h"
 #include "check.h"
-#include "features/task.h"
+#include "features/task/task.h"
 
 #define MATMUL "tests/fuzz/seeds/taskfile/matmul.tasks.json"
 #define RARE "tests/fuzz/seeds/taskfile/rare.tasks.json"

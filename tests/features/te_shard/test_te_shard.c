@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
+#include "base/core/buf.h"
 #include "check.h"
-#include "features/task.h"
-#include "features/te_part.h"
+#include "features/task/task.h"
+#include "features/te_shard/te_shard.h"
 
 typedef struct fix {
     cd_tasks *tasks;

@@ -5,9 +5,9 @@
 #include <time.h>
 
 #include "check.h"
-#include "base/buf.h"
-#include "base/file.h"
-#include "features/tvmgraph.h"
+#include "base/core/buf.h"
+#include "base/io/file.h"
+#include "features/tvm/tvmgraph.h"
 
 #define SEEDS "tests/fuzz/seeds/graph/"
 

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "check.h"
-#include "base/file.h"
-#include "features/task.h"
-#include "features/unpickle.h"
+#include "base/io/file.h"
+#include "features/task/task.h"
+#include "features/tvm/unpickle.h"
 
 #define SEEDS "tests/fuzz/seeds/pickle/"
 

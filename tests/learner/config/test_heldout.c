@@ -1,10 +1,10 @@
 /* The tasks that a model has seen, from its header and its data set. */
-#include "learner/heldout.h"
+#include "learner/config/heldout.h"
 
 #include <stdlib.h>
 
-#include "base/json.h"
-#include "learner/choose.h"
+#include "base/text/json.h"
+#include "learner/config/select_programs.h"
 #include "made_set.h"
 #include "tmp.h"
 

@@ -1,5 +1,5 @@
 /* Ranks that are threads: laws of dealing, bytes that arrive, one model for any number. */
-#include "learner/crew.h"
+#include "learner/distributed/process_group.h"
 #include "check.h"
 #include "made_set.h"
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "learner/learner.h"
+#include "learner/train/learner.h"
 
 enum { MOST = 4 };
 

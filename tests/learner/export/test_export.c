@@ -1,13 +1,13 @@
 /* Other forms of a model: read back what can be, walk the ONNX file by protobuf's rules, refuse the rest.
  * What the files say in Python: scripts/check_export.sh. */
-#include "learner/export.h"
+#include "learner/export/export.h"
 #include "check.h"
 
 #include <string.h>
 
-#include "learner/learner.h"
-#include "learner/model_int.h"
-#include "learner/onnxfile.h"
+#include "learner/train/learner.h"
+#include "learner/model/model_internal.h"
+#include "learner/export/onnxfile.h"
 #include "made_model.h"
 
 #define GOLDEN "tests/golden/model_v2.cdmpp"

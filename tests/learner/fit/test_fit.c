@@ -1,12 +1,12 @@
 /* Training on made-up programs: it learns, the same bits in every way it may be run,
  * and what the header promises about the parts of a data set. */
-#include "learner/fit.h"
+#include "learner/fit/fit.h"
 
 #include "check.h"
 
 #include <string.h>
 
-#include "base/mem.h"
+#include "base/core/mem.h"
 #include "made_fit.h"
 
 static double mape(const cd_fitted *f, const uint32_t *index, size_t n) {

@@ -1,6 +1,6 @@
 /* Checkpoints: going on gives the bits of never having stopped; kills, full disks and
  * damage leave either the file before or an error. */
-#include "learner/fit.h"
+#include "learner/fit/fit.h"
 
 #include "check.h"
 
@@ -11,8 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/mem.h"
+#include "base/io/file.h"
+#include "base/core/mem.h"
 #include "made_fit.h"
 #include "tmp.h"
 

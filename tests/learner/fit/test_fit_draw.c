@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "learner/fit_int.h"
+#include "learner/fit/fit_internal.h"
 #include "made_fit.h"
 
 static void every_program_once(void **s) {

@@ -1,6 +1,6 @@
 /* Several ranks, here threads, train one network: the same everywhere, and in slices the
  * same bits as alone. */
-#include "learner/fit.h"
+#include "learner/fit/fit.h"
 
 #include "check.h"
 

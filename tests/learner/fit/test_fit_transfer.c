@@ -1,12 +1,12 @@
 /* What is learned on one part serves another: fine-tuning, and losses that draw the latents
  * of two domains together. */
-#include "learner/fit.h"
+#include "learner/fit/fit.h"
 
 #include "check.h"
 
 #include <string.h>
 
-#include "learner/domain.h"
+#include "learner/loss/domain_distance.h"
 #include "made_fit.h"
 
 /* ---- fine-tuning ---- */

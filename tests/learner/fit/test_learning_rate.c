@@ -1,6 +1,6 @@
 /* The reference numbers are torch 1.13's CyclicLR, OneCycleLR, CosineAnnealingLR,
  * ExponentialLR and LambdaLR. */
-#include "learner/lrate.h"
+#include "learner/fit/learning_rate.h"
 #include "check.h"
 
 #include <string.h>

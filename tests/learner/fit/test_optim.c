@@ -1,12 +1,12 @@
 /* The reference numbers are torch 1.13's after 20 steps on the same gradients. */
-#include "learner/optim.h"
+#include "learner/fit/optim.h"
 #include "check.h"
 
 #include <string.h>
 
-#include "base/mem.h"
-#include "base/rng.h"
-#include "learner/lrate.h"
+#include "base/core/mem.h"
+#include "base/core/rng.h"
+#include "learner/fit/learning_rate.h"
 
 enum { FEW = 5, STEPS = 20 };
 static const cd_optim_span all[] = {{0, FEW, true}};

@@ -1,5 +1,5 @@
 /* Searches over made-up objectives: outcome, workers, failures, kills. */
-#include "learner/autotune.h"
+#include "learner/hpo/hpo.h"
 #include "check.h"
 
 #include <signal.h>
@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "base/rng.h"
+#include "base/core/rng.h"
 #include "scratch.h"
 
 static const char space_yaml[] =

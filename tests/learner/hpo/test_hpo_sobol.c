@@ -1,11 +1,11 @@
 /* Laws of the sequence, and what it is for: integrals. */
-#include "learner/sobol.h"
+#include "learner/hpo/hpo_sobol.h"
 #include "check.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/rng.h"
+#include "base/core/rng.h"
 
 static cd_sobol s;
 

@@ -1,6 +1,6 @@
 /* batch, scaler: columns of a small program written out by hand; packing; bounds; laws
  * of scaling. */
-#include "learner/batch.h"
+#include "learner/inputs/batch.h"
 
 #include <string.h>
 

@@ -1,12 +1,12 @@
 /* tree: the header's example by hand; its invariants over random trees in many tiles;
  * what is no tree is refused. */
-#include "learner/tree.h"
+#include "learner/inputs/program_tree.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "check.h"
-#include "learner/ops.h"
+#include "learner/tensor/ops.h"
 #include "made_batch.h"
 
 /* ---- the drawing ---- */

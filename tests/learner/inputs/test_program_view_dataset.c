@@ -1,5 +1,5 @@
 /* view_of: a range of a view shows the same programs; rows alone have no leaves. */
-#include "learner/view_of.h"
+#include "learner/inputs/program_view_dataset.h"
 
 #include "check.h"
 #include "made_items.h"

@@ -1,15 +1,15 @@
 /* The reference numbers are scikit-learn 1.2.1's for the same labels
  * (PowerTransformer, QuantileTransformer with 500 quantiles, MinMaxScaler,
  * StandardScaler); the quantiles and "log" were given ln y, Yeo-Johnson microseconds. */
-#include "learner/transform.h"
+#include "learner/inputs/transform.h"
 #include "check.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
-#include "base/rng.h"
-#include "learner/normal.h"
+#include "base/core/mem.h"
+#include "base/core/rng.h"
+#include "learner/inputs/normal.h"
 
 enum { N = 3000, FEW = 400, KINDS = CD_TRANSFORM_STANDARD + 1 };
 static double y[N];

@@ -1,12 +1,12 @@
 /* Distances of latents against a restatement in double and central differences. */
-#include "learner/domain.h"
+#include "learner/loss/domain_distance.h"
 #include "check.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
-#include "base/rng.h"
+#include "base/core/mem.h"
+#include "base/core/rng.h"
 
 enum { N = 150, M = 131, D = 70 };
 static float x[N * D], y[M * D];

@@ -1,12 +1,12 @@
 /* Losses against finite differences, slow restatements and laws. */
-#include "learner/penalty.h"
+#include "learner/loss/net_loss.h"
 #include "check.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
-#include "base/rng.h"
+#include "base/core/mem.h"
+#include "base/core/rng.h"
 
 enum { N = 60 };
 static const double quantile[] = {0.1, 0.5, 0.9};

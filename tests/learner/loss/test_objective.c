@@ -1,11 +1,11 @@
 /* Gradients against differences and a slow reference; nothing depends on the order. */
-#include "learner/objective.h"
+#include "learner/loss/objective.h"
 #include "check.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/rng.h"
+#include "base/core/rng.h"
 
 enum { MAX = 600, MAX_ROW = 3 * MAX };
 

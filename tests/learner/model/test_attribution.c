@@ -1,12 +1,12 @@
 /* Shares: laws of Shapley values, and that the parts of a time sum to it, for every kind of member. */
-#include "learner/share.h"
+#include "learner/model/attribution.h"
 #include "check.h"
 
 #include <string.h>
 
-#include "features/program.h"
-#include "learner/learner.h"
-#include "learner/share_int.h"
+#include "features/program/program.h"
+#include "learner/train/learner.h"
+#include "learner/model/attribution_internal.h"
 #include "made_model.h"
 
 static tmp_dir dir;

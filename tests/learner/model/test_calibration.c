@@ -1,10 +1,10 @@
 /* The answer and how sure it is, where the errors are known by construction. */
-#include "learner/calib.h"
+#include "learner/model/calibration.h"
 #include "check.h"
 
 #include <string.h>
 
-#include "learner/calib_int.h"
+#include "learner/model/calibration_internal.h"
 #include "made_calib.h"
 
 /* ---- what it is for ---- */

@@ -1,10 +1,10 @@
 /* A calibration as JSON and weights: there and back, and texts that lie. */
-#include "learner/calib.h"
+#include "learner/model/calibration.h"
 #include "check.h"
 
 #include <string.h>
 
-#include "base/arena.h"
+#include "base/core/arena.h"
 #include "made_calib.h"
 
 static cdmpp_status read_text(const char *text, size_t n_text, const cd_buf *blob, size_t n, cd_calib **out, cdmpp_err *err) {

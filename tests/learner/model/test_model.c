@@ -1,16 +1,16 @@
 /* The model file: one written by version 0.1.0 stays readable, strange ones are
  * refused with a reason. (Training and damage: test_learner.c.) */
-#include "learner/model.h"
+#include "learner/model/model.h"
 #include "check.h"
 #include "predict_rows.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "base/sha256.h"
-#include "features/cols.h"
-#include "learner/config.h"
+#include "base/io/file.h"
+#include "base/core/sha256.h"
+#include "features/rows/cols.h"
+#include "learner/config/config.h"
 
 #define GOLDEN "tests/golden/model_v1.cdmpp"
 

@@ -1,12 +1,12 @@
 /* Measured programs: the laws of the correction, a slow reference of its formula, and the file. */
-#include "learner/adapt.h"
+#include "learner/model/online_adapt.h"
 #include "check.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "base/mem.h"
-#include "base/rng.h"
+#include "base/core/mem.h"
+#include "base/core/rng.h"
 
 static cd_pred pred_of(double median_log, double sigma) {
     return (cd_pred){.latency_s = exp(median_log - 0.5 * sigma * sigma), .median_s = exp(median_log), .low_s = exp(median_log - 1.6 * sigma),

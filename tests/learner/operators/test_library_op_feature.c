@@ -1,5 +1,5 @@
 /* opfeature: base times against numbers worked out by hand; laws of the ratios. */
-#include "learner/opfeature.h"
+#include "learner/operators/library_op_feature.h"
 #include "check.h"
 
 #include <string.h>

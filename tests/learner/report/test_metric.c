@@ -1,5 +1,5 @@
 /* The constants are numpy's and scipy's (spearmanr) for the same numbers. */
-#include "learner/metric.h"
+#include "learner/report/metric.h"
 #include "check.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-#include "learner/plot.h"
+#include "learner/report/plot.h"
 #include "check.h"
 
 #include <stdio.h>

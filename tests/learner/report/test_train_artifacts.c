@@ -1,13 +1,13 @@
 /* What a training leaves for its report must outlive the training. */
-#include "learner/trainkeep.h"
+#include "learner/report/train_artifacts.h"
 #include "check.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "base/threads.h"
+#include "base/io/file.h"
+#include "base/core/threads.h"
 #include "tmp.h"
 
 enum { N = 6 };

@@ -1,5 +1,5 @@
 /* Figures against slow definitions, and against how the programs were made. */
-#include "learner/trainfig.h"
+#include "learner/report/train_figures.h"
 #include "check.h"
 #include "made_report.h"
 

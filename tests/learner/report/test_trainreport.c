@@ -1,10 +1,10 @@
 /* The three forms of a report: well-formed, complete, the same bytes twice. */
-#include "learner/trainreport.h"
+#include "learner/report/trainreport.h"
 #include "check.h"
 #include "made_report.h"
 
-#include "base/file.h"
-#include "base/json.h"
+#include "base/io/file.h"
+#include "base/text/json.h"
 
 typedef cdmpp_status put(cd_buf *out, const cd_trainreport *r, cdmpp_err *err);
 static put *const form[] = {cd_trainreport_html, cd_trainreport_json, cd_trainreport_csv};

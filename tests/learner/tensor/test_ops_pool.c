@@ -1,5 +1,5 @@
 /* ops_pool: rows to programs against slow references and their slopes. */
-#include "learner/ops.h"
+#include "learner/tensor/ops.h"
 
 #include <string.h>
 

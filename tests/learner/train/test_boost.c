@@ -1,5 +1,5 @@
 /* Objectives that know only the order in a task, from a data set to a model file and back. */
-#include "learner/boost.h"
+#include "learner/train/boost.h"
 #include "check.h"
 #include "made_set.h"
 #include "predict_rows.h"
@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "learner/learner.h"
-#include "learner/model_int.h"
-#include "learner/trainset.h"
+#include "base/io/file.h"
+#include "learner/train/learner.h"
+#include "learner/model/model_internal.h"
+#include "learner/train/training_set.h"
 
 static char dir[] = "/tmp/cdmpp-boost-XXXXXX", h5[64];
 static const char *const objective[] = {"train.objective=pack_sum", "train.objective=rank"};

@@ -1,5 +1,5 @@
 /* Train on programs whose latency is known by construction, end to end. */
-#include "learner/learner.h"
+#include "learner/train/learner.h"
 #include "check.h"
 #include "made_set.h"
 #include "predict_rows.h"
@@ -9,11 +9,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/rng.h"
-#include "dataset/writer.h"
-#include "features/cols.h"
-#include "learner/model_int.h"
+#include "base/io/file.h"
+#include "base/core/rng.h"
+#include "dataset/extract/writer.h"
+#include "features/rows/cols.h"
+#include "learner/model/model_internal.h"
 
 static char dir[] = "/tmp/cdmpp-learner-XXXXXX", h5[64], yaml[64];
 

@@ -1,5 +1,5 @@
 /* A member through a file: the same bytes, the curve again; strangers are refused. */
-#include "learner/keepmember.h"
+#include "learner/train/member_checkpoint.h"
 #include "check.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/file.h"
+#include "base/io/file.h"
 
 enum { N = 20 };
 static char dir[] = "/tmp/cdmpp-keep-XXXXXX";

@@ -1,13 +1,13 @@
 /* Profile tuner: it learns, and what is said of it out of fold was said by networks that never saw the fold. */
-#include "learner/tuner.h"
+#include "learner/train/ranking_profile.h"
 #include "check.h"
 #include "made_set.h"
 
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "features/device.h"
-#include "learner/metric.h"
+#include "features/device/device.h"
+#include "learner/report/metric.h"
 
 static char dir[] = "/tmp/cdmpp-tuner-XXXXXX", h5[64], set_files[96];
 static cd_config c;

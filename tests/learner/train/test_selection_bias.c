@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/rng.h"
+#include "base/core/rng.h"
 #include "check.h"
-#include "learner/best.h"
+#include "learner/train/selection_bias.h"
 
 enum { N = 400, GROUPS = 30 };
 

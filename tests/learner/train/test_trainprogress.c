@@ -1,4 +1,4 @@
-#include "learner/trainprogress.h"
+#include "learner/train/trainprogress.h"
 #include "check.h"
 
 #include <stdio.h>

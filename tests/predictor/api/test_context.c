@@ -1,8 +1,8 @@
 /* Contexts: devices known and unknown, threads, forks, refused allocations. */
 #include "made_api.h"
 
-#include "base/rng.h"
-#include "learner/gbt.h"
+#include "base/core/rng.h"
+#include "learner/trees/xgb_api.h"
 
 #include <pthread.h>
 #include <sys/wait.h>

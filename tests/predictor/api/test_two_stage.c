@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "base/sha256.h"
+#include "base/io/file.h"
+#include "base/core/sha256.h"
 
 static made_api api;
 static made_programs all;

@@ -3,12 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/least.h"
-#include "base/rng.h"
+#include "base/core/order_stat.h"
+#include "base/core/rng.h"
 #include "check.h"
 #include "made_model.h"
-#include "predictor/netcost_best.h"
-#include "predictor/netcostint.h"
+#include "predictor/estimate/node_cost_best.h"
+#include "predictor/estimate/node_cost_internal.h"
 
 #define CHIP "llvm -keys=cpu -model=chip"
 

@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "base/rng.h"
+#include "base/core/buf.h"
+#include "base/core/rng.h"
 #include "check.h"
-#include "predictor/netcost.h"
+#include "predictor/estimate/node_cost.h"
 
 enum { MAX_N = 40, MAX_D = 3 };
 

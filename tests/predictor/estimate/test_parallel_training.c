@@ -2,9 +2,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/rng.h"
+#include "base/core/rng.h"
 #include "check.h"
-#include "predictor/cluster.h"
+#include "predictor/estimate/parallel_training.h"
 
 static const cd_clink LINK = {5e-6, 1e9};
 

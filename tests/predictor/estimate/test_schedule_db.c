@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/rng.h"
+#include "base/core/rng.h"
 #include "check.h"
 #include "made_model.h"
-#include "predictor/schedbookint.h"
+#include "predictor/estimate/schedule_db_internal.h"
 
 #define CHIP "llvm -keys=cpu -model=chip"
 

@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "check.h"
-#include "base/rng.h"
-#include "predictor/netgraph.h"
+#include "base/core/rng.h"
+#include "predictor/network/network_graph.h"
 
 enum { MAX_NODE = 40 };
 

@@ -5,10 +5,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/buf.h"
-#include "base/rng.h"
+#include "base/core/buf.h"
+#include "base/core/rng.h"
 #include "check.h"
-#include "predictor/netgraph.h"
+#include "predictor/network/network_graph.h"
 #include "scratch.h"
 
 static cd_netgraph **read_text(const char *text, size_t *n) {

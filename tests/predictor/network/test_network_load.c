@@ -5,8 +5,8 @@
 
 #include "check.h"
 #include "tmp.h"
-#include "predictor/live_load.h"
-#include "profiler/zoo.h"
+#include "predictor/network/network_load.h"
+#include "profiler/network/zoo/zoo.h"
 
 #define DATA "tests/profiler/data/"
 

@@ -2,10 +2,10 @@
 #include <stdlib.h>
 
 #include "check.h"
-#include "predictor/replay.h"
-#include "profiler/graph_grad.h"
-#include "profiler/workload.h"
-#include "profiler/zoo.h"
+#include "predictor/replay/replay.h"
+#include "profiler/network/gradient/autodiff.h"
+#include "profiler/network/workload/workload.h"
+#include "profiler/network/zoo/zoo.h"
 
 /* Peak of results alive at once, groups one after the other; what they write in all. */
 static int64_t peak_of(const cd_workload *w, int64_t *all) {

@@ -2,7 +2,7 @@
  * told apart. */
 #include "made_api.h"
 
-#include "predictor/cache.h"
+#include "predictor/score/answer_cache.h"
 
 static made_api api;
 static made_programs all;

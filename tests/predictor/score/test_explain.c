@@ -1,10 +1,10 @@
 /* An explanation: its parts sum to the prediction, the larger nest has the larger part, JSON reads back. */
-#include "predictor/explain.h"
+#include "predictor/score/explain.h"
 #include "check.h"
 
 #include <string.h>
 
-#include "base/json.h"
+#include "base/text/json.h"
 #include "made_model.h"
 
 /* Two products, the second with 5^3 times the work of the first, which it reads. */

@@ -1,5 +1,5 @@
 /* Rows as text: what is read, and what is refused with a reason. */
-#include "predictor/rowtext.h"
+#include "predictor/score/rows_json.h"
 #include "check.h"
 
 #include <math.h>

@@ -1,12 +1,12 @@
 /* TVM's packed features: whole, cut at every byte, with numbers that lie. */
-#include "predictor/packed.h"
+#include "predictor/score/tvm_packed.h"
 #include "check.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
-#include "features/cols.h"
+#include "base/core/buf.h"
+#include "features/rows/cols.h"
 
 enum { N = 4 };
 static const size_t rows[N] = {2, 0, 1, 3}; /* the second was not lowered */

@@ -1,13 +1,13 @@
 /* opstream: rows in, JSON lines out in the same order, bad rows in their place. */
-#include "predictor/opstream.h"
+#include "predictor/serve/library_op_stream.h"
 #include "check.h"
 #include "made_ops.h"
 #include "tmp.h"
 
 #include <string.h>
 
-#include "base/file.h"
-#include "learner/oplearner.h"
+#include "base/io/file.h"
+#include "learner/train/library_op_train.h"
 
 typedef struct {
     cd_devices *devices;

@@ -5,7 +5,7 @@
 #include <poll.h>
 #include <pthread.h>
 
-#include "predictor/intake.h"
+#include "predictor/serve/line_reader.h"
 
 typedef struct {
     run r;

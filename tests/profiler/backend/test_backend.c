@@ -4,10 +4,10 @@
 
 #include <unistd.h>
 
-#include "profiler/backend_cpu.h"
-#include "profiler/fill.h"
-#include "profiler/perfcount.h"
-#include "profiler/quiet.h"
+#include "profiler/backend/backend_cpu.h"
+#include "profiler/backend/tensor_fill.h"
+#include "profiler/host/perf_counters.h"
+#include "profiler/host/noise_probe.h"
 
 static void test_table(void **state) {
     (void)state;

@@ -8,8 +8,8 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "profiler/compile.h"
-#include "profiler/isa.h"
+#include "profiler/backend/compile.h"
+#include "profiler/host/isa.h"
 
 enum { MANY = 20 };
 typedef struct {

@@ -4,7 +4,7 @@
 
 #include <fcntl.h>
 
-#include "profiler/objbin.h"
+#include "profiler/backend/object_binary.h"
 
 static cd_code code_of(char *text) { return (cd_code){.dialect = CD_DIALECT_OPENCL, .text = {.p = text, .n = strlen(text)}}; }
 

@@ -7,8 +7,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "profiler/objcache.h"
-#include "profiler/objseal.h"
+#include "profiler/backend/object_cache.h"
+#include "profiler/backend/object_signature.h"
 
 static cd_objcache *open_ok(const char *dir, uint64_t max) {
     cd_objcache *c = NULL;

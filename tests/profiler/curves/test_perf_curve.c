@@ -4,7 +4,7 @@
 
 #include "check.h"
 #include "made_curve.h"
-#include "predictor/patterns_read.h"
+#include "profiler/curves/perf_curve_read.h"
 #include "tmp.h"
 
 static cdmpp_err err;

@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/rng.h"
+#include "base/core/rng.h"
 #include "check.h"
-#include "predictor/patterns_corr.h"
+#include "profiler/curves/perf_curve_corr.h"
 
 static cdmpp_err err;
 enum { MOST = 60 };

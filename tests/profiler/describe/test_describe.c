@@ -1,6 +1,6 @@
 /* describe: made-up machines by hwloc's synthetic topologies and folders instead of /proc; GPUs by made-up facts; what
  * is printed is read back, and what is known of real devices comes out as in configs/devices.yaml. */
-#include "profiler/describe.h"
+#include "profiler/describe/describe.h"
 #include "check.h"
 #include "tmp.h"
 
@@ -107,7 +107,7 @@ static void an_arm_board(void **state) {
 
 static void an_exported_topology(void **state) {
     (void)state;
-    static const char xml[] = "<?xml version=\"1.0\"?><!DOCTYPE topology SYSTEM \"hwloc2.dtd\"><topology version=\"2.0\"><object type=\"Machine\" os_index=\"0\" "
+    static const char xml[] = "<?xml version=\"1.0\"?>\n<!DOCTYPE topology SYSTEM \"hwloc2.dtd\">\n<topology version=\"2.0\"><object type=\"Machine\" os_index=\"0\" "
         "cpuset=\"0x3\" complete_cpuset=\"0x3\" allowed_cpuset=\"0x3\" nodeset=\"0x1\" complete_nodeset=\"0x1\" allowed_nodeset=\"0x1\" gp_index=\"1\">"
         "<object type=\"Package\" os_index=\"0\" cpuset=\"0x3\" complete_cpuset=\"0x3\" nodeset=\"0x1\" complete_nodeset=\"0x1\" gp_index=\"2\">"
         "<object type=\"NUMANode\" os_index=\"0\" cpuset=\"0x3\" complete_cpuset=\"0x3\" nodeset=\"0x1\" complete_nodeset=\"0x1\" gp_index=\"3\" local_memory=\"4294967296\"/>"

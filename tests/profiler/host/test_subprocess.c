@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "profiler/spawn.h"
+#include "profiler/host/subprocess.h"
 
 #define SH(text) (const char *const[]){"/bin/sh", "-c", (text), NULL}
 

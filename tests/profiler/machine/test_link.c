@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "check.h"
-#include "predictor/link.h"
-#include "base/rng.h"
+#include "profiler/machine/link.h"
+#include "base/core/rng.h"
 #include "tmp.h"
 
 static cdmpp_err err;

@@ -3,7 +3,7 @@
 
 #include "check.h"
 #include "noopencl.h"
-#include "predictor/live_link.h"
+#include "profiler/machine/link_measure.h"
 
 static cdmpp_err err;
 

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "check.h"
-#include "base/file.h"
-#include "predictor/machine.h"
+#include "base/io/file.h"
+#include "profiler/machine/machine.h"
 #include "tmp.h"
 
 static cdmpp_err err;

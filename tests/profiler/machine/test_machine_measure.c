@@ -4,8 +4,8 @@
 
 #include "check.h"
 #include "noopencl.h"
-#include "predictor/live_machine.h"
-#include "profiler/affinity.h"
+#include "profiler/machine/machine_measure.h"
+#include "profiler/host/affinity.h"
 
 static cdmpp_err err;
 

@@ -5,9 +5,9 @@
 #include <errno.h>
 #include <sys/wait.h>
 
-#include "profiler/affinity.h"
-#include "profiler/corun.h"
-#include "profiler/measure.h"
+#include "profiler/host/affinity.h"
+#include "profiler/measure/corun.h"
+#include "profiler/measure/measure.h"
 
 typedef struct {
     made_code made[3];

@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "profiler/measure.h"
+#include "profiler/measure/measure.h"
 
 static cd_measure_options options(void) {
     return (cd_measure_options){.backend = "cpu", .isa = "native", .compiler = "gcc", .cache = "", .jobs = 2, .threads = 1, .run_limit_s = 1,

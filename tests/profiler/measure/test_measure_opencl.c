@@ -2,8 +2,8 @@
 #include "check.h"
 #include "gpuprog.h"
 #include "noopencl.h"
-#include "profiler/backend_opencl.h"
-#include "profiler/measure.h"
+#include "profiler/backend/backend_opencl.h"
+#include "profiler/measure/measure.h"
 #include "tmp.h"
 
 typedef struct {

@@ -7,8 +7,8 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-#include "base/file.h"
-#include "profiler/reclog.h"
+#include "base/io/file.h"
+#include "profiler/records/record_log.h"
 
 static const double cost[] = {1e-3};
 

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "profiler/recjob.h"
-#include "profiler/recstat.h"
+#include "base/io/file.h"
+#include "profiler/records/record_program.h"
+#include "profiler/records/record_stats.h"
 
 #define TASKS "examples/zen5/zen5.tasks.json.xz"
 #define LOG "examples/zen5/held_out.json"

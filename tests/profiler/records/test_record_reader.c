@@ -4,7 +4,7 @@
 
 #include <sys/stat.h>
 
-#include "profiler/recfile.h"
+#include "profiler/records/record_reader.h"
 
 static cd_recfile *open_ok(const char *const *path, size_t n) {
     cd_recfile *r = NULL;

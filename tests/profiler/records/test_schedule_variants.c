@@ -3,7 +3,7 @@
 
 #include "check.h"
 #include "prog.h"
-#include "profiler/vary.h"
+#include "profiler/records/schedule_variants.h"
 
 static const char *const made[] = {
     "\"ops\": [{\"name\": \"A\", \"shape\": [32, 64], \"dtype\": \"float32\"}, {\"name\": \"B\", \"shape\": [64, 48], \"dtype\": \"float32\"},"

@@ -1,6 +1,6 @@
 /* remote: workers that sleep, die and lie; jobs are answered in order all the same. The workers are shell programs,
  * and this program itself with --serve. */
-#include "profiler/remote.h"
+#include "profiler/remote/remote.h"
 #include "check.h"
 
 #include <stdio.h>

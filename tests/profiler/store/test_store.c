@@ -1,9 +1,9 @@
 /* store: what goes in comes out, once; near shapes; two writers; a killed writer; files that are not ours. */
-#include "profiler/store.h"
+#include "profiler/store/store.h"
 #include "check.h"
 #include "tmp.h"
 
-#include "base/err.h"
+#include "base/core/err.h"
 
 #include <signal.h>
 #include <sqlite3.h>

@@ -1,5 +1,5 @@
 /* store imports: tables of operators, curves, Nsight's export, traces of PyTorch, and what is broken in them. */
-#include "profiler/store.h"
+#include "profiler/store/store.h"
 #include "check.h"
 #include "tmp.h"
 

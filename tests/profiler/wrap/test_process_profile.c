@@ -1,5 +1,5 @@
 /* wrap: this program, run again under the library, allocates what is asked and must be found out. */
-#include "profiler/wrap.h"
+#include "profiler/wrap/process_profile.h"
 #include "check.h"
 
 #include <pthread.h>
@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/json.h"
+#include "base/text/json.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1 /* has its own allocator and wants to be the first library */

@@ -4,11 +4,11 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "base/json.h"
+#include "base/text/json.h"
 #include "check.h"
 #include "noopencl.h"
-#include "predictor/live_emit.h"
-#include "profiler/fill.h"
+#include "predictor/partition/emit/offload_emit.h"
+#include "profiler/backend/tensor_fill.h"
 #include "teeval.h"
 #include "tmp.h"
 

@@ -4,10 +4,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/mem.h"
+#include "base/io/file.h"
+#include "base/core/mem.h"
 #include "check.h"
-#include "predictor/live_emit.h"
+#include "predictor/partition/emit/offload_emit.h"
 #include "tmp.h"
 
 static cdmpp_err err;

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/rng.h"
+#include "base/core/rng.h"
 #include "check.h"
-#include "predictor/live_rules.h"
+#include "predictor/partition/offload/offload_match.h"
 
 static cdmpp_err err;
 

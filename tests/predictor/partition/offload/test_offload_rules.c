@@ -3,10 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/rng.h"
+#include "base/core/rng.h"
 #include "check.h"
-#include "predictor/offload_rules.h"
-#include "predictor/partition.h"
+#include "predictor/partition/offload/offload_rules.h"
+#include "predictor/partition/placement/place.h"
 
 static cdmpp_err err;
 static const char rules[] = "# a little npu\n"

@@ -3,8 +3,8 @@
 #include <time.h>
 
 #include "check.h"
-#include "predictor/partition.h"
-#include "base/rng.h"
+#include "predictor/partition/placement/place.h"
+#include "base/core/rng.h"
 
 enum { MANY = 5000, D = 4 };
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__OPTIMIZE__)

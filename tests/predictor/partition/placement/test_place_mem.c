@@ -1,10 +1,10 @@
 /* Every allocation of a plan fails once: an error, nothing lost. */
 #include "check.h"
 #include "made_part.h"
-#include "predictor/offload_rules.h"
-#include "predictor/partition_split.h"
-#include "predictor/schedule_ops.h"
-#include "predictor/schedule_ops_game.h"
+#include "predictor/partition/offload/offload_rules.h"
+#include "predictor/partition/shard/shard_select.h"
+#include "predictor/partition/stages/stage_schedule.h"
+#include "predictor/partition/stages/stage_game.h"
 
 #ifdef CD_FAULT
 typedef cdmpp_status job(cdmpp_err *err);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "predictor/live_run.h"
+#include "predictor/partition/run/network_run.h"
 
 #define DATA "tests/profiler/data/"
 #define TARGET "llvm -num-cores=1"

@@ -1,7 +1,7 @@
 /* Plans that run on three devices, on OpenCL's, that lose a device, that a device slows: right values, bytes, plans. */
 #include "made_plan.h"
 #include "noopencl.h"
-#include "predictor/live_run.h"
+#include "predictor/partition/run/network_run.h"
 
 /* Rows, a product whose view cuts across the tensor, a sum that is joined. */
 static mp products(void) {

@@ -1,6 +1,6 @@
 /* Plans made again: when that ends, and what of a device's slowness stays. */
 #include "made_plan.h"
-#include "predictor/live_plan_run.c" /* what is between passes */
+#include "predictor/partition/run/plan_run_passes.c" /* what is between passes */
 
 /* Two convolutions, one behind the other. */
 static mp chain(int channels, int edge, uint32_t n_device) {

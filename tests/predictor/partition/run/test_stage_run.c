@@ -5,9 +5,9 @@
 
 #include "check.h"
 #include "made_graph.h"
-#include "base/rng.h"
-#include "features/sketch.h"
-#include "predictor/live_stage.h"
+#include "base/core/rng.h"
+#include "features/sketch/sketch.h"
+#include "predictor/partition/run/stage_run.h"
 
 enum { M = 6, N = 16, OPS = 24 };
 

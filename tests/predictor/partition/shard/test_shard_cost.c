@@ -6,7 +6,7 @@
 
 #include "check.h"
 #include "made_model.h"
-#include "predictor/partcost.h"
+#include "predictor/partition/shard/shard_cost.h"
 
 #define CHIP "llvm -keys=cpu -model=chip"
 enum { EDGE = 512, PARTS = 6 };

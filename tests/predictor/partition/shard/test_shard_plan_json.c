@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/rng.h"
+#include "base/core/rng.h"
 #include "check.h"
 #include "made_snet.h"
 

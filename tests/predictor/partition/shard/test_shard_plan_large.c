@@ -3,7 +3,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/buf.h"
+#include "base/core/buf.h"
 #include "check.h"
 #include "made_snet.h"
 

@@ -5,7 +5,7 @@
 
 #include "check.h"
 #include "made_snet.h"
-#include "predictor/splitplan_int.h"
+#include "predictor/partition/shard/shard_plan_internal.h"
 
 static cdmpp_err err;
 static ms_kinds kinds;

@@ -1,7 +1,7 @@
 /* Plans that must fit into memories: against every plan, with bytes counted cell by cell; larger ones, and what is refused. */
 #include "check.h"
 #include "made_snet.h"
-#include "predictor/splitplan_int.h"
+#include "predictor/partition/shard/shard_plan_internal.h"
 
 static cdmpp_err err;
 static ms_kinds kinds;

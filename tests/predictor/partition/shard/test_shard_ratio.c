@@ -1,9 +1,9 @@
 /* Shares against a search through all of them; closed form against both; EOP's tables (spec 1.9). */
 #include <string.h>
 
-#include "base/rng.h"
+#include "base/core/rng.h"
 #include "check.h"
-#include "predictor/split_ratio.h"
+#include "predictor/partition/shard/shard_ratio.h"
 
 static cdmpp_err err;
 

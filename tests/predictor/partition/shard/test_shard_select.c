@@ -2,9 +2,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/rng.h"
+#include "base/core/rng.h"
 #include "check.h"
-#include "predictor/partition_split.h"
+#include "predictor/partition/shard/shard_select.h"
 
 enum { OPS = 40, OPTIONS = 5, EDGES = 160 };
 static cdmpp_err err;

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/rng.h"
+#include "base/core/rng.h"
 #include "check.h"
-#include "predictor/schedule_ops_game.h"
+#include "predictor/partition/stages/stage_game.h"
 
 enum { OPS = 12, DEVICES = 4 };
 static cdmpp_err err;

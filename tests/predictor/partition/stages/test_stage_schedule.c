@@ -3,9 +3,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/rng.h"
+#include "base/core/rng.h"
 #include "check.h"
-#include "predictor/schedule_ops.h"
+#include "predictor/partition/stages/stage_schedule.h"
 #include "tmp.h"
 
 enum { SMALL = 10, MOST = 80 };

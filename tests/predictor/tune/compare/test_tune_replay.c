@@ -1,5 +1,5 @@
 /* Replays of planted logs, whose answers are known. */
-#include "predictor/tune_replay.h"
+#include "predictor/tune/compare/tune_replay.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include "check.h"
 #include "made_log.h"
-#include "predictor/tune_replay_print.h"
+#include "predictor/tune/compare/tune_replay_print.h"
 #include "tmp.h"
 
 static double by_number(int i) { return 1e-3 * (1 + i); }

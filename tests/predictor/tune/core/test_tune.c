@@ -1,9 +1,9 @@
 /* Candidates: their keys and copies. */
 #include <string.h>
 
-#include "base/arena.h"
+#include "base/core/arena.h"
 #include "check.h"
-#include "predictor/tune.h"
+#include "predictor/tune/core/tune.h"
 
 static const char LINE[] = "[[\"CHW\",2,\"local\"],[\"SP\",3,0,512,[4,8,16],1],[\"PR\",2,0,\"auto_unroll_max_step$64\"]]";
 

@@ -1,10 +1,10 @@
 /* Rankers by XGBoost over programs whose speed is made up. */
 #include <string.h>
 
-#include "base/rng.h"
+#include "base/core/rng.h"
 #include "check.h"
 #include "prog.h"
-#include "predictor/tune.h"
+#include "predictor/tune/core/tune.h"
 #include "spearman.h"
 
 static const char *const task[] = {

@@ -5,8 +5,8 @@
 
 #include "check.h"
 #include "made_model.h"
-#include "predictor/predict.h"
-#include "predictor/tune.h"
+#include "predictor/score/predict.h"
+#include "predictor/tune/core/tune.h"
 
 #define TARGET "llvm -model=zen5-avx512"
 enum { N = MADE_N };

@@ -1,6 +1,6 @@
 /* Keys, and what a pool picks: the best, but not ten twins. */
 #include "check.h"
-#include "predictor/tune_pool.h"
+#include "predictor/tune/search/tune_pool.h"
 #include "tune_toy.h"
 
 static void test_keys(void **state) {

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "check.h"
-#include "predictor/tune_keys.h"
+#include "predictor/tune/core/tune_key_set.h"
 #include "tune_toy.h"
 
 static const cd_tune_search_kind *const kinds[] = {&cd_tune_search_grid, &cd_tune_search_random, &cd_tune_search_ga, &cd_tune_search_best,

@@ -4,10 +4,10 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "features/sketch.h"
-#include "predictor/tune_default.h"
-#include "predictor/tune_emit.h"
-#include "predictor/tune_meter.h"
+#include "features/sketch/sketch.h"
+#include "predictor/tune/session/tune_baseline.h"
+#include "predictor/tune/session/tune_emit.h"
+#include "predictor/tune/session/tune_measure.h"
 
 static cd_tasks *tasks;
 

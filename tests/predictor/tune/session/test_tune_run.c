@@ -2,8 +2,8 @@
 #include <stdlib.h>
 
 #include "check.h"
-#include "predictor/tune_keys.h"
-#include "predictor/tune_run.h"
+#include "predictor/tune/core/tune_key_set.h"
+#include "predictor/tune/session/tune_run.h"
 #include "tune_toy.h"
 
 enum { TASKS = 3, LOG = 2000 };

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "predictor/tune_sched.h"
+#include "predictor/tune/session/tune_task_scheduler.h"
 
 enum { N = 3, ROUND = 8 };
 

@@ -8,9 +8,9 @@
 #include "prog.h"
 #include "randsched.h"
 #include "scratch.h"
-#include "features/nest.h"
-#include "profiler/codegen.h"
-#include "profiler/codegen_pack.h"
+#include "features/program/nest.h"
+#include "profiler/codegen/common/codegen.h"
+#include "profiler/codegen/common/codegen_pack.h"
 
 #define TYPED(name, type, ...) "{\"name\": \"" name "\", \"shape\": [" #__VA_ARGS__ "], \"dtype\": \"" type "\"}"
 #define IN(name, ...) TYPED(name, "float32", __VA_ARGS__)

@@ -1,8 +1,8 @@
 /* Affine forms keep the value, whatever is known of the variables. */
 #include <stdlib.h>
 
-#include "profiler/codegen_affine.h"
-#include "base/buf.h"
+#include "profiler/codegen/common/codegen_affine.h"
+#include "base/core/buf.h"
 #include "check.h"
 
 enum { N_VAR = 3 };

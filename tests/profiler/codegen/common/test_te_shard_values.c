@@ -2,12 +2,12 @@
  * 1e-5 of sums; boxes that hold nothing that is not read; definitions that every later stage takes. */
 #include <stdio.h>
 
-#include "base/rng.h"
-#include "features/program.h"
-#include "features/sketch.h"
-#include "features/te_part.h"
+#include "base/core/rng.h"
+#include "features/program/program.h"
+#include "features/sketch/sketch.h"
+#include "features/te_shard/te_shard.h"
 #include "made_values.h"
-#include "profiler/zoo.h"
+#include "profiler/network/zoo/zoo.h"
 #include "teeval.h"
 
 typedef struct tried {

@@ -4,7 +4,7 @@
 #include "check.h"
 #include "gpuprog.h"
 #include "noopencl.h"
-#include "profiler/backend_opencl.h"
+#include "profiler/backend/backend_opencl.h"
 
 static const char *const matmul[] = {
     "\"ops\": [" GP_IN("A", "512, 512") "," GP_IN("B", "512, 512") ", {\"name\": \"C\", \"axis\": [[\"i\", 0, 512], [\"j\", 0, 512]],"

@@ -1,7 +1,7 @@
 /* Gradients: every rule against finite differences of the network itself, on small shapes, in both layouts, fused and one
  * operator at a time. All operands are weights, so that each one's gradient is checked. */
 #include "grad_check.h"
-#include "profiler/zoo.h"
+#include "profiler/network/zoo/zoo.h"
 
 static void check(const char *what, maker make, bool own, int opset) {
     mg m = mg_new(what, opset);

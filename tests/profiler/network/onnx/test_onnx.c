@@ -5,9 +5,9 @@
 #include "check.h"
 #include "tmp.h"
 
-#include "base/buf.h"
-#include "base/file.h"
-#include "profiler/onnx.h"
+#include "base/core/buf.h"
+#include "base/io/file.h"
+#include "profiler/network/onnx/onnx.h"
 
 typedef struct read {
     cd_graph *g;

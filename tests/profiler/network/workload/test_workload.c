@@ -2,8 +2,8 @@
 #include <stdio.h>
 
 #include "made_net.h"
-#include "profiler/workload.h"
-#include "profiler/zoo.h"
+#include "profiler/network/workload/workload.h"
+#include "profiler/network/zoo/zoo.h"
 
 static cd_workload *build(const cd_graph *g, cd_wlayout layout) {
     cdmpp_err err = {0};

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "profiler/zoo.h"
+#include "profiler/network/zoo/zoo.h"
 
 static cd_graph *build(const char *name, int64_t batch, int64_t size) {
     const cd_zoo_options o = {.batch = batch, .size = size};

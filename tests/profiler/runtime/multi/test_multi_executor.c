@@ -3,7 +3,7 @@
 
 #include "made_devnet.h"
 #include "noopencl.h"
-#include "base/mem.h"
+#include "base/core/mem.h"
 
 static md_programs programs;
 static md_net net;

@@ -4,9 +4,9 @@
 #include "check.h"
 #include "noopencl.h"
 #include "prog.h"
-#include "profiler/compile.h"
-#include "profiler/devnet.h"
-#include "profiler/netrun.h"
+#include "profiler/backend/compile.h"
+#include "profiler/runtime/multi/multi_executor.h"
+#include "profiler/runtime/single/executor.h"
 
 enum { M = 12, K = 16, N = 20 };
 /* y = max(x w, 0): 12x16 by 16x20, then 12x20 by 20x20. */

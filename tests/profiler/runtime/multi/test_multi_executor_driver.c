@@ -4,7 +4,7 @@
 
 #include "made_devnet.h"
 #include "noopencl.h"
-#include "profiler/devnetint.h"
+#include "profiler/runtime/multi/multi_executor_internal.h"
 
 static md_programs programs;
 

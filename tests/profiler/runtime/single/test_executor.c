@@ -5,9 +5,9 @@
 #include "check.h"
 #include "made_code.h"
 #include "prog.h"
-#include "profiler/compile.h"
-#include "profiler/fill.h"
-#include "profiler/netrun.h"
+#include "profiler/backend/compile.h"
+#include "profiler/backend/tensor_fill.h"
+#include "profiler/runtime/single/executor.h"
 
 enum { M = 12, K = 16, N = 20 };
 /* y = max(x w, 0), twice: 12x16 by 16x20, 12x20 by 20x20. */

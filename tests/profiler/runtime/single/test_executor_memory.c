@@ -2,9 +2,9 @@
 #include <string.h>
 
 #include "check.h"
-#include "base/mem.h"
-#include "base/rng.h"
-#include "profiler/netplan.h"
+#include "base/core/mem.h"
+#include "base/core/rng.h"
+#include "profiler/runtime/single/executor_memory.h"
 
 enum { MAX = 200 };
 

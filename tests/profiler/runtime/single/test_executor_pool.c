@@ -7,11 +7,11 @@
 
 #include "check.h"
 #include "made_code.h"
-#include "base/mem.h"
-#include "base/rng.h"
-#include "profiler/compile.h"
-#include "profiler/netplan.h"
-#include "profiler/netpool.h"
+#include "base/core/mem.h"
+#include "base/core/rng.h"
+#include "profiler/backend/compile.h"
+#include "profiler/runtime/single/executor_memory.h"
+#include "profiler/runtime/single/executor_pool.h"
 
 enum { N = 64, STEPS = 90, TENSORS = STEPS + 2, RESULTS = 6 };
 

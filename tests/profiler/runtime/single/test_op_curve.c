@@ -2,11 +2,11 @@
 #include "check.h"
 #include "tmp.h"
 
-#include "base/file.h"
-#include "features/sketch.h"
-#include "profiler/opcurve.h"
-#include "profiler/store.h"
-#include "profiler/zoo.h"
+#include "base/io/file.h"
+#include "features/sketch/sketch.h"
+#include "profiler/runtime/single/op_curve.h"
+#include "profiler/store/store.h"
+#include "profiler/network/zoo/zoo.h"
 
 enum { SIZES = 3 };
 

@@ -4,9 +4,9 @@
 
 #include "check.h"
 #include "made_graph.h"
-#include "base/json.h"
-#include "features/sketch.h"
-#include "profiler/netops.h"
+#include "base/text/json.h"
+#include "features/sketch/sketch.h"
+#include "profiler/runtime/single/op_profile.h"
 
 typedef struct {
     gm m;
