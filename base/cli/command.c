@@ -3,7 +3,7 @@
 #include "base/core/err.h"
 #include "base/cli/library_versions.h"
 
-cdmpp_status cd_face_print(cd_buf *b, cdmpp_err *err) {
+cdmpp_status cd_command_print(cd_buf *b, cdmpp_err *err) {
     cdmpp_status st = b->oom ? CD_FAIL(err, ENOMEM, "text of %zu bytes", b->n) : CDMPP_OK;
     if (!st && ((b->n && fwrite(b->p, 1, b->n, stdout) != b->n) || fflush(stdout) != 0))
         st = CD_FAIL(err, EIO, "cannot write to standard output");
@@ -11,7 +11,7 @@ cdmpp_status cd_face_print(cd_buf *b, cdmpp_err *err) {
     return st;
 }
 
-void cd_face_json(cd_buf *b, const char *schema, const char *command, cd_buf *result) {
+void cd_command_json(cd_buf *b, const char *schema, const char *command, cd_buf *result) {
     cd_buf_putf(b, "{\"schema\":\"%s\",\"command\":\"%s\",\"result\":", schema, command);
     cd_buf_put(b, result->p ? result->p : "null", result->p ? result->n : 4);
     cd_buf_puts(b, ",\"warnings\":[]}\n");
@@ -19,17 +19,17 @@ void cd_face_json(cd_buf *b, const char *schema, const char *command, cd_buf *re
     cd_buf_free(result);
 }
 
-void cd_face_quote(cd_buf *b, cd_buf *text) {
+void cd_command_quote(cd_buf *b, cd_buf *text) {
     cd_buf_put_json_str(b, text->p ? text->p : "", text->n);
     b->oom |= text->oom;
     cd_buf_free(text);
 }
 
 static void version_json(cd_buf *b, const char *name) {
-    cd_linked l;
+    cd_library_versions l;
     const char *sep = "";
     cd_buf_putf(b, "{\"schema\":\"cdmpp.version\",\"command\":\"%s\",\"version\":\"%s\",\"libraries\":{", name, cdmpp_version());
-    for (size_t k = 0; cd_linked_at(k, &l); k++) {
+    for (size_t k = 0; cd_library_versions_at(k, &l); k++) {
         if (!l.version[0]) continue;
         cd_buf_putf(b, "%s\"%s\":", sep, l.name);
         cd_buf_put_json_str(b, l.version, strlen(l.version));
@@ -38,29 +38,29 @@ static void version_json(cd_buf *b, const char *name) {
     cd_buf_puts(b, "}}\n");
 }
 
-void cd_face_version(cd_buf *b, const char *name, bool json) {
-    cd_linked l;
+void cd_command_version(cd_buf *b, const char *name, bool json) {
+    cd_library_versions l;
     if (json) {
         version_json(b, name);
         return;
     }
     cd_buf_putf(b, "%s (cdmpp) %s\n", name, cdmpp_version());
-    for (size_t k = 0; cd_linked_at(k, &l); k++)
+    for (size_t k = 0; cd_library_versions_at(k, &l); k++)
         if (l.version[0]) cd_buf_putf(b, "%s %s\n", l.name, l.version);
 }
 
 /* --help, --usage, --version: false when none was asked for. */
-static bool answer(const cd_face *f, cd_buf *b) {
+static bool answer(const cd_command_run *f, cd_buf *b) {
     static void (*const form[])(cd_buf *, const cd_command *) = {cd_option_help, cd_option_man, cd_option_bash, cd_option_zsh};
     const cd_said *s = &f->said;
     if (s->help_asked) form[s->help](b, f->command);
     else if (s->usage) cd_option_usage(b, f->command);
-    else if (s->version) cd_face_version(b, f->command->name, s->json);
+    else if (s->version) cd_command_version(b, f->command->name, s->json);
     else return false;
     return true;
 }
 
-int cd_face_usage(cd_face *f, const cdmpp_err *err) {
+int cd_command_usage(cd_command_run *f, const cdmpp_err *err) {
     if (f->log.json) {
         cd_log_err(&f->log, CD_LOG_ERROR, err);
     } else {
@@ -69,7 +69,7 @@ int cd_face_usage(cd_face *f, const cdmpp_err *err) {
     return cdmpp_exit_code(err->code);
 }
 
-bool cd_face_begin(cd_face *f, const cd_command *c, int argc, char **argv, void *to, int *code) {
+bool cd_command_begin(cd_command_run *f, const cd_command *c, int argc, char **argv, void *to, int *code) {
     cdmpp_err err = {0};
     cd_buf b = {0};
     memset(f, 0, sizeof *f);
@@ -80,19 +80,19 @@ bool cd_face_begin(cd_face *f, const cd_command *c, int argc, char **argv, void 
     if (f->said.quiet) f->log.level = CD_LOG_ERROR;
     *code = 0;
     if (st) {
-        *code = cd_face_usage(f, &err);
+        *code = cd_command_usage(f, &err);
     } else if (answer(f, &b)) {
-        st = cd_face_print(&b, &err);
+        st = cd_command_print(&b, &err);
         if (st) cd_log_err(&f->log, CD_LOG_ERROR, &err);
         *code = cdmpp_exit_code(st);
     } else {
         return true;
     }
-    cd_face_end(f);
+    cd_command_end(f);
     return false;
 }
 
-void cd_face_end(cd_face *f) {
+void cd_command_end(cd_command_run *f) {
     cd_said_free(&f->said);
     cd_log_done(&f->log);
 }

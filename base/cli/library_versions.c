@@ -30,7 +30,7 @@ static void put_number(const char *text, char *out, size_t n) {
     }
 }
 
-static void ask(void *symbol, how tells, cd_linked *out) {
+static void ask(void *symbol, how tells, cd_library_versions *out) {
     /* POSIX: what dlsym gives may be a function; ISO C has no cast for it. */
     union {
         void *object;
@@ -52,7 +52,7 @@ static void ask(void *symbol, how tells, cd_linked *out) {
     }
 }
 
-bool cd_linked_at(size_t k, cd_linked *out) {
+bool cd_library_versions_at(size_t k, cd_library_versions *out) {
     if (k >= sizeof known / sizeof *known) return false;
     out->name = known[k].name;
     out->version[0] = 0;

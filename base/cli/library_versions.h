@@ -9,11 +9,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-typedef struct cd_linked {
+typedef struct cd_library_versions {
     const char *name;
     char version[32];
-} cd_linked;
+} cd_library_versions;
 
 /* Library k of all we know, 0, 1, ...; false after the last. version "": not in this program. */
-bool cd_linked_at(size_t k, cd_linked *out);
+bool cd_library_versions_at(size_t k, cd_library_versions *out);
 #endif

@@ -70,7 +70,7 @@ static const char *probably(const cd_command *c, const char *name) {
         if (*name && !strncmp(o->name, name, strlen(name))) return o->name;
         names[n++] = o->name;
     }
-    return cd_spell_nearest(name, names, n);
+    return cd_did_you_mean_nearest(name, names, n);
 }
 
 static cdmpp_status unknown(const reader *r, const char *word, size_t n) {
@@ -92,7 +92,7 @@ static cdmpp_status read_int(const reader *r, const cd_option *o, const char *te
 }
 
 static cdmpp_status read_word(const reader *r, const cd_option *o, const char *text, int *to) {
-    const int k = cd_words_find(o->values, (cd_str){text, strlen(text)});
+    const int k = cd_enum_names_find(o->values, (cd_str){text, strlen(text)});
     if (k < 0) return CD_FAIL(r->err, EUSAGE, "--%s: expected one of %s, found '%.60s'", o->name, o->values, text);
     *to = k;
     return CDMPP_OK;

@@ -15,14 +15,14 @@
 
 #define CHUNK_MIN ((size_t)16 * 1024)
 
-struct cd_chunk {
-    struct cd_chunk *next;
+struct cd_arena_chunk {
+    struct cd_arena_chunk *next;
     size_t cap;
     alignas(max_align_t) unsigned char data[];
 };
 _Static_assert(alignof(max_align_t) <= CD_ARENA_ALIGN, "an arena aligns for any type");
 
-static void use(cd_arena *a, struct cd_chunk *c) {
+static void use(cd_arena *a, struct cd_arena_chunk *c) {
     a->head = c;
     a->at = c->data;
     a->end = c->data + c->cap;
@@ -32,7 +32,7 @@ static void use(cd_arena *a, struct cd_chunk *c) {
 static int grow(cd_arena *a, size_t need) {
     size_t cap = a->head ? a->head->cap * 2 : CHUNK_MIN;
     if (cap < need) cap = need;
-    struct cd_chunk *c = cd_malloc(sizeof *c + cap);
+    struct cd_arena_chunk *c = cd_malloc(sizeof *c + cap);
     if (!c) return 0;
     c->next = a->head;
     c->cap = cap;
@@ -55,9 +55,9 @@ void *cd_arena_zalloc(cd_arena *a, size_t n, size_t size) {
     return p ? memset(p, 0, n * size) : NULL;
 }
 
-static void free_chunks(struct cd_chunk *c) {
+static void free_chunks(struct cd_arena_chunk *c) {
     while (c) {
-        struct cd_chunk *next = c->next;
+        struct cd_arena_chunk *next = c->next;
         UNPOISON(c->data, c->cap);
         cd_free(c);
         c = next;

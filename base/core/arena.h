@@ -14,7 +14,7 @@
 #include "base/core/mem.h"
 
 typedef struct cd_arena {
-    struct cd_chunk *head; /* chunk being filled */
+    struct cd_arena_chunk *head; /* chunk being filled */
     unsigned char *at, *end; /* its free part */
 } cd_arena;
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 /* Levenshtein's table, one row at a time. */
-size_t cd_spell_distance(const char *a, const char *b) {
+size_t cd_did_you_mean_distance(const char *a, const char *b) {
     size_t row[CD_SPELL_FAR];
     const size_t n = strlen(a), m = strlen(b);
     if (m >= CD_SPELL_FAR || n >= CD_SPELL_FAR) return CD_SPELL_FAR;
@@ -21,11 +21,11 @@ size_t cd_spell_distance(const char *a, const char *b) {
     return row[m];
 }
 
-const char *cd_spell_nearest(const char *asked, const char *const *name, size_t n) {
+const char *cd_did_you_mean_nearest(const char *asked, const char *const *name, size_t n) {
     const char *best = NULL;
     size_t least = strlen(asked) / 3 + 2;
     for (size_t i = 0; i < n; i++) {
-        const size_t d = cd_spell_distance(asked, name[i]);
+        const size_t d = cd_did_you_mean_distance(asked, name[i]);
         if (d >= least || d == CD_SPELL_FAR) continue;
         best = name[i];
         least = d;

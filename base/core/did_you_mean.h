@@ -7,8 +7,8 @@
 /* Letters to insert, delete or replace to get from a to b; CD_SPELL_FAR when
  * either has CD_SPELL_FAR letters or more. */
 #define CD_SPELL_FAR 64
-size_t cd_spell_distance(const char *a, const char *b);
+size_t cd_did_you_mean_distance(const char *a, const char *b);
 /* The first of (n) names that is nearest to `asked`, when at most a third of the letters
  * of `asked` and one more differ; else NULL. */
-const char *cd_spell_nearest(const char *asked, const char *const *name, size_t n);
+const char *cd_did_you_mean_nearest(const char *asked, const char *const *name, size_t n);
 #endif

@@ -15,5 +15,5 @@
 #define CD_LEAST_SD 1e-6 /* no two programs are told apart so well; below, the grid would drown in rounding */
 /* mean (n): any unit, logarithms of seconds here. times (n): how many others each entry stands for, NULL: one; that of `which`
  * is not looked at. sd at most CD_LEAST_SD: the answer is mean[which]. O(n). */
-double cd_least_mean(const double *mean, const double *times, size_t n, size_t which, double sd);
+double cd_order_stat_mean(const double *mean, const double *times, size_t n, size_t which, double sd);
 #endif

@@ -34,7 +34,7 @@ static void sum_of(const char *p, size_t n, char hex[SUM + 1]) {
     cd_sha256_hex(&h, hex);
 }
 
-cdmpp_status cd_frame_put_as(cd_frame_kind kind, uint32_t version, cd_buf *out, const cd_buf *header, const cd_buf *weights,
+cdmpp_status cd_container_put_as(cd_container_kind kind, uint32_t version, cd_buf *out, const cd_buf *header, const cd_buf *weights,
                              cdmpp_err *err) {
     const size_t start = out->n;
     char hex[SUM + 1];
@@ -51,11 +51,11 @@ cdmpp_status cd_frame_put_as(cd_frame_kind kind, uint32_t version, cd_buf *out, 
     return out->oom ? CD_FAIL(err, ENOMEM, "%s file", table[kind].name) : CDMPP_OK;
 }
 
-cdmpp_status cd_frame_put(cd_frame_kind kind, cd_buf *out, const cd_buf *header, const cd_buf *weights, cdmpp_err *err) {
-    return cd_frame_put_as(kind, table[kind].version, out, header, weights, err);
+cdmpp_status cd_container_put(cd_container_kind kind, cd_buf *out, const cd_buf *header, const cd_buf *weights, cdmpp_err *err) {
+    return cd_container_put_as(kind, table[kind].version, out, header, weights, err);
 }
 
-cdmpp_status cd_frame_get(cd_frame_kind kind, const void *data, size_t n, cd_frame *out, cdmpp_err *err) {
+cdmpp_status cd_container_get(cd_container_kind kind, const void *data, size_t n, cd_container *out, cdmpp_err *err) {
     const char *p = data, *name = table[kind].name;
     char hex[SUM + 1];
     if (n < FIXED || memcmp(p, table[kind].magic, 8) != 0) return CD_FAIL(err, EPARSE, "not a cdmpp %s file", name);
@@ -68,11 +68,11 @@ cdmpp_status cd_frame_get(cd_frame_kind kind, const void *data, size_t n, cd_fra
     sum_of(p, n - SUM, hex);
     if (memcmp(hex, p + n - SUM, SUM) != 0)
         return CD_FAIL(err, EPARSE, "checksum: expected %.12s..., found %.12s...: the file is damaged", p + n - SUM, hex);
-    *out = (cd_frame){(uint32_t)version, {p + FIXED, (size_t)h}, {p + FIXED + h, (size_t)b}};
+    *out = (cd_container){(uint32_t)version, {p + FIXED, (size_t)h}, {p + FIXED + h, (size_t)b}};
     return CDMPP_OK;
 }
 
-cdmpp_status cd_frame_header(const cd_frame *f, cd_arena *a, const char **text, const cd_json **root, cdmpp_err *err) {
+cdmpp_status cd_container_header(const cd_container *f, cd_arena *a, const char **text, const cd_json **root, cdmpp_err *err) {
     *text = cd_str_dup(a, f->header);
     if (!*text) return CD_FAIL(err, ENOMEM, "header of %zu bytes", f->header.n);
     if (strlen(*text) != f->header.n) return CD_FAIL(err, EPARSE, "header: NUL byte");

@@ -21,21 +21,21 @@
 #define CD_FRAME_MODEL_VERSION 2
 #define CD_FRAME_MODEL_NEWER 3 /* profile tuner, or trees of an objective but log_latency (learner/loss/objective.h) */
 #define CD_FRAME_CHECKPOINT_VERSION 1
-typedef enum { CD_FRAME_MODEL, CD_FRAME_CHECKPOINT } cd_frame_kind;
+typedef enum { CD_FRAME_MODEL, CD_FRAME_CHECKPOINT } cd_container_kind;
 
-typedef struct cd_frame {
+typedef struct cd_container {
     uint32_t version;
     cd_str header, weights; /* slices of the file */
-} cd_frame;
+} cd_container;
 
 /* Append a file. Errors: ENOMEM, also when header or weights ran out of memory. */
-cdmpp_status cd_frame_put_as(cd_frame_kind kind, uint32_t version, cd_buf *out, const cd_buf *header, const cd_buf *weights,
+cdmpp_status cd_container_put_as(cd_container_kind kind, uint32_t version, cd_buf *out, const cd_buf *header, const cd_buf *weights,
                              cdmpp_err *err);
 /* In the usual version. */
-cdmpp_status cd_frame_put(cd_frame_kind kind, cd_buf *out, const cd_buf *header, const cd_buf *weights, cdmpp_err *err);
+cdmpp_status cd_container_put(cd_container_kind kind, cd_buf *out, const cd_buf *header, const cd_buf *weights, cdmpp_err *err);
 /* Errors: EPARSE (no such file, cut short, damaged), EUNSUPPORTED (a newer version). */
-cdmpp_status cd_frame_get(cd_frame_kind kind, const void *p, size_t n, cd_frame *out, cdmpp_err *err);
+cdmpp_status cd_container_get(cd_container_kind kind, const void *p, size_t n, cd_container *out, cdmpp_err *err);
 /* The header, copied: NUL-terminated (*text) and as a tree, which live in `a`. Errors: EPARSE, ENOMEM. */
-cdmpp_status cd_frame_header(const cd_frame *f, cd_arena *a, CD_KEEP const char **text, CD_KEEP const cd_json **root,
+cdmpp_status cd_container_header(const cd_container *f, cd_arena *a, CD_KEEP const char **text, CD_KEEP const cd_json **root,
                              cdmpp_err *err);
 #endif

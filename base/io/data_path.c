@@ -15,7 +15,7 @@ static size_t above(const char *path, int up) {
     return n;
 }
 
-const char *cd_installed_find(cd_arena *a, const char *name) {
+const char *cd_data_path_find(cd_arena *a, const char *name) {
     static const struct {
         int up;
         const char *below;
@@ -32,7 +32,7 @@ const char *cd_installed_find(cd_arena *a, const char *name) {
     return NULL;
 }
 
-const char *cd_installed_or(cd_arena *a, const char *folder, const char *path) {
+const char *cd_data_path_or(cd_arena *a, const char *folder, const char *path) {
     const size_t n = strlen(folder);
     const char *bare = !strncmp(path, folder, n) && path[n] == '/' ? path + n + 1 : path;
     if (access(path, R_OK) == 0 || strchr(bare, '/') || !*bare) return path;
@@ -40,6 +40,6 @@ const char *cd_installed_or(cd_arena *a, const char *folder, const char *path) {
     char *name = cd_arena_alloc(a, cap, 1);
     if (!name) return NULL;
     snprintf(name, cap, "%s/%s", folder, bare);
-    const char *found = cd_installed_find(a, name);
+    const char *found = cd_data_path_find(a, name);
     return found ? found : path;
 }

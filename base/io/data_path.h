@@ -10,8 +10,8 @@
 
 /* Path of `name`, "configs/v100.yaml", if it can be read: below share/cdmpp of the prefix, else
  * below the checkout. NULL: neither, or out of memory. */
-CD_KEEP const char *cd_installed_find(cd_arena *a, const char *name);
+CD_KEEP const char *cd_data_path_find(cd_arena *a, const char *name);
 /* `path` where it can be read or is absolute; else, when it is a bare name or begins with `folder`
  * ("configs"), the installed file of that name; else `path`. NULL: out of memory. */
-CD_KEEP const char *cd_installed_or(cd_arena *a, const char *folder, const char *path);
+CD_KEEP const char *cd_data_path_or(cd_arena *a, const char *folder, const char *path);
 #endif

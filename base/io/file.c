@@ -18,7 +18,7 @@
 /* ---- lines ---- */
 
 struct cd_lines {
-    cd_source *src;
+    cd_input_stream *src;
     char *buf;       /* (cap) */
     size_t beg, end; /* bytes read and not yet delivered */
     size_t cap, max;
@@ -31,7 +31,7 @@ cdmpp_status cd_lines_open(const char *path, size_t max_line, cd_lines **out, cd
     *out = NULL;
     cd_lines *l = cd_calloc(1, sizeof *l);
     if (!l) return cd_err_at(err, CD_FAIL(err, ENOMEM, "line reader"), path, 0);
-    const cdmpp_status st = cd_source_open(path, &l->src, err);
+    const cdmpp_status st = cd_input_stream_open(path, &l->src, err);
     if (st) {
         cd_free(l);
         return st;
@@ -55,7 +55,7 @@ static cdmpp_status refill(cd_lines *l, cdmpp_err *err) {
         l->cap = cap;
     }
     size_t got = 0;
-    CD_TRY(cd_source_read(l->src, l->buf + rest, l->cap - rest - 1, &got, err));
+    CD_TRY(cd_input_stream_read(l->src, l->buf + rest, l->cap - rest - 1, &got, err));
     l->end += got;
     l->eof = got == 0;
     return CDMPP_OK;
@@ -110,18 +110,18 @@ cdmpp_status cd_lines_next(cd_lines *l, char **line, size_t *len, cdmpp_err *err
     if (l->dead) return CDMPP_OK;
     l->number++;
     const cdmpp_status st = next(l, line, len, err);
-    return cd_err_at(err, st, cd_source_path(l->src), l->number);
+    return cd_err_at(err, st, cd_input_stream_path(l->src), l->number);
 }
 
 long cd_lines_number(const cd_lines *l) { return l->number; }
 
 void cd_lines_progress(const cd_lines *l, uint64_t *done, uint64_t *total) {
-    cd_source_progress(l->src, done, total);
+    cd_input_stream_progress(l->src, done, total);
 }
 
 void cd_lines_close(cd_lines *l) {
     if (!l) return;
-    cd_source_close(l->src);
+    cd_input_stream_close(l->src);
     cd_free(l->buf);
     cd_free(l);
 }
@@ -129,14 +129,14 @@ void cd_lines_close(cd_lines *l) {
 /* ---- whole files ---- */
 
 /* What a file that is not packed takes, so that it is not moved as it grows; at most 1 GiB on its word alone. */
-static size_t expected(const cd_source *src, size_t max) {
+static size_t expected(const cd_input_stream *src, size_t max) {
     uint64_t done, total;
-    cd_source_progress(src, &done, &total);
+    cd_input_stream_progress(src, &done, &total);
     const size_t most = max && max < (1U << 30) ? max : 1U << 30;
     return total < most ? (size_t)total : most;
 }
 
-static cdmpp_status slurp(cd_source *src, size_t max, char **data, size_t *n, cdmpp_err *err) {
+static cdmpp_status slurp(cd_input_stream *src, size_t max, char **data, size_t *n, cdmpp_err *err) {
     size_t cap = 0, got = 0;
     const size_t first = expected(src, max) + 2 * CHUNK;
     do {
@@ -146,7 +146,7 @@ static cdmpp_status slurp(cd_source *src, size_t max, char **data, size_t *n, cd
             cap = cap ? cap * 2 : first;
             *data = p;
         }
-        CD_TRY(cd_source_read(src, *data + *n, cap - *n - 1, &got, err));
+        CD_TRY(cd_input_stream_read(src, *data + *n, cap - *n - 1, &got, err));
         *n += got;
         if (max && *n > max) return CD_FAIL(err, ERANGE, "file of more than %zu bytes", max);
     } while (got);
@@ -155,12 +155,12 @@ static cdmpp_status slurp(cd_source *src, size_t max, char **data, size_t *n, cd
 }
 
 cdmpp_status cd_file_read(const char *path, size_t max, char **data, size_t *n, cdmpp_err *err) {
-    cd_source *src = NULL;
+    cd_input_stream *src = NULL;
     *data = NULL;
     *n = 0;
-    CD_TRY(cd_source_open(path, &src, err));
-    const cdmpp_status st = cd_err_at(err, slurp(src, max, data, n, err), cd_source_path(src), 0);
-    cd_source_close(src);
+    CD_TRY(cd_input_stream_open(path, &src, err));
+    const cdmpp_status st = cd_err_at(err, slurp(src, max, data, n, err), cd_input_stream_path(src), 0);
+    cd_input_stream_close(src);
     if (st) {
         cd_free(*data);
         *data = NULL;

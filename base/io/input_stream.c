@@ -16,13 +16,13 @@ typedef struct codec {
     const char *name;
     const char *magic;
     size_t n_magic;
-    cdmpp_status (*begin)(cd_source *s, cdmpp_err *err);
+    cdmpp_status (*begin)(cd_input_stream *s, cdmpp_err *err);
     /* Turn packed bytes into at most cap plain ones; sets s->inside. */
-    cdmpp_status (*step)(cd_source *s, unsigned char *out, size_t cap, size_t *n, cdmpp_err *err);
-    void (*end)(cd_source *s);
+    cdmpp_status (*step)(cd_input_stream *s, unsigned char *out, size_t cap, size_t *n, cdmpp_err *err);
+    void (*end)(cd_input_stream *s);
 } codec;
 
-struct cd_source {
+struct cd_input_stream {
     const codec *codec;
     union {
         z_stream gz;
@@ -38,18 +38,18 @@ struct cd_source {
     unsigned char in[64 * 1024];
 };
 
-static cdmpp_status damaged(const cd_source *s, const char *why, cdmpp_err *err) {
+static cdmpp_status damaged(const cd_input_stream *s, const char *why, cdmpp_err *err) {
     return CD_FAIL(err, EPARSE, "damaged %s data: %s", s->codec->name, why);
 }
 
 /* ---- plain ---- */
 
-static cdmpp_status plain_begin(cd_source *s, cdmpp_err *err) {
+static cdmpp_status plain_begin(cd_input_stream *s, cdmpp_err *err) {
     (void)s, (void)err;
     return CDMPP_OK;
 }
 
-static cdmpp_status plain_step(cd_source *s, unsigned char *out, size_t cap, size_t *n, cdmpp_err *err) {
+static cdmpp_status plain_step(cd_input_stream *s, unsigned char *out, size_t cap, size_t *n, cdmpp_err *err) {
     (void)err;
     *n = s->n - s->at < cap ? s->n - s->at : cap;
     memcpy(out, s->in + s->at, *n);
@@ -57,16 +57,16 @@ static cdmpp_status plain_step(cd_source *s, unsigned char *out, size_t cap, siz
     return CDMPP_OK;
 }
 
-static void plain_end(cd_source *s) { (void)s; }
+static void plain_end(cd_input_stream *s) { (void)s; }
 
 /* ---- gzip ---- */
 
-static cdmpp_status gz_begin(cd_source *s, cdmpp_err *err) {
+static cdmpp_status gz_begin(cd_input_stream *s, cdmpp_err *err) {
     if (inflateInit2(&s->u.gz, 15 + 16) != Z_OK) return CD_FAIL(err, ENOMEM, "zlib");
     return CDMPP_OK;
 }
 
-static cdmpp_status gz_step(cd_source *s, unsigned char *out, size_t cap, size_t *n, cdmpp_err *err) {
+static cdmpp_status gz_step(cd_input_stream *s, unsigned char *out, size_t cap, size_t *n, cdmpp_err *err) {
     z_stream *z = &s->u.gz;
     if (!s->inside) {
         if (s->at == s->n) return CDMPP_OK;
@@ -87,18 +87,18 @@ static cdmpp_status gz_step(cd_source *s, unsigned char *out, size_t cap, size_t
     return CDMPP_OK;
 }
 
-static void gz_end(cd_source *s) { inflateEnd(&s->u.gz); }
+static void gz_end(cd_input_stream *s) { inflateEnd(&s->u.gz); }
 
 /* ---- xz ---- */
 
-static cdmpp_status xz_begin(cd_source *s, cdmpp_err *err) {
+static cdmpp_status xz_begin(cd_input_stream *s, cdmpp_err *err) {
     s->u.xz = (lzma_stream)LZMA_STREAM_INIT;
     s->inside = true;
     if (lzma_stream_decoder(&s->u.xz, XZ_MEMORY, LZMA_CONCATENATED) != LZMA_OK) return CD_FAIL(err, ENOMEM, "liblzma");
     return CDMPP_OK;
 }
 
-static cdmpp_status xz_step(cd_source *s, unsigned char *out, size_t cap, size_t *n, cdmpp_err *err) {
+static cdmpp_status xz_step(cd_input_stream *s, unsigned char *out, size_t cap, size_t *n, cdmpp_err *err) {
     lzma_stream *x = &s->u.xz;
     if (!s->inside) return CDMPP_OK;
     x->next_in = s->in + s->at;
@@ -121,17 +121,17 @@ static cdmpp_status xz_step(cd_source *s, unsigned char *out, size_t cap, size_t
     }
 }
 
-static void xz_end(cd_source *s) { lzma_end(&s->u.xz); }
+static void xz_end(cd_input_stream *s) { lzma_end(&s->u.xz); }
 
 /* ---- zstd ---- */
 
-static cdmpp_status zst_begin(cd_source *s, cdmpp_err *err) {
+static cdmpp_status zst_begin(cd_input_stream *s, cdmpp_err *err) {
     s->u.zst = ZSTD_createDStream();
     if (!s->u.zst) return CD_FAIL(err, ENOMEM, "libzstd");
     return CDMPP_OK;
 }
 
-static cdmpp_status zst_step(cd_source *s, unsigned char *out, size_t cap, size_t *n, cdmpp_err *err) {
+static cdmpp_status zst_step(cd_input_stream *s, unsigned char *out, size_t cap, size_t *n, cdmpp_err *err) {
     if (!s->inside && s->at == s->n) return CDMPP_OK;
     ZSTD_inBuffer in = {s->in, s->n, s->at};
     ZSTD_outBuffer o = {out, cap, 0};
@@ -143,7 +143,7 @@ static cdmpp_status zst_step(cd_source *s, unsigned char *out, size_t cap, size_
     return CDMPP_OK;
 }
 
-static void zst_end(cd_source *s) { ZSTD_freeDStream(s->u.zst); }
+static void zst_end(cd_input_stream *s) { ZSTD_freeDStream(s->u.zst); }
 
 /* The first whose magic fits; plain fits always. */
 static const codec codecs[] = {
@@ -156,7 +156,7 @@ static const codec codecs[] = {
 /* ---- the file below ---- */
 
 /* One read() more behind what is there. */
-static cdmpp_status fill(cd_source *s, cdmpp_err *err) {
+static cdmpp_status fill(cd_input_stream *s, cdmpp_err *err) {
     ssize_t got = 0;
     if (s->at == s->n) s->at = s->n = 0;
     do got = read(s->fd, s->in + s->n, sizeof s->in - s->n);
@@ -168,7 +168,7 @@ static cdmpp_status fill(cd_source *s, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status choose(cd_source *s, cdmpp_err *err) {
+static cdmpp_status choose(cd_input_stream *s, cdmpp_err *err) {
     while (!s->eof && s->n < 6) CD_TRY(fill(s, err)); /* a pipe may give single bytes */
     const codec *c = codecs;
     while (s->n < c->n_magic || memcmp(s->in, c->magic, c->n_magic) != 0) c++;
@@ -177,7 +177,7 @@ static cdmpp_status choose(cd_source *s, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status open_fd(cd_source *s, const char *path, cdmpp_err *err) {
+static cdmpp_status open_fd(cd_input_stream *s, const char *path, cdmpp_err *err) {
     const bool is_stdin = strcmp(path, "-") == 0;
     const char *shown = is_stdin ? "<stdin>" : path;
     struct stat st;
@@ -190,22 +190,22 @@ static cdmpp_status open_fd(cd_source *s, const char *path, cdmpp_err *err) {
     return choose(s, err);
 }
 
-cdmpp_status cd_source_open(const char *path, cd_source **out, cdmpp_err *err) {
-    cd_source *s = cd_calloc(1, sizeof *s);
+cdmpp_status cd_input_stream_open(const char *path, cd_input_stream **out, cdmpp_err *err) {
+    cd_input_stream *s = cd_calloc(1, sizeof *s);
     *out = NULL;
     if (!s) return cd_err_at(err, CD_FAIL(err, ENOMEM, "input buffer"), path, 0);
     s->fd = -1;
     const cdmpp_status st = open_fd(s, path, err);
     if (st) {
         cd_err_at(err, st, path, 0);
-        cd_source_close(s);
+        cd_input_stream_close(s);
         return st;
     }
     *out = s;
     return CDMPP_OK;
 }
 
-static cdmpp_status read_some(cd_source *s, void *buf, size_t cap, size_t *n, cdmpp_err *err) {
+static cdmpp_status read_some(cd_input_stream *s, void *buf, size_t cap, size_t *n, cdmpp_err *err) {
     *n = 0;
     for (;;) {
         if (s->at == s->n && !s->eof) CD_TRY(fill(s, err));
@@ -218,18 +218,18 @@ static cdmpp_status read_some(cd_source *s, void *buf, size_t cap, size_t *n, cd
     return CDMPP_OK;
 }
 
-cdmpp_status cd_source_read(cd_source *s, void *buf, size_t cap, size_t *n, cdmpp_err *err) {
+cdmpp_status cd_input_stream_read(cd_input_stream *s, void *buf, size_t cap, size_t *n, cdmpp_err *err) {
     return cd_err_at(err, read_some(s, buf, cap, n, err), s->path, 0);
 }
 
-void cd_source_progress(const cd_source *s, uint64_t *done, uint64_t *total) {
+void cd_input_stream_progress(const cd_input_stream *s, uint64_t *done, uint64_t *total) {
     *done = s->taken - (s->n - s->at);
     *total = s->total;
 }
 
-const char *cd_source_path(const cd_source *s) { return s->path; }
+const char *cd_input_stream_path(const cd_input_stream *s) { return s->path; }
 
-void cd_source_close(cd_source *s) {
+void cd_input_stream_close(cd_input_stream *s) {
     if (!s) return;
     if (s->codec) s->codec->end(s);
     if (s->fd > 0) close(s->fd);

@@ -15,16 +15,16 @@
 #include "base/core/err.h"
 #include "base/core/mem.h"
 
-typedef struct cd_source cd_source;
+typedef struct cd_input_stream cd_input_stream;
 
 /* Errors carry the path: EIO, ENOMEM. */
-cdmpp_status cd_source_open(const char *path, CD_GIVE cd_source **out, cdmpp_err *err);
+cdmpp_status cd_input_stream_open(const char *path, CD_GIVE cd_input_stream **out, cdmpp_err *err);
 /* Up to cap bytes to buf; *n is 0 only at the end. Errors: EIO, EPARSE (damaged
  * or cut off), ERANGE (needs too much memory), ENOMEM. */
-cdmpp_status cd_source_read(cd_source *s, void *buf, size_t cap, size_t *n, cdmpp_err *err);
+cdmpp_status cd_input_stream_read(cd_input_stream *s, void *buf, size_t cap, size_t *n, cdmpp_err *err);
 /* Bytes of the file itself taken so far, and its size (0: unknown, a pipe). */
-void cd_source_progress(const cd_source *s, uint64_t *done, uint64_t *total);
+void cd_input_stream_progress(const cd_input_stream *s, uint64_t *done, uint64_t *total);
 /* For messages: "<stdin>" for "-". */
-const char *cd_source_path(const cd_source *s);
-void cd_source_close(CD_TAKE cd_source *s); /* NULL is fine */
+const char *cd_input_stream_path(const cd_input_stream *s);
+void cd_input_stream_close(CD_TAKE cd_input_stream *s); /* NULL is fine */
 #endif

@@ -89,7 +89,7 @@ static void read_bool(reading *r, const cd_conf_key *k, const cd_yaml *v) {
 
 static void read_enum(reading *r, const cd_conf_key *k, const cd_yaml *v) {
     char want[128];
-    const int i = v->kind == CD_YAML_SCALAR ? cd_words_find(k->range, (cd_str){v->text, strlen(v->text)}) : -1;
+    const int i = v->kind == CD_YAML_SCALAR ? cd_enum_names_find(k->range, (cd_str){v->text, strlen(v->text)}) : -1;
     snprintf(want, sizeof want, "one of %s", k->range);
     if (i < 0) fail(r, CDMPP_ESCHEMA, k, v, want);
     else *(int *)slot(r->c, k) = i;
@@ -140,7 +140,7 @@ static const char *suggestion(const cd_conf *c, const char *name) {
     for (size_t i = 0; i < c->n_key; i++) {
         const char *t = strrchr(c->key[i].name, '.');
         const char *leaf = t ? t + 1 : c->key[i].name;
-        size_t d = cd_spell_distance(name, c->key[i].name);
+        size_t d = cd_did_you_mean_distance(name, c->key[i].name);
         if (d && !strcmp(leaf, tail ? tail + 1 : name)) d = 1;
         if (d <= least && (!best || d < least)) {
             best = c->key[i].name;

@@ -61,7 +61,7 @@ void cd_conf_print_value(cd_buf *out, const cd_conf *c, const cd_conf_key *k) {
     case CD_CONF_TEXT: print_text(out, *(const char *const *)at); break;
     case CD_CONF_LIST: print_list(out, at); break;
     case CD_CONF_ENUM: {
-        const cd_str w = cd_words_at(k->range, *(const int *)at);
+        const cd_str w = cd_enum_names_at(k->range, *(const int *)at);
         cd_buf_put(out, w.p, w.n);
         break;
     }

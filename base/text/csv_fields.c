@@ -17,7 +17,7 @@ static cdmpp_status quoted(char *p, char *end, cd_str *field, char **behind, cdm
     return p + 1 == end || p[1] == ',' ? CDMPP_OK : CD_FAIL(err, EPARSE, "expected a comma behind a quoted field");
 }
 
-cdmpp_status cd_csvline_split(char *line, size_t len, cd_str *field, size_t most, size_t *n, cdmpp_err *err) {
+cdmpp_status cd_csv_fields_split(char *line, size_t len, cd_str *field, size_t most, size_t *n, cdmpp_err *err) {
     char *p = line, *const end = line + len;
     for (*n = 0;; p++) {
         if (*n == most) return CD_FAIL(err, ERANGE, "expected at most %zu fields, found more", most);

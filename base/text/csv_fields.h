@@ -9,5 +9,5 @@
 #include "base/text/json.h"
 
 /* *n fields, at most `most` of them into field. Errors: EPARSE (quotes), ERANGE (more than `most`). */
-cdmpp_status cd_csvline_split(char *line, size_t len, cd_str *field, size_t most, size_t *n, cdmpp_err *err);
+cdmpp_status cd_csv_fields_split(char *line, size_t len, cd_str *field, size_t most, size_t *n, cdmpp_err *err);
 #endif

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-cd_str cd_words_at(const char *words, int k) {
+cd_str cd_enum_names_at(const char *words, int k) {
     size_t n = strcspn(words, "|");
     for (; k > 0 && *words; k--) {
         words += n + (words[n] == '|');
@@ -11,9 +11,9 @@ cd_str cd_words_at(const char *words, int k) {
     return (cd_str){words, n};
 }
 
-int cd_words_find(const char *words, cd_str s) {
+int cd_enum_names_find(const char *words, cd_str s) {
     for (int k = 0; s.n && *words; k++) {
-        const cd_str w = cd_words_at(words, 0);
+        const cd_str w = cd_enum_names_at(words, 0);
         if (cd_str_eq(w, s)) return k;
         words += w.n + (words[w.n] == '|');
     }

@@ -7,7 +7,7 @@
 #include "base/text/json.h"
 
 /* The k-th word; empty when there are not so many. */
-cd_str cd_words_at(const char *words, int k);
+cd_str cd_enum_names_at(const char *words, int k);
 /* Position of `s`; -1 when it is none of them. */
-int cd_words_find(const char *words, cd_str s);
+int cd_enum_names_find(const char *words, cd_str s);
 #endif

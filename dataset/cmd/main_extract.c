@@ -104,10 +104,10 @@ static cdmpp_status extract(const options *o, const char *command, cd_log *log, 
 /* The tasks' text form is an object by itself. */
 static cdmpp_status print_json(const options *o, cd_buf *text, cdmpp_err *err) {
     cd_buf quoted = {0}, b = {0};
-    if (o->write_tasks && !o->columns) return cd_face_print(text, err);
-    if (!o->columns) cd_face_quote(&quoted, text);
-    cd_face_json(&b, o->columns ? "cdmpp.columns" : "cdmpp.nest", self.name, o->columns ? text : &quoted);
-    return cd_face_print(&b, err);
+    if (o->write_tasks && !o->columns) return cd_command_print(text, err);
+    if (!o->columns) cd_command_quote(&quoted, text);
+    cd_command_json(&b, o->columns ? "cdmpp.columns" : "cdmpp.nest", self.name, o->columns ? text : &quoted);
+    return cd_command_print(&b, err);
 }
 
 static cdmpp_status print_text(const options *o, cdmpp_err *err) {
@@ -116,7 +116,7 @@ static cdmpp_status print_text(const options *o, cdmpp_err *err) {
     if (o->columns) (o->json ? cd_cols_json : cd_cols_print)(&b);
     else if (o->write_tasks) st = cd_extract_tasks(o->task.v, o->task.n, &b, err);
     else st = cd_extract_print(o->task.v, o->task.n, o->print, &b, err);
-    if (st == CDMPP_OK) return o->json ? print_json(o, &b, err) : cd_face_print(&b, err);
+    if (st == CDMPP_OK) return o->json ? print_json(o, &b, err) : cd_command_print(&b, err);
     cd_buf_free(&b);
     return st;
 }
@@ -149,7 +149,7 @@ static int run(const options *o, cd_log *log) {
     }
     cd_report_text(log, out, &s);
     if (o->json) cd_report_json(&b, out, &s, seconds);
-    st = cd_face_print(&b, &err);
+    st = cd_command_print(&b, &err);
     if (st) cd_log_err(log, CD_LOG_ERROR, &err);
     return st ? cdmpp_exit_code(st) : s.skipped ? 3 : 0;
 }
@@ -164,15 +164,15 @@ static int text(const options *o, cd_log *log) {
 int main(int argc, char **argv) {
     const struct sigaction act = {.sa_handler = on_signal};
     options o = {0};
-    cd_face f;
+    cd_command_run f;
     int code;
-    if (!cd_face_begin(&f, &self, argc, argv, &o, &code)) return code;
+    if (!cd_command_begin(&f, &self, argc, argv, &o, &code)) return code;
     o.input = f.said.operand;
     o.json = f.said.json;
     sigaction(SIGINT, &act, NULL);
     sigaction(SIGTERM, &act, NULL);
     signal(SIGXFSZ, SIG_IGN); /* a limit on file size becomes an error of write() */
     code = o.columns || o.print || o.write_tasks ? text(&o, &f.log) : run(&o, &f.log);
-    cd_face_end(&f);
+    cd_command_end(&f);
     return code;
 }

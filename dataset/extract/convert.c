@@ -7,7 +7,7 @@
 #define COST_FAILED 1e10  /* TVM's mark for a failed measurement */
 #define NOT_MEASURED 255  /* a record that claims success without a time */
 
-cdmpp_status cd_converter_open(cd_converter *c, const cd_engine *e, cdmpp_err *err) {
+cdmpp_status cd_converter_open(cd_converter *c, const cd_feature_engine *e, cdmpp_err *err) {
     memset(c, 0, sizeof *c);
     c->engine = e;
     return e->open(e->ctx, &c->program, err);

@@ -13,12 +13,12 @@ typedef struct cd_outcome {
 
 /* What a worker keeps from line to line. */
 typedef struct cd_converter {
-    const cd_engine *engine;
+    const cd_feature_engine *engine;
     void *program;
     cd_arena scratch;  /* one record */
 } cd_converter;
 
-cdmpp_status cd_converter_open(cd_converter *c, CD_KEEP const cd_engine *e, cdmpp_err *err);
+cdmpp_status cd_converter_open(cd_converter *c, CD_KEEP const cd_feature_engine *e, cdmpp_err *err);
 void cd_converter_close(cd_converter *c);
 
 /* The result lives in `a`, but for `source`, which is borrowed, and texts of the

@@ -74,7 +74,7 @@ static cdmpp_status write_program(run *r, const cd_item *it, cdmpp_err *err) {
     return cd_writer_add(r->w, it, err);
 }
 
-static cdmpp_status write_line(run *r, const cd_line *l, cdmpp_err *err) {
+static cdmpp_status write_line(run *r, const cd_pipe_line *l, cdmpp_err *err) {
     const cd_outcome *o = &l->out;
     r->at.line = l->number;
     r->at.records++;
@@ -98,7 +98,7 @@ static void end_file(place *at) {
     at->file_bytes = 0;
 }
 
-static cdmpp_status write_batch(run *r, const cd_batch *b, cdmpp_err *err) {
+static cdmpp_status write_batch(run *r, const cd_pipe_batch *b, cdmpp_err *err) {
     for (size_t i = 0; i < b->n_line; i++) CD_TRY(write_line(r, &b->line[i], err));
     r->at.file_crc = (uint32_t)crc32_combine(r->at.file_crc, b->crc, (z_off_t)b->text.n);
     r->at.file_bytes += b->text.n;
@@ -109,7 +109,7 @@ static cdmpp_status write_batch(run *r, const cd_batch *b, cdmpp_err *err) {
 static cdmpp_status write_all(run *r, cdmpp_err *err) {
     const double every = r->x->checkpoint_s == 0 ? 5 : r->x->checkpoint_s;
     double last = now_s();
-    for (const cd_batch *b; (b = cd_pipe_get(&r->pipe)) != NULL;) {
+    for (const cd_pipe_batch *b; (b = cd_pipe_get(&r->pipe)) != NULL;) {
         CD_TRY(write_batch(r, b, err));
         cd_pipe_back(&r->pipe);
         if (every < 0 || now_s() - last < every) continue;
@@ -137,16 +137,16 @@ static void tell(const run *r, const cd_lines *l, uint64_t bytes_before) {
 }
 
 /* A line that the file did not give; its error goes the way of the others. */
-static void add_refused(cd_batch *b, cdmpp_status st, long number, const cdmpp_err *e) {
-    cd_line *l = &b->line[b->n_line++];
-    *l = (cd_line){.at = b->text.n, .number = number, .out = {.st = st}};
+static void add_refused(cd_pipe_batch *b, cdmpp_status st, long number, const cdmpp_err *e) {
+    cd_pipe_line *l = &b->line[b->n_line++];
+    *l = (cd_pipe_line){.at = b->text.n, .number = number, .out = {.st = st}};
     l->out.err = cd_arena_alloc(&b->arena, 1, sizeof *e);
     if (l->out.err) *l->out.err = *e;
     else l->out.st = CDMPP_ENOMEM;
 }
 
 /* Fill a batch; sets file_ends. Lines up to `done` were written by an earlier run. */
-static void fill(cd_lines *l, cd_batch *b, int64_t done) {
+static void fill(cd_lines *l, cd_pipe_batch *b, int64_t done) {
     while (b->n_line < CD_BATCH_LINES && b->text.n < CD_BATCH_BYTES) {
         char *line = NULL;
         size_t n = 0;
@@ -163,7 +163,7 @@ static void fill(cd_lines *l, cd_batch *b, int64_t done) {
             continue;
         }
         if (cd_record_is_comment(line, n)) continue;
-        b->line[b->n_line++] = (cd_line){.at = b->text.n, .n = n, .number = number};
+        b->line[b->n_line++] = (cd_pipe_line){.at = b->text.n, .n = n, .number = number};
         cd_buf_put(&b->text, line, n);
         cd_buf_put(&b->text, "\n", 1);
     }
@@ -174,7 +174,7 @@ static bool stop_asked(const run *r) { return r->x->stop && *r->x->stop; }
 /* Ends early, and OK, when the writer has failed: its error is the one to tell. */
 static cdmpp_status read_file(run *r, cd_lines *l, size_t file, int64_t done, uint64_t bytes_before, cdmpp_err *err) {
     for (bool ends = false; !ends && !stop_asked(r);) {
-        cd_batch *b = cd_pipe_blank(&r->pipe);
+        cd_pipe_batch *b = cd_pipe_blank(&r->pipe);
         if (!b) return CDMPP_OK;
         b->file = file;
         b->source = r->in.path[file];

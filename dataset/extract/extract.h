@@ -15,16 +15,16 @@
 #include "dataset/extract/writer.h"
 #include "features/program/program.h"
 
-/* How a record becomes rows; cd_engine_default() is the one, tests have others.
+/* How a record becomes rows; cd_feature_engine_default() is the one, tests have others.
  * One `open` a thread; `find` is called from all of them. */
-typedef struct cd_engine {
+typedef struct cd_feature_engine {
     void *ctx;
     const cd_task *(*find)(void *ctx, cd_str workload_key);
     cdmpp_status (*open)(void *ctx, CD_GIVE void **program, cdmpp_err *err);
     cdmpp_status (*build)(void *program, const cd_task *task, const cd_record *r, cd_rows *out, cdmpp_err *err);
     void (*close)(CD_TAKE void *program);
-} cd_engine;
-cd_engine cd_engine_default(CD_KEEP const cd_tasks *tasks);
+} cd_feature_engine;
+cd_feature_engine cd_feature_engine_default(CD_KEEP const cd_tasks *tasks);
 
 /* So far, a run before this one included. */
 typedef struct cd_extract_stats {
@@ -40,7 +40,7 @@ typedef struct cd_extract {
     size_t n_input;
     const char *const *task_file;    /* (n_task_file) for the fingerprint */
     size_t n_task_file;
-    cd_engine engine;
+    cd_feature_engine engine;
     const cd_net_entry *net;         /* (n_net) */
     size_t n_net;
     int jobs;                        /* <= 0: all CPUs */

@@ -18,9 +18,9 @@ static cdmpp_status build(void *p, const cd_task *t, const cd_record *r, cd_rows
 
 static void close_program(void *p) { cd_program_free(p); }
 
-cd_engine cd_engine_default(const cd_tasks *tasks) {
+cd_feature_engine cd_feature_engine_default(const cd_tasks *tasks) {
     union { const cd_tasks *c; void *p; } ctx = {.c = tasks}; /* only read from */
-    return (cd_engine){ctx.p, find, open_program, build, close_program};
+    return (cd_feature_engine){ctx.p, find, open_program, build, close_program};
 }
 
 static cdmpp_status net_entries(const cd_tasks *t, cd_net_entry **out, size_t *n, cdmpp_err *err) {
@@ -43,7 +43,7 @@ static cdmpp_status with_tasks(const cd_extract *x, const cd_tasks *tasks, cd_ex
     cd_net_entry *net = NULL;
     CD_TRY(net_entries(tasks, &net, &y.n_net, err));
     y.net = net;
-    y.engine = cd_engine_default(tasks);
+    y.engine = cd_feature_engine_default(tasks);
     const cdmpp_status st = cd_extract_run(&y, stats, err);
     cd_free(net);
     return st;

@@ -16,8 +16,8 @@ typedef struct head {
     uint64_t n_zip;
 } head;
 
-cd_chunk *cd_chunk_new(cd_array a) {
-    cd_chunk *c = cd_calloc(1, sizeof *c);
+cd_journal_chunk *cd_chunk_new(cd_array a) {
+    cd_journal_chunk *c = cd_calloc(1, sizeof *c);
     if (!c) return NULL;
     c->array = a;
     c->raw = cd_malloc(cd_array_chunk(a) * cd_array_bytes(a));
@@ -26,7 +26,7 @@ cd_chunk *cd_chunk_new(cd_array a) {
     return NULL;
 }
 
-void cd_chunk_free(cd_chunk *c) {
+void cd_chunk_free(cd_journal_chunk *c) {
     if (!c) return;
     cd_free(c->raw);
     cd_free(c->zip);
@@ -34,7 +34,7 @@ void cd_chunk_free(cd_chunk *c) {
 }
 
 /* HDF5 stores whole chunks: what is missing at the end is zero. */
-void cd_chunk_zip(cd_chunk *c) {
+void cd_chunk_zip(cd_journal_chunk *c) {
     const size_t item = cd_array_bytes(c->array), full = cd_array_chunk(c->array) * item, used = c->n * item;
     uLongf n = compressBound(full);
     memset(c->raw + used, 0, full - used);
@@ -107,7 +107,7 @@ static bool write_all(int fd, const void *data, size_t n, uint64_t at) {
     return true;
 }
 
-cdmpp_status cd_journal_append(cd_journal *j, const cd_chunk *c, cdmpp_err *err) {
+cdmpp_status cd_journal_append(cd_journal *j, const cd_journal_chunk *c, cdmpp_err *err) {
     const head h = {MAGIC, c->array, c->n, c->crc, c->n_zip};
     if (!write_all(j->fd, &h, sizeof h, j->length) || !write_all(j->fd, c->zip, c->n_zip, j->length + sizeof h))
         return fail_io(j, "write", err);

@@ -11,7 +11,7 @@
 #include "dataset/file/layout.h"
 
 /* A chunk of one array on its way into the journal. */
-typedef struct cd_chunk {
+typedef struct cd_journal_chunk {
     cd_array array;
     uint32_t n, crc;   /* elements filled; CRC-32 of them                     */
     uint8_t *raw;      /* (cd_array_chunk, cd_array_bytes)                    */
@@ -19,13 +19,13 @@ typedef struct cd_chunk {
     size_t n_zip;
     bool done;         /* cd_chunk_zip has finished (see the thread's owner)  */
     bool failed;
-    struct cd_chunk *next;
-} cd_chunk;
+    struct cd_journal_chunk *next;
+} cd_journal_chunk;
 
-CD_GIVE cd_chunk *cd_chunk_new(cd_array a); /* NULL when out of memory */
-void cd_chunk_free(CD_TAKE cd_chunk *c);    /* NULL is fine */
+CD_GIVE cd_journal_chunk *cd_chunk_new(cd_array a); /* NULL when out of memory */
+void cd_chunk_free(CD_TAKE cd_journal_chunk *c);    /* NULL is fine */
 /* Compress and take the CRC; sets failed when memory runs out. */
-void cd_chunk_zip(cd_chunk *c);
+void cd_chunk_zip(cd_journal_chunk *c);
 
 typedef struct cd_entry {
     uint64_t offset;   /* of the compressed bytes */
@@ -45,7 +45,7 @@ typedef struct cd_journal {
  * Locked: a second process gets EIO. Errors: EIO, ESCHEMA (not a journal, or
  * shorter than `length`), ENOMEM. */
 cdmpp_status cd_journal_open(cd_journal *j, const char *path, uint64_t length, cdmpp_err *err);
-cdmpp_status cd_journal_append(cd_journal *j, const cd_chunk *c, cdmpp_err *err);
+cdmpp_status cd_journal_append(cd_journal *j, const cd_journal_chunk *c, cdmpp_err *err);
 cdmpp_status cd_journal_sync(cd_journal *j, cdmpp_err *err);
 /* The compressed bytes of entry i, into buf (entry[i].n_zip). */
 cdmpp_status cd_journal_read(const cd_journal *j, size_t i, void *buf, cdmpp_err *err);

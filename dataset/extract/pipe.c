@@ -5,17 +5,17 @@
 
 /* --- workers ------------------------------------------------------------------ */
 
-static void convert_batch(cd_converter *c, cd_batch *b) {
+static void convert_batch(cd_converter *c, cd_pipe_batch *b) {
     b->crc = (uint32_t)crc32_z(0, (const Bytef *)b->text.p, b->text.n);
     for (size_t i = 0; i < b->n_line; i++) {
-        cd_line *l = &b->line[i];
+        cd_pipe_line *l = &b->line[i];
         if (l->out.st == CDMPP_OK) l->out = cd_convert(c, &b->arena, b->text.p + l->at, l->n, b->source, l->number);
     }
 }
 
 /* Called and left with the lock held. */
 static void do_chunk(cd_pipe *p) {
-    cd_chunk *c = p->chunk[p->chunk_first];
+    cd_journal_chunk *c = p->chunk[p->chunk_first];
     p->chunk_first = (p->chunk_first + 1) % p->max_chunk;
     p->n_chunk--;
     pthread_mutex_unlock(&p->lock);
@@ -26,7 +26,7 @@ static void do_chunk(cd_pipe *p) {
 }
 
 static void do_batch(cd_pipe *p, cd_converter *c) {
-    cd_batch *b = &p->slot[p->n_taken++ % p->n_slot];
+    cd_pipe_batch *b = &p->slot[p->n_taken++ % p->n_slot];
     b->state = CD_SLOT_BUSY;
     pthread_mutex_unlock(&p->lock);
     convert_batch(c, b);
@@ -56,7 +56,7 @@ static void *worker(void *arg) {
 
 /* --- life --------------------------------------------------------------------- */
 
-static cdmpp_status start_worker(cd_pipe *p, const cd_engine *e, cdmpp_err *err) {
+static cdmpp_status start_worker(cd_pipe *p, const cd_feature_engine *e, cdmpp_err *err) {
     cd_converter *c = &p->conv[p->n_thread];
     start *s = cd_malloc(sizeof *s);
     if (!s) return CD_FAIL(err, ENOMEM, "worker");
@@ -71,7 +71,7 @@ static cdmpp_status start_worker(cd_pipe *p, const cd_engine *e, cdmpp_err *err)
     return st;
 }
 
-cdmpp_status cd_pipe_open(cd_pipe *p, int n, const cd_engine *e, cdmpp_err *err) {
+cdmpp_status cd_pipe_open(cd_pipe *p, int n, const cd_feature_engine *e, cdmpp_err *err) {
     const size_t k = (size_t)n;
     memset(p, 0, sizeof *p);
     pthread_mutex_init(&p->lock, NULL);
@@ -81,7 +81,7 @@ cdmpp_status cd_pipe_open(cd_pipe *p, int n, const cd_engine *e, cdmpp_err *err)
     p->n_slot = 2 * k + 2;
     p->max_chunk = 2 * k + 2;
     p->slot = cd_calloc(p->n_slot, sizeof *p->slot);
-    p->chunk = cd_calloc(p->max_chunk, sizeof(cd_chunk *));
+    p->chunk = cd_calloc(p->max_chunk, sizeof(cd_journal_chunk *));
     p->thread = cd_calloc(k, sizeof *p->thread);
     p->conv = cd_calloc(k, sizeof *p->conv);
     cdmpp_status st = CDMPP_OK;
@@ -114,8 +114,8 @@ void cd_pipe_close(cd_pipe *p) {
 
 /* --- reader ------------------------------------------------------------------- */
 
-cd_batch *cd_pipe_blank(cd_pipe *p) {
-    cd_batch *b = &p->slot[p->n_read % p->n_slot];
+cd_pipe_batch *cd_pipe_blank(cd_pipe *p) {
+    cd_pipe_batch *b = &p->slot[p->n_read % p->n_slot];
     pthread_mutex_lock(&p->lock);
     while (b->state != CD_SLOT_FREE && !p->abort) pthread_cond_wait(&p->space, &p->lock);
     const bool stop = p->abort;
@@ -144,8 +144,8 @@ void cd_pipe_end(cd_pipe *p) {
 
 /* --- writer ------------------------------------------------------------------- */
 
-cd_batch *cd_pipe_get(cd_pipe *p) {
-    cd_batch *b = &p->slot[p->n_written % p->n_slot];
+cd_pipe_batch *cd_pipe_get(cd_pipe *p) {
+    cd_pipe_batch *b = &p->slot[p->n_written % p->n_slot];
     pthread_mutex_lock(&p->lock);
     while (b->state != CD_SLOT_DONE && !(p->no_more && p->n_written == p->n_read))
         pthread_cond_wait(&p->done, &p->lock);
@@ -169,7 +169,7 @@ void cd_pipe_abort(cd_pipe *p) {
 }
 
 /* The writer keeps at most max_chunk under way, so the ring has room. */
-static void submit(void *ctx, cd_chunk *c) {
+static void submit(void *ctx, cd_journal_chunk *c) {
     cd_pipe *p = ctx;
     pthread_mutex_lock(&p->lock);
     p->chunk[(p->chunk_first + p->n_chunk++) % p->max_chunk] = c;
@@ -177,7 +177,7 @@ static void submit(void *ctx, cd_chunk *c) {
     pthread_mutex_unlock(&p->lock);
 }
 
-static bool ready(void *ctx, cd_chunk *c, bool wait) {
+static bool ready(void *ctx, cd_journal_chunk *c, bool wait) {
     cd_pipe *p = ctx;
     pthread_mutex_lock(&p->lock);
     while (wait && !c->done) pthread_cond_wait(&p->done, &p->lock);

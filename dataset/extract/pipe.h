@@ -20,34 +20,34 @@
 
 typedef enum { CD_SLOT_FREE, CD_SLOT_FULL, CD_SLOT_BUSY, CD_SLOT_DONE } cd_slot_state;
 
-typedef struct cd_line {
+typedef struct cd_pipe_line {
     size_t at, n;       /* in the batch's text */
     long number;
     cd_outcome out;     /* set by the reader for lines that could not be read */
-} cd_line;
+} cd_pipe_line;
 
-typedef struct cd_batch {
+typedef struct cd_pipe_batch {
     cd_slot_state state;
     size_t file;        /* index of the input file        */
     const char *source; /* its path                       */
     cd_buf text;        /* the lines, each with its '\n'  */
-    cd_line line[CD_BATCH_LINES];
+    cd_pipe_line line[CD_BATCH_LINES];
     size_t n_line;
     bool file_ends;     /* with this batch                */
     uint32_t crc;       /* of the text                    */
     cd_arena arena;     /* outcomes                       */
-} cd_batch;
+} cd_pipe_batch;
 
 typedef struct cd_pipe {
     pthread_mutex_t lock;
     pthread_cond_t work, space, done;
-    cd_batch *slot;     /* (n_slot) */
+    cd_pipe_batch *slot;     /* (n_slot) */
     size_t n_slot;
     uint64_t n_read, n_taken, n_written; /* batches so far */
     bool no_more;       /* the reader has ended            */
     bool abort;         /* the writer has ended with an error */
     bool quit;          /* workers go home                 */
-    cd_chunk **chunk;   /* (max_chunk) ring of chunks to compress */
+    cd_journal_chunk **chunk;   /* (max_chunk) ring of chunks to compress */
     size_t max_chunk, chunk_first, n_chunk;
     pthread_t *thread;  /* (n_thread) workers */
     cd_converter *conv; /* (n_thread) */
@@ -55,15 +55,15 @@ typedef struct cd_pipe {
 } cd_pipe;
 
 /* n workers, each with its own program. Errors: ENOMEM, EBACKEND, what `open` gives. */
-cdmpp_status cd_pipe_open(cd_pipe *p, int n, CD_KEEP const cd_engine *e, cdmpp_err *err);
+cdmpp_status cd_pipe_open(cd_pipe *p, int n, CD_KEEP const cd_feature_engine *e, cdmpp_err *err);
 void cd_pipe_close(cd_pipe *p);
 
 /* Reader: the next slot, empty, or NULL when the run was aborted; then hand it on. */
-cd_batch *cd_pipe_blank(cd_pipe *p);
+cd_pipe_batch *cd_pipe_blank(cd_pipe *p);
 void cd_pipe_put(cd_pipe *p);
 void cd_pipe_end(cd_pipe *p);
 /* Writer: the next batch in order, or NULL at the end; then give it back. */
-cd_batch *cd_pipe_get(cd_pipe *p);
+cd_pipe_batch *cd_pipe_get(cd_pipe *p);
 void cd_pipe_back(cd_pipe *p);
 void cd_pipe_abort(cd_pipe *p);
 cd_zipper cd_pipe_zipper(cd_pipe *p);

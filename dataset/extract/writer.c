@@ -20,7 +20,7 @@ static cdmpp_status fail_io(const char *path, const char *what, cdmpp_err *err) 
 
 /* --- chunks ------------------------------------------------------------- */
 
-static void submit(cd_writer *w, cd_chunk *c) {
+static void submit(cd_writer *w, cd_journal_chunk *c) {
     c->next = NULL;
     *w->last = c;
     w->last = &c->next;
@@ -31,7 +31,7 @@ static void submit(cd_writer *w, cd_chunk *c) {
 
 /* The oldest chunk goes into the journal; it is ready. */
 static cdmpp_status store_first(cd_writer *w, cdmpp_err *err) {
-    cd_chunk *c = w->first;
+    cd_journal_chunk *c = w->first;
     cd_column *col = &w->col[c->array];
     cdmpp_status st;
     if (c->failed) st = CD_FAIL(err, ENOMEM, "compressing %s", cd_layout[c->array].path);
@@ -248,7 +248,7 @@ cdmpp_status cd_writer_open(cd_writer **out, const char *path, const char *finge
 void cd_writer_free(cd_writer *w) {
     if (!w) return;
     while (first_ready(w, true)) {
-        cd_chunk *c = w->first;
+        cd_journal_chunk *c = w->first;
         w->first = c->next;
         cd_chunk_free(c);
     }

@@ -19,8 +19,8 @@
 /* Where chunks are compressed; zero: at once, by the caller. */
 typedef struct cd_zipper {
     void *ctx;
-    void (*submit)(void *ctx, cd_chunk *c); /* must lead to cd_chunk_zip(c)             */
-    bool (*ready)(void *ctx, cd_chunk *c, bool wait); /* has it? `wait`: return only then */
+    void (*submit)(void *ctx, cd_journal_chunk *c); /* must lead to cd_chunk_zip(c)             */
+    bool (*ready)(void *ctx, cd_journal_chunk *c, bool wait); /* has it? `wait`: return only then */
     size_t max_pending;                     /* chunks under way; at least 1 */
 } cd_zipper;
 

@@ -6,7 +6,7 @@
 typedef struct cd_column {
     uint64_t n;         /* elements pushed                                   */
     uint32_t crc;       /* of the full chunks                                */
-    cd_chunk *open;     /* being filled; NULL right after a full one         */
+    cd_journal_chunk *open;     /* being filled; NULL right after a full one         */
 } cd_column;
 
 struct cd_writer {
@@ -16,7 +16,7 @@ struct cd_writer {
     cd_journal journal;
     cd_column col[CD_ARRAY_COUNT];
     cd_dict dict[CD_DICT_COUNT];
-    cd_chunk *first, **last; /* under compression, oldest first */
+    cd_journal_chunk *first, **last; /* under compression, oldest first */
     size_t n_pending;
     int skip_fd;
     uint64_t n_skip_bytes;

@@ -29,7 +29,7 @@ typedef struct cd_select_input {
     const float *x;           /* (n, dim) finite; NULL for RANDOM */
     const uint32_t *task;     /* (n) below n_task */
     size_t n_task;
-    const uint64_t *task_key; /* (n_task) of the names: cd_key_name */
+    const uint64_t *task_key; /* (n_task) of the names: cd_stable_id_name */
 } cd_select_input;
 
 /* chosen (k), the caller's: tasks in the order of choice; *n_chosen = min(k, tasks with

@@ -11,5 +11,5 @@
 
 /* x (n, dim), row-major, for programs program[0 .. n-1] of d, each with at least one row. dim
  * is at least 1. Errors: ENOMEM. */
-cdmpp_status cd_embed_rows(const cd_dataset *d, const size_t *program, size_t n, CD_GIVE float **x, size_t *dim, cdmpp_err *err);
+cdmpp_status cd_task_embedding_rows(const cd_dataset *d, const size_t *program, size_t n, CD_GIVE float **x, size_t *dim, cdmpp_err *err);
 #endif

@@ -7,7 +7,7 @@
 #include "base/core/rng.h"
 #include "dataset/split/stable_id.h"
 
-const char *cd_drop_text(cd_drop d) {
+const char *cd_drop_text(cd_filter_drop d) {
     static const char *const text[] = {
 #define CD_X(name, t) t,
         CD_FILTER_MAP(CD_X)
@@ -35,7 +35,7 @@ typedef struct {
 
 /* ---- one program ---- */
 /* Why program i is no measurement to count with; CD_N_DROP: it is one. */
-static cd_drop unmeasured(const run *r, size_t i) {
+static cd_filter_drop unmeasured(const run *r, size_t i) {
     const cd_dataset *d = r->d;
     const double y = d->latency_s[i];
     if (r->spec->asked && !r->spec->asked[i]) return CD_DROP_ASKED;
@@ -57,10 +57,10 @@ static bool wrong_flop(const run *r, size_t i) {
     return (lo > 0 && !(f >= lo)) || (hi > 0 && !(f >= 0 && f <= hi));
 }
 
-static cd_drop reason(const run *r, size_t i) {
+static cd_filter_drop reason(const run *r, size_t i) {
     const cd_dataset *d = r->d;
     const double limit = r->spec->max_std_ratio, y = d->latency_s[i];
-    const cd_drop why = unmeasured(r, i);
+    const cd_filter_drop why = unmeasured(r, i);
     if (why != CD_N_DROP) return why;
     /* Negated, so that a NaN is noisy. */
     if (limit > 0 && d->repeats[i] > 1 && !(d->latency_std_s[i] <= limit * d->latency_mean_s[i])) return CD_DROP_NOISY;
@@ -98,7 +98,7 @@ static void find_range(run *r) {
 /* ---- tasks ---- */
 static size_t group_of(const cd_dataset *d, size_t i) { return (size_t)d->task[i] * d->n_device + d->device[i]; }
 
-static void drop(run *r, size_t i, cd_drop why) {
+static void drop(run *r, size_t i, cd_filter_drop why) {
     r->keep[i] = 0;
     r->count->drop[why]++;
 }
@@ -114,7 +114,7 @@ static void drop_surplus(run *r) {
     size_t n = 0, nth = 0;
     for (size_t i = 0; i < r->d->n; i++) {
         if (!r->keep[i] || (int64_t)r->per[group_of(r->d, i)] <= r->spec->max_per_task) continue;
-        r->draw[n++] = (drawn){group_of(r->d, i), i, cd_rng_at(r->spec->seed, cd_key_program(r->d, i))};
+        r->draw[n++] = (drawn){group_of(r->d, i), i, cd_rng_at(r->spec->seed, cd_stable_id_program(r->d, i))};
     }
     if (n) qsort(r->draw, n, sizeof *r->draw, by_draw);
     for (size_t k = 0; k < n; k++) {
@@ -127,7 +127,7 @@ static void filter(run *r) {
     const cd_dataset *d = r->d;
     find_range(r);
     for (size_t i = 0; i < d->n; i++) {
-        const cd_drop why = reason(r, i);
+        const cd_filter_drop why = reason(r, i);
         r->keep[i] = 1;
         if (why != CD_N_DROP) drop(r, i, why);
         else r->per[group_of(d, i)]++;

@@ -32,7 +32,7 @@ typedef enum {
     CD_FILTER_MAP(CD_X)
 #undef CD_X
     CD_N_DROP
-} cd_drop;
+} cd_filter_drop;
 
 typedef struct cd_filter_spec {
     const uint8_t *asked;   /* (d->n) 1: use it; NULL: all */
@@ -50,7 +50,7 @@ typedef struct cd_filter_count {
     size_t in, kept, drop[CD_N_DROP];
 } cd_filter_count;
 
-const char *cd_drop_text(cd_drop d);
+const char *cd_drop_text(cd_filter_drop d);
 
 /* keep[i] = 1 for programs to use, (d->n), caller's. Errors: ENOMEM. */
 cdmpp_status cd_filter(const cd_dataset *d, const cd_filter_spec *spec, uint8_t *keep, cd_filter_count *count,

@@ -51,7 +51,7 @@ static void number_tasks(sampler *s, uint64_t seed, uint32_t *slot) {
             s->gpu[d->device[i]] = (uint8_t)gpu;
             if (slot[t] == UINT32_MAX) {
                 slot[t] = (uint32_t)n;
-                list[n++] = (numbered){d->flop[i], d->task_name[t], cd_rng_at(seed, cd_key_name(d->task_name[t])), t};
+                list[n++] = (numbered){d->flop[i], d->task_name[t], cd_rng_at(seed, cd_stable_id_name(d->task_name[t])), t};
             } else if (d->flop[i] > list[slot[t]].flop) {
                 list[slot[t]].flop = d->flop[i];
             }
@@ -87,7 +87,7 @@ static void take_random(sampler *s, uint32_t dev, size_t k) {
 static void take_network(sampler *s, uint32_t dev, const char *name) {
     const cd_dataset *d = s->d;
     for (size_t k = 0; k < d->n_net_task; k++)
-        if (cd_netname_answers(d->network_name[d->net_network[k]], name)) *cell(s, s->take, dev, d->net_task[k]) = 1;
+        if (cd_network_alias_answers(d->network_name[d->net_network[k]], name)) *cell(s, s->take, dev, d->net_task[k]) = 1;
 }
 
 /* ---- text ---- */
@@ -106,7 +106,7 @@ static cdmpp_status bad_mode(const cd_scan *s, cdmpp_err *err) {
     size_t n = strspn(s->text + s->at, "abcdefghijklmnopqrstuvwxyz_");
     if (n > s->end - s->at) n = s->end - s->at;
     memcpy(text, s->text + s->at, n < sizeof text ? n : sizeof text - 1);
-    const char *near = text[0] ? cd_spell_nearest(text, word, sizeof word / sizeof *word) : NULL;
+    const char *near = text[0] ? cd_did_you_mean_nearest(text, word, sizeof word / sizeof *word) : NULL;
     if (!near) return cd_scan_expected(s, modes, err);
     snprintf(what, sizeof what, "%s (did you mean '%s'?)", modes, near);
     return cd_scan_expected(s, what, err);

@@ -31,7 +31,7 @@ cdmpp_status cd_scan_expected(const cd_scan *s, const char *what, cdmpp_err *err
 static const char *known(const cd_dataset *d, cd_scan_kind kind, size_t i, char buf[CD_SAMPLE_NAME]) {
     if (kind == CD_SCAN_DEVICE) return i < d->n_device ? d->device_name[i] : NULL;
     if (i >= d->n_network) return NULL;
-    const cd_str base = cd_netname_base(d->network_name[i]);
+    const cd_str base = cd_network_alias_base(d->network_name[i]);
     snprintf(buf, CD_SAMPLE_NAME, "%.*s", (int)(base.n < CD_SAMPLE_NAME ? base.n : CD_SAMPLE_NAME - 1), base.p);
     return buf;
 }
@@ -39,7 +39,7 @@ static const char *known(const cd_dataset *d, cd_scan_kind kind, size_t i, char 
 static bool exists(const cd_dataset *d, cd_scan_kind kind, const char *name) {
     const size_t n = kind == CD_SCAN_DEVICE ? d->n_device : d->n_network;
     for (size_t i = 0; i < n; i++)
-        if (kind == CD_SCAN_DEVICE ? !strcmp(d->device_name[i], name) : cd_netname_answers(d->network_name[i], name)) return true;
+        if (kind == CD_SCAN_DEVICE ? !strcmp(d->device_name[i], name) : cd_network_alias_answers(d->network_name[i], name)) return true;
     return false;
 }
 
@@ -61,7 +61,7 @@ cdmpp_status cd_scan_unknown(const cd_scan *s, cd_scan_kind kind, cdmpp_err *err
         token(s, end, name);
         const char *k;
         for (size_t i = 0; (k = known(s->d, kind, i, buf)) != NULL; i++) {
-            const size_t d = cd_spell_distance(name, k);
+            const size_t d = cd_did_you_mean_distance(name, k);
             if (d >= least || d > strlen(name) / 3 + 1) continue;
             least = d;
             snprintf(found, sizeof found, "%s", name);

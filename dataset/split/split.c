@@ -9,7 +9,7 @@
 #include "base/core/sha256.h"
 #include "dataset/split/stable_id.h"
 
-const char *cd_part_name(cd_part p) {
+const char *cd_part_name(cd_split_part p) {
     static const char *const name[] = {"train", "validation", "test", "none"};
     return name[p];
 }
@@ -70,7 +70,7 @@ static void count_rest(const cd_splitter *m) {
     }
 }
 
-static cdmpp_status empty_part(const cd_splitter *m, cd_part p, cdmpp_err *err) {
+static cdmpp_status empty_part(const cd_splitter *m, cd_split_part p, cdmpp_err *err) {
     const cd_split *s = m->s;
     const bool shared = m->spec->kind == CD_SPLIT_NETWORK && p == CD_PART_TRAIN && s->n_shared;
     char why[120] = "";
@@ -93,7 +93,7 @@ static cdmpp_status finish(const cd_splitter *m, cdmpp_err *err) {
     cd_free(tmp);
     count_rest(m);
     for (unsigned p = 0; p < CD_N_PART; p++)
-        if (!s->n_program[p]) return empty_part(m, (cd_part)p, err);
+        if (!s->n_program[p]) return empty_part(m, (cd_split_part)p, err);
     return CDMPP_OK;
 }
 
@@ -130,7 +130,7 @@ static cdmpp_status make(cd_splitter *m, cdmpp_err *err) {
     for (size_t i = 0; i < d->n; i++) {
         m->s->part[i] = CD_PART_NONE;
         if (!m->keep[i]) continue;
-        m->key[i] = cd_key_program(d, i);
+        m->key[i] = cd_stable_id_program(d, i);
         m->task_used[d->task[i]] = 1;
     }
     if (m->spec->kind == CD_SPLIT_RECORD) part_by_record(m);

@@ -44,7 +44,7 @@
 #include "dataset/file/dataset.h"
 #include "dataset/select/select.h"
 
-typedef enum { CD_PART_TRAIN, CD_PART_VALID, CD_PART_TEST, CD_N_PART, CD_PART_NONE = CD_N_PART } cd_part;
+typedef enum { CD_PART_TRAIN, CD_PART_VALID, CD_PART_TEST, CD_N_PART, CD_PART_NONE = CD_N_PART } cd_split_part;
 #define CD_SPLIT_KINDS "record|task|network|device|interleaved"
 typedef enum { CD_SPLIT_RECORD, CD_SPLIT_TASK, CD_SPLIT_NETWORK, CD_SPLIT_DEVICE, CD_SPLIT_INTERLEAVED } cd_split_kind;
 
@@ -69,7 +69,7 @@ typedef struct cd_split_spec {
 typedef struct cd_split {
     cd_split_kind kind;
     size_t n;
-    uint8_t *part;               /* (n) cd_part; CD_PART_NONE: filtered out, or in no part */
+    uint8_t *part;               /* (n) cd_split_part; CD_PART_NONE: filtered out, or in no part */
     size_t n_program[CD_N_PART], n_task[CD_N_PART];
     char hash[CD_N_PART][65];    /* SHA-256 over the sorted 64-bit keys of the part's programs */
     char digest[65];             /* over the three */
@@ -84,7 +84,7 @@ typedef struct cd_split {
     size_t n_chosen;
 } cd_split;
 
-const char *cd_part_name(cd_part p);       /* "train", "validation", "test" */
+const char *cd_part_name(cd_split_part p);       /* "train", "validation", "test" */
 const char *cd_split_name(cd_split_kind k);
 
 /* `keep` (d->n) from cd_filter. Errors: ESCHEMA (a name that no program has, a unit in

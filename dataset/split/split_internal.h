@@ -27,7 +27,7 @@ typedef struct cd_splitter {
 /* m->unit = the tasks of which `used` (n_task) is set, by rank. */
 void cd_split_list_tasks(cd_splitter *m, const uint8_t *used);
 /* The first round(fraction * of) units, at least one, by rank of those that train. */
-void cd_split_take(cd_splitter *m, double fraction, size_t of, cd_part part);
+void cd_split_take(cd_splitter *m, double fraction, size_t of, cd_split_part part);
 
 cdmpp_status cd_split_by_units(cd_splitter *m, cdmpp_err *err);   /* split_units.c */
 cdmpp_status cd_split_interleave(cd_splitter *m, cdmpp_err *err); /* split_latency.c */

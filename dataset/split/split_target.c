@@ -101,7 +101,7 @@ static cdmpp_status list_programs(dividing *v, cdmpp_err *err) {
 static cdmpp_status gather(const dividing *v, float **x, size_t *dim, cdmpp_err *err) {
     const cd_split_target *t = v->m->spec->target;
     if (t->select == CD_SELECT_RANDOM) return CDMPP_OK;
-    if (!t->x) return cd_embed_rows(v->m->d, v->program, v->n_program, x, dim, err);
+    if (!t->x) return cd_task_embedding_rows(v->m->d, v->program, v->n_program, x, dim, err);
     *dim = t->dim;
     *x = cd_calloc(v->n_program * t->dim + 1, sizeof **x);
     if (!*x) return CD_FAIL(err, ENOMEM, "vectors of %zu programs", v->n_program);
@@ -120,7 +120,7 @@ static cdmpp_status choose(dividing *v, cdmpp_err *err) {
     if (!st) st = gather(v, &x, &dim, err);
     if (!st) {
         for (size_t i = 0; i < v->n_program; i++) task[i] = m->d->task[v->program[i]];
-        for (size_t k = 0; k < m->d->n_task; k++) key[k] = v->here[k] ? cd_key_name(m->d->task_name[k]) : 0;
+        for (size_t k = 0; k < m->d->n_task; k++) key[k] = v->here[k] ? cd_stable_id_name(m->d->task_name[k]) : 0;
         const cd_select_input in = {v->n_program, dim, x, task, m->d->n_task, key};
         st = cd_select_tasks(&in, t->select, t->n_task, m->spec->seed, t->pool, m->s->chosen, &m->s->n_chosen, err);
     }

@@ -19,7 +19,7 @@ static int by_rank(const void *a, const void *b) {
 }
 
 static void add_unit(cd_splitter *m, const char *name, uint32_t id) {
-    m->unit[m->n_unit++] = (cd_unit){cd_rng_at(m->spec->seed, cd_key_name(name)), name, id, CD_PART_TRAIN};
+    m->unit[m->n_unit++] = (cd_unit){cd_rng_at(m->spec->seed, cd_stable_id_name(name)), name, id, CD_PART_TRAIN};
 }
 
 static void sort_units(cd_splitter *m) {
@@ -66,7 +66,7 @@ static cdmpp_status list_units(cd_splitter *m, cdmpp_err *err) {
 
 /* ---- units by name ---- */
 static bool answers(const cd_splitter *m, const cd_unit *u, const char *asked) {
-    return m->spec->kind == CD_SPLIT_NETWORK ? cd_netname_answers(u->name, asked) : !strcmp(u->name, asked);
+    return m->spec->kind == CD_SPLIT_NETWORK ? cd_network_alias_answers(u->name, asked) : !strcmp(u->name, asked);
 }
 
 static cdmpp_status unknown_name(const cd_splitter *m, const char *asked, cdmpp_err *err) {
@@ -74,9 +74,9 @@ static cdmpp_status unknown_name(const cd_splitter *m, const char *asked, cdmpp_
     size_t least = strlen(asked) / 3 + 2;
     for (size_t u = 0; u < m->n_unit; u++) {
         char base[CD_SPELL_FAR];
-        const cd_str s = cd_netname_base(m->unit[u].name);
+        const cd_str s = cd_network_alias_base(m->unit[u].name);
         snprintf(base, sizeof base, "%.*s", (int)s.n, s.p);
-        const size_t d = cd_spell_distance(asked, base), whole = cd_spell_distance(asked, m->unit[u].name);
+        const size_t d = cd_did_you_mean_distance(asked, base), whole = cd_did_you_mean_distance(asked, m->unit[u].name);
         if (d >= least && whole >= least) continue;
         least = d < whole ? d : whole;
         best = m->unit[u].name;
@@ -86,14 +86,14 @@ static cdmpp_status unknown_name(const cd_splitter *m, const char *asked, cdmpp_
 }
 
 /* Units start in part `from`; one that has left it is named twice. */
-static cdmpp_status assign_names(cd_splitter *m, const cd_texts *names, uint8_t from, cd_part part, cdmpp_err *err) {
+static cdmpp_status assign_names(cd_splitter *m, const cd_texts *names, uint8_t from, cd_split_part part, cdmpp_err *err) {
     for (size_t i = 0; i < names->n; i++) {
         bool hit = false;
         cdmpp_status st = CDMPP_OK;
         for (size_t u = 0; u < m->n_unit && !st; u++) {
             if (!answers(m, &m->unit[u], names->v[i])) continue;
             if (m->unit[u].part != from && m->unit[u].part != part)
-                st = CD_FAIL(err, ESCHEMA, "'%.120s' is in the %s part already", m->unit[u].name, cd_part_name((cd_part)m->unit[u].part));
+                st = CD_FAIL(err, ESCHEMA, "'%.120s' is in the %s part already", m->unit[u].name, cd_part_name((cd_split_part)m->unit[u].part));
             m->unit[u].part = (uint8_t)part;
             hit = true;
         }
@@ -103,7 +103,7 @@ static cdmpp_status assign_names(cd_splitter *m, const cd_texts *names, uint8_t 
     return CDMPP_OK;
 }
 
-void cd_split_take(cd_splitter *m, double fraction, size_t of, cd_part part) {
+void cd_split_take(cd_splitter *m, double fraction, size_t of, cd_split_part part) {
     size_t n = (size_t)llround(fraction * (double)of);
     if (!n) n = 1;
     for (size_t u = 0; u < m->n_unit && n; u++) {

@@ -12,7 +12,7 @@ static uint64_t first_64(const cd_sha256 *s) {
     return strtoull(hex, NULL, 16);
 }
 
-uint64_t cd_key_name(const char *name) {
+uint64_t cd_stable_id_name(const char *name) {
     cd_sha256 s;
     cd_sha256_init(&s);
     cd_sha256_add(&s, name, strlen(name));
@@ -25,7 +25,7 @@ static const char *base_name(const char *path) {
     return slash ? slash + 1 : path;
 }
 
-uint64_t cd_key_program(const cd_dataset *d, size_t i) {
+uint64_t cd_stable_id_program(const cd_dataset *d, size_t i) {
     const char *part[] = {d->task_name[d->task[i]], d->device_name[d->device[i]],
                           base_name(d->source_name[d->source_file[i]])};
     uint8_t line[8];

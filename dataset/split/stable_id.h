@@ -5,8 +5,8 @@
 #define CD_KEY_H
 #include "dataset/file/dataset.h"
 
-uint64_t cd_key_name(const char *name);
+uint64_t cd_stable_id_name(const char *name);
 /* Of a program: task, device, name of its file without the folder, line. The same
  * record given twice has one key. */
-uint64_t cd_key_program(const cd_dataset *d, size_t i);
+uint64_t cd_stable_id_program(const cd_dataset *d, size_t i);
 #endif

@@ -89,7 +89,7 @@ static void unknown_key(reading *r, const cd_yaml *v) {
     size_t least = strlen(v->key) / 2 + 1;
     for (size_t i = 0; i < N_KEY + N_WORD; i++) {
         const char *k = i < N_KEY ? keys[i].key : words[i - N_KEY];
-        const size_t far = cd_spell_distance(v->key, k);
+        const size_t far = cd_did_you_mean_distance(v->key, k);
         if (far < least || (far == least && !near)) near = k, least = far;
     }
     cd_diag_add(r->diag, r->err, CDMPP_ESCHEMA, r->path, v, true, "", "unknown key '%.60s'%s%s%s", v->key,
@@ -234,7 +234,7 @@ cdmpp_status cd_devices_find(const cd_devices *l, const char *name, const cd_dev
             return CDMPP_OK;
         }
     for (size_t i = 0; i < l->n_name; i++) {
-        const size_t far = cd_spell_distance(b, l->name[i].bare);
+        const size_t far = cd_did_you_mean_distance(b, l->name[i].bare);
         if (far < least) least = far, near = l->name[i].text;
     }
     return CD_FAIL(err, ESCHEMA, "no device '%.60s'; the nearest of %zu is '%s'", name, l->n, near);
@@ -264,7 +264,7 @@ cdmpp_status cd_devices_path(cd_arena *a, const char *wanted, const char *config
     }
     *out = config ? there(a, config, folder(config), CD_DEVICE_FILE) : NULL;
     if (!*out) *out = there(a, "", 0, "configs/" CD_DEVICE_FILE);
-    if (!*out) *out = cd_installed_find(a, "configs/" CD_DEVICE_FILE);
+    if (!*out) *out = cd_data_path_find(a, "configs/" CD_DEVICE_FILE);
     if (*out) return CDMPP_OK;
     return cd_err_key(err, CD_FAIL(err, EIO, "no %s beside the configuration or where cdmpp is installed: name one", CD_DEVICE_FILE),
                       "device.file");

@@ -12,7 +12,7 @@ const char *cd_tag_name(cd_tag t) {
 
 /* ---- building ---- */
 
-cd_node *cd_ast_open(cd_ast *t, cd_node_kind kind) {
+cd_node *cd_ast_open(cd_ast *t, cd_ast_kind kind) {
     static cd_node nowhere; /* written to, never read: the program is lost anyway */
     if (t->n == t->cap) {
         const int32_t cap = t->cap ? 2 * t->cap : 64;
@@ -100,7 +100,7 @@ static void branch(const simplifier *s, int32_t k) {
 static void walk(const simplifier *s, int32_t from, int32_t to) {
     for (int32_t k = from; k < to; k++) {
         cd_node *n = &s->t->node[k];
-        switch ((cd_node_kind)n->kind) {
+        switch ((cd_ast_kind)n->kind) {
         case CD_NODE_FOR:
         case CD_NODE_THREAD: loop(s, n); break;
         case CD_NODE_REALIZE:
@@ -196,7 +196,7 @@ static void attr(cd_buf *out, const cd_node *n) {
 
 static void print_node(cd_buf *out, const cd_node *n, const cd_names *names) {
     static const char *const loop_name[] = {"for", "parallel", "vectorized", "unrolled", "thread"};
-    switch ((cd_node_kind)n->kind) {
+    switch ((cd_ast_kind)n->kind) {
     case CD_NODE_FOR:
         cd_buf_putf(out, "%s (%s, 0, ", loop_name[n->loop], names->name(names->ctx, CD_VAR, (uint32_t)n->var->u.i));
         cd_expr_print(out, n->extent_e, names);

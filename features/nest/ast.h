@@ -30,7 +30,7 @@ const char *cd_tag_name(cd_tag t);
 /* 0 for block axes, 1 for threads and vthread (TVM's ThreadScope rank). */
 static inline int cd_tag_rank(cd_tag t) { return t == CD_TAG_BX || t == CD_TAG_BY || t == CD_TAG_BZ ? 0 : 1; }
 
-typedef enum cd_node_kind {
+typedef enum cd_ast_kind {
     CD_NODE_FOR,     /* var, extent_e, loop; min is 0                       */
     CD_NODE_THREAD,  /* var, extent_e, tag: thread_extent or virtual_thread */
     CD_NODE_ATTR,    /* attr, extent = value                                */
@@ -41,7 +41,7 @@ typedef enum cd_node_kind {
     CD_NODE_EVAL,    /* e: the thread_allreduce call; x: what a thread gives to each output, then
                         the thread axes that are reduced; never has features */
     CD_NODE_LET      /* var = e, for what follows: a loop of extent 1; dead once simplified */
-} cd_node_kind;
+} cd_ast_kind;
 
 enum { CD_ATTR_UNROLL_STEP, CD_ATTR_UNROLL_EXPLICIT, CD_ATTR_REDUCE_SCOPE };
 
@@ -64,7 +64,7 @@ typedef struct cd_ast {
 
 /* Open a node below the innermost open one; leaves are closed at once. The
  * pointer is valid until the next open. */
-cd_node *cd_ast_open(cd_ast *t, cd_node_kind kind);
+cd_node *cd_ast_open(cd_ast *t, cd_ast_kind kind);
 /* Close nodes until `open` is the innermost open one again. */
 void cd_ast_close(cd_ast *t, int32_t open);
 void cd_ast_clear(cd_ast *t);

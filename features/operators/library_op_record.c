@@ -158,7 +158,7 @@ static cdmpp_status dim(const cd_opreader *r, column c, double low, double *out,
     return CDMPP_OK;
 }
 
-static cdmpp_status conv_dims(const cd_opreader *r, cd_oprecord *o, cdmpp_err *err) {
+static cdmpp_status conv_dims(const cd_opreader *r, cd_library_op_record *o, cdmpp_err *err) {
     double batch, cout;
     CD_TRY(dim(r, B, 1, &batch, err));
     CD_TRY(dim(r, CIN, 1, &o->cin, err));
@@ -175,7 +175,7 @@ static cdmpp_status conv_dims(const cd_opreader *r, cd_oprecord *o, cdmpp_err *e
     return CDMPP_OK;
 }
 
-static cdmpp_status dims(const cd_opreader *r, cd_oprecord *o, cdmpp_err *err) {
+static cdmpp_status dims(const cd_opreader *r, cd_library_op_record *o, cdmpp_err *err) {
     const cd_opclass c = cd_opkind_class(o->kind);
     o->b = o->k = 1;
     if (c == CD_OPCLASS_CONV) return conv_dims(r, o, err);
@@ -189,7 +189,7 @@ static cdmpp_status dims(const cd_opreader *r, cd_oprecord *o, cdmpp_err *err) {
     return dim(r, K, 1, &o->n, err);
 }
 
-static cdmpp_status latency(const cd_opreader *r, cd_oprecord *o, cdmpp_err *err) {
+static cdmpp_status latency(const cd_opreader *r, cd_library_op_record *o, cdmpp_err *err) {
     char *end;
     if (!given(r, LATENCY)) return CDMPP_OK;
     const double ms = strtod(r->value[LATENCY], &end);
@@ -206,7 +206,7 @@ static size_t word(const char *s, const char *const *table, size_t n) {
     return i;
 }
 
-static cdmpp_status row(const cd_opreader *r, cd_oprecord *o, cdmpp_err *err) {
+static cdmpp_status row(const cd_opreader *r, cd_library_op_record *o, cdmpp_err *err) {
     size_t k = 0;
     memset(o, 0, sizeof *o);
     if (!given(r, OP)) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected the name of an operator"), "OPName");
@@ -221,7 +221,7 @@ static cdmpp_status row(const cd_opreader *r, cd_oprecord *o, cdmpp_err *err) {
     return latency(r, o, err);
 }
 
-cdmpp_status cd_opreader_next(cd_opreader *r, cd_oprecord *out, const char **device, bool *more, cdmpp_err *err) {
+cdmpp_status cd_opreader_next(cd_opreader *r, cd_library_op_record *out, const char **device, bool *more, cdmpp_err *err) {
     char *line;
     size_t len;
     cdmpp_status st;
@@ -237,12 +237,12 @@ cdmpp_status cd_opreader_next(cd_opreader *r, cd_oprecord *out, const char **dev
 
 /* ---- equality ---- */
 enum { N_DIM = 9 };
-static void dims_of(const cd_oprecord *r, double d[N_DIM]) {
+static void dims_of(const cd_library_op_record *r, double d[N_DIM]) {
     const double all[N_DIM] = {r->b, r->m, r->n, r->k, r->cin, r->ksize, r->stride, r->pad, r->size};
     memcpy(d, all, sizeof all);
 }
 
-uint64_t cd_oprecord_key(const cd_oprecord *r, uint32_t device) {
+uint64_t cd_library_op_record_key(const cd_library_op_record *r, uint32_t device) {
     double d[N_DIM];
     uint64_t h = cd_rng_at((uint64_t)r->kind * CD_N_OPDTYPE + (uint64_t)r->dtype, device);
     dims_of(r, d);
@@ -250,7 +250,7 @@ uint64_t cd_oprecord_key(const cd_oprecord *r, uint32_t device) {
     return h;
 }
 
-bool cd_oprecord_same(const cd_oprecord *a, const cd_oprecord *b) {
+bool cd_library_op_record_same(const cd_library_op_record *a, const cd_library_op_record *b) {
     double x[N_DIM], y[N_DIM];
     dims_of(a, x);
     dims_of(b, y);

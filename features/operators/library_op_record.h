@@ -40,13 +40,13 @@ typedef enum {
 #define CD_OPDTYPES "float32|float16|bfloat16"
 typedef enum { CD_OPDTYPE_F32, CD_OPDTYPE_F16, CD_OPDTYPE_BF16, CD_N_OPDTYPE } cd_opdtype;
 
-typedef struct cd_oprecord {
+typedef struct cd_library_op_record {
     cd_opkind kind;
     cd_opdtype dtype;
     double b, m, n, k;   /* whole numbers; k 1 for operators without a reduction of their own */
     double cin, ksize, stride, pad, size; /* conv only, else 0: m n k are those of its matrix product */
     double latency_s;    /* 0: not measured */
-} cd_oprecord;
+} cd_library_op_record;
 
 const char *cd_opkind_name(cd_opkind k);
 const char *cd_opclass_name(cd_opclass c);
@@ -63,12 +63,12 @@ cdmpp_status cd_opreader_open(const char *path, CD_GIVE cd_opreader **out, cdmpp
 /* The next row. *device: as written, "" when there is none, valid until the next
  * call. At the end *more is false. Errors carry path and line; after ESCHEMA,
  * ERANGE, EPARSE, EUNSUPPORTED of a line (*more is true) go on, else stop. */
-cdmpp_status cd_opreader_next(cd_opreader *r, cd_oprecord *out, CD_KEEP const char **device, bool *more, cdmpp_err *err);
+cdmpp_status cd_opreader_next(cd_opreader *r, cd_library_op_record *out, CD_KEEP const char **device, bool *more, cdmpp_err *err);
 long cd_opreader_line(const cd_opreader *r);
 void cd_opreader_close(CD_TAKE cd_opreader *r); /* NULL is fine */
 
 /* A number that is equal for records that ask the same of the same device. */
-uint64_t cd_oprecord_key(const cd_oprecord *r, uint32_t device);
+uint64_t cd_library_op_record_key(const cd_library_op_record *r, uint32_t device);
 /* Do both ask the same? The latency does not count. */
-bool cd_oprecord_same(const cd_oprecord *a, const cd_oprecord *b);
+bool cd_library_op_record_same(const cd_library_op_record *a, const cd_library_op_record *b);
 #endif

@@ -28,7 +28,7 @@ static void put_block(float *o, const cd_access *a) {
 
 /* The buffers by (lines, bytes) descending; ties in TVM's map order, which is
  * last appearance first, with the stored buffer at the end. */
-void cd_leafrow_blocks(const cd_store_ctx *c, float *out) {
+void cd_feature_row_blocks(const cd_store_ctx *c, float *out) {
     bool used[64] = {false};
     const uint32_t n = c->n_acc < 64 ? c->n_acc : 64;
     for (uint32_t b = 0; b < CD_MAX_BUFFERS && b < n; b++) {
@@ -44,7 +44,7 @@ void cd_leafrow_blocks(const cd_store_ctx *c, float *out) {
 }
 
 /* Arithmetic intensity over operations: ratios of logarithms, interpolated. */
-void cd_leafrow_curve(const cd_store_ctx *c, double ops, float *out) {
+void cd_feature_row_curve(const cd_store_ctx *c, double ops, float *out) {
     if (ops <= 0.0 || !c->n_loop) return;
     const float *o = c->ops_log, *m = c->mem_log;
     uint32_t pt = 0;
@@ -68,7 +68,7 @@ static void put_annotation(float *o, const cd_annotation *a) {
     o[3 + (a->any ? 7 : 0)] = 1.0F; /* position type: none or mixed */
 }
 
-void cd_leafrow_put(float *o, const cd_store_set *s, const float *alloc) {
+void cd_feature_row_put(float *o, const cd_store_set *s, const float *alloc) {
     memset(o, 0, CD_N_COL * sizeof *o);
     for (int k = 0; k < 6; k++) {
         o[1 + k] = cd_slog(s->count[k]);

@@ -25,9 +25,9 @@ typedef struct cd_store_set {
 /* sign(x) * log2(|x| + 1) in float32 */
 float cd_slog(float x);
 /* Five blocks of the store's buffers; `out` is zeroed. */
-void cd_leafrow_blocks(const cd_store_ctx *c, float *out);
+void cd_feature_row_blocks(const cd_store_ctx *c, float *out);
 /* Arithmetic intensity at ten points; ops: operations of all executions; `out` is zeroed. */
-void cd_leafrow_curve(const cd_store_ctx *c, double ops, float *out);
+void cd_feature_row_curve(const cd_store_ctx *c, double ops, float *out);
 /* The 164 columns. alloc: size, prod, outer_prod, inner_prod. */
-void cd_leafrow_put(float *out, const cd_store_set *s, const float *alloc);
+void cd_feature_row_put(float *out, const cd_store_set *s, const float *alloc);
 #endif

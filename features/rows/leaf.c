@@ -119,9 +119,9 @@ static void fill_set(const walker *w, const cd_opcount *cnt, double ops, cd_stor
     for (int k = 0; k < CD_N_ANN; k++) s->ann[k] = annotate(w, ann[k]);
     s->gpu[0] = w->gpu ? 1.0F : 0.0F;
     for (int k = 0; k < 7; k++) s->gpu[k + 1] = cd_slog((float)w->length[tag[k]]);
-    cd_leafrow_blocks(&w->st, s->block);
+    cd_feature_row_blocks(&w->st, s->block);
     for (uint32_t i = 0; i < w->n_loop; i++) ops *= (double)w->loop[w->n_loop - 1 - i].extent;
-    cd_leafrow_curve(&w->st, ops, s->curve);
+    cd_feature_row_curve(&w->st, ops, s->curve);
     s->outer_prod = w->prod;
     s->n_loop = (float)w->n_loop;
     s->unroll = (float)w->unroll;
@@ -234,7 +234,7 @@ static cdmpp_status for_loop(walker *w, int32_t k) {
 static cdmpp_status one(walker *w, int32_t k) {
     const cd_node *n = &w->t->node[k];
     if (n->kind == CD_NODE_FOR || n->kind == CD_NODE_THREAD) CD_TRY(check_loop(w, n));
-    switch ((cd_node_kind)n->kind) {
+    switch ((cd_ast_kind)n->kind) {
     case CD_NODE_FOR: return for_loop(w, k);
     case CD_NODE_THREAD: return thread_scope(w, k);
     case CD_NODE_ATTR: {
@@ -275,7 +275,7 @@ static cdmpp_status emit_rows(walker *w, cd_rows *out) {
     if (!row) return CD_FAIL(w->err, ENOMEM, "rows");
     for (uint32_t k = 0; k < w->n_buf; k++) {
         buffer_set *b = &w->buf[w->n_buf - 1 - k];
-        cd_leafrow_put(row + (size_t)k * CD_N_COL, &b->last, b->alloc);
+        cd_feature_row_put(row + (size_t)k * CD_N_COL, &b->last, b->alloc);
     }
     out->n_row = w->n_buf;
     out->row = row;
@@ -293,7 +293,7 @@ static cdmpp_status emit_leaves(walker *w, const int32_t *number, const int32_t 
         const buffer_set *b = &w->buf[w->buf_of[l->tensor]];
         const float inner = b->alloc[2] > 0.0F ? l->set.outer_prod / b->alloc[2] : 0.0F;
         const float alloc[4] = {b->alloc[0], b->alloc[1], b->alloc[2], inner};
-        cd_leafrow_put(leaf + (size_t)k * CD_N_COL, &l->set, alloc);
+        cd_feature_row_put(leaf + (size_t)k * CD_N_COL, &l->set, alloc);
         num[k] = number[l->node];
         pos[k] = position[l->node];
         row[k] = (int32_t)w->n_buf - 1 - w->buf_of[l->tensor];

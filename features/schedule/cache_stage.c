@@ -93,7 +93,7 @@ static const char *cache_name(cd_sched *s, const cd_sop *op, const char *scope) 
     return want;
 }
 
-cdmpp_status cd_cache_read(cd_sched *s, uint32_t id, const char *scope, const cd_step *t, cdmpp_err *err) {
+cdmpp_status cd_cache_stage_read(cd_sched *s, uint32_t id, const char *scope, const cd_step *t, cdmpp_err *err) {
     const cd_sop src = *cd_stage_op(s, cd_stage_at(s, id));
     redirect r = {s, src.first_tensor, new_tensors(s)};
     cd_sop op = {.name = cache_name(s, &src, scope), .suffix = "", .n_axis = src.rank, .n_out = 1, .rank = src.rank,
@@ -142,7 +142,7 @@ static int32_t make_cache_op(cd_sched *s, const cd_sop *src, const char *scope) 
     return cd_sop_new(s, &op);
 }
 
-cdmpp_status cd_cache_write(cd_sched *s, uint32_t id, const char *scope, cdmpp_err *err) {
+cdmpp_status cd_cache_stage_write(cd_sched *s, uint32_t id, const char *scope, cdmpp_err *err) {
     const int32_t stage = s->order.p[id], src = s->stage[stage].op;
     if (s->op[src].is_placeholder) return CD_FAIL(err, EINVALID, "cache write of an input");
     if (s->stage[stage].n_rel)

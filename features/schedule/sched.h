@@ -152,8 +152,8 @@ static inline cd_sop *cd_stage_op(cd_sched *s, const cd_stage *st) { return &s->
 bool cd_sop_reads(const cd_sop *op, uint32_t first, uint32_t n);
 const char *cd_sched_name(const void *sched, cd_op kind, uint32_t number); /* cd_names callback, text in a ring */
 
-cdmpp_status cd_cache_read(cd_sched *s, uint32_t id, const char *scope, const cd_step *t, cdmpp_err *err);
-cdmpp_status cd_cache_write(cd_sched *s, uint32_t id, const char *scope, cdmpp_err *err);
+cdmpp_status cd_cache_stage_read(cd_sched *s, uint32_t id, const char *scope, const cd_step *t, cdmpp_err *err);
+cdmpp_status cd_cache_stage_write(cd_sched *s, uint32_t id, const char *scope, cdmpp_err *err);
 cdmpp_status cd_rfactor(cd_sched *s, uint32_t id, int32_t it, int32_t factor_axis, cdmpp_err *err);
 
 /* Spec 5.4 (b): ranges of all iterators from those of the roots. */

@@ -260,13 +260,13 @@ static cdmpp_status scope_of(const stepper *x, const char **out) {
 static cdmpp_status step_chr(const stepper *x) {
     const char *scope;
     CD_TRY(scope_of(x, &scope));
-    return cd_cache_read(x->s, (uint32_t)x->t->stage, scope, x->t, x->err);
+    return cd_cache_stage_read(x->s, (uint32_t)x->t->stage, scope, x->t, x->err);
 }
 
 static cdmpp_status step_chw(const stepper *x) {
     const char *scope;
     CD_TRY(scope_of(x, &scope));
-    return cd_cache_write(x->s, (uint32_t)x->t->stage, scope, x->err);
+    return cd_cache_stage_write(x->s, (uint32_t)x->t->stage, scope, x->err);
 }
 
 static cdmpp_status step_rf(const stepper *x) {

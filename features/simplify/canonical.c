@@ -55,7 +55,7 @@ static cd_cval product(const cd_walker *w, const cd_expr *e, cd_cval a, cd_cval 
         cd_cn_scale(c, b.e->u.i);
         return (cd_cval){e, c};
     }
-    cd_split s = cd_cn_to_split(w, a);
+    cd_iter_split s = cd_cn_to_split(w, a);
     s.scale = cd_wrap_mul(s.scale, b.e->u.i);
     return cd_cn_from_split(w, s, e);
 }
@@ -99,7 +99,7 @@ static cd_cval quotient(cd_walker *w, const cd_expr *e, cd_cval a, int64_t v, bo
     if (t->op == CD_INT) {
         whole->base = cd_wrap_add(whole->base, floor ? cd_floordiv(t->u.i, v) : t->u.i / v);
     } else {
-        const bool less = cd_rewrite_compare(w, t, v) == CD_CMP_LT;
+        const bool less = cd_rewrite_compare(w, t, v) == CD_REL_LT;
         if (!less || (floor && !cd_simp_ge(w->ana, t, 0))) cd_cn_add_split(whole, cd_cn_split_div(w, cd_cn_expr_split(t), v, floor), 1);
     }
     return (cd_cval){e, whole};
@@ -110,7 +110,7 @@ static cd_cval floor_mod(cd_walker *w, const cd_expr *e, const cd_canon *c, int6
     if (!separate(w, c, v, &whole, &rest)) return cd_cn_plain(e);
     const cd_expr *t = cd_cn_sum_norm(w, rest);
     if (t->op == CD_INT) return cd_cn_plain(cd_cn_mk_lit(w, CD_FMOD, t, t->type, v));
-    if (cd_rewrite_compare(w, t, v) == CD_CMP_LT && cd_simp_ge(w->ana, t, 0)) return cd_cn_plain(t);
+    if (cd_rewrite_compare(w, t, v) == CD_REL_LT && cd_simp_ge(w->ana, t, 0)) return cd_cn_plain(t);
     rest->base = cd_floormod(rest->base, v);
     return cd_cn_from_split(w, cd_cn_split_mod(w, cd_cn_to_split(w, (cd_cval){e, rest}), v, true), e);
 }
@@ -122,7 +122,7 @@ static cd_cval trunc_mod(cd_walker *w, const cd_expr *e, cd_cval a, int64_t v) {
     if (not_negative(w, whole) && not_negative(w, rest)) {
         const cd_expr *t = cd_cn_sum_norm(w, rest);
             if (t->op == CD_INT) return cd_cn_plain(cd_cn_mk_lit(w, CD_MOD, t, t->type, v));
-        if (cd_rewrite_compare(w, t, v) == CD_CMP_LT) return cd_cn_plain(t);
+        if (cd_rewrite_compare(w, t, v) == CD_REL_LT) return cd_cn_plain(t);
         a.c = rest;
     }
     const int64_t lo = cd_intbound(w->ana, cd_cn_norm(w, a)).lo, base = a.c->base % v;
@@ -158,12 +158,12 @@ static bool cast_is_safe(const cd_walker *w, cd_dtype t, const cd_expr *e) {
     return cd_dtype_bits(e->type) <= cd_dtype_bits(t) || (b.hi <= all.hi && b.lo >= all.lo);
 }
 
-static bool split_fits(const cd_walker *w, const cd_split *s, cd_dtype t) {
+static bool split_fits(const cd_walker *w, const cd_iter_split *s, cd_dtype t) {
     if (s->scale == 0) return true;
-    cd_split part = *s;
+    cd_iter_split part = *s;
     part.scale = 1;
-    const cd_split index = cd_cn_expr_split(s->index);
-    cd_split mod = part;
+    const cd_iter_split index = cd_cn_expr_split(s->index);
+    cd_iter_split mod = part;
     mod.lower = 1;
     return cast_is_safe(w, t, index.index) && cast_is_safe(w, t, cd_cn_split_norm(w, &mod, 1)) &&
            cast_is_safe(w, t, cd_cn_split_norm(w, &part, 1)) && cast_is_safe(w, t, cd_cn_split_norm(w, s, 1));

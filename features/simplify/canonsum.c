@@ -2,7 +2,7 @@
 
 /* ---- back to expressions ---- */
 
-const cd_expr *cd_cn_split_norm(const cd_walker *w, const cd_split *s, int64_t k) {
+const cd_expr *cd_cn_split_norm(const cd_walker *w, const cd_iter_split *s, int64_t k) {
     const cd_expr *r = s->index;
     if (s->scale == 0) return cd_cn_mk_int(w, s->type, 0);
     if (s->upper != CD_INF) r = cd_cn_mk_lit(w, s->floor ? CD_FMOD : CD_MOD, r, s->type, s->upper);
@@ -11,17 +11,17 @@ const cd_expr *cd_cn_split_norm(const cd_walker *w, const cd_split *s, int64_t k
     return k == 1 ? r : cd_cn_mk_lit(w, CD_MUL, r, s->type, k);
 }
 
-static bool compatible(const cd_split *s, bool floor) {
+static bool compatible(const cd_iter_split *s, bool floor) {
     return s->floor == floor || (s->lower == 1 && s->upper == CD_INF);
 }
 
 /* Splits of one index that together are a coarser one become it. */
-static void merge(cd_split *s, uint32_t n) {
+static void merge(cd_iter_split *s, uint32_t n) {
     for (uint32_t i = 0; i < n; i++) {
-        cd_split *l = &s[i];
+        cd_iter_split *l = &s[i];
         if (l->scale == 0) continue;
         for (uint32_t j = i + 1; j < n; j++) {
-            cd_split *r = &s[j];
+            cd_iter_split *r = &s[j];
             if (l->index != r->index || l->upper < r->lower) break;
             if (l->upper == r->upper && l->lower == r->lower && compatible(l, r->floor)) {
                 r->scale = cd_wrap_add(r->scale, l->scale);
@@ -36,16 +36,16 @@ static void merge(cd_split *s, uint32_t n) {
     }
 }
 
-static bool before(const cd_split *a, const cd_split *b) {
+static bool before(const cd_iter_split *a, const cd_iter_split *b) {
     if (a->scale != b->scale) return a->scale > b->scale;
     if (a->lower != b->lower) return a->lower > b->lower;
     if (a->upper != b->upper) return a->upper > b->upper;
     return a->floor && !b->floor;
 }
 
-static void sort(cd_split *s, uint32_t n) { /* stable; sums are short */
+static void sort(cd_iter_split *s, uint32_t n) { /* stable; sums are short */
     for (uint32_t i = 1; i < n; i++) {
-        const cd_split x = s[i];
+        const cd_iter_split x = s[i];
         uint32_t j = i;
         for (; j > 0 && before(&x, &s[j - 1]); j--) s[j] = s[j - 1];
         s[j] = x;
@@ -54,7 +54,7 @@ static void sort(cd_split *s, uint32_t n) { /* stable; sums are short */
 
 const cd_expr *cd_cn_sum_norm(const cd_walker *w, const cd_canon *c) {
     if (c->n == 0) return cd_cn_mk_int(w, c->type, c->base);
-    cd_split small[8], *s = small;
+    cd_iter_split small[8], *s = small;
     if (c->n > 8 && !(s = cd_arena_alloc(&cd_cn_simp(w)->arena, c->n, sizeof *s))) return cd_simp_give_up(cd_cn_simp(w), c->s[0].index);
     memcpy(s, c->s, c->n * sizeof *s);
     merge(s, c->n);
@@ -88,12 +88,12 @@ cd_canon *cd_cn_new(const cd_walker *w, cd_dtype t, uint32_t room) {
     return c;
 }
 
-cd_split cd_cn_to_split(const cd_walker *w, cd_cval v) {
+cd_iter_split cd_cn_to_split(const cd_walker *w, cd_cval v) {
     if (v.c && v.c->n == 1 && v.c->base == 0) return v.c->s[0];
     return cd_cn_expr_split(cd_cn_norm(w, v));
 }
 
-cd_cval cd_cn_from_split(const cd_walker *w, cd_split s, const cd_expr *e) {
+cd_cval cd_cn_from_split(const cd_walker *w, cd_iter_split s, const cd_expr *e) {
     cd_canon *c = cd_cn_new(w, s.type, 1);
     if (!c) return cd_cn_plain(e);
     c->is_sum = false;
@@ -118,12 +118,12 @@ cd_canon *cd_cn_to_sum(const cd_walker *w, cd_cval v, uint32_t more) {
     return c;
 }
 
-void cd_cn_add_split(cd_canon *c, cd_split o, int64_t k) {
+void cd_cn_add_split(cd_canon *c, cd_iter_split o, int64_t k) {
     if (o.scale == 0) return;
     uint32_t j = 0;
     while (j < c->n && c->s[j].index != o.index) j++;
     for (; j < c->n; j++) {
-        cd_split *a = &c->s[j];
+        cd_iter_split *a = &c->s[j];
         if (a->index != o.index || o.lower > a->lower) break;
         if (o.lower == a->lower && o.upper == a->upper && compatible(&o, a->floor)) {
             a->scale = cd_wrap_add(a->scale, cd_wrap_mul(o.scale, k));
@@ -146,14 +146,14 @@ void cd_cn_divide_exactly(cd_canon *c, int64_t v) {
     for (uint32_t i = 0; i < c->n; i++) c->s[i].scale /= v;
 }
 
-static cd_split convert(const cd_walker *w, cd_split s, bool floor) {
+static cd_iter_split convert(const cd_walker *w, cd_iter_split s, bool floor) {
     if (!compatible(&s, floor)) s = cd_cn_expr_split(cd_cn_split_norm(w, &s, 1));
     s.floor = floor;
     return s;
 }
 
 /* s / v for v > 0 */
-cd_split cd_cn_split_div(const cd_walker *w, cd_split s, int64_t v, bool floor) {
+cd_iter_split cd_cn_split_div(const cd_walker *w, cd_iter_split s, int64_t v, bool floor) {
     s = convert(w, s, floor);
     if (s.scale % v == 0) {
         s.scale /= v;
@@ -177,7 +177,7 @@ cd_split cd_cn_split_div(const cd_walker *w, cd_split s, int64_t v, bool floor) 
 }
 
 /* s % v for v > 0 */
-cd_split cd_cn_split_mod(cd_walker *w, cd_split s, int64_t v, bool floor) {
+cd_iter_split cd_cn_split_mod(cd_walker *w, cd_iter_split s, int64_t v, bool floor) {
     s = convert(w, s, floor);
     if (s.scale % v == 0) {
         s.scale = 0;
@@ -191,7 +191,7 @@ cd_split cd_cn_split_mod(cd_walker *w, cd_split s, int64_t v, bool floor) {
                 return s;
             }
             const cd_expr *m = cd_cn_mk_lit(w, floor ? CD_FMOD : CD_MOD, s.index, s.type, up);
-            cd_split u = cd_cn_expr_split(cd_canonical_visit(w, m));
+            cd_iter_split u = cd_cn_expr_split(cd_canonical_visit(w, m));
             if (s.lower != 1) u = cd_cn_split_div(w, u, s.lower, floor);
             u.scale = cd_wrap_mul(u.scale, s.scale);
             return u;

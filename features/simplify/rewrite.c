@@ -19,14 +19,14 @@ static const cd_expr *new_not(const cd_walker *w, const cd_expr *e) { return cd_
 
 cd_compare cd_rewrite_compare(cd_walker *w, const cd_expr *e, int64_t v) {
     const cd_expr *d = cd_walk(w, e);
-    if (d->op == CD_INT) return d->u.i == v ? CD_CMP_EQ : d->u.i > v ? CD_CMP_GT : CD_CMP_LT;
+    if (d->op == CD_INT) return d->u.i == v ? CD_REL_EQ : d->u.i > v ? CD_REL_GT : CD_REL_LT;
     const cd_bound b = cd_intbound(w->ana, d);
-    if (b.lo == v && b.hi == v) return CD_CMP_EQ;
-    if (b.lo > v) return CD_CMP_GT;
-    if (b.hi < v) return CD_CMP_LT;
-    if (b.lo >= v) return CD_CMP_GE;
-    if (b.hi <= v) return CD_CMP_LE;
-    return v == 0 && cd_modset(w->ana, d).base != 0 ? CD_CMP_NE : CD_CMP_UNKNOWN;
+    if (b.lo == v && b.hi == v) return CD_REL_EQ;
+    if (b.lo > v) return CD_REL_GT;
+    if (b.hi < v) return CD_REL_LT;
+    if (b.lo >= v) return CD_REL_GE;
+    if (b.hi <= v) return CD_REL_LE;
+    return v == 0 && cd_modset(w->ana, d).base != 0 ? CD_REL_NE : CD_CMP_UNKNOWN;
 }
 
 /* TVM gives the constraints to its rewriting simplifier only. */
@@ -117,7 +117,7 @@ static bool run(machine *m, const cd_rule_ins *i, const cd_rule_ins *end) {
         case CD_I_CALC: if (!calc(m, (cd_op)i->a)) return false; break;
         case CD_I_TRUE: if (!m->num[--m->n_num]) return false; break;
         case CD_I_GE: if (!cd_simp_ge(w->ana, m->stack[--m->n], m->num[--m->n_num])) return false; break;
-        case CD_I_EQ0: if (cd_rewrite_compare(w, m->stack[--m->n], 0) != CD_CMP_EQ) return false; break;
+        case CD_I_EQ0: if (cd_rewrite_compare(w, m->stack[--m->n], 0) != CD_REL_EQ) return false; break;
         default: if (!cd_simp_is_pure(m->stack[--m->n], true)) return false; break;
         }
     }
@@ -143,7 +143,7 @@ static const cd_expr *residue(cd_walker *w, const cd_expr *e) {
     const int64_t k1 = c1->u.i, k2 = c2->u.i;
     if (!one && !(k1 > 0 && k2 > 0 && k2 % k1 == 0 && cd_simp_lt(w->ana, y_mod, k1))) return NULL;
     const cd_expr *y_div = mk(w, CD_FDIV, y, n);
-    if (cd_rewrite_compare(w, y_div, 0) == CD_CMP_EQ) y_div = mk_int(w, CD_I32, 0);
+    if (cd_rewrite_compare(w, y_div, 0) == CD_REL_EQ) y_div = mk_int(w, CD_I32, 0);
     if (one) {
         const cd_expr *q = mk(w, CD_MUL, x, mk_int(w, c2->type, cd_floordiv(k1, k2)));
         return mk(w, CD_ADD, q, mk(w, CD_ADD, y_div, mk_int(w, CD_I32, b.hi)));
@@ -153,8 +153,8 @@ static const cd_expr *residue(cd_walker *w, const cd_expr *e) {
 
 /* The result of the first rule that applies; NULL: none. */
 static const cd_expr *apply(cd_walker *w, const cd_expr *e, unsigned domain) {
-    const cd_rulebook *b = w->ana->s->book;
-    const uint16_t *list = cd_rulebook_find(b, e, domain);
+    const cd_rewrite_compile *b = w->ana->s->book;
+    const uint16_t *list = cd_rewrite_compile_find(b, e, domain);
     if (!*list) return NULL;
     machine m;
     m.w = w;
@@ -195,11 +195,11 @@ static const cd_expr *by_bounds(cd_walker *w, const cd_expr *e) { /* index min, 
 static const cd_expr *by_difference(cd_walker *w, const cd_expr *e) { /* index ==, < */
     const cd_compare c = cd_rewrite_compare(w, mk(w, CD_SUB, e->a[0], e->a[1]), 0);
     if (e->op == CD_EQ) {
-        if (c == CD_CMP_EQ) return mk_bool(w, true);
-        return c == CD_CMP_NE || c == CD_CMP_GT || c == CD_CMP_LT ? mk_bool(w, false) : NULL;
+        if (c == CD_REL_EQ) return mk_bool(w, true);
+        return c == CD_REL_NE || c == CD_REL_GT || c == CD_REL_LT ? mk_bool(w, false) : NULL;
     }
-    if (c == CD_CMP_LT) return mk_bool(w, true);
-    return c == CD_CMP_EQ || c == CD_CMP_GT || c == CD_CMP_GE ? mk_bool(w, false) : NULL;
+    if (c == CD_REL_LT) return mk_bool(w, true);
+    return c == CD_REL_EQ || c == CD_REL_GT || c == CD_REL_GE ? mk_bool(w, false) : NULL;
 }
 
 static const cd_expr *by_modulus(cd_walker *w, const cd_expr *e) { /* index %, tmod by a literal */

@@ -329,7 +329,7 @@ static bool wants_same(const compiler *c, uint16_t r) {
     return c->rule[r].match != c->rule[r].cond && i->k == CD_I_SAME && i->a == 1 && i->b == 0;
 }
 
-static void index_pair(const compiler *c, cd_rulebook *b, uint32_t cell, const uint16_t *fit, uint32_t n, bool equal) {
+static void index_pair(const compiler *c, cd_rewrite_compile *b, uint32_t cell, const uint16_t *fit, uint32_t n, bool equal) {
     const uint32_t at = b->n_list;
     for (uint32_t i = 0; i < n; i++)
         if (equal || !wants_same(c, fit[i])) b->list[b->n_list++] = fit[i];
@@ -339,7 +339,7 @@ static void index_pair(const compiler *c, cd_rulebook *b, uint32_t cell, const u
     need(b->n_list + MAX_RULES < LIST_CAP);
 }
 
-static void index_op(const compiler *c, cd_rulebook *b, unsigned op) {
+static void index_op(const compiler *c, cd_rewrite_compile *b, unsigned op) {
     uint16_t mine[MAX_RULES], left[MAX_RULES], fit[MAX_RULES];
     for (unsigned d = 0; d < CD_DOM_COUNT; d++) {
         uint32_t n = 0;
@@ -355,7 +355,7 @@ static void index_op(const compiler *c, cd_rulebook *b, unsigned op) {
     }
 }
 
-static bool index_rules(const compiler *c, cd_rulebook *b) {
+static bool index_rules(const compiler *c, cd_rewrite_compile *b) {
     b->first = calloc((size_t)CD_OP_COUNT * CD_DOM_COUNT * CD_RULE_CLASSES * CD_RULE_CLASSES, sizeof *b->first);
     b->list = calloc(LIST_CAP, sizeof *b->list);
     if (!b->first || !b->list) return false;
@@ -364,7 +364,7 @@ static bool index_rules(const compiler *c, cd_rulebook *b) {
     return true;
 }
 
-static cd_rulebook book;
+static cd_rewrite_compile book;
 static bool ready;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -385,7 +385,7 @@ static void make_book(void) {
     free(c);
 }
 
-const cd_rulebook *cd_rulebook_get(void) {
+const cd_rewrite_compile *cd_rewrite_compile_get(void) {
     pthread_once(&once, make_book);
     return ready ? &book : NULL;
 }

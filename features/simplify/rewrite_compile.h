@@ -6,7 +6,7 @@
  *
  * Rules are looked up by (operator, domain, operators of the first two
  * operands): `first` points at a 0-terminated run of rule numbers in `list`,
- * in the order of the file. Read-only after cd_rulebook_get. */
+ * in the order of the file. Read-only after cd_rewrite_compile_get. */
 #ifndef CD_RULEBOOK_H
 #define CD_RULEBOOK_H
 #include "features/expr/expr.h"
@@ -51,19 +51,19 @@ typedef struct cd_rule {
     uint8_t flags;
 } cd_rule;
 
-typedef struct cd_rulebook {
+typedef struct cd_rewrite_compile {
     cd_rule *rule; /* rule 0 is unused */
     cd_rule_ins *code;
     uint16_t *list;
     uint32_t *first; /* [op][domain][class of operand 0][class of operand 1] */
     uint32_t n_rule, n_code, n_list;
-} cd_rulebook;
+} cd_rewrite_compile;
 
 /* NULL: out of memory. A malformed table is a bug and aborts. */
-const cd_rulebook *cd_rulebook_get(void);
+const cd_rewrite_compile *cd_rewrite_compile_get(void);
 
 #define CD_RULE_CLASSES (CD_OP_COUNT + 1) /* operators + "no such operand" */
-static inline const uint16_t *cd_rulebook_find(const cd_rulebook *b, const cd_expr *e, unsigned domain) {
+static inline const uint16_t *cd_rewrite_compile_find(const cd_rewrite_compile *b, const cd_expr *e, unsigned domain) {
     const unsigned k0 = e->a[0]->op, k1 = e->n > 1 ? e->a[1]->op : CD_RULE_CLASSES - 1;
     return b->list + b->first[((e->op * CD_DOM_COUNT + domain) * CD_RULE_CLASSES + k0) * CD_RULE_CLASSES + k1];
 }

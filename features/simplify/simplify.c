@@ -12,7 +12,7 @@ static void ana_init(cd_simp *s, cd_ana *a) {
 }
 
 cdmpp_status cd_simp_new(cd_pool *pool, cd_simp **out, cdmpp_err *err) {
-    const cd_rulebook *book = cd_rulebook_get();
+    const cd_rewrite_compile *book = cd_rewrite_compile_get();
     cd_simp *s = cd_calloc(1, sizeof *s);
     if (!s || !book) {
         cd_free(s);

@@ -21,12 +21,12 @@
 #define CD_REWRITE_DEPTH 5    /* TVM: recursive rules inside recursive rules */
 
 /* ((index % upper) / lower) * scale, truncating or floor division. */
-typedef struct cd_split {
+typedef struct cd_iter_split {
     const cd_expr *index;
     int64_t lower, upper, scale; /* upper == CD_INF: no modulo */
     cd_dtype type;
     bool floor;
-} cd_split;
+} cd_iter_split;
 
 /* A sum of splits plus base, or a lone split (is_sum false, n == 1, base 0).
  * Splits of one index stand together, larger `lower` first. */
@@ -36,7 +36,7 @@ typedef struct cd_canon {
     cd_dtype type;
     bool is_sum;
     uint32_t n;
-    cd_split s[];
+    cd_iter_split s[];
 } cd_canon;
 
 /* Result of a canonical visit: c, or the plain expression e when c is NULL. */
@@ -115,7 +115,7 @@ typedef struct cd_transition {
 
 struct cd_simp {
     cd_pool *pool;
-    const cd_rulebook *book;
+    const cd_rewrite_compile *book;
     cd_arena arena;
     cd_memo *memo;
     uint32_t n_memo, root, next_ctx, nest;
@@ -172,7 +172,7 @@ cd_modular cd_modset_intersect(cd_modular a, cd_modular b);
 
 /* ---- rewrite.c, canonical.c ---- */
 
-typedef enum { CD_CMP_UNKNOWN, CD_CMP_EQ, CD_CMP_GT, CD_CMP_GE, CD_CMP_LT, CD_CMP_LE, CD_CMP_NE } cd_compare;
+typedef enum { CD_CMP_UNKNOWN, CD_REL_EQ, CD_REL_GT, CD_REL_GE, CD_REL_LT, CD_REL_LE, CD_REL_NE } cd_compare;
 const cd_expr *cd_rewrite_visit(cd_walker *w, const cd_expr *e);
 const cd_expr *cd_rewrite_var(cd_walker *w, const cd_expr *e);
 /* Visit one node by the rewriting rules, children by `w`; no memo. */

@@ -32,7 +32,7 @@ enum { TRIES = 64 };
 
 /* Can any sketch be completed? Most can at the first try. */
 static cdmpp_status try_all(const cd_sketches *s, bool *any, cdmpp_err *err) {
-    cd_sampler *w;
+    cd_sketch_sampler *w;
     cd_draft d;
     *any = false;
     CD_TRY(cd_sampler_new(s, 0, &w, err));
@@ -66,8 +66,8 @@ cdmpp_status cd_sketches_new(const cd_task *task, const cd_hardware *hw, bool gp
 size_t cd_sketches_count(const cd_sketches *s) { return s->n_sketch; }
 bool cd_sketches_naive(const cd_sketches *s) { return s->naive; }
 
-cdmpp_status cd_sampler_new(const cd_sketches *s, uint64_t seed, cd_sampler **out, cdmpp_err *err) {
-    cd_sampler *w = cd_calloc(1, sizeof *w);
+cdmpp_status cd_sampler_new(const cd_sketches *s, uint64_t seed, cd_sketch_sampler **out, cdmpp_err *err) {
+    cd_sketch_sampler *w = cd_calloc(1, sizeof *w);
     if (!w) return CD_FAIL(err, ENOMEM, "sampler");
     w->space = s;
     w->seed = seed;
@@ -77,7 +77,7 @@ cdmpp_status cd_sampler_new(const cd_sketches *s, uint64_t seed, cd_sampler **ou
     return st;
 }
 
-void cd_sampler_free(cd_sampler *w) {
+void cd_sampler_free(cd_sketch_sampler *w) {
     if (!w) return;
     cd_sched_free(&w->sched);
     cd_arena_free(&w->arena);

@@ -25,7 +25,7 @@
 #include "features/task/task.h"
 
 typedef struct cd_sketches cd_sketches;
-typedef struct cd_sampler cd_sampler;
+typedef struct cd_sketch_sampler cd_sketch_sampler;
 
 typedef enum cd_choice_kind {
     CD_CHOICE_SKETCH,   /* which                                                     at: 0     value: pick */
@@ -73,35 +73,35 @@ size_t cd_sketches_count(const cd_sketches *s);
  * to blocks and threads. */
 bool cd_sketches_naive(const cd_sketches *s);
 
-cdmpp_status cd_sampler_new(CD_KEEP const cd_sketches *s, uint64_t seed, CD_GIVE cd_sampler **out, cdmpp_err *err);
-void cd_sampler_free(CD_TAKE cd_sampler *w); /* NULL is fine */
+cdmpp_status cd_sampler_new(CD_KEEP const cd_sketches *s, uint64_t seed, CD_GIVE cd_sketch_sampler **out, cdmpp_err *err);
+void cd_sampler_free(CD_TAKE cd_sketch_sampler *w); /* NULL is fine */
 
 /* Of all that follow, errors: EREJECTED (the schedule breaks a rule: no steps, and the choices up to there), ENOMEM.
  * Choices that are given may be those of the sampler's last draft. */
 
 /* Random schedule number i, as of Ansor's initial population. */
-cdmpp_status cd_sampler_draw(cd_sampler *w, uint64_t i, cd_draft *out, cdmpp_err *err);
+cdmpp_status cd_sampler_draw(cd_sketch_sampler *w, uint64_t i, cd_draft *out, cdmpp_err *err);
 /* The schedule of these picks; value and n are not looked at. A decision takes the next choice of its kind and place,
  * its pick modulo the number of options; decisions without one take option 0. The limits that Ansor sets to fresh
  * schedules only (threads at least a warp, virtual threads at most max_vthread_extent) do not hold. */
-cdmpp_status cd_sampler_make(cd_sampler *w, const cd_choice *c, uint32_t n, cd_draft *out, cdmpp_err *err);
+cdmpp_status cd_sampler_make(cd_sketch_sampler *w, const cd_choice *c, uint32_t n, cd_draft *out, cdmpp_err *err);
 
 /* One of Ansor's mutations (spec 8.3) of a draft's choices, by random number i: a factor moves between two levels of
  * one split, or another unroll step, place, number of parallel loops; on CPUs with weights 0.90, 0.04, 0.05, 0.01, on
  * GPUs 0.90, 0.10 of the first two, among the kinds that have something to change. The other choices keep their
  * meaning, as far as it is one of the new schedule's options (the nearest, where not). A place may become any other,
  * where Ansor changes those of attached stages only. */
-cdmpp_status cd_sampler_mutate(cd_sampler *w, const cd_choice *c, uint32_t n, uint64_t i, cd_draft *out, cdmpp_err *err);
+cdmpp_status cd_sampler_mutate(cd_sketch_sampler *w, const cd_choice *c, uint32_t n, uint64_t i, cd_draft *out, cdmpp_err *err);
 /* Every choice of one of two drafts, by random number i; EREJECTED as well where their sketches differ. */
-cdmpp_status cd_sampler_cross(cd_sampler *w, const cd_choice *a, uint32_t na, const cd_choice *b, uint32_t nb, uint64_t i,
+cdmpp_status cd_sampler_cross(cd_sketch_sampler *w, const cd_choice *a, uint32_t na, const cd_choice *b, uint32_t nb, uint64_t i,
                               cd_draft *out, cdmpp_err *err);
 /* The schedule nearest to a record's, which may be of a task of another shape: of the longest sketch whose steps begin
  * the record's but for extents and lengths; tile lengths least far in sum of |log| over all levels; place, parallel,
  * unroll and vector as there. *exact: all steps are the record's. Limits as for make. EREJECTED also: no such sketch. */
-cdmpp_status cd_sampler_follow(cd_sampler *w, const cd_record *r, cd_draft *out, bool *exact, cdmpp_err *err);/* All schedules within the limits, one after the other: an odometer over the choices, the last turning fastest. *at: {0}
+cdmpp_status cd_sampler_follow(cd_sketch_sampler *w, const cd_record *r, cd_draft *out, bool *exact, cdmpp_err *err);/* All schedules within the limits, one after the other: an odometer over the choices, the last turning fastest. *at: {0}
  * before the first call, then the choices tried last; the caller's. Errors: EREJECTED (these break a rule: call again),
  * ENODATA (there are no more; the next call begins again), ENOMEM. */
-cdmpp_status cd_sampler_next(cd_sampler *w, cd_choices *at, cd_draft *out, cdmpp_err *err);
+cdmpp_status cd_sampler_next(cd_sketch_sampler *w, cd_choices *at, cd_draft *out, cdmpp_err *err);
 
 /* How many tapes the space has: *exact, what cd_sampler_next gives without EREJECTED, in spaces of up to some 20,000;
  * else the products of the options along the tapes that take option 0 everywhere, summed over sketches: other tapes

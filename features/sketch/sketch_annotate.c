@@ -4,7 +4,7 @@
 
 #include "features/sketch/sketch_internal.h"
 
-static bool fill_tiles(cd_sampler *w, cd_sk_state *s, const cd_sk_opens *open) {
+static bool fill_tiles(cd_sketch_sampler *w, cd_sk_state *s, const cd_sk_opens *open) {
     for (uint32_t k = 0; k < open->n; k++) {
         const cd_sk_open *o = &open->p[k];
         cd_step *t = &s->step[o->step];
@@ -25,7 +25,7 @@ static bool fill_tiles(cd_sampler *w, cd_sk_state *s, const cd_sk_opens *open) {
     return true;
 }
 
-bool cd_sk_infer(cd_sampler *w, cd_sk_state *s) {
+bool cd_sk_infer(cd_sketch_sampler *w, cd_sk_state *s) {
     cd_sched *d = &w->sched;
     const cd_record r = {.n_step = s->n_step, .step = s->step};
     cd_sched_start(d, w->space->dag);
@@ -78,7 +78,7 @@ static void find_places(const cd_sk_state *s, uint32_t target, bool ones, places
     }
 }
 
-static void change_place(cd_sampler *w, cd_sk_state *s, uint32_t stage) {
+static void change_place(cd_sketch_sampler *w, cd_sk_state *s, uint32_t stage) {
     places p = {.value = {CD_SK_PLACE_INLINE, CD_SK_PLACE_ROOT}, .n = 2};
     const int32_t target = cd_sk_single(s, stage);
     if (target >= 0) find_places(s, (uint32_t)target, false, &p);
@@ -94,7 +94,7 @@ static void change_place(cd_sampler *w, cd_sk_state *s, uint32_t stage) {
     }
 }
 
-static bool change_places(cd_sampler *w, cd_sk_state *s) {
+static bool change_places(cd_sketch_sampler *w, cd_sk_state *s) {
     for (uint32_t k = s->n_stage; k-- > 0;) {
         const cd_sk_op *op = &s->prog->op[k];
         if (op->placeholder || op->tiling || s->stage[k].at == CD_SK_INLINED || cd_sk_is_tiled(s, k)) continue;
@@ -115,7 +115,7 @@ static void add_loops(loops *l, uint32_t n) {
 
 /* Fresh schedules fuse `full` loops, mutated ones any number up to the first that others are attached to; below an
  * outer loop of extent 1 perhaps none: what is parallel twice is refused. */
-static uint32_t choose_parallel(cd_sampler *w, const cd_sk_state *s, uint32_t stage, uint32_t first, uint32_t full, bool nested) {
+static uint32_t choose_parallel(cd_sketch_sampler *w, const cd_sk_state *s, uint32_t stage, uint32_t first, uint32_t full, bool nested) {
     const cd_sk_stage *st = &s->stage[stage];
     loops l = {.n = 0};
     add_loops(&l, full);
@@ -129,7 +129,7 @@ static uint32_t choose_parallel(cd_sampler *w, const cd_sk_state *s, uint32_t st
     return l.value[cd_sk_choose(w, &(cd_sk_menu){CD_CHOICE_PARALLEL, stage, l.value, l.n, 0, nested, 0})];
 }
 
-static void parallel_from(cd_sampler *w, cd_sk_state *s, uint32_t stage, uint32_t first, bool nested) {
+static void parallel_from(cd_sketch_sampler *w, cd_sk_state *s, uint32_t stage, uint32_t first, bool nested) {
     const cd_sk_stage *st = &s->stage[stage];
     int64_t degree = 1;
     uint32_t full = 0, k = first;
@@ -159,7 +159,7 @@ static bool inside_parallel(const cd_sk_state *s, uint32_t stage) {
 }
 
 /* False: a parallel loop inside of another. */
-static bool parallelize(cd_sampler *w, cd_sk_state *s) {
+static bool parallelize(cd_sketch_sampler *w, cd_sk_state *s) {
     for (uint32_t k = 0; k < s->n_stage; k++)
         if (s->stage[k].at == CD_SK_ROOT && !s->prog->op[k].placeholder) parallel_from(w, s, k, 0, false);
     for (uint32_t k = 0; k < s->n_stage; k++) {
@@ -170,7 +170,7 @@ static bool parallelize(cd_sampler *w, cd_sk_state *s) {
     return true;
 }
 
-static void unroll(cd_sampler *w, cd_sk_state *s) {
+static void unroll(cd_sketch_sampler *w, cd_sk_state *s) {
     static const uint32_t most[] = {0, 16, 64, 512, 1024};
     const uint32_t n = w->space->gpu ? 5 : 4;
     for (uint32_t k = 0; k < s->n_stage; k++) {
@@ -198,7 +198,7 @@ static uint32_t vector_loops(const cd_sk_state *s, uint32_t stage, uint32_t *fit
 }
 
 /* Fresh schedules: all that fit but one, as TVM draws. */
-static void vectorize(cd_sampler *w, cd_sk_state *s, uint32_t stage) {
+static void vectorize(cd_sketch_sampler *w, cd_sk_state *s, uint32_t stage) {
     loops l = {.n = 0};
     uint32_t fit;
     const uint32_t n = vector_loops(s, stage, &fit), low = fit > 0, high = fit > 1 ? fit - 1 : fit;
@@ -213,7 +213,7 @@ static void vectorize(cd_sampler *w, cd_sk_state *s, uint32_t stage) {
     cd_sk_annotate(s, stage, first, CD_SK_VECTORIZE);
 }
 
-bool cd_sk_complete(cd_sampler *w, cd_sk_state *s, uint32_t sketch) {
+bool cd_sk_complete(cd_sketch_sampler *w, cd_sk_state *s, uint32_t sketch) {
     if (!fill_tiles(w, s, &w->space->open[sketch])) return false;
     if (w->space->gpu) {
         if (!cd_sk_thread_bind(w, s, &w->space->open[sketch])) return false;

@@ -14,7 +14,7 @@ static uint32_t fuse_outer_space(cd_sk_state *s, uint32_t stage) {
 }
 
 /* w NULL: without a choice. */
-static void bind_untiled(const cd_sketches *sp, cd_sampler *w, cd_sk_state *s, uint32_t stage) {
+static void bind_untiled(const cd_sketches *sp, cd_sketch_sampler *w, cd_sk_state *s, uint32_t stage) {
     const int32_t warp = sp->hw.warp_size < INT32_MAX ? (int32_t)sp->hw.warp_size : INT32_MAX;
     fuse_outer_space(s, stage);
     if (s->oom) return;
@@ -44,7 +44,7 @@ static int64_t all_points(const cd_sk_op *op) {
     return n;
 }
 
-static bool bind_tiled(cd_sampler *w, cd_sk_state *s, uint32_t stage) {
+static bool bind_tiled(cd_sketch_sampler *w, cd_sk_state *s, uint32_t stage) {
     const cd_hardware *hw = &w->space->hw;
     const bool small = all_points(&s->prog->op[stage]) <= hw->warp_size * 2;
     if (!fuse_level(s, stage, 0, 0)) return false;
@@ -57,7 +57,7 @@ static bool bind_tiled(cd_sampler *w, cd_sk_state *s, uint32_t stage) {
 }
 
 /* All threads of the block load a shared stage together. */
-static bool fetch_together(cd_sampler *w, cd_sk_state *s, uint32_t stage) {
+static bool fetch_together(cd_sketch_sampler *w, cd_sk_state *s, uint32_t stage) {
     const uint32_t target = (uint32_t)s->stage[stage].at_stage;
     uint32_t split[2 * CD_TE_MAX_AXIS];
     const uint32_t n = cd_sk_splits_of(s, target, split, 2 * CD_TE_MAX_AXIS), skip = s->prog->op[target].n_raxis;
@@ -88,7 +88,7 @@ static bool tiling_roots(const cd_sk_state *s, bool *root) {
     return true;
 }
 
-static bool bind_stage(cd_sampler *w, cd_sk_state *s, uint32_t stage, bool tiled_root) {
+static bool bind_stage(cd_sketch_sampler *w, cd_sk_state *s, uint32_t stage, bool tiled_root) {
     const cd_sk_stage *st = &s->stage[stage];
     if (cd_sk_cross_thread(s, stage)) {
         if (st->at != CD_SK_ROOT) return true;
@@ -111,7 +111,7 @@ void cd_sk_bind_plain(const cd_sketches *sp, cd_sk_state *s) {
 }
 
 /* What bind_tiled will refuse, told by the lengths alone: most fresh schedules, so before their bounds are inferred. */
-static bool hopeless(const cd_sampler *w, const cd_sk_state *s, const cd_sk_opens *o) {
+static bool hopeless(const cd_sketch_sampler *w, const cd_sk_state *s, const cd_sk_opens *o) {
     const cd_hardware *hw = &w->space->hw;
     for (uint32_t k = 0; k < o->n_follower && w->strict;) {
         const uint32_t stage = o->follower[k].stage;
@@ -127,7 +127,7 @@ static bool hopeless(const cd_sampler *w, const cd_sk_state *s, const cd_sk_open
     return false;
 }
 
-bool cd_sk_thread_bind(cd_sampler *w, cd_sk_state *s, const cd_sk_opens *o) {
+bool cd_sk_thread_bind(cd_sketch_sampler *w, cd_sk_state *s, const cd_sk_opens *o) {
     bool root[CD_MAX_STAGE] = {false};
     if (!tiling_roots(s, root) || hopeless(w, s, o) || !cd_sk_infer(w, s)) return false;
     for (uint32_t k = s->n_stage; k-- > 0;) {

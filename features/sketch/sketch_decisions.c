@@ -19,12 +19,12 @@ static bool reserve(cd_choices *c, uint32_t n) {
     return true;
 }
 
-uint64_t cd_sk_random(cd_sampler *w, uint64_t n) { return cd_rng_at(w->key, w->drawn++) % n; }
+uint64_t cd_sk_random(cd_sketch_sampler *w, uint64_t n) { return cd_rng_at(w->key, w->drawn++) % n; }
 
 /* The given choice of this decision: in general the next one; where decisions came to be or ceased to be, the next
  * of this kind and place. A list that ends early must read as one that goes on with zeros: picks are not looked for
  * in front. */
-static const cd_choice *given(cd_sampler *w, const cd_sk_menu *m) {
+static const cd_choice *given(cd_sketch_sampler *w, const cd_sk_menu *m) {
     const cd_choices *g = &w->given;
     const uint32_t look = w->source == CD_SK_PICKS ? g->n - w->at : g->n;
     for (uint32_t k = 0; k < look; k++) {
@@ -38,7 +38,7 @@ static const cd_choice *given(cd_sampler *w, const cd_sk_menu *m) {
 }
 
 /* The option of this meaning, else the nearest: places by loops of one stage, others by number. */
-static uint32_t option_of(const cd_sampler *w, const cd_sk_menu *m, const cd_choice *c) {
+static uint32_t option_of(const cd_sketch_sampler *w, const cd_sk_menu *m, const cd_choice *c) {
     if (!m->value || c->value == CD_CHOICE_ANY) return c->pick % m->n;
     uint32_t best = 0;
     uint64_t least = UINT64_MAX;
@@ -52,14 +52,14 @@ static uint32_t option_of(const cd_sampler *w, const cd_sk_menu *m, const cd_cho
     return best;
 }
 
-static uint32_t choose(cd_sampler *w, const cd_sk_menu *m) {
+static uint32_t choose(cd_sketch_sampler *w, const cd_sk_menu *m) {
     if (w->source == CD_SK_RANDOM) return m->n_draw ? (uint32_t)cd_sk_random(w, m->n_draw) : 0;
     const cd_choice *c = given(w, m);
     if (w->source == CD_SK_VALUES) return c ? option_of(w, m, c) : m->other;
     return !c ? 0 : c->pick < m->n + m->hidden ? c->pick : c->pick % m->n;
 }
 
-uint32_t cd_sk_choose(cd_sampler *w, const cd_sk_menu *m) {
+uint32_t cd_sk_choose(cd_sketch_sampler *w, const cd_sk_menu *m) {
     if (w->listen) w->listen(w->listener, m);
     const uint32_t pick = choose(w, m);
     if (!reserve(&w->made, w->made.n + 1)) {
@@ -73,7 +73,7 @@ uint32_t cd_sk_choose(cd_sampler *w, const cd_sk_menu *m) {
 
 static bool parts_well(int64_t ext, int64_t whole, int32_t k) { return ext % k == 0 || (whole && whole % k == 0); }
 
-int32_t cd_sk_choose_length(cd_sampler *w, uint32_t stage, int64_t ext, int32_t length) {
+int32_t cd_sk_choose_length(cd_sketch_sampler *w, uint32_t stage, int64_t ext, int32_t length) {
     uint32_t value[CD_SK_MAX_INNERMOST + 1] = {(uint32_t)length}, n = 1, all;
     const int64_t whole = length > 0 ? ext - ext % length : 0;
     for (int32_t k = 1; k <= CD_SK_MAX_INNERMOST; k++)
@@ -84,18 +84,18 @@ int32_t cd_sk_choose_length(cd_sampler *w, uint32_t stage, int64_t ext, int32_t 
     return (int32_t)value[cd_sk_choose(w, &(cd_sk_menu){CD_CHOICE_SPLIT, stage, value, n, 0, 0, all - n})];
 }
 
-cdmpp_status cd_sk_room(cd_sampler *w, uint32_t n, cdmpp_err *err) {
+cdmpp_status cd_sk_room(cd_sketch_sampler *w, uint32_t n, cdmpp_err *err) {
     return reserve(&w->given, n) ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%u choices", n);
 }
 
-cdmpp_status cd_sk_give(cd_sampler *w, const cd_choice *c, uint32_t n, cdmpp_err *err) {
+cdmpp_status cd_sk_give(cd_sketch_sampler *w, const cd_choice *c, uint32_t n, cdmpp_err *err) {
     CD_TRY(cd_sk_room(w, n, err));
     if (n) memcpy(w->given.p, c, n * sizeof *c);
     w->given.n = n;
     return CDMPP_OK;
 }
 
-cdmpp_status cd_sk_play(cd_sampler *w, cd_draft *out, cdmpp_err *err) {
+cdmpp_status cd_sk_play(cd_sketch_sampler *w, cd_draft *out, cdmpp_err *err) {
     const cd_sketches *sp = w->space;
     cd_arena_reset(&w->arena);
     w->made.n = w->at = 0;
@@ -113,7 +113,7 @@ cdmpp_status cd_sk_play(cd_sampler *w, cd_draft *out, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_sampler_draw(cd_sampler *w, uint64_t i, cd_draft *out, cdmpp_err *err) {
+cdmpp_status cd_sampler_draw(cd_sketch_sampler *w, uint64_t i, cd_draft *out, cdmpp_err *err) {
     w->source = CD_SK_RANDOM;
     w->strict = true;
     w->key = cd_rng_at(w->seed, i);
@@ -121,7 +121,7 @@ cdmpp_status cd_sampler_draw(cd_sampler *w, uint64_t i, cd_draft *out, cdmpp_err
     return cd_sk_play(w, out, err);
 }
 
-cdmpp_status cd_sampler_make(cd_sampler *w, const cd_choice *c, uint32_t n, cd_draft *out, cdmpp_err *err) {
+cdmpp_status cd_sampler_make(cd_sketch_sampler *w, const cd_choice *c, uint32_t n, cd_draft *out, cdmpp_err *err) {
     CD_TRY(cd_sk_give(w, c, n, err));
     w->source = CD_SK_PICKS;
     w->strict = false;

@@ -14,7 +14,7 @@ static bool turn(cd_choices *c) {
     return true;
 }
 
-static cdmpp_status keep_tape(const cd_sampler *w, cd_choices *at, cdmpp_err *err) {
+static cdmpp_status keep_tape(const cd_sketch_sampler *w, cd_choices *at, cdmpp_err *err) {
     if (at->cap < w->made.n) {
         cd_choice *p = cd_realloc(at->p, at->n * sizeof *p, w->made.n * 2 * sizeof *p);
         if (!p) return CD_FAIL(err, ENOMEM, "%u choices", w->made.n);
@@ -26,7 +26,7 @@ static cdmpp_status keep_tape(const cd_sampler *w, cd_choices *at, cdmpp_err *er
     return CDMPP_OK;
 }
 
-cdmpp_status cd_sampler_next(cd_sampler *w, cd_choices *at, cd_draft *out, cdmpp_err *err) {
+cdmpp_status cd_sampler_next(cd_sketch_sampler *w, cd_choices *at, cd_draft *out, cdmpp_err *err) {
     *out = (cd_draft){0};
     if (at->n && !turn(at)) return CD_FAIL(err, ENODATA, "no more schedules");
     CD_TRY(cd_sk_give(w, at->p, at->n, err));
@@ -39,7 +39,7 @@ cdmpp_status cd_sampler_next(cd_sampler *w, cd_choices *at, cd_draft *out, cdmpp
 }
 
 /* Product of the options along the tape of one sketch that takes option 0 everywhere. */
-static cdmpp_status size_of(cd_sampler *w, uint32_t sketch, double *size, cdmpp_err *err) {
+static cdmpp_status size_of(cd_sketch_sampler *w, uint32_t sketch, double *size, cdmpp_err *err) {
     cd_draft d;
     const cdmpp_status st = cd_sampler_make(w, &(cd_choice){.pick = sketch, .kind = CD_CHOICE_SKETCH}, 1, &d, err);
     if (st && st != CDMPP_EREJECTED) return st;
@@ -48,7 +48,7 @@ static cdmpp_status size_of(cd_sampler *w, uint32_t sketch, double *size, cdmpp_
     return CDMPP_OK;
 }
 
-static cdmpp_status walk(cd_sampler *w, double *size, cdmpp_err *err) {
+static cdmpp_status walk(cd_sketch_sampler *w, double *size, cdmpp_err *err) {
     cd_choices at = {0};
     cd_draft d;
     cdmpp_status st;
@@ -58,7 +58,7 @@ static cdmpp_status walk(cd_sampler *w, double *size, cdmpp_err *err) {
     return st == CDMPP_ENODATA ? CDMPP_OK : st;
 }
 
-static cdmpp_status size_with(cd_sampler *w, double *size, bool *exact, cdmpp_err *err) {
+static cdmpp_status size_with(cd_sketch_sampler *w, double *size, bool *exact, cdmpp_err *err) {
     *size = 0;
     for (uint32_t k = 0; k < w->space->n_sketch; k++) {
         double one;
@@ -70,7 +70,7 @@ static cdmpp_status size_with(cd_sampler *w, double *size, bool *exact, cdmpp_er
 }
 
 cdmpp_status cd_sketches_size(const cd_sketches *s, double *size, bool *exact, cdmpp_err *err) {
-    cd_sampler *w;
+    cd_sketch_sampler *w;
     CD_TRY(cd_sampler_new(s, 0, &w, err));
     const cdmpp_status st = size_with(w, size, exact, err);
     cd_sampler_free(w);
@@ -128,7 +128,7 @@ static void dump_menu(void *ctx, const cd_sk_menu *m) {
     cd_buf_puts(d->json, m->value && m->n <= FEW ? "]}" : "}");
 }
 
-static cdmpp_status dump_sketch(cd_sampler *w, dumper *d, cdmpp_err *err) {
+static cdmpp_status dump_sketch(cd_sketch_sampler *w, dumper *d, cdmpp_err *err) {
     const cd_sk_state *s = w->space->sketch[d->sketch];
     const cd_record r = {.n_step = s->n_step, .step = s->step};
     cd_draft draft;
@@ -148,7 +148,7 @@ static cdmpp_status dump_sketch(cd_sampler *w, dumper *d, cdmpp_err *err) {
     return st == CDMPP_EREJECTED ? CDMPP_OK : st;
 }
 
-static cdmpp_status dump_with(cd_sampler *w, cd_buf *json, cdmpp_err *err) {
+static cdmpp_status dump_with(cd_sketch_sampler *w, cd_buf *json, cdmpp_err *err) {
     dumper d = {.json = json, .space = w->space};
     double size;
     bool exact;
@@ -162,7 +162,7 @@ static cdmpp_status dump_with(cd_sampler *w, cd_buf *json, cdmpp_err *err) {
 }
 
 cdmpp_status cd_sketches_dump(const cd_sketches *s, cd_buf *json, cdmpp_err *err) {
-    cd_sampler *w;
+    cd_sketch_sampler *w;
     CD_TRY(cd_sampler_new(s, 0, &w, err));
     const cdmpp_status st = dump_with(w, json, err);
     cd_sampler_free(w);

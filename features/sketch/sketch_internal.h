@@ -112,7 +112,7 @@ typedef struct cd_sk_menu cd_sk_menu;
 /* Where choices come from: random numbers; given numbers; given meanings (cd_choice.value). */
 typedef enum { CD_SK_RANDOM, CD_SK_PICKS, CD_SK_VALUES } cd_sk_source;
 
-struct cd_sampler {
+struct cd_sketch_sampler {
     cd_arena arena;
     cd_sched sched;
     const cd_sketches *space;
@@ -193,32 +193,32 @@ struct cd_sk_menu {
     uint32_t hidden;            /* options behind the n that only records have */
 };
 /* 0 .. n-1; noted on the tape. n >= 1. */
-uint32_t cd_sk_choose(cd_sampler *w, const cd_sk_menu *m);
-uint64_t cd_sk_random(cd_sampler *w, uint64_t n); /* 0 .. n-1 */
+uint32_t cd_sk_choose(cd_sketch_sampler *w, const cd_sk_menu *m);
+uint64_t cd_sk_random(cd_sketch_sampler *w, uint64_t n); /* 0 .. n-1 */
 /* The length of a split that fresh schedules make by `length`: that, or what Ansor's mutation of tiles leads to: factors
  * move between the two parts. Records also have lengths that fitted the extent of an ancestor. ext < 1: unknown. */
-int32_t cd_sk_choose_length(cd_sampler *w, uint32_t stage, int64_t ext, int32_t length);
+int32_t cd_sk_choose_length(cd_sketch_sampler *w, uint32_t stage, int64_t ext, int32_t length);
 /* Meanings of CD_CHOICE_PLACE. */
 enum { CD_SK_PLACE_INLINE = 0, CD_SK_PLACE_ROOT = 1 };
 static inline uint32_t cd_sk_place(uint32_t stage, uint32_t loop) { return (stage + 1) << 16 | loop; }
 static inline uint32_t cd_sk_place_stage(uint32_t v) { return (v >> 16) - 1; }
 static inline uint32_t cd_sk_place_loop(uint32_t v) { return v & 0xffff; }
 /* Complete a schedule from what has been set in w. */
-cdmpp_status cd_sk_play(cd_sampler *w, cd_draft *out, cdmpp_err *err);
+cdmpp_status cd_sk_play(cd_sketch_sampler *w, cd_draft *out, cdmpp_err *err);
 /* Set given: a copy; room in it for n. */
-cdmpp_status cd_sk_give(cd_sampler *w, const cd_choice *c, uint32_t n, cdmpp_err *err);
-cdmpp_status cd_sk_room(cd_sampler *w, uint32_t n, cdmpp_err *err);
+cdmpp_status cd_sk_give(cd_sketch_sampler *w, const cd_choice *c, uint32_t n, cdmpp_err *err);
+cdmpp_status cd_sk_room(cd_sketch_sampler *w, uint32_t n, cdmpp_err *err);
 
 /* ---- sketchrules.c, sketchfill.c, sketchbind.c ---- */
 cdmpp_status cd_sk_generate(cd_sketches *sp, cdmpp_err *err);
 /* One more sketch. False: no memory. */
 bool cd_sk_keep(cd_sketches *sp, cd_sk_state *s);
 /* All decisions after that of the sketch. False: a rule is broken, or no memory. */
-bool cd_sk_complete(cd_sampler *w, cd_sk_state *s, uint32_t sketch);
+bool cd_sk_complete(cd_sketch_sampler *w, cd_sk_state *s, uint32_t sketch);
 /* Infer bounds: extents of attached stages become known. False: the program is impossible. */
-bool cd_sk_infer(cd_sampler *w, cd_sk_state *s);
+bool cd_sk_infer(cd_sketch_sampler *w, cd_sk_state *s);
 /* Bind loops to threads of a GPU; false: too few or too many. */
-bool cd_sk_thread_bind(cd_sampler *w, cd_sk_state *s, const cd_sk_opens *o);
+bool cd_sk_thread_bind(cd_sketch_sampler *w, cd_sk_state *s, const cd_sk_opens *o);
 /* Every stage by itself: its spatial loops to blocks and a warp of threads. */
 void cd_sk_bind_plain(const cd_sketches *sp, cd_sk_state *s);
 #endif

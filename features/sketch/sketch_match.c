@@ -38,12 +38,12 @@ static int64_t find_sketch(const cd_sketches *sp, const cd_record *r) {
 
 /* ---- the record's decisions ---- */
 
-static void wish(cd_sampler *w, cd_choice_kind kind, uint32_t at, uint32_t pick, uint32_t value) {
+static void wish(cd_sketch_sampler *w, cd_choice_kind kind, uint32_t at, uint32_t pick, uint32_t value) {
     if (w->given.n == w->given.cap) return; /* room was made for all */
     w->given.p[w->given.n++] = (cd_choice){.pick = pick, .n = 1, .value = value, .kind = (uint16_t)kind, .at = (uint16_t)at};
 }
 
-static bool wish_tile(cd_sampler *w, const cd_sk_open *o, const cd_step *ours, const cd_step *theirs) {
+static bool wish_tile(cd_sketch_sampler *w, const cd_sk_open *o, const cd_step *ours, const cd_step *theirs) {
     uint32_t pick;
     const uint32_t n = ours->n_list;
     if (ours->i[1] != theirs->i[1] || !cd_sk_tile_number(o->tile, n, theirs->list, &pick)) {
@@ -72,7 +72,7 @@ static uint32_t unroll_of(cd_str pragma) {
     return v;
 }
 
-static void wish_step(cd_sampler *w, const cd_record *r, uint32_t k, bool *vector) {
+static void wish_step(cd_sketch_sampler *w, const cd_record *r, uint32_t k, bool *vector) {
     const cd_step *t = &r->step[k];
     const uint32_t at = (uint32_t)t->stage;
     switch (t->kind) {
@@ -91,7 +91,7 @@ static void wish_step(cd_sampler *w, const cd_record *r, uint32_t k, bool *vecto
     }
 }
 
-static cdmpp_status wishes(cd_sampler *w, uint32_t sketch, const cd_record *r, cdmpp_err *err) {
+static cdmpp_status wishes(cd_sketch_sampler *w, uint32_t sketch, const cd_record *r, cdmpp_err *err) {
     const cd_sk_state *s = w->space->sketch[sketch];
     const cd_sk_opens *o = &w->space->open[sketch];
     bool vector[CD_MAX_STAGE] = {false};
@@ -108,7 +108,7 @@ static cdmpp_status wishes(cd_sampler *w, uint32_t sketch, const cd_record *r, c
     return CDMPP_OK;
 }
 
-cdmpp_status cd_sampler_follow(cd_sampler *w, const cd_record *r, cd_draft *out, bool *exact, cdmpp_err *err) {
+cdmpp_status cd_sampler_follow(cd_sketch_sampler *w, const cd_record *r, cd_draft *out, bool *exact, cdmpp_err *err) {
     *out = (cd_draft){0};
     *exact = false;
     const int64_t sketch = w->space->naive ? 0 : find_sketch(w->space, r);

@@ -5,18 +5,18 @@
 /* Streams of random numbers apart from those of draws. */
 enum { MUTATE = 0x6d75, CROSS = 0x6372 };
 
-static void seed(cd_sampler *w, uint64_t stream, uint64_t i) {
+static void seed(cd_sketch_sampler *w, uint64_t stream, uint64_t i) {
     w->key = cd_rng_at(w->seed ^ cd_rng_mix(stream), i);
     w->drawn = 0;
     w->source = CD_SK_VALUES;
     w->strict = true;
 }
 
-static double unit(cd_sampler *w) { return cd_rng_unit(w->key, w->drawn++); }
+static double unit(cd_sketch_sampler *w) { return cd_rng_unit(w->key, w->drawn++); }
 
 /* ---- one factor from a level of a split to another ---- */
 
-static void shuffle(cd_sampler *w, uint32_t *p, uint32_t n) {
+static void shuffle(cd_sketch_sampler *w, uint32_t *p, uint32_t n) {
     for (uint32_t k = 0; k < n; k++) p[k] = k;
     for (uint32_t k = n; k > 1; k--) {
         const uint32_t j = (uint32_t)cd_sk_random(w, k), x = p[k - 1];
@@ -26,7 +26,7 @@ static void shuffle(cd_sampler *w, uint32_t *p, uint32_t n) {
 }
 
 /* A random divisor of n, above 1 and at most `most`; 0: there is none. */
-static int32_t factor_of(cd_sampler *w, int32_t n, int32_t most) {
+static int32_t factor_of(cd_sketch_sampler *w, int32_t n, int32_t most) {
     uint32_t count = 0;
     for (int32_t f = 2; f <= n && f <= most; f++) count += n % f == 0;
     if (!count) return 0;
@@ -36,7 +36,7 @@ static int32_t factor_of(cd_sampler *w, int32_t n, int32_t most) {
 }
 
 /* Levels 0 (outermost) .. n of a split. */
-static bool move_factor(cd_sampler *w, int32_t *len, uint32_t n) {
+static bool move_factor(cd_sketch_sampler *w, int32_t *len, uint32_t n) {
     uint32_t order[CD_SK_MAX_LEVEL];
     shuffle(w, order, n + 1);
     for (uint32_t k = 0; k <= n; k++) {
@@ -58,7 +58,7 @@ static const cd_sk_open *open_at(const cd_sketches *sp, uint32_t sketch, uint32_
     return NULL;
 }
 
-static bool mutate_tile(cd_sampler *w, uint32_t sketch, cd_choice *c) {
+static bool mutate_tile(cd_sketch_sampler *w, uint32_t sketch, cd_choice *c) {
     const cd_sk_open *o = open_at(w->space, sketch, c->at);
     if (!o || !o->tile) return false;
     const cd_step *t = &w->space->sketch[sketch]->step[o->step];
@@ -70,7 +70,7 @@ static bool mutate_tile(cd_sampler *w, uint32_t sketch, cd_choice *c) {
     return move_factor(w, len, t->n_list) && cd_sk_tile_number(o->tile, t->n_list, len + 1, &c->pick);
 }
 
-static bool mutate_other(cd_sampler *w, cd_choice *c) {
+static bool mutate_other(cd_sketch_sampler *w, cd_choice *c) {
     c->pick = (c->pick + 1 + (uint32_t)cd_sk_random(w, c->n - 1)) % c->n;
     c->value = CD_CHOICE_ANY;
     return true;
@@ -85,7 +85,7 @@ static const double cpu_weight[CD_CHOICE_KINDS] = {[CD_CHOICE_TILE] = 0.90, [CD_
                                                    [CD_CHOICE_PARALLEL] = 0.01};
 static const double gpu_weight[CD_CHOICE_KINDS] = {[CD_CHOICE_TILE] = 0.90, [CD_CHOICE_UNROLL] = 0.10};
 
-static cd_choice *choose(cd_sampler *w) {
+static cd_choice *choose(cd_sketch_sampler *w) {
     const double *weight = w->space->gpu ? gpu_weight : cpu_weight;
     uint32_t count[CD_CHOICE_KINDS] = {0}, kind = CD_CHOICE_KINDS;
     double sum = 0;
@@ -108,7 +108,7 @@ static uint32_t sketch_of(const cd_sketches *sp, const cd_choice *c, uint32_t n)
     return n && c->kind == CD_CHOICE_SKETCH && sp->n_sketch ? c->pick % sp->n_sketch : 0;
 }
 
-cdmpp_status cd_sampler_mutate(cd_sampler *w, const cd_choice *c, uint32_t n, uint64_t i, cd_draft *out, cdmpp_err *err) {
+cdmpp_status cd_sampler_mutate(cd_sketch_sampler *w, const cd_choice *c, uint32_t n, uint64_t i, cd_draft *out, cdmpp_err *err) {
     const uint32_t sketch = sketch_of(w->space, c, n);
     *out = (cd_draft){0};
     CD_TRY(cd_sk_give(w, c, n, err));
@@ -119,7 +119,7 @@ cdmpp_status cd_sampler_mutate(cd_sampler *w, const cd_choice *c, uint32_t n, ui
     return cd_sk_play(w, out, err);
 }
 
-cdmpp_status cd_sampler_cross(cd_sampler *w, const cd_choice *a, uint32_t na, const cd_choice *b, uint32_t nb, uint64_t i,
+cdmpp_status cd_sampler_cross(cd_sketch_sampler *w, const cd_choice *a, uint32_t na, const cd_choice *b, uint32_t nb, uint64_t i,
                               cd_draft *out, cdmpp_err *err) {
     const uint32_t sketch = sketch_of(w->space, a, na), other = sketch_of(w->space, b, nb);
     *out = (cd_draft){0};

@@ -12,8 +12,8 @@
 #include "base/text/json.h"
 
 /* The name without a shape, borrowed from `network`. */
-cd_str cd_netname_base(const char *network);
+cd_str cd_network_alias_base(const char *network);
 /* -1 when the name has no shape. */
-int64_t cd_netname_batch(const char *network);
-bool cd_netname_answers(const char *network, const char *asked);
+int64_t cd_network_alias_batch(const char *network);
+bool cd_network_alias_answers(const char *network, const char *asked);
 #endif

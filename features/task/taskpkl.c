@@ -12,7 +12,7 @@
 /* ---- Target and HardwareParams ---- */
 
 /* A value of a target's attributes as TVM prints it. */
-static cdmpp_status put_value(const cd_graph *g, uint32_t node, cd_buf *out, bool nested) {
+static cdmpp_status put_value(const cd_tvm_graph *g, uint32_t node, cd_buf *out, bool nested) {
     const cd_json *it;
     uint32_t n, item;
     int64_t i;
@@ -45,7 +45,7 @@ static int str_cmp(cd_str a, cd_str b) {
 }
 
 /* "-key=value" of every attribute, sorted by key (few: insertion by selection). */
-static cdmpp_status put_attrs(const cd_graph *g, uint32_t map, cd_buf *out) {
+static cdmpp_status put_attrs(const cd_tvm_graph *g, uint32_t map, cd_buf *out) {
     cd_str last = {NULL, 0};
     for (unsigned n = 0;; n++) {
         if (n == MAX_ATTRS) return CD_FAIL(g->err, EUNSUPPORTED, "a target with more than %u attributes", MAX_ATTRS);
@@ -69,7 +69,7 @@ static cdmpp_status put_attrs(const cd_graph *g, uint32_t map, cd_buf *out) {
     }
 }
 
-static cdmpp_status put_keys(const cd_graph *g, uint32_t array, cd_buf *out) {
+static cdmpp_status put_keys(const cd_tvm_graph *g, uint32_t array, cd_buf *out) {
     const cd_json *it;
     uint32_t n, item;
     cd_str s;
@@ -84,7 +84,7 @@ static cdmpp_status put_keys(const cd_graph *g, uint32_t array, cd_buf *out) {
 }
 
 /* The fork keeps the kind's name as repr_str, v0.9 as attribute. */
-static cdmpp_status kind_name(const cd_graph *g, uint32_t kind, cd_str *out) {
+static cdmpp_status kind_name(const cd_tvm_graph *g, uint32_t kind, cd_str *out) {
     uint32_t name;
     CD_TRY(cd_graph_expect(g, kind, CD_NODE_TARGETKIND));
     if (!cd_graph_has(g, kind, "name")) return cd_graph_text(g, kind, out);
@@ -92,7 +92,7 @@ static cdmpp_status kind_name(const cd_graph *g, uint32_t kind, cd_str *out) {
     return cd_graph_text(g, name, out);
 }
 
-static cdmpp_status put_target(const cd_graph *g, cd_buf *out, cd_str *kind) {
+static cdmpp_status put_target(const cd_tvm_graph *g, cd_buf *out, cd_str *kind) {
     uint32_t node;
     CD_TRY(cd_graph_expect(g, g->root, CD_NODE_TARGET));
     CD_TRY(cd_graph_ref(g, g->root, "kind", &node));
@@ -106,7 +106,7 @@ static cdmpp_status put_target(const cd_graph *g, cd_buf *out, cd_str *kind) {
 
 cdmpp_status cd_tvm_target(cd_arena *a, cd_str text, const char **target, const char **kind, cdmpp_err *err) {
     cd_buf out = {0};
-    cd_graph g;
+    cd_tvm_graph g;
     cd_str k = {"", 0};
     cdmpp_status st = cd_graph_open(a, text.p, text.n, &g, err);
     if (!st) st = put_target(&g, &out, &k);
@@ -120,7 +120,7 @@ cdmpp_status cd_tvm_target(cd_arena *a, cd_str text, const char **target, const 
 }
 
 cdmpp_status cd_tvm_hardware(cd_arena *a, cd_str text, cd_hardware *out, cdmpp_err *err) {
-    cd_graph g;
+    cd_tvm_graph g;
     CD_TRY(cd_graph_open(a, text.p, text.n, &g, err));
     CD_TRY(cd_graph_expect(&g, g.root, CD_NODE_HARDWARE));
 #define CD_X(field) CD_TRY(cd_graph_int(&g, g.root, #field, &out->field));

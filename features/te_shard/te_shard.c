@@ -57,7 +57,7 @@ static cdmpp_status plan_join(cd_tp_plan *p, const cd_te_way *way) {
     return cd_tp_need_whole(p->whole, p->a, result, way->op, &p->need, p->err);
 }
 
-cdmpp_status cd_te_part_make(const cd_te_dag *whole, const cd_te_way *way, int64_t lo, int64_t hi, cd_te_part **out, cdmpp_err *err) {
+cdmpp_status cd_te_shard_make(const cd_te_dag *whole, const cd_te_way *way, int64_t lo, int64_t hi, cd_te_shard **out, cdmpp_err *err) {
     cd_arena a = {0};
     cd_tp_plan p = {.whole = whole, .a = &a, .err = err};
     cdmpp_status st = way->reduce ? plan_sum(&p, way, lo, hi) : plan_axis(&p, way, lo, hi);
@@ -66,7 +66,7 @@ cdmpp_status cd_te_part_make(const cd_te_dag *whole, const cd_te_way *way, int64
     return cd_err_key(err, st, way->name ? way->name : "part");
 }
 
-cdmpp_status cd_te_join_make(const cd_te_dag *whole, const cd_te_way *way, uint32_t n, cd_te_part **out, cdmpp_err *err) {
+cdmpp_status cd_te_join_make(const cd_te_dag *whole, const cd_te_way *way, uint32_t n, cd_te_shard **out, cdmpp_err *err) {
     cd_arena a = {0};
     cd_tp_plan p = {.whole = whole, .n_partial = n, .a = &a, .err = err};
     if (n < 2) return CD_FAIL(err, EINVALID, "%u partial sums are nothing to join", n);

@@ -41,7 +41,7 @@ cdmpp_status cd_te_ways(const cd_te_dag *dag, cd_arena *a, cd_te_way **out, uint
 
 #define CD_TE_PARTIAL 0x80000000u /* of[k] = CD_TE_PARTIAL + i: the i-th part's partial sum */
 
-typedef struct cd_te_part {
+typedef struct cd_te_shard {
     cd_arena arena;
     cd_te_dag *dag;
     uint32_t n_arg;             /* as dag->n_arg; the last is what it makes */
@@ -49,12 +49,12 @@ typedef struct cd_te_part {
     cd_box *box;                /* (n_arg) which piece of it */
     char key[33];               /* (6) */
     const char *workload_key;   /* TVM's: ["hash", shapes] */
-} cd_te_part;
+} cd_te_shard;
 
 /* Part lo .. hi of a way. Of a sum: a partial sum, of[last] = CD_TE_PARTIAL. Errors: ERANGE (not 0 <= lo < hi <= extent),
  * EUNSUPPORTED (an expression that cannot be moved, named), ENOMEM. */
-cdmpp_status cd_te_part_make(const cd_te_dag *whole, const cd_te_way *way, int64_t lo, int64_t hi, CD_GIVE cd_te_part **out, cdmpp_err *err);
+cdmpp_status cd_te_shard_make(const cd_te_dag *whole, const cd_te_way *way, int64_t lo, int64_t hi, CD_GIVE cd_te_shard **out, cdmpp_err *err);
 /* The rest of the definition behind the sum of n partial sums (n >= 2), added in their order. Errors: EINVALID (not a way of a sum), ENOMEM. */
-cdmpp_status cd_te_join_make(const cd_te_dag *whole, const cd_te_way *way, uint32_t n, CD_GIVE cd_te_part **out, cdmpp_err *err);
-void cd_te_part_free(CD_TAKE cd_te_part *p); /* NULL is fine */
+cdmpp_status cd_te_join_make(const cd_te_dag *whole, const cd_te_way *way, uint32_t n, CD_GIVE cd_te_shard **out, cdmpp_err *err);
+void cd_te_shard_free(CD_TAKE cd_te_shard *p); /* NULL is fine */
 #endif

@@ -7,7 +7,7 @@
 
 typedef struct {
     cd_tp_plan *p;
-    cd_te_part *part;
+    cd_te_shard *part;
     cd_te_dag *to;
     cd_tp_move m;
     uint32_t *tensor;           /* (whole n_tensor) */
@@ -244,7 +244,7 @@ static cdmpp_status operators(builder *b) {
 static cdmpp_status arguments(builder *b) {
     const cd_te_dag *w = b->p->whole;
     const cd_tp_need *n = &b->p->need;
-    cd_te_part *part = b->part;
+    cd_te_shard *part = b->part;
     const uint32_t most = w->n_arg + b->p->n_partial + 1;
     const bool partial = n->cut_op != UINT32_MAX;
     b->to->arg = CD_NEWN(&b->to->arena, uint32_t, most);
@@ -291,16 +291,16 @@ static cdmpp_status build(builder *b) {
     return name(b);
 }
 
-cdmpp_status cd_tp_build(cd_tp_plan *p, cd_te_part **out) {
-    builder b = {.p = p, .part = cd_calloc(1, sizeof(cd_te_part))};
+cdmpp_status cd_tp_build(cd_tp_plan *p, cd_te_shard **out) {
+    builder b = {.p = p, .part = cd_calloc(1, sizeof(cd_te_shard))};
     if (!b.part) return no_memory(p->err);
     const cdmpp_status st = build(&b);
-    if (st) cd_te_part_free(b.part);
+    if (st) cd_te_shard_free(b.part);
     else *out = b.part;
     return st;
 }
 
-void cd_te_part_free(cd_te_part *p) {
+void cd_te_shard_free(cd_te_shard *p) {
     if (!p) return;
     cd_te_dag_free(p->dag);
     cd_arena_free(&p->arena);

@@ -109,5 +109,5 @@ typedef struct cd_tp_plan {
     cd_arena *a;
     cdmpp_err *err;
 } cd_tp_plan;
-cdmpp_status cd_tp_build(cd_tp_plan *p, cd_te_part **out);
+cdmpp_status cd_tp_build(cd_tp_plan *p, cd_te_shard **out);
 #endif

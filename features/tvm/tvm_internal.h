@@ -20,7 +20,7 @@ typedef struct cd_tvm_op {
 } cd_tvm_op;
 
 typedef struct cd_tvm {
-    cd_graph g;
+    cd_tvm_graph g;
     cd_arena *a;            /* scratch, dies with the build */
     cd_te_dag *dag;
     cdmpp_err *err;
@@ -44,7 +44,7 @@ cdmpp_status cd_tvm_scan(cd_tvm *t);
 cdmpp_status cd_tvm_tensor(cd_tvm *t, uint32_t node, uint32_t *op, uint32_t *value);
 /* Attributes of node kinds that are plain operand references; NULL-terminated
  * list, or NULL for other kinds. */
-const char *const *cd_tvm_operands(cd_node_kind k);
+const char *const *cd_tvm_operands(cd_tvm_node_kind k);
 cdmpp_status cd_tvm_unsupported(cd_tvm *t, uint32_t node);
 
 /* Expression of a node; variables must have been declared. */

@@ -19,7 +19,7 @@ cdmpp_status cd_tvm_cstr(cd_tvm *t, uint32_t node, cd_str s, const char **out) {
 }
 
 cdmpp_status cd_tvm_declare(cd_tvm *t, uint32_t node, const cd_expr **out) {
-    const cd_node_kind k = cd_graph_kind(&t->g, node);
+    const cd_tvm_node_kind k = cd_graph_kind(&t->g, node);
     if (k != CD_NODE_SIZEVAR) CD_TRY(cd_graph_expect(&t->g, node, CD_NODE_VAR));
     if (!t->memo[node]) {
         cd_dtype type;
@@ -114,7 +114,7 @@ static cdmpp_status build_call(cd_tvm *t, uint32_t node, uint32_t depth, const c
 }
 
 static cdmpp_status build_operands(cd_tvm *t, uint32_t node, uint32_t depth, const cd_expr **out) {
-    const cd_node_kind k = cd_graph_kind(&t->g, node);
+    const cd_tvm_node_kind k = cd_graph_kind(&t->g, node);
     const char *const *attr = cd_tvm_operands(k);
     const cd_expr *a[3] = {NULL};
     cd_pool *p = &t->dag->pool;

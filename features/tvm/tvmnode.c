@@ -12,13 +12,13 @@ static const struct {
 #undef CD_X
 };
 
-static cd_node_kind kind_of(cd_str key) {
+static cd_tvm_node_kind kind_of(cd_str key) {
     for (unsigned k = 0; k < CD_NODE_OTHER; k++)
-        if (key.n == kind_tab[k].n && memcmp(key.p, kind_tab[k].key, key.n) == 0) return (cd_node_kind)k;
+        if (key.n == kind_tab[k].n && memcmp(key.p, kind_tab[k].key, key.n) == 0) return (cd_tvm_node_kind)k;
     return CD_NODE_OTHER;
 }
 
-cdmpp_status cd_graph_at(const cd_graph *g, uint32_t i, const char *attr, cdmpp_status st) {
+cdmpp_status cd_graph_at(const cd_tvm_graph *g, uint32_t i, const char *attr, cdmpp_status st) {
     if (!st || !g->err) return st;
     if (attr) {
         cd_err_add_key(g->err, attr);
@@ -29,7 +29,7 @@ cdmpp_status cd_graph_at(const cd_graph *g, uint32_t i, const char *attr, cdmpp_
     return st;
 }
 
-static cdmpp_status index_nodes(cd_graph *g, const cd_json *item) {
+static cdmpp_status index_nodes(cd_tvm_graph *g, const cd_json *item) {
     for (uint32_t i = 0; i < g->n; i++, item = item->next) {
         cd_str key;
         const cdmpp_status st = cd_json_str(cd_json_get(item, "type_key"), &key, g->err);
@@ -40,8 +40,8 @@ static cdmpp_status index_nodes(cd_graph *g, const cd_json *item) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_graph_open(cd_arena *a, const char *text, size_t len, cd_graph *g, cdmpp_err *err) {
-    *g = (cd_graph){.arena = a, .err = err};
+cdmpp_status cd_graph_open(cd_arena *a, const char *text, size_t len, cd_tvm_graph *g, cdmpp_err *err) {
+    *g = (cd_tvm_graph){.arena = a, .err = err};
     const cd_json *top = NULL, *item = NULL, *nodes;
     CD_TRY(cd_json_parse(a, text, len, &top, err));
     nodes = cd_json_get(top, "nodes");
@@ -57,26 +57,26 @@ cdmpp_status cd_graph_open(cd_arena *a, const char *text, size_t len, cd_graph *
     return CDMPP_OK;
 }
 
-cd_str cd_graph_type_key(const cd_graph *g, uint32_t i) { return cd_json_get(g->node[i], "type_key")->u.s; }
+cd_str cd_graph_type_key(const cd_tvm_graph *g, uint32_t i) { return cd_json_get(g->node[i], "type_key")->u.s; }
 
-cdmpp_status cd_graph_expect(const cd_graph *g, uint32_t i, cd_node_kind want) {
+cdmpp_status cd_graph_expect(const cd_tvm_graph *g, uint32_t i, cd_tvm_node_kind want) {
     if (cd_graph_kind(g, i) == want) return CDMPP_OK;
     const cd_str key = cd_graph_type_key(g, i);
     return cd_graph_at(g, i, NULL, CD_FAIL(g->err, ESCHEMA, "expected a node of type %s, found \"%.*s\"",
                                            want == CD_NODE_NULL ? "null" : kind_tab[want].key, (int)(key.n < 60 ? key.n : 60), key.p));
 }
 
-bool cd_graph_has(const cd_graph *g, uint32_t i, const char *attr) {
+bool cd_graph_has(const cd_tvm_graph *g, uint32_t i, const char *attr) {
     return cd_json_get(cd_json_get(g->node[i], "attrs"), attr) != NULL;
 }
 
-cdmpp_status cd_graph_str(const cd_graph *g, uint32_t i, const char *attr, cd_str *out) {
+cdmpp_status cd_graph_str(const cd_tvm_graph *g, uint32_t i, const char *attr, cd_str *out) {
     const cd_json *v = cd_json_get(cd_json_get(g->node[i], "attrs"), attr);
     const cdmpp_status st = cd_json_str(v, out, g->err);
     return st ? cd_graph_at(g, i, attr, st) : CDMPP_OK;
 }
 
-cdmpp_status cd_graph_int(const cd_graph *g, uint32_t i, const char *attr, int64_t *out) {
+cdmpp_status cd_graph_int(const cd_tvm_graph *g, uint32_t i, const char *attr, int64_t *out) {
     cd_str s;
     CD_TRY(cd_graph_str(g, i, attr, &s));
     const bool neg = s.n && s.p[0] == '-';
@@ -89,7 +89,7 @@ cdmpp_status cd_graph_int(const cd_graph *g, uint32_t i, const char *attr, int64
     return CDMPP_OK;
 }
 
-cdmpp_status cd_graph_real(const cd_graph *g, uint32_t i, const char *attr, double *out) {
+cdmpp_status cd_graph_real(const cd_tvm_graph *g, uint32_t i, const char *attr, double *out) {
     cd_str s;
     CD_TRY(cd_graph_str(g, i, attr, &s));
     char buf[64], *end = buf;
@@ -102,7 +102,7 @@ cdmpp_status cd_graph_real(const cd_graph *g, uint32_t i, const char *attr, doub
     return cd_graph_at(g, i, attr, CD_FAIL(g->err, ESCHEMA, "expected a number, found \"%.*s\"", (int)(s.n < 40 ? s.n : 40), s.p));
 }
 
-cdmpp_status cd_graph_ref(const cd_graph *g, uint32_t i, const char *attr, uint32_t *out) {
+cdmpp_status cd_graph_ref(const cd_tvm_graph *g, uint32_t i, const char *attr, uint32_t *out) {
     int64_t v;
     CD_TRY(cd_graph_int(g, i, attr, &v));
     if (v < 0 || v >= g->n)
@@ -111,12 +111,12 @@ cdmpp_status cd_graph_ref(const cd_graph *g, uint32_t i, const char *attr, uint3
     return CDMPP_OK;
 }
 
-cdmpp_status cd_graph_array(const cd_graph *g, uint32_t i, const char *attr, uint32_t *out) {
+cdmpp_status cd_graph_array(const cd_tvm_graph *g, uint32_t i, const char *attr, uint32_t *out) {
     CD_TRY(cd_graph_ref(g, i, attr, out));
     return cd_graph_expect(g, *out, CD_NODE_ARRAY);
 }
 
-cdmpp_status cd_graph_items(const cd_graph *g, uint32_t i, const cd_json **item, uint32_t *n) {
+cdmpp_status cd_graph_items(const cd_tvm_graph *g, uint32_t i, const cd_json **item, uint32_t *n) {
     const cd_json *data = cd_json_get(g->node[i], "data");
     *item = NULL;
     *n = 0;
@@ -127,7 +127,7 @@ cdmpp_status cd_graph_items(const cd_graph *g, uint32_t i, const cd_json **item,
     return CDMPP_OK;
 }
 
-cdmpp_status cd_graph_item(const cd_graph *g, uint32_t i, const cd_json **item, uint32_t *out) {
+cdmpp_status cd_graph_item(const cd_tvm_graph *g, uint32_t i, const cd_json **item, uint32_t *out) {
     int64_t v = 0;
     const cdmpp_status st = cd_json_int(*item, 0, (int64_t)g->n - 1, &v, g->err);
     if (st) return cd_graph_at(g, i, NULL, cd_err_key(g->err, st, "data"));
@@ -144,7 +144,7 @@ static int b64_digit(char c) {
 }
 
 /* Base64 over an 8-byte length and that many bytes. */
-static cdmpp_status decode_b64(const cd_graph *g, cd_str s, cd_str *out) {
+static cdmpp_status decode_b64(const cd_tvm_graph *g, cd_str s, cd_str *out) {
     unsigned char *buf = cd_arena_alloc(g->arena, s.n / 4 * 3 + 4, 1);
     if (!buf) return CD_FAIL(g->err, ENOMEM, "string");
     size_t n = 0;
@@ -166,7 +166,7 @@ static cdmpp_status decode_b64(const cd_graph *g, cd_str s, cd_str *out) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_graph_text(const cd_graph *g, uint32_t i, cd_str *out) {
+cdmpp_status cd_graph_text(const cd_tvm_graph *g, uint32_t i, cd_str *out) {
     const cd_json *v = cd_json_get(g->node[i], "repr_str");
     const char *member = "repr_str";
     cdmpp_status st = CDMPP_OK;
@@ -182,7 +182,7 @@ cdmpp_status cd_graph_text(const cd_graph *g, uint32_t i, cd_str *out) {
     return st ? cd_graph_at(g, i, NULL, cd_err_key(g->err, st, member)) : CDMPP_OK;
 }
 
-cdmpp_status cd_graph_map_open(const cd_graph *g, uint32_t i, cd_graph_map *m) {
+cdmpp_status cd_graph_map_open(const cd_tvm_graph *g, uint32_t i, cd_graph_map *m) {
     uint32_t n;
     *m = (cd_graph_map){0};
     CD_TRY(cd_graph_expect(g, i, CD_NODE_MAP));
@@ -196,7 +196,7 @@ cdmpp_status cd_graph_map_open(const cd_graph *g, uint32_t i, cd_graph_map *m) {
     return st ? cd_graph_at(g, i, NULL, cd_err_key(g->err, st, "keys")) : CDMPP_OK;
 }
 
-cdmpp_status cd_graph_map_next(const cd_graph *g, uint32_t i, cd_graph_map *m, cd_str *key, uint32_t *value, bool *more) {
+cdmpp_status cd_graph_map_next(const cd_tvm_graph *g, uint32_t i, cd_graph_map *m, cd_str *key, uint32_t *value, bool *more) {
     *more = m->value != NULL;
     *key = (cd_str){"", 0};
     if (!*more) return CDMPP_OK;

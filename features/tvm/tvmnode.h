@@ -22,50 +22,50 @@
     X(LOAD, "tir.ProducerLoad") X(CALL, "tir.Call") X(REDUCE, "tir.Reduce") X(COMBINER, "tir.CommReducer") \
     X(TARGET, "Target") X(TARGETKIND, "TargetKind") X(HARDWARE, "auto_scheduler.HardwareParams")
 
-typedef enum cd_node_kind {
+typedef enum cd_tvm_node_kind {
 #define CD_X(name, key) CD_NODE_##name,
     CD_NODE_MAP(CD_X)
 #undef CD_X
     CD_NODE_OTHER /* known to TVM or not: an error once something needs it */
-} cd_node_kind;
+} cd_tvm_node_kind;
 
-typedef struct cd_graph {
+typedef struct cd_tvm_graph {
     cd_arena *arena;
     uint32_t n, root;
     const cd_json **node;  /* (n) */
-    uint8_t *kind;         /* (n) cd_node_kind */
+    uint8_t *kind;         /* (n) cd_tvm_node_kind */
     cdmpp_err *err;
-} cd_graph;
+} cd_tvm_graph;
 
-cdmpp_status cd_graph_open(cd_arena *a, const char *text, size_t len, cd_graph *g, cdmpp_err *err);
+cdmpp_status cd_graph_open(cd_arena *a, const char *text, size_t len, cd_tvm_graph *g, cdmpp_err *err);
 
-static inline cd_node_kind cd_graph_kind(const cd_graph *g, uint32_t i) { return (cd_node_kind)g->kind[i]; }
-cd_str cd_graph_type_key(const cd_graph *g, uint32_t i);
+static inline cd_tvm_node_kind cd_graph_kind(const cd_tvm_graph *g, uint32_t i) { return (cd_tvm_node_kind)g->kind[i]; }
+cd_str cd_graph_type_key(const cd_tvm_graph *g, uint32_t i);
 /* Add "nodes[i].attrs.<attr>" (attr may be NULL) to an error; passes st on. */
-cdmpp_status cd_graph_at(const cd_graph *g, uint32_t i, const char *attr, cdmpp_status st);
+cdmpp_status cd_graph_at(const cd_tvm_graph *g, uint32_t i, const char *attr, cdmpp_status st);
 /* Node i is of this kind, else ESCHEMA. */
-cdmpp_status cd_graph_expect(const cd_graph *g, uint32_t i, cd_node_kind want);
+cdmpp_status cd_graph_expect(const cd_tvm_graph *g, uint32_t i, cd_tvm_node_kind want);
 
-bool cd_graph_has(const cd_graph *g, uint32_t i, const char *attr);
-cdmpp_status cd_graph_str(const cd_graph *g, uint32_t i, const char *attr, cd_str *out);
-cdmpp_status cd_graph_int(const cd_graph *g, uint32_t i, const char *attr, int64_t *out);
-cdmpp_status cd_graph_real(const cd_graph *g, uint32_t i, const char *attr, double *out);
-cdmpp_status cd_graph_ref(const cd_graph *g, uint32_t i, const char *attr, uint32_t *out);
+bool cd_graph_has(const cd_tvm_graph *g, uint32_t i, const char *attr);
+cdmpp_status cd_graph_str(const cd_tvm_graph *g, uint32_t i, const char *attr, cd_str *out);
+cdmpp_status cd_graph_int(const cd_tvm_graph *g, uint32_t i, const char *attr, int64_t *out);
+cdmpp_status cd_graph_real(const cd_tvm_graph *g, uint32_t i, const char *attr, double *out);
+cdmpp_status cd_graph_ref(const cd_tvm_graph *g, uint32_t i, const char *attr, uint32_t *out);
 /* Reference to an Array: its node index. */
-cdmpp_status cd_graph_array(const cd_graph *g, uint32_t i, const char *attr, uint32_t *out);
+cdmpp_status cd_graph_array(const cd_tvm_graph *g, uint32_t i, const char *attr, uint32_t *out);
 
 /* Items of an Array node (or the flat data of a Map): walk `item` with
  * cd_graph_item, which checks the index and steps on. */
-cdmpp_status cd_graph_items(const cd_graph *g, uint32_t i, const cd_json **item, uint32_t *n);
-cdmpp_status cd_graph_item(const cd_graph *g, uint32_t i, const cd_json **item, uint32_t *out);
+cdmpp_status cd_graph_items(const cd_tvm_graph *g, uint32_t i, const cd_json **item, uint32_t *n);
+cdmpp_status cd_graph_item(const cd_tvm_graph *g, uint32_t i, const cd_json **item, uint32_t *out);
 /* Text of a runtime.String, Op or TargetKind node. */
-cdmpp_status cd_graph_text(const cd_graph *g, uint32_t i, cd_str *out);
+cdmpp_status cd_graph_text(const cd_tvm_graph *g, uint32_t i, cd_str *out);
 
 /* One entry of a Map per call, in order: *it starts as 0; false at the end. */
 typedef struct cd_graph_map {
     const cd_json *key, *value;
     bool plain; /* keys are in "keys", else every other item of "data" is a key */
 } cd_graph_map;
-cdmpp_status cd_graph_map_open(const cd_graph *g, uint32_t i, cd_graph_map *m);
-cdmpp_status cd_graph_map_next(const cd_graph *g, uint32_t i, cd_graph_map *m, cd_str *key, uint32_t *value, bool *more);
+cdmpp_status cd_graph_map_open(const cd_tvm_graph *g, uint32_t i, cd_graph_map *m);
+cdmpp_status cd_graph_map_next(const cd_tvm_graph *g, uint32_t i, cd_graph_map *m, cd_str *key, uint32_t *value, bool *more);
 #endif

@@ -3,7 +3,7 @@
 
 #include "features/tvm/tvm_internal.h"
 
-const char *const *cd_tvm_operands(cd_node_kind k) {
+const char *const *cd_tvm_operands(cd_tvm_node_kind k) {
     static const char *const binary[] = {"a", "b", NULL}, *const unary[] = {"a", NULL}, *const cast[] = {"value", NULL},
                      *const select[] = {"condition", "true_value", "false_value", NULL}, *const leaf[] = {NULL};
     switch (k) {
@@ -51,7 +51,7 @@ static cdmpp_status discover(cd_tvm *t, uint32_t node, uint32_t *op) {
         *op = t->op_of_node[node] - 1;
         return CDMPP_OK;
     }
-    const cd_node_kind k = cd_graph_kind(&t->g, node);
+    const cd_tvm_node_kind k = cd_graph_kind(&t->g, node);
     if (k != CD_NODE_PLACEHOLDER && k != CD_NODE_COMPUTE) {
         const cd_str key = cd_graph_type_key(&t->g, node);
         return cd_graph_at(&t->g, node, NULL, CD_FAIL(t->err, EUNSUPPORTED, "\"%.*s\" is not an operator that can be read",

@@ -42,17 +42,17 @@ static void speak(int real, FILE *kept, int rank) {
 
 /* Nothing but options before a verb, and those end it. */
 static int no_verb(int argc, char **argv) {
-    cd_face f;
+    cd_command_run f;
     int code;
     cdmpp_err err = {0};
-    if (!cd_face_begin(&f, &mpi, argc, argv, NULL, &code)) return code;
+    if (!cd_command_begin(&f, &mpi, argc, argv, NULL, &code)) return code;
     (void)CD_FAIL(&err, EUSAGE, "expected train or extract first, found '%.60s'", argc > 1 ? argv[1] : "");
-    code = cd_face_usage(&f, &err);
-    cd_face_end(&f);
+    code = cd_command_usage(&f, &err);
+    cd_command_end(&f);
     return code;
 }
 
-static int command(int argc, char **argv, const cd_crew *crew) {
+static int command(int argc, char **argv, const cd_process_group *crew) {
     if (argc > 1 && strcmp(argv[1], "train") == 0) return cd_main_train(argc - 1, argv + 1, verb[0], crew);
     if (argc > 1 && strcmp(argv[1], "extract") == 0) return cd_main_mpi_extract(argc - 1, argv + 1, crew);
     return no_verb(argc, argv);
@@ -70,7 +70,7 @@ int main(int argc, char **argv) {
     MPI_Comm_set_errhandler(m.comm, MPI_ERRORS_RETURN);
     MPI_Comm_rank(m.comm, &rank);
     if (rank) real = be_quiet(&kept);
-    const cd_crew crew = cd_mpi_crew(&m);
+    const cd_process_group crew = cd_mpi_crew(&m);
     const int code = command(argc, argv, &crew);
     fflush(stdout);
     fflush(stderr);

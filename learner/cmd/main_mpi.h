@@ -19,11 +19,11 @@ typedef struct cd_mpi {
     size_t cap;
 } cd_mpi;
 
-cd_crew cd_mpi_crew(cd_mpi *m);
+cd_process_group cd_mpi_crew(cd_mpi *m);
 void cd_mpi_free(cd_mpi *m);
 /* Until all ranks are here, asleep; at most limit_s (0: for ever). False: not all came. */
 bool cd_mpi_meet(MPI_Comm comm, double limit_s);
 /* `cdmpp-mpi extract`; the exit code. */
 extern const cd_command cd_main_mpi_extract_options;
-int cd_main_mpi_extract(int argc, char **argv, const cd_crew *crew);
+int cd_main_mpi_extract(int argc, char **argv, const cd_process_group *crew);
 #endif

@@ -36,7 +36,7 @@ typedef struct {
     int *send, *send_at, *recv, *recv_at, *sum, *sum_at;
 } plan;
 
-static bool plan_make(plan *p, const cd_crew *c, MPI_Comm comm, size_t n_row, size_t n, int *rc) {
+static bool plan_make(plan *p, const cd_process_group *c, MPI_Comm comm, size_t n_row, size_t n, int *rc) {
     const int r = (int)c->n_rank, mine = (int)n_row;
     *p = (plan){.n_rank = r, .rows = cd_calloc((size_t)r, 7 * sizeof(int))};
     if (!p->rows) return false;
@@ -89,7 +89,7 @@ static cdmpp_status sum_up(void *ctx, float *v, size_t n_row, size_t n, cdmpp_er
     plan p;
     MPI_Comm_rank(m->comm, &rank);
     MPI_Comm_size(m->comm, &n_rank);
-    const cd_crew c = {.rank = (size_t)rank, .n_rank = (size_t)n_rank};
+    const cd_process_group c = {.rank = (size_t)rank, .n_rank = (size_t)n_rank};
     if (n_row > 1024 || n > (size_t)INT_MAX / 1024) return CD_FAIL(err, EUNSUPPORTED, "%zu x %zu values to add up", n_row, n);
     if (!plan_make(&p, &c, m->comm, n_row, n, &rc)) return CD_FAIL(err, ENOMEM, "%d ranks", n_rank);
     const size_t in = rc == MPI_SUCCESS ? (size_t)(p.recv_at[n_rank - 1] + p.recv[n_rank - 1]) : 0;
@@ -149,7 +149,7 @@ static cdmpp_status agree(void *ctx, cdmpp_status st, cdmpp_err *err) {
     return (cdmpp_status)all;
 }
 
-cd_crew cd_mpi_crew(cd_mpi *m) {
+cd_process_group cd_mpi_crew(cd_mpi *m) {
     int rank, n_rank, here = 0;
     MPI_Comm host;
     MPI_Comm_rank(m->comm, &rank);
@@ -158,7 +158,7 @@ cd_crew cd_mpi_crew(cd_mpi *m) {
         MPI_Comm_size(host, &here);
         MPI_Comm_free(&host);
     }
-    return (cd_crew){(size_t)rank, (size_t)n_rank, here == n_rank, m, sum_up, gather, agree};
+    return (cd_process_group){(size_t)rank, (size_t)n_rank, here == n_rank, m, sum_up, gather, agree};
 }
 
 void cd_mpi_free(cd_mpi *m) {

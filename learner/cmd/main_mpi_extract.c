@@ -20,7 +20,7 @@ typedef struct {
     cd_extract x;            /* with input and task_file, both owned */
     cd_texts input, task;
     bool json;
-    const cd_crew *crew;
+    const cd_process_group *crew;
     char *path;              /* of this rank's part */
     cd_buf command;
     cd_log *log;
@@ -182,7 +182,7 @@ static cdmpp_status merge(const work *w, cdmpp_err *err) {
 }
 
 static cdmpp_status run(work *w, cd_extract_stats *s, cdmpp_err *err) {
-    const cd_crew *c = w->crew;
+    const cd_process_group *c = w->crew;
     char *mark = part_path(w, c->rank, ".done");
     w->path = part_path(w, c->rank, "");
     cdmpp_status st = mark && w->path ? CDMPP_OK : CD_FAIL(err, ENOMEM, "name of a part");
@@ -210,19 +210,19 @@ static int report(work *w, cdmpp_status st, const cdmpp_err *err, const cd_extra
     cd_report_text(w->log, w->x.out, s);
     if (w->json) cd_report_json(&b, w->x.out, s, seconds);
     cdmpp_err lost = {0};
-    st = cd_face_print(&b, &lost);
+    st = cd_command_print(&b, &lost);
     if (st) cd_log_err(w->log, CD_LOG_ERROR, &lost);
     return st ? cdmpp_exit_code(st) : s->skipped ? 3 : 0;
 }
 
-int cd_main_mpi_extract(int argc, char **argv, const cd_crew *crew) {
+int cd_main_mpi_extract(int argc, char **argv, const cd_process_group *crew) {
     work w = {.x = {.jobs = 1, .stop = &stop}, .crew = crew};
     const struct sigaction act = {.sa_handler = on_signal};
     cd_extract_stats s = {0};
     cdmpp_err err = {0};
-    cd_face f;
+    cd_command_run f;
     int code;
-    if (!cd_face_begin(&f, &cd_main_mpi_extract_options, argc, argv, &w, &code)) return code;
+    if (!cd_command_begin(&f, &cd_main_mpi_extract_options, argc, argv, &w, &code)) return code;
     w.log = &f.log;
     w.json = f.said.json;
     w.input = f.said.operand;
@@ -238,7 +238,7 @@ int cd_main_mpi_extract(int argc, char **argv, const cd_crew *crew) {
     if (w.command.oom) st = CD_FAIL(&err, ENOMEM, "command line");
     else st = run(&w, &s, &err);
     code = report(&w, st, &err, &s, MPI_Wtime() - begin);
-    cd_face_end(&f);
+    cd_command_end(&f);
     cd_buf_free(&w.command);
     cd_free(w.path);
     return code;

@@ -16,7 +16,7 @@ static void on_signal(int sig) { stop = sig; }
 
 bool cd_main_go_on(void) { return !stop; }
 
-static bool tick(void *ctx, const cd_tick *t) {
+static bool tick(void *ctx, const cd_progress_event *t) {
     cd_trainprogress_step(ctx, t);
     return cd_main_go_on();
 }
@@ -42,12 +42,12 @@ static cdmpp_status read_config(const char *path, cd_main_options *o, cd_config 
 static void print_text(const cd_learned *l, const char *path, const char *report, double level) {
     cd_buf b = {0};
     for (int k = 0; k < CD_N_DROP; k++)
-        if (l->filter.drop[k]) printf("dropped %zu of %zu programs: %s\n", l->filter.drop[k], l->filter.in, cd_drop_text((cd_drop)k));
+        if (l->filter.drop[k]) printf("dropped %zu of %zu programs: %s\n", l->filter.drop[k], l->filter.in, cd_drop_text((cd_filter_drop)k));
     printf("%s", l->notes.p ? l->notes.p : "");
-    for (int p = 0; p < CD_N_PART; p++) cd_metrics_text(&b, cd_part_name((cd_part)p), cd_split_name(l->kind), &l->metrics[p]);
+    for (int p = 0; p < CD_N_PART; p++) cd_metrics_text(&b, cd_part_name((cd_split_part)p), cd_split_name(l->kind), &l->metrics[p]);
     for (int k = 0; k < 2 && l->tuner[1].n; k++)
         cd_metrics_text(&b, k ? "test by profile tuner" : "validation by profile tuner", cd_split_name(l->kind), &l->tuner[k]);
-    for (int p = 0; p < CD_N_PART; p++) cd_unsure_text(&b, cd_part_name((cd_part)p), level, &l->unsure[p]);
+    for (int p = 0; p < CD_N_PART; p++) cd_uncertainty_text(&b, cd_part_name((cd_split_part)p), level, &l->unsure[p]);
     printf("%smodel %s, %zu bytes\n", b.p ? b.p : "", path, l->file.n);
     if (report[0]) printf("report %s\n", report);
     cd_buf_free(&b);
@@ -84,7 +84,7 @@ static cdmpp_status can_write(const char *path, cdmpp_err *err) {
 static cdmpp_status write_out(const cd_config *c, const cd_main_options *o, cd_learned *l, const char *path, cdmpp_err *err) {
     CD_TRY(reload(l, err));
     CD_TRY(cd_file_write(path, l->file.p, l->file.n, err));
-    CD_TRY(cd_trainkeep_write(l->keep, c->output_report, o->command ? o->command : "", err));
+    CD_TRY(cd_train_artifacts_write(l->keep, c->output_report, o->command ? o->command : "", err));
     if (o->json) print_json(l, path);
     else print_text(l, path, c->output_report, c->predict_level);
     return CDMPP_OK;
@@ -115,12 +115,12 @@ cdmpp_status cd_main_fit(const cd_config *c, cd_main_options *o, cdmpp_err *err)
 static cdmpp_status print_config(const cd_config *c, const cd_main_options *o, cdmpp_err *err) {
     cd_buf b = {0}, out = {0};
     size_t n;
-    const cd_conf_key *key = o->space ? cd_space_keys(&n) : cd_config_keys(&n);
+    const cd_conf_key *key = o->space ? cd_hpo_space_keys(&n) : cd_config_keys(&n);
     if (o->doc) (o->json ? cd_conf_doc_json : cd_conf_doc)(&b, key, n);
     else (o->json ? cd_config_json : cd_config_print)(&b, c);
-    if (!o->json) return cd_face_print(&b, err);
-    cd_face_json(&out, o->doc ? "cdmpp.config_keys" : "cdmpp.config", o->name, &b);
-    return cd_face_print(&out, err);
+    if (!o->json) return cd_command_print(&b, err);
+    cd_command_json(&out, o->doc ? "cdmpp.config_keys" : "cdmpp.config", o->name, &b);
+    return cd_command_print(&out, err);
 }
 
 static cdmpp_status with_config(const char *path, cd_main_options *o, cd_config *c, cdmpp_err *err) {
@@ -158,7 +158,7 @@ static char *shell_line(const char *name, int argc, char **argv) {
 static cdmpp_status find_config(cd_arena *a, cd_main_options *o, const char **path, cdmpp_err *err) {
     const char *asked = *path;
     if (!asked) return CDMPP_OK;
-    *path = cd_installed_or(a, "configs", asked);
+    *path = cd_data_path_or(a, "configs", asked);
     if (!*path) return CD_FAIL(err, ENOMEM, "path");
     if (*path != asked) cd_log_put(o->log, CD_LOG_INFO, "reads %s", *path);
     return CDMPP_OK;
@@ -172,13 +172,13 @@ static cdmpp_status run(const char *path, cd_main_options *o, cdmpp_err *err) {
     return st;
 }
 
-int cd_main_train(int argc, char **argv, const cd_command *command, const cd_crew *crew) {
+int cd_main_train(int argc, char **argv, const cd_command *command, const cd_process_group *crew) {
     cd_main_options o = {.name = command->name, .crew = crew};
     cdmpp_err err = {0};
     const struct sigaction sa = {.sa_handler = on_signal};
-    cd_face f;
+    cd_command_run f;
     int code;
-    if (!cd_face_begin(&f, command, argc, argv, &o, &code)) return code;
+    if (!cd_command_begin(&f, command, argc, argv, &o, &code)) return code;
     o.log = &f.log;
     o.json = f.said.json;
     if (o.verbose && !f.said.quiet) f.log.level = CD_LOG_DEBUG;
@@ -189,7 +189,7 @@ int cd_main_train(int argc, char **argv, const cd_command *command, const cd_cre
     cdmpp_status st = find_config(&f.said.arena, &o, &path, &err);
     if (!st) st = find_config(&f.said.arena, &o, &o.space, &err);
     if (!st) st = run(path, &o, &err);
-    cd_face_end(&f);
+    cd_command_end(&f);
     cd_free(o.command);
     return !st && o.skipped ? 3 : cdmpp_exit_code(st);
 }

@@ -19,12 +19,12 @@ static void tell_bad(void *ctx, const cdmpp_err *err) {
     if (t->n++ < TELL) cd_log_put(t->log, CD_LOG_WARNING, "skipped: %s", cdmpp_err_format(err, buf, sizeof buf));
 }
 
-static bool tick(void *ctx, const cd_tick *t) {
+static bool tick(void *ctx, const cd_progress_event *t) {
     cd_trainprogress_step(ctx, t);
     return cd_main_go_on();
 }
 
-static cdmpp_status load(const cd_config *c, const char *config, cd_main_options *o, cd_devices **devices, cd_opdata *d, cdmpp_err *err) {
+static cdmpp_status load(const cd_config *c, const char *config, cd_main_options *o, cd_devices **devices, cd_library_op_data *d, cdmpp_err *err) {
     const cd_opfilter f = {c->data_devices, c->operators_exclude};
     telling bad = {.log = o->log};
     cd_arena a = {0};
@@ -33,7 +33,7 @@ static cdmpp_status load(const cd_config *c, const char *config, cd_main_options
     cdmpp_status st = cd_devices_path(&a, c->device_file, config, &path, err);
     if (!st) st = cd_devices_load(path, &diag, devices, err);
     if (st && diag.n) cd_log_lines(o->log, CD_LOG_ERROR, diag.text.p);
-    for (size_t i = 0; !st && i < c->data_files.n; i++) st = cd_opdata_add(d, c->data_files.v[i], *devices, &f, tell_bad, &bad, err);
+    for (size_t i = 0; !st && i < c->data_files.n; i++) st = cd_library_op_data_add(d, c->data_files.v[i], *devices, &f, tell_bad, &bad, err);
     cd_diag_free(&diag);
     cd_arena_free(&a);
     return st;
@@ -45,14 +45,14 @@ static const char *check_words(const cd_config *c) {
     return words[c->operators_check];
 }
 
-static cdmpp_status print_text(const cd_config *c, const cd_opdata *d, cd_oplearned *l, const char *path, cdmpp_err *err) {
+static cdmpp_status print_text(const cd_config *c, const cd_library_op_data *d, cd_oplearned *l, const char *path, cdmpp_err *err) {
     cd_buf b = {0};
     cdmpp_status st = CDMPP_OK;
     printf("%zu of %zu rows trained on, %zu devices\n", l->n_row, d->n_line, d->n_known);
     for (int k = 0; k < CD_N_OPDROP; k++)
         if (d->drop[k]) printf("left out %zu rows: %s\n", d->drop[k], cd_opdrop_text((cd_opdrop)k));
     if (l->check.n) {
-        st = cd_opscore_text(&l->check, &b, err);
+        st = cd_library_op_score_text(&l->check, &b, err);
         printf("\ncheck: %s (n=%zu, seed=%lld)\n\n%s\n", check_words(c), l->check.n, (long long)c->operators_seed, b.p ? b.p : "");
     }
     printf("model %s, %zu bytes\n", path, l->file.n);
@@ -66,7 +66,7 @@ static void print_json(const cd_oplearned *l, const char *path) {
     cd_buf_put_json_str(&b, path, strlen(path));
     cd_buf_puts(&b, ",\"check\":[");
     for (size_t i = 0; i < l->check.n; i++) {
-        const cd_opscore_row *r = &l->check.row[i];
+        const cd_library_op_score_row *r = &l->check.row[i];
         cd_buf_putf(&b, "%s[\"%s\",\"%s\",%.6g]", i ? "," : "", cd_opclass_name(r->class), r->device, r->error);
     }
     cd_buf_puts(&b, "]}\n");
@@ -78,13 +78,13 @@ cdmpp_status cd_main_operators(const cd_config *c, const char *config, cd_main_o
     const char *path = o->out ? o->out : c->output_model;
     cd_devices *devices = NULL;
     cd_threads *pool = NULL;
-    cd_opdata d = {0};
+    cd_library_op_data d = {0};
     cd_oplearned l = {0};
     cd_trainprogress progress;
     cdmpp_status st = load(c, config, o, &devices, &d, err);
     if (!st) st = cd_threads_new(o->jobs, &pool, err);
     cd_trainprogress_begin(&progress, o->log);
-    if (!st) st = cd_oplearner_train(c, &d, pool, tick, &progress, &l, err);
+    if (!st) st = cd_library_op_train_train(c, &d, pool, tick, &progress, &l, err);
     cd_trainprogress_end(&progress);
     if (!st) st = cd_file_write(path, l.file.p, l.file.n, err);
     if (!st && o->json) print_json(&l, path);
@@ -92,7 +92,7 @@ cdmpp_status cd_main_operators(const cd_config *c, const char *config, cd_main_o
     o->skipped = d.drop[CD_OPDROP_BAD] > 0;
     cd_oplearned_free(&l);
     cd_threads_free(pool);
-    cd_opdata_free(&d);
+    cd_library_op_data_free(&d);
     cd_devices_free(devices);
     return st;
 }

@@ -13,7 +13,7 @@ static void print(cd_buf *b) {
 }
 
 /* ---- one trial of somebody else's search ---- */
-static bool show_step(void *ctx, const cd_tick *t) {
+static bool show_step(void *ctx, const cd_progress_event *t) {
     cd_trainprogress_step(ctx, t);
     return cd_main_go_on();
 }
@@ -57,12 +57,12 @@ static void on_trial(void *ctx, const cd_tune_event *e) {
     cd_buf_free(&b);
 }
 
-static bool silent_step(void *ctx, const cd_tick *t) {
+static bool silent_step(void *ctx, const cd_progress_event *t) {
     (void)ctx, (void)t;
     return cd_main_go_on();
 }
 
-static void print_found(const cd_tunecmd_state *s, const cd_main_options *o, const char *out) {
+static void print_found(const cd_hpo_run_state *s, const cd_main_options *o, const char *out) {
     const cd_found *f = &s->found;
     cd_buf b = {0};
     if (o->json) {
@@ -79,31 +79,31 @@ static void print_found(const cd_tunecmd_state *s, const cd_main_options *o, con
 }
 
 /* The search's keys, then those of the base; as JSON both in one object. */
-static void print_space(const cd_tunecmd_state *s, const cd_main_options *o) {
+static void print_space(const cd_hpo_run_state *s, const cd_main_options *o) {
     cd_buf b = {0}, text = {0}, config = {0};
     if (!o->json) {
-        cd_space_print(&b, &s->space);
+        cd_hpo_space_print(&b, &s->space);
         cd_config_print(&b, &s->base);
         print(&b);
         return;
     }
-    cd_space_print(&text, &s->space);
+    cd_hpo_space_print(&text, &s->space);
     cd_buf_puts(&config, "{\"search\":");
-    cd_face_quote(&config, &text);
+    cd_command_quote(&config, &text);
     cd_buf_puts(&config, ",\"base\":");
     cd_config_json(&config, &s->base);
     cd_buf_puts(&config, "}");
-    cd_face_json(&b, "cdmpp.space", o->name, &config);
+    cd_command_json(&b, "cdmpp.space", o->name, &config);
     print(&b);
 }
 
-static cdmpp_status search(const cd_tunecmd *cmd, cd_main_options *o, cd_tunecmd_state *s, cdmpp_err *err) {
-    cdmpp_status st = cd_tunecmd_read(cmd, !o->print, s, err);
+static cdmpp_status search(const cd_hpo_run *cmd, cd_main_options *o, cd_hpo_run_state *s, cdmpp_err *err) {
+    cdmpp_status st = cd_hpo_run_read(cmd, !o->print, s, err);
     if (st && s->space.diag.n) cd_log_lines(o->log, CD_LOG_ERROR, s->space.diag.text.p);
     if (st && s->space.diag.n) return st;
     if (st) return cd_main_config_failed(&s->base, o, st, err);
     if (o->print) return print_space(s, o), CDMPP_OK;
-    st = cd_tunecmd_search(cmd, s, err);
+    st = cd_hpo_run_search(cmd, s, err);
     if (s->found.torn)
         cd_log_put(o->log, CD_LOG_WARNING, "%s: the last line was cut short, %zu bytes: that training was repeated", s->journal,
                    s->found.torn);
@@ -117,10 +117,10 @@ static cdmpp_status search(const cd_tunecmd *cmd, cd_main_options *o, cd_tunecmd
 }
 
 cdmpp_status cd_main_search(const char *config, cd_main_options *o, cdmpp_err *err) {
-    const cd_tunecmd cmd = {o->space, config, o->set.v, o->set.n, o->out ? o->out : "best.yaml", o->journal, o->jobs,
+    const cd_hpo_run cmd = {o->space, config, o->set.v, o->set.n, o->out ? o->out : "best.yaml", o->journal, o->jobs,
                             on_trial, silent_step, o};
-    cd_tunecmd_state s;
+    cd_hpo_run_state s;
     const cdmpp_status st = search(&cmd, o, &s, err);
-    cd_tunecmd_free(&s);
+    cd_hpo_run_free(&s);
     return st;
 }

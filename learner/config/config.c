@@ -82,9 +82,9 @@ static cdmpp_status check_files(cd_config *c, const char *path, cdmpp_err *err) 
 
 /* Objectives but the default are of trees, and bring their own loss. */
 static void check_objective(cd_config *c, const char *path, cdmpp_err *err) {
-    cd_plan plan;
+    cd_member_plan plan;
     bool trees = false;
-    if (c->train_objective == CD_OBJECTIVE_LOG_LATENCY || cd_plan_of(c, &plan, NULL)) return;
+    if (c->train_objective == CD_OBJECTIVE_LOG_LATENCY || cd_member_plan_of(c, &plan, NULL)) return;
     const char *name = cd_objective_name((cd_objective_kind)c->train_objective);
     for (size_t k = 0; k < plan.n_kind; k++) trees |= !cd_member_is_net(plan.kind[k]);
     if (!trees)
@@ -99,8 +99,8 @@ cdmpp_status cd_config_check(cd_config *c, const char *path, cdmpp_err *err) {
     const size_t before = c->diag.n;
     if (!c->data_files.n)
         cd_diag_add(&c->diag, err, CDMPP_ESCHEMA, path, NULL, false, "data.files", "expected at least one file, found none");
-    cd_choose_check(c, path, err);
-    cd_netconf_check(c, path, err);
+    cd_select_programs_check(c, path, err);
+    cd_net_options_check(c, path, err);
     check_objective(c, path, err);
     if (c->split_valid + c->split_test >= 1)
         cd_diag_add(&c->diag, err, CDMPP_ERANGE, path, NULL, false, "split.test",

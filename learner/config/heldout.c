@@ -86,7 +86,7 @@ static cdmpp_status split_again(cd_heldout *h, const cd_config *c, const char *d
     CD_TRY(cd_dataset_load(c->data_files.v, c->data_files.n, &d, err));
     uint8_t *keep = cd_calloc(d->n + 1, 1);
     cdmpp_status st = keep ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", d->n);
-    if (!st) st = cd_choose(c, d, NULL, keep, &count, &s, err);
+    if (!st) st = cd_select_programs(c, d, NULL, keep, &count, &s, err);
     if (!st && strcmp(s->digest, digest) != 0)
         st = cd_err_key(err, CD_FAIL(err, EMODEL, "expected the data set that the model was trained on, split %.12s..., found one that splits into %.12s...", digest, s->digest), "data.files");
     if (!st) st = list_seen(h, d, s, err);

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-static cdmpp_status add(cd_plan *p, const char *name, cdmpp_err *err) {
+static cdmpp_status add(cd_member_plan *p, const char *name, cdmpp_err *err) {
     const cd_member_kind k = cd_member_find((cd_str){name, strlen(name)});
     if (k == CD_N_MEMBER_KIND) return CD_FAIL(err, ESCHEMA, "expected one of " CD_MEMBER_KINDS ", found '%.60s'", name);
     for (size_t i = 0; i < p->n_kind; i++)
@@ -11,9 +11,9 @@ static cdmpp_status add(cd_plan *p, const char *name, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_plan_of(const cd_config *c, cd_plan *out, cdmpp_err *err) {
+cdmpp_status cd_member_plan_of(const cd_config *c, cd_member_plan *out, cdmpp_err *err) {
     const cd_texts *names = &c->model_members;
-    *out = (cd_plan){0};
+    *out = (cd_member_plan){0};
     if (!names->n) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected at least one of " CD_MEMBER_KINDS), "model.members");
     for (size_t i = 0; i < names->n; i++)
         CD_TRY(cd_err_key(err, cd_err_index(err, add(out, names->v[i], err), i), "model.members"));

@@ -4,13 +4,13 @@
 #include "learner/config/config.h"
 #include "learner/model/member.h"
 
-typedef struct cd_plan {
+typedef struct cd_member_plan {
     size_t n_kind;
     cd_member_kind kind[CD_N_MEMBER_KIND];
     bool leaves;  /* a kind reads leaves */
     bool devices; /* a network has a device branch */
-} cd_plan;
+} cd_member_plan;
 
 /* Errors: ESCHEMA (an unknown kind, one twice, none; with the key). */
-cdmpp_status cd_plan_of(const cd_config *c, cd_plan *out, cdmpp_err *err);
+cdmpp_status cd_member_plan_of(const cd_config *c, cd_member_plan *out, cdmpp_err *err);
 #endif

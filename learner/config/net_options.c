@@ -5,8 +5,8 @@
 #include "features/device/device.h"
 #include "learner/config/member_plan.h"
 
-static cd_net_spec net(const cd_config *c, cd_member_kind kind, size_t w_dev) {
-    return (cd_net_spec){.kind = (cd_net_kind)(kind - CD_MEMBER_MLP),
+static cd_net_config net(const cd_config *c, cd_member_kind kind, size_t w_dev) {
+    return (cd_net_config){.kind = (cd_net_kind)(kind - CD_MEMBER_MLP),
                          .tokens = kind == CD_MEMBER_TSF ? (cd_net_tokens)c->net_tokens : CD_TOKENS_LEAVES,
                          .layers = c->net_layers,
                          .width = c->net_width,
@@ -39,8 +39,8 @@ static cd_net_spec net(const cd_config *c, cd_member_kind kind, size_t w_dev) {
                          .w_dev = c->net_device ? (int64_t)w_dev : 0};
 }
 
-static cd_lrate rate(const cd_config *c) {
-    cd_lrate r = cd_lrate_of((cd_lrate_kind)c->fit_schedule, c->fit_rate);
+static cd_learning_rate rate(const cd_config *c) {
+    cd_learning_rate r = cd_learning_rate_of((cd_learning_rate_kind)c->fit_schedule, c->fit_rate);
     r.warmup = (uint64_t)c->fit_warmup;
     r.up = r.down = (uint64_t)c->fit_cycle;
     r.gamma = c->fit_gamma;
@@ -48,7 +48,7 @@ static cd_lrate rate(const cd_config *c) {
     return r;
 }
 
-cd_fit_spec cd_netconf_fit(const cd_config *c, cd_member_kind kind, size_t w_dev) {
+cd_fit_spec cd_net_options_fit(const cd_config *c, cd_member_kind kind, size_t w_dev) {
     cd_fit_spec s = cd_fit_spec_small((cd_net_kind)(kind - CD_MEMBER_MLP));
     s.net = net(c, kind, w_dev);
     s.transform = (cd_transform_kind)c->fit_label;
@@ -73,20 +73,20 @@ cd_fit_spec cd_netconf_fit(const cd_config *c, cd_member_kind kind, size_t w_dev
     return s;
 }
 
-void cd_netconf_check(cd_config *c, const char *path, cdmpp_err *err) {
-    cd_plan plan;
-    cd_penalty penalty;
+void cd_net_options_check(cd_config *c, const char *path, cdmpp_err *err) {
+    cd_member_plan plan;
+    cd_net_loss penalty;
     cdmpp_err e = {0};
-    cdmpp_status st = cd_plan_of(c, &plan, &e);
+    cdmpp_status st = cd_member_plan_of(c, &plan, &e);
     if (st) cd_diag_add(&c->diag, err, st, path, NULL, false, "model.members", "%s", e.msg);
     for (size_t k = 0; !st && k < plan.n_kind; k++) {
         if (!cd_member_is_net(plan.kind[k])) continue;
-        const cd_net_spec s = net(c, plan.kind[k], CD_N_DEVICE_COL);
+        const cd_net_config s = net(c, plan.kind[k], CD_N_DEVICE_COL);
         char key[128];
-        st = cd_net_spec_check(&s, &e);
+        st = cd_net_config_check(&s, &e);
         snprintf(key, sizeof key, "net.%s", e.key);
         if (st) cd_diag_add(&c->diag, err, st, path, NULL, false, key, "%s", e.msg);
-        if (!st && (st = cd_penalty_parse(c->fit_loss, NULL, 0, &penalty, &e)))
+        if (!st && (st = cd_net_loss_parse(c->fit_loss, NULL, 0, &penalty, &e)))
             cd_diag_add(&c->diag, err, st, path, NULL, false, "fit.loss", "%s", e.msg);
     }
 }

@@ -13,7 +13,7 @@ enum { MAX_LEAVES = 64 }; /* lengths of the list of numbers of leaves */
 static cdmpp_status number_of_device(const cd_dataset *d, const char *name, size_t *out, cdmpp_err *err) {
     for (*out = 0; *out < d->n_device; ++*out)
         if (!strcmp(d->device_name[*out], name)) return CDMPP_OK;
-    const char *near = cd_spell_nearest(name, (const char *const *)d->device_name, d->n_device);
+    const char *near = cd_did_you_mean_nearest(name, (const char *const *)d->device_name, d->n_device);
     return CD_FAIL(err, ESCHEMA, "expected a device of the data set, found '%.80s'%s%s%s", name, near ? ", did you mean '" : "",
                    near ? near : "", near ? "'?" : "");
 }
@@ -59,7 +59,7 @@ static cdmpp_status none_left(const cd_filter_count *n, cdmpp_err *err) {
     if (n->kept) return CDMPP_OK;
     for (int k = 1; k < CD_N_DROP; k++)
         if (n->drop[k] > n->drop[most]) most = k;
-    return CD_FAIL(err, ERANGE, "no program to learn from: %zu of %zu were dropped: %s", n->drop[most], n->in, cd_drop_text((cd_drop)most));
+    return CD_FAIL(err, ERANGE, "no program to learn from: %zu of %zu were dropped: %s", n->drop[most], n->in, cd_drop_text((cd_filter_drop)most));
 }
 
 /* ---- split ---- */
@@ -79,7 +79,7 @@ static cdmpp_status make_split(const cd_config *c, const cd_dataset *d, cd_threa
     return st;
 }
 
-cdmpp_status cd_choose(const cd_config *c, const cd_dataset *d, cd_threads *pool, uint8_t *keep, cd_filter_count *count,
+cdmpp_status cd_select_programs(const cd_config *c, const cd_dataset *d, cd_threads *pool, uint8_t *keep, cd_filter_count *count,
                        cd_split **split, cdmpp_err *err) {
     uint32_t leaves[MAX_LEAVES];
     uint8_t *asked = cd_calloc(d->n + 1, 1);
@@ -125,7 +125,7 @@ static void check_split(cd_config *c, const char *path, cdmpp_err *err) {
         refuse(c, path, "split.valid_names", "with split.target_tasks, tasks are drawn for validation", err);
 }
 
-void cd_choose_check(cd_config *c, const char *path, cdmpp_err *err) {
+void cd_select_programs_check(cd_config *c, const char *path, cdmpp_err *err) {
     check_split(c, path, err);
     check_leaves(c, path, err);
     if (c->filter_low_percentile >= c->filter_high_percentile)

@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "base/core/sha256.h"
-#include "learner/trees/xgb_api.h"
+#include "learner/trees/xgb.h"
 #include "learner/tensor/ops.h"
 
 enum { COME_S = 60, WAIT_S = 300, LEAVE_S = 30, PIECE = 1 << 20 };
 
-void cd_together_own(const cd_crew *crew, size_t n, size_t *beg, size_t *end) {
+void cd_distributed_trees_own(const cd_process_group *crew, size_t n, size_t *beg, size_t *end) {
     *beg = crew ? cd_ops_tile_at(n, crew->n_rank, crew->rank) : 0;
     *end = crew ? cd_ops_tile_at(n, crew->n_rank, crew->rank + 1) : n;
 }
@@ -32,22 +32,22 @@ static bool find_address(char out[INET_ADDRSTRLEN]) {
     return a != NULL;
 }
 
-static cdmpp_status start(cd_together *t, char address[INET_ADDRSTRLEN], cdmpp_err *err) {
+static cdmpp_status start(cd_distributed_trees *t, char address[INET_ADDRSTRLEN], cdmpp_err *err) {
     strcpy(address, "127.0.0.1");
     if (!t->crew->one_host && !find_address(address))
         return CD_FAIL(err, EBACKEND, "ranks on several machines, and this one has no IPv4 address that they can call");
-    return cd_tracker_start(address, t->crew->n_rank, COME_S, &t->tracker, err);
+    return cd_rabit_tracker_start(address, t->crew->n_rank, COME_S, &t->tracker, err);
 }
 
 /* Rank 0 tells: four numbers of the address, two of the port. Sums with zeros are exact. */
-static cdmpp_status tell(const cd_together *t, char address[INET_ADDRSTRLEN], int *port, cdmpp_err *err) {
+static cdmpp_status tell(const cd_distributed_trees *t, char address[INET_ADDRSTRLEN], int *port, cdmpp_err *err) {
     float v[6] = {0};
     unsigned char ip[4] = {0};
     if (t->tracker) {
         (void)inet_pton(AF_INET, address, ip);
         for (int k = 0; k < 4; k++) v[k] = ip[k];
-        v[4] = (float)(cd_tracker_port(t->tracker) / 256);
-        v[5] = (float)(cd_tracker_port(t->tracker) % 256);
+        v[4] = (float)(cd_rabit_tracker_port(t->tracker) / 256);
+        v[5] = (float)(cd_rabit_tracker_port(t->tracker) % 256);
     }
     CD_TRY(t->crew->allreduce(t->crew->ctx, v, 1, 6, err));
     for (int k = 0; k < 4; k++) ip[k] = (unsigned char)v[k];
@@ -56,22 +56,22 @@ static cdmpp_status tell(const cd_together *t, char address[INET_ADDRSTRLEN], in
     return CDMPP_OK;
 }
 
-cdmpp_status cd_together_begin(cd_together *t, const cd_crew *crew, cdmpp_err *err) {
+cdmpp_status cd_distributed_trees_begin(cd_distributed_trees *t, const cd_process_group *crew, cdmpp_err *err) {
     char address[INET_ADDRSTRLEN];
-    *t = (cd_together){.crew = crew};
+    *t = (cd_distributed_trees){.crew = crew};
     if (!crew) return CDMPP_OK;
-    cd_gbt_meeting m = {.address = address, .limit_s = WAIT_S, .rank = crew->rank, .n_rank = crew->n_rank};
+    cd_xgb_meeting m = {.address = address, .limit_s = WAIT_S, .rank = crew->rank, .n_rank = crew->n_rank};
     if (!crew->rank) CD_TRY(start(t, address, err));
     CD_TRY(tell(t, address, &m.port, err));
-    return cd_gbt_join(&m, err);
+    return cd_xgb_join(&m, err);
 }
 
-cdmpp_status cd_together_end(cd_together *t, cdmpp_status st, cdmpp_err *err) {
+cdmpp_status cd_distributed_trees_end(cd_distributed_trees *t, cdmpp_status st, cdmpp_err *err) {
     if (!t->crew) return st;
     const bool all = !st || st == CDMPP_EINTERRUPTED; /* else perhaps this rank alone: invariant (4) */
     cdmpp_err why = {0};
-    cdmpp_status left = all ? cd_gbt_leave(&why) : CDMPP_OK;
-    const cdmpp_status told = cd_tracker_end(t->tracker, all ? LEAVE_S : 0, left ? NULL : &why);
+    cdmpp_status left = all ? cd_xgb_leave(&why) : CDMPP_OK;
+    const cdmpp_status told = cd_rabit_tracker_end(t->tracker, all ? LEAVE_S : 0, left ? NULL : &why);
     t->tracker = NULL;
     if (st) return st;
     if (!left) left = told;
@@ -80,7 +80,7 @@ cdmpp_status cd_together_end(cd_together *t, cdmpp_status st, cdmpp_err *err) {
 }
 
 /* ---- between the ranks ---- */
-cdmpp_status cd_together_share(const cd_together *t, float *v, size_t n, size_t beg, size_t end, cdmpp_err *err) {
+cdmpp_status cd_distributed_trees_share(const cd_distributed_trees *t, float *v, size_t n, size_t beg, size_t end, cdmpp_err *err) {
     if (!t->crew) return CDMPP_OK;
     for (size_t i = 0; i < n; i++)
         if (i < beg || i >= end) v[i] = 0;
@@ -89,7 +89,7 @@ cdmpp_status cd_together_share(const cd_together *t, float *v, size_t n, size_t 
     return CDMPP_OK;
 }
 
-cdmpp_status cd_together_stop(const cd_together *t, bool *stop, cdmpp_err *err) {
+cdmpp_status cd_distributed_trees_stop(const cd_distributed_trees *t, bool *stop, cdmpp_err *err) {
     float n = *stop;
     if (!t->crew) return CDMPP_OK;
     CD_TRY(t->crew->allreduce(t->crew->ctx, &n, 1, 1, err));
@@ -97,7 +97,7 @@ cdmpp_status cd_together_stop(const cd_together *t, bool *stop, cdmpp_err *err) 
     return CDMPP_OK;
 }
 
-cdmpp_status cd_together_same(const cd_together *t, const cd_buf *bytes, cdmpp_err *err) {
+cdmpp_status cd_distributed_trees_same(const cd_distributed_trees *t, const cd_buf *bytes, cdmpp_err *err) {
     cd_sha256 s;
     char hex[65];
     float v[64];

@@ -18,21 +18,21 @@
 #include "learner/distributed/process_group.h"
 #include "learner/distributed/rabit_tracker.h"
 
-typedef struct cd_together {
-    const cd_crew *crew;     /* NULL: this process alone, and all calls do nothing */
-    cd_tracker *tracker;     /* of rank 0 */
-} cd_together;
+typedef struct cd_distributed_trees {
+    const cd_process_group *crew;     /* NULL: this process alone, and all calls do nothing */
+    cd_rabit_tracker *tracker;     /* of rank 0 */
+} cd_distributed_trees;
 
 /* Items beg .. end of n are this rank's. */
-void cd_together_own(const cd_crew *crew, size_t n, size_t *beg, size_t *end);
+void cd_distributed_trees_own(const cd_process_group *crew, size_t n, size_t *beg, size_t *end);
 /* XGBoost's collective around all that happens until the end. Errors: EBACKEND, ENOMEM. */
-cdmpp_status cd_together_begin(cd_together *t, const cd_crew *crew, cdmpp_err *err);
+cdmpp_status cd_distributed_trees_begin(cd_distributed_trees *t, const cd_process_group *crew, cdmpp_err *err);
 /* st: how it went; returned if it is an error. */
-cdmpp_status cd_together_end(cd_together *t, cdmpp_status st, cdmpp_err *err);
+cdmpp_status cd_distributed_trees_end(cd_distributed_trees *t, cdmpp_status st, cdmpp_err *err);
 /* v (n), of which each rank knows beg .. end, to all. */
-cdmpp_status cd_together_share(const cd_together *t, float *v, size_t n, size_t beg, size_t end, cdmpp_err *err);
+cdmpp_status cd_distributed_trees_share(const cd_distributed_trees *t, float *v, size_t n, size_t beg, size_t end, cdmpp_err *err);
 /* *stop of any rank. */
-cdmpp_status cd_together_stop(const cd_together *t, bool *stop, cdmpp_err *err);
+cdmpp_status cd_distributed_trees_stop(const cd_distributed_trees *t, bool *stop, cdmpp_err *err);
 /* Do all ranks have these bytes? EBACKEND. */
-cdmpp_status cd_together_same(const cd_together *t, const cd_buf *bytes, cdmpp_err *err);
+cdmpp_status cd_distributed_trees_same(const cd_distributed_trees *t, const cd_buf *bytes, cdmpp_err *err);
 #endif

@@ -27,7 +27,7 @@ static void give_dearest(const cd_member *member, size_t n, double *load, size_t
     load[rank] += cost[member[best].kind];
 }
 
-void cd_crew_deal(const cd_member *member, size_t n, size_t n_rank, int64_t slices, bool trees, size_t *owner) {
+void cd_process_group_deal(const cd_member *member, size_t n, size_t n_rank, int64_t slices, bool trees, size_t *owner) {
     enum { MOST = CD_N_MEMBER_KIND * 20 }; /* model.folds is at most 20, and more ranks than members have nothing to do */
     double load[MOST] = {0};
     bool dealt[MOST] = {false};
@@ -57,7 +57,7 @@ static cdmpp_status unpack(const cd_buf *from, cd_buf *bytes, size_t n, cdmpp_er
     return CDMPP_OK;
 }
 
-cdmpp_status cd_crew_gather(const cd_crew *crew, cd_buf *bytes, size_t n, cdmpp_err *err) {
+cdmpp_status cd_process_group_gather(const cd_process_group *crew, cd_buf *bytes, size_t n, cdmpp_err *err) {
     cd_buf own = {0};
     cd_buf *all = crew->rank ? NULL : cd_calloc(crew->n_rank, sizeof *all);
     for (size_t k = 0; crew->rank && k < n; k++) {
@@ -77,7 +77,7 @@ cdmpp_status cd_crew_gather(const cd_crew *crew, cd_buf *bytes, size_t n, cdmpp_
     return st;
 }
 
-cdmpp_status cd_crew_found(const cd_crew *crew, bool found, cdmpp_err *err) {
+cdmpp_status cd_process_group_found(const cd_process_group *crew, bool found, cdmpp_err *err) {
     float n = found ? 1 : 0;
     CD_TRY(crew->allreduce(crew->ctx, &n, 1, 1, err));
     if (n == (found ? (float)crew->n_rank : 0)) return CDMPP_OK;

@@ -21,7 +21,7 @@
 #include "learner/fit/fit.h"
 #include "learner/model/member.h"
 
-typedef struct cd_crew {
+typedef struct cd_process_group {
     size_t rank, n_rank;
     bool one_host;           /* all ranks are on this machine */
     void *ctx;               /* of the calls */
@@ -30,14 +30,14 @@ typedef struct cd_crew {
     cdmpp_status (*gather)(void *ctx, const cd_buf *own, cd_buf *all, cdmpp_err *err);
     /* The status and error of the first rank whose st is not OK, on every rank. */
     cdmpp_status (*agree)(void *ctx, cdmpp_status st, cdmpp_err *err);
-} cd_crew;
+} cd_process_group;
 
 #define CD_CREW_ALL SIZE_MAX
 
 /* owner (n): rank of each member, CD_CREW_ALL: trained by all together, as trees are if so asked. */
-void cd_crew_deal(const cd_member *member, size_t n, size_t n_rank, int64_t slices, bool trees, size_t *owner);
+void cd_process_group_deal(const cd_member *member, size_t n, size_t n_rank, int64_t slices, bool trees, size_t *owner);
 /* bytes[k] of the members that a rank trained to rank 0, whose own bytes stay. */
-cdmpp_status cd_crew_gather(const cd_crew *crew, cd_buf *bytes, size_t n, cdmpp_err *err);
+cdmpp_status cd_process_group_gather(const cd_process_group *crew, cd_buf *bytes, size_t n, cdmpp_err *err);
 /* Did all ranks find it? EMODEL: some did. */
-cdmpp_status cd_crew_found(const cd_crew *crew, bool found, cdmpp_err *err);
+cdmpp_status cd_process_group_found(const cd_process_group *crew, bool found, cdmpp_err *err);
 #endif

@@ -23,9 +23,9 @@ typedef struct {
     char host[INET_ADDRSTRLEN];
 } worker;
 
-struct cd_tracker {
+struct cd_rabit_tracker {
     pthread_t thread;
-    int fd, port, wake[2];       /* wake: a byte says that cd_tracker_end was called */
+    int fd, port, wake[2];       /* wake: a byte says that cd_rabit_tracker_end was called */
     int limit_s;
     _Atomic int wait_s;          /* from outside, before the byte */
     size_t n_rank;
@@ -43,7 +43,7 @@ static double now(void) {
 }
 
 /* ---- bytes, never later than t->until ---- */
-static bool readable(cd_tracker *t, int fd) {
+static bool readable(cd_rabit_tracker *t, int fd) {
     for (;;) {
         struct pollfd p[2] = {{fd, POLLIN, 0}, {t->ending ? -1 : t->wake[0], POLLIN, 0}};
         const double left = t->until - now();
@@ -58,7 +58,7 @@ static bool readable(cd_tracker *t, int fd) {
     }
 }
 
-static bool get(cd_tracker *t, int fd, void *to, size_t n) {
+static bool get(cd_rabit_tracker *t, int fd, void *to, size_t n) {
     for (size_t at = 0; at < n;) {
         if (!readable(t, fd)) return false;
         const ssize_t k = recv(fd, (char *)to + at, n - at, 0);
@@ -69,9 +69,9 @@ static bool get(cd_tracker *t, int fd, void *to, size_t n) {
     return true;
 }
 
-static bool get_int(cd_tracker *t, int fd, int *v) { return get(t, fd, v, sizeof *v); }
+static bool get_int(cd_rabit_tracker *t, int fd, int *v) { return get(t, fd, v, sizeof *v); }
 
-static bool get_text(cd_tracker *t, int fd, char out[TEXT]) {
+static bool get_text(cd_rabit_tracker *t, int fd, char out[TEXT]) {
     int n;
     if (!get_int(t, fd, &n) || n < 0 || n >= TEXT || !get(t, fd, out, (size_t)n)) return false;
     out[n] = '\0';
@@ -84,7 +84,7 @@ static bool put_int(int fd, int v) { return put(fd, &v, sizeof v); }
 
 /* ---- who calls ---- */
 /* Someone who speaks rabit's language: connection, rank, task and wish. False: sent away. */
-static bool greet(cd_tracker *t, int fd, int *rank, char task[TEXT], char wish[TEXT]) {
+static bool greet(cd_rabit_tracker *t, int fd, int *rank, char task[TEXT], char wish[TEXT]) {
     int magic, n_rank;
     const double all = t->until, soon = now() + 5; /* a silent caller must not keep the others waiting */
     t->until = soon < all ? soon : all;
@@ -96,7 +96,7 @@ static bool greet(cd_tracker *t, int fd, int *rank, char task[TEXT], char wish[T
     return ok;
 }
 
-static int next_call(cd_tracker *t, struct sockaddr_in *from) {
+static int next_call(cd_rabit_tracker *t, struct sockaddr_in *from) {
     socklen_t n = sizeof *from;
     for (int fd; readable(t, t->fd);) {
         fd = accept(t->fd, (struct sockaddr *)from, &n);
@@ -109,7 +109,7 @@ static int next_call(cd_tracker *t, struct sockaddr_in *from) {
 }
 
 /* All ranks, each waiting on its connection. */
-static bool gather(cd_tracker *t) {
+static bool gather(cd_rabit_tracker *t) {
     for (size_t n = 0; n < t->n_rank;) {
         struct sockaddr_in from;
         char task[TEXT], wish[TEXT], *end;
@@ -145,7 +145,7 @@ static bool among(const int *v, size_t n, int x) {
 }
 
 /* Tells r its place; nb gets all its neighbours, of which there are at most 5. */
-static bool place(const cd_tracker *t, size_t r, int nb[5], size_t *n_nb) {
+static bool place(const cd_rabit_tracker *t, size_t r, int nb[5], size_t *n_nb) {
     const int fd = t->w[r].fd, n = (int)t->n_rank, ring[2] = {((int)r + n - 1) % n, ((int)r + 1) % n};
     const size_t k = tree_of(r, t->n_rank, nb);
     *n_nb = k;
@@ -159,7 +159,7 @@ static bool place(const cd_tracker *t, size_t r, int nb[5], size_t *n_nb) {
 }
 
 /* Whom r must still call, and how many will call it. */
-static bool calls(cd_tracker *t, size_t r, const int *nb, size_t n_nb) {
+static bool calls(cd_rabit_tracker *t, size_t r, const int *nb, size_t n_nb) {
     const int fd = t->w[r].fd;
     int n_good, good[5], n_call = 0, n_wait = 0;
     if (!get_int(t, fd, &n_good) || n_good < 0 || n_good > 5 || !get(t, fd, good, (size_t)n_good * sizeof *good)) return false;
@@ -177,7 +177,7 @@ static bool calls(cd_tracker *t, size_t r, const int *nb, size_t n_nb) {
     return ok;
 }
 
-static bool link_rank(cd_tracker *t, size_t r) {
+static bool link_rank(cd_rabit_tracker *t, size_t r) {
     int nb[5], failed = 1;
     size_t n_nb;
     if (!place(t, r, nb, &n_nb)) return false;
@@ -190,7 +190,7 @@ static bool link_rank(cd_tracker *t, size_t r) {
 }
 
 /* ---- the rest of their lives ---- */
-static bool serve(cd_tracker *t) {
+static bool serve(cd_rabit_tracker *t) {
     for (size_t n = 0; n < t->n_rank;) {
         struct sockaddr_in from;
         char task[TEXT], wish[TEXT];
@@ -207,7 +207,7 @@ static bool serve(cd_tracker *t) {
 }
 
 static void *work(void *arg) {
-    cd_tracker *t = arg;
+    cd_rabit_tracker *t = arg;
     t->until = now() + t->limit_s;
     size_t r = 0;
     if (!gather(t)) {
@@ -225,7 +225,7 @@ static void *work(void *arg) {
 }
 
 /* ---- from outside ---- */
-static bool listen_at(cd_tracker *t, const char *address) {
+static bool listen_at(cd_rabit_tracker *t, const char *address) {
     struct sockaddr_in at = {.sin_family = AF_INET};
     socklen_t n = sizeof at;
     if (inet_pton(AF_INET, address, &at.sin_addr) != 1) return false;
@@ -236,13 +236,13 @@ static bool listen_at(cd_tracker *t, const char *address) {
     return true;
 }
 
-static void release(cd_tracker *t) {
+static void release(cd_rabit_tracker *t) {
     if (t->wake[0] >= 0) close(t->wake[0]), close(t->wake[1]);
     cd_free(t);
 }
 
-cdmpp_status cd_tracker_start(const char *address, size_t n_rank, int limit_s, cd_tracker **out, cdmpp_err *err) {
-    cd_tracker *t = cd_calloc(1, sizeof *t + n_rank * sizeof *t->w);
+cdmpp_status cd_rabit_tracker_start(const char *address, size_t n_rank, int limit_s, cd_rabit_tracker **out, cdmpp_err *err) {
+    cd_rabit_tracker *t = cd_calloc(1, sizeof *t + n_rank * sizeof *t->w);
     if (!t) return CD_FAIL(err, ENOMEM, "tracker of %zu ranks", n_rank);
     t->n_rank = n_rank;
     t->limit_s = limit_s;
@@ -261,9 +261,9 @@ cdmpp_status cd_tracker_start(const char *address, size_t n_rank, int limit_s, c
     return st;
 }
 
-int cd_tracker_port(const cd_tracker *t) { return t->port; }
+int cd_rabit_tracker_port(const cd_rabit_tracker *t) { return t->port; }
 
-cdmpp_status cd_tracker_end(cd_tracker *t, int wait_s, cdmpp_err *err) {
+cdmpp_status cd_rabit_tracker_end(cd_rabit_tracker *t, int wait_s, cdmpp_err *err) {
     if (!t) return CDMPP_OK;
     t->wait_s = wait_s;
     if (write(t->wake[1], "", 1) == 1) pthread_join(t->thread, NULL);

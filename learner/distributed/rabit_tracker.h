@@ -19,12 +19,12 @@
 #include "base/core/err.h"
 #include "base/core/mem.h"
 
-typedef struct cd_tracker cd_tracker;
+typedef struct cd_rabit_tracker cd_rabit_tracker;
 
 /* Listens at an IPv4 address of this machine, any free port. Errors: EBACKEND, ENOMEM. */
-cdmpp_status cd_tracker_start(const char *address, size_t n_rank, int limit_s, CD_GIVE cd_tracker **out, cdmpp_err *err);
-int cd_tracker_port(const cd_tracker *t);
+cdmpp_status cd_rabit_tracker_start(const char *address, size_t n_rank, int limit_s, CD_GIVE cd_rabit_tracker **out, cdmpp_err *err);
+int cd_rabit_tracker_port(const cd_rabit_tracker *t);
 /* Waits at most wait_s for those who have not shut down, then ends. NULL is fine. Errors:
  * EBACKEND (a rank did not come, or ended without a word). */
-cdmpp_status cd_tracker_end(CD_TAKE cd_tracker *t, int wait_s, cdmpp_err *err);
+cdmpp_status cd_rabit_tracker_end(CD_TAKE cd_rabit_tracker *t, int wait_s, cdmpp_err *err);
 #endif

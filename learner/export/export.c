@@ -23,7 +23,7 @@ static cdmpp_status choose(const cd_model *m, cd_export_form form, int member, s
 
 static cdmpp_status trees(const cd_model *m, size_t first, size_t end, cd_buf *out, cdmpp_err *err) {
     while (first < end && !fits(m, CD_EXPORT_XGBOOST, first)) first++;
-    return cd_gbt_save(m->member[first].gbt, out, err);
+    return cd_xgb_save(m->member[first].gbt, out, err);
 }
 
 /* ---- safetensors ---- */
@@ -47,7 +47,7 @@ static cdmpp_status put_member(tensors *all, const cd_member *e, size_t k, bool 
         if (!t[i].name) return CD_FAIL(err, ENOMEM, "names of tensors");
     }
     all->n += n;
-    cd_net_spec_json(&text, cd_net_spec_of(e->net));
+    cd_net_config_json(&text, cd_net_config_of(e->net));
     cd_buf_putf(&all->meta, prefix ? ",\"%zu.cdmpp.net\":" : ",\"cdmpp.net\":", k);
     cd_buf_put_json_str(&all->meta, text.p ? text.p : "", text.n);
     cd_buf_clear(&text);

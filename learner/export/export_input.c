@@ -61,7 +61,7 @@ static const char *three(cd_export *x, int64_t from) {
 }
 
 void cd_export_begin(cd_export *x) {
-    cd_onnx *f = &x->f;
+    cd_onnx_writer *f = &x->f;
     const int64_t shape[] = {-1, CD_N_COL}, one = 1, zero = 0;
     x->rows = cd_onnx_input(f, "rows", CD_ONNX_F32, shape, 2);
     x->device = cd_onnx_input(f, "device", CD_ONNX_I64, &one, 1);
@@ -92,7 +92,7 @@ const char *cd_export_derived(cd_export *x) {
 /* (TOP, n_row): 1 where a row is the k-th in the order of input.c. Two rows compare by the first of their keys
  * that differs; the last key, the place, makes the order one of all rows. */
 static const char *choice(cd_export *x) {
-    cd_onnx *f = &x->f;
+    cd_onnx_writer *f = &x->f;
     const double place[TOP] = {0, 1, 2};
     const int64_t as_column[] = {-1, 1}, as_row[] = {1, -1}, a = 1, b = 0, dim[] = {TOP, 1};
     const char *const keys[] = {x->total[0], x->outer, x->wide, CD_ONNX(f, "Neg", cd_export_reshape(x, x->index, as_column, 2))};

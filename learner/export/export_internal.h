@@ -13,7 +13,7 @@
 
 /* Names of values; NULL until somebody asks. */
 typedef struct cd_export {
-    cd_onnx f;
+    cd_onnx_writer f;
     const cd_model *m;
     const char *rows, *device, *flop; /* inputs */
     const char *wide;                 /* rows as double */

@@ -13,7 +13,7 @@ typedef struct {
     size_t number; /* of the member */
 } net;
 
-static cd_onnx *file(const net *n) { return &n->x->f; }
+static cd_onnx_writer *file(const net *n) { return &n->x->f; }
 static const char *two(const net *n, const char *op, const char *a, const char *b) { return CD_ONNX(file(n), op, a, b); }
 static const char *with(const net *n, const char *op, const char *a, float b) { return two(n, op, a, cd_onnx_float(file(n), b)); }
 
@@ -174,7 +174,7 @@ static const char *tail(const net *n, const char *v) {
 
 /* T z, double (1, 1): ln of the sum over rows of e^(T score). */
 static const char *summed(const net *n, const char *score) {
-    const cd_net_spec *s = &n->net->spec;
+    const cd_net_config *s = &n->net->spec;
     if (s->trips) {
         const char *trips = scaled(n, &n->e->scalers.trips, cd_export_cast(n->x, cd_export_log_trips(n->x), CD_ONNX_F32));
         score = two(n, "Add", score, with(n, "Mul", trips, (float)(1 / s->temperature)));
@@ -185,7 +185,7 @@ static const char *summed(const net *n, const char *score) {
 
 cdmpp_status cd_export_net(cd_export *x, const cd_member *e, size_t number, const char **log_s, cdmpp_err *err) {
     const net n = {x, e->net, e, number};
-    const cd_net_spec *s = &e->net->spec;
+    const cd_net_config *s = &e->net->spec;
     const char *z;
     if (cd_member_needs_leaves(e->kind, s->tokens))
         return CD_FAIL(err, EUNSUPPORTED, "member %zu, a %s, reads loop nests; a graph of feature rows cannot hold it", number, cd_member_name(e->kind));

@@ -37,7 +37,7 @@ static void describe(cd_export *x, const cd_buf *kinds) {
 
 static cdmpp_status ensemble(cd_export *x, cd_buf *kinds, cdmpp_err *err) {
     const cd_model *m = x->m;
-    const cd_calib_info info = m->calib ? cd_calib_info_of(m->calib) : (cd_calib_info){0};
+    const cd_calibration_info info = m->calib ? cd_calibration_info_of(m->calib) : (cd_calibration_info){0};
     const double *weight = m->calib ? info.weight : m->weight;
     const char *sum = NULL, *each[CD_N_MEMBER_KIND];
     const int64_t one[] = {1};

@@ -22,8 +22,8 @@ static bool start(table *t, size_t n) {
 }
 
 /* Node `from` of the forest, node `id` of tree k. */
-static void put(table *t, const cd_forest_node *node, size_t from, size_t root, size_t k) {
-    const cd_forest_node *n = &node[from];
+static void put(table *t, const cd_tree_inference_node *node, size_t from, size_t root, size_t k) {
+    const cd_tree_inference_node *n = &node[from];
     const size_t i = t->n_node++, id = from - root;
     const bool leaf = n->kid[0] == from;
     t->tree[i] = (int64_t)k;
@@ -41,7 +41,7 @@ static void put(table *t, const cd_forest_node *node, size_t from, size_t root, 
     t->leaf[t->n_leaf++] = n->cut;
 }
 
-static void attributes(cd_onnx *f, const table *t, float base) {
+static void attributes(cd_onnx_writer *f, const table *t, float base) {
     const size_t n = t->n_node, m = t->n_leaf;
     cd_onnx_attr_ints(f, "nodes_treeids", t->tree, n);
     cd_onnx_attr_ints(f, "nodes_nodeids", t->id, n);
@@ -62,7 +62,7 @@ static void attributes(cd_onnx *f, const table *t, float base) {
 }
 
 /* Scores of a matrix, double (height, 1). */
-static cdmpp_status scores(cd_export *x, const cd_forest *forest, const char *matrix, const char **out, cdmpp_err *err) {
+static cdmpp_status scores(cd_export *x, const cd_tree_inference *forest, const char *matrix, const char **out, cdmpp_err *err) {
     table t = {0};
     const cdmpp_status st = start(&t, forest->n_node + 1) ? CDMPP_OK : CD_FAIL(err, ENOMEM, "table of %zu nodes", forest->n_node);
     for (size_t k = 0; !st && k < forest->n_tree; k++) {
@@ -86,7 +86,7 @@ static const char *with(cd_export *x, const char *op, const char *a, double b) {
 static const char *log_sum(cd_export *x, const char *v) { return cd_export_over(x, "ReduceLogSumExp", v, 0); }
 
 cdmpp_status cd_export_trees(cd_export *x, const cd_member *e, const char **log_s, cdmpp_err *err) {
-    const cd_forest *forest = cd_gbt_forest(e->gbt);
+    const cd_tree_inference *forest = cd_xgb_forest(e->gbt);
     const cd_form form = cd_member_form(e->kind);
     const char *score, *offset = NULL, *level = NULL;
     if (!forest || !forest->n_tree) return CD_FAIL(err, EUNSUPPORTED, "trees of another kind than numerical regression");

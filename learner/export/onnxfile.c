@@ -34,7 +34,7 @@ static void message(cd_buf *b, unsigned field, cd_buf *m) {
 }
 
 /* ---- values ---- */
-static const char *fresh(cd_onnx *f) {
+static const char *fresh(cd_onnx_writer *f) {
     char name[32];
     const int n = snprintf(name, sizeof name, "v%zu", f->n++);
     const char *s = cd_str_dup(&f->arena, (cd_str){name, (size_t)n});
@@ -58,12 +58,12 @@ static void put_value(cd_buf *to, unsigned field, const char *name, cd_onnx_type
     message(to, field, &info);
 }
 
-const char *cd_onnx_input(cd_onnx *f, const char *name, cd_onnx_type type, const int64_t *dim, size_t n_dim) {
+const char *cd_onnx_input(cd_onnx_writer *f, const char *name, cd_onnx_type type, const int64_t *dim, size_t n_dim) {
     put_value(&f->input, 11, name, type, dim, n_dim);
     return name;
 }
 
-void cd_onnx_output(cd_onnx *f, const char *name, const char *value, cd_onnx_type type, const int64_t *dim, size_t n_dim) {
+void cd_onnx_output(cd_onnx_writer *f, const char *name, const char *value, cd_onnx_type type, const int64_t *dim, size_t n_dim) {
     cd_buf node = {0};
     text(&node, 1, value);
     text(&node, 2, name);
@@ -72,7 +72,7 @@ void cd_onnx_output(cd_onnx *f, const char *name, const char *value, cd_onnx_typ
     put_value(&f->output, 12, name, type, dim, n_dim);
 }
 
-const char *cd_onnx_constant(cd_onnx *f, const char *name, cd_onnx_type type, const int64_t *dim, size_t n_dim, const void *value) {
+const char *cd_onnx_constant(cd_onnx_writer *f, const char *name, cd_onnx_type type, const int64_t *dim, size_t n_dim, const void *value) {
     cd_buf t = {0};
     if (!name) name = fresh(f);
     size_t n = type == CD_ONNX_F32 ? 4 : 8;
@@ -87,14 +87,14 @@ const char *cd_onnx_constant(cd_onnx *f, const char *name, cd_onnx_type type, co
     return name;
 }
 
-const char *cd_onnx_float(cd_onnx *f, float v) { return cd_onnx_constant(f, NULL, CD_ONNX_F32, NULL, 0, &v); }
-const char *cd_onnx_double(cd_onnx *f, double v) { return cd_onnx_constant(f, NULL, CD_ONNX_F64, NULL, 0, &v); }
-const char *cd_onnx_ints(cd_onnx *f, const int64_t *v, size_t n) { return cd_onnx_constant(f, NULL, CD_ONNX_I64, &(int64_t){(int64_t)n}, 1, v); }
+const char *cd_onnx_float(cd_onnx_writer *f, float v) { return cd_onnx_constant(f, NULL, CD_ONNX_F32, NULL, 0, &v); }
+const char *cd_onnx_double(cd_onnx_writer *f, double v) { return cd_onnx_constant(f, NULL, CD_ONNX_F64, NULL, 0, &v); }
+const char *cd_onnx_ints(cd_onnx_writer *f, const int64_t *v, size_t n) { return cd_onnx_constant(f, NULL, CD_ONNX_I64, &(int64_t){(int64_t)n}, 1, v); }
 
 /* ---- nodes ---- */
 enum { AS_FLOAT = 1, AS_INT, AS_TEXT, AS_FLOATS = 6, AS_INTS, AS_TEXTS };
 
-static void put_attr(cd_onnx *f, const char *name, int type, cd_buf *value) {
+static void put_attr(cd_onnx_writer *f, const char *name, int type, cd_buf *value) {
     cd_buf a = {0};
     text(&a, 1, name);
     cd_buf_put(&a, value->p ? value->p : "", value->n);
@@ -109,43 +109,43 @@ static void real(cd_buf *b, unsigned field, float v) {
     cd_buf_put(b, (const char *)&v, sizeof v);
 }
 
-void cd_onnx_attr_int(cd_onnx *f, const char *name, int64_t v) {
+void cd_onnx_attr_int(cd_onnx_writer *f, const char *name, int64_t v) {
     cd_buf b = {0};
     number(&b, 3, v);
     put_attr(f, name, AS_INT, &b);
 }
 
-void cd_onnx_attr_float(cd_onnx *f, const char *name, float v) {
+void cd_onnx_attr_float(cd_onnx_writer *f, const char *name, float v) {
     cd_buf b = {0};
     real(&b, 2, v);
     put_attr(f, name, AS_FLOAT, &b);
 }
 
-void cd_onnx_attr_text(cd_onnx *f, const char *name, const char *v) {
+void cd_onnx_attr_text(cd_onnx_writer *f, const char *name, const char *v) {
     cd_buf b = {0};
     text(&b, 4, v);
     put_attr(f, name, AS_TEXT, &b);
 }
 
-void cd_onnx_attr_ints(cd_onnx *f, const char *name, const int64_t *v, size_t n) {
+void cd_onnx_attr_ints(cd_onnx_writer *f, const char *name, const int64_t *v, size_t n) {
     cd_buf b = {0};
     for (size_t i = 0; i < n; i++) number(&b, 8, v[i]);
     put_attr(f, name, AS_INTS, &b);
 }
 
-void cd_onnx_attr_floats(cd_onnx *f, const char *name, const float *v, size_t n) {
+void cd_onnx_attr_floats(cd_onnx_writer *f, const char *name, const float *v, size_t n) {
     cd_buf b = {0};
     for (size_t i = 0; i < n; i++) real(&b, 7, v[i]);
     put_attr(f, name, AS_FLOATS, &b);
 }
 
-void cd_onnx_attr_texts(cd_onnx *f, const char *name, const char *const *v, size_t n) {
+void cd_onnx_attr_texts(cd_onnx_writer *f, const char *name, const char *const *v, size_t n) {
     cd_buf b = {0};
     for (size_t i = 0; i < n; i++) text(&b, 9, v[i]);
     put_attr(f, name, AS_TEXTS, &b);
 }
 
-const char *cd_onnx_node(cd_onnx *f, const char *op, const char *const *in, size_t n) {
+const char *cd_onnx_node(cd_onnx_writer *f, const char *op, const char *const *in, size_t n) {
     cd_buf node = {0};
     const char *name = fresh(f);
     for (size_t i = 0; i < n; i++) text(&node, 1, in[i]);
@@ -160,7 +160,7 @@ const char *cd_onnx_node(cd_onnx *f, const char *op, const char *const *in, size
 }
 
 /* ---- the file ---- */
-void cd_onnx_meta(cd_onnx *f, const char *key, const char *value) {
+void cd_onnx_meta(cd_onnx_writer *f, const char *key, const char *value) {
     cd_buf b = {0};
     text(&b, 1, key);
     text(&b, 2, value);
@@ -179,7 +179,7 @@ static void append(cd_buf *to, const cd_buf *from) {
     to->oom = to->oom || from->oom;
 }
 
-cdmpp_status cd_onnx_end(cd_onnx *f, const char *name, cd_buf *out, cdmpp_err *err) {
+cdmpp_status cd_onnx_end(cd_onnx_writer *f, const char *name, cd_buf *out, cdmpp_err *err) {
     cd_buf graph = {0};
     append(&graph, &f->node);
     text(&graph, 2, name);
@@ -196,7 +196,7 @@ cdmpp_status cd_onnx_end(cd_onnx *f, const char *name, cd_buf *out, cdmpp_err *e
     return f->oom || out->oom ? CD_FAIL(err, ENOMEM, "ONNX file") : CDMPP_OK;
 }
 
-void cd_onnx_free(cd_onnx *f) {
+void cd_onnx_free(cd_onnx_writer *f) {
     cd_buf *all[] = {&f->node, &f->constant, &f->input, &f->output, &f->meta, &f->attr};
     for (size_t i = 0; i < sizeof all / sizeof *all; i++) cd_buf_free(all[i]);
     cd_arena_free(&f->arena);

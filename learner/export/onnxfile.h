@@ -23,35 +23,35 @@
 enum { CD_ONNX_OPSET = 17, CD_ONNX_ML_OPSET = 1, CD_ONNX_IR = 8 };
 typedef enum { CD_ONNX_F32 = 1, CD_ONNX_I64 = 7, CD_ONNX_F64 = 11 } cd_onnx_type;
 
-typedef struct cd_onnx {
+typedef struct cd_onnx_writer {
     cd_buf node, constant, input, output, meta, attr;
     cd_arena arena;
     size_t n;        /* values so far */
     const char *ml;  /* "ai.onnx.ml" while its nodes are made, else NULL */
     bool oom;
-} cd_onnx;
+} cd_onnx_writer;
 
 /* Dimensions: below 0 is "n_row", as many as there are. */
-const char *cd_onnx_input(cd_onnx *f, const char *name, cd_onnx_type type, const int64_t *dim, size_t n_dim);
-void cd_onnx_output(cd_onnx *f, const char *name, const char *value, cd_onnx_type type, const int64_t *dim, size_t n_dim);
+const char *cd_onnx_input(cd_onnx_writer *f, const char *name, cd_onnx_type type, const int64_t *dim, size_t n_dim);
+void cd_onnx_output(cd_onnx_writer *f, const char *name, const char *value, cd_onnx_type type, const int64_t *dim, size_t n_dim);
 /* A tensor of the file, row-major; n_dim 0: one number; name NULL: a number. */
-const char *cd_onnx_constant(cd_onnx *f, const char *name, cd_onnx_type type, const int64_t *dim, size_t n_dim, const void *value);
-const char *cd_onnx_float(cd_onnx *f, float v);
-const char *cd_onnx_double(cd_onnx *f, double v);
-const char *cd_onnx_ints(cd_onnx *f, const int64_t *v, size_t n); /* (n) */
+const char *cd_onnx_constant(cd_onnx_writer *f, const char *name, cd_onnx_type type, const int64_t *dim, size_t n_dim, const void *value);
+const char *cd_onnx_float(cd_onnx_writer *f, float v);
+const char *cd_onnx_double(cd_onnx_writer *f, double v);
+const char *cd_onnx_ints(cd_onnx_writer *f, const int64_t *v, size_t n); /* (n) */
 
-void cd_onnx_attr_int(cd_onnx *f, const char *name, int64_t v);
-void cd_onnx_attr_float(cd_onnx *f, const char *name, float v);
-void cd_onnx_attr_text(cd_onnx *f, const char *name, const char *v);
-void cd_onnx_attr_ints(cd_onnx *f, const char *name, const int64_t *v, size_t n);
-void cd_onnx_attr_floats(cd_onnx *f, const char *name, const float *v, size_t n);
-void cd_onnx_attr_texts(cd_onnx *f, const char *name, const char *const *v, size_t n);
-const char *cd_onnx_node(cd_onnx *f, const char *op, const char *const *in, size_t n);
+void cd_onnx_attr_int(cd_onnx_writer *f, const char *name, int64_t v);
+void cd_onnx_attr_float(cd_onnx_writer *f, const char *name, float v);
+void cd_onnx_attr_text(cd_onnx_writer *f, const char *name, const char *v);
+void cd_onnx_attr_ints(cd_onnx_writer *f, const char *name, const int64_t *v, size_t n);
+void cd_onnx_attr_floats(cd_onnx_writer *f, const char *name, const float *v, size_t n);
+void cd_onnx_attr_texts(cd_onnx_writer *f, const char *name, const char *const *v, size_t n);
+const char *cd_onnx_node(cd_onnx_writer *f, const char *op, const char *const *in, size_t n);
 #define CD_ONNX(f, op, ...) \
     cd_onnx_node(f, op, (const char *const[]){__VA_ARGS__}, sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *))
 
-void cd_onnx_meta(cd_onnx *f, const char *key, const char *value);
+void cd_onnx_meta(cd_onnx_writer *f, const char *key, const char *value);
 /* The file behind out. Errors: ENOMEM. */
-cdmpp_status cd_onnx_end(cd_onnx *f, const char *name, cd_buf *out, cdmpp_err *err);
-void cd_onnx_free(cd_onnx *f);
+cdmpp_status cd_onnx_end(cd_onnx_writer *f, const char *name, cd_buf *out, cdmpp_err *err);
+void cd_onnx_free(cd_onnx_writer *f);
 #endif

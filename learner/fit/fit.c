@@ -31,27 +31,27 @@ static cdmpp_status domain_terms(cd_fitting *f, double *loss, cdmpp_err *err) {
     memset(f->d_latent[0], 0, n * f->n_latent * sizeof(float));
     memset(f->d_latent[1], 0, m * f->n_latent * sizeof(float));
     if (cmd > 0)
-        *loss += cmd * cd_domain_cmd(f->domain, pool, f->latent[0], n, f->latent[1], m, cmd, f->d_latent[0], f->d_latent[1]);
+        *loss += cmd * cd_domain_distance_cmd(f->domain, pool, f->latent[0], n, f->latent[1], m, cmd, f->d_latent[0], f->d_latent[1]);
     if (mmd > 0)
-        *loss += mmd * cd_domain_mmd(f->domain, pool, f->latent[0], n, f->latent[1], m, mmd, f->d_latent[0], f->d_latent[1]);
+        *loss += mmd * cd_domain_distance_mmd(f->domain, pool, f->latent[0], n, f->latent[1], m, mmd, f->d_latent[0], f->d_latent[1]);
     return CDMPP_OK;
 }
 
 /* Gradient of one slice, which may be empty. */
 static cdmpp_status slice_gradient(cd_fitting *f, size_t slice, double *loss, cdmpp_err *err) {
     const cd_fit_pick *w = &f->whole, *o = &f->own;
-    const bool domains = cd_penalty_domains(&f->penalty);
+    const bool domains = cd_net_loss_domains(&f->penalty);
     cd_threads *pool = f->run->pool;
     *loss = 0;
     cd_fit_cut(f, slice);
     cd_params_zero_grad(cd_net_params(f->net));
     if (!o->n) return CDMPP_OK;
-    const cd_penalty_batch whole = {w->n, w->z, w->log_s, w->weight, w->group, &f->transform};
-    const cd_penalty_batch own = {o->n, o->z, o->log_s, o->weight, o->group, &f->transform};
-    const cd_penalty_norm norm = cd_penalty_count(&f->penalty, &whole, f->scratch);
+    const cd_net_loss_batch whole = {w->n, w->z, w->log_s, w->weight, w->group, &f->transform};
+    const cd_net_loss_batch own = {o->n, o->z, o->log_s, o->weight, o->group, &f->transform};
+    const cd_net_loss_norm norm = cd_net_loss_count(&f->penalty, &whole, f->scratch);
     CD_TRY(cd_batch_fill(&f->batch[0], &f->batch_spec, &f->scalers, f->data->view, o->program, o->n, err));
     CD_TRY(cd_net_forward(f->net, &f->batch[0], f->state[0], pool, drop_key(f, slice, DROPOUT), f->out, domains ? f->latent[0] : NULL, err));
-    *loss = cd_penalty_eval(&f->penalty, &own, &norm, f->out, f->d_out, NULL, f->scratch);
+    *loss = cd_net_loss_eval(&f->penalty, &own, &norm, f->out, f->d_out, NULL, f->scratch);
     if (domains) CD_TRY(domain_terms(f, loss, err));
     cd_net_backward(f->net, &f->batch[0], f->state[0], pool, f->d_out, domains ? f->d_latent[0] : NULL);
     if (domains) cd_net_backward(f->net, &f->batch[1], f->state[1], pool, NULL, f->d_latent[1]);
@@ -103,7 +103,7 @@ static cdmpp_status one_step(cd_fitting *f, cd_fit_progress *p, bool *stop, cdmp
     cd_fit_draw(f);
     CD_TRY(gradient(f, &loss, stop, err));
     if (!isfinite(loss)) return wrap_numeric(f, CDMPP_ENUMERIC, "loss", loss, err);
-    p->rate = cd_lrate_at(&f->lrate, f->step);
+    p->rate = cd_learning_rate_at(&f->lrate, f->step);
     const cdmpp_status st = cd_optim_step(&f->optim, f->run->pool, p->rate, params->value, params->grad, &p->norm, err);
     CD_TRY(wrap_numeric(f, st, "norm of the gradient", p->norm, err));
     f->step++;

@@ -47,7 +47,7 @@
 typedef enum { CD_FIT_MAPE, CD_FIT_RMSE_LOG, CD_FIT_LOSS } cd_fit_figure;
 
 typedef struct cd_fit_spec {
-    cd_net_spec net;       /* n_out and, for head sum, temperature are set by cd_fit */
+    cd_net_config net;       /* n_out and, for head sum, temperature are set by cd_fit */
     cd_transform_kind transform;
     cd_scale scale;
     const char *loss;      /* "1000mse+1mape", learner/loss/net_loss.h */
@@ -55,7 +55,7 @@ typedef struct cd_fit_spec {
     size_t n_quantile;
     cd_optim_spec optim;
     bool decay_all;        /* weight decay on biases and norms too, as published */
-    cd_lrate lrate;        /* total is set by cd_fit, per (of exponential) where 0: an epoch */
+    cd_learning_rate lrate;        /* total is set by cd_fit, per (of exponential) where 0: an epoch */
     double ema;            /* 0..1: evaluate and keep the moving average of parameters; 0: none */
     int64_t batch, slice;  /* programs of a step; of one group in a row (rank losses) */
     int64_t slices;        /* of a batch, whose gradients are summed in order; 0, 1: the whole, or one a rank */
@@ -69,7 +69,7 @@ typedef struct cd_fit_spec {
 } cd_fit_spec;
 /* The published training: Box-Cox, min-max, 1000mse+1mape, Adam with coupled decay
  * 1.30707e-3 and clipping at 2, cyclic rate around 1.67657e-5, batch 600, evaluation
- * every 1000 steps; max_epochs 100, patience 0. The net is cd_net_spec_published(). */
+ * every 1000 steps; max_epochs 100, patience 0. The net is cd_net_config_published(). */
 cd_fit_spec cd_fit_spec_published(void);
 /* A net of minutes on two cores: head sum, log, standard, 1huber_log+0.3mape_s, AdamW, cosine
  * with warm-up. Chosen on the CPU set (one draw, validation part, 7.8k programs, 40 epochs):
@@ -80,7 +80,7 @@ cd_fit_spec cd_fit_spec_small(cd_net_kind kind);
 
 /* Arrays over the view are read at the listed programs only. All borrowed. */
 typedef struct cd_fit_data {
-    const cd_view *view;
+    const cd_program_view *view;
     const double *latency_s;  /* (view->n) */
     const float *weight;      /* (view->n) > 0, of train programs; NULL: all 1 */
     const uint32_t *group;    /* (view->n) a task on a device; NULL unless the loss ranks */
@@ -130,7 +130,7 @@ typedef struct cd_fitted {
     cd_net *net; /* the best parameters */
     cd_scalers scalers;
     cd_transform transform;
-    cd_penalty penalty; /* which outputs there are */
+    cd_net_loss penalty; /* which outputs there are */
     uint64_t steps, best_step;
     double best;        /* figure at best_step, NaN without validation */
     size_t n_eval;      /* history: step, mean train loss since the one before, figure */
@@ -146,7 +146,7 @@ void cd_fitted_free(cd_fitted *f);
 
 /* Outputs (n, n_out) of programs index[0 .. n) in eval mode, `batch` at a time. Errors:
  * EMODEL, ENOMEM. */
-cdmpp_status cd_fit_outputs(const cd_net *net, const cd_scalers *s, const cd_view *view, const uint32_t *index, size_t n,
+cdmpp_status cd_fit_outputs(const cd_net *net, const cd_scalers *s, const cd_program_view *view, const uint32_t *index, size_t n,
                             const float *device, size_t n_device, size_t batch, cd_threads *pool, float *out,
                             cdmpp_err *err);
 #endif

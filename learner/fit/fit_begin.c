@@ -7,9 +7,9 @@
 #include "learner/tensor/ops.h"
 
 cd_fit_spec cd_fit_spec_published(void) {
-    cd_fit_spec s = {.net = cd_net_spec_published(), .transform = CD_TRANSFORM_BOX_COX, .scale = CD_SCALE_MINMAX,
+    cd_fit_spec s = {.net = cd_net_config_published(), .transform = CD_TRANSFORM_BOX_COX, .scale = CD_SCALE_MINMAX,
                      .loss = "1000mse+1mape", .optim = cd_optim_spec_of(CD_OPTIM_ADAM), .decay_all = true,
-                     .lrate = cd_lrate_of(CD_LRATE_CYCLIC, 1.67657e-5), .batch = 600, .slice = 16, .target_batch = 2048,
+                     .lrate = cd_learning_rate_of(CD_LRATE_CYCLIC, 1.67657e-5), .batch = 600, .slice = 16, .target_batch = 2048,
                      .max_epochs = 100, .eval_every = 1000};
     s.optim.decay = 1.30707e-3;
     s.optim.clip = 2;
@@ -17,8 +17,8 @@ cd_fit_spec cd_fit_spec_published(void) {
 }
 
 cd_fit_spec cd_fit_spec_small(cd_net_kind kind) {
-    cd_fit_spec s = {.net = cd_net_spec_small(kind), .transform = CD_TRANSFORM_LOG, .scale = CD_SCALE_STANDARD,
-                     .loss = "1huber_log+0.3mape_s", .optim = cd_optim_spec_of(CD_OPTIM_ADAMW), .lrate = cd_lrate_of(CD_LRATE_COSINE, 1e-3),
+    cd_fit_spec s = {.net = cd_net_config_small(kind), .transform = CD_TRANSFORM_LOG, .scale = CD_SCALE_STANDARD,
+                     .loss = "1huber_log+0.3mape_s", .optim = cd_optim_spec_of(CD_OPTIM_ADAMW), .lrate = cd_learning_rate_of(CD_LRATE_COSINE, 1e-3),
                      .ema = 0.999, .batch = 256, .slice = 16, .target_batch = 256, .max_epochs = 40, .patience = 0};
     s.net.head = CD_HEAD_SUM;
     s.net.dropout = 0.05;
@@ -70,9 +70,9 @@ static cdmpp_status check_data(const cd_fitting *f, cdmpp_err *err) {
     CD_TRY(check_programs(d, d->train, d->n_train, true, "train", err));
     CD_TRY(check_programs(d, d->valid, d->n_valid, true, "valid", err));
     CD_TRY(check_programs(d, d->target, d->n_target, false, "target", err));
-    if (cd_penalty_ranks(&f->penalty) && !d->group)
+    if (cd_net_loss_ranks(&f->penalty) && !d->group)
         return cd_err_key(err, CD_FAIL(err, ESCHEMA, "loss '%s' compares programs of a task, but no tasks were given", f->spec->loss), "loss");
-    if (cd_penalty_domains(&f->penalty) && !d->n_target)
+    if (cd_net_loss_domains(&f->penalty) && !d->n_target)
         return cd_err_key(err, CD_FAIL(err, ESCHEMA, "loss '%s' needs programs of a target domain, found none", f->spec->loss), "loss");
     return CDMPP_OK;
 }
@@ -90,13 +90,13 @@ static cdmpp_status check_batches(const cd_fitting *f, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status check_ranks(const cd_fitting *f, const cd_net_spec *net, cdmpp_err *err) {
+static cdmpp_status check_ranks(const cd_fitting *f, const cd_net_config *net, cdmpp_err *err) {
     if (f->rank >= f->n_rank) return CD_FAIL(err, ERANGE, "expected a rank below %zu, found %zu", f->n_rank, f->rank);
     if (f->n_rank > f->n_slice)
         return cd_err_key(err, CD_FAIL(err, ERANGE, "expected a slice for each of %zu ranks, found %zu", f->n_rank, f->n_slice), "slices");
     if (f->n_slice == 1) return CDMPP_OK;
     if (f->n_rank > 1 && !f->run->allreduce) return CD_FAIL(err, ESCHEMA, "%zu ranks and no way to add up their gradients", f->n_rank);
-    if (cd_penalty_domains(&f->penalty)) return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "cmd and mmd with more than one slice of a batch"), "slices");
+    if (cd_net_loss_domains(&f->penalty)) return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "cmd and mmd with more than one slice of a batch"), "slices");
     if (net->norm == CD_NORM_BATCH) return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "batch norm with more than one slice of a batch"), "slices");
     return CDMPP_OK;
 }
@@ -113,7 +113,7 @@ static cdmpp_status fit_transform(cd_fitting *f, cdmpp_err *err) {
 }
 
 static cdmpp_status fresh(cd_fitting *f, uint64_t seed, cdmpp_err *err) {
-    cd_net_spec s = f->spec->net;
+    cd_net_config s = f->spec->net;
     s.n_out = (int64_t)f->n_out;
     s.w_dev = (int64_t)f->data->w_dev;
     if ((s.kind == CD_NET_TSF && s.head == CD_HEAD_SUM) || (s.kind == CD_NET_LSTM && s.trips)) {
@@ -136,7 +136,7 @@ static void copy_scaler(cd_scaler *to, const cd_scaler *from) {
 }
 
 static cdmpp_status continued(cd_fitting *f, const cd_fit_start *start, cdmpp_err *err) {
-    const cd_net_spec *s = cd_net_spec_of(start->net);
+    const cd_net_config *s = cd_net_config_of(start->net);
     const cd_params *from = cd_net_params_of(start->net);
     if ((size_t)s->n_out != f->n_out)
         return CD_FAIL(err, EMODEL, "loss '%s' needs %zu outputs, the network to start from has %d", f->spec->loss, f->n_out, (int)s->n_out);
@@ -209,12 +209,12 @@ static cdmpp_status new_states(cd_fitting *f, cdmpp_err *err) {
     }
     CD_TRY(cd_batch_init(&f->batch[0], &f->batch_spec, &f->dims, err));
     CD_TRY(cd_net_state_new(f->net, &f->dims, n_worker, true, &f->state[0], err));
-    if (!cd_penalty_domains(&f->penalty)) return CDMPP_OK;
+    if (!cd_net_loss_domains(&f->penalty)) return CDMPP_OK;
     const size_t m = (size_t)f->spec->target_batch;
     CD_TRY(cd_batch_bound(&f->batch_spec, d->view, d->target, d->n_target, m, &dims, err));
     CD_TRY(cd_batch_init(&f->batch[1], &f->batch_spec, &dims, err));
     CD_TRY(cd_net_state_new(f->net, &dims, n_worker, true, &f->state[1], err));
-    return cd_domain_new((size_t)f->spec->batch + m, f->n_latent, n_worker, &f->domain, err);
+    return cd_domain_distance_new((size_t)f->spec->batch + m, f->n_latent, n_worker, &f->domain, err);
 }
 
 static bool new_pick(cd_fit_pick *p, size_t n) {
@@ -248,8 +248,8 @@ static bool new_step_arrays(cd_fitting *f) {
         f->side = cd_calloc(f->n_own, 2 * sizeof *f->side);
         if (!f->part || !f->side) return false;
     }
-    if (cd_penalty_ranks(&f->penalty) && !(f->sort = cd_calloc(d->n_train, 3 * sizeof *f->sort))) return false;
-    if (!cd_penalty_domains(&f->penalty)) return true;
+    if (cd_net_loss_ranks(&f->penalty) && !(f->sort = cd_calloc(d->n_train, 3 * sizeof *f->sort))) return false;
+    if (!cd_net_loss_domains(&f->penalty)) return true;
     f->target = cd_calloc(d->n_target, sizeof *f->target);
     f->own_target = cd_calloc(m, sizeof *f->own_target);
     f->zero = cd_calloc(m, f->n_out * sizeof *f->zero);
@@ -265,7 +265,7 @@ static cdmpp_status new_arrays(cd_fitting *f, cdmpp_err *err) {
     const cd_params *p = cd_net_params_of(f->net);
     const size_t n_valid = f->spec->figure == CD_FIT_LOSS ? f->data->n_valid : 0, batch = (size_t)f->spec->batch;
     if (!new_step_arrays(f)) return CD_FAIL(err, ENOMEM, "batches of %zu programs", batch);
-    CD_TRY(cd_penalty_scratch_new(&f->penalty, n_valid > batch ? n_valid : batch, &f->scratch, err));
+    CD_TRY(cd_net_loss_scratch_new(&f->penalty, n_valid > batch ? n_valid : batch, &f->scratch, err));
     if (f->data->n_valid) f->best = cd_calloc(p->n_float, sizeof *f->best);
     if (f->data->n_valid && !f->best) return CD_FAIL(err, ENOMEM, "copy of %zu parameters", p->n_float);
     if (f->spec->ema <= 0) return CDMPP_OK;
@@ -308,17 +308,17 @@ cdmpp_status cd_fit_begin(cd_fitting *f, const cd_fit_start *start, uint64_t see
     f->n_own = cd_ops_tile_at(f->n_slice, f->n_rank, f->rank + 1) - f->first;
     f->best_figure = (double)NAN;
     CD_TRY(check_spec(f, err));
-    CD_TRY(cd_err_key(err, cd_penalty_parse(f->spec->loss, f->spec->quantile, f->spec->n_quantile, &f->penalty, err), "loss"));
-    f->n_out = cd_penalty_width(&f->penalty);
+    CD_TRY(cd_err_key(err, cd_net_loss_parse(f->spec->loss, f->spec->quantile, f->spec->n_quantile, &f->penalty, err), "loss"));
+    f->n_out = cd_net_loss_width(&f->penalty);
     CD_TRY(check_data(f, err));
     const bool from = start && start->net;
     if (from) f->transform = *start->transform;
     else CD_TRY(fit_transform(f, err));
     CD_TRY(from ? continued(f, start, err) : fresh(f, seed, err));
-    CD_TRY(check_ranks(f, cd_net_spec_of(f->net), err));
+    CD_TRY(check_ranks(f, cd_net_config_of(f->net), err));
     f->n_latent = cd_net_n_latent(f->net);
     plan(f);
-    CD_TRY(cd_err_key(err, cd_lrate_check(&f->lrate, err), "lrate"));
+    CD_TRY(cd_err_key(err, cd_learning_rate_check(&f->lrate, err), "lrate"));
     CD_TRY(new_optim(f, err));
     CD_TRY(make_labels(f, err));
     CD_TRY(new_states(f, err));
@@ -336,8 +336,8 @@ void cd_fit_end(cd_fitting *f) {
         cd_batch_free(&f->batch[k]);
         cd_net_state_free(f->state[k]);
     }
-    cd_penalty_scratch_free(f->scratch);
-    cd_domain_free(f->domain);
+    cd_net_loss_scratch_free(f->scratch);
+    cd_domain_distance_free(f->domain);
     cd_slab_free(&f->average_slab);
     cd_optim_free(&f->optim);
     cd_net_free(f->net);

@@ -21,7 +21,7 @@ enum { TENSORS = 5 + CD_SCALERS_TENSORS };
 static void add_text(cd_sha256 *h, const cd_fitting *f) {
     const cd_fit_spec *s = f->spec;
     const cd_optim_spec *o = &s->optim;
-    const cd_lrate *r = &f->lrate;
+    const cd_learning_rate *r = &f->lrate;
     const bool bounded = r->kind == CD_LRATE_ONE_CYCLE || r->kind == CD_LRATE_COSINE;
     cd_buf b = {0};
     cd_transform_write(&b, &f->transform);
@@ -99,7 +99,7 @@ static cdmpp_status encode(const cd_fitting *f, cd_buf *out, cdmpp_err *err) {
     n += cd_scalers_tensors(&f->scalers, t + n);
     put_json(&json, f);
     cd_safetensors_write(&data, t, n, NULL);
-    const cdmpp_status st = cd_frame_put(CD_FRAME_CHECKPOINT, out, &json, &data, err);
+    const cdmpp_status st = cd_container_put(CD_FRAME_CHECKPOINT, out, &json, &data, err);
     cd_buf_free(&json);
     cd_buf_free(&data);
     return st;
@@ -158,11 +158,11 @@ static cdmpp_status read_json(cd_fitting *f, const cd_json *v, cdmpp_err *err) {
 }
 
 static cdmpp_status decode(cd_fitting *f, cd_arena *a, const char *bytes, size_t n, cdmpp_err *err) {
-    cd_frame fr;
+    cd_container fr;
     const cd_json *v;
     cd_safetensors s;
     cd_tensor t[TENSORS];
-    CD_TRY(cd_frame_get(CD_FRAME_CHECKPOINT, bytes, n, &fr, err));
+    CD_TRY(cd_container_get(CD_FRAME_CHECKPOINT, bytes, n, &fr, err));
     CD_TRY(cd_json_parse(a, fr.header.p, fr.header.n, &v, err));
     CD_TRY(read_json(f, v, err));
     CD_TRY(cd_safetensors_open(a, fr.weights.p, fr.weights.n, &s, err));

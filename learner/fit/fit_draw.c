@@ -28,10 +28,10 @@ static void deal_slices(cd_fitting *f, uint64_t epoch) {
     size_t *by_group = f->sort, n_slice = 0, at = 0;
     uint32_t *group = (uint32_t *)(void *)(f->sort + 2 * n); /* of order[i] */
     for (size_t i = 0; i < n; i++) group[i] = f->data->group[f->order[i]];
-    cd_penalty_by_group(group, n, by_group, f->sort + n);
+    cd_net_loss_by_group(group, n, by_group, f->sort + n);
     uint32_t *first = f->tmp; /* where slices begin, in by_group */
     for (size_t i = 0, size; i < n; i += size) {
-        size = cd_penalty_group_size(group, by_group, i, n);
+        size = cd_net_loss_group_size(group, by_group, i, n);
         for (size_t k = 0; k < size; k += slice) first[n_slice++] = (uint32_t)(i + k);
     }
     cd_fit_shuffle(first, n_slice, key_of(f, SLICES, epoch));
@@ -48,7 +48,7 @@ static void order_epoch(cd_fitting *f, uint64_t epoch) {
     f->epoch = epoch + 1;
     memcpy(f->order, f->data->train, f->data->n_train * sizeof *f->order);
     cd_fit_shuffle(f->order, f->data->n_train, key_of(f, SHUFFLE, epoch));
-    if (cd_penalty_ranks(&f->penalty)) deal_slices(f, epoch);
+    if (cd_net_loss_ranks(&f->penalty)) deal_slices(f, epoch);
 }
 
 /* ---- one batch ---- */
@@ -65,7 +65,7 @@ static void put(const cd_fitting *f, cd_fit_pick *p, uint32_t program) {
 static void cut_by_group(cd_fitting *f, size_t slice) {
     const cd_fit_pick *w = &f->whole;
     size_t *order = f->sort, group = 0;
-    cd_penalty_by_group(w->group, w->n, order, f->sort + w->n);
+    cd_net_loss_by_group(w->group, w->n, order, f->sort + w->n);
     for (size_t i = 0; i < w->n; i++) {
         if (i && w->group[order[i]] != w->group[order[i - 1]]) group++;
         if (group % f->n_slice == slice) put(f, &f->own, w->program[order[i]]);
@@ -75,7 +75,7 @@ static void cut_by_group(cd_fitting *f, size_t slice) {
 void cd_fit_cut(cd_fitting *f, size_t slice) {
     const size_t n = f->whole.n;
     f->own.n = 0;
-    if (f->n_slice > 1 && cd_penalty_ranks(&f->penalty)) {
+    if (f->n_slice > 1 && cd_net_loss_ranks(&f->penalty)) {
         cut_by_group(f, slice);
         return;
     }
@@ -101,5 +101,5 @@ void cd_fit_draw(cd_fitting *f) {
     order_epoch(f, f->step / f->per_epoch);
     f->whole.n = 0;
     for (size_t i = cd_ops_tile_at(n, tiles, b); i < cd_ops_tile_at(n, tiles, b + 1); i++) put(f, &f->whole, f->order[i]);
-    if (cd_penalty_domains(&f->penalty)) draw_target(f);
+    if (cd_net_loss_domains(&f->penalty)) draw_target(f);
 }

@@ -15,8 +15,8 @@ typedef struct {
     cd_threads *pool;
 } predictor;
 
-static cdmpp_status outputs(const predictor *p, const cd_view *view, const uint32_t *index, size_t n, float *out, cdmpp_err *err) {
-    const size_t n_out = (size_t)cd_net_spec_of(p->net)->n_out;
+static cdmpp_status outputs(const predictor *p, const cd_program_view *view, const uint32_t *index, size_t n, float *out, cdmpp_err *err) {
+    const size_t n_out = (size_t)cd_net_config_of(p->net)->n_out;
     for (size_t i = 0; i < n; i += p->batch->dims.n) {
         const size_t m = n - i < p->batch->dims.n ? n - i : p->batch->dims.n;
         CD_TRY(cd_batch_fill(p->batch, p->spec, p->scalers, view, index + i, m, err));
@@ -25,9 +25,9 @@ static cdmpp_status outputs(const predictor *p, const cd_view *view, const uint3
     return CDMPP_OK;
 }
 
-cdmpp_status cd_fit_outputs(const cd_net *net, const cd_scalers *s, const cd_view *view, const uint32_t *index, size_t n,
+cdmpp_status cd_fit_outputs(const cd_net *net, const cd_scalers *s, const cd_program_view *view, const uint32_t *index, size_t n,
                             const float *device, size_t n_device, size_t batch, cd_threads *pool, float *out, cdmpp_err *err) {
-    const cd_batch_spec spec = cd_net_batch_spec(cd_net_spec_of(net), device, n_device);
+    const cd_batch_spec spec = cd_net_batch_spec(cd_net_config_of(net), device, n_device);
     cd_batch_dims dims;
     cd_batch b = {0};
     cd_net_state *state = NULL;
@@ -82,9 +82,9 @@ static cdmpp_status loss_of(const cd_fitting *f, double *figure, cdmpp_err *err)
             z[n + i] = f->log_s[d->valid[i]];
             group[i] = d->group ? d->group[d->valid[i]] : 0;
         }
-        const cd_penalty_batch b = {n, z, z + n, NULL, group, &f->transform};
-        const cd_penalty_norm norm = cd_penalty_count(&f->penalty, &b, f->scratch);
-        *figure = cd_penalty_eval(&f->penalty, &b, &norm, f->valid_out, NULL, NULL, f->scratch);
+        const cd_net_loss_batch b = {n, z, z + n, NULL, group, &f->transform};
+        const cd_net_loss_norm norm = cd_net_loss_count(&f->penalty, &b, f->scratch);
+        *figure = cd_net_loss_eval(&f->penalty, &b, &norm, f->valid_out, NULL, NULL, f->scratch);
         if (!isfinite(*figure)) st = CD_FAIL(err, ENUMERIC, "step %llu: the validation loss is %g", (unsigned long long)f->step, *figure);
     } else {
         st = CD_FAIL(err, ENOMEM, "labels of %zu programs", n);

@@ -30,8 +30,8 @@ typedef struct cd_fitting {
     const cd_fit_run *run;
     size_t rank, n_rank, n_out, n_latent;
     size_t n_slice, first, n_own; /* of a batch; [first, first + n_own) are this rank's */
-    cd_penalty penalty;
-    cd_lrate lrate;
+    cd_net_loss penalty;
+    cd_learning_rate lrate;
     cd_batch_spec batch_spec;
     cd_batch_dims dims;
     uint64_t per_epoch, steps, eval_every; /* steps */
@@ -48,8 +48,8 @@ typedef struct cd_fitting {
 
     cd_batch batch[2];       /* source, target */
     cd_net_state *state[2];
-    cd_penalty_scratch *scratch;
-    cd_domain *domain;
+    cd_net_loss_scratch *scratch;
+    cd_domain_distance *domain;
     float *out, *d_out, *latent[2], *d_latent[2];
     float *part;             /* (n_own, n_train) gradients of slices; NULL when there is one */
     float *side;             /* (n_own, 2) loss; does anybody want to stop? */

@@ -2,8 +2,8 @@
 
 #include <math.h>
 
-cd_lrate cd_lrate_of(cd_lrate_kind kind, double lr) {
-    return (cd_lrate){.kind = kind, .lr = lr, .low = kind == CD_LRATE_COSINE ? 0 : 0.1, .high = 10, .gamma = 0.9,
+cd_learning_rate cd_learning_rate_of(cd_learning_rate_kind kind, double lr) {
+    return (cd_learning_rate){.kind = kind, .lr = lr, .low = kind == CD_LRATE_COSINE ? 0 : 0.1, .high = 10, .gamma = 0.9,
                       .up = 2000, .down = 2000, .per = 1, .total = 1};
 }
 
@@ -11,7 +11,7 @@ static cdmpp_status want(bool ok, const char *key, const char *what, double foun
     return ok ? CDMPP_OK : cd_err_key(err, CD_FAIL(err, ERANGE, "expected %s, found %g", what, found), key);
 }
 
-cdmpp_status cd_lrate_check(const cd_lrate *r, cdmpp_err *err) {
+cdmpp_status cd_learning_rate_check(const cd_learning_rate *r, cdmpp_err *err) {
     CD_TRY(want(r->lr > 0 && r->lr <= 1e3, "lr", "above 0 and at most 1000", r->lr, err));
     CD_TRY(want(r->low >= 0 && r->low <= 1, "low", "0 to 1", r->low, err));
     CD_TRY(want(r->high >= 1 && r->high <= 1e6, "high", "1 to 1e6", r->high, err));
@@ -26,26 +26,26 @@ cdmpp_status cd_lrate_check(const cd_lrate *r, cdmpp_err *err) {
 /* From a to b along half a cosine, 0 <= share <= 1. */
 static double swing(double a, double b, double share) { return b + 0.5 * (a - b) * (1 + cos(M_PI * share)); }
 
-static double cyclic(const cd_lrate *r, uint64_t step) {
+static double cyclic(const cd_learning_rate *r, uint64_t step) {
     const uint64_t at = step % (r->up + r->down);
     const double share = at <= r->up ? (double)at / (double)r->up : (double)(r->up + r->down - at) / (double)r->down;
     return r->lr * (r->low + (r->high - r->low) * share);
 }
 
-static double one_cycle(const cd_lrate *r, uint64_t step) {
+static double one_cycle(const cd_learning_rate *r, uint64_t step) {
     const double first = r->lr / 25, last = first / 1e4, end = (double)r->total - 1, at = fmin((double)step, end);
     const double top = fmax(0, 0.3 * (double)r->total - 1);
     if (at < top) return swing(first, r->lr, at / top);
     return end > top ? swing(r->lr, last, (at - top) / (end - top)) : r->lr;
 }
 
-static double cosine(const cd_lrate *r, uint64_t step) {
+static double cosine(const cd_learning_rate *r, uint64_t step) {
     const double span = r->total > r->warmup ? (double)(r->total - r->warmup) : 1;
     const double at = step > r->warmup ? (double)(step - r->warmup) : 0;
     return r->lr * swing(1, r->low, fmin(at / span, 1));
 }
 
-double cd_lrate_at(const cd_lrate *r, uint64_t step) {
+double cd_learning_rate_at(const cd_learning_rate *r, uint64_t step) {
     const double rise = step < r->warmup ? ((double)step + 1) / (double)r->warmup : 1;
     switch (r->kind) {
     case CD_LRATE_CONSTANT: break;

@@ -19,10 +19,10 @@
 #include "base/core/err.h"
 
 #define CD_LRATES "constant|cyclic|one_cycle|cosine|exponential"
-typedef enum { CD_LRATE_CONSTANT, CD_LRATE_CYCLIC, CD_LRATE_ONE_CYCLE, CD_LRATE_COSINE, CD_LRATE_EXPONENTIAL } cd_lrate_kind;
+typedef enum { CD_LRATE_CONSTANT, CD_LRATE_CYCLIC, CD_LRATE_ONE_CYCLE, CD_LRATE_COSINE, CD_LRATE_EXPONENTIAL } cd_learning_rate_kind;
 
-typedef struct cd_lrate {
-    cd_lrate_kind kind;
+typedef struct cd_learning_rate {
+    cd_learning_rate_kind kind;
     double lr;         /* > 0 */
     double low, high;  /* cyclic both, cosine low: factors of lr */
     double gamma;      /* exponential: 0..1 */
@@ -30,13 +30,13 @@ typedef struct cd_lrate {
     uint64_t per;      /* exponential: steps, for example of an epoch */
     uint64_t warmup;
     uint64_t total;    /* one_cycle, cosine: steps of the whole training */
-} cd_lrate;
+} cd_learning_rate;
 
 /* lr of a kind with the defaults above: low 0.1 (cosine 0), high 10, up = down = 2000,
  * gamma 0.9, per 1, no warm-up. */
-cd_lrate cd_lrate_of(cd_lrate_kind kind, double lr);
+cd_learning_rate cd_learning_rate_of(cd_learning_rate_kind kind, double lr);
 /* Errors: ERANGE with the field as key. */
-cdmpp_status cd_lrate_check(const cd_lrate *r, cdmpp_err *err);
+cdmpp_status cd_learning_rate_check(const cd_learning_rate *r, cdmpp_err *err);
 /* Of step 0, 1, ... Finite and >= 0. */
-double cd_lrate_at(const cd_lrate *r, uint64_t step);
+double cd_learning_rate_at(const cd_learning_rate *r, uint64_t step);
 #endif

@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef struct cd_tick {
+typedef struct cd_progress_event {
     const char *member;      /* "rows", "member 3": which part of the model */
     const char *unit;        /* "round", "epoch": what a step is */
     uint64_t step, n_step;   /* 1-based; at most n_step, early stopping may end before */
@@ -15,8 +15,8 @@ typedef struct cd_tick {
     double train, valid;     /* losses; NaN: not computed at this step */
     bool end;                /* the member's last step */
     uint64_t n_member;       /* members in all; 0: not known */
-} cd_tick;
+} cd_progress_event;
 
 /* False stops the training with EINTERRUPTED. */
-typedef bool cd_tick_call(void *ctx, const cd_tick *t);
+typedef bool cd_progress_event_call(void *ctx, const cd_progress_event *t);
 #endif

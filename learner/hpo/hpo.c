@@ -20,8 +20,8 @@ typedef struct {
 typedef struct {
     const cd_search *s;
     cd_found *out;
-    cd_asha *asha;
-    cd_triallog log;
+    cd_hpo_asha *asha;
+    cd_hpo_journal log;
     pthread_mutex_t lock;
     pthread_cond_t moved;    /* a result, the end, or a failure */
     job *job;                /* (n) decisions so far */
@@ -40,12 +40,12 @@ static double now_s(void) {
 }
 
 /* ---- what is searched, as one number ---- */
-static void put_space(cd_buf *b, const cd_space *s) {
+static void put_space(cd_buf *b, const cd_hpo_space *s) {
     const cd_tune_spec *t = &s->tune;
     cd_buf_putf(b, "cdmpp.search 1\n%d %lld %d %s %.17g %.17g %lld %d\n", t->sampler, (long long)t->seed, t->try_base,
                 s->budget->name, t->min_budget, t->max_budget, (long long)t->eta, t->error);
     for (size_t k = 0; k < s->n_param; k++) {
-        const cd_space_param *p = &s->param[k];
+        const cd_hpo_space_param *p = &s->param[k];
         cd_buf_putf(b, "%s %d %.17g %.17g", p->key->name, (int)p->kind, p->lo, p->hi);
         for (size_t i = 0; i < p->value.n; i++) cd_buf_putf(b, " %s", p->value.v[i]);
         for (size_t i = 0; i < p->n_when; i++) {
@@ -94,22 +94,22 @@ static cdmpp_status decide(search *s, cdmpp_err *err) {
     job j = {0};
     for (; s->n_told + lag < s->n + 1; s->n_told++) {
         const job *f = &s->job[s->n_told];
-        if (f->work) cd_asha_tell(s->asha, f->trial, f->rung, f->error);
+        if (f->work) cd_hpo_asha_tell(s->asha, f->trial, f->rung, f->error);
     }
-    j.work = cd_asha_ask(s->asha, &j.trial, &j.rung);
+    j.work = cd_hpo_asha_ask(s->asha, &j.trial, &j.rung);
     j.finished = !j.work;
-    if (!j.work && cd_asha_open(s->asha) == 0) s->over = true;
+    if (!j.work && cd_hpo_asha_open(s->asha) == 0) s->over = true;
     return add_job(s, j, err);
 }
 
-static void tell(search *s, const cd_triallog_entry *e, cd_tune_state state, bool known) {
+static void tell(search *s, const cd_hpo_journal_entry *e, cd_hpo_state state, bool known) {
     const bool failed = state == CD_TUNE_FAILED;
     const cd_tune_event v = {e->trial, e->rung, e->budget, state == CD_TUNE_DONE ? e->error : (double)NAN, state, known,
                              e->seconds, e->params, failed ? e->reason : ""};
     if (s->s->tell) s->s->tell(s->s->ctx, &v);
 }
 
-static cdmpp_status finish(search *s, size_t k, const cd_triallog_entry *e, bool known, cdmpp_err *err) {
+static cdmpp_status finish(search *s, size_t k, const cd_hpo_journal_entry *e, bool known, cdmpp_err *err) {
     cd_found *f = s->out;
     const bool failed = !isfinite(e->error);
     s->job[k].error = f->error[e->trial * f->n_rung + e->rung] = failed ? (double)INFINITY : e->error;
@@ -125,12 +125,12 @@ static cdmpp_status finish(search *s, size_t k, const cd_triallog_entry *e, bool
 }
 
 /* ---- work; the lock is released while the objective runs ---- */
-static cdmpp_status evaluate(search *s, cd_triallog_entry *e, int worker, char *reason, size_t n, cdmpp_err *err) {
+static cdmpp_status evaluate(search *s, cd_hpo_journal_entry *e, int worker, char *reason, size_t n, cdmpp_err *err) {
     cdmpp_err why = {0};
     cd_config c;
     const cd_trial *t = &s->out->trial[e->trial];
     const double begin = now_s();
-    cdmpp_status st = cd_space_config(s->s->space, s->s->base, t, e->budget, &c, &why);
+    cdmpp_status st = cd_hpo_space_config(s->s->space, s->s->base, t, e->budget, &c, &why);
     if (!st) st = s->s->objective(s->s->ctx, &c, e->budget, worker, &e->error, &why);
     cd_config_free(&c);
     e->seconds = now_s() - begin;
@@ -148,9 +148,9 @@ static cdmpp_status evaluate(search *s, cd_triallog_entry *e, int worker, char *
 static cdmpp_status do_job(search *s, size_t k, int worker, cdmpp_err *err) {
     const job j = s->job[k];
     char reason[512] = "";
-    cd_triallog_entry e = {.trial = j.trial, .rung = j.rung, .budget = cd_space_budget(s->s->space, j.rung),
+    cd_hpo_journal_entry e = {.trial = j.trial, .rung = j.rung, .budget = cd_hpo_space_budget(s->s->space, j.rung),
                            .params = s->out->trial[j.trial].params, .reason = reason};
-    const cd_triallog_entry *known = cd_triallog_find(&s->log, j.trial, j.rung);
+    const cd_hpo_journal_entry *known = cd_hpo_journal_find(&s->log, j.trial, j.rung);
     if (known) {
         if (!strcmp(known->params, e.params)) return finish(s, k, known, true, err);
         return cd_err_at(err, CD_FAIL(err, ESCHEMA, "trial %zu has other parameters than this search draws", j.trial), s->log.path, 0);
@@ -160,7 +160,7 @@ static cdmpp_status do_job(search *s, size_t k, int worker, cdmpp_err *err) {
     const cdmpp_status st = evaluate(s, &e, worker, reason, sizeof reason, err);
     pthread_mutex_lock(&s->lock);
     CD_TRY(st);
-    CD_TRY(cd_triallog_append(&s->log, &e, err));
+    CD_TRY(cd_hpo_journal_append(&s->log, &e, err));
     return finish(s, k, &e, false, err);
 }
 
@@ -195,16 +195,16 @@ static cdmpp_status prepare(search *s, cdmpp_err *err) {
     cd_found *f = s->out;
     char hex[65];
     cd_trial *trial;
-    CD_TRY(cd_space_draw(in->space, in->base, &f->arena, &trial, &f->n_trial, err));
+    CD_TRY(cd_hpo_space_sample(in->space, in->base, &f->arena, &trial, &f->n_trial, err));
     f->trial = trial;
-    f->n_rung = cd_space_rungs(in->space);
+    f->n_rung = cd_hpo_space_rungs(in->space);
     f->error = CD_NEWN(&f->arena, double, f->n_trial * f->n_rung);
     f->reason = CD_NEWN(&f->arena, const char *, f->n_trial);
     if (!f->error || !f->reason) return CD_FAIL(err, ENOMEM, "search of %zu trials", f->n_trial);
     for (size_t i = 0; i < f->n_trial * f->n_rung; i++) f->error[i] = NAN;
-    CD_TRY(cd_asha_new(f->n_trial, (unsigned)in->space->tune.eta, f->n_rung, &s->asha, err));
+    CD_TRY(cd_hpo_asha_new(f->n_trial, (unsigned)in->space->tune.eta, f->n_rung, &s->asha, err));
     CD_TRY(digest(in, hex, err));
-    return cd_triallog_open(&s->log, in->journal, hex, err);
+    return cd_hpo_journal_open(&s->log, in->journal, hex, err);
 }
 
 static cdmpp_status conclude(search *s, cdmpp_err *err) {
@@ -213,14 +213,14 @@ static cdmpp_status conclude(search *s, cdmpp_err *err) {
         if (err) *err = s->err;
         return s->st;
     }
-    if (cd_asha_best(s->asha, &f->best, &f->best_error)) return CDMPP_OK;
+    if (cd_hpo_asha_best(s->asha, &f->best, &f->best_error)) return CDMPP_OK;
     const char *first = "none was tried";
     for (size_t i = f->n_trial; i-- > 0;)
         if (f->reason[i]) first = f->reason[i];
     return CD_FAIL(err, ENUMERIC, "all %zu trials failed, the first with: %.150s", f->n_trial, first);
 }
 
-cdmpp_status cd_autotune(const cd_search *in, cd_threads *pool, cd_found *out, cdmpp_err *err) {
+cdmpp_status cd_hpo(const cd_search *in, cd_threads *pool, cd_found *out, cdmpp_err *err) {
     search s = {.s = in, .out = out, .log = {.fd = -1}};
     *out = (cd_found){0};
     pthread_mutex_init(&s.lock, NULL);
@@ -229,8 +229,8 @@ cdmpp_status cd_autotune(const cd_search *in, cd_threads *pool, cd_found *out, c
     if (!st) out->torn = s.log.torn;
     if (!st) st = cd_threads_run(pool, (size_t)cd_threads_count(pool), 1, work_loop, &s, err);
     if (!st) st = conclude(&s, err);
-    cd_triallog_close(&s.log);
-    cd_asha_free(s.asha);
+    cd_hpo_journal_close(&s.log);
+    cd_hpo_asha_free(s.asha);
     cd_free(s.job);
     pthread_cond_destroy(&s.moved);
     pthread_mutex_destroy(&s.lock);

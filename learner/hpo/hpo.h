@@ -30,13 +30,13 @@
 typedef cdmpp_status cd_objective(void *ctx, const cd_config *c, double budget, int worker, double *valid_error,
                                   cdmpp_err *err);
 
-typedef enum { CD_TUNE_RUNNING, CD_TUNE_DONE, CD_TUNE_FAILED } cd_tune_state;
+typedef enum { CD_TUNE_RUNNING, CD_TUNE_DONE, CD_TUNE_FAILED } cd_hpo_state;
 
 typedef struct cd_tune_event {
     size_t trial;
     unsigned rung;
     double budget, error;   /* error: of DONE, else NaN */
-    cd_tune_state state;
+    cd_hpo_state state;
     bool known;             /* from the journal */
     double seconds;
     const char *params;     /* JSON object */
@@ -46,7 +46,7 @@ typedef struct cd_tune_event {
 typedef void cd_tune_tell(void *ctx, const cd_tune_event *e);
 
 typedef struct cd_search {
-    const cd_space *space;
+    const cd_hpo_space *space;
     const cd_config *base;
     const char *journal;    /* path */
     const char *identity;   /* digest of the data: another one is another search */
@@ -68,17 +68,17 @@ typedef struct cd_found {
     cd_arena arena;
 } cd_found;
 
-/* `pool` NULL: one worker. Errors: those of cd_space_draw and cd_triallog, EINTERRUPTED,
+/* `pool` NULL: one worker. Errors: those of cd_hpo_space_sample and cd_hpo_journal, EINTERRUPTED,
  * ENUMERIC (every trial failed; the first reason is in the message), ENOMEM. cd_found_free
  * it, also after an error. */
-cdmpp_status cd_autotune(const cd_search *s, cd_threads *pool, cd_found *out, cdmpp_err *err);
+cdmpp_status cd_hpo(const cd_search *s, cd_threads *pool, cd_found *out, cdmpp_err *err);
 void cd_found_free(cd_found *f);
 
 /* One line: {"trial":..,"rung":..,"budget":..,"state":..,"valid_error":..,"params":{..}}. */
 void cd_tune_event_json(cd_buf *out, const cd_tune_event *e);
 /* The best trials, one a line, at most `max` of them, and how many there were. */
-void cd_found_table(cd_buf *out, const cd_found *f, const cd_space *s, size_t max);
+void cd_found_table(cd_buf *out, const cd_found *f, const cd_hpo_space *s, size_t max);
 /* The settings of a search as YAML; what its error is called. */
-void cd_space_print(cd_buf *out, const cd_space *s);
+void cd_hpo_space_print(cd_buf *out, const cd_hpo_space *s);
 const char *cd_tune_error_name(cd_tune_error e);
 #endif

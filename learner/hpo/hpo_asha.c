@@ -14,18 +14,18 @@ typedef struct {
     size_t n;
 } rung_list;
 
-struct cd_asha {
+struct cd_hpo_asha {
     size_t n_trial, started, open;
     unsigned eta, n_rung;
     rung_list rung[CD_ASHA_RUNGS];
 };
 
-cdmpp_status cd_asha_new(size_t n_trial, unsigned eta, unsigned n_rung, cd_asha **out, cdmpp_err *err) {
-    cd_asha *a = cd_calloc(1, sizeof *a);
+cdmpp_status cd_hpo_asha_new(size_t n_trial, unsigned eta, unsigned n_rung, cd_hpo_asha **out, cdmpp_err *err) {
+    cd_hpo_asha *a = cd_calloc(1, sizeof *a);
     bool ok = a != NULL;
     for (unsigned r = 0; ok && r < n_rung; r++) ok = (a->rung[r].e = cd_calloc(n_trial + 1, sizeof(entry))) != NULL;
     if (!ok) {
-        cd_asha_free(a);
+        cd_hpo_asha_free(a);
         return CD_FAIL(err, ENOMEM, "search of %zu trials", n_trial);
     }
     a->n_trial = n_trial;
@@ -35,7 +35,7 @@ cdmpp_status cd_asha_new(size_t n_trial, unsigned eta, unsigned n_rung, cd_asha 
     return CDMPP_OK;
 }
 
-void cd_asha_free(cd_asha *a) {
+void cd_hpo_asha_free(cd_hpo_asha *a) {
     if (!a) return;
     for (unsigned r = 0; r < CD_ASHA_RUNGS; r++) cd_free(a->rung[r].e);
     cd_free(a);
@@ -50,7 +50,7 @@ static entry *candidate(rung_list *l, size_t quota) {
 
 static bool has_result(const rung_list *l) { return l->n && isfinite(l->e[0].error); }
 
-static entry *promotion(cd_asha *a, unsigned *from) {
+static entry *promotion(cd_hpo_asha *a, unsigned *from) {
     for (unsigned r = a->n_rung - 1; r-- > 0;) {
         entry *e = candidate(&a->rung[r], a->rung[r].n / a->eta);
         *from = r;
@@ -65,7 +65,7 @@ static entry *promotion(cd_asha *a, unsigned *from) {
     return NULL;
 }
 
-bool cd_asha_ask(cd_asha *a, size_t *trial, unsigned *rung) {
+bool cd_hpo_asha_ask(cd_hpo_asha *a, size_t *trial, unsigned *rung) {
     unsigned from = 0;
     entry *e = promotion(a, &from);
     if (e) {
@@ -82,7 +82,7 @@ bool cd_asha_ask(cd_asha *a, size_t *trial, unsigned *rung) {
     return true;
 }
 
-void cd_asha_tell(cd_asha *a, size_t trial, unsigned rung, double error) {
+void cd_hpo_asha_tell(cd_hpo_asha *a, size_t trial, unsigned rung, double error) {
     rung_list *l = &a->rung[rung];
     size_t at = l->n++;
     if (!isfinite(error)) error = INFINITY;
@@ -95,9 +95,9 @@ void cd_asha_tell(cd_asha *a, size_t trial, unsigned rung, double error) {
     a->open--;
 }
 
-size_t cd_asha_open(const cd_asha *a) { return a->open; }
+size_t cd_hpo_asha_open(const cd_hpo_asha *a) { return a->open; }
 
-bool cd_asha_best(const cd_asha *a, size_t *trial, double *error) {
+bool cd_hpo_asha_best(const cd_hpo_asha *a, size_t *trial, double *error) {
     const rung_list *top = &a->rung[a->n_rung - 1];
     if (!has_result(top)) return false;
     *trial = top->e[0].trial;

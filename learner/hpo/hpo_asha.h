@@ -30,18 +30,18 @@
 
 #define CD_ASHA_RUNGS 16
 
-typedef struct cd_asha cd_asha;
+typedef struct cd_hpo_asha cd_hpo_asha;
 
 /* eta >= 2; 1 <= n_rung <= CD_ASHA_RUNGS. Errors: ENOMEM. */
-cdmpp_status cd_asha_new(size_t n_trial, unsigned eta, unsigned n_rung, CD_GIVE cd_asha **out, cdmpp_err *err);
-void cd_asha_free(CD_TAKE cd_asha *a); /* NULL is fine */
+cdmpp_status cd_hpo_asha_new(size_t n_trial, unsigned eta, unsigned n_rung, CD_GIVE cd_hpo_asha **out, cdmpp_err *err);
+void cd_hpo_asha_free(CD_TAKE cd_hpo_asha *a); /* NULL is fine */
 
 /* The next piece of work; false: there is none until more is told. */
-bool cd_asha_ask(cd_asha *a, size_t *trial, unsigned *rung);
+bool cd_hpo_asha_ask(cd_hpo_asha *a, size_t *trial, unsigned *rung);
 /* The error of a piece of work that was asked for; INFINITY or NaN: it failed. */
-void cd_asha_tell(cd_asha *a, size_t trial, unsigned rung, double error);
-/* Asked for, not told yet. When 0 and cd_asha_ask is false, everything is over. */
-size_t cd_asha_open(const cd_asha *a);
+void cd_hpo_asha_tell(cd_hpo_asha *a, size_t trial, unsigned rung, double error);
+/* Asked for, not told yet. When 0 and cd_hpo_asha_ask is false, everything is over. */
+size_t cd_hpo_asha_open(const cd_hpo_asha *a);
 /* The best of the top rung; false: it has no finite result. */
-bool cd_asha_best(const cd_asha *a, size_t *trial, double *error);
+bool cd_hpo_asha_best(const cd_hpo_asha *a, size_t *trial, double *error);
 #endif

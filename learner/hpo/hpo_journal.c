@@ -14,14 +14,14 @@
 #include "base/core/buf.h"
 #include "base/text/json.h"
 
-static cdmpp_status fail_io(const cd_triallog *l, const char *what, cdmpp_err *err) {
+static cdmpp_status fail_io(const cd_hpo_journal *l, const char *what, cdmpp_err *err) {
     const cdmpp_status st = CD_FAIL(err, EIO, "cannot %s: %s", what, strerror(errno));
     return cd_err_at(err, st, l->path, 0);
 }
 
 /* ---- reading ---- */
 /* The raw text of "params", which is the last member of our lines. */
-static cdmpp_status raw_params(cd_triallog *l, const char *line, size_t n, const char **out, cdmpp_err *err) {
+static cdmpp_status raw_params(cd_hpo_journal *l, const char *line, size_t n, const char **out, cdmpp_err *err) {
     static const char mark[] = ",\"params\":";
     const char *p = memmem(line, n, mark, sizeof mark - 1);
     if (!p || line[n - 1] != '}') return CD_FAIL(err, ESCHEMA, "expected params at the end");
@@ -30,7 +30,7 @@ static cdmpp_status raw_params(cd_triallog *l, const char *line, size_t n, const
     return *out ? CDMPP_OK : CD_FAIL(err, ENOMEM, "journal");
 }
 
-static cdmpp_status read_entry(cd_triallog *l, const char *line, size_t n, cd_triallog_entry *e, cdmpp_err *err) {
+static cdmpp_status read_entry(cd_hpo_journal *l, const char *line, size_t n, cd_hpo_journal_entry *e, cdmpp_err *err) {
     const cd_json *v, *reason;
     int64_t trial, rung;
     cd_str why = {"", 0};
@@ -50,7 +50,7 @@ static cdmpp_status read_entry(cd_triallog *l, const char *line, size_t n, cd_tr
     return raw_params(l, line, n, &e->params, err);
 }
 
-static cdmpp_status check_head(cd_triallog *l, const char *line, size_t n, const char *digest, cdmpp_err *err) {
+static cdmpp_status check_head(cd_hpo_journal *l, const char *line, size_t n, const char *digest, cdmpp_err *err) {
     const cd_json *v;
     cd_str found;
     int64_t version;
@@ -69,16 +69,16 @@ static bool may_be_head(const char *text, size_t n) {
 }
 
 static int by_trial(const void *a, const void *b) {
-    const cd_triallog_entry *x = a, *y = b;
+    const cd_hpo_journal_entry *x = a, *y = b;
     if (x->trial != y->trial) return x->trial < y->trial ? -1 : 1;
     return x->rung != y->rung ? x->rung < y->rung ? -1 : 1 : 0;
 }
 
 /* Lines of text[0 .. n); *good becomes the length of what is whole. */
-static cdmpp_status read_lines(cd_triallog *l, const char *text, size_t n, const char *digest, size_t *good, cdmpp_err *err) {
+static cdmpp_status read_lines(cd_hpo_journal *l, const char *text, size_t n, const char *digest, size_t *good, cdmpp_err *err) {
     size_t lines = 0;
     for (size_t i = 0; i < n; i++) lines += text[i] == '\n';
-    l->entry = CD_NEWN(&l->arena, cd_triallog_entry, lines + 1);
+    l->entry = CD_NEWN(&l->arena, cd_hpo_journal_entry, lines + 1);
     if (!l->entry) return CD_FAIL(err, ENOMEM, "journal of %zu lines", lines);
     *good = 0;
     if (!may_be_head(text, n)) return cd_err_at(err, CD_FAIL(err, ESCHEMA, "expected the journal of a search"), l->path, 1);
@@ -101,7 +101,7 @@ static cdmpp_status read_lines(cd_triallog *l, const char *text, size_t n, const
     return CDMPP_OK;
 }
 
-static cdmpp_status read_all(cd_triallog *l, const char *digest, size_t *good, cdmpp_err *err) {
+static cdmpp_status read_all(cd_hpo_journal *l, const char *digest, size_t *good, cdmpp_err *err) {
     struct stat s;
     if (fstat(l->fd, &s) != 0) return fail_io(l, "read the size", err);
     const size_t n = (size_t)s.st_size;
@@ -123,7 +123,7 @@ static cdmpp_status read_all(cd_triallog *l, const char *digest, size_t *good, c
 }
 
 /* ---- writing ---- */
-static cdmpp_status put(cd_triallog *l, const cd_buf *b, cdmpp_err *err) {
+static cdmpp_status put(cd_hpo_journal *l, const cd_buf *b, cdmpp_err *err) {
     if (b->oom) return CD_FAIL(err, ENOMEM, "journal");
     for (size_t at = 0; at < b->n;) {
         const ssize_t m = write(l->fd, b->p + at, b->n - at);
@@ -146,7 +146,7 @@ static void sync_folder(const char *path) {
     close(fd);
 }
 
-static cdmpp_status start(cd_triallog *l, const char *digest, cdmpp_err *err) {
+static cdmpp_status start(cd_hpo_journal *l, const char *digest, cdmpp_err *err) {
     cd_buf b = {0};
     cd_buf_putf(&b, "{\"schema\":\"cdmpp.search\",\"schema_version\":1,\"digest\":\"%s\"}\n", digest);
     const cdmpp_status st = put(l, &b, err);
@@ -155,7 +155,7 @@ static cdmpp_status start(cd_triallog *l, const char *digest, cdmpp_err *err) {
     return st;
 }
 
-cdmpp_status cd_triallog_append(cd_triallog *l, const cd_triallog_entry *e, cdmpp_err *err) {
+cdmpp_status cd_hpo_journal_append(cd_hpo_journal *l, const cd_hpo_journal_entry *e, cdmpp_err *err) {
     cd_buf b = {0};
     cd_buf_putf(&b, "{\"trial\":%zu,\"rung\":%u,\"budget\":%.15g,\"state\":", e->trial, e->rung, e->budget);
     if (isfinite(e->error)) {
@@ -171,7 +171,7 @@ cdmpp_status cd_triallog_append(cd_triallog *l, const cd_triallog_entry *e, cdmp
 }
 
 /* ---- the whole ---- */
-static cdmpp_status open_locked(cd_triallog *l, const char *digest, cdmpp_err *err) {
+static cdmpp_status open_locked(cd_hpo_journal *l, const char *digest, cdmpp_err *err) {
     size_t good = 0;
     l->fd = open(l->path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
     if (l->fd < 0) return fail_io(l, "open the file", err);
@@ -182,20 +182,20 @@ static cdmpp_status open_locked(cd_triallog *l, const char *digest, cdmpp_err *e
     return good ? CDMPP_OK : start(l, digest, err);
 }
 
-cdmpp_status cd_triallog_open(cd_triallog *l, const char *path, const char *digest, cdmpp_err *err) {
+cdmpp_status cd_hpo_journal_open(cd_hpo_journal *l, const char *path, const char *digest, cdmpp_err *err) {
     memset(l, 0, sizeof *l);
     snprintf(l->path, sizeof l->path, "%s", path);
     const cdmpp_status st = open_locked(l, digest, err);
-    if (st) cd_triallog_close(l);
+    if (st) cd_hpo_journal_close(l);
     return st;
 }
 
-const cd_triallog_entry *cd_triallog_find(const cd_triallog *l, size_t trial, unsigned rung) {
-    const cd_triallog_entry key = {.trial = trial, .rung = rung};
+const cd_hpo_journal_entry *cd_hpo_journal_find(const cd_hpo_journal *l, size_t trial, unsigned rung) {
+    const cd_hpo_journal_entry key = {.trial = trial, .rung = rung};
     return l->n ? bsearch(&key, l->entry, l->n, sizeof key, by_trial) : NULL;
 }
 
-void cd_triallog_close(cd_triallog *l) {
+void cd_hpo_journal_close(cd_hpo_journal *l) {
     if (l->fd >= 0) close(l->fd);
     cd_arena_free(&l->arena);
     l->fd = -1;

@@ -16,28 +16,28 @@
 #include "base/core/arena.h"
 #include "base/core/err.h"
 
-typedef struct cd_triallog_entry {
+typedef struct cd_hpo_journal_entry {
     size_t trial;
     unsigned rung;
     double budget, error;   /* INFINITY: failed */
     double seconds;
     const char *reason;     /* of the failure, else "" */
     const char *params;     /* JSON object */
-} cd_triallog_entry;
+} cd_hpo_journal_entry;
 
-typedef struct cd_triallog {
+typedef struct cd_hpo_journal {
     int fd;
     char path[4096];
     size_t n, torn;
-    cd_triallog_entry *entry; /* (n) what was there when it was opened, by trial and rung */
+    cd_hpo_journal_entry *entry; /* (n) what was there when it was opened, by trial and rung */
     cd_arena arena;
-} cd_triallog;
+} cd_hpo_journal;
 
 /* Open or create. Errors: EIO (also: locked by another process), EPARSE, ESCHEMA
  * (another search), ENOMEM; nothing is left open then. */
-cdmpp_status cd_triallog_open(cd_triallog *l, const char *path, const char *digest, cdmpp_err *err);
+cdmpp_status cd_hpo_journal_open(cd_hpo_journal *l, const char *path, const char *digest, cdmpp_err *err);
 /* What was there for this trial and rung; NULL: nothing. */
-const cd_triallog_entry *cd_triallog_find(const cd_triallog *l, size_t trial, unsigned rung);
-cdmpp_status cd_triallog_append(cd_triallog *l, const cd_triallog_entry *e, cdmpp_err *err);
-void cd_triallog_close(cd_triallog *l);
+const cd_hpo_journal_entry *cd_hpo_journal_find(const cd_hpo_journal *l, size_t trial, unsigned rung);
+cdmpp_status cd_hpo_journal_append(cd_hpo_journal *l, const cd_hpo_journal_entry *e, cdmpp_err *err);
+void cd_hpo_journal_close(cd_hpo_journal *l);
 #endif

@@ -3,7 +3,7 @@
 #include "learner/config/net_options.h"
 
 typedef struct {
-    const cd_tunetrain *t;
+    const cd_hpo_objective *t;
     cd_threads *outer, **inner;  /* inner[w]: of the training that worker w runs */
     int n_inner;
 } runner;
@@ -20,13 +20,13 @@ double cd_tune_figure(cd_tune_error e, const cd_metrics *m) {
 
 static cdmpp_status objective(void *ctx, const cd_config *c, double budget, int worker, double *valid_error, cdmpp_err *err) {
     const runner *r = ctx;
-    const cd_tunetrain *t = r->t;
+    const cd_hpo_objective *t = r->t;
     cd_config plain = *c; /* borrows; a trial leaves nothing on the disk */
     cd_metrics m;
     (void)budget;
     plain.output_report = "";
     plain.diag = (cd_diag){0};
-    cd_netconf_check(&plain, "", err); /* keys that are fine alone and not together */
+    cd_net_options_check(&plain, "", err); /* keys that are fine alone and not together */
     const bool contradicts = plain.diag.n > 0;
     cd_diag_free(&plain.diag);
     if (contradicts) return CDMPP_ESCHEMA;
@@ -60,12 +60,12 @@ static cdmpp_status share(runner *r, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_tunetrain_run(const cd_tunetrain *t, cd_found *out, cdmpp_err *err) {
+cdmpp_status cd_hpo_objective_run(const cd_hpo_objective *t, cd_found *out, cdmpp_err *err) {
     runner r = {.t = t};
     const cd_search s = {t->space, t->base, t->journal, t->data->content_digest, objective, tell, &r};
     *out = (cd_found){0};
     cdmpp_status st = share(&r, err);
-    if (!st) st = cd_autotune(&s, r.outer, out, err);
+    if (!st) st = cd_hpo(&s, r.outer, out, err);
     runner_free(&r);
     return st;
 }

@@ -9,19 +9,19 @@
 #include "learner/hpo/hpo.h"
 #include "learner/train/learner.h"
 
-typedef struct cd_tunetrain {
-    const cd_space *space;
+typedef struct cd_hpo_objective {
+    const cd_hpo_space *space;
     const cd_config *base;
     const cd_dataset *data;      /* what base->data_files hold */
     const char *journal;
     int jobs;                    /* threads; <= 0: one per CPU */
     cd_tune_tell *tell;          /* NULL is fine */
-    cd_tick_call *tick;                 /* of every training; NULL is fine */
+    cd_progress_event_call *tick;                 /* of every training; NULL is fine */
     void *ctx;                   /* of both */
-} cd_tunetrain;
+} cd_hpo_objective;
 
 /* What is made small of the figures of a part: smaller is better, NaN where there is none. */
 double cd_tune_figure(cd_tune_error e, const cd_metrics *m);
-/* As cd_autotune. */
-cdmpp_status cd_tunetrain_run(const cd_tunetrain *t, cd_found *out, cdmpp_err *err);
+/* As cd_hpo. */
+cdmpp_status cd_hpo_objective_run(const cd_hpo_objective *t, cd_found *out, cdmpp_err *err);
 #endif

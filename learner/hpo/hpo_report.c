@@ -47,7 +47,7 @@ static size_t collect(const cd_found *f, line *l) {
     return n;
 }
 
-void cd_found_table(cd_buf *out, const cd_found *f, const cd_space *s, size_t max) {
+void cd_found_table(cd_buf *out, const cd_found *f, const cd_hpo_space *s, size_t max) {
     line *l = cd_calloc(f->n_trial + 1, sizeof *l);
     if (!l) {
         out->oom = true;
@@ -57,7 +57,7 @@ void cd_found_table(cd_buf *out, const cd_found *f, const cd_space *s, size_t ma
     qsort(l, n, sizeof *l, by_rank);
     cd_buf_putf(out, "%6s %10s %12s  parameters\n", "trial", "budget", "valid error");
     for (size_t i = 0; i < n && i < max; i++) {
-        cd_buf_putf(out, "%6zu %10.6g ", l[i].trial, cd_space_budget(s, l[i].rung));
+        cd_buf_putf(out, "%6zu %10.6g ", l[i].trial, cd_hpo_space_budget(s, l[i].rung));
         if (isfinite(l[i].error)) cd_buf_putf(out, "%12.5g  %s\n", l[i].error, f->trial[l[i].trial].params);
         else cd_buf_putf(out, "%12s  %s\n%6s %s\n", "failed", f->trial[l[i].trial].params, "", f->reason[l[i].trial]);
     }
@@ -65,9 +65,9 @@ void cd_found_table(cd_buf *out, const cd_found *f, const cd_space *s, size_t ma
     cd_free(l);
 }
 
-void cd_space_print(cd_buf *out, const cd_space *s) {
+void cd_hpo_space_print(cd_buf *out, const cd_hpo_space *s) {
     size_t n;
-    const cd_conf_key *key = cd_space_keys(&n);
+    const cd_conf_key *key = cd_hpo_space_keys(&n);
     const cd_conf t = {key, n, (void *)(uintptr_t)&s->tune, NULL, NULL}; /* only read */
     cd_conf_print(out, &t);
 }

@@ -9,16 +9,16 @@
 static bool is_tune(const char *set) { return !strncmp(set, "tune.", 5); }
 
 /* The assignments that go to the search file. */
-static cdmpp_status read_space(const cd_tunecmd *cmd, cd_tunecmd_state *s, cdmpp_err *err) {
+static cdmpp_status read_space(const cd_hpo_run *cmd, cd_hpo_run_state *s, cdmpp_err *err) {
     const char **set = CD_NEWN(&s->arena, const char *, cmd->n_set + 1);
     size_t n = 0;
     if (!set) return CD_FAIL(err, ENOMEM, "settings");
     for (size_t i = 0; i < cmd->n_set; i++)
         if (is_tune(cmd->set[i])) set[n++] = cmd->set[i];
-    return cd_space_load(&s->space, cmd->space, set, n, err);
+    return cd_hpo_space_load(&s->space, cmd->space, set, n, err);
 }
 
-static cdmpp_status read_base(const cd_tunecmd *cmd, bool data, cd_tunecmd_state *s, cdmpp_err *err) {
+static cdmpp_status read_base(const cd_hpo_run *cmd, bool data, cd_hpo_run_state *s, cdmpp_err *err) {
     const char *path = cmd->config ? cmd->config : s->space.base;
     CD_TRY(cd_config_init(&s->base, err));
     cdmpp_status st = path[0] ? cd_config_load(&s->base, path, err) : CDMPP_OK;
@@ -33,8 +33,8 @@ static cdmpp_status read_base(const cd_tunecmd *cmd, bool data, cd_tunecmd_state
     return st;
 }
 
-cdmpp_status cd_tunecmd_read(const cd_tunecmd *cmd, bool data, cd_tunecmd_state *s, cdmpp_err *err) {
-    *s = (cd_tunecmd_state){0};
+cdmpp_status cd_hpo_run_read(const cd_hpo_run *cmd, bool data, cd_hpo_run_state *s, cdmpp_err *err) {
+    *s = (cd_hpo_run_state){0};
     const int n = snprintf(s->journal, sizeof s->journal, "%s%s", cmd->journal ? cmd->journal : cmd->out,
                            cmd->journal ? "" : ".journal.jsonl");
     if (n < 0 || (size_t)n >= sizeof s->journal) return CD_FAIL(err, ERANGE, "name of the journal is too long");
@@ -42,7 +42,7 @@ cdmpp_status cd_tunecmd_read(const cd_tunecmd *cmd, bool data, cd_tunecmd_state 
     return read_base(cmd, data, s, err);
 }
 
-static cdmpp_status write_best(const cd_tunecmd *cmd, const cd_tunecmd_state *s, cdmpp_err *err) {
+static cdmpp_status write_best(const cd_hpo_run *cmd, const cd_hpo_run_state *s, cdmpp_err *err) {
     cd_buf b = {0};
     cd_buf_putf(&b, "# Trial %zu of %zu of a search over %s: %s of the validation part %.6g.\n", s->found.best, s->found.n_trial,
                 s->space.path, cd_tune_error_name((cd_tune_error)s->space.tune.error), s->found.best_error);
@@ -55,17 +55,17 @@ static cdmpp_status write_best(const cd_tunecmd *cmd, const cd_tunecmd_state *s,
 }
 
 /* The data for all trials: with leaves when the members of any trial read them. */
-static cdmpp_status load(const cd_tunecmd_state *s, cd_dataset **out, cdmpp_err *err) {
+static cdmpp_status load(const cd_hpo_run_state *s, cd_dataset **out, cdmpp_err *err) {
     cd_arena a = {0};
     cd_trial *trial;
     size_t n;
     bool leaves = false;
-    cdmpp_status st = cd_space_draw(&s->space, &s->base, &a, &trial, &n, err);
+    cdmpp_status st = cd_hpo_space_sample(&s->space, &s->base, &a, &trial, &n, err);
     for (size_t i = 0; !st && !leaves && i < n; i++) {
         cd_config c;
-        cd_plan plan;
-        st = cd_space_config(&s->space, &s->base, &trial[i], s->space.tune.max_budget, &c, err);
-        leaves = !st && cd_plan_of(&c, &plan, NULL) == CDMPP_OK && plan.leaves;
+        cd_member_plan plan;
+        st = cd_hpo_space_config(&s->space, &s->base, &trial[i], s->space.tune.max_budget, &c, err);
+        leaves = !st && cd_member_plan_of(&c, &plan, NULL) == CDMPP_OK && plan.leaves;
         if (leaves) st = cd_learner_load(&c, out, err);
         cd_config_free(&c);
     }
@@ -74,21 +74,21 @@ static cdmpp_status load(const cd_tunecmd_state *s, cd_dataset **out, cdmpp_err 
     return st;
 }
 
-cdmpp_status cd_tunecmd_search(const cd_tunecmd *cmd, cd_tunecmd_state *s, cdmpp_err *err) {
+cdmpp_status cd_hpo_run_search(const cd_hpo_run *cmd, cd_hpo_run_state *s, cdmpp_err *err) {
     cd_dataset *d = NULL;
     CD_TRY(load(s, &d, err));
-    const cd_tunetrain t = {&s->space, &s->base, d, s->journal, cmd->jobs, cmd->tell, cmd->tick, cmd->ctx};
-    cdmpp_status st = cd_tunetrain_run(&t, &s->found, err);
+    const cd_hpo_objective t = {&s->space, &s->base, d, s->journal, cmd->jobs, cmd->tell, cmd->tick, cmd->ctx};
+    cdmpp_status st = cd_hpo_objective_run(&t, &s->found, err);
     cd_dataset_free(d);
     CD_TRY(st);
-    CD_TRY(cd_space_config(&s->space, &s->base, &s->found.trial[s->found.best], s->space.tune.max_budget, &s->best, err));
+    CD_TRY(cd_hpo_space_config(&s->space, &s->base, &s->found.trial[s->found.best], s->space.tune.max_budget, &s->best, err));
     return write_best(cmd, s, err);
 }
 
-void cd_tunecmd_free(cd_tunecmd_state *s) {
+void cd_hpo_run_free(cd_hpo_run_state *s) {
     cd_config_free(&s->best);
     cd_found_free(&s->found);
     cd_config_free(&s->base);
-    cd_space_free(&s->space);
+    cd_hpo_space_free(&s->space);
     cd_arena_free(&s->arena);
 }

@@ -8,7 +8,7 @@
 #define CD_TUNECMD_H
 #include "learner/hpo/hpo_objective.h"
 
-typedef struct cd_tunecmd {
+typedef struct cd_hpo_run {
     const char *space;           /* the search file */
     const char *config;          /* the base; NULL: tune.base of the search file */
     const char *const *set;      /* (n_set) "tune.x=y" goes to the search, the rest to the base */
@@ -17,24 +17,24 @@ typedef struct cd_tunecmd {
     const char *journal;         /* NULL: that */
     int jobs;
     cd_tune_tell *tell;          /* NULL is fine */
-    cd_tick_call *tick;          /* NULL is fine */
+    cd_progress_event_call *tick;          /* NULL is fine */
     void *ctx;                   /* of both */
-} cd_tunecmd;
+} cd_hpo_run;
 
-typedef struct cd_tunecmd_state {
-    cd_space space;
+typedef struct cd_hpo_run_state {
+    cd_hpo_space space;
     cd_config base;
     cd_found found;
     cd_config best;              /* borrows from base */
     char journal[4096];
     cd_arena arena;
-} cd_tunecmd_state;
+} cd_hpo_run_state;
 
 /* Read and check everything: `space`, `base`. Errors are in the lists of both and of
- * cd_space_load, cd_config_load, cd_config_set; `data`: also that the files are there. */
-cdmpp_status cd_tunecmd_read(const cd_tunecmd *cmd, bool data, cd_tunecmd_state *s, cdmpp_err *err);
-/* Search and write cmd->out: `found`, `best`. Errors: those of loading and of cd_autotune, EIO. */
-cdmpp_status cd_tunecmd_search(const cd_tunecmd *cmd, cd_tunecmd_state *s, cdmpp_err *err);
+ * cd_hpo_space_load, cd_config_load, cd_config_set; `data`: also that the files are there. */
+cdmpp_status cd_hpo_run_read(const cd_hpo_run *cmd, bool data, cd_hpo_run_state *s, cdmpp_err *err);
+/* Search and write cmd->out: `found`, `best`. Errors: those of loading and of cd_hpo, EIO. */
+cdmpp_status cd_hpo_run_search(const cd_hpo_run *cmd, cd_hpo_run_state *s, cdmpp_err *err);
 /* After any of the two, and after an error. */
-void cd_tunecmd_free(cd_tunecmd_state *s);
+void cd_hpo_run_free(cd_hpo_run_state *s);
 #endif

@@ -37,7 +37,7 @@ static void axis(uint32_t v[32], unsigned d, uint32_t poly, unsigned degree) {
     }
 }
 
-void cd_sobol_init(cd_sobol *s) {
+void cd_hpo_sobol_init(cd_hpo_sobol *s) {
     unsigned d = 1;
     for (unsigned k = 0; k < 32; k++) s->v[0][k] = 0x80000000u >> k;
     for (unsigned degree = 1; d < CD_SOBOL_DIMS; degree++)
@@ -48,15 +48,15 @@ void cd_sobol_init(cd_sobol *s) {
             }
 }
 
-uint32_t cd_sobol_digits(const cd_sobol *s, uint32_t i, unsigned d) {
+uint32_t cd_hpo_sobol_digits(const cd_hpo_sobol *s, uint32_t i, unsigned d) {
     uint32_t x = 0;
     for (unsigned k = 0; i; k++, i >>= 1)
         if (i & 1) x ^= s->v[d][k];
     return x;
 }
 
-double cd_sobol_unit(const cd_sobol *s, uint64_t seed, uint32_t i, unsigned d) {
-    const uint32_t x = cd_sobol_digits(s, i, d);
+double cd_hpo_sobol_unit(const cd_hpo_sobol *s, uint64_t seed, uint32_t i, unsigned d) {
+    const uint32_t x = cd_hpo_sobol_digits(s, i, d);
     const uint64_t stream = cd_rng_at(seed, d);
     uint32_t y = 0;
     for (unsigned k = 0; k < 32; k++) { /* node of the tree of digits: its depth and the digits before */

@@ -21,13 +21,13 @@
 
 #define CD_SOBOL_DIMS 40
 
-typedef struct cd_sobol {
+typedef struct cd_hpo_sobol {
     uint32_t v[CD_SOBOL_DIMS][32];
-} cd_sobol;
+} cd_hpo_sobol;
 
-void cd_sobol_init(cd_sobol *s);
+void cd_hpo_sobol_init(cd_hpo_sobol *s);
 /* Coordinate d < CD_SOBOL_DIMS of point i, without scrambling: 32 binary digits. */
-uint32_t cd_sobol_digits(const cd_sobol *s, uint32_t i, unsigned d);
+uint32_t cd_hpo_sobol_digits(const cd_hpo_sobol *s, uint32_t i, unsigned d);
 /* The same, scrambled, in [0, 1). */
-double cd_sobol_unit(const cd_sobol *s, uint64_t seed, uint32_t i, unsigned d);
+double cd_hpo_sobol_unit(const cd_hpo_sobol *s, uint64_t seed, uint32_t i, unsigned d);
 #endif

@@ -12,14 +12,14 @@ static const cd_conf_key keys[] = {
 #include "learner/hpo/space_keys.def"
 };
 
-const cd_conf_key *cd_space_keys(size_t *n) {
+const cd_conf_key *cd_hpo_space_keys(size_t *n) {
     *n = sizeof keys / sizeof *keys;
     return keys;
 }
 
 /* Values are tried on a configuration, so that its table alone knows what is right. */
 typedef struct {
-    cd_space *s;
+    cd_hpo_space *s;
     cd_config c;
     cd_conf conf;
     cdmpp_err *err;
@@ -72,7 +72,7 @@ static bool read_values(loader *l, const cd_conf_key *key, const char *name, con
     return ok;
 }
 
-static void read_bounds(loader *l, cd_space_param *p, const cd_yaml *v) {
+static void read_bounds(loader *l, cd_hpo_space_param *p, const cd_yaml *v) {
     const char *text[2];
     if (v->kind != CD_YAML_SEQ || v->n != 2) {
         wrong(l, v, p->key->name, "[lowest, highest]");
@@ -95,7 +95,7 @@ static bool declared_later(const cd_yaml *param, const char *key) {
     return false;
 }
 
-static void read_when(loader *l, cd_space_param *p, const cd_yaml *param, const cd_yaml *v) {
+static void read_when(loader *l, cd_hpo_space_param *p, const cd_yaml *param, const cd_yaml *v) {
     if (v->kind != CD_YAML_MAP || !v->n) {
         wrong(l, v, p->key->name, "a mapping like {train.loss: huber}");
         return;
@@ -135,7 +135,7 @@ static bool kind_fits(cd_param_kind k, cd_conf_type t) {
 }
 
 /* Keys that decide what is compared, or that are no part of the training. */
-static const char *untunable(const cd_space *s, const char *key) {
+static const char *untunable(const cd_hpo_space *s, const char *key) {
     static const char *const of_data[] = {"data.", "filter.", "split."};
     if (s->budget && !strcmp(key, s->budget->name)) return "this key to be left to tune.budget";
     if (!strncmp(key, "output.", 7)) return "this key to be left to the command line";
@@ -144,7 +144,7 @@ static const char *untunable(const cd_space *s, const char *key) {
     return NULL;
 }
 
-static void read_kind(loader *l, cd_space_param *p, const cd_yaml *v, int kind) {
+static void read_kind(loader *l, cd_hpo_space_param *p, const cd_yaml *v, int kind) {
     static const char *const type[] = {"an integer", "a number", "true or false", "a word", "a text", "a list"};
     char want[128];
     const char *no = untunable(l->s, p->key->name);
@@ -166,7 +166,7 @@ static void read_kind(loader *l, cd_space_param *p, const cd_yaml *v, int kind) 
 
 static void read_param(loader *l, const cd_yaml *v) {
     static const char want[] = "one of " CD_PARAM_KINDS " and perhaps when";
-    cd_space_param *p = &l->s->param[l->s->n_param];
+    cd_hpo_space_param *p = &l->s->param[l->s->n_param];
     const char *first = NULL;
     p->key = cd_conf_find(&l->conf, v->key);
     if (!p->key) {
@@ -245,7 +245,7 @@ static cdmpp_status read_tune(loader *l, const cd_yaml *root, const char *const 
 }
 
 static cdmpp_status read_all(loader *l, const char *text, size_t n, const char *const *set, size_t n_set) {
-    cd_space *s = l->s;
+    cd_hpo_space *s = l->s;
     const cd_yaml *root = NULL, nothing = {.kind = CD_YAML_MAP};
     CD_TRY(cd_yaml_parse(&s->arena, s->path, text, n, &root, &s->diag, l->err));
     if (!root) root = &nothing;
@@ -257,7 +257,7 @@ static cdmpp_status read_all(loader *l, const char *text, size_t n, const char *
         wrong(l, space ? space : &nothing, "space", "a mapping of keys to what they may be");
         return CDMPP_ESCHEMA;
     }
-    s->param = CD_NEWN(&s->arena, cd_space_param, space->n);
+    s->param = CD_NEWN(&s->arena, cd_hpo_space_param, space->n);
     if (!s->param) return CD_FAIL(l->err, ENOMEM, "search file");
     for (const cd_yaml *v = space->child; v; v = v->next) read_param(l, v);
     if (s->tune.sampler == CD_SAMPLER_SOBOL && s->n_param > 40)
@@ -267,12 +267,12 @@ static cdmpp_status read_all(loader *l, const char *text, size_t n, const char *
     return s->base ? CDMPP_OK : CD_FAIL(l->err, ENOMEM, "path");
 }
 
-cdmpp_status cd_space_load(cd_space *s, const char *path, const char *const *set, size_t n_set, cdmpp_err *err) {
+cdmpp_status cd_hpo_space_load(cd_hpo_space *s, const char *path, const char *const *set, size_t n_set, cdmpp_err *err) {
     cdmpp_err first = {0};
     loader l = {.s = s, .err = err ? err : &first};
     char *text = NULL;
     size_t n = 0;
-    *s = (cd_space){.path = path};
+    *s = (cd_hpo_space){.path = path};
     cdmpp_status st = cd_config_init(&l.c, err);
     size_t n_key;
     l.conf = (cd_conf){cd_config_keys(&n_key), 0, &l.c, &s->arena, &s->diag};
@@ -286,20 +286,20 @@ cdmpp_status cd_space_load(cd_space *s, const char *path, const char *const *set
     return st;
 }
 
-void cd_space_free(cd_space *s) {
+void cd_hpo_space_free(cd_hpo_space *s) {
     cd_diag_free(&s->diag);
     cd_arena_free(&s->arena);
 }
 
 /* ---- budgets ---- */
-unsigned cd_space_rungs(const cd_space *s) {
+unsigned cd_hpo_space_rungs(const cd_hpo_space *s) {
     unsigned n = 1;
     for (double b = s->tune.max_budget; n < CD_ASHA_RUNGS && (b /= (double)s->tune.eta) >= s->tune.min_budget * (1 - 1e-9);) n++;
     return n;
 }
 
-double cd_space_budget(const cd_space *s, unsigned rung) {
+double cd_hpo_space_budget(const cd_hpo_space *s, unsigned rung) {
     double b = s->tune.max_budget;
-    for (unsigned r = rung + 1; r < cd_space_rungs(s); r++) b /= (double)s->tune.eta;
+    for (unsigned r = rung + 1; r < cd_hpo_space_rungs(s); r++) b /= (double)s->tune.eta;
     return s->budget->type == CD_CONF_INT ? round(b) : b;
 }

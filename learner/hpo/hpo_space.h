@@ -24,7 +24,7 @@
 #include "learner/config/config.h"
 
 #define CD_SAMPLERS "sobol|random"
-typedef enum { CD_SAMPLER_SOBOL, CD_SAMPLER_RANDOM } cd_sampler;
+typedef enum { CD_SAMPLER_SOBOL, CD_SAMPLER_RANDOM } cd_hpo_sampler;
 #define CD_TUNE_ERRORS "mape|median|rmse_log|rank"
 typedef enum { CD_TUNE_MAPE, CD_TUNE_MEDIAN, CD_TUNE_RMSE_LOG, CD_TUNE_RANK } cd_tune_error;
 
@@ -37,41 +37,41 @@ typedef struct cd_when {
     cd_texts value;       /* as cd_conf_print_value prints them */
 } cd_when;
 
-typedef struct cd_space_param {
+typedef struct cd_hpo_space_param {
     const cd_conf_key *key;
     cd_param_kind kind;
     double lo, hi;        /* INT to LOG_REAL, both included */
     cd_texts value;       /* FIXED: one, CHOICE: all, as YAML */
     size_t n_when;
     cd_when *when;        /* all must hold */
-} cd_space_param;
+} cd_hpo_space_param;
 
 typedef struct cd_tune_spec {
 #define X(name, type, def, range, help) cd_cfg_##type name;
 #include "learner/hpo/space_keys.def"
 } cd_tune_spec;
 
-typedef struct cd_space {
+typedef struct cd_hpo_space {
     cd_tune_spec tune;
     const cd_conf_key *budget;   /* key of tune.budget, INT or REAL */
     size_t n_param;
-    cd_space_param *param;
+    cd_hpo_space_param *param;
     const char *path, *base;     /* of the file; of the configuration it names or "" */
     cd_arena arena;
     cd_diag diag;                /* every error so far */
-} cd_space;
+} cd_hpo_space;
 
 /* The settings of the table, for the manual. */
-const cd_conf_key *cd_space_keys(size_t *n);
-/* Free with cd_space_free also after an error. `set`: n_set assignments "tune.trials=8"
+const cd_conf_key *cd_hpo_space_keys(size_t *n);
+/* Free with cd_hpo_space_free also after an error. `set`: n_set assignments "tune.trials=8"
  * over the file. Errors: EIO, EPARSE, ESCHEMA, ERANGE, ENOMEM. */
-cdmpp_status cd_space_load(cd_space *s, const char *path, const char *const *set, size_t n_set, cdmpp_err *err);
-void cd_space_free(cd_space *s);
+cdmpp_status cd_hpo_space_load(cd_hpo_space *s, const char *path, const char *const *set, size_t n_set, cdmpp_err *err);
+void cd_hpo_space_free(cd_hpo_space *s);
 
 /* Rungs, and the budget of rung r: max_budget / eta^(top - r), an integer for an
  * integer key. The top rung is always exactly max_budget. */
-unsigned cd_space_rungs(const cd_space *s);
-double cd_space_budget(const cd_space *s, unsigned rung);
+unsigned cd_hpo_space_rungs(const cd_hpo_space *s);
+double cd_hpo_space_budget(const cd_hpo_space *s, unsigned rung);
 
 /* One trial: what is set over the base, and the same as a JSON object of the
  * parameters whose conditions hold. */
@@ -82,10 +82,10 @@ typedef struct cd_trial {
 
 /* Trials 0 .. *n - 1, *n <= tune.trials; texts live in `a`. Errors: ENOMEM, and those of
  * cd_config_set when a value does not fit the base. */
-cdmpp_status cd_space_draw(const cd_space *s, const cd_config *base, cd_arena *a, CD_KEEP cd_trial **out, size_t *n,
+cdmpp_status cd_hpo_space_sample(const cd_hpo_space *s, const cd_config *base, cd_arena *a, CD_KEEP cd_trial **out, size_t *n,
                            cdmpp_err *err);
 /* A configuration of its own: base, the trial's settings, the budget; borrows from
  * `base`. cd_config_free it, also after an error. */
-cdmpp_status cd_space_config(const cd_space *s, const cd_config *base, const cd_trial *t, double budget, cd_config *out,
+cdmpp_status cd_hpo_space_config(const cd_hpo_space *s, const cd_config *base, const cd_trial *t, double budget, cd_config *out,
                              cdmpp_err *err);
 #endif

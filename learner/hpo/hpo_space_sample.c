@@ -11,9 +11,9 @@
 enum { MAX_MISSES = 1000 };
 
 typedef struct {
-    const cd_space *s;
+    const cd_hpo_space *s;
     const cd_config *base;
-    cd_sobol sobol;
+    cd_hpo_sobol sobol;
     cd_arena *arena;
     cd_trial *trial;
     size_t n, n_slot;
@@ -39,7 +39,7 @@ static cd_config variant(const cd_config *base) {
 
 static double unit(const drawing *d, size_t point, size_t k) {
     const uint64_t seed = (uint64_t)d->s->tune.seed;
-    if (d->s->tune.sampler == CD_SAMPLER_SOBOL) return cd_sobol_unit(&d->sobol, seed, (uint32_t)point, (unsigned)k);
+    if (d->s->tune.sampler == CD_SAMPLER_SOBOL) return cd_hpo_sobol_unit(&d->sobol, seed, (uint32_t)point, (unsigned)k);
     return cd_rng_unit(cd_rng_at(seed, k), point);
 }
 
@@ -55,7 +55,7 @@ static double shorten(double x) {
     return y;
 }
 
-static void print_at(const cd_space_param *p, double u, char *out, size_t n) {
+static void print_at(const cd_hpo_space_param *p, double u, char *out, size_t n) {
     const double lo = p->lo, hi = p->hi;
     switch (p->kind) {
     case CD_PARAM_FIXED: break;
@@ -68,7 +68,7 @@ static void print_at(const cd_space_param *p, double u, char *out, size_t n) {
 }
 
 /* "train.eta=0.1"; NULL: out of memory. */
-static const char *assignment(drawing *d, const cd_space_param *p, double u) {
+static const char *assignment(drawing *d, const cd_hpo_space_param *p, double u) {
     char number[40];
     const char *value = number;
     const size_t pick = (size_t)(u * (double)p->value.n);
@@ -103,7 +103,7 @@ static bool equals(cd_config *c, const cd_when *w, cd_buf *scratch) {
     return any;
 }
 
-static bool holds(const cd_space_param *p, cd_config *c, cd_buf *scratch) {
+static bool holds(const cd_hpo_space_param *p, cd_config *c, cd_buf *scratch) {
     for (size_t i = 0; i < p->n_when; i++)
         if (!equals(c, &p->when[i], scratch)) return false;
     return true;
@@ -126,7 +126,7 @@ static cdmpp_status visit(drawing *d, cd_config *c, int64_t point, cdmpp_err *er
     cd_buf_clear(&d->params);
     cd_buf_puts(&d->params, "{");
     for (size_t k = 0; !st && k < d->s->n_param; k++) {
-        const cd_space_param *p = &d->s->param[k];
+        const cd_hpo_space_param *p = &d->s->param[k];
         if (!holds(p, c, &scratch)) continue;
         if (point >= 0 || p->kind == CD_PARAM_FIXED) {
             const char *a = assignment(d, p, point >= 0 ? unit(d, (size_t)point, k) : 0);
@@ -180,11 +180,11 @@ static cdmpp_status draw_all(drawing *d, size_t want, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_space_draw(const cd_space *s, const cd_config *base, cd_arena *a, cd_trial **out, size_t *n, cdmpp_err *err) {
+cdmpp_status cd_hpo_space_sample(const cd_hpo_space *s, const cd_config *base, cd_arena *a, cd_trial **out, size_t *n, cdmpp_err *err) {
     const size_t want = (size_t)s->tune.trials;
     drawing d = {.s = s, .base = base, .arena = a, .n_slot = 16};
     while (d.n_slot < 2 * want) d.n_slot *= 2;
-    cd_sobol_init(&d.sobol);
+    cd_hpo_sobol_init(&d.sobol);
     d.trial = CD_NEWN(a, cd_trial, want);
     d.set = CD_NEWN(a, const char *, s->n_param + 1);
     d.slot = cd_calloc(d.n_slot, sizeof *d.slot);
@@ -198,7 +198,7 @@ cdmpp_status cd_space_draw(const cd_space *s, const cd_config *base, cd_arena *a
     return st;
 }
 
-cdmpp_status cd_space_config(const cd_space *s, const cd_config *base, const cd_trial *t, double budget, cd_config *out,
+cdmpp_status cd_hpo_space_config(const cd_hpo_space *s, const cd_config *base, const cd_trial *t, double budget, cd_config *out,
                              cdmpp_err *err) {
     char text[128];
     *out = variant(base);

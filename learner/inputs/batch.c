@@ -7,16 +7,16 @@
 static size_t at(const uint32_t *index, size_t i) { return index ? index[i] : i; }
 
 /* Inner nodes, from the length of the list; one that is no tree is refused later. */
-static size_t nodes(const cd_batch_spec *s, const cd_view *v, size_t program) {
+static size_t nodes(const cd_batch_spec *s, const cd_program_view *v, size_t program) {
     const size_t n = s->tree && v->tree_ptr ? (size_t)(v->tree_ptr[program + 1] - v->tree_ptr[program]) / 2 : 0;
     const size_t leaves = cd_batch_leaves(s, v, program);
     return n > leaves ? n - leaves : 0;
 }
 
-typedef size_t count_fn(const cd_batch_spec *s, const cd_view *v, size_t program);
+typedef size_t count_fn(const cd_batch_spec *s, const cd_program_view *v, size_t program);
 
 /* Largest count of a program, and the sum of the n largest. */
-static cdmpp_status largest(const cd_batch_spec *s, const cd_view *v, const uint32_t *index, size_t n_index, size_t n, count_fn *count, size_t *most,
+static cdmpp_status largest(const cd_batch_spec *s, const cd_program_view *v, const uint32_t *index, size_t n_index, size_t n, count_fn *count, size_t *most,
                             size_t *sum, cdmpp_err *err) {
     *most = *sum = 0;
     for (size_t i = 0; i < n_index; i++) {
@@ -38,7 +38,7 @@ static cdmpp_status largest(const cd_batch_spec *s, const cd_view *v, const uint
     return CDMPP_OK;
 }
 
-cdmpp_status cd_batch_bound(const cd_batch_spec *spec, const cd_view *v, const uint32_t *index, size_t n_index, size_t batch,
+cdmpp_status cd_batch_bound(const cd_batch_spec *spec, const cd_program_view *v, const uint32_t *index, size_t n_index, size_t batch,
                             cd_batch_dims *out, cdmpp_err *err) {
     size_t most;
     *out = (cd_batch_dims){.n = batch < n_index ? batch : n_index};
@@ -55,7 +55,7 @@ static void carve(cd_batch *b) {
     b->prog = cd_slab_floats(&b->slab, d->n * b->w_prog);
     b->dev = cd_slab_floats(&b->slab, d->n * b->w_dev);
     b->flop = cd_slab_take(&b->slab, d->n, sizeof *b->flop);
-    if (b->has_tree) cd_tree_plan(&b->tree, &b->slab, d->n, d->n_tok, d->n_node);
+    if (b->has_tree) cd_program_tree_plan(&b->tree, &b->slab, d->n, d->n_tok, d->n_node);
 }
 
 cdmpp_status cd_batch_init(cd_batch *b, const cd_batch_spec *spec, const cd_batch_dims *dims, cdmpp_err *err) {
@@ -73,11 +73,11 @@ void cd_batch_free(cd_batch *b) {
 }
 
 /* One program behind those that are there. */
-static void put_program(cd_batch *b, const cd_batch_spec *spec, const cd_view *v, size_t program, size_t i) {
+static void put_program(cd_batch *b, const cd_batch_spec *spec, const cd_program_view *v, size_t program, size_t i) {
     const size_t leaves = b->w_tok ? cd_batch_leaves(spec, v, program) : 0;
     if (leaves) {
         cd_batch_raw_tokens(spec, v, program, b->tok + b->n_tok * b->w_tok);
-        for (size_t l = 0; l < leaves; l++) b->trips[b->n_tok + l] = (float)cd_input_log_trips(b->tok + (b->n_tok + l) * b->w_tok);
+        for (size_t l = 0; l < leaves; l++) b->trips[b->n_tok + l] = (float)cd_tree_input_log_trips(b->tok + (b->n_tok + l) * b->w_tok);
         for (size_t l = 0; l < leaves; l++)
             b->pos[b->n_tok + l] = spec->rows ? (int32_t)l : v->leaf_pos[(size_t)v->leaf_ptr[program] + l];
     }
@@ -89,17 +89,17 @@ static void put_program(cd_batch *b, const cd_batch_spec *spec, const cd_view *v
     if (leaves > b->max_leaf) b->max_leaf = leaves;
 }
 
-static cdmpp_status put_tree(cd_batch *b, const cd_batch_spec *spec, const cd_view *v, size_t program, cdmpp_err *err) {
+static cdmpp_status put_tree(cd_batch *b, const cd_batch_spec *spec, const cd_program_view *v, size_t program, cdmpp_err *err) {
     const size_t beg = (size_t)v->tree_ptr[program], n = (size_t)v->tree_ptr[program + 1] - beg;
-    return cd_tree_add(&b->tree, v->tree + beg, n, v->leaf_pos + v->leaf_ptr[program], cd_batch_leaves(spec, v, program), err);
+    return cd_program_tree_add(&b->tree, v->tree + beg, n, v->leaf_pos + v->leaf_ptr[program], cd_batch_leaves(spec, v, program), err);
 }
 
-cdmpp_status cd_batch_fill(cd_batch *b, const cd_batch_spec *spec, const cd_scalers *s, const cd_view *v,
+cdmpp_status cd_batch_fill(cd_batch *b, const cd_batch_spec *spec, const cd_scalers *s, const cd_program_view *v,
                            const uint32_t *index, size_t n, cdmpp_err *err) {
     b->n = b->n_tok = b->max_leaf = 0;
     if (n > b->dims.n) return CD_FAIL(err, ERANGE, "%zu programs in a batch for %zu", n, b->dims.n);
     b->tok_ptr[0] = 0;
-    cd_tree_clear(&b->tree);
+    cd_program_tree_clear(&b->tree);
     for (size_t i = 0; i < n; i++) {
         const size_t p = at(index, i), leaves = b->w_tok ? cd_batch_leaves(spec, v, p) : 0;
         CD_TRY(cd_batch_check(spec, v, p, err));
@@ -110,7 +110,7 @@ cdmpp_status cd_batch_fill(cd_batch *b, const cd_batch_spec *spec, const cd_scal
         if (b->has_tree) CD_TRY(put_tree(b, spec, v, p, err));
     }
     b->n = n;
-    if (b->has_tree) cd_tree_close(&b->tree);
+    if (b->has_tree) cd_program_tree_close(&b->tree);
     cd_scaler_apply(&s->tok, b->tok, b->w_tok ? b->n_tok : 0);
     cd_scaler_apply(&s->trips, b->trips, b->w_tok ? b->n_tok : 0);
     cd_scaler_apply(&s->prog, b->prog, b->w_prog ? n : 0);

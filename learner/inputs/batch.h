@@ -51,7 +51,7 @@ typedef struct cd_batch_dims {
 } cd_batch_dims;
 /* The largest batch of `batch` programs that can be drawn from index[0 .. n_index)
  * of the view (index NULL: programs 0 .. n_index). Errors: ENOMEM. */
-cdmpp_status cd_batch_bound(const cd_batch_spec *spec, const cd_view *v, const uint32_t *index, size_t n_index, size_t batch,
+cdmpp_status cd_batch_bound(const cd_batch_spec *spec, const cd_program_view *v, const uint32_t *index, size_t n_index, size_t batch,
                             cd_batch_dims *out, cdmpp_err *err);
 
 /* Scalers of the three inputs; part of a model. */
@@ -64,7 +64,7 @@ cdmpp_status cd_scalers_init(cd_scalers *s, const cd_batch_spec *spec, cdmpp_err
  * vectors come on a common scale (features/device/device.h) and are left alone: of one
  * device every column would be constant. trips is shifted so that the mean over programs
  * of ln(sum over leaves of e^trips) is 0. s is initialised. Errors: ENOMEM, EMODEL (a program without leaves). */
-cdmpp_status cd_scalers_fit(cd_scalers *s, cd_scale kind, const cd_batch_spec *spec, const cd_view *v,
+cdmpp_status cd_scalers_fit(cd_scalers *s, cd_scale kind, const cd_batch_spec *spec, const cd_program_view *v,
                             const uint32_t *index, size_t n, cdmpp_err *err);
 void cd_scalers_free(cd_scalers *s);
 /* Eight tensors "scaler.tokens.shift" ...; t has room for CD_SCALERS_TENSORS. */
@@ -81,7 +81,7 @@ typedef struct cd_batch {
     int32_t *pos;
     double *flop;
     bool has_tree;
-    cd_tree tree;
+    cd_program_tree tree;
     cd_batch_dims dims; /* room */
     cd_slab slab;
 } cd_batch;
@@ -92,6 +92,6 @@ void cd_batch_free(cd_batch *b);
 /* Programs index[0 .. n) of the view (index NULL: 0 .. n). `spec` is that of
  * cd_batch_init. Errors: EMODEL (a program without leaves where tokens are wanted, a
  * tree that is none, a device outside the table), ERANGE (more than there is room for). */
-cdmpp_status cd_batch_fill(cd_batch *b, const cd_batch_spec *spec, const cd_scalers *s, const cd_view *v,
+cdmpp_status cd_batch_fill(cd_batch *b, const cd_batch_spec *spec, const cd_scalers *s, const cd_program_view *v,
                            const uint32_t *index, size_t n, cdmpp_err *err);
 #endif

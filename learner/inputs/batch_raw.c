@@ -14,20 +14,20 @@ size_t cd_batch_token_width(const cd_batch_spec *s) {
 
 /* The program vector loses its last column, the number of the device, and gains
  * log2 of the task's operations and whether they are known. */
-size_t cd_batch_program_width(const cd_batch_spec *s) { return s->program ? cd_input_width(CD_FORM_PROGRAM) + 1 : 0; }
+size_t cd_batch_program_width(const cd_batch_spec *s) { return s->program ? cd_tree_input_width(CD_FORM_PROGRAM) + 1 : 0; }
 
-size_t cd_batch_leaves(const cd_batch_spec *s, const cd_view *v, size_t program) {
+size_t cd_batch_leaves(const cd_batch_spec *s, const cd_program_view *v, size_t program) {
     if (s->rows) return (size_t)(v->row_ptr[program + 1] - v->row_ptr[program]);
     return v->leaf_ptr ? (size_t)(v->leaf_ptr[program + 1] - v->leaf_ptr[program]) : 0;
 }
 
-static cdmpp_status check_tree(const cd_batch_spec *s, const cd_view *v, size_t program, cdmpp_err *err) {
+static cdmpp_status check_tree(const cd_batch_spec *s, const cd_program_view *v, size_t program, cdmpp_err *err) {
     if (!v->tree_ptr) return CD_FAIL(err, EMODEL, "program %zu has no tree, which this network reads", program);
     const size_t beg = (size_t)v->tree_ptr[program], n = (size_t)v->tree_ptr[program + 1] - beg;
-    return cd_tree_check(v->tree + beg, n, v->leaf_pos + v->leaf_ptr[program], cd_batch_leaves(s, v, program), err);
+    return cd_program_tree_check(v->tree + beg, n, v->leaf_pos + v->leaf_ptr[program], cd_batch_leaves(s, v, program), err);
 }
 
-cdmpp_status cd_batch_check(const cd_batch_spec *s, const cd_view *v, size_t program, cdmpp_err *err) {
+cdmpp_status cd_batch_check(const cd_batch_spec *s, const cd_program_view *v, size_t program, cdmpp_err *err) {
     if (s->tokens && !cd_batch_leaves(s, v, program))
         return CD_FAIL(err, EMODEL, "program %zu has no %s, which this network reads", program, s->rows ? "rows" : "leaves");
     if (s->tree) CD_TRY(check_tree(s, v, program, err));
@@ -57,7 +57,7 @@ static float depth_at(const int32_t *tree, size_t at, ptrdiff_t from, float *sha
     return (float)depth;
 }
 
-static void put_tree(const cd_batch_spec *s, const cd_view *v, size_t program, size_t leaf, float *x) {
+static void put_tree(const cd_batch_spec *s, const cd_program_view *v, size_t program, size_t leaf, float *x) {
     const size_t first = (size_t)v->leaf_ptr[program];
     const int32_t *tree = v->tree + v->tree_ptr[program];
     const ptrdiff_t from = leaf > first ? v->leaf_pos[leaf - 1] : -1;
@@ -67,7 +67,7 @@ static void put_tree(const cd_batch_spec *s, const cd_view *v, size_t program, s
     x[3] = depth_at(tree, (size_t)v->leaf_pos[leaf], from, &x[4]);
 }
 
-static void put_context(const cd_batch_spec *s, const cd_view *v, size_t program, size_t leaf, float *x) {
+static void put_context(const cd_batch_spec *s, const cd_program_view *v, size_t program, size_t leaf, float *x) {
     const size_t beg = (size_t)v->path_ptr[leaf], n = (size_t)v->path_ptr[leaf + 1] - beg;
     const int64_t *extent = v->path_extent + beg;
     const uint8_t *kind = v->path_kind + beg;
@@ -82,22 +82,22 @@ static void put_context(const cd_batch_spec *s, const cd_view *v, size_t program
 }
 
 /* ---- rows ---- */
-void cd_batch_raw_tokens(const cd_batch_spec *s, const cd_view *v, size_t program, float *x) {
+void cd_batch_raw_tokens(const cd_batch_spec *s, const cd_program_view *v, size_t program, float *x) {
     const size_t w = cd_batch_token_width(s);
     const int64_t *ptr = s->rows ? v->row_ptr : v->leaf_ptr;
     for (size_t l = (size_t)ptr[program]; l < (size_t)ptr[program + 1]; l++, x += w) {
         const float *from = s->rows ? v->row + l * CD_N_COL : v->leaf_x[l];
         memcpy(x, from, CD_N_COL * sizeof *x);
         if (s->context) put_context(s, v, program, l, x + CD_N_COL);
-        if (s->derived) cd_input_derived(from, x + w - CD_N_DERIVED);
+        if (s->derived) cd_tree_input_derived(from, x + w - CD_N_DERIVED);
     }
 }
 
-void cd_batch_raw_program(const cd_view *v, size_t program, float *x) {
+void cd_batch_raw_program(const cd_program_view *v, size_t program, float *x) {
     const size_t beg = (size_t)v->row_ptr[program], n = (size_t)v->row_ptr[program + 1] - beg;
-    const size_t w = cd_input_width(CD_FORM_PROGRAM);
+    const size_t w = cd_tree_input_width(CD_FORM_PROGRAM);
     const double flop = v->flop ? v->flop[program] : -1;
-    cd_input_fill(CD_FORM_PROGRAM, v->row + beg * CD_N_COL, n, 0, x);
+    cd_tree_input_fill(CD_FORM_PROGRAM, v->row + beg * CD_N_COL, n, 0, x);
     x[w - 1] = flop > 0 ? (float)log2(flop + 1) : 0;
     x[w] = flop > 0;
 }

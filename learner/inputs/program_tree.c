@@ -13,7 +13,7 @@ static void plan_steps(cd_steps *p, cd_slab *s, size_t rows, size_t groups) {
     p->row = cd_slab_take(s, rows, sizeof *p->row);
 }
 
-void cd_tree_plan(cd_tree *t, cd_slab *s, size_t n, size_t n_tok, size_t n_node) {
+void cd_program_tree_plan(cd_program_tree *t, cd_slab *s, size_t n, size_t n_tok, size_t n_node) {
     uint32_t **of_node[] = {&t->own,    &t->parent,   &t->depth,   &t->kids, &t->leaves, &t->place,
                             &t->number, &t->level_of, &t->tile_of, &t->rank, &t->order,  &t->swap};
     uint32_t **of_tok[] = {&t->of, &t->leaf_place, &t->own_place};
@@ -31,10 +31,10 @@ void cd_tree_plan(cd_tree *t, cd_slab *s, size_t n, size_t n_tok, size_t n_node)
     t->bucket = cd_slab_take(s, n_tok + n_node + 2, sizeof *t->bucket);
 }
 
-void cd_tree_clear(cd_tree *t) { t->n = t->n_tok = t->n_node = t->n_tile = t->n_level = 0; }
+void cd_program_tree_clear(cd_program_tree *t) { t->n = t->n_tok = t->n_node = t->n_tile = t->n_level = 0; }
 
 /* ---- one program ---- */
-cdmpp_status cd_tree_check(const int32_t *list, size_t n, const int32_t *leaf_pos, size_t n_leaf, cdmpp_err *err) {
+cdmpp_status cd_program_tree_check(const int32_t *list, size_t n, const int32_t *leaf_pos, size_t n_leaf, cdmpp_err *err) {
     size_t open = 0, leaf = 0, i = 0;
     for (; i < n && (open || !i); i++) {
         if (list[i] < 0) {
@@ -52,7 +52,7 @@ cdmpp_status cd_tree_check(const int32_t *list, size_t n, const int32_t *leaf_po
     return CDMPP_OK;
 }
 
-static uint32_t open_node(cd_tree *t, uint32_t under) {
+static uint32_t open_node(cd_program_tree *t, uint32_t under) {
     const size_t k = t->n_node++;
     t->parent[k] = under;
     t->depth[k] = under == NONE ? 0 : t->depth[under] + 1;
@@ -61,14 +61,14 @@ static uint32_t open_node(cd_tree *t, uint32_t under) {
     return (uint32_t)k;
 }
 
-static void put_leaf(cd_tree *t, uint32_t under) {
+static void put_leaf(cd_program_tree *t, uint32_t under) {
     const size_t k = t->n_tok++;
     t->of[k] = under;
     t->leaf_place[k] = t->kids[under]++;
     t->own_place[k] = t->leaves[under]++;
 }
 
-cdmpp_status cd_tree_add(cd_tree *t, const int32_t *list, size_t n, const int32_t *leaf_pos, size_t n_leaf, cdmpp_err *err) {
+cdmpp_status cd_program_tree_add(cd_program_tree *t, const int32_t *list, size_t n, const int32_t *leaf_pos, size_t n_leaf, cdmpp_err *err) {
     uint32_t open = NONE;
     if (t->n == t->max_n || n_leaf > t->max_tok - t->n_tok || n / 2 - n_leaf > t->max_node - t->n_node)
         return CD_FAIL(err, ERANGE, "more than %zu programs, %zu leaves or %zu nodes in a batch", t->max_n, t->max_tok, t->max_node);
@@ -98,7 +98,7 @@ static void sort_down(const uint32_t *from, size_t n, const uint32_t *key, uint3
 }
 
 /* Nodes beg .. end, of one tile, keep this range. */
-static void number_nodes(cd_tree *t, size_t tile, size_t beg, size_t end) {
+static void number_nodes(cd_program_tree *t, size_t tile, size_t beg, size_t end) {
     for (size_t k = beg; k < end; k++) t->order[k] = (uint32_t)k;
     sort_down(t->order + beg, end - beg, t->kids, t->bucket, t->swap + beg);
     sort_down(t->swap + beg, end - beg, t->depth, t->bucket, t->order + beg);
@@ -112,12 +112,12 @@ static void number_nodes(cd_tree *t, size_t tile, size_t beg, size_t end) {
 }
 
 /* Node where a tile begins; roots still have the numbers they came with. */
-static size_t tile_beg(const cd_tree *t, size_t tile) {
+static size_t tile_beg(const cd_program_tree *t, size_t tile) {
     const size_t p = cd_ops_tile_at(t->n, t->n_tile, tile);
     return p < t->n ? t->root[p] : t->n_node;
 }
 
-static void cut(cd_tree *t) {
+static void cut(cd_program_tree *t) {
     t->n_tile = t->n ? cd_ops_tiles(t->n, CD_TREE_TILE) : 0;
     for (size_t k = 0; k < t->n_tile; k++) {
         t->tile_level[k] = (uint32_t)t->n_level;
@@ -150,12 +150,12 @@ static void place_steps(cd_steps *s, size_t groups) {
 }
 
 /* Row `row` is the place-th child of the node. */
-static void put_child(cd_tree *t, uint32_t node, uint32_t place, size_t row) {
+static void put_child(cd_program_tree *t, uint32_t node, uint32_t place, size_t row) {
     const uint32_t level = t->level_of[node];
     t->child.row[t->child.at[t->child.first[level] + place] + t->number[node] - t->level[level]] = (uint32_t)row;
 }
 
-static void child_steps(cd_tree *t) {
+static void child_steps(cd_program_tree *t) {
     t->child.n = 0;
     for (size_t l = 0; l < t->n_level; l++) {
         t->child.first[l] = (uint32_t)t->child.n;
@@ -168,7 +168,7 @@ static void child_steps(cd_tree *t) {
     for (size_t k = 0; k < t->n_tok; k++) put_child(t, t->of[k], t->leaf_place[k], k);
 }
 
-static void leaf_steps(cd_tree *t) {
+static void leaf_steps(cd_program_tree *t) {
     size_t n_own = 0;
     t->leaf.n = 0;
     for (size_t k = 0; k < t->n_tile; k++) {
@@ -191,7 +191,7 @@ static void leaf_steps(cd_tree *t) {
     }
 }
 
-void cd_tree_close(cd_tree *t) {
+void cd_program_tree_close(cd_program_tree *t) {
     cut(t);
     child_steps(t);
     leaf_steps(t);

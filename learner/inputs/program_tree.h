@@ -37,7 +37,7 @@ typedef struct cd_steps {
     uint32_t *row;            /* (n_row) */
 } cd_steps;
 
-typedef struct cd_tree {
+typedef struct cd_program_tree {
     size_t n, n_tok, n_node, n_tile, n_level;
     uint32_t *tile_level, *tile_own; /* (n_tile+1) levels of a tile; its items of own */
     uint32_t *level;                 /* (n_level+1) nodes of a level */
@@ -50,16 +50,16 @@ typedef struct cd_tree {
     uint32_t *of, *leaf_place, *own_place;            /* (n_tok) */
     uint32_t *number, *level_of, *tile_of, *rank;     /* (n_node) where they are now */
     uint32_t *order, *swap, *bucket;                  /* sorting */
-} cd_tree;
+} cd_program_tree;
 
 /* Room for n programs with n_tok leaves and n_node inner nodes: plans or carves. */
-void cd_tree_plan(cd_tree *t, cd_slab *s, size_t n, size_t n_tok, size_t n_node);
-void cd_tree_clear(cd_tree *t);
+void cd_program_tree_plan(cd_program_tree *t, cd_slab *s, size_t n, size_t n_tok, size_t n_node);
+void cd_program_tree_clear(cd_program_tree *t);
 /* Is the list of n numbers, in pre-order, -1 closes a node, one tree with its n_leaf >= 1
  * leaves at leaf_pos, ascending? Errors: EMODEL. */
-cdmpp_status cd_tree_check(const int32_t *list, size_t n, const int32_t *leaf_pos, size_t n_leaf, cdmpp_err *err);
+cdmpp_status cd_program_tree_check(const int32_t *list, size_t n, const int32_t *leaf_pos, size_t n_leaf, cdmpp_err *err);
 /* The next program, whose tree was checked. Errors: ERANGE (no room). */
-cdmpp_status cd_tree_add(cd_tree *t, const int32_t *list, size_t n, const int32_t *leaf_pos, size_t n_leaf, cdmpp_err *err);
+cdmpp_status cd_program_tree_add(cd_program_tree *t, const int32_t *list, size_t n, const int32_t *leaf_pos, size_t n_leaf, cdmpp_err *err);
 /* After the last: tiles, levels and steps. */
-void cd_tree_close(cd_tree *t);
+void cd_program_tree_close(cd_program_tree *t);
 #endif

@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-typedef struct cd_view {
+typedef struct cd_program_view {
     size_t n;
     const float *row;            /* (n_row, 164) */
     const int64_t *row_ptr;      /* (n+1) */
@@ -33,5 +33,5 @@ typedef struct cd_view {
     const int32_t *tree;
     const uint32_t *device;      /* (n) number of the device in the model */
     const double *flop;          /* (n) operations of the task, -1 unknown; NULL: all unknown */
-} cd_view;
+} cd_program_view;
 #endif

@@ -1,14 +1,14 @@
 #include "learner/inputs/program_view_dataset.h"
 
-cd_view cd_view_of(const cd_dataset *d, const uint32_t *device) {
-    return (cd_view){.n = d->n, .row = d->row, .row_ptr = d->row_ptr, .leaf_ptr = d->leaf_x ? d->leaf_ptr : NULL, .leaf_x = d->leaf_x,
+cd_program_view cd_program_view_dataset(const cd_dataset *d, const uint32_t *device) {
+    return (cd_program_view){.n = d->n, .row = d->row, .row_ptr = d->row_ptr, .leaf_ptr = d->leaf_x ? d->leaf_ptr : NULL, .leaf_x = d->leaf_x,
                      .leaf_pos = d->leaf_pos, .leaf_node = d->leaf_node, .path_ptr = d->path_ptr,
                      .path_extent = d->path_extent, .path_kind = d->path_kind, .tree_ptr = d->tree_ptr, .tree = d->tree,
                      .device = device, .flop = d->flop};
 }
 
-cd_view cd_view_range(const cd_view *v, size_t first, size_t n) {
-    cd_view r = *v;
+cd_program_view cd_program_view_range(const cd_program_view *v, size_t first, size_t n) {
+    cd_program_view r = *v;
     r.n = n;
     r.row_ptr += first;
     if (r.leaf_ptr) r.leaf_ptr += first;

@@ -6,7 +6,7 @@
 
 /* All programs of d, borrowed; `device` (d->n): the number of the program's device
  * in the model. Without ASTs (cd_dataset_load) no program has leaves. */
-cd_view cd_view_of(CD_KEEP const cd_dataset *d, CD_KEEP const uint32_t *device);
+cd_program_view cd_program_view_dataset(CD_KEEP const cd_dataset *d, CD_KEEP const uint32_t *device);
 /* Programs first .. first+n of a view. */
-cd_view cd_view_range(const cd_view *v, size_t first, size_t n);
+cd_program_view cd_program_view_range(const cd_program_view *v, size_t first, size_t n);
 #endif

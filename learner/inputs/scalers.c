@@ -25,7 +25,7 @@ typedef struct {
     double trips; /* sum over programs of ln(sum over leaves of trips) */
 } fits;
 
-static cdmpp_status open_fits(fits *f, const cd_batch_spec *spec, const cd_view *v, const uint32_t *index, size_t n,
+static cdmpp_status open_fits(fits *f, const cd_batch_spec *spec, const cd_program_view *v, const uint32_t *index, size_t n,
                               cdmpp_err *err) {
     const size_t w_tok = cd_batch_token_width(spec), w_prog = cd_batch_program_width(spec);
     cd_batch_dims most;
@@ -38,12 +38,12 @@ static cdmpp_status open_fits(fits *f, const cd_batch_spec *spec, const cd_view 
 
 static double log_trips(const fits *f, size_t n_leaf) {
     double max = 0, sum = 0;
-    for (size_t l = 0; l < n_leaf; l++) max = fmax(max, cd_input_log_trips(f->x + l * f->tok.n));
-    for (size_t l = 0; l < n_leaf; l++) sum += exp(cd_input_log_trips(f->x + l * f->tok.n) - max);
+    for (size_t l = 0; l < n_leaf; l++) max = fmax(max, cd_tree_input_log_trips(f->x + l * f->tok.n));
+    for (size_t l = 0; l < n_leaf; l++) sum += exp(cd_tree_input_log_trips(f->x + l * f->tok.n) - max);
     return max + log(sum);
 }
 
-static cdmpp_status add_all(fits *f, const cd_batch_spec *spec, const cd_view *v, const uint32_t *index, size_t n,
+static cdmpp_status add_all(fits *f, const cd_batch_spec *spec, const cd_program_view *v, const uint32_t *index, size_t n,
                             cdmpp_err *err) {
     for (size_t i = 0; i < n; i++) {
         const size_t p = index ? index[i] : i;
@@ -61,7 +61,7 @@ static cdmpp_status add_all(fits *f, const cd_batch_spec *spec, const cd_view *v
     return CDMPP_OK;
 }
 
-cdmpp_status cd_scalers_fit(cd_scalers *s, cd_scale kind, const cd_batch_spec *spec, const cd_view *v,
+cdmpp_status cd_scalers_fit(cd_scalers *s, cd_scale kind, const cd_batch_spec *spec, const cd_program_view *v,
                             const uint32_t *index, size_t n, cdmpp_err *err) {
     fits f = {0};
     cdmpp_status st = open_fits(&f, spec, v, index, n, err);

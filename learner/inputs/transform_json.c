@@ -12,7 +12,7 @@ static void put_array(cd_buf *out, const char *key, const double *v, size_t n) {
 }
 
 void cd_transform_write(cd_buf *out, const cd_transform *t) {
-    const cd_str kind = cd_words_at(CD_TRANSFORMS, (int)t->kind);
+    const cd_str kind = cd_enum_names_at(CD_TRANSFORMS, (int)t->kind);
     cd_buf_putf(out, "{\"kind\":\"%.*s\",\"lambda\":%.17g,\"centre\":%.17g,\"mean\":%.17g,\"std\":%.17g", (int)kind.n, kind.p,
                 t->lambda, t->centre, t->mean, t->std);
     put_array(out, "log_range", (const double[]){t->log_min, t->log_max}, 2);
@@ -42,7 +42,7 @@ static cdmpp_status rising(const cd_json *v, const char *key, double lo, double 
 static cdmpp_status read_kind(const cd_json *v, cd_transform_kind *out, cdmpp_err *err) {
     cd_str s;
     CD_TRY(cd_json_need_str(v, "kind", &s, err));
-    const int k = cd_words_find(CD_TRANSFORMS, s);
+    const int k = cd_enum_names_find(CD_TRANSFORMS, s);
     *out = (cd_transform_kind)k;
     if (k >= 0) return CDMPP_OK;
     return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected one of " CD_TRANSFORMS ", found '%.*s'", (int)(s.n < 40 ? s.n : 40), s.p),

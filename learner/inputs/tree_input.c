@@ -14,14 +14,14 @@ enum {
     BYTES = 3, OUTER = 161
 };
 
-size_t cd_input_width(cd_form f) {
+size_t cd_tree_input_width(cd_form f) {
     if (f == CD_FORM_SUMS) return 2 * CD_N_COL + 1;
     return f == CD_FORM_ROWS ? CD_N_COL + CD_N_DERIVED + 1 : TOP * CD_N_COL + N_PROGRAM + 2;
 }
 
-size_t cd_input_height(cd_form f, size_t n_row) { return f == CD_FORM_ROWS ? n_row : 1; }
+size_t cd_tree_input_height(cd_form f, size_t n_row) { return f == CD_FORM_ROWS ? n_row : 1; }
 
-double cd_input_log_trips(const float *row) { return (double)row[OUTER] * M_LN2; }
+double cd_tree_input_log_trips(const float *row) { return (double)row[OUTER] * M_LN2; }
 
 /* The value behind a logarithmic column; hostile columns must not give inf. */
 static double value(double x) { return exp2(fmin(x, 100)) - 1; }
@@ -42,7 +42,7 @@ static void totals(const float *r, double t[N_TOTAL]) {
 static double log_grid(const float *r) { return (double)r[GRID] + (double)r[GRID + 1] + (double)r[GRID + 2]; }
 static double log_threads(const float *r) { return (double)r[THREAD] + (double)r[THREAD + 1] + (double)r[THREAD + 2]; }
 
-void cd_input_derived(const float *r, float out[CD_N_DERIVED]) {
+void cd_tree_input_derived(const float *r, float out[CD_N_DERIVED]) {
     const double P = (double)r[OUTER], grid = log_grid(r);
     double t[N_TOTAL];
     totals(r, t);
@@ -54,7 +54,7 @@ void cd_input_derived(const float *r, float out[CD_N_DERIVED]) {
 
 static void fill_row(const float *r, uint32_t device, float *x) {
     memcpy(x, r, CD_N_COL * sizeof *x);
-    cd_input_derived(r, x + CD_N_COL);
+    cd_tree_input_derived(r, x + CD_N_COL);
     x[CD_N_COL + CD_N_DERIVED] = (float)device;
 }
 
@@ -118,7 +118,7 @@ static void fill_program(const float *row, size_t n_row, uint32_t device, float 
         }
         insert(top, &n_top, (ranked){t[0], r});
     }
-    memset(x, 0, cd_input_width(CD_FORM_PROGRAM) * sizeof *x);
+    memset(x, 0, cd_tree_input_width(CD_FORM_PROGRAM) * sizeof *x);
     for (int k = 0; k < n_top; k++) memcpy(x + k * CD_N_COL, top[k].row, CD_N_COL * sizeof *x);
     x += TOP * CD_N_COL;
     program_columns(sum, unit_max, unit_sum, x);
@@ -139,8 +139,8 @@ static void fill_sums(const float *row, size_t n_row, uint32_t device, float *x)
     x[2 * CD_N_COL] = (float)device;
 }
 
-void cd_input_fill(cd_form f, const float *row, size_t n_row, uint32_t device, float *x) {
-    const size_t width = cd_input_width(f);
+void cd_tree_input_fill(cd_form f, const float *row, size_t n_row, uint32_t device, float *x) {
+    const size_t width = cd_tree_input_width(f);
     if (f == CD_FORM_PROGRAM) fill_program(row, n_row, device, x);
     else if (f == CD_FORM_SUMS) fill_sums(row, n_row, device, x);
     else

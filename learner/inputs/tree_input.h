@@ -23,13 +23,13 @@
 
 typedef enum { CD_FORM_ROWS, CD_FORM_PROGRAM, CD_FORM_SUMS } cd_form;
 
-size_t cd_input_width(cd_form f); /* columns*/
+size_t cd_tree_input_width(cd_form f); /* columns*/
 /* Matrix rows that a program of n_row feature rows takes. */
-size_t cd_input_height(cd_form f, size_t n_row);
-/* x: (cd_input_height, cd_input_width) to fill; row: (n_row, 164), n_row >= 1. */
-void cd_input_fill(cd_form f, const float *row, size_t n_row, uint32_t device, float *x);
+size_t cd_tree_input_height(cd_form f, size_t n_row);
+/* x: (cd_tree_input_height, cd_tree_input_width) to fill; row: (n_row, 164), n_row >= 1. */
+void cd_tree_input_fill(cd_form f, const float *row, size_t n_row, uint32_t device, float *x);
 /* The CD_N_DERIVED sums and ratios of one row. */
-void cd_input_derived(const float *row, float out[CD_N_DERIVED]);
+void cd_tree_input_derived(const float *row, float out[CD_N_DERIVED]);
 /* Natural logarithm of the row's trip count: the offset of a row's score. */
-double cd_input_log_trips(const float *row);
+double cd_tree_input_log_trips(const float *row);
 #endif

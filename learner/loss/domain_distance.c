@@ -7,7 +7,7 @@
 
 enum { K = 5, COLS = 64, ROWS = 64 };
 
-struct cd_domain {
+struct cd_domain_distance {
     size_t d, max_rows;
     double *moment; /* (2, K, d): of X and of Y; the first is the mean */
     double *part;   /* (max tiles) partial sums of mmd */
@@ -16,12 +16,12 @@ struct cd_domain {
     float *row;     /* per worker: 3 x (ROWS, max_rows) and (ROWS, d) */
 };
 
-static size_t worker_floats(const cd_domain *s) { return ROWS * (3 * s->max_rows + s->d); }
+static size_t worker_floats(const cd_domain_distance *s) { return ROWS * (3 * s->max_rows + s->d); }
 
-cdmpp_status cd_domain_new(size_t max_rows, size_t d, int n_worker, cd_domain **out, cdmpp_err *err) {
-    cd_domain *s = *out = cd_calloc(1, sizeof *s);
+cdmpp_status cd_domain_distance_new(size_t max_rows, size_t d, int n_worker, cd_domain_distance **out, cdmpp_err *err) {
+    cd_domain_distance *s = *out = cd_calloc(1, sizeof *s);
     if (s) {
-        *s = (cd_domain){.d = d, .max_rows = max_rows};
+        *s = (cd_domain_distance){.d = d, .max_rows = max_rows};
         s->moment = cd_calloc(2 * K * d, sizeof *s->moment);
         s->part = cd_calloc(cd_ops_tiles(max_rows, ROWS) + 2, sizeof *s->part);
         s->norm2 = cd_calloc(max_rows, sizeof *s->norm2);
@@ -29,12 +29,12 @@ cdmpp_status cd_domain_new(size_t max_rows, size_t d, int n_worker, cd_domain **
         s->row = cd_calloc((size_t)(n_worker > 0 ? n_worker : 1) * worker_floats(s), sizeof *s->row);
         if (s->moment && s->part && s->norm2 && s->z && s->row) return CDMPP_OK;
     }
-    cd_domain_free(s);
+    cd_domain_distance_free(s);
     *out = NULL;
     return CD_FAIL(err, ENOMEM, "distance of %zu x %zu latents", max_rows, d);
 }
 
-void cd_domain_free(cd_domain *s) {
+void cd_domain_distance_free(cd_domain_distance *s) {
     if (!s) return;
     cd_free(s->moment);
     cd_free(s->part);
@@ -46,7 +46,7 @@ void cd_domain_free(cd_domain *s) {
 
 /* ---- central moments ---- */
 typedef struct {
-    cd_domain *s;
+    cd_domain_distance *s;
     const float *x[2];
     float *g[2];
     size_t n[2];
@@ -104,7 +104,7 @@ static void gradient_tile(void *ctx, size_t t, int worker) {
         for (int side = 0; side < 2; side++) column_gradient(j, side, c);
 }
 
-double cd_domain_cmd(cd_domain *s, cd_threads *pool, const float *x, size_t n, const float *y, size_t m, double weight,
+double cd_domain_distance_cmd(cd_domain_distance *s, cd_threads *pool, const float *x, size_t n, const float *y, size_t m, double weight,
                      float *gx, float *gy) {
     cmd j = {s, {x, y}, {gx, gy}, {n, m}, {0}};
     const size_t tiles = cd_ops_tiles(s->d, COLS);
@@ -125,7 +125,7 @@ double cd_domain_cmd(cd_domain *s, cd_threads *pool, const float *x, size_t n, c
 
 /* ---- kernels ---- */
 typedef struct {
-    cd_domain *s;
+    cd_domain_distance *s;
     size_t n, m;
     double weight;
     float *gx, *gy;
@@ -178,7 +178,7 @@ static double kernels(const mmd *j, size_t i0, size_t i1, float *a, float *b, fl
 
 static void mmd_tile(void *ctx, size_t t, int worker) {
     const mmd *j = ctx;
-    const cd_domain *s = j->s;
+    const cd_domain_distance *s = j->s;
     const size_t d = s->d, rows = j->n + j->m, tiles = cd_ops_tiles(rows, ROWS);
     const size_t i0 = cd_ops_tile_at(rows, tiles, t), i1 = cd_ops_tile_at(rows, tiles, t + 1), h = i1 - i0;
     float *a = s->row + (size_t)worker * worker_floats(s), *b = a + ROWS * s->max_rows, *e = b + ROWS * s->max_rows;
@@ -196,7 +196,7 @@ static void mmd_tile(void *ctx, size_t t, int worker) {
     }
 }
 
-double cd_domain_mmd(cd_domain *s, cd_threads *pool, const float *x, size_t n, const float *y, size_t m, double weight,
+double cd_domain_distance_mmd(cd_domain_distance *s, cd_threads *pool, const float *x, size_t n, const float *y, size_t m, double weight,
                      float *gx, float *gy) {
     mmd j = {s, n, m, weight, gx, gy};
     const size_t tiles = cd_ops_tiles(n + m, ROWS);

@@ -9,21 +9,21 @@
  *
  * (1) Both are 0 for equal samples and symmetric. (2) Gradients are weight times the
  * derivative and are added to gx, gy. (3) cmd costs O((n+m) d), mmd two matrix
- * products of (n+m)^2 d; the same bits for any pool, no heap after cd_domain_new.
- * One cd_domain, one thread; the pool is used inside. */
+ * products of (n+m)^2 d; the same bits for any pool, no heap after cd_domain_distance_new.
+ * One cd_domain_distance, one thread; the pool is used inside. */
 #ifndef CD_DOMAIN_H
 #define CD_DOMAIN_H
 #include "base/core/threads.h"
 
-typedef struct cd_domain cd_domain;
+typedef struct cd_domain_distance cd_domain_distance;
 
 /* Room for n + m <= max_rows rows of d columns. Errors: ENOMEM. */
-cdmpp_status cd_domain_new(size_t max_rows, size_t d, int n_worker, CD_GIVE cd_domain **out, cdmpp_err *err);
-void cd_domain_free(CD_TAKE cd_domain *s); /* NULL is fine */
+cdmpp_status cd_domain_distance_new(size_t max_rows, size_t d, int n_worker, CD_GIVE cd_domain_distance **out, cdmpp_err *err);
+void cd_domain_distance_free(CD_TAKE cd_domain_distance *s); /* NULL is fine */
 
 /* n, m >= 1. The distance, before the weight; gx, gy NULL: the distance alone. */
-double cd_domain_cmd(cd_domain *s, cd_threads *pool, const float *x, size_t n, const float *y, size_t m, double weight,
+double cd_domain_distance_cmd(cd_domain_distance *s, cd_threads *pool, const float *x, size_t n, const float *y, size_t m, double weight,
                      float *gx, float *gy);
-double cd_domain_mmd(cd_domain *s, cd_threads *pool, const float *x, size_t n, const float *y, size_t m, double weight,
+double cd_domain_distance_mmd(cd_domain_distance *s, cd_threads *pool, const float *x, size_t n, const float *y, size_t m, double weight,
                      float *gx, float *gy);
 #endif

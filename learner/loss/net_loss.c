@@ -32,13 +32,13 @@ static point pinball(double e, double q) { /* e = prediction - z */
 }
 
 typedef struct {
-    const cd_penalty *p;
+    const cd_net_loss *p;
     double *term;  /* sums so far */
     double share;  /* w / W */
 } sums;
 
 /* Adds a term of one sample; the result is its part of the gradient. */
-static double add(const sums *s, cd_penalty_term t, point v) {
+static double add(const sums *s, cd_net_loss_term t, point v) {
     s->term[t] += s->share * v.value;
     return s->p->weight[t] * s->share * v.slope;
 }
@@ -54,7 +54,7 @@ static double z_terms(const sums *s, double e, double z) {
     return g;
 }
 
-static bool has_log_terms(const cd_penalty *p) {
+static bool has_log_terms(const cd_net_loss *p) {
     return p->weight[CD_PENALTY_mape_s] > 0 || p->weight[CD_PENALTY_mse_log] > 0 || p->weight[CD_PENALTY_huber_log] > 0;
 }
 
@@ -76,13 +76,13 @@ static void nll_term(const sums *s, double e, double v, double *g) {
 }
 
 static void pinball_terms(const sums *s, double z, const float *out, double *g) {
-    const size_t at = cd_penalty_quantile_at(s->p);
+    const size_t at = cd_net_loss_quantile_at(s->p);
     g[0] += add(s, CD_PENALTY_pinball, pinball((double)out[0] - z, 0.5));
     for (size_t k = 0; k < s->p->n_quantile; k++)
         g[at + k] += add(s, CD_PENALTY_pinball, pinball((double)out[at + k] - z, s->p->quantile[k]));
 }
 
-static void sample_terms(const sums *s, const cd_penalty_batch *b, size_t i, const float *out, double *g) {
+static void sample_terms(const sums *s, const cd_net_loss_batch *b, size_t i, const float *out, double *g) {
     const double e = (double)out[0] - b->z[i];
     g[0] += z_terms(s, e, b->z[i]);
     if (has_log_terms(s->p)) {
@@ -95,10 +95,10 @@ static void sample_terms(const sums *s, const cd_penalty_batch *b, size_t i, con
 }
 
 /* ---- a batch ---- */
-double cd_penalty_eval(const cd_penalty *p, const cd_penalty_batch *b, const cd_penalty_norm *norm, const float *out,
-                       float *grad, double *term, cd_penalty_scratch *s) {
+double cd_net_loss_eval(const cd_net_loss *p, const cd_net_loss_batch *b, const cd_net_loss_norm *norm, const float *out,
+                       float *grad, double *term, cd_net_loss_scratch *s) {
     double own[CD_PENALTY_TERMS], loss = 0;
-    const size_t width = cd_penalty_width(p);
+    const size_t width = cd_net_loss_width(p);
     sums sum = {p, term ? term : own, 0};
     memset(sum.term, 0, sizeof own);
     memset(s->grad, 0, b->n * width * sizeof *s->grad);
@@ -107,9 +107,9 @@ double cd_penalty_eval(const cd_penalty *p, const cd_penalty_batch *b, const cd_
         s->pred[i] = (double)out[i * width];
         sample_terms(&sum, b, i, out + i * width, s->grad + i * width);
     }
-    if (cd_penalty_ranks(p)) {
-        cd_penalty_by_group(b->group, b->n, s->order, s->place);
-        cd_penalty_rank_terms(p, b, norm, width, sum.term, s);
+    if (cd_net_loss_ranks(p)) {
+        cd_net_loss_by_group(b->group, b->n, s->order, s->place);
+        cd_net_loss_rank_terms(p, b, norm, width, sum.term, s);
     }
     for (int t = 0; t < CD_PENALTY_TERMS; t++)
         if (p->weight[t] > 0) loss += p->weight[t] * sum.term[t];
@@ -117,15 +117,15 @@ double cd_penalty_eval(const cd_penalty *p, const cd_penalty_batch *b, const cd_
     return loss;
 }
 
-cd_penalty_norm cd_penalty_count(const cd_penalty *p, const cd_penalty_batch *b, cd_penalty_scratch *s) {
-    cd_penalty_norm norm = {0};
+cd_net_loss_norm cd_net_loss_count(const cd_net_loss *p, const cd_net_loss_batch *b, cd_net_loss_scratch *s) {
+    cd_net_loss_norm norm = {0};
     for (size_t i = 0; i < b->n; i++) norm.weight += b->weight ? (double)b->weight[i] : 1;
-    if (!cd_penalty_ranks(p)) return norm;
-    cd_penalty_by_group(b->group, b->n, s->order, s->place);
+    if (!cd_net_loss_ranks(p)) return norm;
+    cd_net_loss_by_group(b->group, b->n, s->order, s->place);
     for (size_t at = 0, n; at < b->n; at += n) {
         const size_t *m = s->order + at;
         double pairs = 0;
-        n = cd_penalty_group_size(b->group, s->order, at, b->n);
+        n = cd_net_loss_group_size(b->group, s->order, at, b->n);
         for (size_t i = 0; i < n; i++)
             for (size_t j = 0; j < n; j++) pairs += b->z[m[i]] < b->z[m[j]];
         norm.pairs += pairs;
@@ -134,22 +134,22 @@ cd_penalty_norm cd_penalty_count(const cd_penalty *p, const cd_penalty_batch *b,
     return norm;
 }
 
-cdmpp_status cd_penalty_scratch_new(const cd_penalty *p, size_t max_n, cd_penalty_scratch **out, cdmpp_err *err) {
-    cd_penalty_scratch *s = *out = cd_calloc(1, sizeof *s);
+cdmpp_status cd_net_loss_scratch_new(const cd_net_loss *p, size_t max_n, cd_net_loss_scratch **out, cdmpp_err *err) {
+    cd_net_loss_scratch *s = *out = cd_calloc(1, sizeof *s);
     if (s) {
         s->order = cd_calloc(max_n, sizeof *s->order);
         s->place = cd_calloc(max_n, sizeof *s->place);
         s->score = cd_calloc(max_n, 3 * sizeof *s->score);
         s->pred = cd_calloc(max_n, sizeof *s->pred);
-        s->grad = cd_calloc(max_n, cd_penalty_width(p) * sizeof *s->grad);
+        s->grad = cd_calloc(max_n, cd_net_loss_width(p) * sizeof *s->grad);
         if (s->order && s->place && s->score && s->pred && s->grad) return CDMPP_OK;
     }
-    cd_penalty_scratch_free(s);
+    cd_net_loss_scratch_free(s);
     *out = NULL;
     return CD_FAIL(err, ENOMEM, "loss of %zu samples", max_n);
 }
 
-void cd_penalty_scratch_free(cd_penalty_scratch *s) {
+void cd_net_loss_scratch_free(cd_net_loss_scratch *s) {
     if (!s) return;
     cd_free(s->order);
     cd_free(s->place);

@@ -25,7 +25,7 @@
  * (6) cmd and mmd compare the latents of two domains: the weights are kept here,
  *     learner/loss/domain_distance.h does the work.
  * (7) Everything is added up in one thread in the order of the samples.
- * cd_penalty is a plain value; one scratch per thread. */
+ * cd_net_loss is a plain value; one scratch per thread. */
 #ifndef CD_PENALTY_H
 #define CD_PENALTY_H
 #include "learner/inputs/transform.h"
@@ -53,51 +53,51 @@ typedef enum {
     CD_PENALTY_MAP(CD_PENALTY_X)
 #undef CD_PENALTY_X
     CD_PENALTY_TERMS
-} cd_penalty_term;
+} cd_net_loss_term;
 
 #define CD_PENALTY_Z_FLOOR 0.1
 #define CD_PENALTY_QUANTILES 15
 
-typedef struct cd_penalty {
+typedef struct cd_net_loss {
     double weight[CD_PENALTY_TERMS];       /* 0: not in the sum */
     size_t n_quantile;                     /* 0 without pinball */
     double quantile[CD_PENALTY_QUANTILES]; /* 0..1, both open */
-} cd_penalty;
+} cd_net_loss;
 
 /* `quantile` (n_quantile) for pinball, otherwise ignored. Errors: ESCHEMA (a term
  * without a weight, unknown, twice, none at all; quantiles missing), ERANGE. */
-cdmpp_status cd_penalty_parse(const char *text, const double *quantile, size_t n_quantile, cd_penalty *out, cdmpp_err *err);
-const char *cd_penalty_name(cd_penalty_term t);
+cdmpp_status cd_net_loss_parse(const char *text, const double *quantile, size_t n_quantile, cd_net_loss *out, cdmpp_err *err);
+const char *cd_net_loss_name(cd_net_loss_term t);
 /* Outputs a sample needs: 1 + (nll) + quantiles; where the quantiles begin. */
-size_t cd_penalty_width(const cd_penalty *p);
-size_t cd_penalty_quantile_at(const cd_penalty *p);
-bool cd_penalty_ranks(const cd_penalty *p);
-bool cd_penalty_domains(const cd_penalty *p);
+size_t cd_net_loss_width(const cd_net_loss *p);
+size_t cd_net_loss_quantile_at(const cd_net_loss *p);
+bool cd_net_loss_ranks(const cd_net_loss *p);
+bool cd_net_loss_domains(const cd_net_loss *p);
 
 /* What the sums are divided by: of the whole batch, also where only a share of it
  * is evaluated (data-parallel training), so that shares add up. */
-typedef struct cd_penalty_norm {
+typedef struct cd_net_loss_norm {
     double weight; /* W */
     double pairs, groups;
-} cd_penalty_norm;
+} cd_net_loss_norm;
 
-typedef struct cd_penalty_batch {
+typedef struct cd_net_loss_batch {
     size_t n;
     const double *z, *log_s; /* (n) labels: transformed; ln of seconds */
     const float *weight;     /* (n), NULL: all 1 */
     const uint32_t *group;   /* (n), needed by rank terms */
     const cd_transform *transform;
-} cd_penalty_batch;
+} cd_net_loss_batch;
 
-typedef struct cd_penalty_scratch cd_penalty_scratch;
+typedef struct cd_net_loss_scratch cd_net_loss_scratch;
 /* Room for batches of up to max_n samples. Errors: ENOMEM. */
-cdmpp_status cd_penalty_scratch_new(const cd_penalty *p, size_t max_n, CD_GIVE cd_penalty_scratch **out, cdmpp_err *err);
-void cd_penalty_scratch_free(CD_TAKE cd_penalty_scratch *s); /* NULL is fine */
+cdmpp_status cd_net_loss_scratch_new(const cd_net_loss *p, size_t max_n, CD_GIVE cd_net_loss_scratch **out, cdmpp_err *err);
+void cd_net_loss_scratch_free(CD_TAKE cd_net_loss_scratch *s); /* NULL is fine */
 
-cd_penalty_norm cd_penalty_count(const cd_penalty *p, const cd_penalty_batch *b, cd_penalty_scratch *s);
+cd_net_loss_norm cd_net_loss_count(const cd_net_loss *p, const cd_net_loss_batch *b, cd_net_loss_scratch *s);
 /* The loss under the outputs (n, width) and, unless NULL, its gradient (n, width),
  * overwritten. term (CD_PENALTY_TERMS), unless NULL: each term before its weight.
  * A loss that is not finite is returned as it is. */
-double cd_penalty_eval(const cd_penalty *p, const cd_penalty_batch *b, const cd_penalty_norm *norm, const float *out,
-                       float *grad, double *term, cd_penalty_scratch *s);
+double cd_net_loss_eval(const cd_net_loss *p, const cd_net_loss_batch *b, const cd_net_loss_norm *norm, const float *out,
+                       float *grad, double *term, cd_net_loss_scratch *s);
 #endif

@@ -3,7 +3,7 @@
 #define CD_PENALTY_INT_H
 #include "learner/loss/net_loss.h"
 
-struct cd_penalty_scratch {
+struct cd_net_loss_scratch {
     size_t *order;  /* (max_n) samples by group */
     size_t *place;  /* (max_n) of one group: rank by prediction, then by label */
     double *score;  /* (3 * max_n) of one group */
@@ -12,13 +12,13 @@ struct cd_penalty_scratch {
 };
 
 /* Samples by group, order of the batch within one; tmp (n). */
-void cd_penalty_by_group(const uint32_t *group, size_t n, size_t *order, size_t *tmp);
+void cd_net_loss_by_group(const uint32_t *group, size_t n, size_t *order, size_t *tmp);
 /* Number of members of the group that starts at order[at]. */
-size_t cd_penalty_group_size(const uint32_t *group, const size_t *order, size_t at, size_t n);
+size_t cd_net_loss_group_size(const uint32_t *group, const size_t *order, size_t at, size_t n);
 /* ln(1 + e^x) and its slope. */
-double cd_penalty_softplus(double x, double *slope);
+double cd_net_loss_softplus(double x, double *slope);
 /* Adds the rank terms: values before weights to term, gradients with respect to
  * the predictions s->pred to s->grad (one of every `width`). s->order is by group. */
-void cd_penalty_rank_terms(const cd_penalty *p, const cd_penalty_batch *b, const cd_penalty_norm *norm, size_t width,
-                           double *term, cd_penalty_scratch *s);
+void cd_net_loss_rank_terms(const cd_net_loss *p, const cd_net_loss_batch *b, const cd_net_loss_norm *norm, size_t width,
+                           double *term, cd_net_loss_scratch *s);
 #endif

@@ -14,11 +14,11 @@ static const char *const names[] = {
 #undef CD_PENALTY_X
 };
 
-const char *cd_penalty_name(cd_penalty_term t) { return names[t]; }
-size_t cd_penalty_quantile_at(const cd_penalty *p) { return p->weight[CD_PENALTY_nll] > 0 ? 2 : 1; }
-size_t cd_penalty_width(const cd_penalty *p) { return cd_penalty_quantile_at(p) + p->n_quantile; }
-bool cd_penalty_domains(const cd_penalty *p) { return p->weight[CD_PENALTY_cmd] > 0 || p->weight[CD_PENALTY_mmd] > 0; }
-bool cd_penalty_ranks(const cd_penalty *p) {
+const char *cd_net_loss_name(cd_net_loss_term t) { return names[t]; }
+size_t cd_net_loss_quantile_at(const cd_net_loss *p) { return p->weight[CD_PENALTY_nll] > 0 ? 2 : 1; }
+size_t cd_net_loss_width(const cd_net_loss *p) { return cd_net_loss_quantile_at(p) + p->n_quantile; }
+bool cd_net_loss_domains(const cd_net_loss *p) { return p->weight[CD_PENALTY_cmd] > 0 || p->weight[CD_PENALTY_mmd] > 0; }
+bool cd_net_loss_ranks(const cd_net_loss *p) {
     return p->weight[CD_PENALTY_rank] > 0 || p->weight[CD_PENALTY_lambdarank] > 0 || p->weight[CD_PENALTY_listnet] > 0;
 }
 
@@ -27,7 +27,7 @@ enum { WORD = 40 };
 static cdmpp_status unknown(const char *word, cdmpp_err *err) {
     int best = 0;
     for (int t = 1; t < CD_PENALTY_TERMS; t++)
-        if (cd_spell_distance(word, names[t]) < cd_spell_distance(word, names[best])) best = t;
+        if (cd_did_you_mean_distance(word, names[t]) < cd_did_you_mean_distance(word, names[best])) best = t;
     return CD_FAIL(err, ESCHEMA, "unknown loss term '%s', the nearest is '%s'", word, names[best]);
 }
 
@@ -37,7 +37,7 @@ static const char *skip(const char *s) {
 }
 
 /* One "1000mse" at *text, which moves behind it. */
-static cdmpp_status term(const char **text, cd_penalty *out, cdmpp_err *err) {
+static cdmpp_status term(const char **text, cd_net_loss *out, cdmpp_err *err) {
     const char *s = skip(*text);
     const bool has_weight = isdigit((unsigned char)*s) || *s == '.' || *s == '-' || *s == '+';
     char *end = (char *)(uintptr_t)s, word[WORD];
@@ -57,7 +57,7 @@ static cdmpp_status term(const char **text, cd_penalty *out, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status quantiles(const double *q, size_t n, cd_penalty *out, cdmpp_err *err) {
+static cdmpp_status quantiles(const double *q, size_t n, cd_net_loss *out, cdmpp_err *err) {
     if (!n) return CD_FAIL(err, ESCHEMA, "loss term 'pinball' needs quantiles, found none");
     if (n > CD_PENALTY_QUANTILES) return CD_FAIL(err, ERANGE, "expected at most %d quantiles, found %zu", CD_PENALTY_QUANTILES, n);
     for (size_t k = 0; k < n; k++)
@@ -68,15 +68,15 @@ static cdmpp_status quantiles(const double *q, size_t n, cd_penalty *out, cdmpp_
     return CDMPP_OK;
 }
 
-static bool trains_prediction(const cd_penalty *p) {
+static bool trains_prediction(const cd_net_loss *p) {
     for (int t = 0; t < CD_PENALTY_cmd; t++)
         if (p->weight[t] > 0) return true;
     return false;
 }
 
-cdmpp_status cd_penalty_parse(const char *text, const double *quantile, size_t n_quantile, cd_penalty *out, cdmpp_err *err) {
+cdmpp_status cd_net_loss_parse(const char *text, const double *quantile, size_t n_quantile, cd_net_loss *out, cdmpp_err *err) {
     const char *at = text;
-    *out = (cd_penalty){0};
+    *out = (cd_net_loss){0};
     do CD_TRY(term(&at, out, err));
     while (*at == '+' && at++);
     if (*at) return CD_FAIL(err, ESCHEMA, "expected '+' or the end of the loss, found '%.40s'", at);

@@ -5,7 +5,7 @@
 #include "learner/loss/net_loss_internal.h"
 
 /* Merge sort, stable; tmp (n). */
-void cd_penalty_by_group(const uint32_t *group, size_t n, size_t *order, size_t *tmp) {
+void cd_net_loss_by_group(const uint32_t *group, size_t n, size_t *order, size_t *tmp) {
     for (size_t i = 0; i < n; i++) order[i] = i;
     for (size_t run = 1; run < n; run *= 2)
         for (size_t beg = 0; beg + run < n; beg += 2 * run) {
@@ -17,25 +17,25 @@ void cd_penalty_by_group(const uint32_t *group, size_t n, size_t *order, size_t 
         }
 }
 
-size_t cd_penalty_group_size(const uint32_t *group, const size_t *order, size_t at, size_t n) {
+size_t cd_net_loss_group_size(const uint32_t *group, const size_t *order, size_t at, size_t n) {
     size_t k = at + 1;
     while (k < n && group[order[k]] == group[order[at]]) k++;
     return k - at;
 }
 
-double cd_penalty_softplus(double x, double *slope) {
+double cd_net_loss_softplus(double x, double *slope) {
     *slope = x >= 0 ? 1 / (1 + exp(-x)) : exp(x) / (1 + exp(x));
     return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
 }
 
 /* One group: its members in the batch, and sums. */
 typedef struct {
-    const cd_penalty *p;
-    const cd_penalty_batch *b;
+    const cd_net_loss *p;
+    const cd_net_loss_batch *b;
     const size_t *m; /* (n) */
     size_t n, width;
     double *term;
-    cd_penalty_scratch *s;
+    cd_net_loss_scratch *s;
 } group;
 
 static double *slope_of(const group *g, size_t i) { return g->s->grad + g->m[i] * g->width; }
@@ -43,14 +43,14 @@ static double label(const group *g, size_t i) { return g->b->z[g->m[i]]; }
 static double pred(const group *g, size_t i) { return g->s->pred[g->m[i]]; }
 
 /* Pairs that should be p_i < p_j; share: what one counts, NULL: `each`. */
-static void pairs(const group *g, cd_penalty_term t, double each, const double *gain, const double *discount) {
+static void pairs(const group *g, cd_net_loss_term t, double each, const double *gain, const double *discount) {
     double sum = 0;
     for (size_t i = 0; i < g->n; i++)
         for (size_t j = 0; j < g->n; j++) {
             if (!(label(g, i) < label(g, j))) continue;
             double slope, share = each;
             if (gain) share *= fabs((gain[i] - gain[j]) * (discount[i] - discount[j]));
-            sum += share * cd_penalty_softplus(pred(g, i) - pred(g, j), &slope);
+            sum += share * cd_net_loss_softplus(pred(g, i) - pred(g, j), &slope);
             const double d = g->p->weight[t] * share * slope;
             *slope_of(g, i) += d;
             *slope_of(g, j) -= d;
@@ -114,10 +114,10 @@ static bool all_equal(const group *g) {
     return true;
 }
 
-void cd_penalty_rank_terms(const cd_penalty *p, const cd_penalty_batch *b, const cd_penalty_norm *norm, size_t width,
-                           double *term, cd_penalty_scratch *s) {
+void cd_net_loss_rank_terms(const cd_net_loss *p, const cd_net_loss_batch *b, const cd_net_loss_norm *norm, size_t width,
+                           double *term, cd_net_loss_scratch *s) {
     for (size_t at = 0, n; at < b->n; at += n) {
-        n = cd_penalty_group_size(b->group, s->order, at, b->n);
+        n = cd_net_loss_group_size(b->group, s->order, at, b->n);
         const group g = {p, b, s->order + at, n, width, term, s};
         if (all_equal(&g)) continue;
         if (p->weight[CD_PENALTY_rank] > 0) pairs(&g, CD_PENALTY_rank, 1 / norm->pairs, NULL, NULL);

@@ -55,7 +55,7 @@ static void normalise(cd_objective_part *p, const cd_objective_part *seen) {
     for (size_t at = 0, n, s = 0; at < p->n; at += n) {
         const size_t first = p->order[at];
         double fastest = p->log_s[first];
-        n = cd_penalty_group_size(p->group, p->order, at, p->n);
+        n = cd_net_loss_group_size(p->group, p->order, at, p->n);
         while (seen && s < seen->n && seen->group[seen->order[s]] < p->group[first]) s++;
         if (seen && s < seen->n && seen->group[seen->order[s]] == p->group[first]) fastest = fmin(fastest, seen->log_s[seen->order[s]]);
         for (size_t i = at; i < at + n; i++) p->y[p->order[i]] = exp(fastest - p->log_s[p->order[i]]);
@@ -92,12 +92,12 @@ void cd_objective_end(cd_objective_part *p) {
 
 /* ---- losses ---- */
 /* Residuals and the mean loss from the scores. */
-static double log_latency(cd_objective_part *p, cd_loss loss, const float *score) {
+static double log_latency(cd_objective_part *p, cd_tree_loss loss, const float *score) {
     double sum = 0;
     for (size_t k = 0; k < p->start[p->n]; k++) p->margin[k] = p->offset[k] + (double)score[k];
     for (size_t i = 0; i < p->n; i++) {
         p->r[i] = cd_log_sum_exp(p->margin + p->start[i], p->start[i + 1] - p->start[i]) - p->log_s[i];
-        sum += cd_loss_value(loss, p->r[i]);
+        sum += cd_tree_loss_value(loss, p->r[i]);
     }
     return sum / (double)p->n;
 }
@@ -140,12 +140,12 @@ void cd_objective_gradient(cd_objective_part *p, const cd_objective_spec *s, flo
     const bool log = s->kind == CD_OBJECTIVE_LOG_LATENCY;
     const double width = log ? spread(p) : 0;
     for (size_t i = 0; i < p->n; i++) {
-        const double g = log ? cd_loss_gradient(s->loss, p->r[i], width) : p->g[i], h = log ? 1 : p->h[i];
+        const double g = log ? cd_tree_loss_gradient(s->loss, p->r[i], width) : p->g[i], h = log ? 1 : p->h[i];
         for (size_t k = p->start[i]; k < p->start[i + 1]; k++) {
             const double d = s->kind == CD_OBJECTIVE_PACK_SUM ? 0 : p->margin[k] - (p->r[i] + p->log_s[i]);
             const double share = d == 0 ? 1 : exp(d); /* the only row of its program: mostly 0 */
-            grad[k] = cd_loss_round(g * share);
-            hess[k] = cd_loss_round(h * share);
+            grad[k] = cd_tree_loss_round(g * share);
+            hess[k] = cd_tree_loss_round(h * share);
         }
     }
 }

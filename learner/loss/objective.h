@@ -39,7 +39,7 @@ typedef enum { CD_OBJECTIVE_LOG_LATENCY, CD_OBJECTIVE_PACK_SUM, CD_OBJECTIVE_RAN
 
 typedef struct cd_objective_spec {
     cd_objective_kind kind;
-    cd_loss loss; /* of log_latency */
+    cd_tree_loss loss; /* of log_latency */
     double eta;   /* pack_sum: a step of all rows of a program must not overshoot */
 } cd_objective_spec;
 

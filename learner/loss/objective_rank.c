@@ -30,7 +30,7 @@ typedef struct {
 static void pair(cd_objective_part *p, const double *score, size_t a, size_t b, double weight, sum *s) {
     double slope;
     if (!(p->log_s[a] < p->log_s[b])) return;
-    s->loss += weight * cd_penalty_softplus(score[a] - score[b], &slope);
+    s->loss += weight * cd_net_loss_softplus(score[a] - score[b], &slope);
     s->weight += weight;
     const double g = exact(weight * slope), h = exact(weight * slope * (1 - slope));
     p->g[a] += g;
@@ -60,7 +60,7 @@ double cd_objective_pairs(cd_objective_part *p, const double *score) {
     double loss = 0;
     bool any = false;
     for (size_t at = 0, n; at < p->n; at += n) {
-        n = cd_penalty_group_size(p->group, p->order, at, p->n);
+        n = cd_net_loss_group_size(p->group, p->order, at, p->n);
         const sum s = task(p, score, p->order + at, n);
         loss += s.loss;
         any |= s.weight > 0;

@@ -7,7 +7,7 @@ static double clip(double x, double limit) { return fmax(-limit, fmin(x, limit))
 /* Quadratic up to d, then linear. */
 static double huber(double r, double d) { return fabs(r) <= d ? 0.5 * r * r : d * (fabs(r) - 0.5 * d); }
 
-double cd_loss_value(cd_loss l, double r) {
+double cd_tree_loss_value(cd_tree_loss l, double r) {
     switch (l) {
     case CD_LOSS_SQUARED: return 0.5 * r * r;
     case CD_LOSS_HUBER: return huber(r, 0.5);
@@ -17,7 +17,7 @@ double cd_loss_value(cd_loss l, double r) {
     return fabs(expm1(fmin(r, 50)));
 }
 
-double cd_loss_gradient(cd_loss l, double r, double spread) {
+double cd_tree_loss_gradient(cd_tree_loss l, double r, double spread) {
     switch (l) {
     case CD_LOSS_SQUARED: return clip(r, 31);
     case CD_LOSS_HUBER: return clip(r, fmin(fmax(0.5, spread), 31));
@@ -28,4 +28,4 @@ double cd_loss_gradient(cd_loss l, double r, double spread) {
     return l == CD_LOSS_ABSOLUTE ? g : g * fmin(exp(fmin(r, 50)), 4);
 }
 
-float cd_loss_round(double g) { return (float)(rint(g * 0x1p20) * 0x1p-20); }
+float cd_tree_loss_round(double g) { return (float)(rint(g * 0x1p20) * 0x1p-20); }

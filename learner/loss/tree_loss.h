@@ -17,11 +17,11 @@
 #define CD_LOSS_H
 
 #define CD_LOSSES "squared|huber|absolute|mape"
-typedef enum { CD_LOSS_SQUARED, CD_LOSS_HUBER, CD_LOSS_ABSOLUTE, CD_LOSS_MAPE } cd_loss;
+typedef enum { CD_LOSS_SQUARED, CD_LOSS_HUBER, CD_LOSS_ABSOLUTE, CD_LOSS_MAPE } cd_tree_loss;
 
-double cd_loss_value(cd_loss l, double r);
+double cd_tree_loss_value(cd_tree_loss l, double r);
 /* What a tree is fitted to, within -31..31; spread: RMS of r over the train part. */
-double cd_loss_gradient(cd_loss l, double r, double spread);
+double cd_tree_loss_gradient(cd_tree_loss l, double r, double spread);
 /* Round to a multiple of 2^-20. */
-float cd_loss_round(double g);
+float cd_tree_loss_round(double g);
 #endif

@@ -9,7 +9,7 @@
 
 typedef struct {
     const cd_model *m;
-    const cd_view *v;
+    const cd_program_view *v;
     const int32_t *leaf_row;
     size_t n_row, n_leaf;
     double *row, *leaf; /* sums so far */
@@ -17,7 +17,7 @@ typedef struct {
     double *split;      /* (n_leaf) share of a leaf in its row */
 } share;
 
-static bool reads_leaves(const cd_member *e) { return e->net && cd_member_needs_leaves(e->kind, cd_net_spec_of(e->net)->tokens); }
+static bool reads_leaves(const cd_member *e) { return e->net && cd_member_needs_leaves(e->kind, cd_net_config_of(e->net)->tokens); }
 
 /* Shares of things whose logarithms are given. */
 static void soft(const double *log_of, size_t n, double *out) {
@@ -30,11 +30,11 @@ static cdmpp_status split_rows(share *s, cdmpp_err *err) {
     const float *const *x = s->v->leaf_x + s->v->leaf_ptr[0];
     double *most = s->part, *sum = s->row;
     for (size_t r = 0; r < s->n_row; r++) most[r] = -INFINITY;
-    for (size_t l = 0; l < s->n_leaf; l++) most[s->leaf_row[l]] = fmax(most[s->leaf_row[l]], cd_input_log_trips(x[l]));
+    for (size_t l = 0; l < s->n_leaf; l++) most[s->leaf_row[l]] = fmax(most[s->leaf_row[l]], cd_tree_input_log_trips(x[l]));
     for (size_t r = 0; r < s->n_row; r++)
         if (isinf(most[r])) return CD_FAIL(err, EMODEL, "row %zu has no leaf", r);
     memset(sum, 0, s->n_row * sizeof *sum);
-    for (size_t l = 0; l < s->n_leaf; l++) sum[s->leaf_row[l]] += s->split[l] = exp(cd_input_log_trips(x[l]) - most[s->leaf_row[l]]);
+    for (size_t l = 0; l < s->n_leaf; l++) sum[s->leaf_row[l]] += s->split[l] = exp(cd_tree_input_log_trips(x[l]) - most[s->leaf_row[l]]);
     for (size_t l = 0; l < s->n_leaf; l++) s->split[l] /= sum[s->leaf_row[l]];
     return CDMPP_OK;
 }
@@ -46,7 +46,7 @@ static bool terms(const cd_member *e, const cd_member_scratch *ms, size_t n, dou
         soft(ms->wide.p, n, out);
         return true;
     }
-    const cd_net_spec *spec = cd_net_spec_of(e->net);
+    const cd_net_config *spec = cd_net_config_of(e->net);
     if (spec->kind != CD_NET_TSF || spec->head != CD_HEAD_SUM) return false;
     const float *score = cd_net_state_scores(ms->state);
     for (size_t k = 0; k < n; k++) out[k] = spec->temperature * (double)score[k * (size_t)spec->n_out];
@@ -73,9 +73,9 @@ static cdmpp_status add(share *s, bool leaf, double weight, cdmpp_err *err) {
 static cdmpp_status one_member(share *s, const cd_member *e, cd_member_scratch *ms, double weight, cdmpp_err *err) {
     double log_s;
     const bool leaf = reads_leaves(e);
-    const cd_share_of o = {s->m, e, s->v, ms, leaf, leaf ? s->n_leaf : s->n_row};
+    const cd_attribution_of o = {s->m, e, s->v, ms, leaf, leaf ? s->n_leaf : s->n_row};
     CD_TRY(cd_member_predict(e, ms, s->v, NULL, 1, s->m->device_vector, s->m->n_device, &log_s, err));
-    if (!terms(e, ms, o.n, s->part)) CD_TRY(cd_share_game(&o, s->part, err));
+    if (!terms(e, ms, o.n, s->part)) CD_TRY(cd_attribution_shapley(&o, s->part, err));
     return add(s, leaf, weight, err);
 }
 
@@ -95,10 +95,10 @@ static cdmpp_status each_member(share *s, const double *weight, cdmpp_err *err) 
     return CDMPP_OK;
 }
 
-cdmpp_status cd_model_shares(const cd_model *m, const cd_view *v, const int32_t *leaf_row, double *row, double *leaf,
+cdmpp_status cd_model_shares(const cd_model *m, const cd_program_view *v, const int32_t *leaf_row, double *row, double *leaf,
                              cdmpp_err *err) {
     share s = {.m = m, .v = v, .leaf_row = leaf_row, .n_row = (size_t)(v->row_ptr[1] - v->row_ptr[0]), .row = row, .leaf = leaf};
-    const cd_calib_info info = m->calib ? cd_calib_info_of(m->calib) : (cd_calib_info){0};
+    const cd_calibration_info info = m->calib ? cd_calibration_info_of(m->calib) : (cd_calibration_info){0};
     if (v->leaf_ptr) s.n_leaf = (size_t)(v->leaf_ptr[1] - v->leaf_ptr[0]);
     if (!s.n_row || !s.n_leaf || v->device[0] >= m->n_device) return CD_FAIL(err, EMODEL, "expected a program with rows and leaves");
     s.part = cd_calloc(s.n_row + 2 * s.n_leaf, sizeof *s.part);
@@ -114,8 +114,8 @@ cdmpp_status cd_model_shares(const cd_model *m, const cd_view *v, const int32_t 
 
 bool cd_model_middle(const cd_model *m, float *column) {
     if (!m->calib) return false;
-    const float *range = cd_calib_range(m->calib); /* program vectors begin with that row */
-    const size_t width = cd_calib_width(m->calib);
+    const float *range = cd_calibration_range(m->calib); /* program vectors begin with that row */
+    const size_t width = cd_calibration_width(m->calib);
     for (size_t c = 0; c < CD_N_COL; c++) column[c] = 0.5f * range[c] + 0.5f * range[width + c];
     return true;
 }

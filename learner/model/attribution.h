@@ -26,7 +26,7 @@ enum { CD_SHARE_EXACT = 7, CD_SHARE_ORDERS = 16, CD_SHARE_DRAWN = 48 };
 
 /* The only program of v, with its leaves; leaf_row (leaves): the row of each. row (rows) and leaf (leaves)
  * are filled. Errors: those of cd_model_predict; EMODEL (no leaves, a row without one). */
-cdmpp_status cd_model_shares(const cd_model *m, const cd_view *v, const int32_t *leaf_row, double *row, double *leaf,
+cdmpp_status cd_model_shares(const cd_model *m, const cd_program_view *v, const int32_t *leaf_row, double *row, double *leaf,
                              cdmpp_err *err);
 
 /* The columns of the row with most operations halfway between the least and the largest that the

@@ -26,8 +26,8 @@ typedef struct {
 
 static void *copies(made *w, size_t n, size_t size) { return cd_arena_alloc(&w->arena, AT_ONCE * n + 1, size); }
 
-static bool start(made *w, const cd_share_of *o) {
-    const cd_view *v = o->v;
+static bool start(made *w, const cd_attribution_of *o) {
+    const cd_program_view *v = o->v;
     w->n_row = (size_t)(v->row_ptr[1] - v->row_ptr[0]);
     w->n_leaf = o->leaf ? (size_t)(v->leaf_ptr[1] - v->leaf_ptr[0]) : 0;
     w->n_tree = o->leaf && v->tree_ptr ? (size_t)(v->tree_ptr[1] - v->tree_ptr[0]) : 0;
@@ -45,7 +45,7 @@ static bool start(made *w, const cd_share_of *o) {
     return w->row && w->leaf_x && w->leaf_pos && w->leaf_node && w->tree && w->path_ptr && w->path_extent && w->path_kind && w->in;
 }
 
-static void put_rows(made *w, const cd_share_of *o, size_t i, const uint8_t *in) {
+static void put_rows(made *w, const cd_attribution_of *o, size_t i, const uint8_t *in) {
     const float *row = o->v->row + o->v->row_ptr[0] * CD_N_COL;
     int64_t at = w->row_ptr[i];
     for (size_t r = 0; r < w->n_row; r++)
@@ -54,8 +54,8 @@ static void put_rows(made *w, const cd_share_of *o, size_t i, const uint8_t *in)
 }
 
 /* The same tree; leaves that are out have nothing but zeros. */
-static void put_leaves(made *w, const cd_share_of *o, size_t i, const uint8_t *in) {
-    const cd_view *v = o->v;
+static void put_leaves(made *w, const cd_attribution_of *o, size_t i, const uint8_t *in) {
+    const cd_program_view *v = o->v;
     const size_t l0 = (size_t)v->leaf_ptr[0], p0 = (size_t)v->path_ptr[l0], to = i * w->n_leaf;
     for (size_t l = 0; l < w->n_leaf; l++) {
         w->leaf_x[to + l] = in[l] ? v->leaf_x[l0 + l] : w->zero;
@@ -73,7 +73,7 @@ static void put_leaves(made *w, const cd_share_of *o, size_t i, const uint8_t *i
 static bool any(const uint8_t *in, size_t n) { return memchr(in, 1, n) != NULL; }
 
 /* k <= AT_ONCE sets of w->in -> seconds over exp(scale); no player of rows: 0 s. */
-static cdmpp_status seconds(made *w, const cd_share_of *o, size_t k, double scale, double *out, cdmpp_err *err) {
+static cdmpp_status seconds(made *w, const cd_attribution_of *o, size_t k, double scale, double *out, cdmpp_err *err) {
     size_t n = 0;
     for (size_t i = 0; i < k; i++) {
         const uint8_t *in = w->in + i * o->n;
@@ -83,7 +83,7 @@ static cdmpp_status seconds(made *w, const cd_share_of *o, size_t k, double scal
         w->device[n] = o->v->device[0];
         w->flop[n++] = o->v->flop ? o->v->flop[0] : -1;
     }
-    const cd_view v = {.n = n, .row = w->row, .row_ptr = w->row_ptr, .leaf_ptr = o->leaf ? w->leaf_ptr : NULL, .leaf_x = w->leaf_x,
+    const cd_program_view v = {.n = n, .row = w->row, .row_ptr = w->row_ptr, .leaf_ptr = o->leaf ? w->leaf_ptr : NULL, .leaf_x = w->leaf_x,
                        .leaf_pos = w->leaf_pos, .leaf_node = w->leaf_node, .path_ptr = w->path_ptr, .path_extent = w->path_extent,
                        .path_kind = w->path_kind, .tree_ptr = w->n_tree ? w->tree_ptr : NULL, .tree = w->tree, .device = w->device, .flop = w->flop};
     CD_TRY(cd_member_predict(o->e, o->s, &v, NULL, n, o->m->device_vector, o->m->n_device, w->log_s, err));
@@ -94,7 +94,7 @@ static cdmpp_status seconds(made *w, const cd_share_of *o, size_t k, double scal
 }
 
 /* ---- the three ways ---- */
-void cd_share_exact(const double *value, size_t n, double *phi) {
+void cd_attribution_exact(const double *value, size_t n, double *phi) {
     for (size_t r = 0; r < n; r++) {
         phi[r] = 0;
         for (size_t set = 0; set < (size_t)1 << n; set++) {
@@ -106,7 +106,7 @@ void cd_share_exact(const double *value, size_t n, double *phi) {
     }
 }
 
-static cdmpp_status exact(made *w, const cd_share_of *o, double scale, double *phi, cdmpp_err *err) {
+static cdmpp_status exact(made *w, const cd_attribution_of *o, double scale, double *phi, cdmpp_err *err) {
     double value[1u << CD_SHARE_EXACT];
     const size_t n_set = (size_t)1 << o->n;
     for (size_t s0 = 0; s0 < n_set; s0 += AT_ONCE) {
@@ -115,7 +115,7 @@ static cdmpp_status exact(made *w, const cd_share_of *o, double scale, double *p
             for (size_t r = 0; r < o->n; r++) w->in[i * o->n + r] = (uint8_t)((s0 + i) >> r & 1);
         CD_TRY(seconds(w, o, k, scale, value + s0, err));
     }
-    cd_share_exact(value, o->n, phi);
+    cd_attribution_exact(value, o->n, phi);
     return CDMPP_OK;
 }
 
@@ -134,7 +134,7 @@ static void order_of(size_t number, size_t n, size_t *order) {
 }
 
 /* Players come one after another; what each adds is its own. */
-static cdmpp_status drawn(made *w, const cd_share_of *o, double scale, double *phi, cdmpp_err *err) {
+static cdmpp_status drawn(made *w, const cd_attribution_of *o, double scale, double *phi, cdmpp_err *err) {
     size_t order[CD_SHARE_DRAWN];
     double value[CD_SHARE_DRAWN + 1];
     for (size_t k = 0; k < 2 * CD_SHARE_ORDERS; k++) {
@@ -148,7 +148,7 @@ static cdmpp_status drawn(made *w, const cd_share_of *o, double scale, double *p
     return CDMPP_OK;
 }
 
-static cdmpp_status alone(made *w, const cd_share_of *o, double scale, double *phi, cdmpp_err *err) {
+static cdmpp_status alone(made *w, const cd_attribution_of *o, double scale, double *phi, cdmpp_err *err) {
     for (size_t r0 = 0; r0 < o->n; r0 += AT_ONCE) {
         const size_t k = o->n - r0 < AT_ONCE ? o->n - r0 : AT_ONCE;
         memset(w->in, 0, k * o->n);
@@ -160,7 +160,7 @@ static cdmpp_status alone(made *w, const cd_share_of *o, double scale, double *p
 
 _Static_assert((int)CD_SHARE_DRAWN < (int)AT_ONCE, "an order is scored at once");
 
-cdmpp_status cd_share_game(const cd_share_of *o, double *value, cdmpp_err *err) {
+cdmpp_status cd_attribution_shapley(const cd_attribution_of *o, double *value, cdmpp_err *err) {
     double scale;
     made *w = cd_calloc(1, sizeof *w);
     cdmpp_status st = w && start(w, o) ? CDMPP_OK : CD_FAIL(err, ENOMEM, "programs of %zu rows", o->n);

@@ -18,22 +18,22 @@ static const double lowest = 0.25, highest = 6, least_outside = 0.01, flag_share
  * F-1 estimators, and those held out are not for it to look at. */
 static const double gain = 0.083;
 
-cd_calib_opt cd_calib_opt_default(void) { return (cd_calib_opt){0.9, CD_CALIB_MAPE, CD_LOSS_MAPE, 0, false, NULL}; }
+cd_calibration_opt cd_calibration_opt_default(void) { return (cd_calibration_opt){0.9, CD_CALIB_MAPE, CD_LOSS_MAPE, 0, false, NULL}; }
 
 /* ---- fit ---- */
-static void answers(const cd_calib *c, cd_calib_set *s) {
+static void answers(const cd_calibration *c, cd_calibration_set *s) {
     for (size_t i = 0; i < s->n; i++) {
-        cd_calib_mix(c->weight, s->n_kind, s->kind + i, s->n, &s->m[i], &s->spread[i]);
+        cd_calibration_mix(c->weight, s->n_kind, s->kind + i, s->n, &s->m[i], &s->spread[i]);
         s->r[i] = s->y[i] - s->m[i];
     }
 }
 
 /* Raw sigma into bounds, quantiles of r over it, and the scale that makes sigma a normal
  * distribution's of the same width; s->raw is sigma afterwards. */
-static cdmpp_status scale(cd_calib *c, cd_calib_set *s, cdmpp_err *err) {
+static cdmpp_status scale(cd_calibration *c, cd_calibration_set *s, cdmpp_err *err) {
     double q[3];
     memcpy(s->work, s->raw, s->n * sizeof *s->raw);
-    const double middle = cd_calib_quantile(s->work, s->n, 0.5);
+    const double middle = cd_calibration_quantile(s->work, s->n, 0.5);
     c->raw_min = lowest * middle;
     c->raw_max = highest * middle;
     double *z = cd_calloc(s->n, sizeof *z);
@@ -42,7 +42,7 @@ static cdmpp_status scale(cd_calib *c, cd_calib_set *s, cdmpp_err *err) {
         s->raw[i] = fmax(c->raw_min, fmin(s->raw[i], c->raw_max));
         z[i] = s->r[i] / s->raw[i];
     }
-    const cdmpp_status st = cd_calib_quantiles(s, z, c->level, q, &c->info.n_independent, err);
+    const cdmpp_status st = cd_calibration_quantiles(s, z, c->level, q, &c->info.n_independent, err);
     cd_free(z);
     if (st) return st;
     c->scale = (q[2] - q[0]) / (2 * cd_normal_quantile((1 + c->level) / 2));
@@ -70,16 +70,16 @@ static double ratio(double tenth, size_t n_tenth, double all, size_t n) {
 }
 
 /* Figures over the programs of the fit. */
-static cdmpp_status tell(cd_calib *c, cd_calib_set *s, cdmpp_err *err) {
+static cdmpp_status tell(cd_calibration *c, cd_calibration_set *s, cdmpp_err *err) {
     told *t = cd_calloc(s->n, sizeof *t);
     if (!t) return CD_FAIL(err, ENOMEM, "%zu programs", s->n);
     double ape = 0, log_error = 0, median = 0, tenth_ape = 0, tenth_log = 0;
     for (size_t i = 0; i < s->n; i++) {
         const double sigma = s->raw[i], m = s->m[i];
-        t[i] = (told){sigma, cd_loss_value(CD_LOSS_MAPE, cd_calib_point_of(c, m, sigma) - s->y[i]), fabs(s->r[i] - c->q_mid * sigma)};
+        t[i] = (told){sigma, cd_tree_loss_value(CD_LOSS_MAPE, cd_calibration_point_of(c, m, sigma) - s->y[i]), fabs(s->r[i] - c->q_mid * sigma)};
         ape += t[i].ape;
         log_error += t[i].log_error;
-        median += cd_loss_value(CD_LOSS_MAPE, m + c->q_mid * sigma - s->y[i]);
+        median += cd_tree_loss_value(CD_LOSS_MAPE, m + c->q_mid * sigma - s->y[i]);
         c->info.flagged += (s->outside[i] > c->outside_limit) / (double)s->n;
     }
     qsort(t, s->n, sizeof *t, least_certain_first);
@@ -98,45 +98,45 @@ static cdmpp_status tell(cd_calib *c, cd_calib_set *s, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status fit(cd_calib *c, const cd_calib_in *in, const cd_calib_opt *opt, cd_calib_set *s, cdmpp_err *err) {
+static cdmpp_status fit(cd_calibration *c, const cd_calibration_in *in, const cd_calibration_opt *opt, cd_calibration_set *s, cdmpp_err *err) {
     c->range = cd_calloc(2 * in->width, sizeof *c->range);
     if (!c->range) return CD_FAIL(err, ENOMEM, "%zu columns", in->width);
     if (in->range) memcpy(c->range, in->range, 2 * in->width * sizeof *c->range);
-    else cd_calib_range_add(c->range, in->x, in->n, in->width, true);
-    cd_calib_fit_weight(s, opt->objective, c->weight);
+    else cd_calibration_range_add(c->range, in->x, in->n, in->width, true);
+    cd_calibration_fit_weight(s, opt->objective, c->weight);
     answers(c, s);
-    CD_TRY(cd_calib_fit_sigma(c, in, opt, s, err));
+    CD_TRY(cd_calibration_fit_sigma(c, in, opt, s, err));
     memcpy(s->work, s->outside, s->n * sizeof *s->work);
-    c->outside_limit = fmax(least_outside, cd_calib_quantile(s->work, s->n, 1 - flag_share));
+    c->outside_limit = fmax(least_outside, cd_calibration_quantile(s->work, s->n, 1 - flag_share));
     CD_TRY(scale(c, s, err));
-    cd_calib_fit_point(c, s);
+    cd_calibration_fit_point(c, s);
     c->shrink = sqrt(1 - gain * (double)(in->n_fold - 1) / (double)in->n_fold);
     return tell(c, s, err);
 }
 
-cdmpp_status cd_calib_fit(const cd_calib_in *in, const cd_calib_opt *opt, cd_calib **out, cdmpp_err *err) {
-    cd_calib_set s;
+cdmpp_status cd_calibration_fit(const cd_calibration_in *in, const cd_calibration_opt *opt, cd_calibration **out, cdmpp_err *err) {
+    cd_calibration_set s;
     if (!(opt->level >= 0.5 && opt->level <= 0.99)) return CD_FAIL(err, ERANGE, "level: expected 0.5 to 0.99, found %g", opt->level);
-    cd_calib *c = cd_calloc(1, sizeof *c);
+    cd_calibration *c = cd_calloc(1, sizeof *c);
     if (!c) return CD_FAIL(err, ENOMEM, "calibration");
-    *c = (cd_calib){.n_kind = in->n_kind, .width = in->width, .level = opt->level, .point = opt->point};
-    cdmpp_status st = cd_calib_pick(in, opt->seed, &s, err);
+    *c = (cd_calibration){.n_kind = in->n_kind, .width = in->width, .level = opt->level, .point = opt->point};
+    cdmpp_status st = cd_calibration_pick(in, opt->seed, &s, err);
     if (!st) st = fit(c, in, opt, &s, err);
-    cd_calib_set_free(&s);
-    if (st) cd_calib_free(c);
+    cd_calibration_set_free(&s);
+    if (st) cd_calibration_free(c);
     else *out = c;
     return st;
 }
 
-void cd_calib_free(cd_calib *c) {
+void cd_calibration_free(cd_calibration *c) {
     if (!c) return;
-    for (size_t f = 0; f < CD_CALIB_MAX_SIGMA; f++) cd_gbt_free(c->sigma[f]);
+    for (size_t f = 0; f < CD_CALIB_MAX_SIGMA; f++) cd_xgb_free(c->sigma[f]);
     cd_free(c->range);
     cd_free(c);
 }
 
-cd_calib_info cd_calib_info_of(const cd_calib *c) {
-    cd_calib_info i = c->info;
+cd_calibration_info cd_calibration_info_of(const cd_calibration *c) {
+    cd_calibration_info i = c->info;
     i.n_kind = c->n_kind;
     i.n_sigma = c->n_sigma;
     memcpy(i.weight, c->weight, sizeof i.weight);
@@ -149,23 +149,23 @@ cd_calib_info cd_calib_info_of(const cd_calib *c) {
     return i;
 }
 
-size_t cd_calib_n_kind(const cd_calib *c) { return c->n_kind; }
-size_t cd_calib_width(const cd_calib *c) { return c->width; }
+size_t cd_calibration_n_kind(const cd_calibration *c) { return c->n_kind; }
+size_t cd_calibration_width(const cd_calibration *c) { return c->width; }
 
 /* ---- apply ---- */
 typedef struct {
     double m[CD_CALIB_BLOCK], spread[CD_CALIB_BLOCK], raw[CD_CALIB_BLOCK], outside[CD_CALIB_BLOCK];
     float score[CD_CALIB_BLOCK];
-    float seen[]; /* (CD_CALIB_BLOCK, cd_calib_seen) */
+    float seen[]; /* (CD_CALIB_BLOCK, cd_calibration_seen) */
 } block;
 
-size_t cd_calib_scratch_bytes(const cd_calib *c) {
-    return sizeof(block) + CD_CALIB_BLOCK * cd_calib_seen(c->width, c->n_kind) * sizeof(float);
+size_t cd_calibration_scratch_bytes(const cd_calibration *c) {
+    return sizeof(block) + CD_CALIB_BLOCK * cd_calibration_seen(c->width, c->n_kind) * sizeof(float);
 }
 
-static void put(const cd_calib *c, const cd_calib_out *o, size_t at, double m, double raw, double outside) {
+static void put(const cd_calibration *c, const cd_calibration_out *o, size_t at, double m, double raw, double outside) {
     const double sigma = c->shrink * c->scale * fmax(c->raw_min, fmin(raw, c->raw_max));
-    if (o->point_log) o->point_log[at] = cd_calib_point_of(c, m, sigma);
+    if (o->point_log) o->point_log[at] = cd_calibration_point_of(c, m, sigma);
     if (o->median_log) o->median_log[at] = m + c->q_mid * sigma;
     if (o->sigma) o->sigma[at] = sigma;
     if (o->low_log) o->low_log[at] = m + c->q_low * sigma;
@@ -173,21 +173,21 @@ static void put(const cd_calib *c, const cd_calib_out *o, size_t at, double m, d
     if (o->flags) o->flags[at] = outside > c->outside_limit ? CD_FLAG_OUT_OF_RANGE : 0;
 }
 
-cdmpp_status cd_calib_apply(const cd_calib *c, const double *kind_log_s, const float *x, size_t n, void *scratch,
-                            const cd_calib_out *out, cdmpp_err *err) {
+cdmpp_status cd_calibration_apply(const cd_calibration *c, const double *kind_log_s, const float *x, size_t n, void *scratch,
+                            const cd_calibration_out *out, cdmpp_err *err) {
     block *b = scratch;
-    const size_t n_seen = cd_calib_seen(c->width, c->n_kind);
+    const size_t n_seen = cd_calibration_seen(c->width, c->n_kind);
     for (size_t beg = 0; beg < n; beg += CD_CALIB_BLOCK) {
         const size_t len = n - beg < CD_CALIB_BLOCK ? n - beg : CD_CALIB_BLOCK;
         for (size_t i = 0; i < len; i++) {
             const double *kind = kind_log_s + beg + i;
             for (size_t k = 0; k < c->n_kind; k++)
                 if (!isfinite(kind[k * n])) return CD_FAIL(err, ENUMERIC, "program %zu: answer of kind %zu is not finite", beg + i, k);
-            cd_calib_mix(c->weight, c->n_kind, kind, n, &b->m[i], &b->spread[i]);
-            b->outside[i] = cd_calib_see(c->range, x + (beg + i) * c->width, c->width, kind, n, c->n_kind, b->m[i], b->spread[i],
+            cd_calibration_mix(c->weight, c->n_kind, kind, n, &b->m[i], &b->spread[i]);
+            b->outside[i] = cd_calibration_see(c->range, x + (beg + i) * c->width, c->width, kind, n, c->n_kind, b->m[i], b->spread[i],
                                          b->seen + i * n_seen);
         }
-        CD_TRY(cd_calib_raw(c, b->seen, b->spread, len, b->score, b->raw, err));
+        CD_TRY(cd_calibration_raw(c, b->seen, b->spread, len, b->score, b->raw, err));
         for (size_t i = 0; i < len; i++) put(c, out, beg + i, b->m[i], b->raw[i], b->outside[i]);
     }
     return CDMPP_OK;

@@ -10,8 +10,8 @@
  *
  * A kind is a way of estimating (trees over rows, trees over program vectors, a
  * network). Training cuts its programs into F folds and makes of every kind F
- * estimators, the f-th without fold f. cd_calib_fit sees of each program the answers
- * of the estimators that did not see it ("out of fold"); cd_calib_apply sees of a new
+ * estimators, the f-th without fold f. cd_calibration_fit sees of each program the answers
+ * of the estimators that did not see it ("out of fold"); cd_calibration_apply sees of a new
  * program each kind's mean of ln s over its F estimators. F = 1: one estimator a kind,
  * and the programs of the fit are those of the validation part.
  *
@@ -36,7 +36,7 @@
  *     the fit's programs, each held against the other folds. So about 5 % of new tasks like the old are
  *     flagged; what is not unlike in any column is not, however foreign the network it is from.
  *
- * A plain table of numbers: no data set, no configuration. A cd_calib is immutable, any
+ * A plain table of numbers: no data set, no configuration. A cd_calibration is immutable, any
  * number of threads may apply it, each with a scratch of its own. The result of a fit
  * does not depend on the order of the programs nor on the number of threads; of more
  * than 30,000 programs a sample is taken. */
@@ -55,10 +55,10 @@
 #define CD_CALIB_MAX_KIND 8
 #define CD_CALIB_MAX_FOLD 64
 #define CD_CALIB_POINTS "mape|median"
-typedef enum { CD_CALIB_MAPE, CD_CALIB_MEDIAN } cd_calib_point;
+typedef enum { CD_CALIB_MAPE, CD_CALIB_MEDIAN } cd_calibration_point;
 
 /* What the fit sees; all arrays borrowed and finite. */
-typedef struct cd_calib_in {
+typedef struct cd_calibration_in {
     size_t n, n_kind, width, n_fold;
     const double *kind_log_s; /* (n_kind, n) out-of-fold answers, ln s */
     const double *log_y;      /* (n) measured, ln s */
@@ -66,22 +66,22 @@ typedef struct cd_calib_in {
     const uint32_t *fold;     /* (n) in 0..n_fold-1; NULL only where n_fold == 1 */
     const uint32_t *group;    /* (n) task of the program, any numbers */
     const float *range;       /* (2, width) least and largest of the programs trained on, see
-                                 cd_calib_range_add; NULL: of x */
-} cd_calib_in;
+                                 cd_calibration_range_add; NULL: of x */
+} cd_calibration_in;
 
-typedef struct cd_calib_opt {
+typedef struct cd_calibration_opt {
     double level;         /* of the interval, 0.5..0.99 */
-    cd_calib_point point;
-    cd_loss objective;    /* of the weights: CD_LOSS_MAPE or any other of r */
+    cd_calibration_point point;
+    cd_tree_loss objective;    /* of the weights: CD_LOSS_MAPE or any other of r */
     uint64_t seed;
     bool plain;           /* sigma as with few programs, whatever there are */
     cd_threads *pool;     /* borrowed; NULL: this thread alone */
-} cd_calib_opt;
+} cd_calibration_opt;
 /* level 0.9, MAPE, MAPE, seed 0, not plain, no pool. */
-cd_calib_opt cd_calib_opt_default(void);
+cd_calibration_opt cd_calibration_opt_default(void);
 
 /* What the fit found, over its own programs, every sigma from trees that did not see the program's fold. */
-typedef struct cd_calib_info {
+typedef struct cd_calibration_info {
     size_t n_kind, n_sigma;          /* n_sigma: boosters; 0: the form of two numbers */
     size_t n, n_group;               /* programs and tasks */
     double n_independent;            /* errors that tell something new, tasks..programs */
@@ -91,48 +91,48 @@ typedef struct cd_calib_info {
     double decile_ratio;             /* mean |e| of the point, least certain tenth over the rest */
     double decile_ratio_log;         /* the same of |ln y - median_log| */
     double flagged;                  /* share of programs that the range of the other folds would flag */
-} cd_calib_info;
+} cd_calibration_info;
 
-typedef struct cd_calib cd_calib;
+typedef struct cd_calibration cd_calibration;
 
 /* Errors: ESCHEMA (sizes, fewer than 2 programs), ERANGE (level), ENUMERIC (an input that is not
  * finite), EBACKEND, ENOMEM. */
-cdmpp_status cd_calib_fit(const cd_calib_in *in, const cd_calib_opt *opt, CD_GIVE cd_calib **out, cdmpp_err *err);
-void cd_calib_free(CD_TAKE cd_calib *c); /* NULL is fine */
-cd_calib_info cd_calib_info_of(const cd_calib *c);
+cdmpp_status cd_calibration_fit(const cd_calibration_in *in, const cd_calibration_opt *opt, CD_GIVE cd_calibration **out, cdmpp_err *err);
+void cd_calibration_free(CD_TAKE cd_calibration *c); /* NULL is fine */
+cd_calibration_info cd_calibration_info_of(const cd_calibration *c);
 
 /* Widen range (2, width) by n rows of x; the first call of a range has first = true. */
-void cd_calib_range_add(float *range, const float *x, size_t n, size_t width, bool first);
+void cd_calibration_range_add(float *range, const float *x, size_t n, size_t width, bool first);
 
 #define CD_FLAG_OUT_OF_RANGE 1u
 
 /* What apply writes; each array (n), NULL: not wanted. All ln s except sigma and flags. */
-typedef struct cd_calib_out {
+typedef struct cd_calibration_out {
     double *point_log;         /* the answer */
     double *median_log;        /* as often too slow as too fast */
     double *sigma;             /* of ln y, see (2) */
     double *low_log, *high_log;
     uint32_t *flags;           /* CD_FLAG_OUT_OF_RANGE */
-} cd_calib_out;
+} cd_calibration_out;
 
 /* Bytes that apply needs, whatever n is; 16-byte aligned. */
-size_t cd_calib_scratch_bytes(const cd_calib *c);
+size_t cd_calibration_scratch_bytes(const cd_calibration *c);
 /* n new programs: kind_log_s (n_kind, n), x (n, width). No heap, once the boosters were read from a file.
  * Errors: ENUMERIC (an answer that is not finite), EBACKEND; out is then partly written. */
-cdmpp_status cd_calib_apply(const cd_calib *c, const double *kind_log_s, const float *x, size_t n, void *scratch,
-                            const cd_calib_out *out, cdmpp_err *err);
+cdmpp_status cd_calibration_apply(const cd_calibration *c, const double *kind_log_s, const float *x, size_t n, void *scratch,
+                            const cd_calibration_out *out, cdmpp_err *err);
 /* Columns of one program vector outside the range of training; *worst, where not NULL: the farthest of them. */
-size_t cd_calib_outside(const cd_calib *c, const float *x, size_t *worst);
+size_t cd_calibration_outside(const cd_calibration *c, const float *x, size_t *worst);
 
 /* One JSON object to `json`, the boosters of sigma to `blob`, whose sizes are in the object.
  * Errors: EBACKEND, ENOMEM. */
-cdmpp_status cd_calib_write(const cd_calib *c, cd_buf *json, cd_buf *blob, cdmpp_err *err);
+cdmpp_status cd_calibration_write(const cd_calibration *c, cd_buf *json, cd_buf *blob, cdmpp_err *err);
 /* `blob` (n bytes) is exactly what write appended and has been compared with a checksum: XGBoost's own reader trusts
  * it. Everything in the object is checked. Errors: ESCHEMA, ERANGE, EMODEL, EBACKEND, ENOMEM. */
-cdmpp_status cd_calib_read(const cd_json *v, const void *blob, size_t n, CD_GIVE cd_calib **out, cdmpp_err *err);
+cdmpp_status cd_calibration_read(const cd_json *v, const void *blob, size_t n, CD_GIVE cd_calibration **out, cdmpp_err *err);
 /* Kinds and columns that apply expects: for the reader of a model to compare. */
-size_t cd_calib_n_kind(const cd_calib *c);
-size_t cd_calib_width(const cd_calib *c);
+size_t cd_calibration_n_kind(const cd_calibration *c);
+size_t cd_calibration_width(const cd_calibration *c);
 /* (2, width) least and largest of the programs trained on. */
-CD_KEEP const float *cd_calib_range(const cd_calib *c);
+CD_KEEP const float *cd_calibration_range(const cd_calibration *c);
 #endif

@@ -26,7 +26,7 @@ static void put_floats(cd_buf *b, const char *key, const float *v, size_t n) {
     cd_buf_puts(b, "]");
 }
 
-static void put_sigma(cd_buf *b, const cd_calib *c, const size_t *bytes) {
+static void put_sigma(cd_buf *b, const cd_calibration *c, const size_t *bytes) {
     const double raw[2] = {c->raw_min, c->raw_max};
     cd_buf_puts(b, ",\"sigma\":{");
     put_reals(b, "base", c->base, c->n_sigma);
@@ -37,20 +37,20 @@ static void put_sigma(cd_buf *b, const cd_calib *c, const size_t *bytes) {
     cd_buf_puts(b, "}");
 }
 
-static void put_fit(cd_buf *b, const cd_calib_info *i) {
+static void put_fit(cd_buf *b, const cd_calibration_info *i) {
     cd_buf_putf(b, ",\"fit\":{\"n\":%zu,\"n_group\":%zu,\"n_independent\":%.17g,\"mape_median\":%.17g,\"mape_point\":%.17g,", i->n,
                 i->n_group, i->n_independent, i->mape_median, i->mape_point);
     cd_buf_putf(b, "\"decile_ratio\":%.17g,\"decile_ratio_log\":%.17g,\"flagged\":%.17g}}", i->decile_ratio, i->decile_ratio_log,
                 i->flagged);
 }
 
-cdmpp_status cd_calib_write(const cd_calib *c, cd_buf *json, cd_buf *blob, cdmpp_err *err) {
+cdmpp_status cd_calibration_write(const cd_calibration *c, cd_buf *json, cd_buf *blob, cdmpp_err *err) {
     const double q[3] = {c->q_low, c->q_mid, c->q_high};
-    const cd_str point = cd_words_at(CD_CALIB_POINTS, (int)c->point);
+    const cd_str point = cd_enum_names_at(CD_CALIB_POINTS, (int)c->point);
     size_t bytes[CD_CALIB_MAX_SIGMA];
     for (size_t f = 0; f < c->n_sigma; f++) {
         const size_t before = blob->n;
-        CD_TRY(cd_gbt_save(c->sigma[f], blob, err));
+        CD_TRY(cd_xgb_save(c->sigma[f], blob, err));
         bytes[f] = blob->n - before;
     }
     cd_buf_putf(json, "{\"level\":%.17g,\"point\":\"%.*s\",", c->level, (int)point.n, point.p);
@@ -82,16 +82,16 @@ static cdmpp_status reals(const cd_json *v, const char *key, size_t min, size_t 
     return CDMPP_OK;
 }
 
-static cdmpp_status read_point(cd_calib *c, const cd_json *v, cdmpp_err *err) {
+static cdmpp_status read_point(cd_calibration *c, const cd_json *v, cdmpp_err *err) {
     cd_str s;
     CD_TRY(cd_json_need_str(v, "point", &s, err));
-    const int k = cd_words_find(CD_CALIB_POINTS, s);
+    const int k = cd_enum_names_find(CD_CALIB_POINTS, s);
     if (k < 0) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected one of %s", CD_CALIB_POINTS), "point");
-    c->point = (cd_calib_point)k;
+    c->point = (cd_calibration_point)k;
     return CDMPP_OK;
 }
 
-static cdmpp_status read_numbers(cd_calib *c, const cd_json *v, cdmpp_err *err) {
+static cdmpp_status read_numbers(cd_calibration *c, const cd_json *v, cdmpp_err *err) {
     double q[3], sum = 0;
     size_t n = 0;
     CD_TRY(cd_json_need_real(v, "level", 0.5, 0.99, &c->level, err));
@@ -111,7 +111,7 @@ static cdmpp_status read_numbers(cd_calib *c, const cd_json *v, cdmpp_err *err) 
 }
 
 /* raw and scale are such that sigma is a finite number above 0. */
-static cdmpp_status read_form(cd_calib *c, const cd_json *v, cdmpp_err *err) {
+static cdmpp_status read_form(cd_calibration *c, const cd_json *v, cdmpp_err *err) {
     double raw[2];
     size_t n = 0;
     CD_TRY(reals(v, "base", 0, CD_CALIB_MAX_SIGMA, 100, c->base, &n, err));
@@ -125,7 +125,7 @@ static cdmpp_status read_form(cd_calib *c, const cd_json *v, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status read_trees(cd_calib *c, const cd_json *v, const char *p, size_t n, cdmpp_err *err) {
+static cdmpp_status read_trees(cd_calibration *c, const cd_json *v, const char *p, size_t n, cdmpp_err *err) {
     const cd_json *base, *bytes, *x;
     CD_TRY(cd_json_need(v, "base", &base, err));
     CD_TRY(cd_json_need(v, "bytes", &bytes, err));
@@ -135,7 +135,7 @@ static cdmpp_status read_trees(cd_calib *c, const cd_json *v, const char *p, siz
         int64_t k;
         CD_TRY(cd_err_key(err, cd_json_int(x, 1, INT64_MAX, &k, err), "bytes"));
         if ((uint64_t)k > n) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected at most %zu bytes, found %lld", n, (long long)k), "bytes");
-        CD_TRY(cd_gbt_load(p, (size_t)k, cd_calib_seen(c->width, c->n_kind), &c->sigma[c->n_sigma], err));
+        CD_TRY(cd_xgb_load(p, (size_t)k, cd_calibration_seen(c->width, c->n_kind), &c->sigma[c->n_sigma], err));
         p += k;
         n -= (size_t)k;
     }
@@ -156,7 +156,7 @@ static cdmpp_status read_side(const cd_json *v, const char *key, size_t width, f
     return CDMPP_OK;
 }
 
-static cdmpp_status read_range(cd_calib *c, const cd_json *v, cdmpp_err *err) {
+static cdmpp_status read_range(cd_calibration *c, const cd_json *v, cdmpp_err *err) {
     const cd_json *low;
     CD_TRY(cd_json_need(v, "low", &low, err));
     if (low->kind != CD_JSON_ARR || !low->n || low->n > MAX_WIDTH)
@@ -171,7 +171,7 @@ static cdmpp_status read_range(cd_calib *c, const cd_json *v, cdmpp_err *err) {
     return cd_json_need_real(v, "limit", 0, 1e9, &c->outside_limit, err);
 }
 
-static cdmpp_status read_fit(cd_calib_info *i, const cd_json *v, cdmpp_err *err) {
+static cdmpp_status read_fit(cd_calibration_info *i, const cd_json *v, cdmpp_err *err) {
     uint64_t n, n_group;
     CD_TRY(cd_json_need_count(v, "n", &n, err));
     CD_TRY(cd_json_need_count(v, "n_group", &n_group, err));
@@ -185,7 +185,7 @@ static cdmpp_status read_fit(cd_calib_info *i, const cd_json *v, cdmpp_err *err)
     return cd_json_need_real(v, "flagged", 0, 1 + 1e-9, &i->flagged, err);
 }
 
-static cdmpp_status read_all(cd_calib *c, const cd_json *v, const void *blob, size_t n, cdmpp_err *err) {
+static cdmpp_status read_all(cd_calibration *c, const cd_json *v, const void *blob, size_t n, cdmpp_err *err) {
     const cd_json *sigma, *range, *how;
     CD_TRY(read_numbers(c, v, err));
     CD_TRY(cd_json_need(v, "range", &range, err));
@@ -197,11 +197,11 @@ static cdmpp_status read_all(cd_calib *c, const cd_json *v, const void *blob, si
     return cd_err_key(err, read_trees(c, sigma, blob, n, err), "sigma");
 }
 
-cdmpp_status cd_calib_read(const cd_json *v, const void *blob, size_t n, cd_calib **out, cdmpp_err *err) {
-    cd_calib *c = cd_calloc(1, sizeof *c);
+cdmpp_status cd_calibration_read(const cd_json *v, const void *blob, size_t n, cd_calibration **out, cdmpp_err *err) {
+    cd_calibration *c = cd_calloc(1, sizeof *c);
     cdmpp_status st = c ? CDMPP_OK : CD_FAIL(err, ENOMEM, "calibration");
     if (!st) st = read_all(c, v, blob, n, err);
-    if (st) cd_calib_free(c);
+    if (st) cd_calibration_free(c);
     else *out = c;
     return st;
 }

@@ -1,6 +1,6 @@
 /* calib_int -- inside of a calibration: what fit, apply and file share.
  *
- *   what a tree of sigma sees of a program (cd_calib_seen numbers):
+ *   what a tree of sigma sees of a program (cd_calibration_seen numbers):
  *   | x, width | spread | m | outside: sum | outside: columns | answer[k] - m, n_kind |
  *
  * (1) calib_weight.c  weights, shift and tilt: searches over ln s alone
@@ -15,7 +15,7 @@
 #define CD_CALIB_INT_H
 #include "base/core/mem.h"
 #include "learner/model/calibration.h"
-#include "learner/trees/xgb_api.h"
+#include "learner/trees/xgb.h"
 
 enum {
     CD_CALIB_MAX_SIGMA = 8,      /* boosters of sigma; more folds than that share them */
@@ -23,25 +23,25 @@ enum {
     CD_CALIB_BLOCK = 128          /* programs that apply handles at once */
 };
 
-struct cd_calib {
+struct cd_calibration {
     size_t n_kind, width;
     double level;
     double weight[CD_CALIB_MAX_KIND];
-    cd_calib_point point;
+    cd_calibration_point point;
     double shift, tilt;              /* point = m + shift - tilt sigma^2 */
     double q_low, q_mid, q_high;     /* of (ln y - m) / sigma */
     /* sigma = scale * shrink * clip(raw, raw_min, raw_max) */
     size_t n_sigma;                  /* 0: raw = 1 + slope * spread */
-    cd_gbt *sigma[CD_CALIB_MAX_SIGMA];
+    cd_xgb *sigma[CD_CALIB_MAX_SIGMA];
     double base[CD_CALIB_MAX_SIGMA]; /* ln raw = mean over boosters of (base + score) */
     double slope, scale, shrink, raw_min, raw_max;
     float *range;                    /* (2, width) */
     double outside_limit;            /* flagged above this sum */
-    cd_calib_info info;
+    cd_calibration_info info;
 };
 
 /* The programs of a fit, copied. */
-typedef struct cd_calib_set {
+typedef struct cd_calibration_set {
     size_t n, n_kind, width, n_group;
     double *kind;      /* (n_kind, n) */
     double *y;         /* (n) ln s */
@@ -52,35 +52,35 @@ typedef struct cd_calib_set {
     bool own_fold;     /* folds are of our making: one estimator answered for all */
     double *m, *r;     /* (n) answer, ln y - m */
     double *spread, *outside, *raw, *work; /* (n); work: scratch of the searches */
-} cd_calib_set;
+} cd_calibration_set;
 
 /* Errors: ESCHEMA, ENUMERIC, ENOMEM; the set can be freed after any of them. */
-cdmpp_status cd_calib_pick(const cd_calib_in *in, uint64_t seed, cd_calib_set *s, cdmpp_err *err);
-void cd_calib_set_free(cd_calib_set *s);
+cdmpp_status cd_calibration_pick(const cd_calibration_in *in, uint64_t seed, cd_calibration_set *s, cdmpp_err *err);
+void cd_calibration_set_free(cd_calibration_set *s);
 
-void cd_calib_fit_weight(const cd_calib_set *s, cd_loss l, double weight[CD_CALIB_MAX_KIND]);
+void cd_calibration_fit_weight(const cd_calibration_set *s, cd_tree_loss l, double weight[CD_CALIB_MAX_KIND]);
 /* Needs m, raw (already sigma), q_low and q_high. */
-void cd_calib_fit_point(cd_calib *c, const cd_calib_set *s);
+void cd_calibration_fit_point(cd_calibration *c, const cd_calibration_set *s);
 /* Point answer from m and sigma, inside the interval. */
-double cd_calib_point_of(const cd_calib *c, double m, double sigma);
+double cd_calibration_point_of(const cd_calibration *c, double m, double sigma);
 /* *m, *spread of a program whose answers are kind[k * stride]. */
-void cd_calib_mix(const double *weight, size_t n_kind, const double *kind, size_t stride, double *m, double *spread);
+void cd_calibration_mix(const double *weight, size_t n_kind, const double *kind, size_t stride, double *m, double *spread);
 
 /* Sum over columns of how far x lies outside, in widths of the range and at most 1 each; *n: how many do. */
-double cd_calib_outside_of(const float *range, const float *x, size_t width, size_t *n, size_t *worst);
+double cd_calibration_outside_of(const float *range, const float *x, size_t width, size_t *n, size_t *worst);
 
-size_t cd_calib_seen(size_t width, size_t n_kind);
+size_t cd_calibration_seen(size_t width, size_t n_kind);
 /* Row of the trees' matrix; returns the sum outside. */
-double cd_calib_see(const float *range, const float *x, size_t width, const double *kind, size_t stride, size_t n_kind, double m,
+double cd_calibration_see(const float *range, const float *x, size_t width, const double *kind, size_t stride, size_t n_kind, double m,
                     double spread, float *row);
 /* Boosters and raw sigma (n) of the set, those of a fold from trees without it. */
-cdmpp_status cd_calib_fit_sigma(cd_calib *c, const cd_calib_in *in, const cd_calib_opt *opt, cd_calib_set *s, cdmpp_err *err);
+cdmpp_status cd_calibration_fit_sigma(cd_calibration *c, const cd_calibration_in *in, const cd_calibration_opt *opt, cd_calibration_set *s, cdmpp_err *err);
 /* Raw sigma of n <= CD_CALIB_BLOCK programs by the mean of all boosters; score (n) is scratch. */
-cdmpp_status cd_calib_raw(const cd_calib *c, const float *seen, const double *spread, size_t n, float *score, double *raw,
+cdmpp_status cd_calibration_raw(const cd_calibration *c, const float *seen, const double *spread, size_t n, float *score, double *raw,
                           cdmpp_err *err);
 
 /* q_low, q_mid, q_high of z (n) where each task counts the same; *e: independent errors. Errors: ENOMEM. */
-cdmpp_status cd_calib_quantiles(const cd_calib_set *s, const double *z, double level, double q[3], double *e, cdmpp_err *err);
+cdmpp_status cd_calibration_quantiles(const cd_calibration_set *s, const double *z, double level, double q[3], double *e, cdmpp_err *err);
 /* Plain quantile; sorts v. */
-double cd_calib_quantile(double *v, size_t n, double p);
+double cd_calibration_quantile(double *v, size_t n, double p);
 #endif

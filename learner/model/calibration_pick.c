@@ -27,7 +27,7 @@ static uint64_t chew(uint64_t h, const void *p, size_t n) {
     return n ? cd_rng_mix(h ^ v) : h;
 }
 
-static ticket ticket_of(const cd_calib_in *in, uint64_t seed, size_t i) {
+static ticket ticket_of(const cd_calibration_in *in, uint64_t seed, size_t i) {
     uint64_t h = chew(cd_rng_mix(seed), &in->log_y[i], sizeof in->log_y[i]);
     for (size_t k = 0; k < in->n_kind; k++) h = chew(h, &in->kind_log_s[k * in->n + i], sizeof *in->kind_log_s);
     h = chew(h, &in->group[i], sizeof in->group[i]);
@@ -43,7 +43,7 @@ static int by_key(const void *a, const void *b) {
     return (p->key2 > q->key2) - (p->key2 < q->key2);
 }
 
-static cdmpp_status check(const cd_calib_in *in, cdmpp_err *err) {
+static cdmpp_status check(const cd_calibration_in *in, cdmpp_err *err) {
     if (in->n < 2 || !in->width || !in->n_fold) return CD_FAIL(err, ESCHEMA, "expected at least 2 programs, found %zu", in->n);
     if (!in->n_kind || in->n_kind > CD_CALIB_MAX_KIND)
         return CD_FAIL(err, ESCHEMA, "expected 1 to %d kinds, found %zu", CD_CALIB_MAX_KIND, in->n_kind);
@@ -59,7 +59,7 @@ static cdmpp_status check(const cd_calib_in *in, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status memory(cd_calib_set *s, cdmpp_err *err) {
+static cdmpp_status memory(cd_calibration_set *s, cdmpp_err *err) {
     const size_t n = s->n;
     s->kind = cd_calloc(n * s->n_kind, sizeof *s->kind);
     s->y = cd_calloc(n, sizeof *s->y);
@@ -72,7 +72,7 @@ static cdmpp_status memory(cd_calib_set *s, cdmpp_err *err) {
     return all ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", n);
 }
 
-void cd_calib_set_free(cd_calib_set *s) {
+void cd_calibration_set_free(cd_calibration_set *s) {
     cd_free(s->kind);
     cd_free(s->y);
     cd_free(s->at);
@@ -84,12 +84,12 @@ void cd_calib_set_free(cd_calib_set *s) {
     cd_free(s->outside);
     cd_free(s->raw);
     cd_free(s->work);
-    *s = (cd_calib_set){0};
+    *s = (cd_calibration_set){0};
 }
 
 /* ---- groups and folds ---- */
 /* Task ids become 0, 1, .. in an order drawn from the seed: fold = number mod 5 is then a cut by task. */
-static cdmpp_status number_groups(cd_calib_set *s, const uint32_t *id, uint64_t seed, cdmpp_err *err) {
+static cdmpp_status number_groups(cd_calibration_set *s, const uint32_t *id, uint64_t seed, cdmpp_err *err) {
     ticket *t = cd_calloc(s->n, sizeof *t);
     if (!t) return CD_FAIL(err, ENOMEM, "%zu programs", s->n);
     for (size_t i = 0; i < s->n; i++) t[i] = (ticket){cd_rng_at(seed, id[s->at[i]]), id[s->at[i]], i};
@@ -104,7 +104,7 @@ static cdmpp_status number_groups(cd_calib_set *s, const uint32_t *id, uint64_t 
 }
 
 /* The caller's folds where at least two have programs, else our own by task. */
-static void number_folds(cd_calib_set *s, const cd_calib_in *in) {
+static void number_folds(cd_calibration_set *s, const cd_calibration_in *in) {
     bool used[CD_CALIB_MAX_SIGMA] = {0};
     uint32_t n_used = 0;
     s->n_fold = in->n_fold < CD_CALIB_MAX_SIGMA ? (uint32_t)in->n_fold : CD_CALIB_MAX_SIGMA;
@@ -119,7 +119,7 @@ static void number_folds(cd_calib_set *s, const cd_calib_in *in) {
     for (size_t i = 0; i < s->n; i++) s->fold[i] = s->group[i] % INNER_FOLDS;
 }
 
-static cdmpp_status order(const cd_calib_in *in, uint64_t seed, cd_calib_set *s, cdmpp_err *err) {
+static cdmpp_status order(const cd_calibration_in *in, uint64_t seed, cd_calibration_set *s, cdmpp_err *err) {
     ticket *t = cd_calloc(in->n, sizeof *t);
     if (!t) return CD_FAIL(err, ENOMEM, "%zu programs", in->n);
     for (size_t i = 0; i < in->n; i++) t[i] = ticket_of(in, seed, i);
@@ -133,8 +133,8 @@ static cdmpp_status order(const cd_calib_in *in, uint64_t seed, cd_calib_set *s,
     return CDMPP_OK;
 }
 
-cdmpp_status cd_calib_pick(const cd_calib_in *in, uint64_t seed, cd_calib_set *s, cdmpp_err *err) {
-    *s = (cd_calib_set){0};
+cdmpp_status cd_calibration_pick(const cd_calibration_in *in, uint64_t seed, cd_calibration_set *s, cdmpp_err *err) {
+    *s = (cd_calibration_set){0};
     CD_TRY(check(in, err));
     s->n = in->n < CD_CALIB_MAX_PROGRAM ? in->n : CD_CALIB_MAX_PROGRAM;
     s->n_kind = in->n_kind;

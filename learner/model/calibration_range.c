@@ -10,7 +10,7 @@
 
 static const double narrow = 1e-6;
 
-void cd_calib_range_add(float *range, const float *x, size_t n, size_t width, bool first) {
+void cd_calibration_range_add(float *range, const float *x, size_t n, size_t width, bool first) {
     for (size_t i = 0; i < n; i++)
         for (size_t c = 0; c < width; c++) {
             const float v = x[i * width + c];
@@ -20,7 +20,7 @@ void cd_calib_range_add(float *range, const float *x, size_t n, size_t width, bo
         }
 }
 
-double cd_calib_outside_of(const float *range, const float *x, size_t width, size_t *n, size_t *worst) {
+double cd_calibration_outside_of(const float *range, const float *x, size_t width, size_t *n, size_t *worst) {
     double sum = 0, most = 0;
     *n = 0;
     for (size_t c = 0; c < width; c++) {
@@ -35,10 +35,10 @@ double cd_calib_outside_of(const float *range, const float *x, size_t width, siz
     return sum;
 }
 
-const float *cd_calib_range(const cd_calib *c) { return c->range; }
+const float *cd_calibration_range(const cd_calibration *c) { return c->range; }
 
-size_t cd_calib_outside(const cd_calib *c, const float *x, size_t *worst) {
+size_t cd_calibration_outside(const cd_calibration *c, const float *x, size_t *worst) {
     size_t n;
-    cd_calib_outside_of(c->range, x, c->width, &n, worst);
+    cd_calibration_outside_of(c->range, x, c->width, &n, worst);
     return n;
 }

@@ -18,12 +18,12 @@
 enum { MIN_PROGRAM = 300, MIN_GROUP = 20, ROUNDS = 120, EXTRA = 4 };
 static const double least_error = 1e-3, most_times = 4;
 
-size_t cd_calib_seen(size_t width, size_t n_kind) { return width + EXTRA + n_kind; }
+size_t cd_calibration_seen(size_t width, size_t n_kind) { return width + EXTRA + n_kind; }
 
-double cd_calib_see(const float *range, const float *x, size_t width, const double *kind, size_t stride, size_t n_kind, double m,
+double cd_calibration_see(const float *range, const float *x, size_t width, const double *kind, size_t stride, size_t n_kind, double m,
                     double spread, float *row) {
     size_t columns;
-    const double outside = cd_calib_outside_of(range, x, width, &columns, NULL);
+    const double outside = cd_calibration_outside_of(range, x, width, &columns, NULL);
     memcpy(row, x, width * sizeof *row);
     row += width;
     *row++ = (float)spread;
@@ -34,11 +34,11 @@ double cd_calib_see(const float *range, const float *x, size_t width, const doub
     return outside;
 }
 
-cdmpp_status cd_calib_raw(const cd_calib *c, const float *seen, const double *spread, size_t n, float *score, double *raw,
+cdmpp_status cd_calibration_raw(const cd_calibration *c, const float *seen, const double *spread, size_t n, float *score, double *raw,
                           cdmpp_err *err) {
     for (size_t i = 0; i < n; i++) raw[i] = c->n_sigma ? 0 : log1p(c->slope * spread[i]);
     for (size_t f = 0; f < c->n_sigma; f++) {
-        CD_TRY(cd_gbt_predict(c->sigma[f], seen, n, cd_calib_seen(c->width, c->n_kind), score, err));
+        CD_TRY(cd_xgb_predict(c->sigma[f], seen, n, cd_calibration_seen(c->width, c->n_kind), score, err));
         for (size_t i = 0; i < n; i++) raw[i] += (c->base[f] + (double)score[i]) / (double)c->n_sigma;
     }
     for (size_t i = 0; i < n; i++) raw[i] = exp(fmax(-50, fmin(raw[i], 50)));
@@ -47,7 +47,7 @@ cdmpp_status cd_calib_raw(const cd_calib *c, const float *seen, const double *sp
 
 /* ---- what the trees see of the programs of the fit ---- */
 /* Range of the programs outside fold f; the caller's where there is one estimator a kind and a range of its programs. */
-static void fold_range(const cd_calib_in *in, const cd_calib_set *s, uint32_t f, float *range) {
+static void fold_range(const cd_calibration_in *in, const cd_calibration_set *s, uint32_t f, float *range) {
     bool first = true;
     if (s->own_fold && in->range) {
         memcpy(range, in->range, 2 * s->width * sizeof *range);
@@ -55,22 +55,22 @@ static void fold_range(const cd_calib_in *in, const cd_calib_set *s, uint32_t f,
     }
     for (size_t i = 0; i < s->n; i++) {
         if (s->fold[i] == f) continue;
-        cd_calib_range_add(range, in->x + s->at[i] * s->width, 1, s->width, first);
+        cd_calibration_range_add(range, in->x + s->at[i] * s->width, 1, s->width, first);
         first = false;
     }
     /* one fold has all programs: they are the range */
-    for (size_t i = 0; first && i < s->n; i++) cd_calib_range_add(range, in->x + s->at[i] * s->width, 1, s->width, i == 0);
+    for (size_t i = 0; first && i < s->n; i++) cd_calibration_range_add(range, in->x + s->at[i] * s->width, 1, s->width, i == 0);
 }
 
-static cdmpp_status see_all(const cd_calib_in *in, cd_calib_set *s, float *seen, cdmpp_err *err) {
-    const size_t n_seen = cd_calib_seen(s->width, s->n_kind);
+static cdmpp_status see_all(const cd_calibration_in *in, cd_calibration_set *s, float *seen, cdmpp_err *err) {
+    const size_t n_seen = cd_calibration_seen(s->width, s->n_kind);
     float *range = cd_calloc(2 * s->width, sizeof *range), *one = seen ? NULL : cd_calloc(n_seen, sizeof *one);
     const bool all = range && (seen || one);
     for (uint32_t f = 0; all && f < s->n_fold; f++) {
         fold_range(in, s, f, range);
         for (size_t i = 0; i < s->n; i++)
             if (s->fold[i] == f)
-                s->outside[i] = cd_calib_see(range, in->x + s->at[i] * s->width, s->width, s->kind + i, s->n, s->n_kind, s->m[i],
+                s->outside[i] = cd_calibration_see(range, in->x + s->at[i] * s->width, s->width, s->kind + i, s->n, s->n_kind, s->m[i],
                                              s->spread[i], seen ? seen + i * n_seen : one);
     }
     cd_free(range);
@@ -80,7 +80,7 @@ static cdmpp_status see_all(const cd_calib_in *in, cd_calib_set *s, float *seen,
 
 /* ---- two numbers ---- */
 /* raw = 1 + slope * spread, the likelihood's best scale left to the quantiles. */
-static void fit_plain(cd_calib *c, cd_calib_set *s) {
+static void fit_plain(cd_calibration *c, cd_calibration_set *s) {
     double best = INFINITY;
     for (int k = 0; k <= 10; k++) {
         const double slope = k ? 0.05 * exp2(k) : 0;
@@ -101,31 +101,31 @@ static void fit_plain(cd_calib *c, cd_calib_set *s) {
 /* ---- trees ---- */
 /* What one worker needs to grow trees: XGBoost quantises a matrix at its first tree, so none is shared. */
 typedef struct {
-    cd_gbt_data *data;
+    cd_xgb_data *data;
     float *grad, *hess, *score; /* (n) */
 } bench;
 
 typedef struct {
-    cd_calib *c;
-    cd_calib_set *s;
+    cd_calibration *c;
+    cd_calibration_set *s;
     const float *seen;
     uint64_t seed;
     bench *bench; /* (workers) */
 } grower;
 
-static double error_of(const cd_calib_set *s, size_t i) { return fmax(fabs(s->r[i]), least_error); }
+static double error_of(const cd_calibration_set *s, size_t i) { return fmax(fabs(s->r[i]), least_error); }
 
-static cdmpp_status new_gbt(const grower *g, const bench *b, cd_gbt **out, cdmpp_err *err) {
+static cdmpp_status new_gbt(const grower *g, const bench *b, cd_xgb **out, cdmpp_err *err) {
     char weight[32], seed[32];
     snprintf(weight, sizeof weight, "%zu", g->s->n > 8000 ? g->s->n / 400 : 20);
     snprintf(seed, sizeof seed, "%u", (unsigned)(g->seed & 0x7fffffff));
-    const cd_gbt_param p[] = {{"tree_method", "hist"}, {"max_depth", "6"}, {"eta", "0.05"}, {"lambda", "1"}, {"max_bin", "64"},
+    const cd_xgb_param p[] = {{"tree_method", "hist"}, {"max_depth", "6"}, {"eta", "0.05"}, {"lambda", "1"}, {"max_bin", "64"},
                               {"colsample_bytree", "0.15"}, {"min_child_weight", weight}, {"seed", seed}, {"nthread", "1"}};
-    return cd_gbt_new(b->data, NULL, p, sizeof p / sizeof *p, out, err);
+    return cd_xgb_new(b->data, NULL, p, sizeof p / sizeof *p, out, err);
 }
 
 /* ln of the mean error outside fold f: where the trees begin. */
-static double base_of(const cd_calib_set *s, uint32_t f) {
+static double base_of(const cd_calibration_set *s, uint32_t f) {
     double sum = 0, n = 0;
     for (size_t i = 0; i < s->n; i++)
         if (s->fold[i] != f) sum += error_of(s, i), n++;
@@ -139,20 +139,20 @@ static cdmpp_status set_up(const grower *g, bench *b, cdmpp_err *err) {
     b->hess = cd_calloc(n, sizeof *b->hess);
     b->score = cd_calloc(n, sizeof *b->score);
     if (!b->grad || !b->hess || !b->score) return CD_FAIL(err, ENOMEM, "%zu programs", n);
-    return cd_gbt_data_new(g->seen, n, cd_calib_seen(g->s->width, g->s->n_kind), 1, &b->data, err);
+    return cd_xgb_data_new(g->seen, n, cd_calibration_seen(g->s->width, g->s->n_kind), 1, &b->data, err);
 }
 
 static void clear(bench *b) {
-    cd_gbt_data_free(b->data);
+    cd_xgb_data_free(b->data);
     cd_free(b->grad);
     cd_free(b->hess);
     cd_free(b->score);
 }
 
 static cdmpp_status grow(const grower *g, bench *b, uint32_t f, cdmpp_err *err) {
-    cd_calib_set *s = g->s;
+    cd_calibration_set *s = g->s;
     const double base = g->c->base[f] = base_of(s, f);
-    cd_gbt **gbt = &g->c->sigma[f];
+    cd_xgb **gbt = &g->c->sigma[f];
     CD_TRY(new_gbt(g, b, gbt, err));
     for (size_t i = 0; i < s->n; i++) {
         b->score[i] = 0;
@@ -160,15 +160,15 @@ static cdmpp_status grow(const grower *g, bench *b, uint32_t f, cdmpp_err *err) 
     }
     for (int round = 0; round < ROUNDS; round++) {
         for (size_t i = 0; i < s->n; i++)
-            b->grad[i] = s->fold[i] == f ? 0 : cd_loss_round(1 - fmin(error_of(s, i) * exp(-base - (double)b->score[i]), most_times));
-        CD_TRY(cd_gbt_boost(*gbt, b->data, b->grad, b->hess, err));
-        CD_TRY(cd_gbt_scores(*gbt, b->data, b->score, err));
+            b->grad[i] = s->fold[i] == f ? 0 : cd_tree_loss_round(1 - fmin(error_of(s, i) * exp(-base - (double)b->score[i]), most_times));
+        CD_TRY(cd_xgb_boost(*gbt, b->data, b->grad, b->hess, err));
+        CD_TRY(cd_xgb_scores(*gbt, b->data, b->score, err));
     }
     for (size_t i = 0; i < s->n; i++)
         if (s->fold[i] == f) s->raw[i] = exp(base + (double)b->score[i]);
-    CD_TRY(cd_gbt_cut(*gbt, ROUNDS, err));
+    CD_TRY(cd_xgb_cut(*gbt, ROUNDS, err));
     /* XGBoost settles a booster at its first answer, which must not be two threads' first */
-    return cd_gbt_predict(*gbt, g->seen, 1, cd_calib_seen(s->width, s->n_kind), b->score, err);
+    return cd_xgb_predict(*gbt, g->seen, 1, cd_calibration_seen(s->width, s->n_kind), b->score, err);
 }
 
 static cdmpp_status grow_folds(void *ctx, size_t beg, size_t end, int w, cdmpp_err *err) {
@@ -178,8 +178,8 @@ static cdmpp_status grow_folds(void *ctx, size_t beg, size_t end, int w, cdmpp_e
     return CDMPP_OK;
 }
 
-static cdmpp_status fit_trees(cd_calib *c, const cd_calib_in *in, const cd_calib_opt *opt, cd_calib_set *s, cdmpp_err *err) {
-    const size_t n_seen = cd_calib_seen(s->width, s->n_kind), n_worker = (size_t)cd_threads_count(opt->pool);
+static cdmpp_status fit_trees(cd_calibration *c, const cd_calibration_in *in, const cd_calibration_opt *opt, cd_calibration_set *s, cdmpp_err *err) {
+    const size_t n_seen = cd_calibration_seen(s->width, s->n_kind), n_worker = (size_t)cd_threads_count(opt->pool);
     float *seen = cd_calloc(s->n, n_seen * sizeof *seen);
     grower g = {c, s, seen, opt->seed, cd_calloc(n_worker, sizeof *g.bench)};
     cdmpp_status st = g.bench && seen ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu x %zu values", s->n, n_seen);
@@ -192,7 +192,7 @@ static cdmpp_status fit_trees(cd_calib *c, const cd_calib_in *in, const cd_calib
     return st;
 }
 
-cdmpp_status cd_calib_fit_sigma(cd_calib *c, const cd_calib_in *in, const cd_calib_opt *opt, cd_calib_set *s, cdmpp_err *err) {
+cdmpp_status cd_calibration_fit_sigma(cd_calibration *c, const cd_calibration_in *in, const cd_calibration_opt *opt, cd_calibration_set *s, cdmpp_err *err) {
     if (!opt->plain && s->n >= MIN_PROGRAM && s->n_group >= MIN_GROUP) return fit_trees(c, in, opt, s, err);
     CD_TRY(see_all(in, s, NULL, err));
     fit_plain(c, s);

@@ -30,7 +30,7 @@ static int by_z(const void *a, const void *b) {
     return (x->weight > y->weight) - (x->weight < y->weight);
 }
 
-double cd_calib_quantile(double *v, size_t n, double p) {
+double cd_calibration_quantile(double *v, size_t n, double p) {
     qsort(v, n, sizeof *v, by_value);
     const double at = p * (double)(n - 1);
     const size_t i = (size_t)at;
@@ -42,7 +42,7 @@ typedef struct {
     double n, sum, sq;
 } tally;
 
-static double correlation(const cd_calib_set *s, const double *v, tally *g, double *n0) {
+static double correlation(const cd_calibration_set *s, const double *v, tally *g, double *n0) {
     const double n = (double)s->n, k = (double)s->n_group;
     double within = 0, between = 0, sizes = 0, all = 0;
     for (size_t i = 0; i < s->n_group; i++) g[i] = (tally){0};
@@ -67,7 +67,7 @@ static double correlation(const cd_calib_set *s, const double *v, tally *g, doub
 }
 
 /* d (n) is scratch. */
-static cdmpp_status independent(const cd_calib_set *s, const double *z, double middle, double *d, double *e, cdmpp_err *err) {
+static cdmpp_status independent(const cd_calibration_set *s, const double *z, double middle, double *d, double *e, cdmpp_err *err) {
     *e = (double)s->n_group;
     if (s->n_group < 2 || s->n_group == s->n) return CDMPP_OK;
     tally *g = cd_calloc(s->n_group, sizeof *g);
@@ -89,20 +89,20 @@ static double quantile(const weighted *v, size_t n, double total, double p) {
 }
 
 /* Each task's programs share a weight of 1. */
-static void share(const cd_calib_set *s, const double *z, uint32_t *count, weighted *v, double sign) {
+static void share(const cd_calibration_set *s, const double *z, uint32_t *count, weighted *v, double sign) {
     for (size_t i = 0; i < s->n_group; i++) count[i] = 0;
     for (size_t i = 0; i < s->n; i++) count[s->group[i]]++;
     for (size_t i = 0; i < s->n; i++) v[i] = (weighted){sign * z[i], 1.0 / count[s->group[i]]};
     qsort(v, s->n, sizeof *v, by_z);
 }
 
-cdmpp_status cd_calib_quantiles(const cd_calib_set *s, const double *z, double level, double q[3], double *e, cdmpp_err *err) {
+cdmpp_status cd_calibration_quantiles(const cd_calibration_set *s, const double *z, double level, double q[3], double *e, cdmpp_err *err) {
     weighted *v = cd_calloc(s->n, sizeof *v);
     uint32_t *count = cd_calloc(s->n_group, sizeof *count);
     cdmpp_status st = v && count ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", s->n);
     if (!st) {
         for (size_t i = 0; i < s->n; i++) s->work[i] = z[i];
-        q[1] = cd_calib_quantile(s->work, s->n, 0.5);
+        q[1] = cd_calibration_quantile(s->work, s->n, 0.5);
         st = independent(s, z, q[1], s->work, e, err);
     }
     if (!st) {

@@ -9,7 +9,7 @@ enum { UNITS = 20, EXACT_KINDS = 3, SAMPLE = 8000, SHIFT_STEPS = 24, TILT_STEPS 
  * from them (times n_kind): a small set decides less than it seems to. Likewise tilt 1. */
 static const double weight_pull = 0.02, tilt_pull = 0.01;
 
-void cd_calib_mix(const double *weight, size_t n_kind, const double *kind, size_t stride, double *m, double *spread) {
+void cd_calibration_mix(const double *weight, size_t n_kind, const double *kind, size_t stride, double *m, double *spread) {
     double sum = 0, sq = 0;
     for (size_t k = 0; k < n_kind; k++) sum += weight[k] * kind[k * stride];
     for (size_t k = 0; k < n_kind; k++) sq += weight[k] * (kind[k * stride] - sum) * (kind[k * stride] - sum);
@@ -37,9 +37,9 @@ static double golden(objective *f, const void *ctx, double lo, double hi, int st
 
 /* ---- weights ---- */
 typedef struct {
-    const cd_calib_set *s;
+    const cd_calibration_set *s;
     size_t n;
-    cd_loss loss;
+    cd_tree_loss loss;
     int unit[CD_CALIB_MAX_KIND], best_unit[CD_CALIB_MAX_KIND];
     double best;
 } search;
@@ -47,7 +47,7 @@ typedef struct {
 static double shifted(const void *ctx, double shift) {
     const search *w = ctx;
     double sum = 0;
-    for (size_t i = 0; i < w->n; i++) sum += cd_loss_value(w->loss, w->s->work[i] + shift);
+    for (size_t i = 0; i < w->n; i++) sum += cd_tree_loss_value(w->loss, w->s->work[i] + shift);
     return sum / (double)w->n;
 }
 
@@ -95,7 +95,7 @@ static bool move_once(search *w, int step) {
     return w->best < before;
 }
 
-void cd_calib_fit_weight(const cd_calib_set *s, cd_loss l, double weight[CD_CALIB_MAX_KIND]) {
+void cd_calibration_fit_weight(const cd_calibration_set *s, cd_tree_loss l, double weight[CD_CALIB_MAX_KIND]) {
     search w = {.s = s, .n = s->n < SAMPLE ? s->n : SAMPLE, .loss = l, .best = INFINITY};
     const int share = UNITS / (int)s->n_kind;
     for (size_t k = 0; k < s->n_kind; k++) w.unit[k] = w.best_unit[k] = k ? share : UNITS - share * ((int)s->n_kind - 1);
@@ -109,11 +109,11 @@ void cd_calib_fit_weight(const cd_calib_set *s, cd_loss l, double weight[CD_CALI
 
 /* ---- shift and tilt ---- */
 typedef struct {
-    cd_calib c;
-    const cd_calib_set *s;
+    cd_calibration c;
+    const cd_calibration_set *s;
 } tilted;
 
-double cd_calib_point_of(const cd_calib *c, double m, double sigma) {
+double cd_calibration_point_of(const cd_calibration *c, double m, double sigma) {
     if (c->point == CD_CALIB_MEDIAN) return m + c->q_mid * sigma;
     return fmax(m + c->q_low * sigma, fmin(m + c->shift - c->tilt * sigma * sigma, m + c->q_high * sigma));
 }
@@ -123,11 +123,11 @@ static double mape(const void *ctx, double shift) {
     double sum = 0;
     t.c.shift = shift;
     for (size_t i = 0; i < t.s->n; i++)
-        sum += cd_loss_value(CD_LOSS_MAPE, cd_calib_point_of(&t.c, t.s->m[i], t.s->raw[i]) - t.s->y[i]);
+        sum += cd_tree_loss_value(CD_LOSS_MAPE, cd_calibration_point_of(&t.c, t.s->m[i], t.s->raw[i]) - t.s->y[i]);
     return sum / (double)t.s->n;
 }
 
-void cd_calib_fit_point(cd_calib *c, const cd_calib_set *s) {
+void cd_calibration_fit_point(cd_calibration *c, const cd_calibration_set *s) {
     double best = INFINITY;
     if (c->point == CD_CALIB_MEDIAN) return;
     for (int k = 0; k <= TILT_STEPS; k++) {

@@ -37,7 +37,7 @@ cd_member_kind cd_member_find(cd_str name) {
 }
 
 void cd_member_free(cd_member *m) {
-    cd_gbt_free(m->gbt);
+    cd_xgb_free(m->gbt);
     cd_net_free(m->net);
     cd_scalers_free(&m->scalers);
     cd_free(m->label);
@@ -81,11 +81,11 @@ double cd_member_offsets(const cd_member *m, const float *row, size_t n_row, dou
     double max = -INFINITY, sum = 0;
     if (!cd_member_has_level(m)) return offset[0] = bias;
     if (table[m->kind].form == CD_FORM_ROWS) {
-        for (size_t k = 0; k < n_row; k++) offset[k] = bias + slope * cd_input_log_trips(row + k * CD_N_COL);
+        for (size_t k = 0; k < n_row; k++) offset[k] = bias + slope * cd_tree_input_log_trips(row + k * CD_N_COL);
         return cd_log_sum_exp(offset, n_row);
     }
-    for (size_t k = 0; k < n_row; k++) max = fmax(max, slope * cd_input_log_trips(row + k * CD_N_COL));
-    for (size_t k = 0; k < n_row; k++) sum += exp(slope * cd_input_log_trips(row + k * CD_N_COL) - max);
+    for (size_t k = 0; k < n_row; k++) max = fmax(max, slope * cd_tree_input_log_trips(row + k * CD_N_COL));
+    for (size_t k = 0; k < n_row; k++) sum += exp(slope * cd_tree_input_log_trips(row + k * CD_N_COL) - max);
     return offset[0] = bias + (max + log(sum));
 }
 
@@ -96,20 +96,20 @@ static double answer(const cd_member *m, const float *score, size_t h, const flo
     return cd_objective_answer(m->objective, cd_objective_score(m->objective, wide, h), level, m->scale, m->shift);
 }
 
-static void combine(const cd_member *m, cd_form form, cd_member_scratch *s, const cd_view *v, const uint32_t *index, size_t n,
+static void combine(const cd_member *m, cd_form form, cd_member_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n,
                     double *log_s) {
     const float *score = s->score.p;
     double *wide = s->wide.p;
     for (size_t i = 0, k0 = 0; i < n; i++) {
         const size_t p = at(index, i), r0 = (size_t)v->row_ptr[p];
-        const size_t n_row = (size_t)v->row_ptr[p + 1] - r0, h = cd_input_height(form, n_row);
+        const size_t n_row = (size_t)v->row_ptr[p + 1] - r0, h = cd_tree_input_height(form, n_row);
         if (m->objective != CD_OBJECTIVE_LOG_LATENCY) {
             log_s[i] = answer(m, score + k0, h, v->row + r0 * CD_N_COL, n_row, wide + k0);
             k0 += h;
             continue;
         }
         for (size_t k = 0; k < h; k++) {
-            const double offset = m->slope == 0 ? 0 : m->slope * cd_input_log_trips(v->row + (r0 + k) * CD_N_COL);
+            const double offset = m->slope == 0 ? 0 : m->slope * cd_tree_input_log_trips(v->row + (r0 + k) * CD_N_COL);
             wide[k0 + k] = (double)score[k0 + k] + m->bias + offset;
         }
         log_s[i] = cd_log_sum_exp(wide + k0, h);
@@ -117,14 +117,14 @@ static void combine(const cd_member *m, cd_form form, cd_member_scratch *s, cons
     }
 }
 
-static cdmpp_status predict_trees(const cd_member *m, cd_member_scratch *s, const cd_view *v, const uint32_t *index, size_t n,
+static cdmpp_status predict_trees(const cd_member *m, cd_member_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n,
                                   double *log_s, cdmpp_err *err) {
     const cd_form form = table[m->kind].form;
-    const size_t width = cd_input_width(form);
+    const size_t width = cd_tree_input_width(form);
     size_t height = 0;
     for (size_t i = 0; i < n; i++) {
         const size_t p = at(index, i);
-        height += cd_input_height(form, (size_t)(v->row_ptr[p + 1] - v->row_ptr[p]));
+        height += cd_tree_input_height(form, (size_t)(v->row_ptr[p + 1] - v->row_ptr[p]));
     }
     if (!cd_block_grow(&s->x, height * width, sizeof(float)) || !cd_block_grow(&s->score, height, sizeof(float)) ||
         !cd_block_grow(&s->wide, height, sizeof(double)))
@@ -132,18 +132,18 @@ static cdmpp_status predict_trees(const cd_member *m, cd_member_scratch *s, cons
     float *x = s->x.p;
     for (size_t i = 0; i < n; i++) {
         const size_t p = at(index, i), n_row = (size_t)(v->row_ptr[p + 1] - v->row_ptr[p]);
-        cd_input_fill(form, v->row + v->row_ptr[p] * CD_N_COL, n_row, v->device[p], x);
-        x += cd_input_height(form, n_row) * width;
+        cd_tree_input_fill(form, v->row + v->row_ptr[p] * CD_N_COL, n_row, v->device[p], x);
+        x += cd_tree_input_height(form, n_row) * width;
     }
-    CD_TRY(cd_gbt_predict_some(m->gbt, s->x.p, height, width, s->trees ? s->trees : SIZE_MAX, s->score.p, err));
+    CD_TRY(cd_xgb_predict_some(m->gbt, s->x.p, height, width, s->trees ? s->trees : SIZE_MAX, s->score.p, err));
     combine(m, form, s, v, index, n, log_s);
     return CDMPP_OK;
 }
 
-cdmpp_status cd_member_predict(const cd_member *m, cd_member_scratch *s, const cd_view *v, const uint32_t *index, size_t n,
+cdmpp_status cd_member_predict(const cd_member *m, cd_member_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n,
                                const float *device, size_t n_device, double *log_s, cdmpp_err *err) {
     if (!n) return CDMPP_OK;
-    if (!v->leaf_ptr && m->net && cd_member_needs_leaves(m->kind, cd_net_spec_of(m->net)->tokens))
+    if (!v->leaf_ptr && m->net && cd_member_needs_leaves(m->kind, cd_net_config_of(m->net)->tokens))
         return CD_FAIL(err, EMODEL, "a %s reads the leaves of programs, these are feature rows alone", table[m->kind].name);
     if (table[m->kind].net) CD_TRY(cd_member_predict_net(m, s, v, index, n, device, n_device, log_s, err));
     else CD_TRY(predict_trees(m, s, v, index, n, log_s, err));
@@ -164,8 +164,8 @@ cdmpp_status cd_member_save(const cd_member *m, cd_buf *json, cd_buf *blob, cdmp
         cd_buf_putf(json, "\"slope\":%.17g,\"bias\":%.17g,", m->slope, m->bias);
         if (m->objective != CD_OBJECTIVE_LOG_LATENCY)
             cd_buf_putf(json, "\"objective\":\"%s\",\"scale\":%.17g,\"shift\":%.17g,", cd_objective_name(m->objective), m->scale, m->shift);
-        cd_buf_putf(json, "\"rounds\":%d", cd_gbt_rounds(m->gbt));
-        CD_TRY(cd_gbt_save(m->gbt, blob, err));
+        cd_buf_putf(json, "\"rounds\":%d", cd_xgb_rounds(m->gbt));
+        CD_TRY(cd_xgb_save(m->gbt, blob, err));
     }
     cd_buf_putf(json, ",\"bytes\":%zu}", blob->n - before);
     return json->oom || blob->oom ? CD_FAIL(err, ENOMEM, "model member") : CDMPP_OK;
@@ -189,7 +189,7 @@ static cdmpp_status load_trees(cd_member *m, const cd_json *v, const void *blob,
     CD_TRY(cd_json_need_real(v, "slope", -10, 10, &m->slope, err));
     CD_TRY(cd_json_need_real(v, "bias", -1e4, 1e4, &m->bias, err));
     CD_TRY(load_objective(m, v, err));
-    return cd_gbt_load(blob, n, cd_input_width(table[m->kind].form), &m->gbt, err);
+    return cd_xgb_load(blob, n, cd_tree_input_width(table[m->kind].form), &m->gbt, err);
 }
 
 cdmpp_status cd_member_load(cd_member *m, const cd_json *v, const void *blob, size_t n, cdmpp_err *err) {

@@ -13,7 +13,7 @@
  * The table of kinds is in member.c. */
 #ifndef CD_MEMBER_H
 #define CD_MEMBER_H
-#include "learner/trees/xgb_api.h"
+#include "learner/trees/xgb.h"
 #include "learner/inputs/tree_input.h"
 #include "learner/nn/net.h"
 #include "learner/loss/objective.h"
@@ -31,7 +31,7 @@ typedef struct cd_member {
     double slope, bias;      /* trees: score + bias + slope * ln trips */
     cd_objective_kind objective;  /* trees: what their scores are (learner/loss/objective.h) */
     double scale, shift;     /* trees: their map to ln seconds; not of log_latency */
-    cd_gbt *gbt;             /* trees, owned */
+    cd_xgb *gbt;             /* trees, owned */
     cd_net *net;             /* network, owned */
     cd_scalers scalers;      /* network: of its inputs */
     cd_transform *label;     /* network: ln seconds from its output; 8 KB, owned */
@@ -41,7 +41,7 @@ const char *cd_member_name(cd_member_kind k);
 /* Kind of a name, CD_N_MEMBER_KIND when there is none. */
 cd_member_kind cd_member_find(cd_str name);
 bool cd_member_is_net(cd_member_kind k);
-/* Does a network of these tokens read leaves (cd_view.leaf_ptr must then not be NULL)? */
+/* Does a network of these tokens read leaves (cd_program_view.leaf_ptr must then not be NULL)? */
 bool cd_member_needs_leaves(cd_member_kind k, cd_net_tokens tokens);
 /* What the trees of a kind see. */
 cd_form cd_member_form(cd_member_kind k);
@@ -60,7 +60,7 @@ void cd_member_scratch_free(CD_TAKE cd_member_scratch *s); /* NULL is fine */
 /* log_s (n) of programs index[0 .. n) of the view (index NULL: 0 .. n). `device`
  * (n_device, the width of its network): vectors of the model's devices, for networks.
  * Errors: EMODEL, EBACKEND, ENOMEM, ENUMERIC. */
-cdmpp_status cd_member_predict(const cd_member *m, cd_member_scratch *s, const cd_view *v, const uint32_t *index, size_t n,
+cdmpp_status cd_member_predict(const cd_member *m, cd_member_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n,
                                const float *device, size_t n_device, double *log_s, cdmpp_err *err);
 
 /* Its numbers as members of a JSON object, and its weights behind `blob`. */

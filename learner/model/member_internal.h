@@ -23,7 +23,7 @@ struct cd_member_scratch {
     cd_net_state *state;
 };
 
-cdmpp_status cd_member_predict_net(const cd_member *m, cd_member_scratch *s, const cd_view *v, const uint32_t *index, size_t n,
+cdmpp_status cd_member_predict_net(const cd_member *m, cd_member_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n,
                                    const float *device, size_t n_device, double *log_s, cdmpp_err *err);
 cdmpp_status cd_member_check_net(const cd_member *m, size_t w_device, cdmpp_err *err);
 #endif

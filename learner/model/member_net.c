@@ -39,9 +39,9 @@ static cdmpp_status room(cd_member_scratch *s, const cd_net *net, const cd_batch
     return CDMPP_OK;
 }
 
-static cdmpp_status predict_batch(const cd_member *m, cd_member_scratch *s, const cd_batch_spec *spec, const cd_view *v,
+static cdmpp_status predict_batch(const cd_member *m, cd_member_scratch *s, const cd_batch_spec *spec, const cd_program_view *v,
                                   const uint32_t *index, size_t n, double *log_s, cdmpp_err *err) {
-    const size_t n_out = (size_t)cd_net_spec_of(m->net)->n_out;
+    const size_t n_out = (size_t)cd_net_config_of(m->net)->n_out;
     float *out = s->x.p;
     CD_TRY(cd_batch_fill(&s->batch, spec, &m->scalers, v, index, n, err));
     CD_TRY(cd_net_predict(m->net, &s->batch, s->state, NULL, out, NULL, err));
@@ -49,17 +49,17 @@ static cdmpp_status predict_batch(const cd_member *m, cd_member_scratch *s, cons
     return CDMPP_OK;
 }
 
-cdmpp_status cd_member_predict_net(const cd_member *m, cd_member_scratch *s, const cd_view *v, const uint32_t *index, size_t n,
+cdmpp_status cd_member_predict_net(const cd_member *m, cd_member_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n,
                                    const float *device, size_t n_device, double *log_s, cdmpp_err *err) {
-    const cd_batch_spec spec = cd_net_batch_spec(cd_net_spec_of(m->net), device, n_device);
+    const cd_batch_spec spec = cd_net_batch_spec(cd_net_config_of(m->net), device, n_device);
     cd_batch_dims dims;
     CD_TRY(cd_batch_bound(&spec, v, index, n, n < BATCH ? n : BATCH, &dims, err));
     CD_TRY(room(s, m->net, &spec, &dims, err));
-    if (!cd_block_grow(&s->x, dims.n * (size_t)cd_net_spec_of(m->net)->n_out, sizeof(float)))
+    if (!cd_block_grow(&s->x, dims.n * (size_t)cd_net_config_of(m->net)->n_out, sizeof(float)))
         return CD_FAIL(err, ENOMEM, "outputs of %zu programs", dims.n);
     for (size_t i = 0; i < n; i += BATCH) {
         const size_t k = n - i < BATCH ? n - i : BATCH;
-        const cd_view from = index ? *v : cd_view_range(v, i, k);
+        const cd_program_view from = index ? *v : cd_program_view_range(v, i, k);
         CD_TRY(predict_batch(m, s, &spec, &from, index ? index + i : NULL, k, log_s + i, err));
     }
     return CDMPP_OK;
@@ -67,7 +67,7 @@ cdmpp_status cd_member_predict_net(const cd_member *m, cd_member_scratch *s, con
 
 /* A file must not promise one network and hold another, nor other inputs. */
 cdmpp_status cd_member_check_net(const cd_member *m, size_t w_device, cdmpp_err *err) {
-    const cd_net_spec *s = cd_net_spec_of(m->net);
+    const cd_net_config *s = cd_net_config_of(m->net);
     if ((cd_net_kind)(m->kind - CD_MEMBER_MLP) != s->kind)
         return CD_FAIL(err, EMODEL, "expected a network of kind %s, found another", cd_member_name(m->kind));
     if (s->device && s->w_dev && (size_t)s->w_dev != w_device)

@@ -44,7 +44,7 @@ void cd_model_scratch_free(cd_model_scratch *s) {
     cd_free(s);
 }
 
-static cdmpp_status check_input(const cd_model *m, const cd_view *v, const uint32_t *index, size_t n, cdmpp_err *err) {
+static cdmpp_status check_input(const cd_model *m, const cd_program_view *v, const uint32_t *index, size_t n, cdmpp_err *err) {
     for (size_t i = 0; i < n; i++) {
         const size_t p = index ? index[i] : i;
         if (v->row_ptr[p + 1] <= v->row_ptr[p])
@@ -74,7 +74,7 @@ static cdmpp_status scratch_of(const cd_model *m, cd_model_scratch *s, size_t j,
     return CDMPP_OK;
 }
 
-cdmpp_status cd_model_kinds(const cd_model *m, cd_model_scratch *s, const cd_view *v, const uint32_t *index, size_t n, int fold,
+cdmpp_status cd_model_kinds(const cd_model *m, cd_model_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n, int fold,
                             double *kind_log_s, cdmpp_err *err) {
     if (!cd_block_grow(&s->one, n, sizeof(double))) return CD_FAIL(err, ENOMEM, "%zu programs to score", n);
     double *one = s->one.p;
@@ -109,29 +109,29 @@ static void plain_answer(const cd_model *m, size_t n, const double *kind_log_s, 
     }
 }
 
-static void fill_programs(const cd_view *v, const uint32_t *index, size_t n, float *x) {
-    const size_t width = cd_input_width(CD_FORM_PROGRAM);
+static void fill_programs(const cd_program_view *v, const uint32_t *index, size_t n, float *x) {
+    const size_t width = cd_tree_input_width(CD_FORM_PROGRAM);
     for (size_t i = 0; i < n; i++) {
         const size_t p = index ? index[i] : i;
-        cd_input_fill(CD_FORM_PROGRAM, v->row + v->row_ptr[p] * CD_N_COL, (size_t)(v->row_ptr[p + 1] - v->row_ptr[p]), v->device[p],
+        cd_tree_input_fill(CD_FORM_PROGRAM, v->row + v->row_ptr[p] * CD_N_COL, (size_t)(v->row_ptr[p + 1] - v->row_ptr[p]), v->device[p],
                       x + i * width);
     }
 }
 
-cdmpp_status cd_model_answer(const cd_model *m, cd_model_scratch *s, const cd_view *v, const uint32_t *index, size_t n,
+cdmpp_status cd_model_answer(const cd_model *m, cd_model_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n,
                              const double *kind_log_s, cd_pred *out, cdmpp_err *err) {
     if (!m->calib) {
         plain_answer(m, n, kind_log_s, out);
         return CDMPP_OK;
     }
-    if (!cd_block_grow(&s->x, n * cd_input_width(CD_FORM_PROGRAM), sizeof(float)) || !cd_block_grow(&s->logs, 5 * n, sizeof(double)) ||
-        !cd_block_grow(&s->flags, n, sizeof(uint32_t)) || !cd_block_grow(&s->calib, cd_calib_scratch_bytes(m->calib), 1))
+    if (!cd_block_grow(&s->x, n * cd_tree_input_width(CD_FORM_PROGRAM), sizeof(float)) || !cd_block_grow(&s->logs, 5 * n, sizeof(double)) ||
+        !cd_block_grow(&s->flags, n, sizeof(uint32_t)) || !cd_block_grow(&s->calib, cd_calibration_scratch_bytes(m->calib), 1))
         return CD_FAIL(err, ENOMEM, "%zu programs to score", n);
     double *l = s->logs.p;
     const uint32_t *flags = s->flags.p;
-    const cd_calib_out o = {l, l + n, l + 2 * n, l + 3 * n, l + 4 * n, s->flags.p};
+    const cd_calibration_out o = {l, l + n, l + 2 * n, l + 3 * n, l + 4 * n, s->flags.p};
     fill_programs(v, index, n, s->x.p);
-    CD_TRY(cd_calib_apply(m->calib, kind_log_s, s->x.p, n, s->calib.p, &o, err));
+    CD_TRY(cd_calibration_apply(m->calib, kind_log_s, s->x.p, n, s->calib.p, &o, err));
     for (size_t i = 0; i < n; i++) {
         const double y = clip(m, o.point_log[i]);
         out[i] = (cd_pred){.latency_s = exp(y), .median_s = exp(clip(m, o.median_log[i])), .rel_std = o.sigma[i],
@@ -141,7 +141,7 @@ cdmpp_status cd_model_answer(const cd_model *m, cd_model_scratch *s, const cd_vi
     return CDMPP_OK;
 }
 
-cdmpp_status cd_model_predict(const cd_model *m, cd_model_scratch *s, const cd_view *v, const uint32_t *index, size_t n,
+cdmpp_status cd_model_predict(const cd_model *m, cd_model_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n,
                               cd_pred *out, cdmpp_err *err) {
     if (!n) return CDMPP_OK;
     CD_TRY(check_input(m, v, index, n, err));
@@ -151,7 +151,7 @@ cdmpp_status cd_model_predict(const cd_model *m, cd_model_scratch *s, const cd_v
 }
 
 /* Of each kind its first member. A kind always has one. */
-static cdmpp_status first_of_kinds(const cd_model *m, cd_model_scratch *s, const cd_view *v, const uint32_t *index, size_t n, cdmpp_err *err) {
+static cdmpp_status first_of_kinds(const cd_model *m, cd_model_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n, cdmpp_err *err) {
     double *kinds = s->kinds.p;
     for (size_t k = 0; k < m->n_kind; k++) {
         cd_member_scratch *ms = NULL;
@@ -163,7 +163,7 @@ static cdmpp_status first_of_kinds(const cd_model *m, cd_model_scratch *s, const
     return CDMPP_OK;
 }
 
-cdmpp_status cd_model_sketch(const cd_model *m, cd_model_scratch *s, const cd_view *v, const uint32_t *index, size_t n, cd_pred *out,
+cdmpp_status cd_model_sketch(const cd_model *m, cd_model_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n, cd_pred *out,
                              cdmpp_err *err) {
     if (!n) return CDMPP_OK;
     CD_TRY(check_input(m, v, index, n, err));
@@ -179,7 +179,7 @@ void cd_model_free(cd_model *m) {
     if (!m) return;
     for (size_t k = 0; k < m->n_member; k++) cd_member_free(&m->member[k]);
     cd_free(m->member);
-    cd_calib_free(m->calib);
+    cd_calibration_free(m->calib);
     cd_model_free(m->tuner);
     cd_arena_free(&m->arena);
     cd_free(m);
@@ -197,7 +197,7 @@ bool cd_model_needs_leaves(const cd_model *m) { return cd_model_leaf_reader(m) !
 const char *cd_model_leaf_reader(const cd_model *m) {
     for (size_t k = 0; k < m->n_member; k++) {
         const cd_member *e = &m->member[k];
-        if (e->net && cd_member_needs_leaves(e->kind, cd_net_spec_of(e->net)->tokens)) return cd_member_name(e->kind);
+        if (e->net && cd_member_needs_leaves(e->kind, cd_net_config_of(e->net)->tokens)) return cd_member_name(e->kind);
     }
     return NULL;
 }
@@ -205,7 +205,7 @@ const char *cd_model_leaf_reader(const cd_model *m) {
 size_t cd_model_slots(const cd_model *m) {
     size_t least = 0;
     for (size_t k = 0; k < m->n_member; k++) {
-        const cd_net_spec *n = m->member[k].net ? cd_net_spec_of(m->member[k].net) : NULL;
+        const cd_net_config *n = m->member[k].net ? cd_net_config_of(m->member[k].net) : NULL;
         if (!n || n->kind != CD_NET_TSF || n->head != CD_HEAD_FLATTEN) continue;
         if (!least || (size_t)n->slots < least) least = (size_t)n->slots;
     }

@@ -84,10 +84,10 @@ typedef struct cd_pred {
 
 /* Score programs index[0 .. n) of the view (NULL: 0 .. n), whose `device` are numbers in
  * the model. Errors: EMODEL, ENUMERIC, EBACKEND, ENOMEM; out is then untouched or partly written. */
-cdmpp_status cd_model_predict(const cd_model *m, cd_model_scratch *s, const cd_view *v, const uint32_t *index, size_t n,
+cdmpp_status cd_model_predict(const cd_model *m, cd_model_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n,
                               cd_pred *out, cdmpp_err *err);
 /* The same at a fraction of the cost, to put many programs in order before the model is asked about the best: of each kind one member
  * answers, and of its trees the first 100. See predictor/estimate/schedule_db_pick.c for what that costs. */
-cdmpp_status cd_model_sketch(const cd_model *m, cd_model_scratch *s, const cd_view *v, const uint32_t *index, size_t n, cd_pred *out,
+cdmpp_status cd_model_sketch(const cd_model *m, cd_model_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n, cd_pred *out,
                              cdmpp_err *err);
 #endif

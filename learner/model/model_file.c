@@ -30,7 +30,7 @@ static cdmpp_status put_estimators(cd_buf *b, const cd_model *m, cd_buf *blob, c
         CD_TRY(cd_member_save(&m->member[k], b, blob, err));
     }
     cd_buf_puts(b, "],\"calib\":");
-    CD_TRY(cd_calib_write(m->calib, b, blob, err));
+    CD_TRY(cd_calibration_write(m->calib, b, blob, err));
     cd_buf_puts(b, "}");
     return CDMPP_OK;
 }
@@ -65,16 +65,16 @@ cdmpp_status cd_model_encode(const cd_model *m, const char *provenance, cd_buf *
     cdmpp_status st = put_model(&header, m, &blob, err);
     if (!st) st = put_tuner(&header, m, &blob, err);
     cd_buf_putf(&header, "%s%s}", provenance[0] ? "," : "", provenance);
-    if (!st) st = cd_frame_put_as(CD_FRAME_MODEL, version_of(m), out, &header, &blob, err);
+    if (!st) st = cd_container_put_as(CD_FRAME_MODEL, version_of(m), out, &header, &blob, err);
     cd_buf_free(&blob);
     cd_buf_free(&header);
     return st;
 }
 
 /* ---- reading ---- */
-static cdmpp_status read_model(cd_model *m, const cd_frame *f, cdmpp_err *err) {
+static cdmpp_status read_model(cd_model *m, const cd_container *f, cdmpp_err *err) {
     const cd_json *root, *model;
-    CD_TRY(cd_frame_header(f, &m->arena, &m->header, &root, err));
+    CD_TRY(cd_container_header(f, &m->arena, &m->header, &root, err));
     CD_TRY(cd_json_need(root, "model", &model, err));
     if (f->version == 1) return cd_err_key(err, cd_model_read_v1(m, model, f->weights, err), "model");
     cd_str weights = f->weights, behind;
@@ -84,8 +84,8 @@ static cdmpp_status read_model(cd_model *m, const cd_frame *f, cdmpp_err *err) {
 }
 
 cdmpp_status cd_model_from_bytes(const void *p, size_t n, cd_model **out, cdmpp_err *err) {
-    cd_frame f;
-    CD_TRY(cd_frame_get(CD_FRAME_MODEL, p, n, &f, err));
+    cd_container f;
+    CD_TRY(cd_container_get(CD_FRAME_MODEL, p, n, &f, err));
     cd_model *m = cd_calloc(1, sizeof *m);
     if (!m) return CD_FAIL(err, ENOMEM, "model");
     memcpy(m->digest, (const char *)p + n - 64, 64); /* the frame has checked it */

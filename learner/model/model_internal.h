@@ -13,7 +13,7 @@ struct cd_model {
     cd_member_kind kind[CD_N_MEMBER_KIND]; /* each once, in the order of the configuration */
     size_t n_member;
     cd_member *member;       /* (n_member) owned */
-    cd_calib *calib;         /* owned; NULL in files of version 1: then `weight` */
+    cd_calibration *calib;         /* owned; NULL in files of version 1: then `weight` */
     double weight[CD_N_MEMBER_KIND];
     double log_min, log_max; /* of the latencies trained on, widened by a factor e */
     size_t n_device;
@@ -29,10 +29,10 @@ struct cd_model {
 
 /* ln seconds of each kind: mean over those of its members that `fold` admits, kind_log_s
  * (n_kind, n). fold -1: all members; else only those of this fold. */
-cdmpp_status cd_model_kinds(const cd_model *m, cd_model_scratch *s, const cd_view *v, const uint32_t *index, size_t n, int fold,
+cdmpp_status cd_model_kinds(const cd_model *m, cd_model_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n, int fold,
                             double *kind_log_s, cdmpp_err *err);
 /* From those to the answer. */
-cdmpp_status cd_model_answer(const cd_model *m, cd_model_scratch *s, const cd_view *v, const uint32_t *index, size_t n,
+cdmpp_status cd_model_answer(const cd_model *m, cd_model_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n,
                              const double *kind_log_s, cd_pred *out, cdmpp_err *err);
 
 /* Write file and header; `provenance` is the inside of a JSON object (without

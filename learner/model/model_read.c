@@ -129,7 +129,7 @@ static cdmpp_status read_part(cd_model *m, const cd_json *v, cd_str *r, cdmpp_er
     CD_TRY(cd_json_need_real(v, "slope", -10, 10, &e->slope, err));
     CD_TRY(cd_json_need_real(v, "bias", -1e4, 1e4, &e->bias, err));
     CD_TRY(take(r, v, &w, err));
-    return cd_gbt_load(w.p, w.n, cd_input_width(cd_member_form(e->kind)), &e->gbt, err);
+    return cd_xgb_load(w.p, w.n, cd_tree_input_width(cd_member_form(e->kind)), &e->gbt, err);
 }
 
 cdmpp_status cd_model_read_v1(cd_model *m, const cd_json *model, cd_str weights, cdmpp_err *err) {
@@ -195,10 +195,10 @@ static cdmpp_status check_members(const cd_model *m, cdmpp_err *err) {
 static cdmpp_status read_calib(cd_model *m, const cd_json *model, cd_str weights, cdmpp_err *err) {
     const cd_json *v;
     CD_TRY(cd_json_need(model, "calib", &v, err));
-    CD_TRY(cd_calib_read(v, weights.p, weights.n, &m->calib, err));
-    if (cd_calib_n_kind(m->calib) != m->n_kind || cd_calib_width(m->calib) != cd_input_width(CD_FORM_PROGRAM))
-        return CD_FAIL(err, EMODEL, "expected %zu kinds and %zu columns, found %zu and %zu", m->n_kind, cd_input_width(CD_FORM_PROGRAM),
-                       cd_calib_n_kind(m->calib), cd_calib_width(m->calib));
+    CD_TRY(cd_calibration_read(v, weights.p, weights.n, &m->calib, err));
+    if (cd_calibration_n_kind(m->calib) != m->n_kind || cd_calibration_width(m->calib) != cd_tree_input_width(CD_FORM_PROGRAM))
+        return CD_FAIL(err, EMODEL, "expected %zu kinds and %zu columns, found %zu and %zu", m->n_kind, cd_tree_input_width(CD_FORM_PROGRAM),
+                       cd_calibration_n_kind(m->calib), cd_calibration_width(m->calib));
     return CDMPP_OK;
 }
 

@@ -11,38 +11,38 @@
 /* A model without intervals says nothing about its errors. */
 static const double usual_sigma = 0.5;
 
-void cd_adapt_traits(const float *row, size_t n_row, float trait[CD_N_TRAIT]) {
+void cd_online_adapt_traits(const float *row, size_t n_row, float trait[CD_N_TRAIT]) {
     enum { TOP_ROWS = 3, WIDTH = 640, UNROLL_LEN = 28, VEC_LEN = 17, PAR_LEN = 39, OUTER = 161 };
     /* of the totals in learner/inputs/tree_input.c: bytes, unique bytes, lines, unique lines; bytes per unique byte, lines
      * per unique line; most operations per block, parallel and vector lane of a row */
     static const int total[] = {1, 2, 3, 4, 9, 10, 11, 13, 14}, top[] = {PAR_LEN, VEC_LEN, UNROLL_LEN, OUTER};
     float x[WIDTH];
-    assert(cd_input_width(CD_FORM_PROGRAM) <= WIDTH);
-    cd_input_fill(CD_FORM_PROGRAM, row, n_row, 0, x);
+    assert(cd_tree_input_width(CD_FORM_PROGRAM) <= WIDTH);
+    cd_tree_input_fill(CD_FORM_PROGRAM, row, n_row, 0, x);
     for (int k = 0; k < 9; k++) trait[k] = x[TOP_ROWS * CD_N_COL + total[k]];
     for (int k = 0; k < 4; k++) trait[9 + k] = x[top[k]]; /* of the row with the most operations */
 }
 
-cd_adapt_item cd_adapt_item_of(const cd_pred *p, const float trait[CD_N_TRAIT], double measured_s) {
-    cd_adapt_item i = {log(p->median_s), p->rel_std > 0 ? p->rel_std : usual_sigma, log(measured_s), {0}};
+cd_online_adapt_item cd_online_adapt_item_of(const cd_pred *p, const float trait[CD_N_TRAIT], double measured_s) {
+    cd_online_adapt_item i = {log(p->median_s), p->rel_std > 0 ? p->rel_std : usual_sigma, log(measured_s), {0}};
     memcpy(i.trait, trait, sizeof i.trait);
     return i;
 }
 
 /* ---- what is kept ---- */
-cdmpp_status cd_adapt_new(cd_adapt **out, cdmpp_err *err) {
+cdmpp_status cd_online_adapt_new(cd_online_adapt **out, cdmpp_err *err) {
     *out = cd_calloc(1, sizeof **out);
     return *out ? CDMPP_OK : CD_FAIL(err, ENOMEM, "measured programs");
 }
 
-static void free_task(cd_adapt_task *t) {
+static void free_task(cd_online_adapt_task *t) {
     cd_free(t->key);
     cd_free(t->item);
     cd_free(t->seen);
     cd_free(t->factor);
 }
 
-void cd_adapt_free(cd_adapt *a) {
+void cd_online_adapt_free(cd_online_adapt *a) {
     if (!a) return;
     for (size_t d = 0; d < a->n_device; d++) {
         for (size_t k = 0; k < a->device[d].n_task; k++) free_task(&a->device[d].task[k]);
@@ -60,13 +60,13 @@ static uint64_t hash_of(const char *s) {
     return h;
 }
 
-static cd_adapt_device *find_device(const cd_adapt *a, const char *name) {
+static cd_online_adapt_device *find_device(const cd_online_adapt *a, const char *name) {
     for (size_t d = 0; d < a->n_device; d++)
         if (!strcmp(a->device[d].name, name)) return &a->device[d];
     return NULL;
 }
 
-static cd_adapt_task *find_task(const cd_adapt_device *d, const char *key) {
+static cd_online_adapt_task *find_task(const cd_online_adapt_device *d, const char *key) {
     const uint64_t h = hash_of(key);
     for (size_t k = 0; k < d->n_task; k++)
         if (d->task[k].hash == h && !strcmp(d->task[k].key, key)) return &d->task[k];
@@ -88,8 +88,8 @@ static bool one_more(void **list, size_t n, size_t *cap, size_t size, const char
     return *copy != NULL;
 }
 
-static cd_adapt_device *device_of(cd_adapt *a, const char *name, bool unknown) {
-    cd_adapt_device *d = find_device(a, name);
+static cd_online_adapt_device *device_of(cd_online_adapt *a, const char *name, bool unknown) {
+    cd_online_adapt_device *d = find_device(a, name);
     char *copy;
     if (d) return d;
     void *list = a->device;
@@ -97,12 +97,12 @@ static cd_adapt_device *device_of(cd_adapt *a, const char *name, bool unknown) {
     a->device = list;
     if (!got) return NULL;
     d = &a->device[a->n_device++];
-    *d = (cd_adapt_device){.name = copy, .unknown = unknown};
+    *d = (cd_online_adapt_device){.name = copy, .unknown = unknown};
     return d;
 }
 
-static cd_adapt_task *task_of(cd_adapt_device *d, const char *key) {
-    cd_adapt_task *t = find_task(d, key);
+static cd_online_adapt_task *task_of(cd_online_adapt_device *d, const char *key) {
+    cd_online_adapt_task *t = find_task(d, key);
     char *copy;
     if (t) return t;
     void *list = d->task;
@@ -110,24 +110,24 @@ static cd_adapt_task *task_of(cd_adapt_device *d, const char *key) {
     d->task = list;
     if (!got) return NULL;
     t = &d->task[d->n_task++];
-    *t = (cd_adapt_task){.key = copy, .hash = hash_of(key), .scale = 1};
+    *t = (cd_online_adapt_task){.key = copy, .hash = hash_of(key), .scale = 1};
     return t;
 }
 
-static bool item_room(cd_adapt_task *t) {
+static bool item_room(cd_online_adapt_task *t) {
     if (t->n < t->cap || t->cap == CD_ADAPT_MAX) return true;
     const size_t cap = t->cap ? 2 * t->cap : 8;
-    cd_adapt_item *p = cd_realloc(t->item, t->n * sizeof *p, cap * sizeof *p);
+    cd_online_adapt_item *p = cd_realloc(t->item, t->n * sizeof *p, cap * sizeof *p);
     if (!p) return false;
     t->item = p;
     t->cap = cap;
     return true;
 }
 
-cdmpp_status cd_adapt_add(cd_adapt *a, const char *device, bool unknown, const char *task, const cd_adapt_item *item,
+cdmpp_status cd_online_adapt_add(cd_online_adapt *a, const char *device, bool unknown, const char *task, const cd_online_adapt_item *item,
                           cdmpp_err *err) {
-    cd_adapt_device *d = device_of(a, device, unknown);
-    cd_adapt_task *t = d ? task_of(d, task) : NULL;
+    cd_online_adapt_device *d = device_of(a, device, unknown);
+    cd_online_adapt_task *t = d ? task_of(d, task) : NULL;
     if (!t || !item_room(t)) return CD_FAIL(err, ENOMEM, "a measured program");
     t->item[t->next] = *item;
     t->next = (t->next + 1) % CD_ADAPT_MAX;
@@ -136,21 +136,21 @@ cdmpp_status cd_adapt_add(cd_adapt *a, const char *device, bool unknown, const c
     return CDMPP_OK;
 }
 
-cdmpp_status cd_adapt_fit(cd_adapt *a, cdmpp_err *err) {
+cdmpp_status cd_online_adapt_fit(cd_online_adapt *a, cdmpp_err *err) {
     for (size_t d = 0; d < a->n_device; d++) {
         bool any = false;
         for (size_t k = 0; k < a->device[d].n_task; k++) {
-            cd_adapt_task *t = &a->device[d].task[k];
+            cd_online_adapt_task *t = &a->device[d].task[k];
             if (!t->changed || !t->n) continue;
-            CD_TRY(cd_adapt_fit_task(t, err));
+            CD_TRY(cd_online_adapt_fit_task(t, err));
             any = true;
         }
-        if (any) cd_adapt_fit_shift(&a->device[d]);
+        if (any) cd_online_adapt_fit_shift(&a->device[d]);
     }
     return CDMPP_OK;
 }
 
-size_t cd_adapt_count(const cd_adapt *a) {
+size_t cd_online_adapt_count(const cd_online_adapt *a) {
     size_t n = 0;
     for (size_t d = 0; d < a->n_device; d++)
         for (size_t k = 0; k < a->device[d].n_task; k++) n += a->device[d].task[k].n;
@@ -158,13 +158,13 @@ size_t cd_adapt_count(const cd_adapt *a) {
 }
 
 /* ---- predictions ---- */
-bool cd_adapt_apply(const cd_adapt *a, const char *device, const char *task, const float trait[CD_N_TRAIT], cd_pred *p) {
-    const cd_adapt_device *d = find_device(a, device);
-    const cd_adapt_task *t = d ? find_task(d, task) : NULL;
-    const cd_adapt_item item = cd_adapt_item_of(p, trait, 1);
+bool cd_online_adapt_apply(const cd_online_adapt *a, const char *device, const char *task, const float trait[CD_N_TRAIT], cd_pred *p) {
+    const cd_online_adapt_device *d = find_device(a, device);
+    const cd_online_adapt_task *t = d ? find_task(d, task) : NULL;
+    const cd_online_adapt_item item = cd_online_adapt_item_of(p, trait, 1);
     double mean = 0, left = 1;
     if (!d) return false;
-    if (t && t->n_fit) cd_adapt_posterior(t, d->shift, &item, &mean, &left);
+    if (t && t->n_fit) cd_online_adapt_posterior(t, d->shift, &item, &mean, &left);
     const double width = sqrt(left), median = item.median_log + d->shift + mean;
     /* the answer lies below the median by a multiple of the variance, the ends by multiples of its root */
     const double point = median + (log(p->latency_s) - item.median_log) * left;

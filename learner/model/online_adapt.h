@@ -29,34 +29,34 @@
 
 enum { CD_N_TRAIT = 13, CD_ADAPT_MAX = 128 };
 
-typedef struct cd_adapt cd_adapt;
+typedef struct cd_online_adapt cd_online_adapt;
 
-typedef struct cd_adapt_item {
+typedef struct cd_online_adapt_item {
     double median_log, sigma, measured_log; /* ln s; sigma > 0 */
     float trait[CD_N_TRAIT];
-} cd_adapt_item;
+} cd_online_adapt_item;
 
 /* What makes programs of a task like or unlike, from its rows, n_row >= 1. */
-void cd_adapt_traits(const float *row, size_t n_row, float trait[CD_N_TRAIT]);
+void cd_online_adapt_traits(const float *row, size_t n_row, float trait[CD_N_TRAIT]);
 /* Of a prediction and its measurement, both > 0 s. */
-cd_adapt_item cd_adapt_item_of(const cd_pred *p, const float trait[CD_N_TRAIT], double measured_s);
+cd_online_adapt_item cd_online_adapt_item_of(const cd_pred *p, const float trait[CD_N_TRAIT], double measured_s);
 
-cdmpp_status cd_adapt_new(CD_GIVE cd_adapt **out, cdmpp_err *err);
-void cd_adapt_free(CD_TAKE cd_adapt *a); /* NULL is fine */
+cdmpp_status cd_online_adapt_new(CD_GIVE cd_online_adapt **out, cdmpp_err *err);
+void cd_online_adapt_free(CD_TAKE cd_online_adapt *a); /* NULL is fine */
 /* `unknown`: the model does not know the device. Errors: ENOMEM; then nothing is entered. */
-cdmpp_status cd_adapt_add(cd_adapt *a, const char *device, bool unknown, const char *task, const cd_adapt_item *item,
+cdmpp_status cd_online_adapt_add(cd_online_adapt *a, const char *device, bool unknown, const char *task, const cd_online_adapt_item *item,
                           cdmpp_err *err);
 /* Errors: ENOMEM; then the last fit stands for the tasks that were not reached. */
-cdmpp_status cd_adapt_fit(cd_adapt *a, cdmpp_err *err);
+cdmpp_status cd_online_adapt_fit(cd_online_adapt *a, cdmpp_err *err);
 /* Correct *p; false: nothing was measured on that device, *p is as it was. */
-bool cd_adapt_apply(const cd_adapt *a, const char *device, const char *task, const float trait[CD_N_TRAIT], cd_pred *p);
+bool cd_online_adapt_apply(const cd_online_adapt *a, const char *device, const char *task, const float trait[CD_N_TRAIT], cd_pred *p);
 /* Items kept. */
-size_t cd_adapt_count(const cd_adapt *a);
+size_t cd_online_adapt_count(const cd_online_adapt *a);
 
 /* ---- adapt_file.c: {"schema":"cdmpp.observer","schema_version":1,"model":"...","devices":[{"name","unknown",
  * "tasks":[{"key","items":[[median_log, sigma, measured_log, 13 traits], ...]}]}]} ---- */
 /* `model`: which one the items belong to. Out of memory is in out->oom. */
-void cd_adapt_write(const cd_adapt *a, const char *model, cd_buf *out);
+void cd_online_adapt_write(const cd_online_adapt *a, const char *model, cd_buf *out);
 /* Fitted. Errors: EPARSE, ESCHEMA, ERANGE, EUNSUPPORTED (version), EMODEL (of another model), ENOMEM. */
-cdmpp_status cd_adapt_read(const char *text, size_t n, const char *model, CD_GIVE cd_adapt **out, cdmpp_err *err);
+cdmpp_status cd_online_adapt_read(const char *text, size_t n, const char *model, CD_GIVE cd_online_adapt **out, cdmpp_err *err);
 #endif

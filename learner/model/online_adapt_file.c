@@ -5,13 +5,13 @@
 
 enum { VERSION = 1, N_NUMBER = 3 + CD_N_TRAIT };
 
-static void put_item(cd_buf *b, const cd_adapt_item *i) {
+static void put_item(cd_buf *b, const cd_online_adapt_item *i) {
     cd_buf_putf(b, "[%.17g,%.17g,%.17g", i->median_log, i->sigma, i->measured_log);
     for (int k = 0; k < CD_N_TRAIT; k++) cd_buf_putf(b, ",%.9g", (double)i->trait[k]);
     cd_buf_puts(b, "]");
 }
 
-static void put_task(cd_buf *b, const cd_adapt_task *t) {
+static void put_task(cd_buf *b, const cd_online_adapt_task *t) {
     cd_buf_puts(b, "{\"key\":");
     cd_buf_put_json_str(b, t->key, strlen(t->key));
     cd_buf_puts(b, ",\"items\":[");
@@ -23,10 +23,10 @@ static void put_task(cd_buf *b, const cd_adapt_task *t) {
     cd_buf_puts(b, "]}");
 }
 
-void cd_adapt_write(const cd_adapt *a, const char *model, cd_buf *out) {
+void cd_online_adapt_write(const cd_online_adapt *a, const char *model, cd_buf *out) {
     cd_buf_putf(out, "{\"schema\":\"cdmpp.observer\",\"schema_version\":%d,\"model\":\"%s\",\"devices\":[", VERSION, model);
     for (size_t d = 0; d < a->n_device; d++) {
-        const cd_adapt_device *e = &a->device[d];
+        const cd_online_adapt_device *e = &a->device[d];
         cd_buf_puts(out, d ? ",\n{\"name\":" : "\n{\"name\":");
         cd_buf_put_json_str(out, e->name, strlen(e->name));
         cd_buf_putf(out, ",\"unknown\":%s,\"tasks\":[", e->unknown ? "true" : "false");
@@ -55,7 +55,7 @@ static cdmpp_status need_arr(const cd_json *v, const char *key, const cd_json **
     return cd_err_key(err, cd_json_arr(m, 0, first, err), key);
 }
 
-static cdmpp_status read_item(const cd_json *v, cd_adapt_item *i, cdmpp_err *err) {
+static cdmpp_status read_item(const cd_json *v, cd_online_adapt_item *i, cdmpp_err *err) {
     double x[N_NUMBER];
     const cd_json *c;
     CD_TRY(cd_json_arr(v, 0, &c, err));
@@ -65,26 +65,26 @@ static cdmpp_status read_item(const cd_json *v, cd_adapt_item *i, cdmpp_err *err
         if (!(fabs(x[k]) < 1e6)) return cd_err_index(err, CD_FAIL(err, ERANGE, "expected a number within 1e6, found %g", x[k]), k);
     }
     if (!(x[1] >= 1e-6)) return cd_err_index(err, CD_FAIL(err, ERANGE, "expected 1e-6 at least, found %g", x[1]), 1);
-    *i = (cd_adapt_item){x[0], x[1], x[2], {0}};
+    *i = (cd_online_adapt_item){x[0], x[1], x[2], {0}};
     for (int k = 0; k < CD_N_TRAIT; k++) i->trait[k] = (float)x[3 + k];
     return CDMPP_OK;
 }
 
-static cdmpp_status read_task(cd_adapt *a, cd_arena *m, const char *device, bool unknown, const cd_json *v, cdmpp_err *err) {
+static cdmpp_status read_task(cd_online_adapt *a, cd_arena *m, const char *device, bool unknown, const cd_json *v, cdmpp_err *err) {
     const char *key;
     const cd_json *c;
     size_t i = 0;
     CD_TRY(need_str(m, v, "key", &key, err));
     CD_TRY(need_arr(v, "items", &c, err));
     for (; c; c = c->next, i++) {
-        cd_adapt_item item;
+        cd_online_adapt_item item;
         CD_TRY(cd_err_key(err, cd_err_index(err, read_item(c, &item, err), i), "items"));
-        CD_TRY(cd_adapt_add(a, device, unknown, key, &item, err));
+        CD_TRY(cd_online_adapt_add(a, device, unknown, key, &item, err));
     }
     return CDMPP_OK;
 }
 
-static cdmpp_status read_device(cd_adapt *a, cd_arena *m, const cd_json *v, cdmpp_err *err) {
+static cdmpp_status read_device(cd_online_adapt *a, cd_arena *m, const cd_json *v, cdmpp_err *err) {
     const cd_json *unknown, *c;
     const char *name;
     size_t i = 0;
@@ -97,7 +97,7 @@ static cdmpp_status read_device(cd_adapt *a, cd_arena *m, const cd_json *v, cdmp
     return CDMPP_OK;
 }
 
-static cdmpp_status read_all(cd_adapt *a, cd_arena *m, const char *text, size_t n, const char *model, cdmpp_err *err) {
+static cdmpp_status read_all(cd_online_adapt *a, cd_arena *m, const char *text, size_t n, const char *model, cdmpp_err *err) {
     const cd_json *root, *v, *c;
     const char *of;
     int64_t version;
@@ -111,16 +111,16 @@ static cdmpp_status read_all(cd_adapt *a, cd_arena *m, const char *text, size_t 
     CD_TRY(need_arr(root, "devices", &c, err));
     for (; c; c = c->next, i++)
         CD_TRY(cd_err_key(err, cd_err_index(err, read_device(a, m, c, err), i), "devices"));
-    return cd_adapt_fit(a, err);
+    return cd_online_adapt_fit(a, err);
 }
 
-cdmpp_status cd_adapt_read(const char *text, size_t n, const char *model, cd_adapt **out, cdmpp_err *err) {
+cdmpp_status cd_online_adapt_read(const char *text, size_t n, const char *model, cd_online_adapt **out, cdmpp_err *err) {
     cd_arena m = {0};
-    cd_adapt *a = NULL;
-    cdmpp_status st = cd_adapt_new(&a, err);
+    cd_online_adapt *a = NULL;
+    cdmpp_status st = cd_online_adapt_new(&a, err);
     if (!st) st = read_all(a, &m, text, n, model, err);
     cd_arena_free(&m);
-    if (st) cd_adapt_free(a);
+    if (st) cd_online_adapt_free(a);
     else *out = a;
     return st;
 }

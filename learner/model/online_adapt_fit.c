@@ -11,7 +11,7 @@ static const double huber = 1.5;
 static const double shift_var_known = 0.01, shift_var_unknown = 1;
 enum { ROUNDS = 4, PRIOR_N = 8 };
 
-static double covariance(const cd_adapt_item *a, const cd_adapt_item *b) {
+static double covariance(const cd_online_adapt_item *a, const cd_online_adapt_item *b) {
     double d = 0;
     for (int k = 0; k < CD_N_TRAIT; k++) {
         const double x = ((double)a->trait[k] - (double)b->trait[k]) / far;
@@ -53,10 +53,10 @@ static void solve_upper(const double *m, size_t n, double *x) {
 }
 
 /* ---- one task ---- */
-static double error_of(const cd_adapt_item *i) { return i->measured_log - i->median_log; }
+static double error_of(const cd_online_adapt_item *i) { return i->measured_log - i->median_log; }
 
 /* Mean of e with Huber weights at 1.5 sigma, and what it varies by around the device's shift. */
-static void robust_mean(cd_adapt_task *t, const cd_adapt_item *item, size_t n) {
+static void robust_mean(cd_online_adapt_task *t, const cd_online_adapt_item *item, size_t n) {
     double mean = 0, sigma2 = 0;
     for (int round = 0; round < ROUNDS; round++) {
         double sum = 0, weight = 0;
@@ -74,7 +74,7 @@ static void robust_mean(cd_adapt_task *t, const cd_adapt_item *item, size_t n) {
 }
 
 /* One round: factor of covariance + own / weight; alpha and beta. */
-static void solve(const cd_adapt_item *item, size_t n, const double *weight, double *m, double *alpha, double *beta) {
+static void solve(const cd_online_adapt_item *item, size_t n, const double *weight, double *m, double *alpha, double *beta) {
     for (size_t i = 0; i < n; i++) {
         for (size_t j = 0; j <= i; j++) m[i * n + j] = covariance(&item[i], &item[j]);
         m[i * n + i] += own / weight[i];
@@ -98,15 +98,15 @@ static void reweigh(double mean, size_t n, const double *alpha, const double *be
 }
 
 /* Mean square of the items under the prior, drawn to 1 as if PRIOR_N items had agreed with it. */
-static double agreement(double mean, const cd_adapt_item *item, size_t n, const double *alpha, const double *beta) {
+static double agreement(double mean, const cd_online_adapt_item *item, size_t n, const double *alpha, const double *beta) {
     double sum = 0;
     for (size_t i = 0; i < n; i++) sum += (error_of(&item[i]) - mean) / item[i].sigma * (alpha[i] - mean * beta[i]);
     return fmax(0.1, fmin((sum + PRIOR_N) / ((double)n + PRIOR_N), 4));
 }
 
-cdmpp_status cd_adapt_fit_task(cd_adapt_task *t, cdmpp_err *err) {
+cdmpp_status cd_online_adapt_fit_task(cd_online_adapt_task *t, cdmpp_err *err) {
     const size_t n = t->n;
-    cd_adapt_item *seen = cd_calloc(n, sizeof *seen);
+    cd_online_adapt_item *seen = cd_calloc(n, sizeof *seen);
     double *factor = cd_calloc(n * n + 3 * n, sizeof *factor);
     if (!seen || !factor) {
         cd_free(seen);
@@ -133,7 +133,7 @@ cdmpp_status cd_adapt_fit_task(cd_adapt_task *t, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-void cd_adapt_posterior(const cd_adapt_task *t, double shift, const cd_adapt_item *program, double *mean, double *left) {
+void cd_online_adapt_posterior(const cd_online_adapt_task *t, double shift, const cd_online_adapt_item *program, double *mean, double *left) {
     double k[CD_ADAPT_MAX], sum = 0, taken = 0;
     for (size_t i = 0; i < t->n_fit; i++) {
         k[i] = covariance(program, &t->seen[i]);
@@ -146,13 +146,13 @@ void cd_adapt_posterior(const cd_adapt_task *t, double shift, const cd_adapt_ite
 }
 
 /* ---- a device ---- */
-void cd_adapt_fit_shift(cd_adapt_device *d) {
+void cd_online_adapt_fit_shift(cd_online_adapt_device *d) {
     const double prior = 1 / (d->unknown ? shift_var_unknown : shift_var_known);
     d->shift = 0;
     for (int round = 0; round < ROUNDS; round++) {
         double sum = 0, precision = prior;
         for (size_t k = 0; k < d->n_task; k++) {
-            const cd_adapt_task *t = &d->task[k];
+            const cd_online_adapt_task *t = &d->task[k];
             if (!t->n_fit) continue;
             const double r = fabs(t->mean - d->shift) / sqrt(t->var);
             const double w = (round && r > huber ? huber / r : 1) / t->var;

@@ -32,7 +32,7 @@ static void add_layer(cd_encoder *e, cd_params *p, size_t k) {
     l->s2 = add(p, k, "norm2.bias", d, 0, CD_INIT_ZERO, 0);
 }
 
-void cd_encoder_build(cd_encoder *e, cd_params *p, const cd_net_spec *s, size_t in) {
+void cd_encoder_build(cd_encoder *e, cd_params *p, const cd_net_config *s, size_t in) {
     *e = (cd_encoder){.n = (size_t)s->layers, .in = in, .d = (size_t)s->width, .heads = (size_t)s->heads,
                       .ff = (size_t)s->ff, .project = in != (size_t)s->width, .pre_norm = s->pre_norm, .act = s->act,
                       .position = s->position, .dropout = s->dropout};
@@ -164,7 +164,7 @@ static void norm(const pass *a, const cd_encoder_tile *t, const float *x, float 
     cd_ops_layernorm(hat + at, t->n, a->e->d, value(a, g), value(a, s), rstd + t->row, y + at);
 }
 
-static cd_drop dropout(const pass *a, size_t k, int stream) {
+static cd_dropout dropout(const pass *a, size_t k, int stream) {
     return cd_ops_drop(a->r->train ? a->e->dropout : 0, a->r->key, k * CD_DROP_STREAMS + (size_t)stream);
 }
 
@@ -173,7 +173,7 @@ static void attention(const pass *a, const cd_encoder_tile *t, size_t k, float *
     const cd_encoder *e = a->e;
     const cd_encoder_layer *l = &e->layer[k];
     const cd_encoder_keep *q = &a->r->keep[k];
-    const cd_drop dw = dropout(a, k, CD_DROP_WEIGHTS), dy = dropout(a, k, CD_DROP_ATTENTION);
+    const cd_dropout dw = dropout(a, k, CD_DROP_WEIGHTS), dy = dropout(a, k, CD_DROP_ATTENTION);
     const size_t at = t->row * e->d;
     cd_ops_linear(q->n1 + at, t->n, e->d, value(a, l->qkv_w), 3 * e->d, q->qkv + 3 * at);
     cd_ops_bias(q->qkv + 3 * at, t->n, 3 * e->d, value(a, l->qkv_b));
@@ -187,7 +187,7 @@ static void feed_forward(const pass *a, const cd_encoder_tile *t, size_t k, floa
     const cd_encoder *e = a->e;
     const cd_encoder_layer *l = &e->layer[k];
     const cd_encoder_keep *q = &a->r->keep[k];
-    const cd_drop dh = dropout(a, k, CD_DROP_HIDDEN), dy = dropout(a, k, CD_DROP_FF);
+    const cd_dropout dh = dropout(a, k, CD_DROP_HIDDEN), dy = dropout(a, k, CD_DROP_FF);
     const size_t at = t->row * e->d;
     for (size_t c = 0; c < e->ff; c += CD_ENCODER_COLS) {
         const size_t n = e->ff - c < CD_ENCODER_COLS ? e->ff - c : CD_ENCODER_COLS, hat = t->row * e->ff + c;

@@ -47,7 +47,7 @@ typedef struct cd_encoder_run {
     bool train;
 } cd_encoder_run;
 
-void cd_encoder_build(cd_encoder *e, cd_params *p, const cd_net_spec *s, size_t in);
+void cd_encoder_build(cd_encoder *e, cd_params *p, const cd_net_config *s, size_t in);
 /* The table of positions. Errors: ENOMEM. */
 cdmpp_status cd_encoder_positions(cd_encoder *e, cdmpp_err *err);
 void cd_encoder_plan(const cd_encoder *e, cd_slab *s, const cd_batch_dims *dims, int n_worker, bool train,

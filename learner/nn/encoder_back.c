@@ -13,7 +13,7 @@ typedef struct {
     cd_encoder_run *r;
     const cd_batch *b;
     size_t k;
-    cd_drop drop[CD_DROP_STREAMS];
+    cd_dropout drop[CD_DROP_STREAMS];
 } pass;
 
 /* Sums over the rows of a tile, one after another in `part`. */
@@ -43,7 +43,7 @@ static void feed_forward_back(const pass *a, const cd_encoder_tile *t, const sum
     const cd_encoder *e = a->e;
     const cd_encoder_layer *l = &e->layer[a->k];
     const cd_encoder_keep *q = &a->r->keep[a->k];
-    const cd_drop *drop = &a->drop[CD_DROP_HIDDEN];
+    const cd_dropout *drop = &a->drop[CD_DROP_HIDDEN];
     const size_t at = t->row * e->d;
     for (size_t c = 0; c < e->ff; c += CD_ENCODER_COLS) {
         const size_t n = e->ff - c < CD_ENCODER_COLS ? e->ff - c : CD_ENCODER_COLS, hat = t->row * e->ff + c;

@@ -18,7 +18,7 @@ static void add_cell(cd_lstm_cell *c, cd_params *p, const char *name, size_t w) 
     c->b = cd_params_add(p, full, 4 * w, 0, CD_INIT_UNIFORM, bound);
 }
 
-static void add_leaf(cd_lstm *l, cd_params *p, const cd_net_spec *s) {
+static void add_leaf(cd_lstm *l, cd_params *p, const cd_net_config *s) {
     size_t in = l->in;
     if (s->head_first) {
         cd_mlp_add(&l->leaf, p, "encoder.leaf", in, (size_t)s->head_first, true);
@@ -30,7 +30,7 @@ static void add_leaf(cd_lstm *l, cd_params *p, const cd_net_spec *s) {
     cd_mlp_add(&l->leaf, p, "encoder.leaf", (size_t)s->ff, l->w, true);
 }
 
-void cd_lstm_build(cd_lstm *l, cd_params *p, const cd_net_spec *s, size_t in) {
+void cd_lstm_build(cd_lstm *l, cd_params *p, const cd_net_config *s, size_t in) {
     /* levels differ in size, down to one node: no statistics over their rows */
     const cd_net_norm norm = s->norm == CD_NORM_BATCH ? CD_NORM_LAYER : s->norm;
     *l = (cd_lstm){.in = in, .w = (size_t)s->width, .skip = s->skip};
@@ -70,12 +70,12 @@ void cd_lstm_plan(const cd_lstm *l, cd_slab *s, const cd_batch_dims *dims, bool 
 }
 
 /* ---- groups ---- */
-cd_lstm_group cd_lstm_level(const cd_lstm *l, const cd_lstm_run *r, const cd_tree *t, size_t level) {
+cd_lstm_group cd_lstm_level(const cd_lstm *l, const cd_lstm_run *r, const cd_program_tree *t, size_t level) {
     return (cd_lstm_group){.cell = &l->nodes, .keep = &r->nodes, .steps = &t->child, .first = t->child.first[level],
                            .end = t->child.first[level + 1], .node = t->level[level], .n = t->level[level + 1] - t->level[level]};
 }
 
-cd_lstm_group cd_lstm_leaves(const cd_lstm *l, const cd_lstm_run *r, const cd_tree *t, size_t tile) {
+cd_lstm_group cd_lstm_leaves(const cd_lstm *l, const cd_lstm_run *r, const cd_program_tree *t, size_t tile) {
     return (cd_lstm_group){.cell = &l->leaves, .keep = &r->leaves, .steps = &t->leaf, .first = t->leaf.first[tile],
                            .end = t->leaf.first[tile + 1], .own = t->own + t->tile_own[tile], .column = l->w};
 }
@@ -131,7 +131,7 @@ static void level(const pass *a, size_t number) {
 
 static void tile_forward(void *ctx, size_t tile, int worker) {
     const pass *a = ctx;
-    const cd_tree *t = &a->b->tree;
+    const cd_program_tree *t = &a->b->tree;
     const cd_lstm_group leaves = cd_lstm_leaves(a->l, a->r, t, tile);
     const size_t w = a->l->w, beg = t->tile_level[tile], end = t->tile_level[tile + 1], node = t->level[beg];
     (void)worker;

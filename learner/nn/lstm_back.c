@@ -70,7 +70,7 @@ static void level(const pass *a, size_t number, float *sums, const room *m) {
 
 static void tile_backward(void *ctx, size_t tile, int worker) {
     const pass *a = ctx;
-    const cd_tree *t = &a->b->tree;
+    const cd_program_tree *t = &a->b->tree;
     const cd_lstm_group leaves = cd_lstm_leaves(a->l, a->r, t, tile);
     const size_t w = a->l->w, n_sums = cd_mlp_n_sums(&a->l->merge), node = t->level[t->tile_level[tile]] * w;
     const room m = {a->r->dx + node, a->r->dh + node, a->r->dc + node};
@@ -113,7 +113,7 @@ static void cell_weights(const pass *a, const cd_lstm_cell *cell, const cd_lstm_
 }
 
 void cd_lstm_backward(const cd_lstm *l, cd_params *p, cd_lstm_run *r, const cd_batch *b, cd_threads *pool, const float *d_out) {
-    const cd_tree *t = &b->tree;
+    const cd_program_tree *t = &b->tree;
     pass a = {l, p, r, b, d_out};
     cd_ops_each(pool, t->n_tile, tile_backward, &a);
     cell_weights(&a, &l->nodes, &r->nodes, &t->child, pool);

@@ -54,7 +54,7 @@ typedef struct {
     size_t k, tiles;
     const float *x; /* (n, in) */
     float *dy;
-    cd_drop drop;
+    cd_dropout drop;
 } pass;
 
 static void activate(const pass *a, size_t row, size_t n, size_t col, size_t w, const float *b) {
@@ -104,7 +104,7 @@ static void columns_forward(void *ctx, size_t t, int worker) {
     activate(a, 0, r->n, c, end - c, NULL);
 }
 
-static cd_drop dropout(const cd_mlp *m, const cd_mlp_run *r, size_t k) {
+static cd_dropout dropout(const cd_mlp *m, const cd_mlp_run *r, size_t k) {
     return cd_ops_drop(r->train && m->layer[k].act ? m->dropout : 0, r->key, m->id + k);
 }
 

@@ -6,7 +6,7 @@
 
 static const cd_net_type *const types[] = {[CD_NET_MLP] = &cd_net_mlp, [CD_NET_TSF] = &cd_net_tsf, [CD_NET_LSTM] = &cd_net_lstm};
 
-cd_batch_spec cd_net_batch_spec(const cd_net_spec *s, const float *device, size_t n_device) {
+cd_batch_spec cd_net_batch_spec(const cd_net_config *s, const float *device, size_t n_device) {
     const bool dev = s->device && s->w_dev > 0, leaves = s->kind != CD_NET_MLP;
     return (cd_batch_spec){.tokens = leaves, .rows = s->kind == CD_NET_TSF && s->tokens == CD_TOKENS_ROWS, .context = leaves && s->context, .derived = leaves && s->derived,
                            .tree = s->kind == CD_NET_LSTM,
@@ -15,9 +15,9 @@ cd_batch_spec cd_net_batch_spec(const cd_net_spec *s, const float *device, size_
 }
 
 /* ---- life ---- */
-cdmpp_status cd_net_new(const cd_net_spec *s, uint64_t seed, cd_net **out, cdmpp_err *err) {
+cdmpp_status cd_net_new(const cd_net_config *s, uint64_t seed, cd_net **out, cdmpp_err *err) {
     *out = NULL;
-    CD_TRY(cd_net_spec_check(s, err));
+    CD_TRY(cd_net_config_check(s, err));
     cd_net *net = cd_calloc(1, sizeof *net);
     if (!net) return CD_FAIL(err, ENOMEM, "network");
     const cd_batch_spec b = cd_net_batch_spec(s, NULL, 0);
@@ -40,7 +40,7 @@ void cd_net_free(cd_net *net) {
     cd_free(net);
 }
 
-const cd_net_spec *cd_net_spec_of(const cd_net *net) { return &net->spec; }
+const cd_net_config *cd_net_config_of(const cd_net *net) { return &net->spec; }
 cd_params *cd_net_params(cd_net *net) { return &net->params; }
 const cd_params *cd_net_params_of(const cd_net *net) { return &net->params; }
 size_t cd_net_n_latent(const cd_net *net) { return (size_t)net->spec.decoder_width; }

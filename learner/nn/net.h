@@ -52,7 +52,7 @@ typedef enum { CD_ACT_RELU, CD_ACT_GELU, CD_ACT_ELU } cd_net_act;
 #define CD_NET_POSITIONS "cdmpp|sinusoid|none"
 typedef enum { CD_POS_CDMPP, CD_POS_SINUSOID, CD_POS_NONE } cd_net_position;
 
-typedef struct cd_net_spec {
+typedef struct cd_net_config {
     cd_net_kind kind;
     cd_net_tokens tokens;     /* transformer; rows have no context, their place is their number. lstm: leaves */
     /* transformer: tokens are projected to `width` unless they have it already; lstm: above */
@@ -79,28 +79,28 @@ typedef struct cd_net_spec {
     bool device, program;     /* branches; mlp reads the program vector in any case */
     int64_t n_out;            /* 1..3 */
     int64_t w_dev;            /* width of a device vector; 0 with device: no branch */
-} cd_net_spec;
+} cd_net_config;
 
 /* Small: trains in minutes on two cores. w_dev and n_out = 1 stay for the caller. */
-cd_net_spec cd_net_spec_small(cd_net_kind kind);
+cd_net_config cd_net_config_small(cd_net_kind kind);
 /* Tiramisu's network in the widths that CDMPP compares with. (Merge layers are drawn
  * like all others, there they begin at zero.) */
-cd_net_spec cd_net_spec_tiramisu(void);
+cd_net_config cd_net_config_tiramisu(void);
 /* The published network (11 layers, 164, 4 heads, 2048; 716, 3 x 985, 69; 3 x 930). */
-cd_net_spec cd_net_spec_published(void);
+cd_net_config cd_net_config_published(void);
 /* Errors: ERANGE, with the field as key. */
-cdmpp_status cd_net_spec_check(const cd_net_spec *s, cdmpp_err *err);
+cdmpp_status cd_net_config_check(const cd_net_config *s, cdmpp_err *err);
 /* Every field, as one JSON object. */
-void cd_net_spec_json(cd_buf *b, const cd_net_spec *s);
+void cd_net_config_json(cd_buf *b, const cd_net_config *s);
 /* What its batches must hold; the device table is the caller's. */
-cd_batch_spec cd_net_batch_spec(const cd_net_spec *s, const float *device, size_t n_device);
+cd_batch_spec cd_net_batch_spec(const cd_net_config *s, const float *device, size_t n_device);
 
 typedef struct cd_net cd_net;
 
 /* Parameters drawn from the seed. Errors: those of the check, ENOMEM. */
-cdmpp_status cd_net_new(const cd_net_spec *s, uint64_t seed, CD_GIVE cd_net **out, cdmpp_err *err);
+cdmpp_status cd_net_new(const cd_net_config *s, uint64_t seed, CD_GIVE cd_net **out, cdmpp_err *err);
 void cd_net_free(CD_TAKE cd_net *net); /* NULL is fine */
-CD_KEEP const cd_net_spec *cd_net_spec_of(const cd_net *net);
+CD_KEEP const cd_net_config *cd_net_config_of(const cd_net *net);
 CD_KEEP cd_params *cd_net_params(cd_net *net);
 CD_KEEP const cd_params *cd_net_params_of(const cd_net *net);
 size_t cd_net_n_latent(const cd_net *net); /* = decoder_width */

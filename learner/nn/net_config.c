@@ -3,9 +3,9 @@
 
 #include "learner/nn/net.h"
 
-cd_net_spec cd_net_spec_small(cd_net_kind kind) {
+cd_net_config cd_net_config_small(cd_net_kind kind) {
     const bool lstm = kind == CD_NET_LSTM;
-    return (cd_net_spec){.kind = kind, .layers = 2, .width = 96, .heads = 4, .ff = lstm ? 96 : 192, .pre_norm = true, .skip = lstm,
+    return (cd_net_config){.kind = kind, .layers = 2, .width = 96, .heads = 4, .ff = lstm ? 96 : 192, .pre_norm = true, .skip = lstm,
                          .act = lstm ? CD_ACT_ELU : CD_ACT_RELU,
                          .head = CD_HEAD_POOL, .slots = 16, .temperature = 1, .trips = true, .head_width = kind == CD_NET_MLP ? 256 : 128,
                          .head_depth = 1, .embed = 64, .decoder_width = 128, .decoder_depth = 2, .side_width = 64,
@@ -14,14 +14,14 @@ cd_net_spec cd_net_spec_small(cd_net_kind kind) {
 }
 
 /* leaf 600, 350, 200, 180; state 180; merge 200, 180; regression 200, 180. */
-cd_net_spec cd_net_spec_tiramisu(void) {
-    return (cd_net_spec){.kind = CD_NET_LSTM, .width = 180, .ff = 200, .temperature = 1, .head_first = 600, .head_width = 350,
+cd_net_config cd_net_config_tiramisu(void) {
+    return (cd_net_config){.kind = CD_NET_LSTM, .width = 180, .ff = 200, .temperature = 1, .head_first = 600, .head_width = 350,
                          .head_depth = 1, .embed = 200, .decoder_width = 180, .decoder_depth = 1, .side_width = 128,
                          .side_depth = 1, .norm = CD_NORM_NONE, .act = CD_ACT_ELU, .dropout = 0.112, .device = true, .n_out = 1};
 }
 
-cd_net_spec cd_net_spec_published(void) {
-    return (cd_net_spec){.kind = CD_NET_TSF, .layers = 11, .width = 164, .heads = 4, .ff = 2048, .head = CD_HEAD_FLATTEN,
+cd_net_config cd_net_config_published(void) {
+    return (cd_net_config){.kind = CD_NET_TSF, .layers = 11, .width = 164, .heads = 4, .ff = 2048, .head = CD_HEAD_FLATTEN,
                          .slots = 16, .temperature = 1, .head_first = 716, .head_width = 985, .head_depth = 3, .embed = 69,
                          .decoder_width = 930, .decoder_depth = 3, .side_width = 128, .side_depth = 3,
                          .norm = CD_NORM_BATCH, .dropout = 0.1, .position = CD_POS_CDMPP, .device = true, .n_out = 1};
@@ -38,7 +38,7 @@ static cdmpp_status fraction(const char *name, double v, cdmpp_err *err) {
     return cd_err_key(err, CD_FAIL(err, ERANGE, "expected 0 or more and less than 1, found %g", v), name);
 }
 
-static cdmpp_status check_encoder(const cd_net_spec *s, cdmpp_err *err) {
+static cdmpp_status check_encoder(const cd_net_config *s, cdmpp_err *err) {
     CD_TRY(within("layers", s->layers, 0, 64, err));
     CD_TRY(within("width", s->width, 2, 4096, err));
     CD_TRY(within("heads", s->heads, 1, 64, err));
@@ -54,13 +54,13 @@ static cdmpp_status check_encoder(const cd_net_spec *s, cdmpp_err *err) {
     return fraction("dropout", s->dropout, err);
 }
 
-static cdmpp_status check_lstm(const cd_net_spec *s, cdmpp_err *err) {
+static cdmpp_status check_lstm(const cd_net_config *s, cdmpp_err *err) {
     CD_TRY(within("width", s->width, 2, 4096, err));
     CD_TRY(within("ff", s->ff, 1, 16384, err));
     return fraction("dropout", s->dropout, err);
 }
 
-cdmpp_status cd_net_spec_check(const cd_net_spec *s, cdmpp_err *err) {
+cdmpp_status cd_net_config_check(const cd_net_config *s, cdmpp_err *err) {
     if (s->kind == CD_NET_TSF) CD_TRY(check_encoder(s, err));
     if (s->kind == CD_NET_LSTM) CD_TRY(check_lstm(s, err));
     CD_TRY(within("head_first", s->head_first, 0, 8192, err));

@@ -13,7 +13,7 @@ typedef struct {
     const char *words; /* WORD: "a|b|c", stored as the word */
 } field;
 
-#define F(name, type, words) {#name, type, offsetof(cd_net_spec, name), words}
+#define F(name, type, words) {#name, type, offsetof(cd_net_config, name), words}
 static const field fields[] = {
     F(kind, WORD, CD_NET_KINDS), F(tokens, WORD, CD_NET_TOKENS), F(layers, INT, 0), F(width, INT, 0), F(heads, INT, 0), F(ff, INT, 0),
     F(pre_norm, FLAG, 0), F(skip, FLAG, 0), F(head, WORD, CD_NET_HEADS), F(slots, INT, 0), F(temperature, REAL, 0), F(trips, FLAG, 0), F(head_first, INT, 0),
@@ -32,12 +32,12 @@ static void put_field(cd_buf *b, const field *f, const void *at) {
     case REAL: cd_buf_putf(b, "%.17g", *(const double *)at); break;
     case FLAG: cd_buf_puts(b, *(const bool *)at ? "true" : "false"); break;
     case WORD:
-        w = cd_words_at(f->words, *(const int *)at);
+        w = cd_enum_names_at(f->words, *(const int *)at);
         cd_buf_put_json_str(b, w.p, w.n);
     }
 }
 
-void cd_net_spec_json(cd_buf *b, const cd_net_spec *s) {
+void cd_net_config_json(cd_buf *b, const cd_net_config *s) {
     for (size_t i = 0; i < N_FIELD; i++) {
         cd_buf_puts(b, i ? "," : "{");
         put_field(b, &fields[i], (const char *)s + fields[i].offset);
@@ -45,9 +45,9 @@ void cd_net_spec_json(cd_buf *b, const cd_net_spec *s) {
     cd_buf_puts(b, "}");
 }
 
-static void put_spec(cd_buf *b, const cd_net_spec *s) {
+static void put_spec(cd_buf *b, const cd_net_config *s) {
     cd_buf text = {0};
-    cd_net_spec_json(&text, s);
+    cd_net_config_json(&text, s);
     cd_buf_puts(b, "{\"cdmpp.net\":"); /* metadata are texts: JSON within JSON */
     cd_buf_put_json_str(b, text.p ? text.p : "", text.n);
     cd_buf_puts(b, "}");
@@ -73,12 +73,12 @@ cdmpp_status cd_net_save(const cd_net *net, const cd_scalers *s, cd_buf *out, cd
 static cdmpp_status get_word(const cd_json *v, const char *words, int *out, cdmpp_err *err) {
     cd_str s;
     CD_TRY(cd_json_str(v, &s, err));
-    *out = cd_words_find(words, s);
+    *out = cd_enum_names_find(words, s);
     return *out >= 0 ? CDMPP_OK : CD_FAIL(err, ESCHEMA, "expected one of %s", words);
 }
 
 static cdmpp_status get_field(const field *f, const cd_json *v, void *at, cdmpp_err *err) {
-    if (!v && f->offset == offsetof(cd_net_spec, tokens)) { /* files of before there was a choice */
+    if (!v && f->offset == offsetof(cd_net_config, tokens)) { /* files of before there was a choice */
         *(int *)at = CD_TOKENS_LEAVES;
         return CDMPP_OK;
     }
@@ -94,7 +94,7 @@ static cdmpp_status get_field(const field *f, const cd_json *v, void *at, cdmpp_
     }
 }
 
-static cdmpp_status get_spec(cd_arena *a, const cd_safetensors *f, cd_net_spec *s, cdmpp_err *err) {
+static cdmpp_status get_spec(cd_arena *a, const cd_safetensors *f, cd_net_config *s, cdmpp_err *err) {
     const cd_json *text = cd_safetensors_meta(f, "cdmpp.net"), *v;
     if (!text) return CD_FAIL(err, EMODEL, "no description of a network (metadata cdmpp.net)");
     CD_TRY(cd_json_parse(a, text->u.s.p, text->u.s.n, &v, err));
@@ -106,7 +106,7 @@ static cdmpp_status get_spec(cd_arena *a, const cd_safetensors *f, cd_net_spec *
 
 static cdmpp_status load(cd_arena *a, const void *bytes, size_t n, cd_net **out, cd_scalers *s, cdmpp_err *err) {
     cd_safetensors f;
-    cd_net_spec spec;
+    cd_net_config spec;
     CD_TRY(cd_safetensors_open(a, bytes, n, &f, err));
     CD_TRY(get_spec(a, &f, &spec, err));
     CD_TRY(cd_net_new(&spec, 0, out, err));

@@ -20,7 +20,7 @@ typedef struct cd_tail_run {
     const uint32_t *ptr;  /* rows of a program; NULL: rows are programs */
 } cd_tail_run;
 
-void cd_tail_build(cd_tail *t, cd_params *p, const cd_net_spec *s, size_t in, size_t w_dev, size_t w_prog);
+void cd_tail_build(cd_tail *t, cd_params *p, const cd_net_config *s, size_t in, size_t w_dev, size_t w_prog);
 void cd_tail_plan(const cd_tail *t, cd_slab *s, size_t rows, size_t n, bool train, cd_tail_run *r);
 /* x (rows, in) -> out (rows, n_out); ptr: rows of each program of b, or NULL. */
 void cd_tail_forward(const cd_tail *t, const cd_params *p, cd_tail_run *r, const cd_batch *b, cd_threads *pool,
@@ -33,7 +33,7 @@ void cd_tail_backward(const cd_tail *t, cd_params *p, cd_tail_run *r, const cd_b
                       const float *d_out, float *dx);
 
 struct cd_net {
-    cd_net_spec spec;
+    cd_net_config spec;
     const struct cd_net_type *type;
     cd_params params;
     cd_encoder enc;

@@ -5,7 +5,7 @@
 #include "learner/nn/net_internal.h"
 
 static void build(cd_net *net) {
-    cd_net_spec tail = net->spec;
+    cd_net_config tail = net->spec;
     tail.head_first = tail.head_depth = 0; /* they are the leaf MLP's */
     cd_lstm_build(&net->lstm, &net->params, &net->spec, net->w_tok);
     cd_tail_build(&net->tail, &net->params, &tail, net->lstm.w, tail.device ? (size_t)tail.w_dev : 0, net->w_prog);

@@ -5,13 +5,13 @@
 
 enum { ID_HEAD = 1000, ID_DEV = 1100, ID_PROG = 1200, ID_DECODER = 1300 };
 
-static cd_mlp stack(const cd_net_spec *s, uint64_t id) {
+static cd_mlp stack(const cd_net_config *s, uint64_t id) {
     return (cd_mlp){.norm = s->norm, .act = s->act, .dropout = s->dropout_mlp, .id = id};
 }
 
 /* Batch norm would turn the vector of the only device of a batch into zeros, and
  * with it whatever a device could tell: layer norm takes its place. */
-static void build_side(cd_mlp *m, cd_params *p, const cd_net_spec *s, const char *name, size_t in, uint64_t id) {
+static void build_side(cd_mlp *m, cd_params *p, const cd_net_config *s, const char *name, size_t in, uint64_t id) {
     *m = stack(s, id);
     if (m->norm == CD_NORM_BATCH) m->norm = CD_NORM_LAYER;
     if (!in) return;
@@ -20,7 +20,7 @@ static void build_side(cd_mlp *m, cd_params *p, const cd_net_spec *s, const char
     cd_mlp_add(m, p, name, in, (size_t)s->embed, true);
 }
 
-void cd_tail_build(cd_tail *t, cd_params *p, const cd_net_spec *s, size_t in, size_t w_dev, size_t w_prog) {
+void cd_tail_build(cd_tail *t, cd_params *p, const cd_net_config *s, size_t in, size_t w_dev, size_t w_prog) {
     t->head = stack(s, ID_HEAD);
     if (s->head_first) {
         cd_mlp_add(&t->head, p, "head", in, (size_t)s->head_first, false);

@@ -17,7 +17,7 @@ static size_t head_in(const cd_net *net, size_t max_leaf) {
 }
 
 static void build(cd_net *net) {
-    const cd_net_spec *s = &net->spec;
+    const cd_net_config *s = &net->spec;
     cd_encoder_build(&net->enc, &net->params, s, net->w_tok);
     cd_tail_build(&net->tail, &net->params, s, head_in(net, SIZE_MAX), s->device ? (size_t)s->w_dev : 0, net->w_prog);
 }

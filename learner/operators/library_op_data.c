@@ -6,10 +6,10 @@
 #include "base/io/file.h"
 
 typedef struct {
-    cd_opdata *d;
+    cd_library_op_data *d;
     const cd_devices *devices;
     const cd_opfilter *f;
-    cd_opdata_bad *bad;
+    cd_library_op_data_bad *bad;
     void *ctx;
 } loading;
 
@@ -19,7 +19,7 @@ const char *cd_opdrop_text(cd_opdrop d) {
     return text[d];
 }
 
-void cd_opdata_free(cd_opdata *d) {
+void cd_library_op_data_free(cd_library_op_data *d) {
     cd_free(d->r);
     cd_free(d->device);
     cd_free(d->known);
@@ -28,10 +28,10 @@ void cd_opdata_free(cd_opdata *d) {
 }
 
 /* ---- growing ---- */
-static cdmpp_status grow_rows(cd_opdata *d, cdmpp_err *err) {
+static cdmpp_status grow_rows(cd_library_op_data *d, cdmpp_err *err) {
     if (d->n < d->cap) return CDMPP_OK;
     const size_t cap = d->cap ? 2 * d->cap : 1024;
-    cd_oprecord *r = cd_realloc(d->r, d->n * sizeof *r, cap * sizeof *r);
+    cd_library_op_record *r = cd_realloc(d->r, d->n * sizeof *r, cap * sizeof *r);
     if (r) d->r = r;
     uint32_t *device = r ? cd_realloc(d->device, d->n * sizeof *device, cap * sizeof *device) : NULL;
     if (!device) return CD_FAIL(err, ENOMEM, "%zu rows", cap);
@@ -41,17 +41,17 @@ static cdmpp_status grow_rows(cd_opdata *d, cdmpp_err *err) {
 }
 
 /* Slot of the row, or the free one where it would be. */
-static uint32_t *find(const cd_opdata *d, const cd_oprecord *r, uint32_t device) {
-    size_t i = (size_t)cd_oprecord_key(r, device) & (d->n_slot - 1);
+static uint32_t *find(const cd_library_op_data *d, const cd_library_op_record *r, uint32_t device) {
+    size_t i = (size_t)cd_library_op_record_key(r, device) & (d->n_slot - 1);
     while (d->slot[i]) {
         const size_t k = d->slot[i] - 1;
-        if (d->device[k] == device && cd_oprecord_same(&d->r[k], r)) break;
+        if (d->device[k] == device && cd_library_op_record_same(&d->r[k], r)) break;
         i = (i + 1) & (d->n_slot - 1);
     }
     return &d->slot[i];
 }
 
-static cdmpp_status grow_slots(cd_opdata *d, cdmpp_err *err) {
+static cdmpp_status grow_slots(cd_library_op_data *d, cdmpp_err *err) {
     if (2 * (d->n + 1) <= d->n_slot) return CDMPP_OK;
     cd_free(d->slot);
     d->n_slot = d->n_slot ? 2 * d->n_slot : 4096;
@@ -65,7 +65,7 @@ static cdmpp_status grow_slots(cd_opdata *d, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status number_of(cd_opdata *d, const cd_device *v, uint32_t *out, cdmpp_err *err) {
+static cdmpp_status number_of(cd_library_op_data *d, const cd_device *v, uint32_t *out, cdmpp_err *err) {
     for (size_t i = 0; i < d->n_known; i++)
         if (d->known[i] == v) return *out = (uint32_t)i, CDMPP_OK;
     if (d->n_known == d->cap_known) {
@@ -81,7 +81,7 @@ static cdmpp_status number_of(cd_opdata *d, const cd_device *v, uint32_t *out, c
 }
 
 /* ---- what is wanted ---- */
-static cdmpp_status wanted(const loading *l, const cd_oprecord *r, const cd_device *v, bool *out, cdmpp_err *err) {
+static cdmpp_status wanted(const loading *l, const cd_library_op_record *r, const cd_device *v, bool *out, cdmpp_err *err) {
     const cd_device *named;
     *out = l->f->devices.n == 0;
     for (size_t i = 0; i < l->f->devices.n; i++) {
@@ -102,8 +102,8 @@ static cdmpp_status wanted(const loading *l, const cd_oprecord *r, const cd_devi
     return CDMPP_OK;
 }
 
-static cdmpp_status keep(loading *l, const cd_oprecord *r, const cd_device *v, cdmpp_err *err) {
-    cd_opdata *d = l->d;
+static cdmpp_status keep(loading *l, const cd_library_op_record *r, const cd_device *v, cdmpp_err *err) {
+    cd_library_op_data *d = l->d;
     uint32_t device;
     bool want;
     CD_TRY(wanted(l, r, v, &want, err));
@@ -136,7 +136,7 @@ static cdmpp_status table(loading *l, const char *path, cdmpp_err *err) {
     CD_TRY(cd_opreader_open(path, &in, err));
     cdmpp_status st = CDMPP_OK;
     while (!st && more) {
-        cd_oprecord r;
+        cd_library_op_record r;
         cdmpp_err why = {0};
         const char *name;
         const cd_device *v;
@@ -163,7 +163,7 @@ static bool is_table(const char *path, void *ctx) {
     return n > 4 && !strcasecmp(path + n - 4, ".csv");
 }
 
-cdmpp_status cd_opdata_add(cd_opdata *d, const char *path, const cd_devices *devices, const cd_opfilter *f, cd_opdata_bad *bad,
+cdmpp_status cd_library_op_data_add(cd_library_op_data *d, const char *path, const cd_devices *devices, const cd_opfilter *f, cd_library_op_data_bad *bad,
                            void *ctx, cdmpp_err *err) {
     loading l = {d, devices, f, bad, ctx};
     const char *const *file;

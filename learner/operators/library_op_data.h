@@ -22,16 +22,16 @@ typedef enum {
 } cd_opdrop;
 const char *cd_opdrop_text(cd_opdrop d);
 
-typedef struct cd_opdata {
+typedef struct cd_library_op_data {
     size_t n, cap;
-    cd_oprecord *r;             /* (n) */
+    cd_library_op_record *r;             /* (n) */
     uint32_t *device;           /* (n) into `known` */
     const cd_device **known;    /* (n_known) borrowed from the list of devices */
     size_t n_known, cap_known;
     size_t n_line, drop[CD_N_OPDROP];
     uint32_t *slot;             /* (n_slot) hash table: row + 1, 0 is free */
     size_t n_slot;
-} cd_opdata;
+} cd_library_op_data;
 
 typedef struct cd_opfilter {
     cd_texts devices; /* only these; none: all */
@@ -39,11 +39,11 @@ typedef struct cd_opfilter {
 } cd_opfilter;
 
 /* Told of every bad line; err has file and line. */
-typedef void cd_opdata_bad(void *ctx, const cdmpp_err *err);
+typedef void cd_library_op_data_bad(void *ctx, const cdmpp_err *err);
 
 /* Append what `path` (a table, or a folder) holds. Start from {0}. Errors: EIO and those
  * of cd_opreader_open; ESCHEMA (a filter that names an unknown device); ENOMEM. */
-cdmpp_status cd_opdata_add(cd_opdata *d, const char *path, const cd_devices *devices, const cd_opfilter *f, cd_opdata_bad *bad,
+cdmpp_status cd_library_op_data_add(cd_library_op_data *d, const char *path, const cd_devices *devices, const cd_opfilter *f, cd_library_op_data_bad *bad,
                            void *ctx, cdmpp_err *err);
-void cd_opdata_free(cd_opdata *d);
+void cd_library_op_data_free(cd_library_op_data *d);
 #endif

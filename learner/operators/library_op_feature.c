@@ -23,7 +23,7 @@ static const struct {
 #include "learner/operators/library_op_feature_cols.def"
 };
 
-const char *cd_opfeature_name(size_t i) { return cols[i].name; }
+const char *cd_library_op_feature_name(size_t i) { return cols[i].name; }
 
 cd_opfamily cd_opfamily_of(cd_opkind k) {
     switch (cd_opkind_class(k)) {
@@ -45,7 +45,7 @@ const char *cd_opfamily_name(cd_opfamily f) {
 
 static bool is_product(cd_opfamily f) { return (PRODUCT >> f & 1) != 0; }
 
-size_t cd_opfeature_columns(cd_opfamily f, bool seen, uint8_t column[CD_N_OPFEATURE]) {
+size_t cd_library_op_feature_columns(cd_opfamily f, bool seen, uint8_t column[CD_N_OPFEATURE]) {
     size_t n = 0;
     for (size_t i = 0; i < CD_N_OPFEATURE; i++) {
         const group g = cols[i].of;
@@ -92,12 +92,12 @@ static double issue_of(const cd_device *d) {
 /* ---- base times ---- */
 
 /* Elements that a convolution reads besides its weights. */
-static double conv_input(const cd_oprecord *r) {
+static double conv_input(const cd_library_op_record *r) {
     const double side = floor((r->size + 2 * r->pad - r->ksize) / r->stride) + 1;
     return r->m / (side * side) * r->cin * r->size * r->size;
 }
 
-static void product_base(const cd_oprecord *r, const cd_device *d, cd_opbase *b) {
+static void product_base(const cd_library_op_record *r, const cd_device *d, cd_opbase *b) {
     const double size = cd_opdtype_bytes(r->dtype), input = r->kind == CD_OP_CONV ? conv_input(r) : r->b * r->m * r->k;
     const bool fp32 = r->dtype == CD_OPDTYPE_F32;
     const double peak = peak_of(d, r->dtype, true), issue = fp32 ? issue_of(d) : 1, p = fp32 ? fmin(issue, limit_of(d)) : 1;
@@ -110,7 +110,7 @@ static void product_base(const cd_oprecord *r, const cd_device *d, cd_opbase *b)
     b->floor_s = r->kind == CD_OP_CONV ? 0 : b->compute_s; /* fast algorithms do fewer operations */
 }
 
-static void stream_base(const cd_oprecord *r, const cd_device *d, cd_opfamily f, cd_opbase *b) {
+static void stream_base(const cd_library_op_record *r, const cd_device *d, cd_opfamily f, cd_opbase *b) {
     const double n = r->m * r->n, size = cd_opdtype_bytes(r->dtype), peak = peak_of(d, CD_OPDTYPE_F32, false);
     const double tensors = cd_opkind_inputs(r->kind) + 1;
     double passes = tensors;
@@ -129,13 +129,13 @@ static float lg(double x) { return (float)log2(x); }
 static double blocks(double n, double tile) { return ceil(n / tile); }
 static float fill(double n, double tile) { return (float)(n / (blocks(n, tile) * tile)); }
 
-static void tile(const cd_oprecord *r, const cd_device *d, double a, double b, float x[2]) {
+static void tile(const cd_library_op_record *r, const cd_device *d, double a, double b, float x[2]) {
     const double rounds = r->b * blocks(r->m, a) * blocks(r->n, b) / d->cores;
     x[0] = lg(rounds);
     x[1] = (float)(rounds / ceil(rounds));
 }
 
-static void product_ratios(const cd_oprecord *r, const cd_device *d, float *x) {
+static void product_ratios(const cd_library_op_record *r, const cd_device *d, float *x) {
     static const double size[6][2] = {{128, 128}, {128, 64}, {64, 64}, {32, 32}, {128, 32}, {32, 128}};
     static const double side[3] = {32, 64, 128};
     for (size_t i = 0; i < 6; i++) tile(r, d, size[i][0], size[i][1], x + CD_OPFEATURE_waves_128x128 + 2 * i);
@@ -154,7 +154,7 @@ static void product_ratios(const cd_oprecord *r, const cd_device *d, float *x) {
     x[CD_OPFEATURE_channels] = lg(r->cin);
 }
 
-static void stream_ratios(const cd_oprecord *r, const cd_device *d, float *x) {
+static void stream_ratios(const cd_library_op_record *r, const cd_device *d, float *x) {
     x[CD_OPFEATURE_n] = lg(r->n);
     x[CD_OPFEATURE_op] = (float)r->kind;
     x[CD_OPFEATURE_inputs] = (float)cd_opkind_inputs(r->kind);
@@ -173,7 +173,7 @@ static void device_ratios(const cd_device *d, double peak, float *x) {
     x[CD_OPFEATURE_clock] = d->clock_mhz > 0 ? (float)d->clock_mhz : NAN;
 }
 
-cdmpp_status cd_opfeature(const cd_oprecord *r, const cd_device *d, bool seen, float x[CD_N_OPFEATURE], cd_opbase *base, cdmpp_err *err) {
+cdmpp_status cd_library_op_feature(const cd_library_op_record *r, const cd_device *d, bool seen, float x[CD_N_OPFEATURE], cd_opbase *base, cdmpp_err *err) {
     const cd_opfamily f = cd_opfamily_of(r->kind);
     float all[CD_N_OPFEATURE];
     uint8_t column[CD_N_OPFEATURE];
@@ -189,6 +189,6 @@ cdmpp_status cd_opfeature(const cd_oprecord *r, const cd_device *d, bool seen, f
     }
     all[CD_OPFEATURE_intensity] = lg(base->compute_s / base->memory_s);
     all[CD_OPFEATURE_base] = lg(base->base_s * 1e6);
-    for (size_t i = 0, n = cd_opfeature_columns(f, seen, column); i < n; i++) x[i] = all[column[i]];
+    for (size_t i = 0, n = cd_library_op_feature_columns(f, seen, column); i < n; i++) x[i] = all[column[i]];
     return CDMPP_OK;
 }

@@ -68,13 +68,13 @@ typedef struct cd_opbase {
 
 cd_opfamily cd_opfamily_of(cd_opkind k);
 const char *cd_opfamily_name(cd_opfamily f);
-const char *cd_opfeature_name(size_t i);
+const char *cd_library_op_feature_name(size_t i);
 
 /* Columns that the trees of a family see, as numbers into all of them; returns how many.
  * `seen`: the operator's class was trained on the device. */
-size_t cd_opfeature_columns(cd_opfamily f, bool seen, uint8_t column[CD_N_OPFEATURE]);
+size_t cd_library_op_feature_columns(cd_opfamily f, bool seen, uint8_t column[CD_N_OPFEATURE]);
 /* Fill these columns, one after another. Errors: EMODEL: the device is no GPU, or lacks a
  * number that is needed (the error's key). */
-cdmpp_status cd_opfeature(const cd_oprecord *r, const cd_device *d, bool seen, float x[CD_N_OPFEATURE], cd_opbase *base,
+cdmpp_status cd_library_op_feature(const cd_library_op_record *r, const cd_device *d, bool seen, float x[CD_N_OPFEATURE], cd_opbase *base,
                           cdmpp_err *err);
 #endif

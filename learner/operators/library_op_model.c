@@ -5,33 +5,33 @@
 
 enum { CHUNK = 2048 };
 
-void cd_opmodel_free(cd_opmodel *m) {
+void cd_library_op_model_free(cd_library_op_model *m) {
     if (!m) return;
     for (size_t f = 0; f < CD_N_OPFAMILY; f++)
-        for (size_t s = 0; s < 2; s++) cd_gbt_free(m->part[f][s].gbt);
+        for (size_t s = 0; s < 2; s++) cd_xgb_free(m->part[f][s].gbt);
     cd_arena_free(&m->arena);
     cd_free(m);
 }
 
-const char *cd_opmodel_header(const cd_opmodel *m) { return m->header; }
+const char *cd_library_op_model_header(const cd_library_op_model *m) { return m->header; }
 
-static const cd_opmodel_device *known(const cd_opmodel *m, const cd_device *d) {
+static const cd_library_op_model_device *known(const cd_library_op_model *m, const cd_device *d) {
     for (size_t i = 0; i < m->n_device; i++)
         if (!strcmp(m->device[i].is.name, d->name)) return &m->device[i];
     return NULL;
 }
 
-bool cd_opmodel_seen(const cd_opmodel *m, cd_opkind k, const cd_device *d) {
-    const cd_opmodel_device *v = known(m, d);
+bool cd_library_op_model_seen(const cd_library_op_model *m, cd_opkind k, const cd_device *d) {
+    const cd_library_op_model_device *v = known(m, d);
     return v && v->class[cd_opkind_class(k)];
 }
 
-double cd_oprecord_work(const cd_oprecord *r) {
+double cd_oprecord_work(const cd_library_op_record *r) {
     const cd_opfamily f = cd_opfamily_of(r->kind);
     return f == CD_OPFAMILY_GEMM || f == CD_OPFAMILY_CONV ? 2 * r->b * r->m * r->n * r->k : r->m * r->n;
 }
 
-bool cd_opmodel_beyond(const cd_opmodel *m, const cd_oprecord *r) {
+bool cd_library_op_model_beyond(const cd_library_op_model *m, const cd_library_op_record *r) {
     return cd_oprecord_work(r) > m->largest[cd_opkind_class(r->kind)];
 }
 
@@ -44,7 +44,7 @@ typedef struct {
 } batch;
 
 static cdmpp_status flush(const cd_oppart *p, batch *b, double *latency_s, cdmpp_err *err) {
-    CD_TRY(cd_gbt_predict(p->gbt, b->x, b->n, b->width, b->score, err));
+    CD_TRY(cd_xgb_predict(p->gbt, b->x, b->n, b->width, b->score, err));
     for (size_t i = 0; i < b->n; i++) {
         const cd_opbase *base = &b->base[b->at[i]];
         const double y = fmax(base->floor_s, base->base_s * exp(p->bias + (double)b->score[i]));
@@ -56,17 +56,17 @@ static cdmpp_status flush(const cd_oppart *p, batch *b, double *latency_s, cdmpp
 }
 
 /* All records of one part, in batches. */
-static cdmpp_status run_part(const cd_opmodel *m, size_t family, size_t seen, const cd_oprecord *r, const cd_device *const *device,
+static cdmpp_status run_part(const cd_library_op_model *m, size_t family, size_t seen, const cd_library_op_record *r, const cd_device *const *device,
                              size_t n, batch *b, double *latency_s, cdmpp_err *err) {
     const cd_oppart *p = &m->part[family][seen];
     uint8_t column[CD_N_OPFEATURE];
-    b->width = cd_opfeature_columns((cd_opfamily)family, seen, column);
+    b->width = cd_library_op_feature_columns((cd_opfamily)family, seen, column);
     for (size_t i = 0; i < n; i++) {
-        if (cd_opfamily_of(r[i].kind) != (cd_opfamily)family || cd_opmodel_seen(m, r[i].kind, device[i]) != (seen == 1)) continue;
+        if (cd_opfamily_of(r[i].kind) != (cd_opfamily)family || cd_library_op_model_seen(m, r[i].kind, device[i]) != (seen == 1)) continue;
         if (!p->gbt)
             return cd_err_index(err, CD_FAIL(err, EMODEL, "the model was not trained on operators like %s", cd_opkind_name(r[i].kind)), i);
-        const cd_opmodel_device *own = seen ? known(m, device[i]) : NULL;
-        const cdmpp_status st = cd_opfeature(&r[i], own ? &own->is : device[i], seen, b->x + b->n * b->width, &b->base[i], err);
+        const cd_library_op_model_device *own = seen ? known(m, device[i]) : NULL;
+        const cdmpp_status st = cd_library_op_feature(&r[i], own ? &own->is : device[i], seen, b->x + b->n * b->width, &b->base[i], err);
         if (st) return cd_err_index(err, st, i);
         b->at[b->n++] = i;
         if (b->n == CHUNK) CD_TRY(flush(p, b, latency_s, err));
@@ -74,7 +74,7 @@ static cdmpp_status run_part(const cd_opmodel *m, size_t family, size_t seen, co
     return b->n ? flush(p, b, latency_s, err) : CDMPP_OK;
 }
 
-cdmpp_status cd_opmodel_predict(const cd_opmodel *m, const cd_oprecord *r, const cd_device *const *device, size_t n,
+cdmpp_status cd_library_op_model_predict(const cd_library_op_model *m, const cd_library_op_record *r, const cd_device *const *device, size_t n,
                                 double *latency_s, cdmpp_err *err) {
     const size_t rows = n < CHUNK ? n : CHUNK;
     batch b = {.x = cd_calloc(rows + 1, CD_N_OPFEATURE * sizeof *b.x), .score = cd_calloc(rows, sizeof *b.score),

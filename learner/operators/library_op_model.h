@@ -21,26 +21,26 @@
 #include "base/core/buf.h"
 #include "learner/operators/library_op_feature.h"
 
-typedef struct cd_opmodel cd_opmodel;
+typedef struct cd_library_op_model cd_library_op_model;
 
 /* Errors: EIO, EPARSE ESCHEMA ERANGE (damaged, or another kind of model: EMODEL),
  * EUNSUPPORTED, EMODEL (other features: train again), ENOMEM, EBACKEND. */
-cdmpp_status cd_opmodel_load(const char *path, CD_GIVE cd_opmodel **out, cdmpp_err *err);
-cdmpp_status cd_opmodel_from_bytes(const void *p, size_t n, CD_GIVE cd_opmodel **out, cdmpp_err *err);
-void cd_opmodel_free(CD_TAKE cd_opmodel *m); /* NULL is fine */
-CD_KEEP const char *cd_opmodel_header(const cd_opmodel *m);
+cdmpp_status cd_library_op_model_load(const char *path, CD_GIVE cd_library_op_model **out, cdmpp_err *err);
+cdmpp_status cd_library_op_model_from_bytes(const void *p, size_t n, CD_GIVE cd_library_op_model **out, cdmpp_err *err);
+void cd_library_op_model_free(CD_TAKE cd_library_op_model *m); /* NULL is fine */
+CD_KEEP const char *cd_library_op_model_header(const cd_library_op_model *m);
 
 /* Was the operator's class trained on this device? Products of one class tell less of the other than other devices' do:
  * linear of A100, V100 from their own bmm 19.5, 12.1 %, from other devices alone 11.0, 13.9. */
-bool cd_opmodel_seen(const cd_opmodel *m, cd_opkind k, const cd_device *d);
+bool cd_library_op_model_seen(const cd_library_op_model *m, cd_opkind k, const cd_device *d);
 /* Does the record ask for more work than any training row of its class? */
-bool cd_opmodel_beyond(const cd_opmodel *m, const cd_oprecord *r);
-/* Operations of a product, elements of a stream: what cd_opmodel_beyond compares. */
-double cd_oprecord_work(const cd_oprecord *r);
+bool cd_library_op_model_beyond(const cd_library_op_model *m, const cd_library_op_record *r);
+/* Operations of a product, elements of a stream: what cd_library_op_model_beyond compares. */
+double cd_oprecord_work(const cd_library_op_record *r);
 
 /* Seconds, finite and > 0, of n records on their devices. Errors: EMODEL (a family that
  * was not trained, a device that lacks a number) with the index of the record as key,
  * EBACKEND, ENOMEM, ENUMERIC. */
-cdmpp_status cd_opmodel_predict(const cd_opmodel *m, const cd_oprecord *r, const cd_device *const *device, size_t n,
+cdmpp_status cd_library_op_model_predict(const cd_library_op_model *m, const cd_library_op_record *r, const cd_device *const *device, size_t n,
                                 double *latency_s, cdmpp_err *err);
 #endif

@@ -19,20 +19,20 @@ static const struct {
 };
 enum { N_NUMBER = sizeof numbers / sizeof *numbers };
 
-void cd_opfeature_digest(char out[65]) {
+void cd_library_op_feature_digest(char out[65]) {
     cd_sha256 h;
     const char version[] = {'0' + CD_OPFEATURE_VERSION, '\n'};
     cd_sha256_init(&h);
     cd_sha256_add(&h, version, sizeof version);
     for (size_t i = 0; i < CD_N_OPFEATURE; i++) {
-        cd_sha256_add(&h, cd_opfeature_name(i), strlen(cd_opfeature_name(i)));
+        cd_sha256_add(&h, cd_library_op_feature_name(i), strlen(cd_library_op_feature_name(i)));
         cd_sha256_add(&h, "\n", 1);
     }
     cd_sha256_hex(&h, out);
 }
 
 /* ---- writing ---- */
-static void put_device(cd_buf *b, const cd_opmodel_device *d) {
+static void put_device(cd_buf *b, const cd_library_op_model_device *d) {
     cd_buf_puts(b, "{\"name\":");
     cd_buf_put_json_str(b, d->is.name, strlen(d->is.name));
     cd_buf_puts(b, ",\"classes\":[");
@@ -44,9 +44,9 @@ static void put_device(cd_buf *b, const cd_opmodel_device *d) {
     cd_buf_puts(b, "}");
 }
 
-static void put_header(cd_buf *b, const cd_opmodel *m, const size_t bytes[CD_N_OPFAMILY][2], const char *provenance) {
+static void put_header(cd_buf *b, const cd_library_op_model *m, const size_t bytes[CD_N_OPFAMILY][2], const char *provenance) {
     char digest[65];
-    cd_opfeature_digest(digest);
+    cd_library_op_feature_digest(digest);
     cd_buf_putf(b, "{\"schema\":\"cdmpp.model\",\"schema_version\":%d,\"model\":{\"kind\":\"operators\",\"feature_version\":%d,"
                    "\"feature_digest\":\"%s\",\"devices\":[", CD_FRAME_MODEL_VERSION, CD_OPFEATURE_VERSION, digest);
     for (size_t i = 0; i < m->n_device; i++) {
@@ -61,22 +61,22 @@ static void put_header(cd_buf *b, const cd_opmodel *m, const size_t bytes[CD_N_O
             if (m->part[f][s].gbt)
                 cd_buf_putf(b, "%s{\"family\":\"%s\",\"seen\":%s,\"bias\":%.17g,\"rounds\":%d,\"bytes\":%zu}", n++ ? "," : "",
                             cd_opfamily_name((cd_opfamily)f), s ? "true" : "false", m->part[f][s].bias,
-                            cd_gbt_rounds(m->part[f][s].gbt), bytes[f][s]);
+                            cd_xgb_rounds(m->part[f][s].gbt), bytes[f][s]);
     cd_buf_putf(b, "]}%s}", provenance);
 }
 
-cdmpp_status cd_opmodel_encode(const cd_opmodel *m, const char *provenance, cd_buf *out, cdmpp_err *err) {
+cdmpp_status cd_library_op_model_encode(const cd_library_op_model *m, const char *provenance, cd_buf *out, cdmpp_err *err) {
     cd_buf trees = {0}, header = {0};
     size_t bytes[CD_N_OPFAMILY][2] = {{0}};
     cdmpp_status st = CDMPP_OK;
     for (size_t f = 0; f < CD_N_OPFAMILY; f++)
         for (size_t s = 0; s < 2; s++) {
             const size_t before = trees.n;
-            if (!st && m->part[f][s].gbt) st = cd_gbt_save(m->part[f][s].gbt, &trees, err);
+            if (!st && m->part[f][s].gbt) st = cd_xgb_save(m->part[f][s].gbt, &trees, err);
             bytes[f][s] = trees.n - before;
         }
     if (!st) put_header(&header, m, (const size_t(*)[2])bytes, provenance);
-    if (!st) st = cd_frame_put(CD_FRAME_MODEL, out, &header, &trees, err);
+    if (!st) st = cd_container_put(CD_FRAME_MODEL, out, &header, &trees, err);
     cd_buf_free(&trees);
     cd_buf_free(&header);
     return st;
@@ -95,7 +95,7 @@ static cdmpp_status class_of(cd_str s, size_t *out, cdmpp_err *err) {
     return CD_FAIL(err, ESCHEMA, "unknown class '%.*s'", (int)(s.n < 40 ? s.n : 40), s.p);
 }
 
-static cdmpp_status read_device(cd_opmodel *m, const cd_json *v, cd_opmodel_device *d, cdmpp_err *err) {
+static cdmpp_status read_device(cd_library_op_model *m, const cd_json *v, cd_library_op_model_device *d, cdmpp_err *err) {
     cd_str name, kind;
     const cd_json *classes, *c = NULL;
     CD_TRY(cd_json_need_str(v, "name", &name, err));
@@ -118,12 +118,12 @@ static cdmpp_status read_device(cd_opmodel *m, const cd_json *v, cd_opmodel_devi
     return CDMPP_OK;
 }
 
-static cdmpp_status read_devices(cd_opmodel *m, const cd_json *model, cdmpp_err *err) {
+static cdmpp_status read_devices(cd_library_op_model *m, const cd_json *model, cdmpp_err *err) {
     const cd_json *list, *v;
     CD_TRY(cd_json_need(model, "devices", &list, err));
     CD_TRY(cd_json_arr(list, 1, &v, err));
     if (list->n > MAX_DEVICE) return CD_FAIL(err, ERANGE, "expected at most %d devices, found %u", MAX_DEVICE, list->n);
-    m->device = CD_NEWN(&m->arena, cd_opmodel_device, list->n);
+    m->device = CD_NEWN(&m->arena, cd_library_op_model_device, list->n);
     if (!m->device) return CD_FAIL(err, ENOMEM, "%u devices", list->n);
     for (; v; v = v->next, m->n_device++) {
         const cdmpp_status st = read_device(m, v, &m->device[m->n_device], err);
@@ -132,7 +132,7 @@ static cdmpp_status read_devices(cd_opmodel *m, const cd_json *model, cdmpp_err 
     return CDMPP_OK;
 }
 
-static cdmpp_status read_part(cd_opmodel *m, const cd_json *v, cd_str *weights, cdmpp_err *err) {
+static cdmpp_status read_part(cd_library_op_model *m, const cd_json *v, cd_str *weights, cdmpp_err *err) {
     cd_str name;
     const cd_json *seen, *size;
     uint8_t column[CD_N_OPFEATURE];
@@ -147,14 +147,14 @@ static cdmpp_status read_part(cd_opmodel *m, const cd_json *v, cd_str *weights, 
     CD_TRY(cd_json_need_real(v, "bias", -100, 100, &p->bias, err));
     CD_TRY(cd_json_need(v, "bytes", &size, err));
     CD_TRY(cd_err_key(err, cd_json_int(size, 1, (int64_t)weights->n, &bytes, err), "bytes"));
-    const size_t width = cd_opfeature_columns((cd_opfamily)f, seen->u.i != 0, column);
-    CD_TRY(cd_gbt_load(weights->p, (size_t)bytes, width, &p->gbt, err));
+    const size_t width = cd_library_op_feature_columns((cd_opfamily)f, seen->u.i != 0, column);
+    CD_TRY(cd_xgb_load(weights->p, (size_t)bytes, width, &p->gbt, err));
     weights->p += bytes;
     weights->n -= (size_t)bytes;
     return CDMPP_OK;
 }
 
-static cdmpp_status read_parts(cd_opmodel *m, const cd_json *model, cd_str weights, cdmpp_err *err) {
+static cdmpp_status read_parts(cd_library_op_model *m, const cd_json *model, cd_str weights, cdmpp_err *err) {
     const cd_json *list, *v;
     CD_TRY(cd_json_need(model, "parts", &list, err));
     CD_TRY(cd_json_arr(list, 1, &v, err));
@@ -172,13 +172,13 @@ static cdmpp_status check_kind(const cd_json *model, cdmpp_err *err) {
     if (!cd_str_is(kind, "operators"))
         return CD_FAIL(err, EMODEL, "expected a model of operators, found one of kind '%.*s'", (int)(kind.n < 40 ? kind.n : 40), kind.p);
     CD_TRY(cd_json_need_str(model, "feature_digest", &have, err));
-    cd_opfeature_digest(want);
+    cd_library_op_feature_digest(want);
     if (cd_str_is(have, want)) return CDMPP_OK;
     return CD_FAIL(err, EMODEL, "operator features: this program makes %.12s..., the model was trained on %.*s...: train it again", want,
                    (int)(have.n < 12 ? have.n : 12), have.p);
 }
 
-static cdmpp_status read_body(cd_opmodel *m, const cd_json *model, cd_str weights, cdmpp_err *err) {
+static cdmpp_status read_body(cd_library_op_model *m, const cd_json *model, cd_str weights, cdmpp_err *err) {
     const cd_json *list, *v;
     CD_TRY(check_kind(model, err));
     CD_TRY(read_devices(m, model, err));
@@ -188,29 +188,29 @@ static cdmpp_status read_body(cd_opmodel *m, const cd_json *model, cd_str weight
     return read_parts(m, model, weights, err);
 }
 
-static cdmpp_status read_model(cd_opmodel *m, const cd_frame *f, cdmpp_err *err) {
+static cdmpp_status read_model(cd_library_op_model *m, const cd_container *f, cdmpp_err *err) {
     const cd_json *root, *model;
-    CD_TRY(cd_frame_header(f, &m->arena, &m->header, &root, err));
+    CD_TRY(cd_container_header(f, &m->arena, &m->header, &root, err));
     CD_TRY(cd_json_need(root, "model", &model, err));
     return cd_err_key(err, read_body(m, model, f->weights, err), "model");
 }
 
-cdmpp_status cd_opmodel_from_bytes(const void *p, size_t n, cd_opmodel **out, cdmpp_err *err) {
-    cd_frame f;
-    CD_TRY(cd_frame_get(CD_FRAME_MODEL, p, n, &f, err));
-    cd_opmodel *m = cd_calloc(1, sizeof *m);
+cdmpp_status cd_library_op_model_from_bytes(const void *p, size_t n, cd_library_op_model **out, cdmpp_err *err) {
+    cd_container f;
+    CD_TRY(cd_container_get(CD_FRAME_MODEL, p, n, &f, err));
+    cd_library_op_model *m = cd_calloc(1, sizeof *m);
     if (!m) return CD_FAIL(err, ENOMEM, "model");
     const cdmpp_status st = read_model(m, &f, err);
-    if (st) cd_opmodel_free(m);
+    if (st) cd_library_op_model_free(m);
     else *out = m;
     return st;
 }
 
-cdmpp_status cd_opmodel_load(const char *path, cd_opmodel **out, cdmpp_err *err) {
+cdmpp_status cd_library_op_model_load(const char *path, cd_library_op_model **out, cdmpp_err *err) {
     char *data;
     size_t n;
     CD_TRY(cd_file_read(path, 0, &data, &n, err));
-    const cdmpp_status st = cd_opmodel_from_bytes(data, n, out, err);
+    const cdmpp_status st = cd_library_op_model_from_bytes(data, n, out, err);
     cd_free(data);
     return cd_err_at(err, st, path, 0);
 }

@@ -2,22 +2,22 @@
 #ifndef CD_OPMODEL_INT_H
 #define CD_OPMODEL_INT_H
 #include "base/core/arena.h"
-#include "learner/trees/xgb_api.h"
+#include "learner/trees/xgb.h"
 #include "learner/operators/library_op_model.h"
 
 typedef struct cd_oppart {
-    cd_gbt *gbt;   /* owned; NULL: the family was not trained */
+    cd_xgb *gbt;   /* owned; NULL: the family was not trained */
     double bias;
 } cd_oppart;
 
-typedef struct cd_opmodel_device {
+typedef struct cd_library_op_model_device {
     cd_device is;               /* name in the model's arena */
     bool class[CD_N_OPCLASS]; /* trained on */
-} cd_opmodel_device;
+} cd_library_op_model_device;
 
-struct cd_opmodel {
+struct cd_library_op_model {
     cd_oppart part[CD_N_OPFAMILY][2]; /* [family][seen] */
-    cd_opmodel_device *device;        /* (n_device), in the arena */
+    cd_library_op_model_device *device;        /* (n_device), in the arena */
     size_t n_device;
     double largest[CD_N_OPCLASS];     /* 0: no row of this class */
     const char *header;
@@ -25,8 +25,8 @@ struct cd_opmodel {
 };
 
 /* Hex digest of version, names and order of the features. */
-void cd_opfeature_digest(char out[65]);
+void cd_library_op_feature_digest(char out[65]);
 /* Append the file; `provenance`: more members of the header, "" or starting with a comma.
  * Errors: ENOMEM, EBACKEND. */
-cdmpp_status cd_opmodel_encode(const cd_opmodel *m, const char *provenance, cd_buf *out, cdmpp_err *err);
+cdmpp_status cd_library_op_model_encode(const cd_library_op_model *m, const char *provenance, cd_buf *out, cdmpp_err *err);
 #endif

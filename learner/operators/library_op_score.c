@@ -4,15 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-void cd_opscore_free(cd_opscore *s) {
+void cd_library_op_score_free(cd_library_op_score *s) {
     cd_free(s->row);
-    *s = (cd_opscore){0};
+    *s = (cd_library_op_score){0};
 }
 
-cdmpp_status cd_opscore_add(cd_opscore *s, const cd_opscore_row *row, cdmpp_err *err) {
+cdmpp_status cd_library_op_score_add(cd_library_op_score *s, const cd_library_op_score_row *row, cdmpp_err *err) {
     if (s->n == s->cap) {
         const size_t cap = s->cap ? 2 * s->cap : 1024;
-        cd_opscore_row *p = cd_realloc(s->row, s->cap * sizeof *p, cap * sizeof *p);
+        cd_library_op_score_row *p = cd_realloc(s->row, s->cap * sizeof *p, cap * sizeof *p);
         if (!p) return CD_FAIL(err, ENOMEM, "%zu predictions", cap);
         s->row = p;
         s->cap = cap;
@@ -30,7 +30,7 @@ static double middle(const double *sorted, size_t n) {
     return n ? (sorted[(n - 1) / 2] + sorted[n / 2]) / 2 : (double)NAN;
 }
 
-static void summarize(double *e, size_t n, cd_opscore_sum *out) {
+static void summarize(double *e, size_t n, cd_library_op_score_sum *out) {
     double sum = 0, close = 0;
     qsort(e, n, sizeof *e, by_value); /* before adding: the sum then depends on no order */
     out->n = n;
@@ -46,7 +46,7 @@ static void summarize(double *e, size_t n, cd_opscore_sum *out) {
     out->within20 = close / (double)n;
 }
 
-cdmpp_status cd_opscore_sum_of(const cd_opscore *s, cd_opscore_want *want, const void *ctx, cd_opscore_sum *out, cdmpp_err *err) {
+cdmpp_status cd_library_op_score_sum_of(const cd_library_op_score *s, cd_library_op_score_want *want, const void *ctx, cd_library_op_score_sum *out, cdmpp_err *err) {
     double *e = cd_calloc(s->n + 1, sizeof *e);
     size_t n = 0;
     if (!e) return CD_FAIL(err, ENOMEM, "%zu errors", s->n);
@@ -64,15 +64,15 @@ typedef struct {
     int seen, beyond;   /* -1: either */
 } group;
 
-static bool belongs(const cd_opscore_row *r, const void *ctx) {
+static bool belongs(const cd_library_op_score_row *r, const void *ctx) {
     const group *g = ctx;
     return r->class == g->class && (!g->device || !strcmp(r->device, g->device)) && (g->seen < 0 || g->seen == r->seen) &&
            (g->beyond < 0 || g->beyond == r->beyond);
 }
 
-static cdmpp_status line(const cd_opscore *s, const group *g, const char *device, const char *sizes, cd_buf *out, cdmpp_err *err) {
-    cd_opscore_sum v;
-    CD_TRY(cd_opscore_sum_of(s, belongs, g, &v, err));
+static cdmpp_status line(const cd_library_op_score *s, const group *g, const char *device, const char *sizes, cd_buf *out, cdmpp_err *err) {
+    cd_library_op_score_sum v;
+    CD_TRY(cd_library_op_score_sum_of(s, belongs, g, &v, err));
     if (v.n)
         cd_buf_putf(out, "| %s | %s | %s | %zu | %.1f | %.1f | %+.1f | %.1f |\n", cd_opclass_name(g->class), device, sizes, v.n,
                     100 * v.mape, 100 * v.median, 100 * v.bias, 100 * v.within20);
@@ -80,13 +80,13 @@ static cdmpp_status line(const cd_opscore *s, const group *g, const char *device
 }
 
 static int by_group(const void *a, const void *b) {
-    const cd_opscore_row *x = a, *y = b;
+    const cd_library_op_score_row *x = a, *y = b;
     if (x->class != y->class) return (int)x->class - (int)y->class;
     if (x->seen != y->seen) return (int)y->seen - (int)x->seen;
     return strcmp(x->device, y->device);
 }
 
-static cdmpp_status totals(const cd_opscore *s, cd_opclass c, cd_buf *out, cdmpp_err *err) {
+static cdmpp_status totals(const cd_library_op_score *s, cd_opclass c, cd_buf *out, cdmpp_err *err) {
     for (int seen = 1; seen >= 0; seen--) {
         const char *name = seen ? "**trained on**" : "**unseen**";
         CD_TRY(line(s, &(group){c, NULL, seen, 0}, name, "trained on", out, err));
@@ -96,12 +96,12 @@ static cdmpp_status totals(const cd_opscore *s, cd_opclass c, cd_buf *out, cdmpp
     return CDMPP_OK;
 }
 
-cdmpp_status cd_opscore_text(cd_opscore *s, cd_buf *out, cdmpp_err *err) {
+cdmpp_status cd_library_op_score_text(cd_library_op_score *s, cd_buf *out, cdmpp_err *err) {
     if (s->n) qsort(s->row, s->n, sizeof *s->row, by_group);
     cd_buf_puts(out, "| class | device | sizes | n | MAPE % | median % | bias % | within 20 % |\n"
                      "| --- | --- | --- | --: | --: | --: | --: | --: |\n");
     for (size_t i = 0; i < s->n; i++) {
-        const cd_opscore_row *r = &s->row[i];
+        const cd_library_op_score_row *r = &s->row[i];
         const bool first = !i || by_group(r, r - 1), last = i + 1 == s->n || r[1].class != r->class;
         cd_buf name = {0};
         cd_buf_putf(&name, "%s%s", r->device, r->seen ? "" : " (unseen)");
@@ -114,14 +114,14 @@ cdmpp_status cd_opscore_text(cd_opscore *s, cd_buf *out, cdmpp_err *err) {
     return out->oom ? CD_FAIL(err, ENOMEM, "table") : CDMPP_OK;
 }
 
-cdmpp_status cd_opscore_json(cd_opscore *s, cd_buf *out, cdmpp_err *err) {
+cdmpp_status cd_library_op_score_json(cd_library_op_score *s, cd_buf *out, cdmpp_err *err) {
     if (s->n) qsort(s->row, s->n, sizeof *s->row, by_group);
     cd_buf_puts(out, "[");
     for (size_t i = 0; i < s->n; i++) {
-        const cd_opscore_row *r = &s->row[i];
-        cd_opscore_sum v;
+        const cd_library_op_score_row *r = &s->row[i];
+        cd_library_op_score_sum v;
         if (i && !by_group(r, r - 1)) continue;
-        CD_TRY(cd_opscore_sum_of(s, belongs, &(group){r->class, r->device, r->seen, -1}, &v, err));
+        CD_TRY(cd_library_op_score_sum_of(s, belongs, &(group){r->class, r->device, r->seen, -1}, &v, err));
         cd_buf_putf(out, "%s{\"class\":\"%s\",\"device\":", i ? "," : "", cd_opclass_name(r->class));
         cd_buf_put_json_str(out, r->device, strlen(r->device));
         cd_buf_putf(out, ",\"seen\":%s,\"n\":%zu,\"mape\":%.6g,\"median\":%.6g,\"bias\":%.6g,\"within20\":%.6g}",

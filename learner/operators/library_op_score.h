@@ -10,31 +10,31 @@
 #include "base/core/buf.h"
 #include "learner/operators/library_op_model.h"
 
-typedef struct cd_opscore_row {
+typedef struct cd_library_op_score_row {
     cd_opclass class;
     const char *device; /* borrowed: outlives the score */
     bool seen, beyond;  /* device trained on; larger than any training row */
     double error;       /* predicted / measured - 1 */
-} cd_opscore_row;
+} cd_library_op_score_row;
 
-typedef struct cd_opscore {
-    cd_opscore_row *row; /* owned */
+typedef struct cd_library_op_score {
+    cd_library_op_score_row *row; /* owned */
     size_t n, cap;
-} cd_opscore;
+} cd_library_op_score;
 
-typedef struct cd_opscore_sum {
+typedef struct cd_library_op_score_sum {
     size_t n;
     double mape, median, bias, within20; /* mean and median |error|, median error, share with |error| <= 0.2 */
-} cd_opscore_sum;
+} cd_library_op_score_sum;
 
-cdmpp_status cd_opscore_add(cd_opscore *s, const cd_opscore_row *row, cdmpp_err *err);
+cdmpp_status cd_library_op_score_add(cd_library_op_score *s, const cd_library_op_score_row *row, cdmpp_err *err);
 /* Of rows that `want` says yes to (NULL: all); n 0: the rest is NaN. Errors: ENOMEM. */
-typedef bool cd_opscore_want(const cd_opscore_row *r, const void *ctx);
-cdmpp_status cd_opscore_sum_of(const cd_opscore *s, cd_opscore_want *want, const void *ctx, cd_opscore_sum *out, cdmpp_err *err);
+typedef bool cd_library_op_score_want(const cd_library_op_score_row *r, const void *ctx);
+cdmpp_status cd_library_op_score_sum_of(const cd_library_op_score *s, cd_library_op_score_want *want, const void *ctx, cd_library_op_score_sum *out, cdmpp_err *err);
 /* A Markdown table, one row for each class and device, then totals. Errors: ENOMEM. */
-cdmpp_status cd_opscore_text(cd_opscore *s, cd_buf *out, cdmpp_err *err);
+cdmpp_status cd_library_op_score_text(cd_library_op_score *s, cd_buf *out, cdmpp_err *err);
 /* A list of objects, one for each class and device: {"class":"..","device":"..","seen":true,"n":9,
  * "mape":..,"median":..,"bias":..,"within20":..}. Errors: ENOMEM. */
-cdmpp_status cd_opscore_json(cd_opscore *s, cd_buf *out, cdmpp_err *err);
-void cd_opscore_free(cd_opscore *s);
+cdmpp_status cd_library_op_score_json(cd_library_op_score *s, cd_buf *out, cdmpp_err *err);
+void cd_library_op_score_free(cd_library_op_score *s);
 #endif

@@ -21,7 +21,7 @@ static void coverage(const cd_page *pg) {
     cd_buf_puts(pg->out, "<figure><figcaption><h3>Coverage</h3>How often the measurement lies in an interval of a given confidence. On the diagonal: "
                          "as often as promised; below: too sure of itself. Ring: the 90&#8239;% interval as given.<div class=\"keys\">");
     for (int k = CD_N_PART - 1; k >= 0; k--)
-        if (pg->f->part[k].has_sigma) cd_page_key_part(pg, (cd_part)k);
+        if (pg->f->part[k].has_sigma) cd_page_key_part(pg, (cd_split_part)k);
     cd_buf_puts(pg->out, "</div></figcaption>");
     cd_plot_begin(&p, "plot-coverage", "Observed against nominal coverage", "One line for each part.");
     coverage_ticks(&p);
@@ -52,7 +52,7 @@ static cd_axis unsure_axis(const cd_fig_groups *g) {
 }
 
 /* The least certain tenth beside the rest, two ways to say error: one row each. */
-static void tenth(const cd_page *pg, const cd_unsure *u) {
+static void tenth(const cd_page *pg, const cd_uncertainty *u) {
     cd_buf *out = pg->out;
     if (isnan(u->least_certain)) return;
     cd_buf_puts(out, "<table id=\"least-certain\"><thead><tr><th scope=\"col\"></th><th scope=\"col\">MAPE</th><th scope=\"col\">mean "

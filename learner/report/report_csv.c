@@ -31,9 +31,9 @@ cdmpp_status cd_trainreport_csv(cd_buf *out, const cd_trainreport *r, cdmpp_err 
         const cd_trainreport_part *p = &r->part[k];
         for (size_t i = 0; i < p->n && !out->oom; i++) {
             if (p->task[i] >= r->n_task || p->device[i] >= r->n_device)
-                return CD_FAIL(err, ERANGE, "%s program %zu: task %u, device %u", cd_part_name((cd_part)k), i, (unsigned)p->task[i],
+                return CD_FAIL(err, ERANGE, "%s program %zu: task %u, device %u", cd_part_name((cd_split_part)k), i, (unsigned)p->task[i],
                                (unsigned)p->device[i]);
-            cd_buf_puts(out, cd_part_name((cd_part)k));
+            cd_buf_puts(out, cd_part_name((cd_split_part)k));
             cd_buf_puts(out, ",");
             field(out, r->task_name[p->task[i]]);
             cd_buf_puts(out, ",");

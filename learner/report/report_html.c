@@ -90,7 +90,7 @@ static void cards(const cd_page *pg) {
     cd_buf_puts(out, "</div>\n");
 }
 
-static void part_row(const cd_page *pg, cd_part part) {
+static void part_row(const cd_page *pg, cd_split_part part) {
     cd_buf *out = pg->out;
     const cd_metrics *m = &pg->r->part[part].metrics;
     const cd_fig_part *f = &pg->f->part[part];
@@ -122,7 +122,7 @@ static void parts(const cd_page *pg) {
                          "<th scope=\"col\">within<br>20&#8239;%</th><th class=\"opt\" scope=\"col\">RMSE of<br>logarithm</th><th scope=\"col\">Spearman</th>"
                          "<th class=\"opt\" scope=\"col\">top-1</th><th class=\"opt\" scope=\"col\">top-5</th></tr></thead><tbody>\n");
     for (int p = CD_N_PART - 1; p >= 0; p--)
-        if (pg->r->part[p].n) part_row(pg, (cd_part)p);
+        if (pg->r->part[p].n) part_row(pg, (cd_split_part)p);
     cd_buf_puts(pg->out, "</tbody></table></div>\n");
 }
 
@@ -146,13 +146,13 @@ static void provenance(const cd_page *pg) {
         if (!r->filter.drop[k]) continue;
         cd_buf_puts(out, "<dt>left out</dt><dd>");
         cd_page_count(out, r->filter.drop[k]);
-        cd_buf_putf(out, ": %s</dd>", cd_drop_text((cd_drop)k));
+        cd_buf_putf(out, ": %s</dd>", cd_drop_text((cd_filter_drop)k));
     }
     cd_buf_puts(out, "<dt>parts</dt><dd>");
     for (int p = 0; p < CD_N_PART; p++) {
         cd_buf_puts(out, p ? ", " : "");
         cd_page_count(out, r->part[p].n);
-        cd_buf_putf(out, " %s (", cd_part_name((cd_part)p));
+        cd_buf_putf(out, " %s (", cd_part_name((cd_split_part)p));
         cd_page_count(out, r->n_task_of[p]);
         cd_buf_puts(out, " tasks)");
     }
@@ -203,9 +203,9 @@ static void body(const cd_page *pg) {
 }
 
 cdmpp_status cd_trainreport_html(cd_buf *out, const cd_trainreport *r, cdmpp_err *err) {
-    cd_trainfig f;
+    cd_train_figures f;
     const cd_page pg = {out, r, &f};
-    cdmpp_status st = cd_trainfig_compute(&f, r, err);
+    cdmpp_status st = cd_train_figures_compute(&f, r, err);
     if (!st) {
         cd_buf_puts(out, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">"
                          "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"><link rel=\"icon\" href=\"data:,\">\n<title>cdmpp training: ");
@@ -220,6 +220,6 @@ cdmpp_status cd_trainreport_html(cd_buf *out, const cd_trainreport *r, cdmpp_err
         cd_buf_puts(out, "</body></html>\n");
         if (out->oom) st = CD_FAIL(err, ENOMEM, "report");
     }
-    cd_trainfig_free(&f);
+    cd_train_figures_free(&f);
     return st;
 }

@@ -83,7 +83,7 @@ static void calibration(cd_buf *out, const cd_fig_part *f) {
 }
 
 /* Only cells with programs: [column, row, count]. */
-static void grid(cd_buf *out, const cd_trainfig *t, const cd_fig_part *f) {
+static void grid(cd_buf *out, const cd_train_figures *t, const cd_fig_part *f) {
     const char *sep = "";
     cd_buf_putf(out, ",\n\"grid\":{\"cells\":%d,\"log10_s\":[", CD_FIG_GRID);
     number(out, t->log_min);
@@ -100,7 +100,7 @@ static void grid(cd_buf *out, const cd_trainfig *t, const cd_fig_part *f) {
     cd_buf_puts(out, "]}");
 }
 
-static void part(cd_buf *out, const cd_trainreport *r, const cd_trainfig *t, cd_part p) {
+static void part(cd_buf *out, const cd_trainreport *r, const cd_train_figures *t, cd_split_part p) {
     const cd_fig_part *f = &t->part[p];
     double x[CD_FIG_N_CDF];
     for (int i = 0; i < CD_FIG_N_CDF; i++) x[i] = cd_fig_cdf_x(i);
@@ -159,7 +159,7 @@ static void about(cd_buf *out, const cd_trainreport *r) {
     cd_buf_putf(out, ",\n\"data\":{\"programs\":%zu,\"kept\":%zu,\"dropped\":{", r->filter.in, r->filter.kept);
     for (int k = 0; k < CD_N_DROP; k++) {
         if (k) cd_buf_puts(out, ",");
-        cd_buf_putf(out, "\"%s\":%zu", cd_drop_text((cd_drop)k), r->filter.drop[k]);
+        cd_buf_putf(out, "\"%s\":%zu", cd_drop_text((cd_filter_drop)k), r->filter.drop[k]);
     }
     cd_buf_puts(out, "},");
     text(out, "content_digest", r->content_digest);
@@ -175,15 +175,15 @@ static void about(cd_buf *out, const cd_trainreport *r) {
 }
 
 cdmpp_status cd_trainreport_json(cd_buf *out, const cd_trainreport *r, cdmpp_err *err) {
-    cd_trainfig f;
-    cdmpp_status st = cd_trainfig_compute(&f, r, err);
+    cd_train_figures f;
+    cdmpp_status st = cd_train_figures_compute(&f, r, err);
     if (!st) {
         about(out, r);
-        for (int p = 0; p < CD_N_PART; p++) part(out, r, &f, (cd_part)p);
+        for (int p = 0; p < CD_N_PART; p++) part(out, r, &f, (cd_split_part)p);
         curves(out, r);
         cd_buf_puts(out, "}\n");
         if (out->oom) st = CD_FAIL(err, ENOMEM, "report");
     }
-    cd_trainfig_free(&f);
+    cd_train_figures_free(&f);
     return st;
 }

@@ -21,7 +21,7 @@ enum { CD_PAGE_FEW = 3 };
 typedef struct cd_page {
     cd_buf *out;
     const cd_trainreport *r;
-    const cd_trainfig *f;
+    const cd_train_figures *f;
 } cd_page;
 
 /* ---- text ---- */
@@ -51,5 +51,5 @@ void cd_page_calibration(const cd_page *pg);
 void cd_page_curves(const cd_page *pg);
 /* One entry of a legend above a plot: a line of class cls, then text. */
 void cd_page_key(cd_buf *out, const char *cls, const char *text);
-void cd_page_key_part(const cd_page *pg, cd_part part);
+void cd_page_key_part(const cd_page *pg, cd_split_part part);
 #endif

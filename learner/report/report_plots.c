@@ -43,7 +43,7 @@ static void density(const cd_plot *p, const uint32_t *grid, const char *part) {
     }
 }
 
-static void caption_scatter(const cd_page *pg, cd_part part, bool big) {
+static void caption_scatter(const cd_page *pg, cd_split_part part, bool big) {
     cd_buf *out = pg->out;
     const cd_trainreport_part *t = &pg->r->part[part];
     cd_buf_putf(out, "<figcaption><h3>%s</h3>", cd_part_name(part));
@@ -55,7 +55,7 @@ static void caption_scatter(const cd_page *pg, cd_part part, bool big) {
     cd_buf_puts(out, "</figcaption>");
 }
 
-static void scatter(const cd_page *pg, cd_part part, bool big) {
+static void scatter(const cd_page *pg, cd_split_part part, bool big) {
     const cd_trainreport_part *t = &pg->r->part[part];
     const char *name = cd_part_name(part), cls[] = {'s', (char)('0' + part), '\0'};
     char id[40], title[80], dots[32];
@@ -82,7 +82,7 @@ void cd_page_scatter(const cd_page *pg) {
     cd_buf_puts(pg->out, "<div class=\"scatter\">");
     scatter(pg, pg->f->shown, true);
     for (int p = CD_N_PART - 1; p >= 0; p--)
-        if ((cd_part)p != pg->f->shown && pg->r->part[p].n) scatter(pg, (cd_part)p, false);
+        if ((cd_split_part)p != pg->f->shown && pg->r->part[p].n) scatter(pg, (cd_split_part)p, false);
     cd_buf_puts(pg->out, "</div>\n");
 }
 
@@ -94,7 +94,7 @@ void cd_page_cdf(const cd_page *pg) {
     cd_buf_puts(pg->out, "<figure><figcaption><h3>How large errors are</h3>Share of programs whose error is at most x. "
                          "Further left is better.<div class=\"keys\">");
     for (int k = CD_N_PART - 1; k >= 0; k--)
-        if (pg->r->part[k].n) cd_page_key_part(pg, (cd_part)k);
+        if (pg->r->part[k].n) cd_page_key_part(pg, (cd_split_part)k);
     cd_buf_puts(pg->out, "</div></figcaption>");
     cd_plot_begin(&p, "plot-cdf", "Cumulative distribution of the relative error", "One line for each part, error on a logarithmic axis.");
     static const double at[] = {0.001, 0.01, 0.05, 0.2, 1, 10}, between[] = {0.1, 0.5};

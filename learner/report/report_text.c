@@ -91,7 +91,7 @@ void cd_page_key(cd_buf *out, const char *cls, const char *text) {
     cd_buf_puts(out, "</span>");
 }
 
-void cd_page_key_part(const cd_page *pg, cd_part part) {
+void cd_page_key_part(const cd_page *pg, cd_split_part part) {
     cd_buf b = {0};
     cd_buf_putf(&b, "%s, n = ", cd_part_name(part));
     cd_page_count(&b, pg->r->part[part].n);

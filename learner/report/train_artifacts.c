@@ -15,7 +15,7 @@ typedef struct {
     size_t n, cap;
 } series;
 
-struct cd_trainkeep {
+struct cd_train_artifacts {
     cd_arena arena;
     cd_trainreport r; /* all but curves and title */
     pthread_mutex_t lock; /* curves */
@@ -25,15 +25,15 @@ struct cd_trainkeep {
     bool oom;
 };
 
-cdmpp_status cd_trainkeep_new(cd_trainkeep **out, cdmpp_err *err) {
-    cd_trainkeep *k = cd_calloc(1, sizeof *k);
+cdmpp_status cd_train_artifacts_new(cd_train_artifacts **out, cdmpp_err *err) {
+    cd_train_artifacts *k = cd_calloc(1, sizeof *k);
     if (!k) return CD_FAIL(err, ENOMEM, "report");
     pthread_mutex_init(&k->lock, NULL);
     *out = k;
     return CDMPP_OK;
 }
 
-void cd_trainkeep_free(cd_trainkeep *k) {
+void cd_train_artifacts_free(cd_train_artifacts *k) {
     if (!k) return;
     for (size_t i = 0; i < k->n_curve; i++) {
         cd_free(k->curve[i].step);
@@ -47,27 +47,27 @@ void cd_trainkeep_free(cd_trainkeep *k) {
 }
 
 /* ---- copies ---- */
-static void *copy(cd_trainkeep *k, const void *from, size_t n, size_t size) {
+static void *copy(cd_train_artifacts *k, const void *from, size_t n, size_t size) {
     void *p = cd_arena_alloc(&k->arena, n + 1, size);
     if (!p) k->oom = true;
     else if (n) memcpy(p, from, n * size);
     return p;
 }
 
-static const char *copy_text(cd_trainkeep *k, const char *s) { return copy(k, s, strlen(s) + 1, 1); }
+static const char *copy_text(cd_train_artifacts *k, const char *s) { return copy(k, s, strlen(s) + 1, 1); }
 
-static char **copy_names(cd_trainkeep *k, char *const *name, size_t n) {
+static char **copy_names(cd_train_artifacts *k, char *const *name, size_t n) {
     char **v = CD_NEWN(&k->arena, char *, n + 1);
     if (!v) k->oom = true;
     for (size_t i = 0; v && i < n; i++) v[i] = copy(k, name[i], strlen(name[i]) + 1, 1);
     return v;
 }
 
-static cdmpp_status kept(const cd_trainkeep *k, cdmpp_err *err) {
+static cdmpp_status kept(const cd_train_artifacts *k, cdmpp_err *err) {
     return k->oom ? CD_FAIL(err, ENOMEM, "report") : CDMPP_OK;
 }
 
-static void copy_config(cd_trainkeep *k, const cd_config *c) {
+static void copy_config(cd_train_artifacts *k, const cd_config *c) {
     cd_buf yaml = {0};
     cd_config_print(&yaml, c);
     if (yaml.oom) k->oom = true;
@@ -75,7 +75,7 @@ static void copy_config(cd_trainkeep *k, const cd_config *c) {
     cd_buf_free(&yaml);
 }
 
-static void copy_notes(cd_trainkeep *k, const cd_split *s) {
+static void copy_notes(cd_train_artifacts *k, const cd_split *s) {
     cd_buf b = {0};
     cd_split_notes(&b, s);
     if (b.oom) k->oom = true;
@@ -83,13 +83,13 @@ static void copy_notes(cd_trainkeep *k, const cd_split *s) {
     cd_buf_free(&b);
 }
 
-static const char *word_of(cd_trainkeep *k, const char *words, int i) {
-    const char *s = cd_str_dup(&k->arena, cd_words_at(words, i));
+static const char *word_of(cd_train_artifacts *k, const char *words, int i) {
+    const char *s = cd_str_dup(&k->arena, cd_enum_names_at(words, i));
     if (!s) k->oom = true;
     return s;
 }
 
-cdmpp_status cd_trainkeep_data(cd_trainkeep *k, const cd_config *c, const cd_dataset *d, const cd_split *s,
+cdmpp_status cd_train_artifacts_data(cd_train_artifacts *k, const cd_config *c, const cd_dataset *d, const cd_split *s,
                                const cd_filter_count *f, cdmpp_err *err) {
     if (!k) return CDMPP_OK;
     cd_trainreport *r = &k->r;
@@ -114,7 +114,7 @@ cdmpp_status cd_trainkeep_data(cd_trainkeep *k, const cd_config *c, const cd_dat
     return kept(k, err);
 }
 
-cdmpp_status cd_trainkeep_part(cd_trainkeep *k, cd_part p, const cd_dataset *d, const uint32_t *program, size_t n,
+cdmpp_status cd_train_artifacts_part(cd_train_artifacts *k, cd_split_part p, const cd_dataset *d, const uint32_t *program, size_t n,
                                const cd_trainscore *s, const cd_metrics *m, cdmpp_err *err) {
     if (!k) return CDMPP_OK;
     double *y = cd_arena_alloc(&k->arena, n + 1, sizeof *y);
@@ -138,7 +138,7 @@ cdmpp_status cd_trainkeep_part(cd_trainkeep *k, cd_part p, const cd_dataset *d, 
 }
 
 /* ---- curves ---- */
-static series *find(cd_trainkeep *k, const char *name) {
+static series *find(cd_train_artifacts *k, const char *name) {
     for (size_t i = 0; i < k->n_curve; i++)
         if (!strcmp(k->curve[i].name, name)) return &k->curve[i];
     series *v = cd_realloc(k->curve, k->n_curve * sizeof *v, (k->n_curve + 1) * sizeof *v);
@@ -168,7 +168,7 @@ static bool add(series *v, double step, double train, double valid) {
     return true;
 }
 
-void cd_trainkeep_loss(cd_trainkeep *k, const cd_tick *t) {
+void cd_train_artifacts_loss(cd_train_artifacts *k, const cd_progress_event *t) {
     if (!k) return;
     pthread_mutex_lock(&k->lock);
     series *v = find(k, t->member);
@@ -195,7 +195,7 @@ static int by_name(const void *pa, const void *pb) {
     return *a ? 1 : *b ? -1 : 0;
 }
 
-cdmpp_status cd_trainkeep_report(cd_trainkeep *k, cd_trainreport *out, cdmpp_err *err) {
+cdmpp_status cd_train_artifacts_report(cd_train_artifacts *k, cd_trainreport *out, cdmpp_err *err) {
     cd_trainreport_curve *v = CD_NEWN(&k->arena, cd_trainreport_curve, k->n_curve + 1);
     if (!v) k->oom = true;
     CD_TRY(kept(k, err));
@@ -232,10 +232,10 @@ static cdmpp_status put_file(put_report *put, const cd_trainreport *r, const cha
     return st;
 }
 
-cdmpp_status cd_trainkeep_write(cd_trainkeep *k, const char *path, const char *command, cdmpp_err *err) {
+cdmpp_status cd_train_artifacts_write(cd_train_artifacts *k, const char *path, const char *command, cdmpp_err *err) {
     cd_trainreport r;
     if (!k) return CDMPP_OK;
-    CD_TRY(cd_trainkeep_report(k, &r, err));
+    CD_TRY(cd_train_artifacts_report(k, &r, err));
     const size_t stem = stem_of(path);
     const char *slash = memrchr(path, '/', stem), *base = slash ? slash + 1 : path;
     char *title = cd_arena_zalloc(&k->arena, strlen(path) + 1, 1);

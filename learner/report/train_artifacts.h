@@ -1,9 +1,9 @@
 /* trainkeep -- what a training leaves behind for its report, copied and owned.
  *
- *   cd_trainkeep_data   names, split, configuration     when the data are split
- *   cd_trainkeep_loss   one point of a learning curve   after each round, any thread
- *   cd_trainkeep_part   predictions of one part         after they were scored
- *   cd_trainkeep_write  FILE.html, FILE.json, FILE.csv  at the very end
+ *   cd_train_artifacts_data   names, split, configuration     when the data are split
+ *   cd_train_artifacts_loss   one point of a learning curve   after each round, any thread
+ *   cd_train_artifacts_part   predictions of one part         after they were scored
+ *   cd_train_artifacts_write  FILE.html, FILE.json, FILE.csv  at the very end
  *
  *   (1) nothing is borrowed: the data set may be freed before writing;
  *   (2) curves come out in the order of their names, whatever thread was first;
@@ -15,7 +15,7 @@
 #include "learner/fit/progress_event.h"
 #include "learner/report/trainreport.h"
 
-typedef struct cd_trainkeep cd_trainkeep;
+typedef struct cd_train_artifacts cd_train_artifacts;
 
 /* What a model says about the programs of a part; "NULL:" as in cd_trainreport_part. */
 typedef struct cd_trainscore {
@@ -23,22 +23,22 @@ typedef struct cd_trainscore {
     const uint8_t *out_of_range;
 } cd_trainscore;
 
-cdmpp_status cd_trainkeep_new(CD_GIVE cd_trainkeep **out, cdmpp_err *err);
-void cd_trainkeep_free(CD_TAKE cd_trainkeep *k);
+cdmpp_status cd_train_artifacts_new(CD_GIVE cd_train_artifacts **out, cdmpp_err *err);
+void cd_train_artifacts_free(CD_TAKE cd_train_artifacts *k);
 
 /* Errors: ENOMEM. */
-cdmpp_status cd_trainkeep_data(cd_trainkeep *k, const cd_config *c, const cd_dataset *d, const cd_split *s,
+cdmpp_status cd_train_artifacts_data(cd_train_artifacts *k, const cd_config *c, const cd_dataset *d, const cd_split *s,
                                const cd_filter_count *f, cdmpp_err *err);
 /* One point of the curve of a member. Out of memory is reported by _write. */
-void cd_trainkeep_loss(cd_trainkeep *k, const cd_tick *t);
+void cd_train_artifacts_loss(cd_train_artifacts *k, const cd_progress_event *t);
 /* Programs program[0] .. program[n-1] of `d`, in that order. Errors: ENOMEM. */
-cdmpp_status cd_trainkeep_part(cd_trainkeep *k, cd_part p, const cd_dataset *d, const uint32_t *program, size_t n,
+cdmpp_status cd_train_artifacts_part(cd_train_artifacts *k, cd_split_part p, const cd_dataset *d, const uint32_t *program, size_t n,
                                const cd_trainscore *s, const cd_metrics *m, cdmpp_err *err);
 
 /* The report so far; borrows from k. Errors: ENOMEM (now or earlier). */
-cdmpp_status cd_trainkeep_report(cd_trainkeep *k, cd_trainreport *out, cdmpp_err *err);
+cdmpp_status cd_train_artifacts_report(cd_train_artifacts *k, cd_trainreport *out, cdmpp_err *err);
 /* `path` is the page; .json and .csv replace its ending (or follow it when that is
  * not .html). Each file is replaced in one step. `command`: as in cd_trainreport.
  * Errors: EIO, ENOMEM, ENUMERIC. */
-cdmpp_status cd_trainkeep_write(cd_trainkeep *k, const char *path, const char *command, cdmpp_err *err);
+cdmpp_status cd_train_artifacts_write(cd_train_artifacts *k, const char *path, const char *command, cdmpp_err *err);
 #endif

@@ -49,7 +49,7 @@ cd_dist cd_fig_dist(const cd_trainreport_part *p, const size_t *idx, size_t n, d
 }
 
 /* ---- what the caller gave ---- */
-static cdmpp_status check_part(const cd_trainreport *r, cd_part part, cdmpp_err *err) {
+static cdmpp_status check_part(const cd_trainreport *r, cd_split_part part, cdmpp_err *err) {
     const cd_trainreport_part *p = &r->part[part];
     for (size_t i = 0; i < p->n; i++) {
         const double y = p->measured_s[i], x = p->predicted_s[i];
@@ -64,7 +64,7 @@ static cdmpp_status check_part(const cd_trainreport *r, cd_part part, cdmpp_err 
 }
 
 static cdmpp_status check(const cd_trainreport *r, cdmpp_err *err) {
-    for (int p = 0; p < CD_N_PART; p++) CD_TRY(check_part(r, (cd_part)p, err));
+    for (int p = 0; p < CD_N_PART; p++) CD_TRY(check_part(r, (cd_split_part)p, err));
     for (size_t k = 0; k < r->n_net_task; k++)
         if (r->net_task[k] >= r->n_task || r->net_network[k] >= r->n_network)
             return CD_FAIL(err, ERANGE, "network membership %zu: task %u of %zu, network %u of %zu", k,
@@ -82,7 +82,7 @@ static double round_log(double s, int side) {
     return whole + (side > 0 && part > step[i] ? step[i + 1] : step[i]);
 }
 
-static void axes(cd_trainfig *f, const cd_trainreport *r) {
+static void axes(cd_train_figures *f, const cd_trainreport *r) {
     double lo = INFINITY, hi = -INFINITY;
     for (int k = 0; k < CD_N_PART; k++)
         for (size_t i = 0; i < r->part[k].n; i++) {
@@ -107,12 +107,12 @@ static void cumulate(const cd_trainreport_part *p, double *cdf, double *tmp) {
     }
 }
 
-static size_t cell(const cd_trainfig *f, double s) {
+static size_t cell(const cd_train_figures *f, double s) {
     const double at = (log10(s) - f->log_min) / (f->log_max - f->log_min) * CD_FIG_GRID;
     return at < 0 ? 0 : at >= CD_FIG_GRID ? CD_FIG_GRID - 1 : (size_t)at;
 }
 
-static cdmpp_status part_of(cd_trainfig *f, const cd_trainreport *r, cd_part part, cdmpp_err *err) {
+static cdmpp_status part_of(cd_train_figures *f, const cd_trainreport *r, cd_split_part part, cdmpp_err *err) {
     const cd_trainreport_part *p = &r->part[part];
     cd_fig_part *to = &f->part[part];
     double *tmp = cd_calloc(p->n + 1, sizeof *tmp);
@@ -130,12 +130,12 @@ static cdmpp_status part_of(cd_trainfig *f, const cd_trainreport *r, cd_part par
     return cd_fig_resample(f, r, part, err);
 }
 
-cdmpp_status cd_trainfig_compute(cd_trainfig *f, const cd_trainreport *r, cdmpp_err *err) {
-    *f = (cd_trainfig){0};
+cdmpp_status cd_train_figures_compute(cd_train_figures *f, const cd_trainreport *r, cdmpp_err *err) {
+    *f = (cd_train_figures){0};
     CD_TRY(check(r, err));
     axes(f, r);
-    for (int p = 0; p < CD_N_PART; p++) CD_TRY(part_of(f, r, (cd_part)p, err));
+    for (int p = 0; p < CD_N_PART; p++) CD_TRY(part_of(f, r, (cd_split_part)p, err));
     return CDMPP_OK;
 }
 
-void cd_trainfig_free(cd_trainfig *f) { cd_arena_free(&f->arena); }
+void cd_train_figures_free(cd_train_figures *f) { cd_arena_free(&f->arena); }

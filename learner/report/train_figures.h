@@ -55,21 +55,21 @@ typedef struct cd_fig_part {
     double cover[CD_FIG_N_LEVEL];    /* observed, by sigma, at cd_fig_level(i) */
     double interval_cover;           /* of low_s .. high_s */
     double interval_width;           /* median of high/low */
-    cd_unsure tenth;                 /* the least certain tenth and the rest; NaN without an interval or sigma of its own */
+    cd_uncertainty tenth;                 /* the least certain tenth and the rest; NaN without an interval or sigma of its own */
     double sigma_rank;               /* Spearman of sigma and |log(predicted/measured)| */
     uint32_t *grid;              /* (GRID, GRID) row = predicted; NULL: no program */
 } cd_fig_part;
 
-typedef struct cd_trainfig {
+typedef struct cd_train_figures {
     cd_arena arena;
     cd_fig_part part[CD_N_PART];
     double log_min, log_max;     /* log10 of seconds: every latency lies between */
-    cd_part shown;               /* the part the page is about: test, or the last that has programs */
-} cd_trainfig;
+    cd_split_part shown;               /* the part the page is about: test, or the last that has programs */
+} cd_train_figures;
 
-/* Free with cd_trainfig_free also after an error. Errors: those of cd_trainreport_html. */
-cdmpp_status cd_trainfig_compute(cd_trainfig *f, const cd_trainreport *r, cdmpp_err *err);
-void cd_trainfig_free(cd_trainfig *f);
+/* Free with cd_train_figures_free also after an error. Errors: those of cd_trainreport_html. */
+cdmpp_status cd_train_figures_compute(cd_train_figures *f, const cd_trainreport *r, cdmpp_err *err);
+void cd_train_figures_free(cd_train_figures *f);
 
 double cd_fig_cdf_x(int i);   /* 0.001 .. 10, equal steps of the logarithm */
 double cd_fig_level(int i);   /* 0.05, 0.10 ... 0.95, 0.99 */
@@ -85,7 +85,7 @@ void cd_fig_sort(double *v, size_t n);
 double cd_fig_quantile(const double *sorted, size_t n, double q);
 /* Of the programs idx[0..n-1] of the part (NULL: all); `tmp` n doubles. */
 cd_dist cd_fig_dist(const cd_trainreport_part *p, const size_t *idx, size_t n, double *tmp);
-cdmpp_status cd_fig_group_part(cd_trainfig *f, const cd_trainreport *r, cd_part part, cdmpp_err *err);
-cdmpp_status cd_fig_calibrate(cd_trainfig *f, const cd_trainreport *r, cd_part part, cdmpp_err *err);
-cdmpp_status cd_fig_resample(cd_trainfig *f, const cd_trainreport *r, cd_part part, cdmpp_err *err);
+cdmpp_status cd_fig_group_part(cd_train_figures *f, const cd_trainreport *r, cd_split_part part, cdmpp_err *err);
+cdmpp_status cd_fig_calibrate(cd_train_figures *f, const cd_trainreport *r, cd_split_part part, cdmpp_err *err);
+cdmpp_status cd_fig_resample(cd_train_figures *f, const cd_trainreport *r, cd_split_part part, cdmpp_err *err);
 #endif

@@ -67,7 +67,7 @@ static void coverage(const residuals *v, double *cover) {
 }
 
 /* Ten groups of equal size; fewer where a group would have less than ten programs. */
-static cdmpp_status deciles(cd_trainfig *f, const cd_trainreport_part *p, const residuals *v, cd_fig_groups *out, cdmpp_err *err) {
+static cdmpp_status deciles(cd_train_figures *f, const cd_trainreport_part *p, const residuals *v, cd_fig_groups *out, cdmpp_err *err) {
     const size_t n_group = v->n < 100 ? v->n / 10 : 10;
     double *tmp = cd_calloc(v->n + 1, sizeof *tmp);
     out->v = CD_NEWN(&f->arena, cd_fig_group, n_group + 1);
@@ -119,7 +119,7 @@ static cdmpp_status intervals(const cd_trainreport_part *p, cd_fig_part *to, cdm
 }
 
 /* What a model says of its own error must be a number, and an interval one that contains something. */
-static cdmpp_status check(const cd_trainreport_part *p, cd_part part, cdmpp_err *err) {
+static cdmpp_status check(const cd_trainreport_part *p, cd_split_part part, cdmpp_err *err) {
     for (size_t i = 0; i < p->n; i++) {
         if (p->rel_std && !(p->rel_std[i] >= 0 && isfinite(p->rel_std[i])))
             return CD_FAIL(err, ENUMERIC, "%s program %zu: expected a deviation >= 0, found %g", cd_part_name(part), i, p->rel_std[i]);
@@ -130,11 +130,11 @@ static cdmpp_status check(const cd_trainreport_part *p, cd_part part, cdmpp_err 
     return CDMPP_OK;
 }
 
-cdmpp_status cd_fig_calibrate(cd_trainfig *f, const cd_trainreport *r, cd_part part, cdmpp_err *err) {
+cdmpp_status cd_fig_calibrate(cd_train_figures *f, const cd_trainreport *r, cd_split_part part, cdmpp_err *err) {
     const cd_trainreport_part *p = &r->part[part];
     cd_fig_part *to = &f->part[part];
     to->interval_cover = to->interval_width = to->sigma_rank = NAN;
-    CD_TRY(cd_unsure_compute(p->measured_s, &(cd_trainscore){0}, 0, &to->tenth, err)); /* all NaN */
+    CD_TRY(cd_uncertainty_compute(p->measured_s, &(cd_trainscore){0}, 0, &to->tenth, err)); /* all NaN */
     to->has_interval = p->n && p->low_s && p->high_s;
     to->has_sigma = p->n && (p->rel_std || to->has_interval);
     if (!to->has_sigma) return CDMPP_OK;
@@ -147,7 +147,7 @@ cdmpp_status cd_fig_calibrate(cd_trainfig *f, const cd_trainreport *r, cd_part p
     if (!st) st = rank(&v, &to->sigma_rank, err);
     if (!st && to->has_interval) st = intervals(p, to, err);
     const cd_trainscore score = {p->predicted_s, p->low_s, p->high_s, p->rel_std, p->out_of_range};
-    if (!st && to->has_interval && p->rel_std) st = cd_unsure_compute(p->measured_s, &score, p->n, &to->tenth, err);
+    if (!st && to->has_interval && p->rel_std) st = cd_uncertainty_compute(p->measured_s, &score, p->n, &to->tenth, err);
     residuals_free(&v);
     return st;
 }
@@ -169,7 +169,7 @@ static double draw(const cd_fig_groups *task, uint64_t k) {
 
 /* A record split asks for other programs of known tasks: the mean's own error. Other
  * splits ask for other tasks, whose programs err together: tasks are resampled. */
-cdmpp_status cd_fig_resample(cd_trainfig *f, const cd_trainreport *r, cd_part part, cdmpp_err *err) {
+cdmpp_status cd_fig_resample(cd_train_figures *f, const cd_trainreport *r, cd_split_part part, cdmpp_err *err) {
     const cd_trainreport_part *p = &r->part[part];
     cd_fig_part *to = &f->part[part];
     to->mape_low = to->mape_high = NAN;

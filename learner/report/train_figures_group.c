@@ -39,7 +39,7 @@ static cdmpp_status sort_by(const uint32_t *key, size_t n, size_t n_key, sorted 
 }
 
 typedef struct {
-    cd_trainfig *f;
+    cd_train_figures *f;
     const cd_trainreport *r;
     const cd_trainreport_part *p;
     double *tmp;
@@ -115,7 +115,7 @@ static cdmpp_status all(grouping *g, cd_fig_part *to, uint32_t *key, cdmpp_err *
     return by_network(g, to, err);
 }
 
-cdmpp_status cd_fig_group_part(cd_trainfig *f, const cd_trainreport *r, cd_part part, cdmpp_err *err) {
+cdmpp_status cd_fig_group_part(cd_train_figures *f, const cd_trainreport *r, cd_split_part part, cdmpp_err *err) {
     grouping g = {f, r, &r->part[part], NULL};
     g.tmp = cd_calloc(g.p->n + 1, sizeof *g.tmp);
     uint32_t *key = cd_calloc(g.p->n + 1, sizeof *key);

@@ -21,7 +21,7 @@ static int by_value(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static void tenths(item *v, size_t n, cd_unsure *u) {
+static void tenths(item *v, size_t n, cd_uncertainty *u) {
     size_t k = (n + 5) / 10;
     if (!k) k = 1;
     double error[2] = {0, 0}, l[2] = {0, 0}; /* least certain, rest */
@@ -36,9 +36,9 @@ static void tenths(item *v, size_t n, cd_unsure *u) {
     u->rest_log = n > k ? l[1] / (double)(n - k) : (double)NAN;
 }
 
-cdmpp_status cd_unsure_compute(const double *measured_s, const cd_trainscore *s, size_t n, cd_unsure *out, cdmpp_err *err) {
+cdmpp_status cd_uncertainty_compute(const double *measured_s, const cd_trainscore *s, size_t n, cd_uncertainty *out, cdmpp_err *err) {
     const double none = (double)NAN;
-    *out = (cd_unsure){n, none, none, none, none, none, none, none};
+    *out = (cd_uncertainty){n, none, none, none, none, none, none, none};
     if (!n || !s->low_s || isnan(s->low_s[0])) return CDMPP_OK;
     item *v = cd_calloc(n, sizeof *v);
     double *ratio = cd_calloc(n, sizeof *ratio);
@@ -68,7 +68,7 @@ static void number(cd_buf *b, const char *name, double x) {
     cd_buf_put_json_real(b, x);
 }
 
-void cd_unsure_json(cd_buf *b, const cd_unsure *u) {
+void cd_uncertainty_json(cd_buf *b, const cd_uncertainty *u) {
     cd_buf_puts(b, "{\"measured_inside\":");
     cd_buf_put_json_real(b, u->coverage);
     number(b, "width", u->width);
@@ -80,7 +80,7 @@ void cd_unsure_json(cd_buf *b, const cd_unsure *u) {
     cd_buf_putf(b, ",\"n\":%zu}", u->n);
 }
 
-void cd_unsure_text(cd_buf *b, const char *part, double level, const cd_unsure *u) {
+void cd_uncertainty_text(cd_buf *b, const char *part, double level, const cd_uncertainty *u) {
     if (!isfinite(u->coverage)) return;
     cd_buf_putf(b, "    %s, n=%zu, %.0f %% interval holds %.1f %% (median high/low %.2f); MAPE %.1f %% in the least certain tenth, %.1f %% in the rest (mean |ln(predicted/measured)| %.3f, %.3f); %.1f %% out of range\n",
                 part, u->n, 100 * level, 100 * u->coverage, u->width, 100 * u->least_certain, 100 * u->rest, u->least_certain_log, u->rest_log,

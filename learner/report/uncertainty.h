@@ -10,7 +10,7 @@
 #include "base/core/buf.h"
 #include "learner/report/train_artifacts.h"
 
-typedef struct cd_unsure {
+typedef struct cd_uncertainty {
     size_t n;
     double coverage;      /* share of programs inside their interval */
     double width;         /* median of high/low */
@@ -18,13 +18,13 @@ typedef struct cd_unsure {
     double rest;          /* mean e of the others; NaN when there are none */
     double least_certain_log, rest_log; /* the same two of l */
     double out_of_range;  /* share of programs flagged */
-} cd_unsure;
+} cd_uncertainty;
 
 /* measured_s (n) and what the model says of the same programs. Without intervals every
  * figure is NaN. Errors: ENOMEM. */
-cdmpp_status cd_unsure_compute(const double *measured_s, const cd_trainscore *s, size_t n, cd_unsure *out, cdmpp_err *err);
+cdmpp_status cd_uncertainty_compute(const double *measured_s, const cd_trainscore *s, size_t n, cd_uncertainty *out, cdmpp_err *err);
 /* One JSON object; NaN becomes null. */
-void cd_unsure_json(cd_buf *out, const cd_unsure *u);
+void cd_uncertainty_json(cd_buf *out, const cd_uncertainty *u);
 /* A line "    test, n=12, 90 % interval holds ..." for people; nothing when there are no intervals. */
-void cd_unsure_text(cd_buf *out, const char *part, double level, const cd_unsure *u);
+void cd_uncertainty_text(cd_buf *out, const char *part, double level, const cd_uncertainty *u);
 #endif

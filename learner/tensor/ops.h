@@ -60,15 +60,15 @@ void cd_ops_linear_dx(const float *dy, size_t n, size_t in, const float *w, size
 cd_gemm cd_ops_linear_dw(const float *dy, const float *x, size_t n, size_t in, size_t out, float *dw);
 
 /* ---- dropout ---- */
-typedef struct cd_drop {
+typedef struct cd_dropout {
     uint64_t key;
     uint32_t below; /* dropped when hash < below; 0: nothing is */
     float scale;    /* 1/(1-p) */
-} cd_drop;
+} cd_dropout;
 /* p = 0 or key = 0 keeps everything; `layer` gives streams of their own. */
-cd_drop cd_ops_drop(double p, uint64_t key, uint64_t layer);
+cd_dropout cd_ops_drop(double p, uint64_t key, uint64_t layer);
 /* x = drop(x); row0: number of the first row. */
-void cd_ops_dropout(float *x, size_t n, size_t w, size_t row0, const cd_drop *d);
+void cd_ops_dropout(float *x, size_t n, size_t w, size_t row0, const cd_dropout *d);
 /* Backward is the same call on the gradient. */
 
 /* ---- elementwise, all in place ---- */
@@ -78,21 +78,21 @@ void cd_ops_axpy(float *y, float f, const float *x, size_t n);
 /* sum (w) += column sums of x. */
 void cd_ops_colsum(const float *x, size_t n, size_t w, float *sum);
 /* ld: floats from row to row; b NULL: no bias. col0: number of the first column. */
-void cd_ops_relu(float *x, size_t n, size_t w, size_t ld, const float *b, size_t row0, size_t col0, const cd_drop *d);
+void cd_ops_relu(float *x, size_t n, size_t w, size_t ld, const float *b, size_t row0, size_t col0, const cd_dropout *d);
 /* dy becomes the gradient before the ReLU, from the output y; db (w) += its sums
  * (NULL: not wanted). */
-void cd_ops_relu_back(float *dy, const float *y, size_t n, size_t w, size_t ld, const cd_drop *d, float *db);
+void cd_ops_relu_back(float *dy, const float *y, size_t n, size_t w, size_t ld, const cd_dropout *d, float *db);
 /* GELU in its tanh form; keeps x + b in pre (n, w; ld), which backward needs (NULL:
  * not wanted). */
 void cd_ops_gelu(float *x, float *pre, size_t n, size_t w, size_t ld, const float *b, size_t row0, size_t col0,
-                 const cd_drop *d);
+                 const cd_dropout *d);
 void cd_ops_gelu_back(float *dy, const float *pre, size_t n, size_t w, size_t ld, size_t row0, size_t col0,
-                      const cd_drop *d, float *db);
+                      const cd_dropout *d, float *db);
 /* ELU: x above 0, e^x - 1 below; y = 0 counts as dropped when anything is. */
-void cd_ops_elu(float *x, size_t n, size_t w, size_t ld, const float *b, size_t row0, size_t col0, const cd_drop *d);
-void cd_ops_elu_back(float *dy, const float *y, size_t n, size_t w, size_t ld, const cd_drop *d, float *db);
+void cd_ops_elu(float *x, size_t n, size_t w, size_t ld, const float *b, size_t row0, size_t col0, const cd_dropout *d);
+void cd_ops_elu_back(float *dy, const float *y, size_t n, size_t w, size_t ld, const cd_dropout *d, float *db);
 /* x = drop(x + b) + r */
-void cd_ops_residual(float *x, size_t n, size_t w, const float *b, const float *r, size_t row0, const cd_drop *d);
+void cd_ops_residual(float *x, size_t n, size_t w, const float *b, const float *r, size_t row0, const cd_dropout *d);
 /* e^x, about 2 ulp, 0 below -87; x (n) in place. */
 void cd_ops_exp(float *x, size_t n);
 
@@ -122,10 +122,10 @@ void cd_ops_batchnorm_eval(float *x, size_t n, size_t w, const float *g, const f
  * cd_ops_attention_scratch floats. d drops attention weights. */
 size_t cd_ops_attention_scratch(size_t width, size_t heads, size_t max_rows);
 void cd_ops_attention(const float *qkv, const uint32_t *ptr, size_t p0, size_t p1, size_t width, size_t heads,
-                      const cd_drop *d, float *scratch, float *out);
+                      const cd_dropout *d, float *scratch, float *out);
 /* dqkv from dout; recomputes the weights. */
 void cd_ops_attention_back(const float *dout, const float *qkv, const uint32_t *ptr, size_t p0, size_t p1, size_t width,
-                           size_t heads, const cd_drop *d, float *scratch, float *dqkv);
+                           size_t heads, const cd_dropout *d, float *scratch, float *dqkv);
 
 /* ---- one step of an LSTM, PyTorch's order of gates: input, forget, cell, output ---- */
 /* z (n, 4w): arguments of the gates without the bias b (4w), becomes their values.

@@ -12,7 +12,7 @@ typedef struct {
     size_t n, w, hw, pw, head; /* rows; row width; head width, padded; number */
     uint32_t row0;             /* first row, for dropout */
     float scale;
-    cd_drop drop;
+    cd_dropout drop;
     float *k, *v, *dk, *dv;    /* (n, pw) */
     float *q, *o, *dq;         /* (pw) */
     float *p, *dp;             /* (n) */
@@ -25,7 +25,7 @@ size_t cd_ops_attention_scratch(size_t width, size_t heads, size_t max_rows) {
     return 4 * max_rows * pw + 3 * pw + 2 * padded(max_rows);
 }
 
-static work carve(size_t width, size_t heads, size_t n, const cd_drop *d, float *s) {
+static work carve(size_t width, size_t heads, size_t n, const cd_dropout *d, float *s) {
     const size_t hw = width / heads, pw = padded(hw);
     work a = {.n = n, .w = width, .hw = hw, .pw = pw, .scale = (float)(1 / sqrt((double)hw)), .drop = *d};
     a.k = s;
@@ -95,7 +95,7 @@ CD_SIMD static void head_forward(const work *a, const float *qkv, float *out) {
 }
 
 void cd_ops_attention(const float *qkv, const uint32_t *ptr, size_t p0, size_t p1, size_t width, size_t heads,
-                      const cd_drop *d, float *scratch, float *out) {
+                      const cd_dropout *d, float *scratch, float *out) {
     for (size_t p = p0; p < p1; p++) {
         work a = carve(width, heads, ptr[p + 1] - ptr[p], d, scratch);
         a.row0 = ptr[p];
@@ -140,7 +140,7 @@ CD_SIMD static void head_back(const work *a, const float *qkv, const float *dout
 }
 
 void cd_ops_attention_back(const float *dout, const float *qkv, const uint32_t *ptr, size_t p0, size_t p1, size_t width,
-                           size_t heads, const cd_drop *d, float *scratch, float *dqkv) {
+                           size_t heads, const cd_dropout *d, float *scratch, float *dqkv) {
     for (size_t p = p0; p < p1; p++) {
         const size_t row = ptr[p];
         work a = carve(width, heads, ptr[p + 1] - ptr[p], d, scratch);

@@ -1,12 +1,12 @@
 /* ops_elem -- activations, dropout, bias, sums of columns. */
 #include "learner/tensor/ops_math.h"
 
-cd_drop cd_ops_drop(double p, uint64_t key, uint64_t layer) {
-    if (p <= 0 || !key) return (cd_drop){.scale = 1};
-    return (cd_drop){.key = cd_rng_at(key, layer), .below = (uint32_t)(p * 0x1p32), .scale = (float)(1 / (1 - p))};
+cd_dropout cd_ops_drop(double p, uint64_t key, uint64_t layer) {
+    if (p <= 0 || !key) return (cd_dropout){.scale = 1};
+    return (cd_dropout){.key = cd_rng_at(key, layer), .below = (uint32_t)(p * 0x1p32), .scale = (float)(1 / (1 - p))};
 }
 
-CD_SIMD void cd_ops_dropout(float *x, size_t n, size_t w, size_t row0, const cd_drop *d) {
+CD_SIMD void cd_ops_dropout(float *x, size_t n, size_t w, size_t row0, const cd_dropout *d) {
     const uint32_t below = d->below;
     const float scale = d->scale;
     if (!below) return;
@@ -40,7 +40,7 @@ CD_INLINE void drop_row(float *x, size_t w, uint32_t row, size_t col0, uint32_t 
         for (size_t c = 0; c < w; c++) x[c] = cd_drop_keep(row, col0 + c, below) ? x[c] * scale : 0;
 }
 
-CD_SIMD void cd_ops_residual(float *x, size_t n, size_t w, const float *b, const float *r, size_t row0, const cd_drop *d) {
+CD_SIMD void cd_ops_residual(float *x, size_t n, size_t w, const float *b, const float *r, size_t row0, const cd_dropout *d) {
     const uint32_t below = d->below;
     const float scale = d->scale;
     for (size_t i = 0; i < n; i++, x += w, r += w) {
@@ -54,7 +54,7 @@ CD_SIMD void cd_ops_residual(float *x, size_t n, size_t w, const float *b, const
 
 /* ---- ReLU ---- */
 CD_SIMD void cd_ops_relu(float *x, size_t n, size_t w, size_t ld, const float *b, size_t row0, size_t col0,
-                         const cd_drop *d) {
+                         const cd_dropout *d) {
     const uint32_t below = d->below;
     const float scale = d->scale;
     for (size_t i = 0; i < n; i++, x += ld) {
@@ -67,7 +67,7 @@ CD_SIMD void cd_ops_relu(float *x, size_t n, size_t w, size_t ld, const float *b
     }
 }
 
-CD_SIMD void cd_ops_relu_back(float *dy, const float *y, size_t n, size_t w, size_t ld, const cd_drop *d, float *db) {
+CD_SIMD void cd_ops_relu_back(float *dy, const float *y, size_t n, size_t w, size_t ld, const cd_dropout *d, float *db) {
     const float scale = d->scale;
     for (size_t i = 0; i < n; i++, dy += ld, y += ld) {
         if (db)
@@ -88,7 +88,7 @@ CD_SIMD void cd_ops_relu_back(float *dy, const float *y, size_t n, size_t w, siz
 CD_INLINE float sigmoid2u(float x) { return 1.0f / (1.0f + cd_expf(-(GELU_A * x + GELU_B * (x * x * x)))); }
 
 CD_SIMD void cd_ops_gelu(float *x, float *pre, size_t n, size_t w, size_t ld, const float *b, size_t row0, size_t col0,
-                         const cd_drop *d) {
+                         const cd_dropout *d) {
     const uint32_t below = d->below;
     const float scale = d->scale;
     for (size_t i = 0; i < n; i++, x += ld) {
@@ -101,7 +101,7 @@ CD_SIMD void cd_ops_gelu(float *x, float *pre, size_t n, size_t w, size_t ld, co
 }
 
 CD_SIMD void cd_ops_gelu_back(float *dy, const float *pre, size_t n, size_t w, size_t ld, size_t row0, size_t col0,
-                              const cd_drop *d, float *db) {
+                              const cd_dropout *d, float *db) {
     const uint32_t below = d->below;
     const float scale = d->scale;
     for (size_t i = 0; i < n; i++, dy += ld, pre += ld) {
@@ -117,7 +117,7 @@ CD_SIMD void cd_ops_gelu_back(float *dy, const float *pre, size_t n, size_t w, s
 
 /* ---- ELU ---- */
 CD_SIMD void cd_ops_elu(float *x, size_t n, size_t w, size_t ld, const float *b, size_t row0, size_t col0,
-                        const cd_drop *d) {
+                        const cd_dropout *d) {
     const uint32_t below = d->below;
     const float scale = d->scale;
     for (size_t i = 0; i < n; i++, x += ld) {
@@ -132,7 +132,7 @@ CD_SIMD void cd_ops_elu(float *x, size_t n, size_t w, size_t ld, const float *b,
 }
 
 /* Its slope below 0 is y + 1, of the y before dropout. */
-CD_SIMD void cd_ops_elu_back(float *dy, const float *y, size_t n, size_t w, size_t ld, const cd_drop *d, float *db) {
+CD_SIMD void cd_ops_elu_back(float *dy, const float *y, size_t n, size_t w, size_t ld, const cd_dropout *d, float *db) {
     const float scale = d->scale, zero = d->below ? 0 : scale;
     for (size_t i = 0; i < n; i++, dy += ld, y += ld) {
         for (size_t c = 0; c < w; c++) dy[c] *= y[c] > 0 ? scale : y[c] < 0 ? y[c] + scale : zero;

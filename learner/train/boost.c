@@ -12,7 +12,7 @@
 /* One matrix with everything that belongs to its rows. */
 typedef struct {
     const cd_boost_set *set;
-    cd_gbt_data *data;
+    cd_xgb_data *data;
     size_t height, beg, end;      /* matrix rows; XGBoost has those from beg to end */
     size_t *start;                /* (n+1) matrix rows of program i */
     double *offset, *level;       /* (height); (n) of the whole program */
@@ -21,18 +21,18 @@ typedef struct {
 } side;
 
 typedef struct {
-    const cd_view *v;
+    const cd_program_view *v;
     const cd_config *c;
     cd_form form;
     cd_objective_spec objective;
     const cd_boost_run *run;
     side train, valid;
     cd_member *out;
-    cd_together together;
+    cd_distributed_trees together;
 } booster;
 
 static void side_free(side *s) {
-    cd_gbt_data_free(s->data);
+    cd_xgb_data_free(s->data);
     cd_objective_end(&s->part);
     cd_free(s->start);
     cd_free(s->offset);
@@ -42,11 +42,11 @@ static void side_free(side *s) {
     cd_free(s->hess);
 }
 
-static size_t n_row_of(const cd_view *v, size_t i) { return (size_t)(v->row_ptr[i + 1] - v->row_ptr[i]); }
+static size_t n_row_of(const cd_program_view *v, size_t i) { return (size_t)(v->row_ptr[i + 1] - v->row_ptr[i]); }
 
 static cdmpp_status side_memory(side *s, const booster *b, cdmpp_err *err) {
     const size_t n = s->set->n;
-    for (size_t i = 0; i < n; i++) s->height += cd_input_height(b->form, n_row_of(b->v, s->set->program[i]));
+    for (size_t i = 0; i < n; i++) s->height += cd_tree_input_height(b->form, n_row_of(b->v, s->set->program[i]));
     const size_t h = s->height;
     s->start = cd_calloc(n + 1, sizeof *s->start);
     s->offset = cd_calloc(h, sizeof *s->offset);
@@ -63,21 +63,21 @@ static cdmpp_status keep_rows(side *s, const booster *b, const float *x, size_t 
     const cd_boost_run *run = b->run;
     const float *own = x + s->beg * width;
     const size_t n = s->end - s->beg;
-    cd_gbt_data *all = NULL;
-    if (!b->c->train_together || s == &b->valid) return cd_gbt_data_new(own, n, width, run->nthread, &s->data, err);
-    CD_TRY(cd_gbt_data_binned(x, s->height, width, run->nthread, b->c->train_max_bin, NULL, &all, err));
+    cd_xgb_data *all = NULL;
+    if (!b->c->train_together || s == &b->valid) return cd_xgb_data_new(own, n, width, run->nthread, &s->data, err);
+    CD_TRY(cd_xgb_data_binned(x, s->height, width, run->nthread, b->c->train_max_bin, NULL, &all, err));
     if (n == s->height) {
         s->data = all;
         return CDMPP_OK;
     }
-    const cdmpp_status st = cd_gbt_data_binned(own, n, width, run->nthread, b->c->train_max_bin, all, &s->data, err);
-    cd_gbt_data_free(all);
+    const cdmpp_status st = cd_xgb_data_binned(own, n, width, run->nthread, b->c->train_max_bin, all, &s->data, err);
+    cd_xgb_data_free(all);
     return st;
 }
 
 /* Matrix of a part; the float matrix dies as soon as XGBoost has it. */
 static cdmpp_status side_new(side *s, const cd_boost_set *set, const booster *b, cdmpp_err *err) {
-    const size_t width = cd_input_width(b->form);
+    const size_t width = cd_tree_input_width(b->form);
     s->set = set;
     if (b->run->crew && set->n < b->run->crew->n_rank)
         return CD_FAIL(err, ERANGE, "%zu ranks for %zu programs of a part", b->run->crew->n_rank, set->n);
@@ -86,10 +86,10 @@ static cdmpp_status side_new(side *s, const cd_boost_set *set, const booster *b,
     if (!x) return CD_FAIL(err, ENOMEM, "matrix of %zu x %zu values", s->height, width);
     for (size_t i = 0; i < set->n; i++) {
         const size_t p = set->program[i], n_row = n_row_of(b->v, p), at = s->start[i];
-        cd_input_fill(b->form, b->v->row + b->v->row_ptr[p] * CD_N_COL, n_row, b->v->device[p], x + at * width);
-        s->start[i + 1] = at + cd_input_height(b->form, n_row);
+        cd_tree_input_fill(b->form, b->v->row + b->v->row_ptr[p] * CD_N_COL, n_row, b->v->device[p], x + at * width);
+        s->start[i + 1] = at + cd_tree_input_height(b->form, n_row);
     }
-    cd_together_own(b->run->crew, set->n, &s->beg, &s->end);
+    cd_distributed_trees_own(b->run->crew, set->n, &s->beg, &s->end);
     s->beg = s->start[s->beg];
     s->end = s->start[s->end];
     const cdmpp_status st = keep_rows(s, b, x, width, err);
@@ -148,15 +148,15 @@ static void draw_rows(booster *b, int i) {
 }
 
 static cdmpp_status scores(booster *b, side *s, cdmpp_err *err) {
-    CD_TRY(cd_gbt_scores(b->out->gbt, s->data, s->score + s->beg, err));
-    return cd_together_share(&b->together, s->score, s->height, s->beg, s->end, err);
+    CD_TRY(cd_xgb_scores(b->out->gbt, s->data, s->score + s->beg, err));
+    return cd_distributed_trees_share(&b->together, s->score, s->height, s->beg, s->end, err);
 }
 
 static cdmpp_status next_tree(booster *b, int i, cdmpp_err *err) {
     side *s = &b->train;
     cd_objective_gradient(&s->part, &b->objective, s->grad, s->hess);
     draw_rows(b, i);
-    CD_TRY(cd_gbt_boost(b->out->gbt, s->data, s->grad + s->beg, s->hess + s->beg, err));
+    CD_TRY(cd_xgb_boost(b->out->gbt, s->data, s->grad + s->beg, s->hess + s->beg, err));
     CD_TRY(scores(b, s, err));
     return scores(b, &b->valid, err);
 }
@@ -175,14 +175,14 @@ static cdmpp_status rounds(booster *b, cdmpp_err *err) {
             best_round = i;
         }
         const bool end = i == b->c->train_rounds || (b->c->train_early_stop && i - best_round >= b->c->train_early_stop);
-        const cd_tick t = {.member = b->run->name, .unit = "round", .step = (uint64_t)i, .n_step = (uint64_t)b->c->train_rounds,
+        const cd_progress_event t = {.member = b->run->name, .unit = "round", .step = (uint64_t)i, .n_step = (uint64_t)b->c->train_rounds,
                            .n_sample = b->train.set->n, .train = train, .valid = valid, .end = end};
         bool stop = b->run->tick && !b->run->tick(b->run->ctx, &t);
-        CD_TRY(cd_together_stop(&b->together, &stop, err));
+        CD_TRY(cd_distributed_trees_stop(&b->together, &stop, err));
         if (stop) return CD_FAIL(err, EINTERRUPTED, "round %d", i);
         if (end) break;
     }
-    return cd_gbt_cut(b->out->gbt, best_round, err);
+    return cd_xgb_cut(b->out->gbt, best_round, err);
 }
 
 static cdmpp_status new_gbt(booster *b, cdmpp_err *err) {
@@ -191,13 +191,13 @@ static cdmpp_status new_gbt(booster *b, cdmpp_err *err) {
     const char *name[9] = {"eta", "min_child_weight", "lambda", "subsample", "colsample_bytree", "max_depth", "max_bin", "seed", "nthread"};
     const double real[5] = {c->train_eta, c->train_min_child_weight, c->train_lambda, c->train_together ? 1 : c->train_subsample, c->train_colsample};
     const int64_t integer[4] = {c->train_max_depth, c->train_max_bin, c->train_seed, b->run->nthread};
-    cd_gbt_param p[10] = {{"tree_method", "hist"}};
+    cd_xgb_param p[10] = {{"tree_method", "hist"}};
     for (int i = 0; i < 9; i++) {
         if (i < 5) snprintf(v[i], sizeof v[i], "%.9g", real[i]);
         else snprintf(v[i], sizeof v[i], "%lld", (long long)integer[i - 5]);
-        p[i + 1] = (cd_gbt_param){name[i], v[i]};
+        p[i + 1] = (cd_xgb_param){name[i], v[i]};
     }
-    return cd_gbt_new(b->train.data, b->valid.data, p, 10, &b->out->gbt, err);
+    return cd_xgb_new(b->train.data, b->valid.data, p, 10, &b->out->gbt, err);
 }
 
 /* What scores mean in seconds, from the trees that are kept. */
@@ -213,26 +213,26 @@ static cdmpp_status fit_map(booster *b, cdmpp_err *err) {
 
 static cdmpp_status same_everywhere(const booster *b, cdmpp_err *err) {
     cd_buf bytes = {0};
-    cdmpp_status st = b->together.crew ? cd_gbt_save(b->out->gbt, &bytes, err) : CDMPP_OK;
-    if (!st) st = cd_together_same(&b->together, &bytes, err);
+    cdmpp_status st = b->together.crew ? cd_xgb_save(b->out->gbt, &bytes, err) : CDMPP_OK;
+    if (!st) st = cd_distributed_trees_same(&b->together, &bytes, err);
     cd_buf_free(&bytes);
     return st;
 }
 
 static cdmpp_status grow(booster *b, cdmpp_err *err) {
-    cdmpp_status st = cd_together_begin(&b->together, b->run->crew, err);
+    cdmpp_status st = cd_distributed_trees_begin(&b->together, b->run->crew, err);
     if (!st) st = new_gbt(b, err);
     if (!st) st = rounds(b, err);
     if (!st) st = fit_map(b, err);
     if (!st) st = same_everywhere(b, err);
-    return cd_together_end(&b->together, st, err);
+    return cd_distributed_trees_end(&b->together, st, err);
 }
 
-cdmpp_status cd_boost(const cd_view *v, const cd_boost_set *train, const cd_boost_set *valid, const cd_config *c,
+cdmpp_status cd_boost(const cd_program_view *v, const cd_boost_set *train, const cd_boost_set *valid, const cd_config *c,
                       const cd_boost_run *run, cd_member *m, cdmpp_err *err) {
     booster b = {.v = v, .c = c, .form = cd_member_form(m->kind), .run = run, .out = m};
     m->objective = (cd_objective_kind)c->train_objective;
-    b.objective = (cd_objective_spec){m->objective, (cd_loss)c->train_loss, c->train_eta};
+    b.objective = (cd_objective_spec){m->objective, (cd_tree_loss)c->train_loss, c->train_eta};
     cdmpp_status st = side_new(&b.train, train, &b, err);
     if (!st) st = side_new(&b.valid, valid, &b, err);
     if (!st) fit_offset(&b.train, &b, m);

@@ -26,14 +26,14 @@ typedef struct cd_boost_set {
 typedef struct cd_boost_run {
     const char *name;        /* member name in a tick */
     int nthread;             /* of XGBoost */
-    cd_tick_call *tick;      /* NULL: none; called from this thread after each round */
+    cd_progress_event_call *tick;      /* NULL: none; called from this thread after each round */
     void *ctx;
-    const cd_crew *crew;     /* all its ranks make this call, and grow the trees together; NULL: this process alone */
+    const cd_process_group *crew;     /* all its ranks make this call, and grow the trees together; NULL: this process alone */
 } cd_boost_run;
 
 /* Trees, slope and bias of m, whose kind says what the trees see. To be freed by the
  * caller after an error too. Errors: EBACKEND, ENOMEM, ENUMERIC, EINTERRUPTED, ERANGE (a part
  * without two programs of one task, where the objective compares such). */
-cdmpp_status cd_boost(const cd_view *v, const cd_boost_set *train, const cd_boost_set *valid, const cd_config *c,
+cdmpp_status cd_boost(const cd_program_view *v, const cd_boost_set *train, const cd_boost_set *valid, const cd_config *c,
                       const cd_boost_run *run, cd_member *m, cdmpp_err *err);
 #endif

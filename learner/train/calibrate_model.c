@@ -1,19 +1,19 @@
 #include "learner/train/calibrate_model.h"
 
-static void program_vector(const cd_trainset *t, size_t p, float *x) {
-    const cd_view *v = &t->view;
-    cd_input_fill(CD_FORM_PROGRAM, v->row + v->row_ptr[p] * (int64_t)t->d->n_col, (size_t)(v->row_ptr[p + 1] - v->row_ptr[p]),
+static void program_vector(const cd_training_set *t, size_t p, float *x) {
+    const cd_program_view *v = &t->view;
+    cd_tree_input_fill(CD_FORM_PROGRAM, v->row + v->row_ptr[p] * (int64_t)t->d->n_col, (size_t)(v->row_ptr[p + 1] - v->row_ptr[p]),
                   v->device[p], x);
 }
 
 /* Range of all programs that an estimator was trained on; those of the fit are not all of them with one
  * fold, or where a source of a transfer is always trained on. range: (3, width), the last a program's. */
-static const float *train_range(const cd_trainset *t, int without, size_t width, float *range) {
+static const float *train_range(const cd_training_set *t, int without, size_t width, float *range) {
     bool first = true;
     for (size_t i = 0; i < t->d->n; i++) {
         if (t->fold[i] == CD_FOLD_NEVER || t->fold[i] == without) continue;
         program_vector(t, i, range + 2 * width);
-        cd_calib_range_add(range, range + 2 * width, 1, width, first);
+        cd_calibration_range_add(range, range + 2 * width, 1, width, first);
         first = false;
     }
     return first ? NULL : range;
@@ -33,7 +33,7 @@ static void arrays_free(arrays *a) {
     cd_free(a->group);
 }
 
-static cdmpp_status arrays_new(const cd_trainset *t, const uint32_t *program, size_t n, size_t width, arrays *a, cdmpp_err *err) {
+static cdmpp_status arrays_new(const cd_training_set *t, const uint32_t *program, size_t n, size_t width, arrays *a, cdmpp_err *err) {
     *a = (arrays){cd_calloc(n + 1, width * sizeof *a->x), cd_calloc(3 * width, sizeof *a->range), cd_calloc(n + 1, sizeof *a->log_y),
                   cd_calloc(n + 1, sizeof *a->fold), cd_calloc(n + 1, sizeof *a->group)};
     if (!a->x || !a->range || !a->log_y || !a->fold || !a->group) return CD_FAIL(err, ENOMEM, "%zu programs to calibrate", n);
@@ -47,23 +47,23 @@ static cdmpp_status arrays_new(const cd_trainset *t, const uint32_t *program, si
     return CDMPP_OK;
 }
 
-cdmpp_status cd_calibrate(const cd_trainset *t, const uint32_t *program, size_t n, int without, bool plain, const double *kind_log_s,
+cdmpp_status cd_calibrate_model(const cd_training_set *t, const uint32_t *program, size_t n, int without, bool plain, const double *kind_log_s,
                           cd_threads *pool, cd_model *m, cdmpp_err *err) {
-    const size_t width = cd_input_width(CD_FORM_PROGRAM);
+    const size_t width = cd_tree_input_width(CD_FORM_PROGRAM);
     arrays a;
     cdmpp_status st = arrays_new(t, program, n, width, &a, err);
-    cd_calib_opt opt = cd_calib_opt_default();
+    cd_calibration_opt opt = cd_calibration_opt_default();
     opt.level = t->c->predict_level;
-    opt.point = (cd_calib_point)t->c->predict_point;
+    opt.point = (cd_calibration_point)t->c->predict_point;
     opt.objective = opt.point == CD_CALIB_MAPE ? CD_LOSS_MAPE : CD_LOSS_HUBER;
     opt.seed = (uint64_t)t->c->split_seed;
     opt.plain = plain;
     opt.pool = pool;
     if (!st) {
-        const cd_calib_in in = {.n = n, .n_kind = m->n_kind, .width = width, .n_fold = plain ? 1 : (size_t)t->n_fold,
+        const cd_calibration_in in = {.n = n, .n_kind = m->n_kind, .width = width, .n_fold = plain ? 1 : (size_t)t->n_fold,
                                 .kind_log_s = kind_log_s, .log_y = a.log_y, .x = a.x, .fold = plain ? NULL : a.fold,
                                 .group = a.group, .range = train_range(t, without, width, a.range)};
-        st = cd_calib_fit(&in, &opt, &m->calib, err);
+        st = cd_calibration_fit(&in, &opt, &m->calib, err);
     }
     arrays_free(&a);
     return st;

@@ -10,7 +10,7 @@
 #include "learner/train/trainnet.h"
 
 typedef struct {
-    const cd_trainset *t;
+    const cd_training_set *t;
     cd_ensemble_run run;
     cd_model *m;
     size_t *todo, n_todo;    /* members of this rank; room for all */
@@ -19,7 +19,7 @@ typedef struct {
 } job;
 
 /* Programs of all folds but `fold`, or of that one, with ln of their labels and their tasks. */
-static cdmpp_status list(const cd_trainset *t, int fold, bool in, cd_boost_set *out, cdmpp_err *err) {
+static cdmpp_status list(const cd_training_set *t, int fold, bool in, cd_boost_set *out, cdmpp_err *err) {
     uint32_t *program = cd_calloc(t->d->n + 1, sizeof *program);
     double *log_s = cd_calloc(t->d->n + 1, sizeof *log_s);
     uint32_t *group = cd_calloc(t->d->n + 1, sizeof *group);
@@ -61,16 +61,16 @@ static cdmpp_status train_member(const job *b, size_t k, cdmpp_err *err) {
     char name[48];
     bool found = false;
     cd_member *e = &b->m->member[k];
-    const cd_crew *crew = b->run.crew;
+    const cd_process_group *crew = b->run.crew;
     const bool kept = b->run.keep->dir != NULL, first = !b->run.together || crew->rank == 0;
-    cd_keepmember_told told = {.tick = b->run.tick, .ctx = b->run.ctx};
-    const cd_boost_run run = {name, b->nthread, cd_keepmember_tick, &told, b->run.together ? crew : NULL};
+    cd_member_checkpoint_told told = {.tick = b->run.tick, .ctx = b->run.ctx};
+    const cd_boost_run run = {name, b->nthread, cd_member_checkpoint_tick, &told, b->run.together ? crew : NULL};
     name_of(b, e, name);
-    cdmpp_status st = kept ? cd_keepmember_read(b->run.keep, name, &told, e, &found, err) : CDMPP_OK;
-    if (!st && kept && b->run.together) st = cd_crew_found(crew, found, err);
+    cdmpp_status st = kept ? cd_member_checkpoint_read(b->run.keep, name, &told, e, &found, err) : CDMPP_OK;
+    if (!st && kept && b->run.together) st = cd_process_group_found(crew, found, err);
     if (!st && !found) st = train_anew(b, &run, e, err);
-    if (!st && !found && kept && first) st = cd_keepmember_write(b->run.keep, e, &told, err);
-    if (!st && crew && crew->rank && first) st = cd_keepmember_encode(b->run.keep, e, &told, &b->bytes[k], err);
+    if (!st && !found && kept && first) st = cd_member_checkpoint_write(b->run.keep, e, &told, err);
+    if (!st && crew && crew->rank && first) st = cd_member_checkpoint_encode(b->run.keep, e, &told, &b->bytes[k], err);
     cd_buf_free(&told.curve);
     return st;
 }
@@ -83,9 +83,9 @@ static cdmpp_status train_chunk(void *ctx, size_t beg, size_t end, int w, cdmpp_
 }
 
 /* The slow kinds, last in the table, first. */
-static cdmpp_status list_members(const cd_trainset *t, cd_model *m, cdmpp_err *err) {
-    cd_plan plan;
-    CD_TRY(cd_plan_of(t->c, &plan, err));
+static cdmpp_status list_members(const cd_training_set *t, cd_model *m, cdmpp_err *err) {
+    cd_member_plan plan;
+    CD_TRY(cd_member_plan_of(t->c, &plan, err));
     m->n_kind = plan.n_kind;
     memcpy(m->kind, plan.kind, sizeof plan.kind);
     m->member = cd_calloc(plan.n_kind * (size_t)t->n_fold, sizeof *m->member);
@@ -122,13 +122,13 @@ static cdmpp_status train_together(job *b, const size_t *owner, cdmpp_err *err) 
 
 /* Rank 0 gets all members; what they told is told there. */
 static cdmpp_status gather(const job *b, cdmpp_err *err) {
-    CD_TRY(cd_crew_gather(b->run.crew, b->bytes, b->m->n_member, err));
+    CD_TRY(cd_process_group_gather(b->run.crew, b->bytes, b->m->n_member, err));
     for (size_t k = 0; k < b->m->n_member && b->run.crew->rank == 0; k++) {
         char name[48];
-        cd_keepmember_told told = {.tick = b->run.tick, .ctx = b->run.ctx};
+        cd_member_checkpoint_told told = {.tick = b->run.tick, .ctx = b->run.ctx};
         if (!b->bytes[k].n) continue;
         name_of(b, &b->m->member[k], name);
-        const cdmpp_status st = cd_keepmember_decode(b->run.keep, b->bytes[k].p, b->bytes[k].n, name, &told, &b->m->member[k], err);
+        const cdmpp_status st = cd_member_checkpoint_decode(b->run.keep, b->bytes[k].p, b->bytes[k].n, name, &told, &b->m->member[k], err);
         cd_buf_free(&told.curve);
         CD_TRY(st);
     }
@@ -136,11 +136,11 @@ static cdmpp_status gather(const job *b, cdmpp_err *err) {
 }
 
 static cdmpp_status train_by_crew(job *b, cdmpp_err *err) {
-    const cd_crew *crew = b->run.crew;
+    const cd_process_group *crew = b->run.crew;
     const size_t n = b->m->n_member;
     size_t *owner = cd_calloc(n, sizeof *owner);
     if (!owner) return CD_FAIL(err, ENOMEM, "%zu members", n);
-    cd_crew_deal(b->m->member, n, crew->n_rank, b->t->c->fit_slices, b->t->c->train_together, owner);
+    cd_process_group_deal(b->m->member, n, crew->n_rank, b->t->c->fit_slices, b->t->c->train_together, owner);
     for (size_t k = 0; k < n; k++)
         if (owner[k] == crew->rank) b->todo[b->n_todo++] = k;
     cdmpp_status st = train_together(b, owner, err);
@@ -150,7 +150,7 @@ static cdmpp_status train_by_crew(job *b, cdmpp_err *err) {
     return st ? st : gather(b, err);
 }
 
-static cdmpp_status train_all(const cd_trainset *t, const cd_ensemble_run *run, cd_model *m, cdmpp_err *err) {
+static cdmpp_status train_all(const cd_training_set *t, const cd_ensemble_run *run, cd_model *m, cdmpp_err *err) {
     job b = {.t = t, .run = *run, .m = m, .nthread = 1};
     CD_TRY(list_members(t, m, err));
     b.todo = cd_calloc(m->n_member, sizeof *b.todo);
@@ -168,7 +168,7 @@ static cdmpp_status train_all(const cd_trainset *t, const cd_ensemble_run *run, 
     return st;
 }
 
-static cdmpp_status train_or_read(const cd_trainset *t, const cd_ensemble_run *run, cd_model *m, cdmpp_err *err) {
+static cdmpp_status train_or_read(const cd_training_set *t, const cd_ensemble_run *run, cd_model *m, cdmpp_err *err) {
     cd_ensemble_run with = *run;
     cd_keep keep;
     cdmpp_status st = cd_keep_open(&keep, run->folder, t, run->start, err);
@@ -178,15 +178,15 @@ static cdmpp_status train_or_read(const cd_trainset *t, const cd_ensemble_run *r
     return st;
 }
 
-cdmpp_status cd_ensemble_train(const cd_trainset *t, const cd_ensemble_run *run, cd_model *m, double **kind_log_s,
+cdmpp_status cd_ensemble_train(const cd_training_set *t, const cd_ensemble_run *run, cd_model *m, double **kind_log_s,
                                cdmpp_err *err) {
     *kind_log_s = NULL;
     CD_TRY(train_or_read(t, run, m, err));
     if (run->crew && run->crew->rank) return CDMPP_OK;
     double *k = cd_calloc(m->n_kind * t->n_oof + 1, sizeof *k);
     cdmpp_status st = k ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", t->n_oof);
-    if (!st) st = cd_judge_oof(t, m, run->pool, t->oof, t->n_oof, k, err);
-    if (!st) st = cd_calibrate(t, t->oof, t->n_oof, t->n_fold == 1 ? 0 : -1, false, k, run->pool, m, err);
+    if (!st) st = cd_evaluate_oof(t, m, run->pool, t->oof, t->n_oof, k, err);
+    if (!st) st = cd_calibrate_model(t, t->oof, t->n_oof, t->n_fold == 1 ? 0 : -1, false, k, run->pool, m, err);
     if (st) cd_free(k);
     else *kind_log_s = k;
     return st;

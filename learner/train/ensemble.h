@@ -14,18 +14,18 @@
 
 typedef struct cd_ensemble_run {
     cd_threads *pool;        /* NULL: one thread */
-    cd_tick_call *tick;      /* NULL: none; by any thread */
+    cd_progress_event_call *tick;      /* NULL: none; by any thread */
     void *ctx;
     bool alone;              /* set by the callee: one member has the pool to itself */
     const cd_model *start;   /* fine-tuning: networks go on from its members; NULL: from scratch */
     const char *folder;      /* members are kept there (learner/train/member_checkpoint.h); NULL: nowhere */
     const cd_keep *keep;     /* set by the callee */
-    const cd_crew *crew;     /* NULL: this process alone */
+    const cd_process_group *crew;     /* NULL: this process alone */
     bool together;           /* set by the callee: all ranks train this member */
 } cd_ensemble_run;
 
 /* Fills kinds, members and calib of m, whose devices are set. *kind_log_s (n_kind, n_oof)
  * is the caller's to free; ranks but 0 of a crew get NULL and members of their own only. Errors: those of training a member, EINTERRUPTED. */
-cdmpp_status cd_ensemble_train(const cd_trainset *t, const cd_ensemble_run *run, cd_model *m, CD_GIVE double **kind_log_s,
+cdmpp_status cd_ensemble_train(const cd_training_set *t, const cd_ensemble_run *run, cd_model *m, CD_GIVE double **kind_log_s,
                                cdmpp_err *err);
 #endif

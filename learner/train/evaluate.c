@@ -7,7 +7,7 @@ enum { CHUNK = 512 };
 typedef struct judging judging;
 typedef cdmpp_status judge_fn(const judging *j, cd_model_scratch *s, size_t beg, size_t end, cdmpp_err *err);
 struct judging {
-    const cd_trainset *t;
+    const cd_training_set *t;
     const cd_model *m;
     const uint32_t *program;
     double *kind_log_s;      /* oof: written; answers: read; (n_kind, n) */
@@ -80,25 +80,25 @@ static cdmpp_status unseen(const judging *j, cd_model_scratch *s, size_t beg, si
     return st;
 }
 
-cdmpp_status cd_judge_oof(const cd_trainset *t, const cd_model *m, cd_threads *pool, const uint32_t *program, size_t n,
+cdmpp_status cd_evaluate_oof(const cd_training_set *t, const cd_model *m, cd_threads *pool, const uint32_t *program, size_t n,
                           double *kind_log_s, cdmpp_err *err) {
     judging j = {.t = t, .m = m, .program = program, .kind_log_s = kind_log_s, .n = n, .fn = oof};
     return run(&j, pool, err);
 }
 
-cdmpp_status cd_judge(const cd_trainset *t, const cd_model *m, cd_threads *pool, const uint32_t *program, size_t n, cd_pred *out,
+cdmpp_status cd_evaluate(const cd_training_set *t, const cd_model *m, cd_threads *pool, const uint32_t *program, size_t n, cd_pred *out,
                       cdmpp_err *err) {
     judging j = {.t = t, .m = m, .program = program, .n = n, .out = out, .fn = whole};
     return run(&j, pool, err);
 }
 
-cdmpp_status cd_judge_answers(const cd_trainset *t, const cd_model *m, cd_threads *pool, const uint32_t *program, size_t n,
+cdmpp_status cd_evaluate_answers(const cd_training_set *t, const cd_model *m, cd_threads *pool, const uint32_t *program, size_t n,
                               const double *kind_log_s, cd_pred *out, cdmpp_err *err) {
     judging j = {.t = t, .m = m, .program = program, .kind_log_s = (double *)(uintptr_t)kind_log_s, .n = n, .out = out, .fn = answers};
     return run(&j, pool, err);
 }
 
-cdmpp_status cd_judge_unseen(const cd_trainset *t, const cd_model *m, cd_threads *pool, int fold, const uint32_t *program, size_t n,
+cdmpp_status cd_evaluate_unseen(const cd_training_set *t, const cd_model *m, cd_threads *pool, int fold, const uint32_t *program, size_t n,
                              cd_pred *out, cdmpp_err *err) {
     judging j = {.t = t, .m = m, .program = program, .n = n, .fold = fold, .out = out, .fn = unseen};
     return run(&j, pool, err);

@@ -8,15 +8,15 @@
 #include "learner/train/training_set.h"
 
 /* kind_log_s (n_kind, n) of programs program[0 .. n), which lie by fold, each by the members of its fold. */
-cdmpp_status cd_judge_oof(const cd_trainset *t, const cd_model *m, cd_threads *pool, const uint32_t *program, size_t n,
+cdmpp_status cd_evaluate_oof(const cd_training_set *t, const cd_model *m, cd_threads *pool, const uint32_t *program, size_t n,
                           double *kind_log_s, cdmpp_err *err);
 /* out (n) of programs program[0 .. n) by the whole model. */
-cdmpp_status cd_judge(const cd_trainset *t, const cd_model *m, cd_threads *pool, const uint32_t *program, size_t n, cd_pred *out,
+cdmpp_status cd_evaluate(const cd_training_set *t, const cd_model *m, cd_threads *pool, const uint32_t *program, size_t n, cd_pred *out,
                       cdmpp_err *err);
-/* out (n) of programs program[0 .. n) from kind_log_s (n_kind, n), as cd_judge_oof gives them. */
-cdmpp_status cd_judge_answers(const cd_trainset *t, const cd_model *m, cd_threads *pool, const uint32_t *program, size_t n,
+/* out (n) of programs program[0 .. n) from kind_log_s (n_kind, n), as cd_evaluate_oof gives them. */
+cdmpp_status cd_evaluate_answers(const cd_training_set *t, const cd_model *m, cd_threads *pool, const uint32_t *program, size_t n,
                               const double *kind_log_s, cd_pred *out, cdmpp_err *err);
 /* out (n) of programs program[0 .. n) by the members that never saw `fold`. */
-cdmpp_status cd_judge_unseen(const cd_trainset *t, const cd_model *m, cd_threads *pool, int fold, const uint32_t *program, size_t n,
+cdmpp_status cd_evaluate_unseen(const cd_training_set *t, const cd_model *m, cd_threads *pool, int fold, const uint32_t *program, size_t n,
                              cd_pred *out, cdmpp_err *err);
 #endif

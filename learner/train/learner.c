@@ -14,21 +14,21 @@ typedef struct {
     const cd_config *c;
     const cd_dataset *d;
     cd_learner_how how;
-    cd_trainset set;
+    cd_training_set set;
     double *kind_log_s;      /* (n_kind, n_oof) out-of-fold answers */
     double *tuner_log_s;     /* (n_oof) profile tuner's, likewise */
     cd_learned *out;
 } trainer;
 
 cdmpp_status cd_learner_load(const cd_config *c, cd_dataset **out, cdmpp_err *err) {
-    cd_plan plan;
-    CD_TRY(cd_plan_of(c, &plan, err));
+    cd_member_plan plan;
+    CD_TRY(cd_member_plan_of(c, &plan, err));
     return (plan.leaves ? cd_dataset_load_ast : cd_dataset_load)(c->data_files.v, c->data_files.n, out, err);
 }
 
 /* ---- model ---- */
 static cdmpp_status new_model(trainer *t, cdmpp_err *err) {
-    const cd_trainset *set = &t->set;
+    const cd_training_set *set = &t->set;
     cd_model *m = t->out->model = cd_calloc(1, sizeof *m);
     if (!m) return CD_FAIL(err, ENOMEM, "model");
     m->device = CD_NEWN(&m->arena, const char *, set->n_device);
@@ -47,7 +47,7 @@ static cdmpp_status new_model(trainer *t, cdmpp_err *err) {
 }
 
 static void log_range(const trainer *t, cd_model *m) {
-    const cd_trainset *set = &t->set;
+    const cd_training_set *set = &t->set;
     m->log_min = INFINITY;
     m->log_max = -INFINITY;
     for (size_t i = 0; i < set->split->n_program[CD_PART_TRAIN]; i++) {
@@ -59,11 +59,11 @@ static void log_range(const trainer *t, cd_model *m) {
     m->log_max += 1;
 }
 
-static bool on_step(void *ctx, const cd_tick *k) {
+static bool on_step(void *ctx, const cd_progress_event *k) {
     const trainer *t = ctx;
-    cd_tick all = *k;
+    cd_progress_event all = *k;
     all.n_member = t->out->model->n_member;
-    cd_trainkeep_loss(t->out->keep, &all);
+    cd_train_artifacts_loss(t->out->keep, &all);
     return !t->how.tick || t->how.tick(t->how.ctx, &all);
 }
 
@@ -99,17 +99,17 @@ static cdmpp_status figures_new(figures *f, size_t n, cdmpp_err *err) {
 
 /* The programs behind the figures of a part. Validation: those out of fold, which with
  * several folds are all of train and validation part. */
-static const uint32_t *programs(const trainer *t, cd_part part, size_t *n) {
+static const uint32_t *programs(const trainer *t, cd_split_part part, size_t *n) {
     *n = part == CD_PART_VALID ? t->set.n_oof : t->set.split->n_program[part];
     return part == CD_PART_VALID ? t->set.oof : t->set.program[part];
 }
 
 /* Out-of-fold programs as members judged them that never saw them; others by the whole model. */
-static cdmpp_status answers(const trainer *t, cd_part part, cd_pred *out, cdmpp_err *err) {
+static cdmpp_status answers(const trainer *t, cd_split_part part, cd_pred *out, cdmpp_err *err) {
     size_t n;
     const uint32_t *program = programs(t, part, &n);
-    if (part == CD_PART_VALID) return cd_judge_answers(&t->set, t->out->model, t->how.pool, program, n, t->kind_log_s, out, err);
-    return cd_judge(&t->set, t->out->model, t->how.pool, program, n, out, err);
+    if (part == CD_PART_VALID) return cd_evaluate_answers(&t->set, t->out->model, t->how.pool, program, n, t->kind_log_s, out, err);
+    return cd_evaluate(&t->set, t->out->model, t->how.pool, program, n, out, err);
 }
 
 static void spread_out(const trainer *t, const uint32_t *program, size_t n, const double *task_weight, figures *f) {
@@ -125,7 +125,7 @@ static void spread_out(const trainer *t, const uint32_t *program, size_t n, cons
 }
 
 /* Profile tuner, to hold against the whole model: on the test part, or out of fold. */
-static cdmpp_status evaluate_tuner(trainer *t, cd_part part, cd_metrics *m, cdmpp_err *err) {
+static cdmpp_status evaluate_tuner(trainer *t, cd_split_part part, cd_metrics *m, cdmpp_err *err) {
     const cd_model *k = cd_model_tuner(t->out->model);
     size_t n;
     const uint32_t *program = programs(t, part, &n);
@@ -133,8 +133,8 @@ static cdmpp_status evaluate_tuner(trainer *t, cd_part part, cd_metrics *m, cdmp
     figures f;
     cdmpp_status st = figures_new(&f, n, err);
     if (!st && !task_weight) st = CD_FAIL(err, ENOMEM, "tasks");
-    if (!st && part == CD_PART_VALID) st = cd_judge_answers(&t->set, k, t->how.pool, program, n, t->tuner_log_s, f.pred, err);
-    else if (!st) st = cd_judge(&t->set, k, t->how.pool, program, n, f.pred, err);
+    if (!st && part == CD_PART_VALID) st = cd_evaluate_answers(&t->set, k, t->how.pool, program, n, t->tuner_log_s, f.pred, err);
+    else if (!st) st = cd_evaluate(&t->set, k, t->how.pool, program, n, f.pred, err);
     if (!st) spread_out(t, program, n, task_weight, &f);
     if (!st) st = cd_metrics_compute(f.v, f.v + n, f.group, f.v + 5 * n, n, m, err);
     figures_free(&f);
@@ -143,17 +143,17 @@ static cdmpp_status evaluate_tuner(trainer *t, cd_part part, cd_metrics *m, cdmp
 }
 
 /* Of each task's fastest program, over all devices and of each. */
-static cdmpp_status best_of(trainer *t, cd_part part, const figures *f, const uint32_t *program, size_t n, cdmpp_err *err) {
+static cdmpp_status best_of(trainer *t, cd_split_part part, const figures *f, const uint32_t *program, size_t n, cdmpp_err *err) {
     uint32_t *device = cd_calloc(n + 1, sizeof *device);
     if (!device) return CD_FAIL(err, ENOMEM, "%zu programs", n);
     for (size_t i = 0; i < n; i++) device[i] = t->set.device[program[i]];
-    cdmpp_status st = cd_best_of(f->v, f->v + 6 * n, f->group, n, &t->out->best[part], err);
-    if (!st) st = cd_best_by_device(f->v, f->v + 6 * n, f->group, device, n, t->set.device_name, t->set.n_device, &t->out->best_of[part], err);
+    cdmpp_status st = cd_selection_bias_of(f->v, f->v + 6 * n, f->group, n, &t->out->best[part], err);
+    if (!st) st = cd_selection_bias_by_device(f->v, f->v + 6 * n, f->group, device, n, t->set.device_name, t->set.n_device, &t->out->best_of[part], err);
     cd_free(device);
     return st;
 }
 
-static cdmpp_status evaluate(trainer *t, cd_part part, cdmpp_err *err) {
+static cdmpp_status evaluate(trainer *t, cd_split_part part, cdmpp_err *err) {
     size_t n;
     const uint32_t *program = programs(t, part, &n);
     double *task_weight = task_weights(t->set.d);
@@ -165,9 +165,9 @@ static cdmpp_status evaluate(trainer *t, cd_part part, cdmpp_err *err) {
     const double *v = f.v;
     const cd_trainscore s = {v + n, v + 2 * n, v + 3 * n, v + 4 * n, f.out_of_range};
     if (!st) st = cd_metrics_compute(v, v + n, f.group, v + 5 * n, n, &t->out->metrics[part], err);
-    if (!st) st = cd_unsure_compute(v, &s, n, &t->out->unsure[part], err);
+    if (!st) st = cd_uncertainty_compute(v, &s, n, &t->out->unsure[part], err);
     if (!st && part != CD_PART_TEST) st = best_of(t, part, &f, program, n, err);
-    if (!st) st = cd_trainkeep_part(t->out->keep, part, t->set.d, program, n, &s, &t->out->metrics[part], err);
+    if (!st) st = cd_train_artifacts_part(t->out->keep, part, t->set.d, program, n, &s, &t->out->metrics[part], err);
     figures_free(&f);
     cd_free(task_weight);
     return st;
@@ -176,12 +176,12 @@ static cdmpp_status evaluate(trainer *t, cd_part part, cdmpp_err *err) {
 /* Everything up to a model; the test part is only listed. */
 static cdmpp_status fit(trainer *t, cdmpp_err *err) {
     cd_learned *out = t->out;
-    cd_trainset *set = &t->set;
-    const cd_crew *crew = t->how.crew;
-    const cdmpp_status st = cd_trainset_make(set, t->c, t->d, t->how.pool, err);
+    cd_training_set *set = &t->set;
+    const cd_process_group *crew = t->how.crew;
+    const cdmpp_status st = cd_training_set_make(set, t->c, t->d, t->how.pool, err);
     CD_TRY(crew ? crew->agree(crew->ctx, st, err) : st);
     out->filter = set->filter;
-    CD_TRY(cd_trainkeep_data(out->keep, set->c, set->d, set->split, &out->filter, err));
+    CD_TRY(cd_train_artifacts_data(out->keep, set->c, set->d, set->split, &out->filter, err));
     memcpy(out->n_program, set->split->n_program, sizeof out->n_program);
     memcpy(out->n_task, set->split->n_task, sizeof out->n_task);
     memcpy(out->split_digest, set->split->digest, sizeof out->split_digest);
@@ -196,7 +196,7 @@ static cdmpp_status fit(trainer *t, cdmpp_err *err) {
 
 static cdmpp_status train_tuner(trainer *t, cdmpp_err *err) {
     const cd_ensemble_run run = {.pool = t->how.pool, .tick = on_step, .ctx = t};
-    CD_TRY(cd_tuner_train(&t->set, t->kind_log_s, &run, t->out->model, &t->tuner_log_s, err));
+    CD_TRY(cd_ranking_profile_train(&t->set, t->kind_log_s, &run, t->out->model, &t->tuner_log_s, err));
     CD_TRY(evaluate_tuner(t, CD_PART_VALID, &t->out->tuner[0], err));
     return evaluate_tuner(t, CD_PART_TEST, &t->out->tuner[1], err);
 }
@@ -206,8 +206,8 @@ static cdmpp_status run(trainer *t, cdmpp_err *err) {
     CD_TRY(fit(t, err));
     if (t->how.crew && t->how.crew->rank) return CDMPP_OK;
     if (t->c->model_tuner) CD_TRY(train_tuner(t, err));
-    for (int p = 0; p < CD_N_PART; p++) CD_TRY(evaluate(t, (cd_part)p, err));
-    CD_TRY(cd_best_tasks(&t->set, &out->tasks, err));
+    for (int p = 0; p < CD_N_PART; p++) CD_TRY(evaluate(t, (cd_split_part)p, err));
+    CD_TRY(cd_selection_bias_tasks(&t->set, &out->tasks, err));
     cd_buf provenance = {0};
     cd_provenance(&provenance, t->set.c, t->set.d, t->set.split, out);
     cdmpp_status st;
@@ -220,28 +220,28 @@ static cdmpp_status run(trainer *t, cdmpp_err *err) {
 cdmpp_status cd_learner_run(const cd_config *c, const cd_dataset *d, const cd_learner_how *how, cd_learned *out, cdmpp_err *err) {
     trainer t = {.c = c, .d = d, .how = *how, .out = out};
     *out = (cd_learned){0};
-    cdmpp_status st = c->output_report[0] ? cd_trainkeep_new(&out->keep, err) : CDMPP_OK;
+    cdmpp_status st = c->output_report[0] ? cd_train_artifacts_new(&out->keep, err) : CDMPP_OK;
     if (!st) st = run(&t, err);
-    cd_trainset_free(&t.set);
+    cd_training_set_free(&t.set);
     cd_free(t.kind_log_s);
     cd_free(t.tuner_log_s);
     if (st || (how->crew && how->crew->rank)) cd_learned_free(out);
     return st;
 }
 
-cdmpp_status cd_learner_train(const cd_config *c, const cd_dataset *d, cd_threads *pool, cd_tick_call *tick, void *ctx,
+cdmpp_status cd_learner_train(const cd_config *c, const cd_dataset *d, cd_threads *pool, cd_progress_event_call *tick, void *ctx,
                               cd_learned *out, cdmpp_err *err) {
     return cd_learner_run(c, d, &(cd_learner_how){.pool = pool, .tick = tick, .ctx = ctx}, out, err);
 }
 
-cdmpp_status cd_learner_try(const cd_config *c, const cd_dataset *d, cd_threads *pool, cd_tick_call *tick, void *ctx,
+cdmpp_status cd_learner_try(const cd_config *c, const cd_dataset *d, cd_threads *pool, cd_progress_event_call *tick, void *ctx,
                             cd_metrics *valid, cdmpp_err *err) {
     cd_learned l = {0};
     trainer t = {.c = c, .d = d, .how = {.pool = pool, .tick = tick, .ctx = ctx}, .out = &l};
     cdmpp_status st = fit(&t, err);
     if (!st) st = evaluate(&t, CD_PART_VALID, err);
     if (!st) *valid = l.metrics[CD_PART_VALID];
-    cd_trainset_free(&t.set);
+    cd_training_set_free(&t.set);
     cd_free(t.kind_log_s);
     cd_learned_free(&l);
     return st;
@@ -253,6 +253,6 @@ void cd_learned_free(cd_learned *l) {
     cd_buf_free(&l->notes);
     cd_buf_free(&l->tasks);
     for (int p = 0; p < CD_N_PART; p++) cd_buf_free(&l->best_of[p]);
-    cd_trainkeep_free(l->keep);
+    cd_train_artifacts_free(l->keep);
     *l = (cd_learned){0};
 }

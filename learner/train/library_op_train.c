@@ -33,12 +33,12 @@ static int by_work(const void *a, const void *b) {
 }
 
 /* All rows, sorted by `order` inside each operator and device. */
-static cdmpp_status places(const cd_config *c, const cd_opdata *d, int (*order)(const void *, const void *), place **out, cdmpp_err *err) {
+static cdmpp_status places(const cd_config *c, const cd_library_op_data *d, int (*order)(const void *, const void *), place **out, cdmpp_err *err) {
     place *p = cd_calloc(d->n + 1, sizeof *p);
     if (!p) return CD_FAIL(err, ENOMEM, "%zu rows", d->n);
     for (size_t i = 0; i < d->n; i++) {
         const uint64_t group = (uint64_t)d->device[i] * CD_N_OPKIND + (uint64_t)d->r[i].kind;
-        p[i] = (place){group, cd_rng_at((uint64_t)c->operators_seed, cd_oprecord_key(&d->r[i], 0)), cd_oprecord_work(&d->r[i]), i};
+        p[i] = (place){group, cd_rng_at((uint64_t)c->operators_seed, cd_library_op_record_key(&d->r[i], 0)), cd_oprecord_work(&d->r[i]), i};
     }
     qsort(p, d->n, sizeof *p, order);
     *out = p;
@@ -64,10 +64,10 @@ static void largest_tenth(const place *p, size_t n, uint8_t *held) {
 /* ---- trees of one family ---- */
 typedef struct {
     const cd_config *c;
-    const cd_opdata *d;
+    const cd_library_op_data *d;
     const uint8_t *use;    /* (d->n) */
-    cd_opmodel *m;
-    cd_tick_call *tick;
+    cd_library_op_model *m;
+    cd_progress_event_call *tick;
     void *ctx;
     uint64_t n_member;
 } training;
@@ -76,11 +76,11 @@ typedef struct {
     size_t n, width;
     float *x, *score, *grad, *hess; /* (n, width), (n) ... */
     double *target;                 /* (n) log(latency / base time) */
-    cd_gbt_data *data;
+    cd_xgb_data *data;
 } matrix;
 
 static void matrix_free(matrix *m) {
-    cd_gbt_data_free(m->data);
+    cd_xgb_data_free(m->data);
     cd_free(m->x);
     cd_free(m->score);
     cd_free(m->grad);
@@ -92,7 +92,7 @@ static bool in_part(const training *t, size_t i, cd_opfamily f) { return t->use[
 
 static cdmpp_status matrix_fill(const training *t, cd_opfamily f, bool seen, matrix *m, cdmpp_err *err) {
     uint8_t column[CD_N_OPFEATURE];
-    m->width = cd_opfeature_columns(f, seen, column);
+    m->width = cd_library_op_feature_columns(f, seen, column);
     for (size_t i = 0; i < t->d->n; i++) m->n += in_part(t, i, f);
     if (!m->n) return CDMPP_OK;
     m->x = cd_calloc(m->n, m->width * sizeof *m->x);
@@ -104,23 +104,23 @@ static cdmpp_status matrix_fill(const training *t, cd_opfamily f, bool seen, mat
     for (size_t i = 0, k = 0; i < t->d->n; i++) {
         cd_opbase b;
         if (!in_part(t, i, f)) continue;
-        CD_TRY(cd_opfeature(&t->d->r[i], t->d->known[t->d->device[i]], seen, m->x + k * m->width, &b, err));
+        CD_TRY(cd_library_op_feature(&t->d->r[i], t->d->known[t->d->device[i]], seen, m->x + k * m->width, &b, err));
         m->target[k++] = log(t->d->r[i].latency_s / b.base_s);
     }
-    return cd_gbt_data_new(m->x, m->n, m->width, 1, &m->data, err);
+    return cd_xgb_data_new(m->x, m->n, m->width, 1, &m->data, err);
 }
 
-static cdmpp_status new_gbt(const cd_config *c, const matrix *m, cd_gbt **out, cdmpp_err *err) {
+static cdmpp_status new_gbt(const cd_config *c, const matrix *m, cd_xgb **out, cdmpp_err *err) {
     char v[6][32];
     const char *name[6] = {"eta", "min_child_weight", "subsample", "colsample_bytree", "max_depth", "seed"};
     const double real[4] = {c->operators_eta, c->operators_min_child_weight, c->operators_subsample, c->operators_colsample};
-    cd_gbt_param p[8] = {{"tree_method", "hist"}, {"nthread", "1"}};
+    cd_xgb_param p[8] = {{"tree_method", "hist"}, {"nthread", "1"}};
     for (int i = 0; i < 6; i++) {
         if (i < 4) snprintf(v[i], sizeof v[i], "%.9g", real[i]);
         else snprintf(v[i], sizeof v[i], "%lld", (long long)(i == 4 ? c->operators_max_depth : c->operators_seed));
-        p[i + 2] = (cd_gbt_param){name[i], v[i]};
+        p[i + 2] = (cd_xgb_param){name[i], v[i]};
     }
-    return cd_gbt_new(m->data, NULL, p, 8, out, err);
+    return cd_xgb_new(m->data, NULL, p, 8, out, err);
 }
 
 /* Gradients of the next tree; returns the mean loss. */
@@ -128,9 +128,9 @@ static double gradients(matrix *m, double bias) {
     double sum = 0;
     for (size_t i = 0; i < m->n; i++) {
         const double r = bias + (double)m->score[i] - m->target[i];
-        m->grad[i] = cd_loss_round(cd_loss_gradient(CD_LOSS_HUBER, r, 0));
+        m->grad[i] = cd_tree_loss_round(cd_tree_loss_gradient(CD_LOSS_HUBER, r, 0));
         m->hess[i] = 1;
-        sum += cd_loss_value(CD_LOSS_HUBER, r);
+        sum += cd_tree_loss_value(CD_LOSS_HUBER, r);
     }
     return sum / (double)m->n;
 }
@@ -144,13 +144,13 @@ static cdmpp_status grow(const training *t, const char *name, matrix *m, cd_oppa
     for (uint64_t i = 1; i <= rounds; i++) {
         const double loss = gradients(m, p->bias);
         if (!isfinite(loss)) return CD_FAIL(err, ENUMERIC, "%s, round %llu: the loss is not finite", name, (unsigned long long)i);
-        CD_TRY(cd_gbt_boost(p->gbt, m->data, m->grad, m->hess, err));
-        CD_TRY(cd_gbt_scores(p->gbt, m->data, m->score, err));
-        const cd_tick k = {.member = name, .unit = "round", .step = i, .n_step = rounds, .n_sample = m->n, .train = loss,
+        CD_TRY(cd_xgb_boost(p->gbt, m->data, m->grad, m->hess, err));
+        CD_TRY(cd_xgb_scores(p->gbt, m->data, m->score, err));
+        const cd_progress_event k = {.member = name, .unit = "round", .step = i, .n_step = rounds, .n_sample = m->n, .train = loss,
                            .valid = (double)NAN, .end = i == rounds, .n_member = t->n_member};
         if (t->tick && !t->tick(t->ctx, &k)) return CD_FAIL(err, EINTERRUPTED, "%s, round %llu", name, (unsigned long long)i);
     }
-    return cd_gbt_cut(p->gbt, (int)rounds, err);
+    return cd_xgb_cut(p->gbt, (int)rounds, err);
 }
 
 /* Part `beg` of 2 * CD_N_OPFAMILY. */
@@ -170,17 +170,17 @@ static cdmpp_status train_part(void *ctx, size_t beg, size_t end, int w, cdmpp_e
 
 /* ---- a model of the rows in use ---- */
 static cdmpp_status describe(training *t, cdmpp_err *err) {
-    cd_opmodel *m = t->m;
+    cd_library_op_model *m = t->m;
     bool family[CD_N_OPFAMILY] = {false};
-    m->device = CD_NEWN(&m->arena, cd_opmodel_device, t->d->n_known + 1);
+    m->device = CD_NEWN(&m->arena, cd_library_op_model_device, t->d->n_known + 1);
     if (!m->device) return CD_FAIL(err, ENOMEM, "%zu devices", t->d->n_known);
     for (size_t v = 0; v < t->d->n_known; v++) {
-        cd_opmodel_device *d = &m->device[m->n_device];
+        cd_library_op_model_device *d = &m->device[m->n_device];
         bool any = false;
-        *d = (cd_opmodel_device){.is = *t->d->known[v]};
+        *d = (cd_library_op_model_device){.is = *t->d->known[v]};
         for (size_t i = 0; i < t->d->n; i++)
             if (t->use[i] && t->d->device[i] == v) {
-                const cd_oprecord *r = &t->d->r[i];
+                const cd_library_op_record *r = &t->d->r[i];
                 double *largest = &m->largest[cd_opkind_class(r->kind)];
                 d->class[cd_opkind_class(r->kind)] = family[cd_opfamily_of(r->kind)] = any = true;
                 if (cd_oprecord_work(r) > *largest) *largest = cd_oprecord_work(r);
@@ -191,37 +191,37 @@ static cdmpp_status describe(training *t, cdmpp_err *err) {
     return t->n_member ? CDMPP_OK : CD_FAIL(err, ERANGE, "expected rows to train on, found none");
 }
 
-static cdmpp_status fit(const cd_config *c, const cd_opdata *d, const uint8_t *use, cd_threads *pool, cd_tick_call *tick, void *ctx,
-                        cd_opmodel **out, cdmpp_err *err) {
+static cdmpp_status fit(const cd_config *c, const cd_library_op_data *d, const uint8_t *use, cd_threads *pool, cd_progress_event_call *tick, void *ctx,
+                        cd_library_op_model **out, cdmpp_err *err) {
     training t = {.c = c, .d = d, .use = use, .m = cd_calloc(1, sizeof *t.m), .tick = tick, .ctx = ctx};
     if (!t.m) return CD_FAIL(err, ENOMEM, "model");
     cdmpp_status st = describe(&t, err);
     if (!st) st = cd_threads_run(pool, 2 * CD_N_OPFAMILY, 1, train_part, &t, err);
-    if (st) cd_opmodel_free(t.m);
+    if (st) cd_library_op_model_free(t.m);
     else *out = t.m;
     return st;
 }
 
 /* ---- checking ---- */
-static cdmpp_status score(const cd_opmodel *m, const cd_opdata *d, const uint8_t *held, cd_opscore *s, cdmpp_err *err) {
+static cdmpp_status score(const cd_library_op_model *m, const cd_library_op_data *d, const uint8_t *held, cd_library_op_score *s, cdmpp_err *err) {
     for (size_t i = 0; i < d->n; i++) {
         const cd_device *v = d->known[d->device[i]];
-        const cd_oprecord *r = &d->r[i];
+        const cd_library_op_record *r = &d->r[i];
         double y;
-        if (!held[i] || !m->part[cd_opfamily_of(r->kind)][cd_opmodel_seen(m, r->kind, v)].gbt) continue;
-        CD_TRY(cd_opmodel_predict(m, r, &v, 1, &y, err));
-        const cd_opscore_row row = {cd_opkind_class(r->kind), v->name, cd_opmodel_seen(m, r->kind, v), cd_opmodel_beyond(m, r),
+        if (!held[i] || !m->part[cd_opfamily_of(r->kind)][cd_library_op_model_seen(m, r->kind, v)].gbt) continue;
+        CD_TRY(cd_library_op_model_predict(m, r, &v, 1, &y, err));
+        const cd_library_op_score_row row = {cd_opkind_class(r->kind), v->name, cd_library_op_model_seen(m, r->kind, v), cd_library_op_model_beyond(m, r),
                                     y / r->latency_s - 1};
-        CD_TRY(cd_opscore_add(s, &row, err));
+        CD_TRY(cd_library_op_score_add(s, &row, err));
     }
     return CDMPP_OK;
 }
 
 /* Train on the rows in `use` that are not held, predict those that are. */
-static cdmpp_status check_once(const cd_config *c, const cd_opdata *d, const uint8_t *use, const uint8_t *held, cd_threads *pool,
-                               cd_tick_call *tick, void *ctx, cd_opscore *s, cdmpp_err *err) {
+static cdmpp_status check_once(const cd_config *c, const cd_library_op_data *d, const uint8_t *use, const uint8_t *held, cd_threads *pool,
+                               cd_progress_event_call *tick, void *ctx, cd_library_op_score *s, cdmpp_err *err) {
     uint8_t *part = cd_calloc(2 * d->n + 1, 1);
-    cd_opmodel *m = NULL;
+    cd_library_op_model *m = NULL;
     if (!part) return CD_FAIL(err, ENOMEM, "%zu rows", d->n);
     for (size_t i = 0; i < d->n; i++) {
         part[i] = use[i] && !held[i];
@@ -229,13 +229,13 @@ static cdmpp_status check_once(const cd_config *c, const cd_opdata *d, const uin
     }
     cdmpp_status st = fit(c, d, part, pool, tick, ctx, &m, err);
     if (!st) st = score(m, d, part + d->n, s, err);
-    cd_opmodel_free(m);
+    cd_library_op_model_free(m);
     cd_free(part);
     return st;
 }
 
-static cdmpp_status check(const cd_config *c, const cd_opdata *d, const uint8_t *use, cd_threads *pool, cd_tick_call *tick, void *ctx,
-                          cd_opscore *s, cdmpp_err *err) {
+static cdmpp_status check(const cd_config *c, const cd_library_op_data *d, const uint8_t *use, cd_threads *pool, cd_progress_event_call *tick, void *ctx,
+                          cd_library_op_score *s, cdmpp_err *err) {
     uint8_t *held = cd_calloc(d->n + 1, 1);
     place *p = NULL;
     cdmpp_status st = CDMPP_OK;
@@ -255,7 +255,7 @@ static cdmpp_status check(const cd_config *c, const cd_opdata *d, const uint8_t 
 }
 
 /* ---- the door ---- */
-static void provenance(cd_buf *b, const cd_config *c, const cd_opdata *d, size_t n_row) {
+static void provenance(cd_buf *b, const cd_config *c, const cd_library_op_data *d, size_t n_row) {
     cd_buf config = {0};
     cd_config_print(&config, c);
     cd_buf_putf(b, ",\"tool\":{\"name\":\"cdmpp-train\",\"version\":\"%s\"},\"data\":{\"rows\":%zu,\"trained\":%zu},\"config\":",
@@ -265,7 +265,7 @@ static void provenance(cd_buf *b, const cd_config *c, const cd_opdata *d, size_t
     cd_buf_free(&config);
 }
 
-cdmpp_status cd_oplearner_train(const cd_config *c, const cd_opdata *d, cd_threads *pool, cd_tick_call *tick, void *ctx,
+cdmpp_status cd_library_op_train_train(const cd_config *c, const cd_library_op_data *d, cd_threads *pool, cd_progress_event_call *tick, void *ctx,
                                 cd_oplearned *out, cdmpp_err *err) {
     const size_t most = c->operators_max_rows ? (size_t)c->operators_max_rows : SIZE_MAX;
     uint8_t *use = cd_calloc(d->n + 1, 1);
@@ -281,7 +281,7 @@ cdmpp_status cd_oplearner_train(const cd_config *c, const cd_opdata *d, cd_threa
     if (!st) {
         provenance(&source, c, d, out->n_row);
         if (source.oom) st = CD_FAIL(err, ENOMEM, "model header");
-        else st = cd_opmodel_encode(out->model, source.p, &out->file, err);
+        else st = cd_library_op_model_encode(out->model, source.p, &out->file, err);
     }
     cd_buf_free(&source);
     cd_free(use);
@@ -290,8 +290,8 @@ cdmpp_status cd_oplearner_train(const cd_config *c, const cd_opdata *d, cd_threa
 }
 
 void cd_oplearned_free(cd_oplearned *l) {
-    cd_opmodel_free(l->model);
+    cd_library_op_model_free(l->model);
     cd_buf_free(&l->file);
-    cd_opscore_free(&l->check);
+    cd_library_op_score_free(&l->check);
     memset(l, 0, sizeof *l);
 }

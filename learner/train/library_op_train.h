@@ -19,15 +19,15 @@
 #include "learner/fit/progress_event.h"
 
 typedef struct cd_oplearned {
-    cd_opmodel *model; /* owned */
+    cd_library_op_model *model; /* owned */
     cd_buf file;       /* the model file */
-    cd_opscore check;  /* of operators.check; rows point into the list of devices */
+    cd_library_op_score check;  /* of operators.check; rows point into the list of devices */
     size_t n_row;      /* trained on */
 } cd_oplearned;
 
 /* `pool` NULL: one thread. Errors: ERANGE (no rows), EMODEL (a device that lacks a
  * number), EBACKEND, ENOMEM, EINTERRUPTED. */
-cdmpp_status cd_oplearner_train(const cd_config *c, const cd_opdata *d, cd_threads *pool, cd_tick_call *tick, void *ctx,
+cdmpp_status cd_library_op_train_train(const cd_config *c, const cd_library_op_data *d, cd_threads *pool, cd_progress_event_call *tick, void *ctx,
                                 cd_oplearned *out, cdmpp_err *err);
 void cd_oplearned_free(cd_oplearned *l);
 #endif

@@ -24,7 +24,7 @@ static cdmpp_status add_config(cd_sha256 *h, const cd_config *c, cdmpp_err *err)
     plain.predict_point = 0;
     plain.predict_level = 0.9;
     plain.model_tuner = false;
-    cd_gbt_version(xgboost);
+    cd_xgb_version(xgboost);
     cd_buf_putf(&b, "cdmpp %s xgboost %s\n", cdmpp_version(), xgboost);
     cd_config_print(&b, &plain);
     if (!b.oom) cd_sha256_add(h, b.p, b.n);
@@ -33,7 +33,7 @@ static cdmpp_status add_config(cd_sha256 *h, const cd_config *c, cdmpp_err *err)
     return st;
 }
 
-static void add_data(cd_sha256 *h, const cd_trainset *t) {
+static void add_data(cd_sha256 *h, const cd_training_set *t) {
     const size_t n = t->d->n;
     cd_sha256_add(h, t->d->content_digest, 64);
     cd_sha256_add(h, t->split->digest, 64);
@@ -66,7 +66,7 @@ static cdmpp_status make_folder(const char *dir, cdmpp_err *err) {
     return cd_err_at(err, CD_FAIL(err, EIO, "cannot make the folder: %s", strerror(errno)), dir, 0);
 }
 
-cdmpp_status cd_keep_open(cd_keep *k, const char *dir, const cd_trainset *t, const cd_model *start, cdmpp_err *err) {
+cdmpp_status cd_keep_open(cd_keep *k, const char *dir, const cd_training_set *t, const cd_model *start, cdmpp_err *err) {
     *k = (cd_keep){0};
     cd_sha256_init(&k->base);
     CD_TRY(add_config(&k->base, t->c, err));
@@ -100,13 +100,13 @@ static cdmpp_status path_of(const cd_keep *k, const cd_member *e, const char *en
     return CDMPP_OK;
 }
 
-cdmpp_status cd_keepmember_fit_path(const cd_keep *k, const cd_member *e, char **path, cdmpp_err *err) {
+cdmpp_status cd_member_checkpoint_fit_path(const cd_keep *k, const cd_member *e, char **path, cdmpp_err *err) {
     return path_of(k, e, ".fit", path, err);
 }
 
 /* ---- what it told ---- */
-bool cd_keepmember_tick(void *told, const cd_tick *t) {
-    cd_keepmember_told *w = told;
+bool cd_member_checkpoint_tick(void *told, const cd_progress_event *t) {
+    cd_member_checkpoint_told *w = told;
     snprintf(w->unit, sizeof w->unit, "%s", t->unit);
     w->n_step = t->n_step;
     w->n_sample = t->n_sample;
@@ -120,11 +120,11 @@ bool cd_keepmember_tick(void *told, const cd_tick *t) {
     return !w->tick || w->tick(w->ctx, t);
 }
 
-static cdmpp_status tell_again(const cd_json *v, const char *name, cd_keepmember_told *told, cdmpp_err *err) {
+static cdmpp_status tell_again(const cd_json *v, const char *name, cd_member_checkpoint_told *told, cdmpp_err *err) {
     const cd_json *list, *x, *e;
     cd_str text;
     char word[16];
-    cd_tick t = {.member = name, .unit = word};
+    cd_progress_event t = {.member = name, .unit = word};
     CD_TRY(cd_json_need_str(v, "unit", &text, err));
     snprintf(word, sizeof word, "%.*s", (int)(text.n < sizeof word ? text.n : 0), text.p);
     CD_TRY(cd_json_need_count(v, "n_step", &t.n_step, err));
@@ -140,13 +140,13 @@ static cdmpp_status tell_again(const cd_json *v, const char *name, cd_keepmember
         CD_TRY(cd_err_key(err, cd_json_real_or_nan(e->next->next, &t.valid, err), "curve"));
         t.step = (uint64_t)step;
         t.end = !x->next;
-        if (!cd_keepmember_tick(told, &t)) return CD_FAIL(err, EINTERRUPTED, "%s", name);
+        if (!cd_member_checkpoint_tick(told, &t)) return CD_FAIL(err, EINTERRUPTED, "%s", name);
     }
     return CDMPP_OK;
 }
 
 /* ---- bytes ---- */
-cdmpp_status cd_keepmember_encode(const cd_keep *k, const cd_member *e, const cd_keepmember_told *told, cd_buf *out,
+cdmpp_status cd_member_checkpoint_encode(const cd_keep *k, const cd_member *e, const cd_member_checkpoint_told *told, cd_buf *out,
                                   cdmpp_err *err) {
     cd_buf json = {0}, blob = {0};
     char digest[65];
@@ -156,7 +156,7 @@ cdmpp_status cd_keepmember_encode(const cd_keep *k, const cd_member *e, const cd
     cdmpp_status st = cd_member_save(e, &json, &blob, err);
     cd_buf_puts(&json, "}");
     if (!st && told->curve.oom) st = CD_FAIL(err, ENOMEM, "curve of a member");
-    if (!st) st = cd_frame_put(CD_FRAME_MODEL, out, &json, &blob, err);
+    if (!st) st = cd_container_put(CD_FRAME_MODEL, out, &json, &blob, err);
     cd_buf_free(&json);
     cd_buf_free(&blob);
     return st;
@@ -172,7 +172,7 @@ static cdmpp_status check_digest(const cd_keep *k, const cd_json *v, const cd_me
                                 "name another folder or remove this one", digest, (int)(found.n < 16 ? found.n : 16), found.p);
 }
 
-static cdmpp_status decode(const cd_keep *k, cd_arena *a, const cd_frame *f, const char *name, cd_keepmember_told *told,
+static cdmpp_status decode(const cd_keep *k, cd_arena *a, const cd_container *f, const char *name, cd_member_checkpoint_told *told,
                            cd_member *e, cdmpp_err *err) {
     const cd_json *v, *m;
     const cd_member want = *e;
@@ -184,18 +184,18 @@ static cdmpp_status decode(const cd_keep *k, cd_arena *a, const cd_frame *f, con
     return tell_again(v, name, told, err);
 }
 
-cdmpp_status cd_keepmember_decode(const cd_keep *k, const void *p, size_t n, const char *name, cd_keepmember_told *told,
+cdmpp_status cd_member_checkpoint_decode(const cd_keep *k, const void *p, size_t n, const char *name, cd_member_checkpoint_told *told,
                                   cd_member *e, cdmpp_err *err) {
-    cd_frame f;
+    cd_container f;
     cd_arena a = {0};
-    CD_TRY(cd_frame_get(CD_FRAME_MODEL, p, n, &f, err));
+    CD_TRY(cd_container_get(CD_FRAME_MODEL, p, n, &f, err));
     const cdmpp_status st = decode(k, &a, &f, name, told, e, err);
     cd_arena_free(&a);
     return st;
 }
 
 /* ---- the folder ---- */
-cdmpp_status cd_keepmember_read(const cd_keep *k, const char *name, cd_keepmember_told *told, cd_member *e, bool *found,
+cdmpp_status cd_member_checkpoint_read(const cd_keep *k, const char *name, cd_member_checkpoint_told *told, cd_member *e, bool *found,
                                 cdmpp_err *err) {
     struct stat info;
     char *path, *bytes = NULL;
@@ -205,7 +205,7 @@ cdmpp_status cd_keepmember_read(const cd_keep *k, const char *name, cd_keepmembe
     cdmpp_status st = CDMPP_OK;
     if (stat(path, &info) == 0 || errno != ENOENT) {
         st = cd_file_read(path, 0, &bytes, &n, err);
-        if (!st) st = cd_keepmember_decode(k, bytes, n, name, told, e, err);
+        if (!st) st = cd_member_checkpoint_decode(k, bytes, n, name, told, e, err);
         *found = !st;
     }
     st = cd_err_at(err, st, path, 0);
@@ -226,11 +226,11 @@ static void sweep(const cd_keep *k, const cd_member *e) {
     if (d) closedir(d);
 }
 
-cdmpp_status cd_keepmember_write(const cd_keep *k, const cd_member *e, const cd_keepmember_told *told, cdmpp_err *err) {
+cdmpp_status cd_member_checkpoint_write(const cd_keep *k, const cd_member *e, const cd_member_checkpoint_told *told, cdmpp_err *err) {
     cd_buf b = {0};
     char *path;
     CD_TRY(path_of(k, e, ".member", &path, err));
-    cdmpp_status st = cd_keepmember_encode(k, e, told, &b, err);
+    cdmpp_status st = cd_member_checkpoint_encode(k, e, told, &b, err);
     if (!st) st = cd_file_write(path, b.p, b.n, err);
     if (!st) sweep(k, e);
     cd_free(path);

@@ -31,31 +31,31 @@ typedef struct cd_keep {
 } cd_keep;
 
 /* What a member told while it was trained. */
-typedef struct cd_keepmember_told {
-    cd_tick_call *tick;      /* passed on to; NULL: nobody */
+typedef struct cd_member_checkpoint_told {
+    cd_progress_event_call *tick;      /* passed on to; NULL: nobody */
     void *ctx;
     cd_buf curve;            /* "[step,train,valid],.." */
     char unit[16];
     uint64_t n_step, n_sample;
-} cd_keepmember_told;
-/* A cd_tick_call whose ctx is a cd_keepmember_told: notes it and passes it on. */
-bool cd_keepmember_tick(void *told, const cd_tick *t);
+} cd_member_checkpoint_told;
+/* A cd_progress_event_call whose ctx is a cd_member_checkpoint_told: notes it and passes it on. */
+bool cd_member_checkpoint_tick(void *told, const cd_progress_event *t);
 
 /* `dir` NULL: none; else it is made when missing, its parent is not. `start` NULL: from
  * scratch. Free k after an error too. Errors: EIO, ENOMEM. */
-cdmpp_status cd_keep_open(cd_keep *k, const char *dir, const cd_trainset *t, const cd_model *start, cdmpp_err *err);
+cdmpp_status cd_keep_open(cd_keep *k, const char *dir, const cd_training_set *t, const cd_model *start, cdmpp_err *err);
 void cd_keep_free(cd_keep *k);
 /* Path of e's network under way. ENOMEM. */
-cdmpp_status cd_keepmember_fit_path(const cd_keep *k, const cd_member *e, CD_GIVE char **path, cdmpp_err *err);
+cdmpp_status cd_member_checkpoint_fit_path(const cd_keep *k, const cd_member *e, CD_GIVE char **path, cdmpp_err *err);
 
 /* The file's bytes, appended, and back. `e` has kind and fold; `name` is told to `tick`.
  * Errors of decoding: EPARSE, EUNSUPPORTED, EMODEL, EINTERRUPTED (tick), those of loading. */
-cdmpp_status cd_keepmember_encode(const cd_keep *k, const cd_member *e, const cd_keepmember_told *told, cd_buf *out,
+cdmpp_status cd_member_checkpoint_encode(const cd_keep *k, const cd_member *e, const cd_member_checkpoint_told *told, cd_buf *out,
                                   cdmpp_err *err);
-cdmpp_status cd_keepmember_decode(const cd_keep *k, const void *p, size_t n, const char *name, cd_keepmember_told *told,
+cdmpp_status cd_member_checkpoint_decode(const cd_keep *k, const void *p, size_t n, const char *name, cd_member_checkpoint_told *told,
                                   cd_member *e, cdmpp_err *err);
 /* The same from and to the folder; *found false: no such file. */
-cdmpp_status cd_keepmember_read(const cd_keep *k, const char *name, cd_keepmember_told *told, cd_member *e, bool *found,
+cdmpp_status cd_member_checkpoint_read(const cd_keep *k, const char *name, cd_member_checkpoint_told *told, cd_member *e, bool *found,
                                 cdmpp_err *err);
-cdmpp_status cd_keepmember_write(const cd_keep *k, const cd_member *e, const cd_keepmember_told *told, cdmpp_err *err);
+cdmpp_status cd_member_checkpoint_write(const cd_keep *k, const cd_member *e, const cd_member_checkpoint_told *told, cdmpp_err *err);
 #endif

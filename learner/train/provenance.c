@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "learner/trees/xgb_api.h"
+#include "learner/trees/xgb.h"
 
 static void text(cd_buf *b, const char *name, const char *s) {
     cd_buf_putf(b, "\"%s\":", name);
@@ -31,7 +31,7 @@ static void put_data(cd_buf *b, const cd_config *c, const cd_dataset *d, const c
     cd_buf_putf(b, ",\"programs\":%zu,\"kept\":%zu,\"dropped\":{", f->in, f->kept);
     for (int k = 0; k < CD_N_DROP; k++) {
         if (k) cd_buf_puts(b, ",");
-        cd_buf_put_json_str(b, cd_drop_text((cd_drop)k), strlen(cd_drop_text((cd_drop)k)));
+        cd_buf_put_json_str(b, cd_drop_text((cd_filter_drop)k), strlen(cd_drop_text((cd_filter_drop)k)));
         cd_buf_putf(b, ":%zu", f->drop[k]);
     }
     cd_buf_puts(b, "}}");
@@ -52,7 +52,7 @@ static void put_split(cd_buf *b, const cd_config *c, const cd_dataset *d, const 
     cd_buf_putf(b, "\"split\":{\"kind\":\"%s\",\"seed\":%lld,", cd_split_name(s->kind), (long long)c->split_seed);
     text(b, "digest", s->digest);
     for (int p = 0; p < CD_N_PART; p++)
-        cd_buf_putf(b, ",\"%s\":{\"programs\":%zu,\"tasks\":%zu,\"digest\":\"%s\"}", cd_part_name((cd_part)p), s->n_program[p],
+        cd_buf_putf(b, ",\"%s\":{\"programs\":%zu,\"tasks\":%zu,\"digest\":\"%s\"}", cd_part_name((cd_split_part)p), s->n_program[p],
                     s->n_task[p], s->hash[p]);
     cd_buf_putf(b, ",\"unused\":%zu,\"shared_tasks\":%zu", s->n_unused, s->n_shared);
     if (s->target) put_target(b, d, s);
@@ -61,23 +61,23 @@ static void put_split(cd_buf *b, const cd_config *c, const cd_dataset *d, const 
 
 void cd_provenance(cd_buf *b, const cd_config *c, const cd_dataset *d, const cd_split *s, const cd_learned *l) {
     char xgboost[32];
-    cd_gbt_version(xgboost);
+    cd_xgb_version(xgboost);
     cd_buf_putf(b, "\"tool\":{\"name\":\"cdmpp\",\"version\":\"%s\",\"xgboost\":\"%s\"},", cdmpp_version(), xgboost);
     put_data(b, c, d, &l->filter);
     cd_buf_puts(b, ",");
     put_split(b, c, d, s);
     cd_buf_puts(b, ",\"metrics\":{");
     for (int p = 0; p < CD_N_PART; p++) {
-        cd_buf_putf(b, "%s\"%s\":", p ? "," : "", cd_part_name((cd_part)p));
+        cd_buf_putf(b, "%s\"%s\":", p ? "," : "", cd_part_name((cd_split_part)p));
         cd_metrics_json(b, &l->metrics[p]);
     }
     cd_buf_puts(b, "},\"uncertainty\":{");
     for (int p = 0; p < CD_N_PART; p++) {
-        cd_buf_putf(b, "%s\"%s\":", p ? "," : "", cd_part_name((cd_part)p));
-        cd_unsure_json(b, &l->unsure[p]);
+        cd_buf_putf(b, "%s\"%s\":", p ? "," : "", cd_part_name((cd_split_part)p));
+        cd_uncertainty_json(b, &l->unsure[p]);
     }
     cd_buf_puts(b, "},");
-    cd_best_json(b, &l->best[CD_PART_TRAIN], &l->best[CD_PART_VALID], &l->best_of[CD_PART_TRAIN], &l->best_of[CD_PART_VALID], &l->tasks);
+    cd_selection_bias_json(b, &l->best[CD_PART_TRAIN], &l->best[CD_PART_VALID], &l->best_of[CD_PART_TRAIN], &l->best_of[CD_PART_VALID], &l->tasks);
     cd_buf_puts(b, ",");
     if (c->model_tuner) {
         cd_buf_puts(b, "\"tuner_metrics\":{\"test\":");

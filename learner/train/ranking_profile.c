@@ -13,7 +13,7 @@
 enum { WIDTH = 64, SIDE = 16, LAYERS = 1, BATCH = 64 };
 
 typedef struct {
-    const cd_trainset *t;
+    const cd_training_set *t;
     const cd_ensemble_run *run;
     const cd_model *m;       /* the whole model */
     const double *kind_log_s;/* its answers out of fold */
@@ -25,12 +25,12 @@ typedef struct {
  * saw of other folds is in their answers, so a network that is to know nothing of a fold learns from the members
  * that know nothing of it. */
 static cdmpp_status soften(const job *j, int fold, double *label, cdmpp_err *err) {
-    const cd_trainset *t = j->t;
+    const cd_training_set *t = j->t;
     cd_pred *pred = cd_calloc(t->n_oof + 1, sizeof *pred);
     if (!pred) return CD_FAIL(err, ENOMEM, "%zu answers", t->n_oof);
     memcpy(label, t->d->latency_s, t->d->n * sizeof *label);
-    const cdmpp_status st = fold < 0 ? cd_judge_answers(t, j->m, NULL, t->oof, t->n_oof, j->kind_log_s, pred, err)
-                                     : cd_judge_unseen(t, j->m, NULL, fold, t->oof, t->n_oof, pred, err);
+    const cdmpp_status st = fold < 0 ? cd_evaluate_answers(t, j->m, NULL, t->oof, t->n_oof, j->kind_log_s, pred, err)
+                                     : cd_evaluate_unseen(t, j->m, NULL, fold, t->oof, t->n_oof, pred, err);
     for (size_t i = 0; !st && i < t->n_oof; i++) label[t->oof[i]] = sqrt(label[t->oof[i]] * pred[i].median_s);
     cd_free(pred);
     return st;
@@ -38,8 +38,8 @@ static cdmpp_status soften(const job *j, int fold, double *label, cdmpp_err *err
 
 /* As the configuration trains its networks, but for what makes one small and quick. */
 static cd_fit_spec small(const cd_config *c) {
-    cd_fit_spec s = cd_netconf_fit(c, CD_MEMBER_TSF, CD_N_DEVICE_COL);
-    cd_net_spec *n = &s.net;
+    cd_fit_spec s = cd_net_options_fit(c, CD_MEMBER_TSF, CD_N_DEVICE_COL);
+    cd_net_config *n = &s.net;
     n->tokens = CD_TOKENS_ROWS;
     n->position = CD_POS_NONE;
     n->context = n->program = false;
@@ -68,14 +68,14 @@ typedef struct {
 static bool on_step(void *ctx, const cd_fit_progress *p) {
     const ticking *t = ctx;
     if (!t->run->tick) return true;
-    const cd_tick k = {.member = t->name, .unit = "step", .step = p->step, .n_step = p->steps, .n_sample = t->n_sample,
+    const cd_progress_event k = {.member = t->name, .unit = "step", .step = p->step, .n_step = p->steps, .n_sample = t->n_sample,
                        .train = p->evaluated ? p->train_loss : (double)NAN, .valid = (double)NAN, .end = p->step == p->steps};
     return t->run->tick(t->run->ctx, &k);
 }
 
 /* To the last step: a fold of a few tasks is no judge of when to stop. */
 static cdmpp_status fit(const job *j, cd_member *e, const double *label, uint32_t *program, cdmpp_err *err) {
-    const cd_trainset *t = j->t;
+    const cd_training_set *t = j->t;
     const cd_fit_spec spec = small(t->c);
     char name[48] = "tuner";
     cd_fit_data data = {.view = &t->view, .latency_s = label, .train = program, .device = t->device_vector, .n_device = t->n_device,
@@ -117,7 +117,7 @@ static cdmpp_status members(cd_model *m, size_t n, cdmpp_err *err) {
 }
 
 static cdmpp_status make(job *j, cd_model *m, double *log_s, cdmpp_err *err) {
-    const cd_trainset *t = j->t;
+    const cd_training_set *t = j->t;
     cd_threads *pool = j->run->pool;
     cd_model *k = cd_model_new_tuner(m);
     if (!k) return CD_FAIL(err, ENOMEM, "tuner");
@@ -128,11 +128,11 @@ static cdmpp_status make(job *j, cd_model *m, double *log_s, cdmpp_err *err) {
     j->last = &k->member[0];
     j->last->fold = -1;
     CD_TRY(cd_threads_run(pool, j->checks->n_member + 1, 1, train_chunk, j, err));
-    CD_TRY(cd_judge_oof(t, j->checks, pool, t->oof, t->n_oof, log_s, err));
-    return cd_calibrate(t, t->oof, t->n_oof, -1, true, log_s, pool, k, err);
+    CD_TRY(cd_evaluate_oof(t, j->checks, pool, t->oof, t->n_oof, log_s, err));
+    return cd_calibrate_model(t, t->oof, t->n_oof, -1, true, log_s, pool, k, err);
 }
 
-cdmpp_status cd_tuner_train(const cd_trainset *t, const double *kind_log_s, const cd_ensemble_run *run, cd_model *m, double **log_s,
+cdmpp_status cd_ranking_profile_train(const cd_training_set *t, const double *kind_log_s, const cd_ensemble_run *run, cd_model *m, double **log_s,
                             cdmpp_err *err) {
     job j = {.t = t, .run = run, .m = m, .kind_log_s = kind_log_s, .checks = cd_calloc(1, sizeof *j.checks)};
     *log_s = cd_calloc(t->n_oof + 1, sizeof **log_s);

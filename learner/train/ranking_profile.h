@@ -13,6 +13,6 @@
 
 /* m->tuner of a trained and calibrated model; kind_log_s (n_kind, n_oof) as the members answered out of fold.
  * *log_s (n_oof): ln seconds of t->oof by networks that never saw them. Errors: those of cd_fit, ENOMEM, EINTERRUPTED. */
-cdmpp_status cd_tuner_train(const cd_trainset *t, const double *kind_log_s, const cd_ensemble_run *run, cd_model *m,
+cdmpp_status cd_ranking_profile_train(const cd_training_set *t, const double *kind_log_s, const cd_ensemble_run *run, cd_model *m,
                             CD_GIVE double **log_s, cdmpp_err *err);
 #endif

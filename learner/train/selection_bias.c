@@ -84,7 +84,7 @@ static void ratio_of(const by_task *t, double within, size_t *n, double *ratio, 
         if (!counts(t, g)) continue;
         for (size_t i = beg; i < end; i++)
             if (t->measured[i] < t->measured[best]) best = i;
-        const double e = t->measured[best] - cd_least_mean(t->median + beg, NULL, end - beg, best - beg, within);
+        const double e = t->measured[best] - cd_order_stat_mean(t->median + beg, NULL, end - beg, best - beg, within);
         sum += e;
         square += e * e;
         ++*n;
@@ -94,9 +94,9 @@ static void ratio_of(const by_task *t, double within, size_t *n, double *ratio, 
     *spread = *n > 1 ? sqrt(fmax(0, (square - mean * sum) / (double)(*n - 1))) : 0;
 }
 
-cdmpp_status cd_best_of(const double *measured_s, const double *median_s, const uint32_t *group, size_t n, cd_best *out, cdmpp_err *err) {
+cdmpp_status cd_selection_bias_of(const double *measured_s, const double *median_s, const uint32_t *group, size_t n, cd_selection_bias *out, cdmpp_err *err) {
     by_task t;
-    *out = (cd_best){.ratio = 1, .among = 1};
+    *out = (cd_selection_bias){.ratio = 1, .among = 1};
     CD_TRY(sort_out(measured_s, median_s, group, n, &t, err));
     out->within = within_of(&t);
     ratio_of(&t, 0, &out->n, &out->ratio, &out->spread);
@@ -110,15 +110,15 @@ static int ascending(const void *a, const void *b) {
     return (x > y) - (x < y);
 }
 
-static cdmpp_status name_of(const cd_trainset *t, size_t program, cd_buf *work, uint64_t *out, cdmpp_err *err) {
+static cdmpp_status name_of(const cd_training_set *t, size_t program, cd_buf *work, uint64_t *out, cdmpp_err *err) {
     cd_buf_clear(work);
     cd_buf_putf(work, "%s\n%s", t->d->task_name[t->d->task[program]], t->device_name[t->device[program]]);
     if (work->oom) return CD_FAIL(err, ENOMEM, "name of a task");
-    *out = cd_key_name(work->p);
+    *out = cd_stable_id_name(work->p);
     return CDMPP_OK;
 }
 
-cdmpp_status cd_best_tasks(const cd_trainset *t, cd_buf *json, cdmpp_err *err) {
+cdmpp_status cd_selection_bias_tasks(const cd_training_set *t, cd_buf *json, cdmpp_err *err) {
     const size_t n = t->split->n_program[CD_PART_TRAIN];
     const uint32_t *program = t->program[CD_PART_TRAIN];
     uint64_t *name = cd_calloc(n + 1, sizeof *name);
@@ -141,23 +141,23 @@ cdmpp_status cd_best_tasks(const cd_trainset *t, cd_buf *json, cdmpp_err *err) {
     return json->oom ? CD_FAIL(err, ENOMEM, "names of tasks") : CDMPP_OK;
 }
 
-static void put_one(cd_buf *b, const char *name, const cd_best *x) {
+static void put_one(cd_buf *b, const char *name, const cd_selection_bias *x) {
     cd_buf_put_json_str(b, name, strlen(name));
     cd_buf_putf(b, ":{\"n\":%zu,\"ratio\":%.9g,\"spread\":%.9g,\"within\":%.9g,\"among\":%.9g,\"among_spread\":%.9g}", x->n, x->ratio, x->spread,
                 x->within, x->among, x->among_spread);
 }
 
-cdmpp_status cd_best_by_device(const double *measured_s, const double *median_s, const uint32_t *group, const uint32_t *device, size_t n,
+cdmpp_status cd_selection_bias_by_device(const double *measured_s, const double *median_s, const uint32_t *group, const uint32_t *device, size_t n,
                                const char *const *name, size_t n_device, cd_buf *json, cdmpp_err *err) {
     double *v = cd_calloc(2 * n + 1, sizeof *v);
     uint32_t *g = cd_calloc(n + 1, sizeof *g);
     cdmpp_status st = v && g ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", n);
     for (size_t d = 0; !st && d < n_device; d++) {
-        cd_best x;
+        cd_selection_bias x;
         size_t k = 0;
         for (size_t i = 0; i < n; i++)
             if (device[i] == d) v[k] = measured_s[i], v[n + k] = median_s[i], g[k++] = group[i];
-        st = cd_best_of(v, v + n, g, k, &x, err);
+        st = cd_selection_bias_of(v, v + n, g, k, &x, err);
         if (st || x.n < CD_BEST_FEW) continue;
         if (json->n) cd_buf_puts(json, ",");
         put_one(json, name[d], &x);
@@ -174,7 +174,7 @@ static void put_text(cd_buf *b, const char *name, const cd_buf *text, const char
     cd_buf_putf(b, "%c", around[1]);
 }
 
-void cd_best_json(cd_buf *b, const cd_best *train, const cd_best *valid, const cd_buf *train_of, const cd_buf *valid_of, const cd_buf *tasks) {
+void cd_selection_bias_json(cd_buf *b, const cd_selection_bias *train, const cd_selection_bias *valid, const cd_buf *train_of, const cd_buf *valid_of, const cd_buf *tasks) {
     cd_buf_puts(b, "\"best\":{");
     put_one(b, "train", train);
     cd_buf_puts(b, ",");

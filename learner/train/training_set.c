@@ -14,7 +14,7 @@
 #include "learner/inputs/program_view_dataset.h"
 
 /* ---- lists ---- */
-static cdmpp_status list_parts(cd_trainset *t, cdmpp_err *err) {
+static cdmpp_status list_parts(cd_training_set *t, cdmpp_err *err) {
     size_t n[CD_N_PART] = {0};
     for (int p = 0; p < CD_N_PART; p++) {
         t->program[p] = cd_calloc(t->split->n_program[p], sizeof *t->program[p]);
@@ -43,16 +43,16 @@ static int by_rank(const void *a, const void *b) {
     return (x->id > y->id) - (x->id < y->id);
 }
 
-static bool pooled(const cd_trainset *t, size_t i) {
+static bool pooled(const cd_training_set *t, size_t i) {
     return t->split->part[i] == CD_PART_TRAIN || t->split->part[i] == CD_PART_VALID;
 }
 
-static bool by_program(const cd_trainset *t) {
+static bool by_program(const cd_training_set *t) {
     return t->split->kind == CD_SPLIT_RECORD || t->split->kind == CD_SPLIT_INTERLEAVED;
 }
 
 /* Networks that share most tasks leave none to a fold. */
-static cdmpp_status folds_used(const cd_trainset *t, const uint8_t *used, const uint8_t *fold, size_t n_name, cdmpp_err *err) {
+static cdmpp_status folds_used(const cd_training_set *t, const uint8_t *used, const uint8_t *fold, size_t n_name, cdmpp_err *err) {
     bool has[CD_FOLD_ALWAYS + 1] = {false};
     for (size_t k = 0; k < t->d->n_task; k++) has[fold[k]] |= used[k] != 0;
     for (int f = 0; f < t->n_fold; f++)
@@ -61,14 +61,14 @@ static cdmpp_status folds_used(const cd_trainset *t, const uint8_t *used, const 
 }
 
 static uint64_t name_number(const char *network) {
-    const cd_str base = cd_netname_base(network);
+    const cd_str base = cd_network_alias_base(network);
     char name[256];
     snprintf(name, sizeof name, "%.*s", (int)(base.n < sizeof name ? base.n : sizeof name - 1), base.p);
-    return cd_key_name(name);
+    return cd_stable_id_name(name);
 }
 
 /* Whole networks take folds in turn. A task of networks in different folds has none; one of no network keeps its own. */
-static cdmpp_status fold_networks(const cd_trainset *t, uint64_t seed, const uint8_t *used, uint8_t *fold, cdmpp_err *err) {
+static cdmpp_status fold_networks(const cd_training_set *t, uint64_t seed, const uint8_t *used, uint8_t *fold, cdmpp_err *err) {
     const cd_dataset *d = t->d;
     drawn *u = cd_calloc(d->n_network + 1, sizeof *u);
     uint8_t *own = cd_calloc(d->n_network + 1, 1), *seen = cd_calloc(d->n_task + 1, 1);
@@ -97,7 +97,7 @@ static cdmpp_status fold_networks(const cd_trainset *t, uint64_t seed, const uin
 }
 
 /* Units in the order of their numbers take folds in turn, so that folds are even. */
-static cdmpp_status draw_folds(cd_trainset *t, cdmpp_err *err) {
+static cdmpp_status draw_folds(cd_training_set *t, cdmpp_err *err) {
     const bool prog = by_program(t);
     const size_t n_unit = prog ? t->d->n : t->d->n_task;
     const uint64_t seed = (uint64_t)t->c->split_seed ^ fold_stream;
@@ -108,7 +108,7 @@ static cdmpp_status draw_folds(cd_trainset *t, cdmpp_err *err) {
     for (size_t i = 0; !st && i < t->d->n; i++)
         if (pooled(t, i)) used[prog ? i : t->d->task[i]] = 1;
     for (size_t k = 0; !st && k < n_unit; k++)
-        if (used[k]) u[n++] = (drawn){cd_rng_at(seed, prog ? cd_key_program(t->d, k) : cd_key_name(t->d->task_name[k])), (uint32_t)k};
+        if (used[k]) u[n++] = (drawn){cd_rng_at(seed, prog ? cd_stable_id_program(t->d, k) : cd_stable_id_name(t->d->task_name[k])), (uint32_t)k};
     if (!st) qsort(u, n, sizeof *u, by_rank);
     for (size_t k = 0; k < n; k++) fold[u[k].id] = (uint8_t)(k % (size_t)t->n_fold);
     if (!st && !prog && t->c->model_fold_by == CD_FOLD_BY_NETWORK) st = fold_networks(t, seed, used, fold, err);
@@ -121,12 +121,12 @@ static cdmpp_status draw_folds(cd_trainset *t, cdmpp_err *err) {
     return st;
 }
 
-static void one_fold(cd_trainset *t) {
+static void one_fold(cd_training_set *t) {
     for (size_t i = 0; i < t->d->n; i++)
         t->fold[i] = t->split->part[i] == CD_PART_VALID ? 0 : t->split->part[i] == CD_PART_TRAIN ? CD_FOLD_ALWAYS : CD_FOLD_NEVER;
 }
 
-static cdmpp_status list_oof(cd_trainset *t, cdmpp_err *err) {
+static cdmpp_status list_oof(cd_training_set *t, cdmpp_err *err) {
     t->oof = cd_calloc(t->d->n, sizeof *t->oof);
     if (!t->oof) return CD_FAIL(err, ENOMEM, "%zu programs", t->d->n);
     for (int f = 0; f < t->n_fold; f++)
@@ -136,7 +136,7 @@ static cdmpp_status list_oof(cd_trainset *t, cdmpp_err *err) {
 }
 
 /* A few tasks of a new device beside many of others: theirs count more. */
-static cdmpp_status weigh(cd_trainset *t, cdmpp_err *err) {
+static cdmpp_status weigh(cd_training_set *t, cdmpp_err *err) {
     if (!t->split->target || t->c->fit_target_weight == 1) return CDMPP_OK;
     t->weight = cd_calloc(t->d->n + 1, sizeof *t->weight);
     if (!t->weight) return CD_FAIL(err, ENOMEM, "%zu weights", t->d->n);
@@ -147,12 +147,12 @@ static cdmpp_status weigh(cd_trainset *t, cdmpp_err *err) {
 /* ---- devices ---- */
 static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
-static bool chosen(const cd_trainset *t, size_t i) {
+static bool chosen(const cd_training_set *t, size_t i) {
     return t->split->part[i] < CD_N_PART || (t->split->unlabelled && t->split->unlabelled[i]);
 }
 
 /* Devices of chosen programs, by name, so that the order of files does not matter. */
-static cdmpp_status number_devices(cd_trainset *t, cdmpp_err *err) {
+static cdmpp_status number_devices(cd_training_set *t, cdmpp_err *err) {
     const cd_dataset *d = t->d;
     uint32_t *number = cd_arena_alloc(&t->arena, d->n_device + 1, sizeof *number);
     t->device_name = CD_NEWN(&t->arena, const char *, d->n_device + 1);
@@ -176,7 +176,7 @@ static cdmpp_status number_devices(cd_trainset *t, cdmpp_err *err) {
 }
 
 /* A network with a device branch needs to know what it runs on; trees go by number. */
-static cdmpp_status describe_devices(cd_trainset *t, bool needed, cdmpp_err *err) {
+static cdmpp_status describe_devices(cd_training_set *t, bool needed, cdmpp_err *err) {
     cd_devices *l = NULL;
     cd_diag diag = {0};
     const char *path;
@@ -194,7 +194,7 @@ static cdmpp_status describe_devices(cd_trainset *t, bool needed, cdmpp_err *err
 }
 
 /* ---- all ---- */
-static cdmpp_status load(cd_trainset *t, bool leaves, cdmpp_err *err) {
+static cdmpp_status load(cd_training_set *t, bool leaves, cdmpp_err *err) {
     const cd_texts *f = &t->c->data_files;
     if (!t->d) {
         CD_TRY((leaves ? cd_dataset_load_ast : cd_dataset_load)(f->v, f->n, &t->own, err));
@@ -211,12 +211,12 @@ static cdmpp_status load(cd_trainset *t, bool leaves, cdmpp_err *err) {
     return t->keep && t->fold && t->log_s && t->device && t->group ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", t->d->n);
 }
 
-cdmpp_status cd_trainset_make(cd_trainset *t, const cd_config *c, const cd_dataset *d, cd_threads *pool, cdmpp_err *err) {
-    cd_plan plan;
-    *t = (cd_trainset){.c = c, .d = d, .n_fold = (int)c->model_folds};
-    CD_TRY(cd_plan_of(c, &plan, err));
+cdmpp_status cd_training_set_make(cd_training_set *t, const cd_config *c, const cd_dataset *d, cd_threads *pool, cdmpp_err *err) {
+    cd_member_plan plan;
+    *t = (cd_training_set){.c = c, .d = d, .n_fold = (int)c->model_folds};
+    CD_TRY(cd_member_plan_of(c, &plan, err));
     CD_TRY(load(t, plan.leaves, err));
-    CD_TRY(cd_choose(c, t->d, pool, t->keep, &t->filter, &t->split, err));
+    CD_TRY(cd_select_programs(c, t->d, pool, t->keep, &t->filter, &t->split, err));
     CD_TRY(list_parts(t, err));
     if (c->model_fold_by == CD_FOLD_BY_NETWORK && (t->n_fold < 2 || by_program(t)))
         return cd_err_key(err, CD_FAIL(err, ERANGE, "folds of networks need model.folds of 2 and more, and a split that is not by program"), "model.fold_by");
@@ -226,11 +226,11 @@ cdmpp_status cd_trainset_make(cd_trainset *t, const cd_config *c, const cd_datas
     CD_TRY(weigh(t, err));
     CD_TRY(number_devices(t, err));
     CD_TRY(describe_devices(t, plan.devices, err));
-    t->view = cd_view_of(t->d, t->device);
+    t->view = cd_program_view_dataset(t->d, t->device);
     return CDMPP_OK;
 }
 
-void cd_trainset_free(cd_trainset *t) {
+void cd_training_set_free(cd_training_set *t) {
     cd_dataset_free(t->own);
     cd_split_free(t->split);
     cd_free(t->keep);
@@ -242,5 +242,5 @@ void cd_trainset_free(cd_trainset *t) {
     cd_free(t->oof);
     for (int p = 0; p < CD_N_PART; p++) cd_free(t->program[p]);
     cd_arena_free(&t->arena);
-    *t = (cd_trainset){0};
+    *t = (cd_training_set){0};
 }

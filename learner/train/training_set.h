@@ -22,7 +22,7 @@ enum { CD_FOLD_BY_TASK, CD_FOLD_BY_NETWORK }; /* model.fold_by */
 #define CD_FOLD_ALWAYS 255
 #define CD_FOLD_NEVER 254
 
-typedef struct cd_trainset {
+typedef struct cd_training_set {
     const cd_config *c;      /* borrowed */
     const cd_dataset *d;     /* borrowed, or own */
     cd_dataset *own;
@@ -42,13 +42,13 @@ typedef struct cd_trainset {
     const char **device_name;
     uint8_t *device_is_gpu;
     float *device_vector;    /* (n_device, CD_N_DEVICE_COL) */
-    cd_view view;            /* of all programs of d */
+    cd_program_view view;            /* of all programs of d */
     cd_arena arena;
-} cd_trainset;
+} cd_training_set;
 
 /* d NULL: loads data.files. Leaves are loaded when a member wants them. Free t after an
  * error too. Errors: those of loading, choosing and splitting; ESCHEMA (a device without
  * description where networks need it), ENOMEM. */
-cdmpp_status cd_trainset_make(cd_trainset *t, const cd_config *c, const cd_dataset *d, cd_threads *pool, cdmpp_err *err);
-void cd_trainset_free(cd_trainset *t);
+cdmpp_status cd_training_set_make(cd_training_set *t, const cd_config *c, const cd_dataset *d, cd_threads *pool, cdmpp_err *err);
+void cd_training_set_free(cd_training_set *t);
 #endif

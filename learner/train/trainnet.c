@@ -17,7 +17,7 @@ typedef struct {
 static bool on_step(void *ctx, const cd_fit_progress *p) {
     const ticking *t = ctx;
     if (!t->run->tick) return true;
-    const cd_tick k = {.member = t->run->name, .unit = "step", .step = p->step, .n_step = p->steps, .n_sample = t->n_sample,
+    const cd_progress_event k = {.member = t->run->name, .unit = "step", .step = p->step, .n_step = p->steps, .n_sample = t->n_sample,
                        .train = p->evaluated ? p->train_loss : (double)NAN, .valid = p->evaluated ? p->valid : (double)NAN,
                        .end = p->step == p->steps};
     return t->run->tick(t->run->ctx, &k);
@@ -25,7 +25,7 @@ static bool on_step(void *ctx, const cd_fit_progress *p) {
 
 /* Programs whose inputs may be used, for CMD and MMD: of a held-out device those not
  * chosen; else the validation part. Never the test part. */
-static cdmpp_status unlabelled(const cd_trainset *t, const cd_boost_set *valid, uint32_t **own, size_t *n, const uint32_t **list,
+static cdmpp_status unlabelled(const cd_training_set *t, const cd_boost_set *valid, uint32_t **own, size_t *n, const uint32_t **list,
                                cdmpp_err *err) {
     *own = NULL;
     *list = valid->program;
@@ -64,9 +64,9 @@ cdmpp_status cd_trainnet_keep(cd_fitted *f, cd_member *e, cdmpp_err *err) {
     return e->label ? CDMPP_OK : CD_FAIL(err, ENOMEM, "label of a member");
 }
 
-cdmpp_status cd_trainnet(const cd_trainset *t, const cd_boost_set *train, const cd_boost_set *valid, const cd_ensemble_run *er,
+cdmpp_status cd_trainnet(const cd_training_set *t, const cd_boost_set *train, const cd_boost_set *valid, const cd_ensemble_run *er,
                          const cd_boost_run *run, cd_member *e, cdmpp_err *err) {
-    const cd_fit_spec spec = cd_netconf_fit(t->c, e->kind, CD_N_DEVICE_COL);
+    const cd_fit_spec spec = cd_net_options_fit(t->c, e->kind, CD_N_DEVICE_COL);
     ticking tick = {run, (size_t)spec.batch};
     cd_fit_run fr = {.pool = er->alone ? er->pool : NULL, .tick = on_step, .ctx = &tick};
     char *path = NULL;
@@ -78,7 +78,7 @@ cdmpp_status cd_trainnet(const cd_trainset *t, const cd_boost_set *train, const 
                         .w_dev = CD_N_DEVICE_COL, .group = t->group, .weight = t->weight};
     CD_TRY(unlabelled(t, valid, &own, &data.n_target, &data.target, err));
     cdmpp_status st = er->start ? find_start(er->start, e, &start, err) : CDMPP_OK;
-    if (!st && er->keep && er->keep->dir) st = cd_keepmember_fit_path(er->keep, e, &path, err);
+    if (!st && er->keep && er->keep->dir) st = cd_member_checkpoint_fit_path(er->keep, e, &path, err);
     fr.checkpoint = path;
     fr.checkpoint_every = CHECKPOINT_STEPS;
     fr.resume = true;

@@ -6,7 +6,7 @@
 #include "learner/fit/fit.h"
 
 /* Network, scalers and label of e. Errors: those of cd_fit, EMODEL (nothing in `start` to go on from). */
-cdmpp_status cd_trainnet(const cd_trainset *t, const cd_boost_set *train, const cd_boost_set *valid, const cd_ensemble_run *er,
+cdmpp_status cd_trainnet(const cd_training_set *t, const cd_boost_set *train, const cd_boost_set *valid, const cd_ensemble_run *er,
                          const cd_boost_run *run, cd_member *e, cdmpp_err *err);
 /* What was fitted becomes the member's; f is empty afterwards, also on error. Errors: ENOMEM. */
 cdmpp_status cd_trainnet_keep(CD_TAKE cd_fitted *f, cd_member *e, cdmpp_err *err);

@@ -37,11 +37,11 @@ double cd_trainprogress_eta(const cd_trainprogress *p, double now) {
     const double rate = cd_trainprogress_rate(p, now);
     double left = 0;
     for (size_t i = 0; i < p->n_member; i++) {
-        const cd_tick *t = &p->member[i].last;
+        const cd_progress_event *t = &p->member[i].last;
         if (!t->end && t->n_step > t->step) left += (double)(t->n_step - t->step) * (double)t->n_sample;
     }
     if (p->n_member) {
-        const cd_tick *t = &p->member[p->n_member - 1].last;
+        const cd_progress_event *t = &p->member[p->n_member - 1].last;
         if (t->n_member > p->n_member) left += (double)(t->n_member - p->n_member) * (double)t->n_step * (double)t->n_sample;
     }
     return rate > 0 ? left / rate : (double)NAN;
@@ -75,7 +75,7 @@ static void put_bar(cd_buf *b, const cd_trainprogress *p, double now) {
     size_t over = 0, of = n ? (size_t)p->member[n - 1].last.n_member : 0;
     for (size_t i = 0; i < n; i++) over += p->member[i].last.end;
     for (size_t i = 0; i < n; i++) {
-        const cd_tick *t = &p->member[i].last;
+        const cd_progress_event *t = &p->member[i].last;
         if (t->end && !(over == n && i == n - 1)) continue;
         cd_buf_putf(b, "%s %llu/%llu", p->member[i].name, (unsigned long long)t->step, (unsigned long long)t->n_step);
         put_loss(b, " ", t->valid, "");
@@ -87,7 +87,7 @@ static void put_bar(cd_buf *b, const cd_trainprogress *p, double now) {
     put_time(b, cd_trainprogress_eta(p, now));
 }
 
-static void put_line(cd_buf *b, const cd_trainprogress *p, const cd_tick *t, double now) {
+static void put_line(cd_buf *b, const cd_trainprogress *p, const cd_progress_event *t, double now) {
     put_time(b, now - p->begin_s);
     cd_buf_putf(b, " %s: %s %llu/%llu", t->member, t->unit, (unsigned long long)t->step, (unsigned long long)t->n_step);
     if (!isnan(t->train) || !isnan(t->valid)) cd_buf_puts(b, ", loss");
@@ -100,7 +100,7 @@ static void put_line(cd_buf *b, const cd_trainprogress *p, const cd_tick *t, dou
 }
 
 /* ---- steps ---- */
-static void note(cd_trainprogress *p, const cd_tick *t) {
+static void note(cd_trainprogress *p, const cd_progress_event *t) {
     size_t i = 0;
     while (i < p->n_member && strncmp(p->member[i].name, t->member, sizeof p->member[i].name - 1) != 0) i++;
     if (i == p->n_member) {
@@ -121,7 +121,7 @@ static void redraw(const cd_trainprogress *p, const cd_buf *b) {
     pthread_mutex_unlock(&p->log->lock);
 }
 
-void cd_trainprogress_step_at(cd_trainprogress *p, const cd_tick *t, double now) {
+void cd_trainprogress_step_at(cd_trainprogress *p, const cd_progress_event *t, double now) {
     cd_buf b = {0};
     if (p->log->level < CD_LOG_INFO) return;
     pthread_mutex_lock(&p->lock);
@@ -142,7 +142,7 @@ void cd_trainprogress_step_at(cd_trainprogress *p, const cd_tick *t, double now)
     cd_buf_free(&b);
 }
 
-void cd_trainprogress_step(cd_trainprogress *p, const cd_tick *t) { cd_trainprogress_step_at(p, t, now_s()); }
+void cd_trainprogress_step(cd_trainprogress *p, const cd_progress_event *t) { cd_trainprogress_step_at(p, t, now_s()); }
 
 void cd_trainprogress_end(cd_trainprogress *p) {
     cd_buf b = {0};

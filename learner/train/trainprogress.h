@@ -21,7 +21,7 @@ enum { CD_TRAINPROGRESS_MEMBERS = 64 };
 
 typedef struct cd_trainprogress_member {
     char name[24];
-    cd_tick last;            /* its names are not used */
+    cd_progress_event last;            /* its names are not used */
 } cd_trainprogress_member;
 
 typedef struct cd_trainprogress {
@@ -38,12 +38,12 @@ typedef struct cd_trainprogress {
 } cd_trainprogress;
 
 void cd_trainprogress_begin(cd_trainprogress *p, cd_log *log);
-void cd_trainprogress_step(cd_trainprogress *p, const cd_tick *t);
+void cd_trainprogress_step(cd_trainprogress *p, const cd_progress_event *t);
 /* Takes the line away and reports samples, time and rate, when there was a step. */
 void cd_trainprogress_end(cd_trainprogress *p);
 
 /* ---- exposed to be tested ---- */
-void cd_trainprogress_step_at(cd_trainprogress *p, const cd_tick *t, double now_s);
+void cd_trainprogress_step_at(cd_trainprogress *p, const cd_progress_event *t, double now_s);
 double cd_trainprogress_rate(const cd_trainprogress *p, double now_s); /* samples/s; 0: not known */
 double cd_trainprogress_eta(const cd_trainprogress *p, double now_s);  /* s; NaN: not known */
 #endif

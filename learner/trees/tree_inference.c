@@ -5,22 +5,22 @@
 /* Walks at a time: one waits for memory while the others go on. */
 enum { WIDE = 8, BLOCK = 64 };
 
-void cd_forest_free(cd_forest *f) {
+void cd_tree_inference_free(cd_tree_inference *f) {
     if (!f) return;
     cd_free(f->root);
     cd_free(f->node);
     cd_free(f);
 }
 
-size_t cd_forest_count(const cd_forest *f) { return f->n_tree; }
+size_t cd_tree_inference_count(const cd_tree_inference *f) { return f->n_tree; }
 
 /* `depth` steps of WIDE walks; a leaf steps on the spot. */
-static void walk(const cd_forest_node *node, const uint32_t root[WIDE], const float *const x[WIDE], uint32_t depth, float leaf[WIDE]) {
+static void walk(const cd_tree_inference_node *node, const uint32_t root[WIDE], const float *const x[WIDE], uint32_t depth, float leaf[WIDE]) {
     uint32_t at[WIDE];
     for (int k = 0; k < WIDE; k++) at[k] = root[k];
     for (uint32_t d = 0; d < depth; d++)
         for (int k = 0; k < WIDE; k++) {
-            const cd_forest_node *n = &node[at[k]];
+            const cd_tree_inference_node *n = &node[at[k]];
             const float v = x[k][n->column & ~CD_FOREST_MISSING_RIGHT];
             const unsigned missing = v != v ? n->column >> 31 : 1;
             at[k] = n->kid[v < n->cut ? 0 : missing];
@@ -29,7 +29,7 @@ static void walk(const cd_forest_node *node, const uint32_t root[WIDE], const fl
 }
 
 /* One row through WIDE trees at once. */
-static float score_one(const cd_forest *f, size_t n_tree, const float *x) {
+static float score_one(const cd_tree_inference *f, size_t n_tree, const float *x) {
     float sum = f->base, leaf[WIDE];
     const float *const same[WIDE] = {x, x, x, x, x, x, x, x};
     for (size_t t = 0; t < n_tree; t += WIDE) {
@@ -46,7 +46,7 @@ static float score_one(const cd_forest *f, size_t n_tree, const float *x) {
 }
 
 /* WIDE rows at once through one tree after the other. */
-static void score_block(const cd_forest *f, size_t n_tree, const float *x, size_t n, size_t width, float *out) {
+static void score_block(const cd_tree_inference *f, size_t n_tree, const float *x, size_t n, size_t width, float *out) {
     for (size_t i = 0; i < n; i++) out[i] = f->base;
     for (size_t t = 0; t < n_tree; t++)
         for (size_t i = 0; i < n; i += WIDE) {
@@ -62,7 +62,7 @@ static void score_block(const cd_forest *f, size_t n_tree, const float *x, size_
         }
 }
 
-void cd_forest_score_some(const cd_forest *f, const float *x, size_t n, size_t width, size_t most, float *out) {
+void cd_tree_inference_score_some(const cd_tree_inference *f, const float *x, size_t n, size_t width, size_t most, float *out) {
     const size_t n_tree = most < f->n_tree ? most : f->n_tree;
     if (n < WIDE / 2) {
         for (size_t i = 0; i < n; i++) out[i] = score_one(f, n_tree, x + i * width);
@@ -71,6 +71,6 @@ void cd_forest_score_some(const cd_forest *f, const float *x, size_t n, size_t w
     for (size_t i = 0; i < n; i += BLOCK) score_block(f, n_tree, x + i * width, n - i < BLOCK ? n - i : BLOCK, width, out + i);
 }
 
-void cd_forest_score(const cd_forest *f, const float *x, size_t n, size_t width, float *out) {
-    cd_forest_score_some(f, x, n, width, f->n_tree, out);
+void cd_tree_inference_score(const cd_tree_inference *f, const float *x, size_t n, size_t width, float *out) {
+    cd_tree_inference_score_some(f, x, n, width, f->n_tree, out);
 }

@@ -18,14 +18,14 @@
 #include "base/core/err.h"
 #include "base/core/mem.h"
 
-typedef struct cd_forest cd_forest;
+typedef struct cd_tree_inference cd_tree_inference;
 
 /* From a booster in UBJ form over `width` columns. *out NULL: see (2). Any bytes are safe. Errors: ENOMEM. */
-cdmpp_status cd_forest_read(const void *ubj, size_t n, size_t width, CD_GIVE cd_forest **out, cdmpp_err *err);
-size_t cd_forest_count(const cd_forest *f); /* trees */
-void cd_forest_free(CD_TAKE cd_forest *f); /* NULL is fine */
+cdmpp_status cd_tree_inference_read(const void *ubj, size_t n, size_t width, CD_GIVE cd_tree_inference **out, cdmpp_err *err);
+size_t cd_tree_inference_count(const cd_tree_inference *f); /* trees */
+void cd_tree_inference_free(CD_TAKE cd_tree_inference *f); /* NULL is fine */
 /* Scores (n) of x (n, width). */
-void cd_forest_score(const cd_forest *f, const float *x, size_t n, size_t width, float *out);
+void cd_tree_inference_score(const cd_tree_inference *f, const float *x, size_t n, size_t width, float *out);
 /* The same of the first `most` trees, of all where there are fewer: what the booster said before it was trained to the end. */
-void cd_forest_score_some(const cd_forest *f, const float *x, size_t n, size_t width, size_t most, float *out);
+void cd_tree_inference_score_some(const cd_tree_inference *f, const float *x, size_t n, size_t width, size_t most, float *out);
 #endif

@@ -6,17 +6,17 @@
 enum { CD_FOREST_MAX_DEPTH = 64 };
 #define CD_FOREST_MISSING_RIGHT 0x80000000U /* in `column`: NaN goes to kid[1] */
 
-typedef struct cd_forest_node {
+typedef struct cd_tree_inference_node {
     float cut;
     uint32_t column;
     uint32_t kid[2];
-} cd_forest_node;
+} cd_tree_inference_node;
 
-struct cd_forest {
+struct cd_tree_inference {
     float base;
     size_t n_tree, n_node;
     uint32_t *root, *depth; /* (n_tree) */
-    cd_forest_node *node;   /* (n_node) */
+    cd_tree_inference_node *node;   /* (n_node) */
     bool oom;               /* while reading */
 };
 #endif

@@ -159,11 +159,11 @@ static float real(const unsigned char *p) {
 
 /* Node i and what is below, copied behind the nodes there are; returns false when it is not a tree
  * or not of our kind. */
-static bool copy(cd_forest *f, const tree *t, size_t i, size_t to, size_t width, size_t limit, uint32_t depth, uint32_t *deepest) {
-    cd_forest_node *n = &f->node[to];
+static bool copy(cd_tree_inference *f, const tree *t, size_t i, size_t to, size_t width, size_t limit, uint32_t depth, uint32_t *deepest) {
+    cd_tree_inference_node *n = &f->node[to];
     const uint32_t left = (uint32_t)big_endian(t->left + 4 * i, 4), right = (uint32_t)big_endian(t->right + 4 * i, 4);
     if (depth > *deepest) *deepest = depth;
-    *n = (cd_forest_node){real(t->cut + 4 * i), 0, {(uint32_t)to, (uint32_t)to}};
+    *n = (cd_tree_inference_node){real(t->cut + 4 * i), 0, {(uint32_t)to, (uint32_t)to}};
     if (left == UINT32_MAX) return isfinite(n->cut);
     const uint32_t column = (uint32_t)big_endian(t->column + 4 * i, 4);
     if (left >= t->n || right >= t->n || column >= width || t->split[i] || depth >= CD_FOREST_MAX_DEPTH) return false;
@@ -177,7 +177,7 @@ static bool copy(cd_forest *f, const tree *t, size_t i, size_t to, size_t width,
 }
 
 /* Calls of open_tree for all items of `trees`: first to count the nodes, then to copy them. */
-static bool each_tree(rest trees, cd_forest *f, size_t width, size_t *n_node) {
+static bool each_tree(rest trees, cd_tree_inference *f, size_t width, size_t *n_node) {
     const unsigned char *p;
     unsigned char type;
     size_t n = 0;
@@ -214,7 +214,7 @@ static bool is_plain(rest learner, rest param, size_t width) {
            says(param, "num_class", "0") && (!member(param, "num_target", &target) || says(param, "num_target", "1"));
 }
 
-static bool read_forest(rest file, size_t width, cd_forest *f) {
+static bool read_forest(rest file, size_t width, cd_tree_inference *f) {
     rest learner, booster, model, trees, param, v;
     char base[32], *end;
     size_t n_node;
@@ -232,8 +232,8 @@ static bool read_forest(rest file, size_t width, cd_forest *f) {
     return each_tree(trees, f, width, &n_node);
 }
 
-cdmpp_status cd_forest_read(const void *ubj, size_t n, size_t width, cd_forest **out, cdmpp_err *err) {
-    cd_forest *f = cd_calloc(1, sizeof *f);
+cdmpp_status cd_tree_inference_read(const void *ubj, size_t n, size_t width, cd_tree_inference **out, cdmpp_err *err) {
+    cd_tree_inference *f = cd_calloc(1, sizeof *f);
     *out = NULL;
     if (!f) return CD_FAIL(err, ENOMEM, "trees");
     rest whole = {ubj, n}; /* a file cut short, or with something behind, is XGBoost's to judge */
@@ -242,6 +242,6 @@ cdmpp_status cd_forest_read(const void *ubj, size_t n, size_t width, cd_forest *
         return CDMPP_OK;
     }
     const bool oom = f->oom;
-    cd_forest_free(f);
+    cd_tree_inference_free(f);
     return oom ? CD_FAIL(err, ENOMEM, "trees of %zu bytes", n) : CDMPP_OK;
 }

@@ -25,17 +25,17 @@ struct cdmpp_model {
     cd_model *impl;
 };
 struct cdmpp_observer {
-    cd_adapt *impl;
+    cd_online_adapt *impl;
     char model[65]; /* SHA-256 of the header of the model it is about */
 };
 
-typedef struct cd_worker {
+typedef struct cd_api_worker {
     cd_scorer *scorer;
     cd_scored *scored; /* (CD_CHUNK) */
     cd_hash *key;      /* (CD_CHUNK) with a cache: of each candidate */
     bool missed[CD_CHUNK]; /* it was looked for and not found */
     size_t n_ok;       /* of the call */
-} cd_worker;
+} cd_api_worker;
 
 struct cdmpp_context {
     const cdmpp_model *m;
@@ -45,12 +45,12 @@ struct cdmpp_context {
     size_t *best;         /* (cap) */
     size_t cap;
     cdmpp_observer *observer; /* borrowed; NULL: none */
-    cd_cache *cache;      /* NULL: none */
+    cd_answer_cache *cache;      /* NULL: none */
     cd_devices *devices;  /* NULL: none needed */
     cd_threads *pool;     /* NULL: one thread */
     pid_t owner;          /* whose threads the pool has */
     int n_worker;
-    cd_worker *worker;    /* (n_worker) */
+    cd_api_worker *worker;    /* (n_worker) */
     size_t *at;           /* (cap_at) of a packed batch */
     size_t cap_at;
 };
@@ -61,7 +61,7 @@ cdmpp_status cd_take(void *to, size_t to_size, const void *from, size_t least, c
 
 /* Score a checked batch; `done` gets the chunk's results, candidates first .. first+n, from any
  * worker's thread. Errors: those of cdmpp_score. */
-typedef cdmpp_status cd_chunk_fn(void *arg, cd_worker *w, size_t first, size_t n, cdmpp_err *err);
+typedef cdmpp_status cd_chunk_fn(void *arg, cd_api_worker *w, size_t first, size_t n, cdmpp_err *err);
 cdmpp_status cd_batch_run(cdmpp_context *c, const cdmpp_batch *b, cd_chunk_fn *done, void *arg, cdmpp_err *err);
 /* The same of n candidates pick[0 .. n) of the batch; `first` counts in pick. */
 cdmpp_status cd_batch_run_some(cdmpp_context *c, const cdmpp_batch *b, const size_t *pick, size_t n, cd_chunk_fn *done, void *arg,
@@ -85,7 +85,7 @@ cdmpp_status cd_score_some(cdmpp_context *c, const cdmpp_batch *b, const size_t 
 void cd_score_stretch(const cdmpp_result *r, size_t i, double factor, double seconds);
 
 /* ---- twostage.c ---- */
-cdmpp_status cd_twostage(cdmpp_context *c, const cdmpp_batch *b, const cdmpp_result *r, size_t *n_ok, cdmpp_err *err);
+cdmpp_status cd_two_stage(cdmpp_context *c, const cdmpp_batch *b, const cdmpp_result *r, size_t *n_ok, cdmpp_err *err);
 
 /* ---- api.c ---- */
 /* The model behind a profile; NULL: there is no such profile. */

@@ -41,7 +41,7 @@ static cdmpp_status add_workers(cdmpp_context *c, const cdmpp_tasks *tasks, cons
     c->worker = cd_calloc((size_t)n, sizeof *c->worker);
     if (!c->worker) return CD_FAIL(err, ENOMEM, "%d threads", n);
     for (; c->n_worker < n; c->n_worker++) {
-        cd_worker *w = &c->worker[c->n_worker];
+        cd_api_worker *w = &c->worker[c->n_worker];
         CD_TRY(cd_scorer_new(c->impl, tasks ? tasks->impl : NULL, &so, &w->scorer, err));
         if (!(w->scored = cd_calloc(CD_CHUNK, sizeof *w->scored)) || !(w->key = cd_calloc(CD_CHUNK, sizeof *w->key))) {
             c->n_worker++; /* so that its scorer is freed */
@@ -64,7 +64,7 @@ cdmpp_status cdmpp_context_new(const cdmpp_model *m, const cdmpp_tasks *tasks, c
     c->owner = getpid();
     cdmpp_status st = find_devices(c, &o, err);
     if (!st) st = add_workers(c, tasks, &o, err);
-    if (!st && o.cache) st = cd_cache_new(o.cache, &c->cache, err);
+    if (!st && o.cache) st = cd_answer_cache_new(o.cache, &c->cache, err);
     if (!st && o.profile && !strcmp(o.profile, "two-stage")) {
         o.profile = "full";
         st = cdmpp_context_new(m, tasks, &o, &c->second, err);
@@ -83,7 +83,7 @@ void cdmpp_context_cache(const cdmpp_context *c, uint64_t *asked, uint64_t *foun
     uint64_t a = 0, f = 0;
     *asked = *found = 0;
     for (; c; c = c->second) { /* two-stage: of both */
-        if (c->cache) cd_cache_counts(c->cache, &a, &f);
+        if (c->cache) cd_answer_cache_counts(c->cache, &a, &f);
         *asked += a;
         *found += f;
         a = f = 0;
@@ -99,7 +99,7 @@ void cdmpp_context_free(cdmpp_context *c) {
     }
     cd_free(c->worker);
     if (c->owner == getpid()) cd_threads_free(c->pool); /* a child has no such threads to wait for */
-    cd_cache_free(c->cache);
+    cd_answer_cache_free(c->cache);
     cd_devices_free(c->devices);
     cdmpp_context_free(c->second);
     cd_free(c->first_s);

@@ -25,7 +25,7 @@ static cdmpp_status new_observer(const cdmpp_model *m, cdmpp_observer **out, cdm
 cdmpp_status cdmpp_observer_new(const cdmpp_model *m, cdmpp_observer **out, cdmpp_err *err) {
     cdmpp_observer *o = NULL;
     CD_TRY(new_observer(m, &o, err));
-    const cdmpp_status st = cd_adapt_new(&o->impl, err);
+    const cdmpp_status st = cd_online_adapt_new(&o->impl, err);
     if (st) cdmpp_observer_free(o);
     else *out = o;
     return st;
@@ -34,7 +34,7 @@ cdmpp_status cdmpp_observer_new(const cdmpp_model *m, cdmpp_observer **out, cdmp
 cdmpp_status cdmpp_observer_read(const cdmpp_model *m, const char *text, size_t len, cdmpp_observer **out, cdmpp_err *err) {
     cdmpp_observer *o = NULL;
     CD_TRY(new_observer(m, &o, err));
-    const cdmpp_status st = cd_adapt_read(text, len, o->model, &o->impl, err);
+    const cdmpp_status st = cd_online_adapt_read(text, len, o->model, &o->impl, err);
     if (st) cdmpp_observer_free(o);
     else *out = o;
     return st;
@@ -42,7 +42,7 @@ cdmpp_status cdmpp_observer_read(const cdmpp_model *m, const char *text, size_t 
 
 cdmpp_status cdmpp_observer_write(const cdmpp_observer *o, char *text, size_t cap, size_t *len, cdmpp_err *err) {
     cd_buf b = {0};
-    cd_adapt_write(o->impl, o->model, &b);
+    cd_online_adapt_write(o->impl, o->model, &b);
     cdmpp_status st = b.oom ? CD_FAIL(err, ENOMEM, "observer as text") : CDMPP_OK;
     if (!st) *len = b.n;
     if (!st && text && cap <= b.n) st = CD_FAIL(err, ERANGE, "expected room for %zu bytes, found %zu", b.n + 1, cap);
@@ -51,11 +51,11 @@ cdmpp_status cdmpp_observer_write(const cdmpp_observer *o, char *text, size_t ca
     return st;
 }
 
-size_t cdmpp_observer_count(const cdmpp_observer *o) { return cd_adapt_count(o->impl); }
+size_t cdmpp_observer_count(const cdmpp_observer *o) { return cd_online_adapt_count(o->impl); }
 
 void cdmpp_observer_free(cdmpp_observer *o) {
     if (!o) return;
-    cd_adapt_free(o->impl);
+    cd_online_adapt_free(o->impl);
     cd_free(o);
 }
 
@@ -65,7 +65,7 @@ typedef struct {
     cdmpp_status st;
     cd_device_pick which;
     const char *key;
-    cd_adapt_item item;
+    cd_online_adapt_item item;
 } found;
 
 typedef struct {
@@ -73,7 +73,7 @@ typedef struct {
     found *found; /* (n) */
 } collection;
 
-static cdmpp_status collect(void *arg, cd_worker *w, size_t first, size_t n, cdmpp_err *err) {
+static cdmpp_status collect(void *arg, cd_api_worker *w, size_t first, size_t n, cdmpp_err *err) {
     const collection *c = arg;
     (void)err;
     for (size_t i = 0; i < n; i++) {
@@ -84,15 +84,15 @@ static cdmpp_status collect(void *arg, cd_worker *w, size_t first, size_t n, cdm
         if (f->st) continue;
         f->which = o->which;
         f->key = o->key;
-        f->item = cd_adapt_item_of(&o->pred, o->trait, y);
+        f->item = cd_online_adapt_item_of(&o->pred, o->trait, y);
     }
     return CDMPP_OK;
 }
 
-static cdmpp_status enter(cd_adapt *a, const found *f, size_t n, cdmpp_err *err) {
+static cdmpp_status enter(cd_online_adapt *a, const found *f, size_t n, cdmpp_err *err) {
     for (size_t i = 0; i < n; i++)
-        if (!f[i].st) CD_TRY(cd_adapt_add(a, f[i].which.name, f[i].which.unknown, f[i].key, &f[i].item, err));
-    return cd_adapt_fit(a, err);
+        if (!f[i].st) CD_TRY(cd_online_adapt_add(a, f[i].which.name, f[i].which.unknown, f[i].key, &f[i].item, err));
+    return cd_online_adapt_fit(a, err);
 }
 
 cdmpp_status cdmpp_observe(cdmpp_context *c, const cdmpp_batch *batch, const double *seconds, cdmpp_status *status, cdmpp_err *err) {

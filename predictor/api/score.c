@@ -33,7 +33,7 @@ static cdmpp_status check_packed(cdmpp_context *c, const cdmpp_batch *b, cdmpp_e
         c->at = at;
         c->cap_at = 2 * (b->n + 1);
     }
-    return cd_packed_open(b->data, b->len, b->n, c->at, err);
+    return cd_tvm_packed_open(b->data, b->len, b->n, c->at, err);
 }
 
 cdmpp_status cd_check_rows_fit(const cd_model *m, cdmpp_err *err) {
@@ -72,7 +72,7 @@ static cd_ask ask_of(const cdmpp_context *c, const cdmpp_batch *b, size_t i) {
     } else if (b->form == CDMPP_PACKED) {
         a.form = c->at[i] == c->at[i + 1] ? CD_ASK_REFUSED : CD_ASK_ROWS_F32;
         a.why = &unlowered;
-        a.row = cd_packed_rows(b->data, c->at, i, &a.n_row);
+        a.row = cd_tvm_packed_rows(b->data, c->at, i, &a.n_row);
     } else {
         const bool wide = b->form == CDMPP_ROWS_F64;
         const size_t first = (size_t)b->row_ptr[i];
@@ -84,24 +84,24 @@ static cd_ask ask_of(const cdmpp_context *c, const cdmpp_batch *b, size_t i) {
 }
 
 /* From the cache, or into the scorer. */
-static cdmpp_status add(const job *j, size_t i, cd_worker *w, size_t at, cdmpp_err *err) {
+static cdmpp_status add(const job *j, size_t i, cd_api_worker *w, size_t at, cdmpp_err *err) {
     const cd_ask a = j->ask ? j->ask[i] : ask_of(j->c, j->b, i);
     w->missed[at] = false;
     if (!j->c->cache || a.form == CD_ASK_REFUSED) return cd_scorer_add(w->scorer, &a, &w->scored[at], err);
-    w->key[at] = cd_cache_key(&a);
-    if (cd_cache_find(j->c->cache, &w->key[at], &a, &w->scored[at])) return CDMPP_OK;
+    w->key[at] = cd_answer_cache_key(&a);
+    if (cd_answer_cache_find(j->c->cache, &w->key[at], &a, &w->scored[at])) return CDMPP_OK;
     w->missed[at] = true;
     return cd_scorer_add(w->scorer, &a, &w->scored[at], err);
 }
 
 static cdmpp_status run_chunk(void *ctx, size_t beg, size_t end, int worker, cdmpp_err *err) {
     const job *j = ctx;
-    cd_worker *w = &j->c->worker[worker];
+    cd_api_worker *w = &j->c->worker[worker];
     cd_scorer_start(w->scorer);
     for (size_t i = beg; i < end; i++) CD_TRY(add(j, j->pick ? j->pick[i] : i, w, i - beg, err));
     CD_TRY(cd_scorer_finish(w->scorer, err));
     for (size_t i = 0; i < end - beg; i++)
-        if (w->missed[i] && !w->scored[i].st) cd_cache_put(j->c->cache, &w->key[i], &w->scored[i]);
+        if (w->missed[i] && !w->scored[i].st) cd_answer_cache_put(j->c->cache, &w->key[i], &w->scored[i]);
     return j->done(j->arg, w, beg, end - beg, err);
 }
 
@@ -159,12 +159,12 @@ typedef struct {
     double *seconds;    /* NULL: not wanted */
 } output;
 
-static cdmpp_status put_chunk(void *arg, cd_worker *w, size_t first, size_t n, cdmpp_err *err) {
+static cdmpp_status put_chunk(void *arg, cd_api_worker *w, size_t first, size_t n, cdmpp_err *err) {
     const output *to = arg;
     (void)err;
     for (size_t i = 0; i < n; i++) {
         cd_scored *o = &w->scored[i];
-        const bool observed = to->observer && !o->st && cd_adapt_apply(to->observer->impl, o->which.name, o->key, o->trait, &o->pred);
+        const bool observed = to->observer && !o->st && cd_online_adapt_apply(to->observer->impl, o->which.name, o->key, o->trait, &o->pred);
         put(to->r, to->pick ? to->pick[first + i] : first + i, o, observed);
         if (to->seconds) to->seconds[first + i] = o->st ? (double)INFINITY : o->pred.latency_s;
         w->n_ok += !o->st;
@@ -199,7 +199,7 @@ cdmpp_status cdmpp_score(cdmpp_context *c, const cdmpp_batch *batch, const cdmpp
     size_t n_ok = 0;
     CD_TRY(cd_take(&b, sizeof b, batch, sizeof b, "cdmpp_batch", err));
     CD_TRY(cd_take(&r, sizeof r, out, sizeof r, "cdmpp_result", err));
-    CD_TRY(c->second ? cd_twostage(c, &b, &r, &n_ok, err) : cd_score_all(c, &b, &r, NULL, &n_ok, err));
+    CD_TRY(c->second ? cd_two_stage(c, &b, &r, &n_ok, err) : cd_score_all(c, &b, &r, NULL, &n_ok, err));
     for (size_t i = 0; !n_ok && i < b.n; i++) put_score(&r, i, CDMPP_SCORE_NONE);
     return CDMPP_OK;
 }

@@ -65,7 +65,7 @@ static double compare(const double *first, const size_t *best, const double *sec
     return n ? top : 0;
 }
 
-cdmpp_status cd_twostage(cdmpp_context *c, const cdmpp_batch *b, const cdmpp_result *r, size_t *n_ok, cdmpp_err *err) {
+cdmpp_status cd_two_stage(cdmpp_context *c, const cdmpp_batch *b, const cdmpp_result *r, size_t *n_ok, cdmpp_err *err) {
     CD_TRY(room(c, b->n, err));
     double *first = c->first_s, *work = first + c->cap, ratio;
     CD_TRY(cd_score_all(c, b, r, first, n_ok, err));

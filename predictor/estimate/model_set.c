@@ -11,7 +11,7 @@
 enum { FIXED = 32, HEADER_MAX = 64 << 20 };
 static const char MAGIC[] = "CDMPPMDL";
 
-bool cd_modelset_is_model(const char *path) {
+bool cd_model_set_is_model(const char *path) {
     char p[8];
     FILE *f = fopen(path, "rb");
     if (!f) return false;
@@ -34,7 +34,7 @@ static cdmpp_status read_header(FILE *f, cd_arena *a, cd_str *out, cdmpp_err *er
     return CDMPP_OK;
 }
 
-static cdmpp_status devices_of(cd_modelset *m, cd_str header, cd_modelset_one *v, cdmpp_err *err) {
+static cdmpp_status devices_of(cd_model_set *m, cd_str header, cd_model_set_one *v, cdmpp_err *err) {
     const cd_json *root, *model, *list, *kind;
     CD_TRY(cd_json_parse(&m->arena, header.p, header.n, &root, err));
     CD_TRY(cd_json_need(root, "model", &model, err));
@@ -53,8 +53,8 @@ static cdmpp_status devices_of(cd_modelset *m, cd_str header, cd_modelset_one *v
     return CDMPP_OK;
 }
 
-static cdmpp_status add(cd_modelset *m, const char *path, cdmpp_err *err) {
-    cd_modelset_one v = {.path = path};
+static cdmpp_status add(cd_model_set *m, const char *path, cdmpp_err *err) {
+    cd_model_set_one v = {.path = path};
     cd_str header;
     FILE *f = fopen(path, "rb");
     if (!f) return cd_err_at(err, CD_FAIL(err, EIO, "cannot open the model"), path, 0);
@@ -64,7 +64,7 @@ static cdmpp_status add(cd_modelset *m, const char *path, cdmpp_err *err) {
     if (st) return cd_err_at(err, st, path, 0);
     if (m->n == m->cap) {
         const size_t cap = m->cap ? 2 * m->cap : 8;
-        cd_modelset_one *p = cd_realloc(m->v, m->n * sizeof *p, cap * sizeof *p);
+        cd_model_set_one *p = cd_realloc(m->v, m->n * sizeof *p, cap * sizeof *p);
         if (!p) return CD_FAIL(err, ENOMEM, "%zu models", cap);
         m->v = p;
         m->cap = cap;
@@ -76,10 +76,10 @@ static cdmpp_status add(cd_modelset *m, const char *path, cdmpp_err *err) {
 static bool named_model(const char *path, void *ctx) {
     const size_t n = strlen(path);
     (void)ctx;
-    return n > 6 && !strcmp(path + n - 6, ".cdmpp") && cd_modelset_is_model(path);
+    return n > 6 && !strcmp(path + n - 6, ".cdmpp") && cd_model_set_is_model(path);
 }
 
-static cdmpp_status folder(cd_modelset *m, const char *path, cdmpp_err *err) {
+static cdmpp_status folder(cd_model_set *m, const char *path, cdmpp_err *err) {
     const char *const *file;
     size_t n;
     CD_TRY(cd_file_list(&m->arena, path, named_model, NULL, &file, &n, err));
@@ -87,7 +87,7 @@ static cdmpp_status folder(cd_modelset *m, const char *path, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status folders(cd_modelset *m, cdmpp_err *err) {
+static cdmpp_status folders(cd_model_set *m, cdmpp_err *err) {
     const char *s = getenv("CDMPP_MODELS");
     while (s && *s) {
         const size_t n = strcspn(s, ":");
@@ -99,7 +99,7 @@ static cdmpp_status folders(cd_modelset *m, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status describe(const cd_modelset_ask *a, cd_modelset *m, cdmpp_err *err) {
+static cdmpp_status describe(const cd_model_set_ask *a, cd_model_set *m, cdmpp_err *err) {
     const char *path;
     cd_diag diag = {0};
     if (cd_devices_path(&m->arena, a->devices, NULL, &path, a->devices ? err : NULL))
@@ -110,18 +110,18 @@ static cdmpp_status describe(const cd_modelset_ask *a, cd_modelset *m, cdmpp_err
     return st;
 }
 
-cdmpp_status cd_modelset_open(const cd_modelset_ask *a, cd_modelset *m, cdmpp_err *err) {
+cdmpp_status cd_model_set_open(const cd_model_set_ask *a, cd_model_set *m, cdmpp_err *err) {
     for (size_t k = 0; k < a->model->n; k++) CD_TRY(add(m, a->model->v[k], err));
     for (size_t k = 0; a->mixed && k < a->mixed->n; k++)
-        if (cd_modelset_is_model(a->mixed->v[k])) CD_TRY(add(m, a->mixed->v[k], err));
+        if (cd_model_set_is_model(a->mixed->v[k])) CD_TRY(add(m, a->mixed->v[k], err));
     CD_TRY(folders(m, err));
     return describe(a, m, err);
 }
 
-void cd_modelset_free(cd_modelset *m) {
+void cd_model_set_free(cd_model_set *m) {
     for (size_t k = 0; k < m->n; k++) {
         cd_model_free(m->v[k].tasks);
-        cd_opmodel_free(m->v[k].ops);
+        cd_library_op_model_free(m->v[k].ops);
     }
     cd_free(m->v);
     cd_devices_free(m->devices);
@@ -129,14 +129,14 @@ void cd_modelset_free(cd_modelset *m) {
 }
 
 /* ---- asking ---- */
-static bool knows(const cd_modelset_one *v, const char *device) {
+static bool knows(const cd_model_set_one *v, const char *device) {
     for (size_t k = 0; k < v->n_device; k++)
         if (!strcmp(v->device[k], device)) return true;
     return false;
 }
 
 /* The first one that knows the device; `any`: else the first of its kind. */
-static cd_modelset_one *first(cd_modelset *m, bool operators, const char *device, bool any) {
+static cd_model_set_one *first(cd_model_set *m, bool operators, const char *device, bool any) {
     for (size_t k = 0; k < m->n; k++)
         if (m->v[k].operators == operators && knows(&m->v[k], device)) return &m->v[k];
     for (size_t k = 0; any && k < m->n; k++)
@@ -144,8 +144,8 @@ static cd_modelset_one *first(cd_modelset *m, bool operators, const char *device
     return NULL;
 }
 
-cdmpp_status cd_modelset_tasks(cd_modelset *m, const char *device, bool nearest, const cd_model **out, cdmpp_err *err) {
-    cd_modelset_one *v = first(m, false, device, nearest);
+cdmpp_status cd_model_set_tasks(cd_model_set *m, const char *device, bool nearest, const cd_model **out, cdmpp_err *err) {
+    cd_model_set_one *v = first(m, false, device, nearest);
     *out = NULL;
     if (!v) return CDMPP_OK;
     if (!v->tasks) CD_TRY(cd_err_at(err, cd_model_load(v->path, &v->tasks, err), v->path, 0));
@@ -154,16 +154,16 @@ cdmpp_status cd_modelset_tasks(cd_modelset *m, const char *device, bool nearest,
 }
 
 /* A model of operators answers for devices that it never saw, from their description. */
-cdmpp_status cd_modelset_ops(cd_modelset *m, const char *device, const cd_opmodel **out, cdmpp_err *err) {
-    cd_modelset_one *v = first(m, true, device, cd_modelset_device(m, device) != NULL);
+cdmpp_status cd_model_set_ops(cd_model_set *m, const char *device, const cd_library_op_model **out, cdmpp_err *err) {
+    cd_model_set_one *v = first(m, true, device, cd_model_set_device(m, device) != NULL);
     *out = NULL;
     if (!v) return CDMPP_OK;
-    if (!v->ops) CD_TRY(cd_err_at(err, cd_opmodel_load(v->path, &v->ops, err), v->path, 0));
+    if (!v->ops) CD_TRY(cd_err_at(err, cd_library_op_model_load(v->path, &v->ops, err), v->path, 0));
     *out = v->ops;
     return CDMPP_OK;
 }
 
-void cd_modelset_list(const cd_modelset *m, cd_buf *out) {
+void cd_model_set_list(const cd_model_set *m, cd_buf *out) {
     for (size_t k = 0; k < m->n; k++)
         for (size_t d = 0; d < m->v[k].n_device; d++) {
             bool told = false;
@@ -172,7 +172,7 @@ void cd_modelset_list(const cd_modelset *m, cd_buf *out) {
         }
 }
 
-const cd_device *cd_modelset_device(const cd_modelset *m, const char *name) {
+const cd_device *cd_model_set_device(const cd_model_set *m, const char *name) {
     const cd_device *d = NULL;
     return m->devices && name && !cd_devices_find(m->devices, name, &d, NULL) ? d : NULL;
 }

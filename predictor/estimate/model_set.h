@@ -12,39 +12,39 @@
 #include "learner/model/model.h"
 #include "learner/operators/library_op_model.h"
 
-typedef struct cd_modelset_one {
+typedef struct cd_model_set_one {
     const char *path;
     bool operators;             /* a model of library operators */
     const char **device;        /* (n_device) that it was trained on */
     size_t n_device;
     cd_model *tasks;            /* loaded when first asked for */
-    cd_opmodel *ops;
-} cd_modelset_one;
+    cd_library_op_model *ops;
+} cd_model_set_one;
 
-typedef struct cd_modelset {
+typedef struct cd_model_set {
     cd_arena arena;
-    cd_modelset_one *v;         /* (n) in the order they are asked */
+    cd_model_set_one *v;         /* (n) in the order they are asked */
     size_t n, cap;
     cd_devices *devices;        /* descriptions; NULL: there is no file of them */
-} cd_modelset;
+} cd_model_set;
 
-typedef struct cd_modelset_ask {
+typedef struct cd_model_set_ask {
     const cd_texts *model;      /* models, all of them */
     const cd_texts *mixed;      /* of these what begins as a model does; NULL: none */
     const char *devices;        /* descriptions; NULL: where they usually are */
     void (*lines)(void *ctx, const char *text); /* what is wrong with the descriptions, line by line; NULL: nobody listens */
     void *ctx;
-} cd_modelset_ask;
+} cd_model_set_ask;
 
 /* Whether the file begins as a model does. */
-bool cd_modelset_is_model(const char *path);
+bool cd_model_set_is_model(const char *path);
 /* Errors: EIO, EPARSE, ESCHEMA, with the path; those of cd_devices_load; ENOMEM. Free after an error too. */
-cdmpp_status cd_modelset_open(const cd_modelset_ask *a, cd_modelset *m, cdmpp_err *err);
-void cd_modelset_free(cd_modelset *m); /* zeroed is fine */
+cdmpp_status cd_model_set_open(const cd_model_set_ask *a, cd_model_set *m, cdmpp_err *err);
+void cd_model_set_free(cd_model_set *m); /* zeroed is fine */
 /* The first model of tasks (of operators) that knows the device, loaded; *out NULL: none. nearest: else the first of its kind. */
-cdmpp_status cd_modelset_tasks(cd_modelset *m, const char *device, bool nearest, CD_KEEP const cd_model **out, cdmpp_err *err);
-cdmpp_status cd_modelset_ops(cd_modelset *m, const char *device, CD_KEEP const cd_opmodel **out, cdmpp_err *err);
+cdmpp_status cd_model_set_tasks(cd_model_set *m, const char *device, bool nearest, CD_KEEP const cd_model **out, cdmpp_err *err);
+cdmpp_status cd_model_set_ops(cd_model_set *m, const char *device, CD_KEEP const cd_library_op_model **out, cdmpp_err *err);
 /* "k80, v100" of all. */
-void cd_modelset_list(const cd_modelset *m, cd_buf *out);
-CD_KEEP const cd_device *cd_modelset_device(const cd_modelset *m, const char *name); /* NULL: not described */
+void cd_model_set_list(const cd_model_set *m, cd_buf *out);
+CD_KEEP const cd_device *cd_model_set_device(const cd_model_set *m, const char *name); /* NULL: not described */
 #endif

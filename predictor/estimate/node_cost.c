@@ -13,22 +13,22 @@ enum { CHUNK = 256 };
 /* A question that is asked once: a task with its schedule, a library operator. */
 typedef struct {
     const char *key;            /* NULL: a library operator */
-    const cd_oprecord *op;
+    const cd_library_op_record *op;
     uint64_t hash;
     uint32_t node;
 } question;
 
 typedef struct {
-    const cd_netgraph *g;
-    const cd_netcost_ask *a;
+    const cd_network_graph *g;
+    const cd_node_cost_ask *a;
     const cd_device *device;    /* NULL: no description */
-    cd_netcost *c;
+    cd_node_cost *c;
     cd_netbest best;
     question *q;                /* (n_q) sorted: equal ones stand together */
     uint32_t n_q;
 } asking;
 
-void cd_netcost_known(cd_nodecost *n, double seconds, cd_costsource from) {
+void cd_node_cost_known(cd_nodecost *n, double seconds, cd_costsource from) {
     n->seconds = n->low_s = n->high_s = seconds;
     n->spread = 0;
     n->source = from;
@@ -40,7 +40,7 @@ static bool is_time(double s) { return isfinite(s) && s >= 0; }
 /* Nobody can score it: the file's time if it has one. */
 static void give_up(const asking *k, uint32_t node, const char *why) {
     cd_nodecost *n = &k->c->node[node];
-    if (is_time(k->g->node[node].given_s)) cd_netcost_known(n, k->g->node[node].given_s, CD_COST_GIVEN);
+    if (is_time(k->g->node[node].given_s)) cd_node_cost_known(n, k->g->node[node].given_s, CD_COST_GIVEN);
     n->why = why;
 }
 
@@ -51,23 +51,23 @@ static const char *text(cd_arena *a, const char *p, cdmpp_err *err) {
 }
 
 /* ---- questions ---- */
-static const cd_sched *schedule_of(const asking *k, const char *key) { return k->a->book && key ? cd_schedbook_find(k->a->book, key) : NULL; }
+static const cd_schedule_db_entry *schedule_of(const asking *k, const char *key) { return k->a->book && key ? cd_schedule_db_find(k->a->book, key) : NULL; }
 
 /* Does the node need a model? Else its time is there, or the reason why there is none. */
 static bool is_question(const asking *k, uint32_t i) {
     const cd_netnode *n = &k->g->node[i];
     cd_nodecost *c = &k->c->node[i];
-    const cd_sched *s = n->kind == CD_NET_TASK ? schedule_of(k, n->key) : NULL;
+    const cd_schedule_db_entry *s = n->kind == CD_NODE_TASK ? schedule_of(k, n->key) : NULL;
     if (s) c->schedule = s->origin;
-    if (n->kind == CD_NET_FREE) cd_netcost_known(c, 0, CD_COST_FREE);
-    else if (k->a->from_given && is_time(n->given_s)) cd_netcost_known(c, n->given_s, CD_COST_GIVEN);
-    else if (n->kind == CD_NET_GIVEN) cd_netcost_known(c, n->given_s, CD_COST_GIVEN);
-    else if (n->kind == CD_NET_UNKNOWN) give_up(k, i, n->why ? n->why : "unknown operator");
-    else if (n->kind == CD_NET_LIBRARY && !k->a->opmodel) give_up(k, i, "no model of library operators");
-    else if (n->kind == CD_NET_LIBRARY && !k->device) give_up(k, i, "no description of the device");
-    else if (n->kind == CD_NET_LIBRARY) return true;
+    if (n->kind == CD_NODE_FREE) cd_node_cost_known(c, 0, CD_COST_FREE);
+    else if (k->a->from_given && is_time(n->given_s)) cd_node_cost_known(c, n->given_s, CD_COST_GIVEN);
+    else if (n->kind == CD_NODE_GIVEN) cd_node_cost_known(c, n->given_s, CD_COST_GIVEN);
+    else if (n->kind == CD_NODE_UNKNOWN) give_up(k, i, n->why ? n->why : "unknown operator");
+    else if (n->kind == CD_NODE_LIBRARY && !k->a->opmodel) give_up(k, i, "no model of library operators");
+    else if (n->kind == CD_NODE_LIBRARY && !k->device) give_up(k, i, "no description of the device");
+    else if (n->kind == CD_NODE_LIBRARY) return true;
     else if (!s) give_up(k, i, "no schedule for its task");
-    else if (k->a->from_records && is_time(s->measured_s)) cd_netcost_known(c, s->measured_s, CD_COST_RECORD);
+    else if (k->a->from_records && is_time(s->measured_s)) cd_node_cost_known(c, s->measured_s, CD_COST_RECORD);
     else if (k->a->from_records) give_up(k, i, "its schedule was never measured");
     else if (!k->a->model) give_up(k, i, "no model of tasks");
     else return true;
@@ -84,7 +84,7 @@ static int by_question(const void *a, const void *b) {
 
 static bool same(const question *x, const question *y) {
     if (!x->key != !y->key) return false;
-    return x->key ? !strcmp(x->key, y->key) : x->hash == y->hash && cd_oprecord_same(x->op, y->op);
+    return x->key ? !strcmp(x->key, y->key) : x->hash == y->hash && cd_library_op_record_same(x->op, y->op);
 }
 
 static cdmpp_status find_questions(asking *k, cdmpp_err *err) {
@@ -94,8 +94,8 @@ static cdmpp_status find_questions(asking *k, cdmpp_err *err) {
         const cd_netnode *n = &k->g->node[i];
         k->c->node[i] = (cd_nodecost){.seconds = NAN, .low_s = NAN, .high_s = NAN, .like = UINT32_MAX, .source = CD_COST_MISSING};
         if (!is_question(k, i)) continue;
-        const bool lib = n->kind == CD_NET_LIBRARY;
-        k->q[k->n_q++] = (question){lib ? NULL : n->key, lib ? n->question : NULL, lib ? cd_oprecord_key(n->question, 0) : 0, i};
+        const bool lib = n->kind == CD_NODE_LIBRARY;
+        k->q[k->n_q++] = (question){lib ? NULL : n->key, lib ? n->question : NULL, lib ? cd_library_op_record_key(n->question, 0) : 0, i};
     }
     qsort(k->q, k->n_q, sizeof *k->q, by_question);
     return CDMPP_OK;
@@ -134,12 +134,12 @@ static void from_pred(cd_nodecost *n, const fastest *f, const cd_scored *o) {
 }
 
 /* Its slower ones are scored, too, where the log has them: base/core/order_stat.h. One that no model scores is left out. */
-static cdmpp_status among_slower(asking *k, cd_scorer *s, const cd_sched *x, double median_s, bool known, fastest *f, cdmpp_err *err) {
+static cdmpp_status among_slower(asking *k, cd_scorer *s, const cd_schedule_db_entry *x, double median_s, bool known, fastest *f, cdmpp_err *err) {
     cd_scored o[CD_SCHED_SLOWER];
     double log_s[CD_SCHED_SLOWER + 1] = {log(median_s)};
     size_t n = 1;
     cd_scorer_start(s);
-    for (uint32_t i = 0; i < x->n_slower; i++) CD_TRY(cd_scorer_line(s, &(cd_line){x->slower[i].line, x->slower[i].len, x->origin, 1}, &o[i], err));
+    for (uint32_t i = 0; i < x->n_slower; i++) CD_TRY(cd_scorer_line(s, &(cd_predict_line){x->slower[i].line, x->slower[i].len, x->origin, 1}, &o[i], err));
     CD_TRY(cd_scorer_finish(s, err));
     for (uint32_t i = 0; i < x->n_slower; i++)
         if (!o[i].st && o[i].pred.median_s > 0) log_s[n++] = log(o[i].pred.median_s);
@@ -150,7 +150,7 @@ static cdmpp_status among_slower(asking *k, cd_scorer *s, const cd_sched *x, dou
 }
 
 static cdmpp_status find_fastest(asking *k, cd_scorer *s, const char *key, const cd_scored *o, fastest *f, cdmpp_err *err) {
-    const cd_sched *x = schedule_of(k, key);
+    const cd_schedule_db_entry *x = schedule_of(k, key);
     *f = (fastest){.ratio = 1};
     if (o->st || !isfinite(x->measured_s)) return CDMPP_OK;
     const bool known = knows(k, key, o);
@@ -178,8 +178,8 @@ static cdmpp_status score_chunk(asking *k, cd_scorer *s, cd_scored *o, uint32_t 
     uint32_t n = 0, end = at;
     cd_scorer_start(s);
     for (; n < CHUNK && end < k->n_q && k->q[end].key; end = run_of(k, end), n++) {
-        const cd_sched *x = schedule_of(k, k->q[end].key);
-        CD_TRY(cd_scorer_line(s, &(cd_line){x->line, x->len, x->origin, 1}, &o[n], err));
+        const cd_schedule_db_entry *x = schedule_of(k, k->q[end].key);
+        CD_TRY(cd_scorer_line(s, &(cd_predict_line){x->line, x->len, x->origin, 1}, &o[n], err));
     }
     CD_TRY(cd_scorer_finish(s, err));
     for (uint32_t i = 0; i < n; i++) {
@@ -208,20 +208,20 @@ static cdmpp_status score_tasks(asking *k, uint32_t *at, uint32_t *like, cdmpp_e
 
 /* One call each: a family that was not trained is the reason of its own operators only. */
 static cdmpp_status score_library(asking *k, uint32_t at, uint32_t like, cdmpp_err *err) {
-    cd_netcost_wait wait = {0};
+    cd_node_cost_wait wait = {0};
     for (uint32_t end; at < k->n_q; at = end, like++) {
         double seconds = NAN;
         cdmpp_err why = {0};
         char line[512];
         const char *reason = NULL;
         end = run_of(k, at);
-        const cdmpp_status st = cd_netcost_library_s(k->a->opmodel, k->q[at].op, k->device, &wait, &seconds, &why);
+        const cdmpp_status st = cd_node_cost_library_s(k->a->opmodel, k->q[at].op, k->device, &wait, &seconds, &why);
         if (st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "library operator");
         if (st && !(reason = text(&k->c->arena, cdmpp_err_format(&why, line, sizeof line), err))) return CDMPP_ENOMEM;
         for (uint32_t j = at; j < end; j++) {
             cd_nodecost *n = &k->c->node[k->q[j].node];
             if (st) give_up(k, k->q[j].node, reason);
-            else cd_netcost_known(n, seconds, CD_COST_LIBRARY);
+            else cd_node_cost_known(n, seconds, CD_COST_LIBRARY);
             n->like = st ? UINT32_MAX : like;
         }
     }
@@ -229,7 +229,7 @@ static cdmpp_status score_library(asking *k, uint32_t at, uint32_t like, cdmpp_e
 }
 
 /* ---- all ---- */
-void cd_netcost_tally(cd_netcost *c, const cd_netgraph *g) {
+void cd_node_cost_tally(cd_node_cost *c, const cd_network_graph *g) {
     double flop = 0, lost = 0, number = 0;
     bool counted = true;
     c->n_missing = c->n_given = c->n_model = c->n_library = 0;
@@ -259,7 +259,7 @@ void cd_netcost_tally(cd_netcost *c, const cd_netgraph *g) {
 
 /* A name that neither model knows is refused; where only the other kind of nodes is there, that kind's model decides. */
 static cdmpp_status check_device(const asking *k, cdmpp_err *err) {
-    const cd_netcost_ask *a = k->a;
+    const cd_node_cost_ask *a = k->a;
     char list[160];
     size_t n = 0;
     if (!a->device || !a->model || a->nearest || cd_model_find_device(a->model, a->device, strlen(a->device)) >= 0) return CDMPP_OK;
@@ -275,15 +275,15 @@ static cdmpp_status check_device(const asking *k, cdmpp_err *err) {
 static void add_places(const asking *k) {
     double traffic = 0;
     for (uint32_t i = 0; i < k->c->n; i++) {
-        const int64_t moved = cd_netcost_moved(k->g, k->a->tasks, i, &k->c->node[i].bytes);
+        const int64_t moved = cd_node_cost_moved(k->g, k->a->tasks, i, &k->c->node[i].bytes);
         if (moved > 0) traffic += (double)moved * (double)k->g->node[i].repeat;
         k->c->node[i].moved = moved;
     }
-    if (!k->a->alone) cd_netcost_in_place(k->c, k->g, k->a->device, k->device, traffic);
-    if (!k->a->alone) cd_netcost_refill(k->c, k->g, k->a->refill_bytes_per_s);
+    if (!k->a->alone) cd_node_cost_in_place(k->c, k->g, k->a->device, k->device, traffic);
+    if (!k->a->alone) cd_node_cost_refill(k->c, k->g, k->a->refill_bytes_per_s);
     for (uint32_t i = 0; i < k->c->n; i++) {
         cd_nodecost *n = &k->c->node[i];
-        if (n->source != CD_COST_MISSING) n->memory_share = cd_netcost_share(n->moved, n->seconds, k->device);
+        if (n->source != CD_COST_MISSING) n->memory_share = cd_node_cost_share(n->moved, n->seconds, k->device);
     }
 }
 
@@ -306,23 +306,23 @@ static cdmpp_status fill(asking *k, cdmpp_err *err) {
     CD_TRY(score_tasks(k, &at, &like, err));
     CD_TRY(score_library(k, at, like, err));
     add_places(k);
-    cd_netcost_tally(k->c, k->g);
+    cd_node_cost_tally(k->c, k->g);
     return CDMPP_OK;
 }
 
-cdmpp_status cd_netcost_of(const cd_netgraph *g, const cd_netcost_ask *a, cd_netcost **out, cdmpp_err *err) {
-    cd_netcost *c = cd_calloc(1, sizeof *c);
+cdmpp_status cd_node_cost_of(const cd_network_graph *g, const cd_node_cost_ask *a, cd_node_cost **out, cdmpp_err *err) {
+    cd_node_cost *c = cd_calloc(1, sizeof *c);
     if (!c) return CD_FAIL(err, ENOMEM, "costs");
     asking k = {.g = g, .a = a, .c = c};
     const cdmpp_status st = fill(&k, err);
     cd_netbest_free(&k.best);
     cd_free(k.q);
-    if (st) cd_netcost_free(c);
+    if (st) cd_node_cost_free(c);
     else *out = c;
     return st;
 }
 
-void cd_netcost_free(cd_netcost *c) {
+void cd_node_cost_free(cd_node_cost *c) {
     if (!c) return;
     cd_arena_free(&c->arena);
     cd_free(c);

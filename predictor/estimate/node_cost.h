@@ -36,19 +36,19 @@ typedef struct cd_nodecost {
     const char *why;            /* missing, or given because nobody can score it: the reason */
 } cd_nodecost;
 
-typedef struct cd_netcost {
+typedef struct cd_node_cost {
     cd_arena arena;
     uint32_t n;                 /* as the graph's nodes */
     cd_nodecost *node;          /* (n) */
     uint32_t n_missing, n_given, n_model, n_library;
     double missing_share;       /* 0..1, see (1) */
-} cd_netcost;
+} cd_node_cost;
 
-typedef struct cd_netcost_ask {
+typedef struct cd_node_cost_ask {
     const cd_model *model;      /* NULL: no tasks can be scored */
-    const cd_opmodel *opmodel;  /* NULL: no library operators */
+    const cd_library_op_model *opmodel;  /* NULL: no library operators */
     const cd_tasks *tasks;
-    const cd_schedbook *book;
+    const cd_schedule_db *book;
     const char *device;         /* name in devices.yaml and in the model */
     const cd_devices *devices;
     bool nearest;               /* which.h */
@@ -57,13 +57,13 @@ typedef struct cd_netcost_ask {
     double refill_bytes_per_s;  /* 0: none. Of CPUs: tasks take longer than alone by their bytes read and written over this: in a network
                                  * they are not in the core's caches (live_run.h, cd_live_refill) */
     bool alone;                 /* tasks take as long as alone: nothing added for standing in a network (netcost_place.c) */
-} cd_netcost_ask;
+} cd_node_cost_ask;
 
 /* Errors: EMODEL (device not known to any model: names those that are), ENOMEM; nodes that fail are missing. */
-cdmpp_status cd_netcost_of(const cd_netgraph *g, const cd_netcost_ask *a, CD_GIVE cd_netcost **out, cdmpp_err *err);
-void cd_netcost_free(CD_TAKE cd_netcost *c); /* NULL is fine */
+cdmpp_status cd_node_cost_of(const cd_network_graph *g, const cd_node_cost_ask *a, CD_GIVE cd_node_cost **out, cdmpp_err *err);
+void cd_node_cost_free(CD_TAKE cd_node_cost *c); /* NULL is fine */
 /* Counts and the missing share, after a node's time has changed. */
-void cd_netcost_tally(cd_netcost *c, const cd_netgraph *g);
+void cd_node_cost_tally(cd_node_cost *c, const cd_network_graph *g);
 
 /* What a task takes in a network over what it takes alone; of a device whose networks were not measured nothing more. */
 typedef struct cd_netlaw {
@@ -71,13 +71,13 @@ typedef struct cd_netlaw {
     double refill_bytes_per_s, stays_bytes; /* they are fewer than stays_bytes; 0: never */
 } cd_netlaw;
 /* Of a network that moves `traffic` bytes a pass. d: description of the device `name` (NULL: no name), NULL: none. */
-cd_netlaw cd_netcost_law(const char *name, const cd_device *d, double traffic);
+cd_netlaw cd_node_cost_law(const char *name, const cd_device *d, double traffic);
 /* weight_bytes -1: not known. */
-double cd_netcost_law_s(const cd_netlaw *l, double seconds, int64_t weight_bytes);
+double cd_node_cost_law_s(const cd_netlaw *l, double seconds, int64_t weight_bytes);
 
 /* "op=conv3,scale=0.5" or "op=conv3,seconds=1e-3"; op: a node's name, an operator type, or a pattern with *. Applied to all that
  * fit. Errors: EUSAGE (text), ESCHEMA (nothing fits; names the nearest). */
-cdmpp_status cd_netcost_what_if(cd_netcost *c, const cd_netgraph *g, const char *text, cdmpp_err *err);
+cdmpp_status cd_node_cost_what_if(cd_node_cost *c, const cd_network_graph *g, const char *text, cdmpp_err *err);
 
 typedef struct cd_netplace {
     uint32_t n_device, n_link;
@@ -93,7 +93,7 @@ typedef struct cd_netreplay {
     cd_replay_net net;
     uint32_t *of;               /* (net.n_op) */
 } cd_netreplay;
-cdmpp_status cd_netreplay_make(const cd_netgraph *g, CD_KEEP const cd_netcost *const *cost, const cd_netplace *p, bool allow_missing,
+cdmpp_status cd_netreplay_make(const cd_network_graph *g, CD_KEEP const cd_node_cost *const *cost, const cd_netplace *p, bool allow_missing,
                                CD_GIVE cd_netreplay **out, cdmpp_err *err);
 void cd_netreplay_free(CD_TAKE cd_netreplay *r); /* NULL is fine */
 #endif

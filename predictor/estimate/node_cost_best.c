@@ -87,13 +87,13 @@ void cd_netbest_free(cd_netbest *b) { cd_free(b->task); }
 double cd_netbest_among(const cd_netbest *b, bool known, const double *log_s, size_t n, double times) {
     double stands[CD_SCHED_SLOWER + 1];
     for (size_t i = 0; i < n; i++) stands[i] = times;
-    return cd_least_mean(log_s, stands, n, 0, b->within[known]) + log(b->among[known]);
+    return cd_order_stat_mean(log_s, stands, n, 0, b->within[known]) + log(b->among[known]);
 }
 
 bool cd_netbest_knows(const cd_netbest *b, const char *key, const char *device) {
     cd_buf name = {0};
     cd_buf_putf(&name, "%s\n%s", key, device);
-    const uint64_t want = name.oom ? 0 : cd_key_name(name.p);
+    const uint64_t want = name.oom ? 0 : cd_stable_id_name(name.p);
     cd_buf_free(&name);
     size_t lo = 0, hi = b->n;
     while (lo < hi) {

@@ -4,23 +4,23 @@
 #include "predictor/estimate/node_cost.h"
 
 /* Seconds that stand alone: known, without a spread. */
-void cd_netcost_known(cd_nodecost *n, double seconds, cd_costsource from);
+void cd_node_cost_known(cd_nodecost *n, double seconds, cd_costsource from);
 /* Bytes that a node moves, and those of its result: the file's, else of the task's tensors; -1: unknown. */
-int64_t cd_netcost_moved(const cd_netgraph *g, const cd_tasks *t, uint32_t node, int64_t *result);
+int64_t cd_node_cost_moved(const cd_network_graph *g, const cd_tasks *t, uint32_t node, int64_t *result);
 /* Part of a node's time that the device's memory is busy: bytes / (peak * seconds), at most 1; 0 where either is unknown. */
-double cd_netcost_share(int64_t bytes, double seconds, const cd_device *d);
+double cd_node_cost_share(int64_t bytes, double seconds, const cd_device *d);
 
 /* ---- netcost_library.c ---- */
-typedef struct cd_netcost_wait {
+typedef struct cd_node_cost_wait {
     bool known[CD_N_OPKIND];
     double seconds[CD_N_OPKIND]; /* 0 for products: their tables have no small ones */
-} cd_netcost_wait;
-/* What a library operator takes in a queue of `d`. w: zeroed at first, of one model and device. Errors: those of cd_opmodel_predict. */
-cdmpp_status cd_netcost_library_s(const cd_opmodel *m, const cd_oprecord *r, const cd_device *d, cd_netcost_wait *w, double *seconds,
+} cd_node_cost_wait;
+/* What a library operator takes in a queue of `d`. w: zeroed at first, of one model and device. Errors: those of cd_library_op_model_predict. */
+cdmpp_status cd_node_cost_library_s(const cd_library_op_model *m, const cd_library_op_record *r, const cd_device *d, cd_node_cost_wait *w, double *seconds,
                                   cdmpp_err *err);
 /* Times of tasks alone become times in a network that moves `traffic` bytes a pass, where the device is one whose networks were
  * measured. d: its description, NULL: none. */
-void cd_netcost_in_place(cd_netcost *c, const cd_netgraph *g, const char *name, const cd_device *d, double traffic);
+void cd_node_cost_in_place(cd_node_cost *c, const cd_network_graph *g, const char *name, const cd_device *d, double traffic);
 /* The same by what each moves, at a rate that was measured. */
-void cd_netcost_refill(cd_netcost *c, const cd_netgraph *g, double bytes_per_s);
+void cd_node_cost_refill(cd_node_cost *c, const cd_network_graph *g, double bytes_per_s);
 #endif

@@ -7,18 +7,18 @@
 
 /* Tables time one call on an idle device: host, driver and start of the kernel stand before it, 25 to 60 us. In a network they
  * overlap with the operator before. What they take on a device is the model's answer for an operator on one element. */
-static cdmpp_status wait_of(const cd_opmodel *m, cd_opkind kind, const cd_device *d, cd_netcost_wait *w, cdmpp_err *err) {
-    const cd_oprecord nothing = {.kind = kind, .dtype = CD_OPDTYPE_F32, .b = 1, .m = 1, .n = 1, .k = 1};
+static cdmpp_status wait_of(const cd_library_op_model *m, cd_opkind kind, const cd_device *d, cd_node_cost_wait *w, cdmpp_err *err) {
+    const cd_library_op_record nothing = {.kind = kind, .dtype = CD_OPDTYPE_F32, .b = 1, .m = 1, .n = 1, .k = 1};
     if (w->known[kind]) return CDMPP_OK;
     if (cd_opkind_class(kind) != CD_OPCLASS_BMM && cd_opkind_class(kind) != CD_OPCLASS_LINEAR && cd_opkind_class(kind) != CD_OPCLASS_CONV)
-        CD_TRY(cd_opmodel_predict(m, &nothing, &d, 1, &w->seconds[kind], err));
+        CD_TRY(cd_library_op_model_predict(m, &nothing, &d, 1, &w->seconds[kind], err));
     w->known[kind] = true;
     return CDMPP_OK;
 }
 
-cdmpp_status cd_netcost_library_s(const cd_opmodel *m, const cd_oprecord *r, const cd_device *d, cd_netcost_wait *w, double *seconds,
+cdmpp_status cd_node_cost_library_s(const cd_library_op_model *m, const cd_library_op_record *r, const cd_device *d, cd_node_cost_wait *w, double *seconds,
                                   cdmpp_err *err) {
-    CD_TRY(cd_opmodel_predict(m, r, &d, 1, seconds, err));
+    CD_TRY(cd_library_op_model_predict(m, r, &d, 1, seconds, err));
     CD_TRY(wait_of(m, r->kind, d, w, err));
     *seconds = fmax(*seconds - w->seconds[r->kind], 0) + START_S;
     return CDMPP_OK;

@@ -13,8 +13,8 @@
 enum { MOST = 1 << 28 };
 
 typedef struct {
-    const cd_netgraph *g;
-    const cd_netcost *const *cost;
+    const cd_network_graph *g;
+    const cd_node_cost *const *cost;
     const cd_netplace *p;
     bool allow_missing;
     cd_netreplay *r;
@@ -118,7 +118,7 @@ static cdmpp_status finish(making *k, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_netreplay_make(const cd_netgraph *g, const cd_netcost *const *cost, const cd_netplace *p, bool allow_missing,
+cdmpp_status cd_netreplay_make(const cd_network_graph *g, const cd_node_cost *const *cost, const cd_netplace *p, bool allow_missing,
                                cd_netreplay **out, cdmpp_err *err) {
     making k = {.g = g, .cost = cost, .p = p, .allow_missing = allow_missing};
     if (!(k.r = cd_calloc(1, sizeof *k.r))) return CD_FAIL(err, ENOMEM, "replay");

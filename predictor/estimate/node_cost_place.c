@@ -27,7 +27,7 @@ static const struct {
 /* Weights of more than this many times the core's last own cache stream from beyond it alone, too. */
 static const double stays = 2;
 
-cd_netlaw cd_netcost_law(const char *name, const cd_device *d, double traffic) {
+cd_netlaw cd_node_cost_law(const char *name, const cd_device *d, double traffic) {
     size_t k = 0;
     if (d) name = d->name; /* whatever alias was asked for */
     while (name && k < sizeof measured / sizeof *measured && strcmp(name, measured[k].device) != 0) k++;
@@ -42,7 +42,7 @@ static double refill_s(const cd_netlaw *l, int64_t weight_bytes) {
     return stayed && l->refill_bytes_per_s > 0 ? (double)weight_bytes / l->refill_bytes_per_s : 0;
 }
 
-double cd_netcost_law_s(const cd_netlaw *l, double seconds, int64_t weight_bytes) {
+double cd_node_cost_law_s(const cd_netlaw *l, double seconds, int64_t weight_bytes) {
     return seconds * l->lift + (l->call_s + refill_s(l, weight_bytes));
 }
 
@@ -58,15 +58,15 @@ static int64_t weights_read(const cd_netnode *n, const cd_nodecost *c) {
     return picks && c->bytes >= 0 && c->bytes < n->weight_bytes ? c->bytes : n->weight_bytes;
 }
 
-void cd_netcost_in_place(cd_netcost *c, const cd_netgraph *g, const char *name, const cd_device *d, double traffic) {
-    const cd_netlaw l = cd_netcost_law(name, d, traffic);
+void cd_node_cost_in_place(cd_node_cost *c, const cd_network_graph *g, const char *name, const cd_device *d, double traffic) {
+    const cd_netlaw l = cd_node_cost_law(name, d, traffic);
     for (uint32_t i = 0; i < c->n; i++)
-        if (g->node[i].kind == CD_NET_TASK && (c->node[i].source == CD_COST_MODEL || c->node[i].source == CD_COST_RECORD))
+        if (g->node[i].kind == CD_NODE_TASK && (c->node[i].source == CD_COST_MODEL || c->node[i].source == CD_COST_RECORD))
             change(&c->node[i], l.lift, l.call_s + refill_s(&l, weights_read(&g->node[i], &c->node[i])));
 }
 
-void cd_netcost_refill(cd_netcost *c, const cd_netgraph *g, double bytes_per_s) {
+void cd_node_cost_refill(cd_node_cost *c, const cd_network_graph *g, double bytes_per_s) {
     for (uint32_t i = 0; i < c->n && bytes_per_s > 0; i++)
-        if (g->node[i].kind == CD_NET_TASK && c->node[i].moved > 0 && (c->node[i].source == CD_COST_MODEL || c->node[i].source == CD_COST_RECORD))
+        if (g->node[i].kind == CD_NODE_TASK && c->node[i].moved > 0 && (c->node[i].source == CD_COST_MODEL || c->node[i].source == CD_COST_RECORD))
             change(&c->node[i], 1, (double)c->node[i].moved / bytes_per_s);
 }

@@ -26,7 +26,7 @@ static int64_t of_dag(const cd_te_dag *d, int64_t *result) {
     return all;
 }
 
-int64_t cd_netcost_moved(const cd_netgraph *g, const cd_tasks *t, uint32_t node, int64_t *result) {
+int64_t cd_node_cost_moved(const cd_network_graph *g, const cd_tasks *t, uint32_t node, int64_t *result) {
     const cd_netnode *n = &g->node[node];
     int64_t all;
     *result = n->write_bytes;
@@ -37,7 +37,7 @@ int64_t cd_netcost_moved(const cd_netgraph *g, const cd_tasks *t, uint32_t node,
     return all;
 }
 
-double cd_netcost_share(int64_t bytes, double seconds, const cd_device *d) {
+double cd_node_cost_share(int64_t bytes, double seconds, const cd_device *d) {
     if (bytes <= 0 || !d || !(d->bandwidth_gb_s > 0) || !(seconds > 0)) return 0;
     return fmin(1, (double)bytes / (d->bandwidth_gb_s * 1e9 * seconds));
 }

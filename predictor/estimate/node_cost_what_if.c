@@ -53,7 +53,7 @@ static bool fits(const char *pattern, const char *s) {
 
 static void apply(cd_nodecost *n, const change *c) {
     if (!isnan(c->seconds)) {
-        cd_netcost_known(n, c->seconds, CD_COST_SCALED);
+        cd_node_cost_known(n, c->seconds, CD_COST_SCALED);
         n->like = UINT32_MAX;
         return;
     }
@@ -64,19 +64,19 @@ static void apply(cd_nodecost *n, const change *c) {
     if (n->source != CD_COST_FREE) n->source = CD_COST_SCALED;
 }
 
-static cdmpp_status nothing_fits(const cd_netgraph *g, const char *op, cdmpp_err *err) {
+static cdmpp_status nothing_fits(const cd_network_graph *g, const char *op, cdmpp_err *err) {
     const char *name[2 * NAMES];
     size_t n = 0;
     for (uint32_t i = 0; i < g->n_node && n + 2 <= 2 * NAMES; i++) {
         name[n++] = g->node[i].name;
         name[n++] = g->node[i].op;
     }
-    const char *near = cd_spell_nearest(op, name, n);
+    const char *near = cd_did_you_mean_nearest(op, name, n);
     if (near) return CD_FAIL(err, ESCHEMA, "no node or operator \"%.80s\" in network %.80s; did you mean \"%.80s\"?", op, g->name, near);
     return CD_FAIL(err, ESCHEMA, "no node or operator \"%.80s\" in network %.80s", op, g->name);
 }
 
-cdmpp_status cd_netcost_what_if(cd_netcost *c, const cd_netgraph *g, const char *text, cdmpp_err *err) {
+cdmpp_status cd_node_cost_what_if(cd_node_cost *c, const cd_network_graph *g, const char *text, cdmpp_err *err) {
     change x;
     bool any = false;
     CD_TRY(parse(text, &x, err));
@@ -86,6 +86,6 @@ cdmpp_status cd_netcost_what_if(cd_netcost *c, const cd_netgraph *g, const char 
         apply(&c->node[i], &x);
     }
     if (!any) return nothing_fits(g, x.op, err);
-    cd_netcost_tally(c, g);
+    cd_node_cost_tally(c, g);
     return CDMPP_OK;
 }

@@ -6,23 +6,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-double cd_cluster_ring_s(int64_t bytes, uint32_t n, cd_clink link) {
+double cd_parallel_training_ring_s(int64_t bytes, uint32_t n, cd_clink link) {
     if (n < 1 || bytes < 0 || !(link.bytes_per_s > 0) || !(link.latency_s >= 0)) return (double)NAN;
     const double steps = 2 * ((double)n - 1);
     return steps * (link.latency_s + (double)bytes / n / link.bytes_per_s);
 }
 
-double cd_cluster_data_s(double compute_s, const cd_cbucket *b, uint32_t n_bucket, uint32_t n, cd_clink link) {
+double cd_parallel_training_data_s(double compute_s, const cd_cbucket *b, uint32_t n_bucket, uint32_t n, cd_clink link) {
     double end = 0;
     if (n == 1) return compute_s;
-    for (uint32_t i = 0; i < n_bucket; i++) end = fmax(end, b[i].ready_s) + cd_cluster_ring_s(b[i].bytes, n, link);
+    for (uint32_t i = 0; i < n_bucket; i++) end = fmax(end, b[i].ready_s) + cd_parallel_training_ring_s(b[i].bytes, n, link);
     return end < compute_s ? compute_s : end; /* a NaN stays one */
 }
 
 static double send_s(int64_t bytes, cd_clink link) { return link.latency_s + (double)bytes / link.bytes_per_s; }
 
 /* Equal jobs through machines in a row: the sum of one job, and the slowest machine for each further one. */
-double cd_cluster_pipeline_s(const cd_cstage *s, uint32_t n, uint32_t micro, cd_clink link) {
+double cd_parallel_training_pipeline_s(const cd_pipeline_stage *s, uint32_t n, uint32_t micro, cd_clink link) {
     double sum = 0, slowest[2] = {0, 0};
     if (n < 1 || micro < 1 || !(link.bytes_per_s > 0)) return (double)NAN;
     for (uint32_t i = 0; i < n; i++) {
@@ -34,7 +34,7 @@ double cd_cluster_pipeline_s(const cd_cstage *s, uint32_t n, uint32_t micro, cd_
     return sum + (micro - 1) * (slowest[0] + slowest[1]);
 }
 
-uint32_t cd_cluster_kept(cd_cschedule is, uint32_t stage, uint32_t n, uint32_t micro) {
+uint32_t cd_parallel_training_kept(cd_cschedule is, uint32_t stage, uint32_t n, uint32_t micro) {
     const uint32_t ahead = stage < n ? n - stage : 1;
     return is == CD_CLUSTER_GPIPE || micro < ahead ? micro : ahead;
 }
@@ -67,9 +67,9 @@ cdmpp_status cd_cplan_parse(const char *parallel, const char *link, cd_cplan *ou
 }
 
 /* ---- a graph dealt out ---- */
-static double node_s(const cd_netgraph *g, const cd_netcost *c, uint32_t i) { return c->node[i].seconds * (double)g->node[i].repeat; }
+static double node_s(const cd_network_graph *g, const cd_node_cost *c, uint32_t i) { return c->node[i].seconds * (double)g->node[i].repeat; }
 
-static cdmpp_status check(const cd_netgraph *g, const cd_netcost *c, double *sum, cdmpp_err *err) {
+static cdmpp_status check(const cd_network_graph *g, const cd_node_cost *c, double *sum, cdmpp_err *err) {
     *sum = 0;
     for (uint32_t i = 0; i < g->n_node; i++) {
         if (g->node[i].repeat && isnan(c->node[i].seconds))
@@ -80,9 +80,9 @@ static cdmpp_status check(const cd_netgraph *g, const cd_netcost *c, double *sum
 }
 
 /* An optimizer's step, once an iteration; library graphs have sums of gradients in that phase, which every pass makes. */
-static bool is_step(const cd_netnode *n) { return n->phase == CD_NET_UPDATE && !n->question; }
+static bool is_step(const cd_netnode *n) { return n->phase == CD_PHASE_UPDATE && !n->question; }
 
-static double steps_s(const cd_netgraph *g, const cd_netcost *c) {
+static double steps_s(const cd_network_graph *g, const cd_node_cost *c) {
     double sum = 0;
     for (uint32_t i = 0; i < g->n_node; i++) sum += g->node[i].repeat && is_step(&g->node[i]) ? node_s(g, c, i) : 0;
     return sum;
@@ -90,13 +90,13 @@ static double steps_s(const cd_netgraph *g, const cd_netcost *c) {
 
 /* Of a node's gradient: a sum of gradients is as large as its question says; a step reads one where the backward part made it,
  * and writes as much. ready: behind every node, steps left out. */
-static cd_cbucket gradient_of(const cd_netgraph *g, uint32_t i, const double *ready) {
+static cd_cbucket gradient_of(const cd_network_graph *g, uint32_t i, const double *ready) {
     const cd_netnode *n = &g->node[i];
     cd_cbucket b = {ready[i], 0};
-    if (n->phase == CD_NET_UPDATE && n->question) b.bytes = (int64_t)(cd_opdtype_bytes(n->question->dtype) * n->question->m * n->question->n);
+    if (n->phase == CD_PHASE_UPDATE && n->question) b.bytes = (int64_t)(cd_opdtype_bytes(n->question->dtype) * n->question->m * n->question->n);
     for (uint32_t k = 0; is_step(n) && n->write_bytes > 0 && k < n->n_after; k++) {
         const uint32_t from = g->after[n->first + k];
-        if (g->node[from].phase != CD_NET_BACKWARD) continue;
+        if (g->node[from].phase != CD_PHASE_BACKWARD) continue;
         b.ready_s = b.bytes ? fmax(b.ready_s, ready[from]) : ready[from];
         b.bytes = n->write_bytes;
     }
@@ -109,7 +109,7 @@ static int by_time(const void *x, const void *y) {
 }
 
 /* Gradients in the order that they are ready in. How many. */
-static uint32_t gradients(const cd_netgraph *g, const cd_netcost *c, double *ready, cd_cbucket *b) {
+static uint32_t gradients(const cd_network_graph *g, const cd_node_cost *c, double *ready, cd_cbucket *b) {
     uint32_t n = 0;
     double t = 0;
     for (uint32_t i = 0; i < g->n_node; i++) {
@@ -140,7 +140,7 @@ static uint32_t buckets(cd_cbucket *b, uint32_t n, int64_t least) {
 }
 
 /* The steps come when all sums are there, as in PyTorch's. */
-static cdmpp_status data(const cd_netgraph *g, const cd_netcost *c, const cd_cplan *p, cd_arena *a, cd_cresult *out, cdmpp_err *err) {
+static cdmpp_status data(const cd_network_graph *g, const cd_node_cost *c, const cd_cplan *p, cd_arena *a, cd_cresult *out, cdmpp_err *err) {
     cd_cbucket *b = cd_arena_alloc(a, (size_t)g->n_node + 1, sizeof *b);
     double *ready = cd_arena_alloc(a, (size_t)g->n_node + 1, sizeof *ready);
     const double last = steps_s(g, c), pass = fmax(0, out->one_s - last);
@@ -150,11 +150,11 @@ static cdmpp_status data(const cd_netgraph *g, const cd_netcost *c, const cd_cpl
     const uint32_t n = buckets(b, gradients(g, c, ready, b), p->bucket_bytes);
     if (!n) return CD_FAIL(err, ESCHEMA, "network \"%.60s\" has no gradients of weights: it is not one of training", g->name);
     for (uint32_t i = 0; i < n; i++) {
-        out->sent_s += cd_cluster_ring_s(b[i].bytes, p->n, p->link);
+        out->sent_s += cd_parallel_training_ring_s(b[i].bytes, p->n, p->link);
         out->sent_bytes += 2 * (b[i].bytes - b[i].bytes / p->n);
     }
-    out->closed_s = cd_cluster_data_s(pass, b, n, p->n, p->link) + last;
-    cdmpp_status st = cd_cluster_data_net(pass, b, n, p->n, p->link, &net, err);
+    out->closed_s = cd_parallel_training_data_s(pass, b, n, p->n, p->link) + last;
+    cdmpp_status st = cd_parallel_training_data_net(pass, b, n, p->n, p->link, &net, err);
     if (!st) st = cd_replay_run(&net.net, &r, err);
     if (!st) out->replay_s = r.makespan_s + last;
     cd_replay_free(&r);
@@ -163,10 +163,10 @@ static cdmpp_status data(const cd_netgraph *g, const cd_netcost *c, const cd_cpl
 }
 
 /* Is it of the passes that every micro-batch makes, of this direction? */
-static bool in_pass(const cd_netnode *n, bool forward) { return n->repeat && !is_step(n) && (n->phase == CD_NET_FORWARD) == forward; }
+static bool in_pass(const cd_netnode *n, bool forward) { return n->repeat && !is_step(n) && (n->phase == CD_PHASE_FORWARD) == forward; }
 
 /* Parts of consecutive nodes of the phases that take at most `most` each; how many are needed. end[k]: behind part k. */
-static uint32_t parts(const cd_netgraph *g, const cd_netcost *c, bool forward, double most, uint32_t *end, uint32_t n) {
+static uint32_t parts(const cd_network_graph *g, const cd_node_cost *c, bool forward, double most, uint32_t *end, uint32_t n) {
     uint32_t k = 0;
     double t = 0;
     for (uint32_t i = 0; i < g->n_node; i++) {
@@ -184,7 +184,7 @@ static uint32_t parts(const cd_netgraph *g, const cd_netcost *c, bool forward, d
 }
 
 /* n parts whose slowest one is as fast as can be, to a millionth. */
-static void balance(const cd_netgraph *g, const cd_netcost *c, bool forward, uint32_t *end, uint32_t n) {
+static void balance(const cd_network_graph *g, const cd_node_cost *c, bool forward, uint32_t *end, uint32_t n) {
     double sum = 0;
     for (uint32_t i = 0; i < g->n_node; i++)
         if (in_pass(&g->node[i], forward)) sum += node_s(g, c, i);
@@ -198,7 +198,7 @@ static void balance(const cd_netgraph *g, const cd_netcost *c, bool forward, uin
 }
 
 /* Stages: forward parts in order, backward parts from the end. at[i]: the stage of node i of the backward part. */
-static void stages(const cd_netgraph *g, const cd_netcost *c, uint32_t *end, cd_cstage *s, uint32_t *at, uint32_t n) {
+static void stages(const cd_network_graph *g, const cd_node_cost *c, uint32_t *end, cd_pipeline_stage *s, uint32_t *at, uint32_t n) {
     for (int forward = 1; forward >= 0; forward--) {
         balance(g, c, forward, end, n);
         for (uint32_t i = 0, k = 0; i < g->n_node; i++) {
@@ -208,13 +208,13 @@ static void stages(const cd_netgraph *g, const cd_netcost *c, uint32_t *end, cd_
             at[i] = forward ? 0 : n - 1 - k;
             if (!forward) s[n - 1 - k].backward_s += node_s(g, c, i);
             else s[k].forward_s += node_s(g, c, i);
-            if (forward && v->kind != CD_NET_FREE && v->write_bytes >= 0) s[k].bytes = v->write_bytes;
+            if (forward && v->kind != CD_NODE_FREE && v->write_bytes >= 0) s[k].bytes = v->write_bytes;
         }
     }
 }
 
 /* The stage whose steps take longest: a step belongs to the stage that made its gradient. sum: (n) zeros. */
-static double slowest_step(const cd_netgraph *g, const cd_netcost *c, uint32_t *at, double *sum, uint32_t n) {
+static double slowest_step(const cd_network_graph *g, const cd_node_cost *c, uint32_t *at, double *sum, uint32_t n) {
     double most = 0;
     for (uint32_t i = 0; i < g->n_node; i++) {
         const cd_netnode *v = &g->node[i];
@@ -228,8 +228,8 @@ static double slowest_step(const cd_netgraph *g, const cd_netcost *c, uint32_t *
     return most;
 }
 
-static cdmpp_status pipeline(const cd_netgraph *g, const cd_netcost *c, const cd_cplan *p, cd_arena *a, cd_cresult *out, cdmpp_err *err) {
-    cd_cstage *s = cd_arena_zalloc(a, p->n, sizeof *s);
+static cdmpp_status pipeline(const cd_network_graph *g, const cd_node_cost *c, const cd_cplan *p, cd_arena *a, cd_cresult *out, cdmpp_err *err) {
+    cd_pipeline_stage *s = cd_arena_zalloc(a, p->n, sizeof *s);
     uint32_t *end = cd_arena_zalloc(a, p->n, sizeof *end), *at = cd_arena_zalloc(a, (size_t)g->n_node + 1, sizeof *at);
     double *step = cd_arena_zalloc(a, p->n, sizeof *step);
     cd_cnet net = {0};
@@ -241,9 +241,9 @@ static cdmpp_status pipeline(const cd_netgraph *g, const cd_netcost *c, const cd
         out->sent_bytes += 2 * s[i].bytes * p->micro;
         out->sent_s += 2 * p->micro * send_s(s[i].bytes, p->link);
     }
-    out->kept = cd_cluster_kept(p->schedule, 0, p->n, p->micro);
-    out->closed_s = p->schedule == CD_CLUSTER_GPIPE ? cd_cluster_pipeline_s(s, p->n, p->micro, p->link) + last : (double)NAN;
-    cdmpp_status st = cd_cluster_pipeline_net(s, p->n, p->micro, p->schedule, p->link, &net, err);
+    out->kept = cd_parallel_training_kept(p->schedule, 0, p->n, p->micro);
+    out->closed_s = p->schedule == CD_CLUSTER_GPIPE ? cd_parallel_training_pipeline_s(s, p->n, p->micro, p->link) + last : (double)NAN;
+    cdmpp_status st = cd_parallel_training_pipeline_net(s, p->n, p->micro, p->schedule, p->link, &net, err);
     if (!st) st = cd_replay_run(&net.net, &r, err);
     if (!st) out->replay_s = r.makespan_s + last;
     cd_replay_free(&r);
@@ -253,19 +253,19 @@ static cdmpp_status pipeline(const cd_netgraph *g, const cd_netcost *c, const cd
 
 static bool is_norm(const cd_netnode *n) { return n->question && cd_opkind_class(n->question->kind) == CD_OPCLASS_LAYERNORM; }
 /* Stays whole on every device: norms and the sums in front of them. */
-static bool is_whole(const cd_netnode *n) { return n->question && (is_norm(n) || n->question->kind == CD_OP_ADD) && n->phase != CD_NET_UPDATE; }
+static bool is_whole(const cd_netnode *n) { return n->question && (is_norm(n) || n->question->kind == CD_OP_ADD) && n->phase != CD_PHASE_UPDATE; }
 
 /* Between two norms products are cut: a sum of activations stands before every norm but the first, and one the way back. */
-static cdmpp_status tensor(const cd_netgraph *g, const cd_netcost *c, const cd_cplan *p, cd_cresult *out, cdmpp_err *err) {
+static cdmpp_status tensor(const cd_network_graph *g, const cd_node_cost *c, const cd_cplan *p, cd_cresult *out, cdmpp_err *err) {
     bool first = true;
     out->closed_s = 0;
     for (uint32_t i = 0; i < g->n_node; i++) {
         const cd_netnode *v = &g->node[i];
         if (!v->repeat) continue;
         out->closed_s += is_whole(v) ? node_s(g, c, i) : node_s(g, c, i) / p->n;
-        if (v->phase != CD_NET_FORWARD || !is_norm(v)) continue;
+        if (v->phase != CD_PHASE_FORWARD || !is_norm(v)) continue;
         if (!first) {
-            out->sent_s += 2 * cd_cluster_ring_s(v->write_bytes, p->n, p->link) * (double)v->repeat;
+            out->sent_s += 2 * cd_parallel_training_ring_s(v->write_bytes, p->n, p->link) * (double)v->repeat;
             out->sent_bytes += 4 * (v->write_bytes - v->write_bytes / p->n) * v->repeat;
         }
         first = false;
@@ -277,7 +277,7 @@ static cdmpp_status tensor(const cd_netgraph *g, const cd_netcost *c, const cd_c
     return CDMPP_OK;
 }
 
-cdmpp_status cd_cluster_of(const cd_netgraph *g, const cd_netcost *c, const cd_cplan *p, cd_cresult *out, cdmpp_err *err) {
+cdmpp_status cd_parallel_training_of(const cd_network_graph *g, const cd_node_cost *c, const cd_cplan *p, cd_cresult *out, cdmpp_err *err) {
     cd_arena a = {0};
     *out = (cd_cresult){0};
     if (p->n < 1 || p->micro < 1 || !(p->link.bytes_per_s > 0)) return CD_FAIL(err, ERANGE, "%u devices, %u micro-batches", p->n, p->micro);

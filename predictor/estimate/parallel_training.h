@@ -26,23 +26,23 @@ typedef struct cd_cbucket {
     int64_t bytes;
 } cd_cbucket;
 
-typedef struct cd_cstage {
+typedef struct cd_pipeline_stage {
     double forward_s, backward_s; /* of one micro-batch */
     int64_t bytes;              /* sent to the next stage, and as much back */
-} cd_cstage;
+} cd_pipeline_stage;
 
 typedef enum cd_cschedule { CD_CLUSTER_GPIPE, CD_CLUSTER_1F1B } cd_cschedule;
 
 /* ---- closed forms; NaN: n < 1, bytes_per_s <= 0 ---- */
 
 /* Sum of `bytes` over n devices in a ring; 0 for n = 1. */
-double cd_cluster_ring_s(int64_t bytes, uint32_t n, cd_clink link);
+double cd_parallel_training_ring_s(int64_t bytes, uint32_t n, cd_clink link);
 /* One iteration whose computing takes compute_s on each of n devices. */
-double cd_cluster_data_s(double compute_s, const cd_cbucket *b, uint32_t n_bucket, uint32_t n, cd_clink link);
+double cd_parallel_training_data_s(double compute_s, const cd_cbucket *b, uint32_t n_bucket, uint32_t n, cd_clink link);
 /* GPipe, any stages. */
-double cd_cluster_pipeline_s(const cd_cstage *s, uint32_t n, uint32_t micro, cd_clink link);
+double cd_parallel_training_pipeline_s(const cd_pipeline_stage *s, uint32_t n, uint32_t micro, cd_clink link);
 /* Micro-batches whose activations stage i keeps at once. */
-uint32_t cd_cluster_kept(cd_cschedule is, uint32_t stage, uint32_t n, uint32_t micro);
+uint32_t cd_parallel_training_kept(cd_cschedule is, uint32_t stage, uint32_t n, uint32_t micro);
 
 /* ---- the same as nets ---- */
 typedef struct cd_cnet {
@@ -51,9 +51,9 @@ typedef struct cd_cnet {
 } cd_cnet;
 
 /* Devices 0 .. n-1 compute, n .. 2n-1 are their rings. Errors: ERANGE (numbers, too many devices), ENOMEM. */
-cdmpp_status cd_cluster_data_net(double compute_s, const cd_cbucket *b, uint32_t n_bucket, uint32_t n, cd_clink link, cd_cnet *out,
+cdmpp_status cd_parallel_training_data_net(double compute_s, const cd_cbucket *b, uint32_t n_bucket, uint32_t n, cd_clink link, cd_cnet *out,
                                  cdmpp_err *err);
-cdmpp_status cd_cluster_pipeline_net(const cd_cstage *s, uint32_t n, uint32_t micro, cd_cschedule is, cd_clink link, cd_cnet *out,
+cdmpp_status cd_parallel_training_pipeline_net(const cd_pipeline_stage *s, uint32_t n, uint32_t micro, cd_cschedule is, cd_clink link, cd_cnet *out,
                                      cdmpp_err *err);
 void cd_cnet_free(cd_cnet *c); /* zeroed is fine */
 
@@ -84,5 +84,5 @@ typedef struct cd_cresult {
 cdmpp_status cd_cplan_parse(const char *parallel, const char *link, cd_cplan *out, cdmpp_err *err);
 /* Errors: ESCHEMA (a missing node: its name and why; data parallel without update nodes; tensor parallel
  * without norms of library operators), ERANGE, ENOMEM. */
-cdmpp_status cd_cluster_of(const cd_netgraph *g, const cd_netcost *c, const cd_cplan *p, cd_cresult *out, cdmpp_err *err);
+cdmpp_status cd_parallel_training_of(const cd_network_graph *g, const cd_node_cost *c, const cd_cplan *p, cd_cresult *out, cdmpp_err *err);
 #endif

@@ -80,7 +80,7 @@ static cdmpp_status check_buckets(double compute_s, const cd_cbucket *b, uint32_
     return CDMPP_OK;
 }
 
-cdmpp_status cd_cluster_data_net(double compute_s, const cd_cbucket *b, uint32_t n_bucket, uint32_t n, cd_clink link, cd_cnet *out,
+cdmpp_status cd_parallel_training_data_net(double compute_s, const cd_cbucket *b, uint32_t n_bucket, uint32_t n, cd_clink link, cd_cnet *out,
                                  cdmpp_err *err) {
     writer w = {0};
     double t = 0;
@@ -124,7 +124,7 @@ static void number_all(uint32_t *number, uint32_t *order, uint32_t n, uint32_t m
         }
 }
 
-cdmpp_status cd_cluster_pipeline_net(const cd_cstage *s, uint32_t n, uint32_t m, cd_cschedule is, cd_clink link, cd_cnet *out,
+cdmpp_status cd_parallel_training_pipeline_net(const cd_pipeline_stage *s, uint32_t n, uint32_t m, cd_cschedule is, cd_clink link, cd_cnet *out,
                                      cdmpp_err *err) {
     writer w = {0};
     *out = (cd_cnet){0};

@@ -7,7 +7,7 @@
 #include "base/io/file.h"
 #include "predictor/estimate/schedule_db_internal.h"
 
-cdmpp_status cd_schedbook_new(cd_schedbook **out, cdmpp_err *err) {
+cdmpp_status cd_schedule_db_new(cd_schedule_db **out, cdmpp_err *err) {
     *out = cd_calloc(1, sizeof **out);
     return *out ? CDMPP_OK : CD_FAIL(err, ENOMEM, "book of schedules");
 }
@@ -18,23 +18,23 @@ static void free_texts(cd_sched_entry *e) {
     cd_free(e->origin);
 }
 
-void cd_schedbook_free(cd_schedbook *b) {
+void cd_schedule_db_free(cd_schedule_db *b) {
     if (!b) return;
     for (size_t i = 0; i < b->n; i++) {
         free_texts(b->entry[i]);
-        cd_schedbook_free_tried(b->entry[i]);
+        cd_schedule_db_free_tried(b->entry[i]);
         cd_free(b->entry[i]);
     }
     cd_free(b->entry);
     cd_free(b);
 }
 
-size_t cd_schedbook_count(const cd_schedbook *b) { return b->n; }
-const cd_sched *cd_schedbook_at(const cd_schedbook *b, size_t i) { return &b->entry[i]->s; }
+size_t cd_schedule_db_count(const cd_schedule_db *b) { return b->n; }
+const cd_schedule_db_entry *cd_schedule_db_at(const cd_schedule_db *b, size_t i) { return &b->entry[i]->s; }
 
-const cd_sched *cd_schedbook_find(const cd_schedbook *b, const char *key) {
+const cd_schedule_db_entry *cd_schedule_db_find(const cd_schedule_db *b, const char *key) {
     bool there;
-    const size_t at = cd_schedbook_place(b, key, strlen(key), &there);
+    const size_t at = cd_schedule_db_place(b, key, strlen(key), &there);
     return there ? &b->entry[at]->s : NULL;
 }
 
@@ -44,7 +44,7 @@ static int compare(const char *key, const char *p, size_t n) {
     return c ? c : key[n] != 0;
 }
 
-size_t cd_schedbook_place(const cd_schedbook *b, const char *key, size_t n, bool *there) {
+size_t cd_schedule_db_place(const cd_schedule_db *b, const char *key, size_t n, bool *there) {
     size_t lo = 0, hi = b->n;
     *there = false;
     while (lo < hi) {
@@ -66,7 +66,7 @@ static char *copied(cd_str s) {
     return p;
 }
 
-static bool room(cd_schedbook *b) {
+static bool room(cd_schedule_db *b) {
     if (b->n < b->cap) return true;
     const size_t cap = b->cap ? 2 * b->cap : 64;
     cd_sched_entry **p = cd_realloc(b->entry, b->n * sizeof(cd_sched_entry *), cap * sizeof(cd_sched_entry *));
@@ -77,7 +77,7 @@ static bool room(cd_schedbook *b) {
 }
 
 /* An empty entry at a place; NULL: no memory. */
-static cd_sched_entry *open_at(cd_schedbook *b, size_t at) {
+static cd_sched_entry *open_at(cd_schedule_db *b, size_t at) {
     cd_sched_entry *e = room(b) ? cd_calloc(1, sizeof *e) : NULL;
     if (!e) return NULL;
     memmove(b->entry + at + 1, b->entry + at, (b->n - at) * sizeof(cd_sched_entry *));
@@ -86,10 +86,10 @@ static cd_sched_entry *open_at(cd_schedbook *b, size_t at) {
     return e;
 }
 
-cdmpp_status cd_schedbook_put(cd_schedbook *b, cd_str key, cd_str line, cd_str origin, bool says, double measured_s, uint32_t reading,
+cdmpp_status cd_schedule_db_put(cd_schedule_db *b, cd_str key, cd_str line, cd_str origin, bool says, double measured_s, uint32_t reading,
                               cdmpp_err *err) {
     bool there;
-    const size_t at = cd_schedbook_place(b, key.p, key.n, &there);
+    const size_t at = cd_schedule_db_place(b, key.p, key.n, &there);
     cd_sched_entry x = {.key = copied(key), .line = copied(line), .origin = copied(origin), .reading = reading, .says = says};
     cd_sched_entry *e = !x.key || !x.line || !x.origin ? NULL : there ? b->entry[at] : open_at(b, at);
     if (!e) {
@@ -97,19 +97,19 @@ cdmpp_status cd_schedbook_put(cd_schedbook *b, cd_str key, cd_str line, cd_str o
         return CD_FAIL(err, ENOMEM, "schedule of %zu bytes", line.n);
     }
     free_texts(e);
-    if (e->reading != reading) cd_schedbook_free_tried(e);
+    if (e->reading != reading) cd_schedule_db_free_tried(e);
     x.tried = e->tried, x.n_tried = e->n_tried, x.of_tried = e->of_tried, x.slower = e->slower;
-    x.s = (cd_sched){.key = x.key, .line = x.line, .len = line.n, .origin = x.origin, .measured_s = measured_s};
+    x.s = (cd_schedule_db_entry){.key = x.key, .line = x.line, .len = line.n, .origin = x.origin, .measured_s = measured_s};
     *e = x;
     return CDMPP_OK;
 }
 
-cdmpp_status cd_schedbook_add(cd_schedbook *b, const cd_record *r, const char *origin, double measured_s, cdmpp_err *err) {
+cdmpp_status cd_schedule_db_add(cd_schedule_db *b, const cd_record *r, const char *origin, double measured_s, cdmpp_err *err) {
     cd_buf line = {0};
     cd_record with = *r;
     with.origin = (cd_str){origin, strlen(origin)};
     cdmpp_status st = cd_record_write(&line, &with, err);
-    if (!st) st = cd_schedbook_put(b, r->workload_key, (cd_str){line.p, line.n - 1}, with.origin, with.origin.n > 0, measured_s, 0, err);
+    if (!st) st = cd_schedule_db_put(b, r->workload_key, (cd_str){line.p, line.n - 1}, with.origin, with.origin.n > 0, measured_s, 0, err);
     cd_buf_free(&line);
     return st;
 }
@@ -130,7 +130,7 @@ static void put_line(cd_buf *out, const cd_sched_entry *e) {
     cd_buf_puts(out, "}\n");
 }
 
-cdmpp_status cd_schedbook_write(const cd_schedbook *b, const char *path, cdmpp_err *err) {
+cdmpp_status cd_schedule_db_write(const cd_schedule_db *b, const char *path, cdmpp_err *err) {
     cd_buf out = {0};
     for (size_t i = 0; i < b->n; i++) put_line(&out, b->entry[i]);
     cdmpp_status st = CDMPP_OK;

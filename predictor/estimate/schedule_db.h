@@ -15,12 +15,12 @@
 #include "features/task/record.h"
 #include "predictor/score/predict.h"
 
-typedef struct cd_schedbook cd_schedbook;
+typedef struct cd_schedule_db cd_schedule_db;
 typedef struct cd_sched_line {
     const char *line;           /* as below */
     size_t len;
 } cd_sched_line;
-typedef struct cd_sched {
+typedef struct cd_schedule_db_entry {
     const char *key;
     const char *line;           /* the record, JSON, NUL-terminated, no newline */
     size_t len;
@@ -29,43 +29,43 @@ typedef struct cd_sched {
     const cd_sched_line *slower; /* (n_slower) other measured records of the task in the same logs: that they are slower is all that may be used */
     uint32_t n_slower;          /* at most CD_SCHED_SLOWER, drawn by their texts alone, in no order that tells anything */
     uint64_t of_slower;         /* how many there were */
-} cd_sched;
+} cd_schedule_db_entry;
 enum { CD_SCHED_SLOWER = 32 };
 
-cdmpp_status cd_schedbook_new(CD_GIVE cd_schedbook **out, cdmpp_err *err);
-void cd_schedbook_free(CD_TAKE cd_schedbook *b); /* NULL is fine */
-size_t cd_schedbook_count(const cd_schedbook *b);
-const cd_sched *cd_schedbook_at(const cd_schedbook *b, size_t i); /* in the order of the keys */
-const cd_sched *cd_schedbook_find(const cd_schedbook *b, const char *key); /* NULL: none */
+cdmpp_status cd_schedule_db_new(CD_GIVE cd_schedule_db **out, cdmpp_err *err);
+void cd_schedule_db_free(CD_TAKE cd_schedule_db *b); /* NULL is fine */
+size_t cd_schedule_db_count(const cd_schedule_db *b);
+const cd_schedule_db_entry *cd_schedule_db_at(const cd_schedule_db *b, size_t i); /* in the order of the keys */
+const cd_schedule_db_entry *cd_schedule_db_find(const cd_schedule_db *b, const char *key); /* NULL: none */
 
-typedef struct cd_schedbook_logs {
+typedef struct cd_schedule_db_logs {
     const char *device;         /* only records of this device (folder or -model= of the target); NULL: all */
     const char *const *key;     /* (n_key) only these; n_key 0: all */
     size_t n_key;
     void (*warn)(void *ctx, const cdmpp_err *why); /* of each bad line, with file and line; NULL: nobody listens */
     void *ctx;
     size_t lines, bad, failed;  /* out: read; not usable; without a time, of those that are used as schedules only a book's */
-} cd_schedbook_logs;
+} cd_schedule_db_logs;
 /* Files and folders (dataset/extract/inputs.h), books too: those keep their origins. The best of all of them; a task that the book had
  * before stays. Errors: EIO, EUSAGE (nothing to read), ENOMEM; a bad line is counted. */
-cdmpp_status cd_schedbook_read_logs(cd_schedbook *b, const char *const *path, size_t n, cd_schedbook_logs *io, cdmpp_err *err);
+cdmpp_status cd_schedule_db_read_logs(cd_schedule_db *b, const char *const *path, size_t n, cd_schedule_db_logs *io, cdmpp_err *err);
 
 enum { CD_SCHEDBOOK_TRIALS = 160 };
-typedef struct cd_schedbook_pick {
+typedef struct cd_schedule_db_pick {
     uint32_t trials;            /* candidates of a task; 0: CD_SCHEDBOOK_TRIALS */
     uint64_t seed;
     const char *target;         /* NULL: the task's */
-    const char *device;         /* of the model; NULL: as cd_which finds it */
+    const char *device;         /* of the model; NULL: as cd_device_match finds it */
     const cd_record *start;     /* candidates are what cd_sampler_follow makes of it and its mutations; NULL, and where nothing follows it: drawn */
     const cd_hardware *hardware; /* NULL: the task's, else what cd_hardware_default says */
     const char *const *plain;   /* (n_plain) sorted keys of tasks whose free parameter is another operator's result, not a weight: no packing */
     size_t n_plain;
-} cd_schedbook_pick;
+} cd_schedule_db_pick;
 /* For each of the keys that has none yet. Few of the model's estimators rank (cd_model_sketch), the whole model has the last
  * word on the best 16 (from a start: 8). pool NULL: one thread. A task of which no candidate lowers is left out. Errors: ENOTASK, EMODEL, ENOMEM. */
-cdmpp_status cd_schedbook_predict(cd_schedbook *b, const cd_model *m, const cd_tasks *t, const char *const *key, size_t n,
-                                  const cd_schedbook_pick *o, cd_threads *pool, cdmpp_err *err);
+cdmpp_status cd_schedule_db_predict(cd_schedule_db *b, const cd_model *m, const cd_tasks *t, const char *const *key, size_t n,
+                                  const cd_schedule_db_pick *o, cd_threads *pool, cdmpp_err *err);
 /* In the place of what its task has: by name. Errors: those of cd_record_write, ENOMEM. */
-cdmpp_status cd_schedbook_add(cd_schedbook *b, const cd_record *r, const char *origin, double measured_s, cdmpp_err *err);
-cdmpp_status cd_schedbook_write(const cd_schedbook *b, const char *path, cdmpp_err *err); /* temporary file, then renamed */
+cdmpp_status cd_schedule_db_add(cd_schedule_db *b, const cd_record *r, const char *origin, double measured_s, cdmpp_err *err);
+cdmpp_status cd_schedule_db_write(const cd_schedule_db *b, const char *path, cdmpp_err *err); /* temporary file, then renamed */
 #endif

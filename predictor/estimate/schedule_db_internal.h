@@ -12,7 +12,7 @@ typedef struct cd_sched_tried {
 
 /* One task. Its texts are one block each, so that a faster record takes the place of a slower one without growing the book. */
 typedef struct cd_sched_entry {
-    cd_sched s;
+    cd_schedule_db_entry s;
     char *key, *line, *origin;
     uint32_t reading;           /* in which it came; 0: added */
     bool says;                  /* its line has the origin already */
@@ -22,7 +22,7 @@ typedef struct cd_sched_entry {
     cd_sched_line *slower;      /* (CD_SCHED_SLOWER + 1) what `s` shows */
 } cd_sched_entry;
 
-struct cd_schedbook {
+struct cd_schedule_db {
     cd_sched_entry **entry;     /* (n) in the order of the keys */
     size_t n, cap;
     uint32_t readings;
@@ -36,19 +36,19 @@ typedef struct cd_sched_plan {
     uint32_t parents;           /* those best */
     uint32_t last;              /* of which the whole model has the last word; 0: it alone is asked, about all */
 } cd_sched_plan;
-cd_sched_plan cd_schedbook_plan(const cd_schedbook_pick *o);
-/* cd_schedbook_predict by another plan than its own. */
-cdmpp_status cd_schedbook_predict_by(cd_schedbook *b, const cd_model *m, const cd_tasks *t, const char *const *key, size_t n,
-                                     const cd_schedbook_pick *o, const cd_sched_plan *plan, cd_threads *pool, cdmpp_err *err);
+cd_sched_plan cd_schedule_db_plan(const cd_schedule_db_pick *o);
+/* cd_schedule_db_predict by another plan than its own. */
+cdmpp_status cd_schedule_db_predict_by(cd_schedule_db *b, const cd_model *m, const cd_tasks *t, const char *const *key, size_t n,
+                                     const cd_schedule_db_pick *o, const cd_sched_plan *plan, cd_threads *pool, cdmpp_err *err);
 
 /* Where the key is, or would be. */
-size_t cd_schedbook_place(const cd_schedbook *b, const char *key, size_t n, bool *there);
+size_t cd_schedule_db_place(const cd_schedule_db *b, const char *key, size_t n, bool *there);
 /* A measured record of a task that has an entry. Errors: ENOMEM, nothing has changed then. */
-cdmpp_status cd_schedbook_tried(cd_sched_entry *e, cd_str line, cdmpp_err *err);
+cdmpp_status cd_schedule_db_tried(cd_sched_entry *e, cd_str line, cdmpp_err *err);
 /* Show in `s` what was tried but the entry's own line. */
-void cd_schedbook_show_slower(cd_sched_entry *e);
-void cd_schedbook_free_tried(cd_sched_entry *e);
+void cd_schedule_db_show_slower(cd_sched_entry *e);
+void cd_schedule_db_free_tried(cd_sched_entry *e);
 /* A task's schedule; in the place of one that is there; what was tried in the same reading stays. Everything is copied. Errors: ENOMEM, nothing has changed then. */
-cdmpp_status cd_schedbook_put(cd_schedbook *b, cd_str key, cd_str line, cd_str origin, bool says, double measured_s, uint32_t reading,
+cdmpp_status cd_schedule_db_put(cd_schedule_db *b, cd_str key, cd_str line, cd_str origin, bool says, double measured_s, uint32_t reading,
                               cdmpp_err *err);
 #endif

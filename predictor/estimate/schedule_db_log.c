@@ -10,8 +10,8 @@
 #include "predictor/estimate/schedule_db_internal.h"
 
 typedef struct {
-    cd_schedbook *book;
-    cd_schedbook_logs *io;
+    cd_schedule_db *book;
+    cd_schedule_db_logs *io;
     cd_arena scratch;           /* one line */
     uint32_t reading;
 } reader;
@@ -27,7 +27,7 @@ static bool same_name(cd_str a, const char *b) {
     }
 }
 
-static bool is_wanted(const cd_schedbook_logs *io, const cd_record *r, const char *path) {
+static bool is_wanted(const cd_schedule_db_logs *io, const cd_record *r, const char *path) {
     bool known = !io->n_key;
     for (size_t i = 0; !known && i < io->n_key; i++) known = cd_str_is(r->workload_key, io->key[i]);
     return known && (!io->device || same_name(cd_device_name(r->target, path), io->device));
@@ -47,7 +47,7 @@ static cdmpp_status time_of(cd_arena *a, const cd_record *r, double *seconds, cd
 /* Does it take the place of what the book has? Of equal ones the first stays. */
 static bool is_better(const reader *rd, const cd_record *r, double seconds) {
     bool there;
-    const size_t at = cd_schedbook_place(rd->book, r->workload_key.p, r->workload_key.n, &there);
+    const size_t at = cd_schedule_db_place(rd->book, r->workload_key.p, r->workload_key.n, &there);
     if (!there) return true;
     const cd_sched_entry *e = rd->book->entry[at];
     return e->reading == rd->reading && (seconds < e->s.measured_s || (isnan(e->s.measured_s) && !isnan(seconds)));
@@ -56,18 +56,18 @@ static bool is_better(const reader *rd, const cd_record *r, double seconds) {
 /* What was measured for a task whose schedule this reading brings. */
 static cdmpp_status remember(const reader *rd, const cd_record *r, cd_str line, cdmpp_err *err) {
     bool there;
-    const size_t at = cd_schedbook_place(rd->book, r->workload_key.p, r->workload_key.n, &there);
+    const size_t at = cd_schedule_db_place(rd->book, r->workload_key.p, r->workload_key.n, &there);
     if (!there || rd->book->entry[at]->reading != rd->reading) return CDMPP_OK;
-    return cd_schedbook_tried(rd->book->entry[at], line, err);
+    return cd_schedule_db_tried(rd->book->entry[at], line, err);
 }
 
 static cdmpp_status keep(reader *rd, const cd_record *r, cd_str line, const char *path, long number, double seconds, cdmpp_err *err) {
-    if (r->origin.n) return cd_schedbook_put(rd->book, r->workload_key, line, r->origin, true, seconds, rd->reading, err);
+    if (r->origin.n) return cd_schedule_db_put(rd->book, r->workload_key, line, r->origin, true, seconds, rd->reading, err);
     const size_t n = strlen(path) + 32;
     char *origin = cd_arena_alloc(&rd->scratch, n, 1);
     if (!origin) return CD_FAIL(err, ENOMEM, "origin");
     snprintf(origin, n, "%s:%ld", path, number);
-    return cd_schedbook_put(rd->book, r->workload_key, line, (cd_str){origin, strlen(origin)}, false, seconds, rd->reading, err);
+    return cd_schedule_db_put(rd->book, r->workload_key, line, (cd_str){origin, strlen(origin)}, false, seconds, rd->reading, err);
 }
 
 static cdmpp_status take(reader *rd, const cd_record *r, cd_str line, const char *path, long number, cdmpp_err *err) {
@@ -121,13 +121,13 @@ static cdmpp_status read_file(reader *rd, const char *path, cdmpp_err *err) {
     return st;
 }
 
-cdmpp_status cd_schedbook_read_logs(cd_schedbook *b, const char *const *path, size_t n, cd_schedbook_logs *io, cdmpp_err *err) {
+cdmpp_status cd_schedule_db_read_logs(cd_schedule_db *b, const char *const *path, size_t n, cd_schedule_db_logs *io, cdmpp_err *err) {
     cd_inputs in = {0};
     reader rd = {.book = b, .io = io, .reading = ++b->readings};
     cdmpp_status st = cd_inputs_list(&(cd_extract){.input = path, .n_input = n}, &in, err);
     for (size_t i = 0; !st && i < in.n; i++) st = read_file(&rd, in.path[i], err);
     for (size_t i = 0; i < b->n; i++)
-        if (b->entry[i]->reading == rd.reading) cd_schedbook_show_slower(b->entry[i]);
+        if (b->entry[i]->reading == rd.reading) cd_schedule_db_show_slower(b->entry[i]);
     cd_inputs_free(&in);
     cd_arena_free(&rd.scratch);
     return st;

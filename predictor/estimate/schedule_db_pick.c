@@ -45,7 +45,7 @@ typedef struct {
 
 typedef struct {
     const cd_model *m;
-    const cd_schedbook_pick *o;
+    const cd_schedule_db_pick *o;
     const cd_task **task;       /* (n) NULL: nothing to be done */
     cd_buf *line;               /* (n) the records; empty: none lowers */
     worker *worker;
@@ -90,7 +90,7 @@ static cdmpp_status keep(worker *w, const cd_draft *d, cdmpp_err *err) {
 }
 
 /* Random programs, or ones like the `best` best, until there are n. */
-static cdmpp_status widen(worker *w, cd_sampler *s, size_t n, size_t best, uint64_t from, cdmpp_err *err) {
+static cdmpp_status widen(worker *w, cd_sketch_sampler *s, size_t n, size_t best, uint64_t from, cdmpp_err *err) {
     const size_t parents = w->n < best ? w->n : best, most = TRIES * (n - w->n);
     for (uint64_t i = 0; i < most && w->n < n; i++) {
         cd_draft d;
@@ -137,7 +137,7 @@ static cdmpp_status score(worker *w, cd_scorer *s, const cd_aim *aim, size_t fro
     return CDMPP_OK;
 }
 
-static cdmpp_status search(const picking *p, worker *w, cd_sampler *s, const cd_aim *aim, cdmpp_err *err) {
+static cdmpp_status search(const picking *p, worker *w, cd_sketch_sampler *s, const cd_aim *aim, cdmpp_err *err) {
     const cd_sched_plan *o = &p->plan;
     cd_scorer *first = o->last ? w->sketch : w->whole;
     size_t want = o->drawn;
@@ -190,7 +190,7 @@ static cdmpp_status write_best(const picking *p, const cd_aim *aim, const cand *
 }
 
 /* With a first candidate none is drawn: all come from it by mutation. */
-static cdmpp_status begin(const picking *p, worker *w, cd_sampler *s, cdmpp_err *err) {
+static cdmpp_status begin(const picking *p, worker *w, cd_sketch_sampler *s, cdmpp_err *err) {
     cd_draft d;
     bool exact;
     if (!p->o->start) return CDMPP_OK;
@@ -201,7 +201,7 @@ static cdmpp_status begin(const picking *p, worker *w, cd_sampler *s, cdmpp_err 
 
 static cdmpp_status pick_one(const picking *p, worker *w, const cd_task *t, cd_buf *line, cdmpp_err *err) {
     cd_sketches *sketches = NULL;
-    cd_sampler *sampler = NULL;
+    cd_sketch_sampler *sampler = NULL;
     const cd_str target = target_of(p, t);
     const bool gpu = cd_target_is_gpu(target);
     const cd_aim aim = {.workload_key = t->workload_key, .task = t, .target = target, .has_hardware = true, .flop = cd_task_flop(t),
@@ -248,9 +248,9 @@ static void close_worker(worker *w) {
     cd_free(w->cand);
 }
 
-static cdmpp_status find_tasks(const cd_schedbook *b, const cd_tasks *t, const char *const *key, size_t n, const cd_task **task, cdmpp_err *err) {
+static cdmpp_status find_tasks(const cd_schedule_db *b, const cd_tasks *t, const char *const *key, size_t n, const cd_task **task, cdmpp_err *err) {
     for (size_t i = 0; i < n; i++) {
-        if (cd_schedbook_find(b, key[i])) continue;
+        if (cd_schedule_db_find(b, key[i])) continue;
         const cd_task *x = t ? cd_tasks_find(t, text(key[i])) : NULL;
         if (!x || !x->dag) return CD_FAIL(err, ENOTASK, "no definition of task %s", key[i]);
         task[i] = x;
@@ -259,16 +259,16 @@ static cdmpp_status find_tasks(const cd_schedbook *b, const cd_tasks *t, const c
 }
 
 /* In the order of the keys, whichever thread was first. */
-static cdmpp_status enter(cd_schedbook *b, const picking *p, size_t n, cdmpp_err *err) {
+static cdmpp_status enter(cd_schedule_db *b, const picking *p, size_t n, cdmpp_err *err) {
     for (size_t i = 0; i < n; i++) {
         const cd_buf *l = &p->line[i];
-        if (l->n) CD_TRY(cd_schedbook_put(b, text(p->task[i]->workload_key), (cd_str){l->p, l->n - 1}, text(p->origin), true, (double)NAN, 0, err));
+        if (l->n) CD_TRY(cd_schedule_db_put(b, text(p->task[i]->workload_key), (cd_str){l->p, l->n - 1}, text(p->origin), true, (double)NAN, 0, err));
     }
     return CDMPP_OK;
 }
 
-cdmpp_status cd_schedbook_predict_by(cd_schedbook *b, const cd_model *m, const cd_tasks *t, const char *const *key, size_t n,
-                                     const cd_schedbook_pick *o, const cd_sched_plan *plan, cd_threads *pool, cdmpp_err *err) {
+cdmpp_status cd_schedule_db_predict_by(cd_schedule_db *b, const cd_model *m, const cd_tasks *t, const char *const *key, size_t n,
+                                     const cd_schedule_db_pick *o, const cd_sched_plan *plan, cd_threads *pool, cdmpp_err *err) {
     const int threads = cd_threads_count(pool);
     picking p = {.m = m, .o = o, .plan = *plan};
     snprintf(p.origin, sizeof p.origin, "best of %u predicted by %.12s, seed %llu", plan->trials, cd_model_digest(m), (unsigned long long)o->seed);
@@ -288,13 +288,13 @@ cdmpp_status cd_schedbook_predict_by(cd_schedbook *b, const cd_model *m, const c
     return st;
 }
 
-cd_sched_plan cd_schedbook_plan(const cd_schedbook_pick *o) {
+cd_sched_plan cd_schedule_db_plan(const cd_schedule_db_pick *o) {
     const uint32_t n = o->trials ? o->trials : CD_SCHEDBOOK_TRIALS;
     return (cd_sched_plan){.trials = n, .drawn = n - n / 5 * 3, .round = ROUND, .parents = PARENTS, .last = o->start ? NEAR : LAST}; /* mutations of one are much alike */
 }
 
-cdmpp_status cd_schedbook_predict(cd_schedbook *b, const cd_model *m, const cd_tasks *t, const char *const *key, size_t n,
-                                  const cd_schedbook_pick *o, cd_threads *pool, cdmpp_err *err) {
-    const cd_sched_plan plan = cd_schedbook_plan(o);
-    return cd_schedbook_predict_by(b, m, t, key, n, o, &plan, pool, err);
+cdmpp_status cd_schedule_db_predict(cd_schedule_db *b, const cd_model *m, const cd_tasks *t, const char *const *key, size_t n,
+                                  const cd_schedule_db_pick *o, cd_threads *pool, cdmpp_err *err) {
+    const cd_sched_plan plan = cd_schedule_db_plan(o);
+    return cd_schedule_db_predict_by(b, m, t, key, n, o, &plan, pool, err);
 }

@@ -10,7 +10,7 @@
 enum { PATH = 1024 };
 
 typedef struct {
-    cd_schedbook *to;
+    cd_schedule_db *to;
     const char *path;
     const char *const *key;     /* (n) sorted */
     size_t n;
@@ -31,16 +31,16 @@ static cdmpp_status on_hit(void *ctx, const cd_store_hit *hit, cdmpp_err *err) {
     if (!st) {
         st = cd_record_read(&s->arena, b.p, strcspn(b.p, "\n"), &r, err);
         char *key = st ? NULL : cd_str_dup(&s->arena, r.workload_key);
-        if (key && wanted(s, key) && !cd_schedbook_find(s->to, key)) { /* they come best first */
+        if (key && wanted(s, key) && !cd_schedule_db_find(s->to, key)) { /* they come best first */
             snprintf(origin, sizeof origin, "%s#%lld", s->path, (long long)hit->id);
-            st = cd_schedbook_add(s->to, &r, origin, hit->row.latency.median_s, err);
+            st = cd_schedule_db_add(s->to, &r, origin, hit->row.latency.median_s, err);
         }
     }
     cd_buf_free(&b);
     return st;
 }
 
-cdmpp_status cd_live_store_book(cd_schedbook *to, const char *path, const char *device, const char *const *key, size_t n, cdmpp_err *err) {
+cdmpp_status cd_schedule_db_store_book(cd_schedule_db *to, const char *path, const char *device, const char *const *key, size_t n, cdmpp_err *err) {
     cd_store *s = NULL;
     from_store f = {.to = to, .path = path, .key = key, .n = n};
     const cd_store_filter only = {.device = device, .best_first = true};

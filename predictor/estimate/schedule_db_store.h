@@ -4,5 +4,5 @@
 #include "predictor/estimate/schedule_db.h"
 
 /* key (n): sorted; what the book has already stays. Errors: those of cd_store_open, with the path; ENOMEM. */
-cdmpp_status cd_live_store_book(cd_schedbook *to, const char *path, const char *device, const char *const *key, size_t n, cdmpp_err *err);
+cdmpp_status cd_schedule_db_store_book(cd_schedule_db *to, const char *path, const char *device, const char *const *key, size_t n, cdmpp_err *err);
 #endif

@@ -6,7 +6,7 @@
 
 enum { MOST = CD_SCHED_SLOWER + 1 }; /* the fastest is one of them, or not */
 
-void cd_schedbook_free_tried(cd_sched_entry *e) {
+void cd_schedule_db_free_tried(cd_sched_entry *e) {
     for (uint32_t i = 0; i < e->n_tried; i++) cd_free(e->tried[i].line);
     cd_free(e->tried);
     cd_free(e->slower);
@@ -36,7 +36,7 @@ static bool same_record(const char *a, size_t n, const char *b, size_t m) {
     return n == without_origin(b, m) && !memcmp(a, b, n);
 }
 
-cdmpp_status cd_schedbook_tried(cd_sched_entry *e, cd_str line, cdmpp_err *err) {
+cdmpp_status cd_schedule_db_tried(cd_sched_entry *e, cd_str line, cdmpp_err *err) {
     cd_hash h = cd_hash_start();
     cd_hash_add(&h, line.p, without_origin(line.p, line.n));
     if (!room(e)) return CD_FAIL(err, ENOMEM, "records of a task");
@@ -59,7 +59,7 @@ cdmpp_status cd_schedbook_tried(cd_sched_entry *e, cd_str line, cdmpp_err *err) 
     return CDMPP_OK;
 }
 
-void cd_schedbook_show_slower(cd_sched_entry *e) {
+void cd_schedule_db_show_slower(cd_sched_entry *e) {
     uint32_t n = 0;
     for (uint32_t i = 0; i < e->n_tried && n < CD_SCHED_SLOWER; i++)
         if (!same_record(e->tried[i].line, e->tried[i].len, e->line, e->s.len)) e->slower[n++] = (cd_sched_line){e->tried[i].line, e->tried[i].len};

@@ -7,21 +7,21 @@
 
 #include "predictor/network/network_graph_internal.h"
 
-void cd_netgraph_free(cd_netgraph *g) {
+void cd_network_graph_free(cd_network_graph *g) {
     if (!g) return;
     cd_arena_free(&g->arena);
     cd_arena_free(&g->text);
     cd_free(g);
 }
 
-cd_netnode cd_netnode_init(const char *name, const char *op, cd_netkind kind) {
+cd_netnode cd_netnode_init(const char *name, const char *op, cd_node_kind kind) {
     return (cd_netnode){.name = name, .op = op ? op : "", .kind = kind, .given_s = (double)NAN, .flop = (double)NAN,
                         .read_bytes = -1, .write_bytes = -1, .weight_bytes = -1, .repeat = 1};
 }
 
 cdmpp_status cd_netmaker_new(const char *name, cd_netmaker **out, cdmpp_err *err) {
     cd_netmaker *m = cd_calloc(1, sizeof *m);
-    cd_netgraph *g = m ? cd_calloc(1, sizeof *g) : NULL;
+    cd_network_graph *g = m ? cd_calloc(1, sizeof *g) : NULL;
     if (m) m->g = g;
     if (g) g->name = cd_str_dup(&g->arena, (cd_str){name, strlen(name)});
     if (!g || !g->name) {
@@ -35,7 +35,7 @@ cdmpp_status cd_netmaker_new(const char *name, cd_netmaker **out, cdmpp_err *err
 
 void cd_netmaker_free(cd_netmaker *m) {
     if (!m) return;
-    cd_netgraph_free(m->g);
+    cd_network_graph_free(m->g);
     cd_dict_free(&m->text);
     cd_free(m->owner);
     cd_free(m->suffix);
@@ -44,7 +44,7 @@ void cd_netmaker_free(cd_netmaker *m) {
     cd_free(m);
 }
 
-cd_netgraph *cd_netmaker_graph(cd_netmaker *m) { return m->g; }
+cd_network_graph *cd_netmaker_graph(cd_netmaker *m) { return m->g; }
 
 /* ---- texts ---- */
 
@@ -106,10 +106,10 @@ bool cd_netmaker_find(const cd_netmaker *m, cd_str name, uint32_t *id) {
 static bool is_size(double v) { return isnan(v) || (v >= 0 && isfinite(v)); }
 
 static cdmpp_status check(const cd_netnode *n, cdmpp_err *err) {
-    const char *lacks = n->kind == CD_NET_TASK && !(n->key && *n->key) ? "task without a key"
-                        : n->kind == CD_NET_LIBRARY && !n->question ? "library operator without its question"
-                        : n->kind == CD_NET_GIVEN && isnan(n->given_s) ? "given without a time"
-                        : n->kind == CD_NET_UNKNOWN && !(n->why && *n->why) ? "unknown without a reason" : NULL;
+    const char *lacks = n->kind == CD_NODE_TASK && !(n->key && *n->key) ? "task without a key"
+                        : n->kind == CD_NODE_LIBRARY && !n->question ? "library operator without its question"
+                        : n->kind == CD_NODE_GIVEN && isnan(n->given_s) ? "given without a time"
+                        : n->kind == CD_NODE_UNKNOWN && !(n->why && *n->why) ? "unknown without a reason" : NULL;
     if (lacks) return CD_FAIL(err, EINVALID, "node \"%.60s\": %s", n->name, lacks);
     if (!is_size(n->given_s)) return CD_FAIL(err, ERANGE, "node \"%.60s\": a time of %g s", n->name, n->given_s);
     if (!is_size(n->flop)) return CD_FAIL(err, ERANGE, "node \"%.60s\": %g operations", n->name, n->flop);
@@ -145,7 +145,7 @@ cdmpp_status cd_netmaker_node(cd_netmaker *m, const cd_netnode *n, uint32_t *id,
     CD_TRY(keep_text(m, &c.why, err));
     CD_TRY(keep_text(m, &c.device, err));
     if (n->question) {
-        cd_oprecord *q = CD_NEW(&m->g->arena, cd_oprecord);
+        cd_library_op_record *q = CD_NEW(&m->g->arena, cd_library_op_record);
         if (!q) return CD_FAIL(err, ENOMEM, "question");
         *q = *n->question;
         c.question = q;
@@ -197,7 +197,7 @@ static cdmpp_status turn_around(cd_netmaker *m, cd_arena *scratch, cd_ng_into *o
 
 /* Nodes and edges into the graph, in their order. */
 static cdmpp_status publish(cd_netmaker *m, const cd_ng_into *e, const uint32_t *order, uint32_t *rank, cdmpp_err *err) {
-    cd_netgraph *g = m->g;
+    cd_network_graph *g = m->g;
     const uint32_t n = (uint32_t)m->n_node, n_edge = e->first[n];
     g->node = cd_arena_alloc(&g->arena, (size_t)n + 1, sizeof *g->node);
     g->after = cd_arena_alloc(&g->arena, (size_t)n_edge + 1, sizeof *g->after);
@@ -214,7 +214,7 @@ static cdmpp_status publish(cd_netmaker *m, const cd_ng_into *e, const uint32_t 
     return CDMPP_OK;
 }
 
-cdmpp_status cd_netmaker_finish(cd_netmaker *m, cd_netgraph **out, cdmpp_err *err) {
+cdmpp_status cd_netmaker_finish(cd_netmaker *m, cd_network_graph **out, cdmpp_err *err) {
     cd_arena scratch = {0};
     cd_ng_into e;
     if (!m->g) return CD_FAIL(err, EINVALID, "a graph that is finished already");

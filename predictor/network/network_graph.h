@@ -6,7 +6,7 @@
  *
  *   kind       whose time                                        example
  *   TASK       a tensor program: `key`, scored with a schedule   fused_nn_conv2d_add_relu
- *   LIBRARY    an operator of a library: `question`, by a cd_opmodel   linear 4096x1024x1024
+ *   LIBRARY    an operator of a library: `question`, by a cd_library_op_model   linear 4096x1024x1024
  *   GIVEN      only the file knows it: `given_s`                 fused_layout_transform
  *   FREE       nobody's: an input, a weight, a view              reshape
  *   UNKNOWN    nobody's, and that is a gap: `why`                an operator without a definition
@@ -29,19 +29,19 @@
 #include "features/operators/library_op_record.h"
 #include "features/task/task.h"
 
-typedef enum cd_netkind { CD_NET_TASK, CD_NET_LIBRARY, CD_NET_GIVEN, CD_NET_FREE, CD_NET_UNKNOWN } cd_netkind;
+typedef enum cd_node_kind { CD_NODE_TASK, CD_NODE_LIBRARY, CD_NODE_GIVEN, CD_NODE_FREE, CD_NODE_UNKNOWN } cd_node_kind;
 #define CD_NETKINDS "task|library|given|free|unknown"
 
-typedef enum cd_netphase { CD_NET_FORWARD, CD_NET_BACKWARD, CD_NET_UPDATE } cd_netphase;
+typedef enum cd_node_phase { CD_PHASE_FORWARD, CD_PHASE_BACKWARD, CD_PHASE_UPDATE } cd_node_phase;
 
 typedef struct cd_netnode {
     const char *name;
     const char *op;             /* for people: "Conv+Relu", "fused_nn_dense_add", "linear"; "" unknown */
-    cd_netkind kind;
-    cd_netphase phase;
+    cd_node_kind kind;
+    cd_node_phase phase;
     const char *key;            /* TASK: workload key; else NULL */
     const char *ran_as;         /* key of what the file's run executed in its place (rewritten layouts); NULL: the same */
-    const cd_oprecord *question;/* LIBRARY; else NULL */
+    const cd_library_op_record *question;/* LIBRARY; else NULL */
     double given_s;             /* NaN: the file tells none */
     const char *why;            /* UNKNOWN: the reason; else NULL */
     const char *device;         /* where the file wants it; NULL: it does not say */
@@ -52,7 +52,7 @@ typedef struct cd_netnode {
     uint32_t first, n_after;    /* after[first .. first + n_after) */
 } cd_netnode;
 
-typedef struct cd_netgraph {
+typedef struct cd_network_graph {
     cd_arena arena, text;       /* arrays; names, keys and reasons, equal ones once */
     const char *name;
     const char *device;         /* the file's: what its times are of; NULL: it does not say */
@@ -62,9 +62,9 @@ typedef struct cd_netgraph {
     uint32_t n_node, n_after;
     cd_netnode *node;           /* (n_node) */
     uint32_t *after;            /* (n_after) */
-} cd_netgraph;
+} cd_network_graph;
 
-void cd_netgraph_free(CD_TAKE cd_netgraph *g); /* NULL is fine */
+void cd_network_graph_free(CD_TAKE cd_network_graph *g); /* NULL is fine */
 
 /* ---- making one: nodes in any order, then finish sorts and checks ---- */
 typedef struct cd_netmaker cd_netmaker;
@@ -76,11 +76,11 @@ void cd_netmaker_free(CD_TAKE cd_netmaker *m); /* NULL is fine */
 cdmpp_status cd_netmaker_node(cd_netmaker *m, const cd_netnode *n, uint32_t *id, cdmpp_err *err);
 /* `to` comes after `from`; the same edge twice is one. Errors: EINVALID (no such node: a dangling edge), ENOMEM. */
 cdmpp_status cd_netmaker_edge(cd_netmaker *m, uint32_t from, uint32_t to, cdmpp_err *err);
-CD_KEEP cd_netgraph *cd_netmaker_graph(cd_netmaker *m); /* to set batch, device, measured times; valid until finish */
+CD_KEEP cd_network_graph *cd_netmaker_graph(cd_netmaker *m); /* to set batch, device, measured times; valid until finish */
 /* Order: by dependency, else as they were added. O(V + E). Errors: EINVALID (a cycle: names its nodes, at most eight), ENOMEM.
  * The maker is used up either way: free it. */
-cdmpp_status cd_netmaker_finish(cd_netmaker *m, CD_GIVE cd_netgraph **out, cdmpp_err *err);
-cd_netnode cd_netnode_init(const char *name, const char *op, cd_netkind kind);
+cdmpp_status cd_netmaker_finish(cd_netmaker *m, CD_GIVE cd_network_graph **out, cdmpp_err *err);
+cd_netnode cd_netnode_init(const char *name, const char *op, cd_node_kind kind);
 
 /* ---- files ----
  * Which form, by content:
@@ -95,15 +95,15 @@ cd_netnode cd_netnode_init(const char *name, const char *op, cd_netkind kind);
  * the others are given; a file of which none is right, or whose brackets do not close, is an error all the same.
  * Errors, with path, line and key: EIO, EPARSE, ESCHEMA (no known form; a member of another type), EINVALID (cycle, dangling edge, two
  * of one name), ERANGE, EUNSUPPORTED, ENOMEM. */
-typedef void cd_netgraph_bad(void *ctx, const char *network, const cdmpp_err *why);
-cdmpp_status cd_netgraph_read(const char *path, CD_GIVE cd_netgraph ***out, size_t *n, cdmpp_err *err);
-cdmpp_status cd_netgraph_read_good(const char *path, cd_netgraph_bad *bad, void *ctx, CD_GIVE cd_netgraph ***out, size_t *n, cdmpp_err *err);
-/* The same from memory, JSON only; `path` is for messages, and a tvm graph is named after it. bad NULL: as cd_netgraph_read. */
-cdmpp_status cd_netgraph_read_text(const char *path, const char *text, size_t len, cd_netgraph_bad *bad, void *ctx,
-                                   CD_GIVE cd_netgraph ***out, size_t *n, cdmpp_err *err);
-void cd_netgraphs_free(CD_TAKE cd_netgraph **g, size_t n); /* NULL is fine */
+typedef void cd_network_graph_bad(void *ctx, const char *network, const cdmpp_err *why);
+cdmpp_status cd_network_graph_read(const char *path, CD_GIVE cd_network_graph ***out, size_t *n, cdmpp_err *err);
+cdmpp_status cd_network_graph_read_good(const char *path, cd_network_graph_bad *bad, void *ctx, CD_GIVE cd_network_graph ***out, size_t *n, cdmpp_err *err);
+/* The same from memory, JSON only; `path` is for messages, and a tvm graph is named after it. bad NULL: as cd_network_graph_read. */
+cdmpp_status cd_network_graph_read_text(const char *path, const char *text, size_t len, cd_network_graph_bad *bad, void *ctx,
+                                   CD_GIVE cd_network_graph ***out, size_t *n, cdmpp_err *err);
+void cd_netgraphs_free(CD_TAKE cd_network_graph **g, size_t n); /* NULL is fine */
 /* A network of a task file: tasks with weights, no edges known: a chain. Errors: ENOMEM. */
-cdmpp_status cd_netgraph_of_network(const cd_tasks *t, const cd_network *w, CD_GIVE cd_netgraph **out, cdmpp_err *err);
+cdmpp_status cd_network_graph_of_network(const cd_tasks *t, const cd_network *w, CD_GIVE cd_network_graph **out, cdmpp_err *err);
 /* The own form; reading it gives equal graphs. Errors: ENOMEM. */
-cdmpp_status cd_netgraph_write(cd_buf *out, CD_KEEP cd_netgraph *const *g, size_t n, cdmpp_err *err);
+cdmpp_status cd_network_graph_write(cd_buf *out, CD_KEEP cd_network_graph *const *g, size_t n, cdmpp_err *err);
 #endif

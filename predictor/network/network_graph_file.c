@@ -8,8 +8,8 @@
 
 #define MAX_FILE ((size_t)4 << 30)
 
-void cd_netgraphs_free(cd_netgraph **g, size_t n) {
-    for (size_t i = 0; g && i < n; i++) cd_netgraph_free(g[i]);
+void cd_netgraphs_free(cd_network_graph **g, size_t n) {
+    for (size_t i = 0; g && i < n; i++) cd_network_graph_free(g[i]);
     cd_free(g);
 }
 
@@ -73,10 +73,10 @@ const char *cd_ng_short_func(const char *func) {
     return strncmp(func, front, sizeof front - 1) ? func : func + sizeof front - 1;
 }
 
-static cdmpp_status push(cd_ng_file *f, cd_netgraph *g, cdmpp_err *err) {
+static cdmpp_status push(cd_ng_file *f, cd_network_graph *g, cdmpp_err *err) {
     if (f->n == f->cap) {
         const size_t cap = f->cap ? f->cap * 2 : 8;
-        cd_netgraph **p = cd_realloc(f->g, f->cap * sizeof *p, cap * sizeof *p);
+        cd_network_graph **p = cd_realloc(f->g, f->cap * sizeof *p, cap * sizeof *p);
         if (!p) return CD_FAIL(err, ENOMEM, "%zu graphs", cap);
         f->g = p;
         f->cap = cap;
@@ -92,11 +92,11 @@ static cdmpp_status name_once(cd_ng_file *f, const char *name, cdmpp_err *err) {
     return f->names.n > before ? CDMPP_OK : CD_FAIL(err, EINVALID, "a network of this name is in the file already");
 }
 
-cdmpp_status cd_ng_done(cd_ng_file *f, cd_netgraph *g, const char *name, cdmpp_status st, cdmpp_err *err) {
+cdmpp_status cd_ng_done(cd_ng_file *f, cd_network_graph *g, const char *name, cdmpp_status st, cdmpp_err *err) {
     if (!st) st = name_once(f, name, err);
     if (!st) st = push(f, g, err);
     if (!st) return CDMPP_OK;
-    cd_netgraph_free(g);
+    cd_network_graph_free(g);
     cd_err_key(err, st, name);
     cd_err_at(err, st, f->path, 0);
     if (!f->bad || st == CDMPP_ENOMEM) return st;
@@ -144,8 +144,8 @@ static cdmpp_status read_all(cd_ng_file *f, cdmpp_err *err) {
     return f->first.code;
 }
 
-cdmpp_status cd_netgraph_read_text(const char *path, const char *text, size_t len, cd_netgraph_bad *bad, void *ctx,
-                                   cd_netgraph ***out, size_t *n, cdmpp_err *err) {
+cdmpp_status cd_network_graph_read_text(const char *path, const char *text, size_t len, cd_network_graph_bad *bad, void *ctx,
+                                   cd_network_graph ***out, size_t *n, cdmpp_err *err) {
     cdmpp_err own;
     cd_ng_file f = {.path = path, .text = text, .len = len, .at = text, .line = 1, .bad = bad, .ctx = ctx};
     if (!err) err = &own;
@@ -168,16 +168,16 @@ static bool is_trace(const char *text, size_t len) {
     return false;
 }
 
-cdmpp_status cd_netgraph_read_good(const char *path, cd_netgraph_bad *bad, void *ctx, cd_netgraph ***out, size_t *n, cdmpp_err *err) {
+cdmpp_status cd_network_graph_read_good(const char *path, cd_network_graph_bad *bad, void *ctx, cd_network_graph ***out, size_t *n, cdmpp_err *err) {
     char *text;
     size_t len;
     CD_TRY(cd_file_read(path, MAX_FILE, &text, &len, err));
-    if (is_trace(text, len)) return cd_free(text), cd_netgraph_trace_read(path, out, n, err);
-    const cdmpp_status st = cd_netgraph_read_text(path, text, len, bad, ctx, out, n, err);
+    if (is_trace(text, len)) return cd_free(text), cd_network_graph_trace_read(path, out, n, err);
+    const cdmpp_status st = cd_network_graph_read_text(path, text, len, bad, ctx, out, n, err);
     cd_free(text);
     return st;
 }
 
-cdmpp_status cd_netgraph_read(const char *path, cd_netgraph ***out, size_t *n, cdmpp_err *err) {
-    return cd_netgraph_read_good(path, NULL, NULL, out, n, err);
+cdmpp_status cd_network_graph_read(const char *path, cd_network_graph ***out, size_t *n, cdmpp_err *err) {
+    return cd_network_graph_read_good(path, NULL, NULL, out, n, err);
 }

@@ -9,7 +9,7 @@ typedef struct cd_ng_edge {
 } cd_ng_edge;
 
 struct cd_netmaker {
-    cd_netgraph *g;             /* NULL: used up */
+    cd_network_graph *g;             /* NULL: used up */
     cd_dict text;               /* every text of its nodes */
     uint32_t *owner, *suffix;   /* (n_owner) by text: node of this name + 1, 0 none; the next "#k" to try */
     size_t n_owner;
@@ -38,9 +38,9 @@ typedef struct cd_ng_file {
     const char *at;
     cd_arena scratch;           /* one value */
     cd_dict names;              /* of the networks so far */
-    cd_netgraph_bad *bad;       /* NULL: the first wrong network ends it */
+    cd_network_graph_bad *bad;       /* NULL: the first wrong network ends it */
     void *ctx;
-    cd_netgraph **g;            /* (n) */
+    cd_network_graph **g;            /* (n) */
     size_t n, cap, n_bad;
     cdmpp_err first;            /* wrong network */
 } cd_ng_file;
@@ -64,7 +64,7 @@ cdmpp_status cd_ng_seconds(const cd_json *v, double *out, cdmpp_err *err);
 /* A function's name without what TVM puts in front of all. */
 CD_KEEP const char *cd_ng_short_func(const char *func);
 /* g, or NULL and the reason `st`: kept, told to `bad`, or an error. name: of the network, for people. */
-cdmpp_status cd_ng_done(cd_ng_file *f, CD_TAKE cd_netgraph *g, const char *name, cdmpp_status st, cdmpp_err *err);
+cdmpp_status cd_ng_done(cd_ng_file *f, CD_TAKE cd_network_graph *g, const char *name, cdmpp_status st, cdmpp_err *err);
 
 /* A text for "%.*s" in a message. */
 #define CD_NG_SHORT(s) (int)((s).n < 40 ? (s).n : 40), (s).p
@@ -72,12 +72,12 @@ cdmpp_status cd_ng_done(cd_ng_file *f, CD_TAKE cd_netgraph *g, const char *name,
 /* A node of the own form. Its texts live until the next cd_ng_parse. Errors: ESCHEMA, ERANGE, EUNSUPPORTED, with the member as key. */
 typedef struct cd_ng_node {
     cd_netnode n;               /* first */
-    cd_oprecord question;
+    cd_library_op_record question;
     const cd_json *after;       /* NULL: none */
     const char *strange;        /* operator of its question that nobody knows; NULL */
 } cd_ng_node;
 cdmpp_status cd_ng_own_node(cd_ng_file *f, const cd_json *v, cd_ng_node *out, cdmpp_err *err);
-void cd_ng_put_node(cd_buf *b, const cd_netgraph *g, const cd_netnode *n);
+void cd_ng_put_node(cd_buf *b, const cd_network_graph *g, const cd_netnode *n);
 
 /* All networks of a file of that form. */
 cdmpp_status cd_ng_read_own(cd_ng_file *f, cdmpp_err *err);

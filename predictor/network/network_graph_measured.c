@@ -54,17 +54,17 @@ static cdmpp_status row_of(cd_ng_file *f, const cd_json *o, row *r, cdmpp_err *e
 
 static cdmpp_status node_of(const row *r, cd_netnode *out, cdmpp_err *err) {
     const cd_str op = {r->op, strlen(r->op)};
-    const int k = cd_words_find("null|tvm_op", op);
+    const int k = cd_enum_names_find("null|tvm_op", op);
     if (k < 0) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected null or tvm_op, found \"%.40s\"", r->op), "op");
     const char *const func = r->func ? cd_ng_short_func(r->func) : "";
     /* one that did not run its task's best record is not that task to anybody who asks the records */
     const bool task = r->key && !(r->untuned && !isnan(r->time_s));
-    *out = cd_netnode_init(r->name, func, !k ? CD_NET_FREE : task ? CD_NET_TASK : isnan(r->time_s) ? CD_NET_UNKNOWN : CD_NET_GIVEN);
+    *out = cd_netnode_init(r->name, func, !k ? CD_NODE_FREE : task ? CD_NODE_TASK : isnan(r->time_s) ? CD_NODE_UNKNOWN : CD_NODE_GIVEN);
     if (!k) return CDMPP_OK;
     out->key = task ? r->key : NULL;
     out->ran_as = r->ran_as;
     out->given_s = r->time_s;
-    if (out->kind == CD_NET_UNKNOWN) out->why = "neither a workload_key nor a time_s";
+    if (out->kind == CD_NODE_UNKNOWN) out->why = "neither a workload_key nor a time_s";
     return CDMPP_OK;
 }
 
@@ -106,7 +106,7 @@ static cdmpp_status add_edges(void *ctx, cd_str text, size_t k, cdmpp_err *err) 
 
 /* The members of one network but its nodes. */
 static cdmpp_status whole_of(cd_ng_file *f, cd_netmaker *m, cd_str net, cd_str *nodes, cdmpp_err *err) {
-    cd_netgraph *g = cd_netmaker_graph(m);
+    cd_network_graph *g = cd_netmaker_graph(m);
     cd_str rest = net, key, value;
     bool more = true;
     for (;;) {
@@ -122,7 +122,7 @@ static cdmpp_status whole_of(cd_ng_file *f, cd_netmaker *m, cd_str net, cd_str *
     }
 }
 
-static cdmpp_status network(cd_ng_file *f, const char *name, cd_str net, cd_netgraph **out, cdmpp_err *err) {
+static cdmpp_status network(cd_ng_file *f, const char *name, cd_str net, cd_network_graph **out, cdmpp_err *err) {
     reading t = {.f = f};
     cd_str nodes = {NULL, 0};
     CD_TRY(cd_netmaker_new(name, &t.m, err));
@@ -137,7 +137,7 @@ static cdmpp_status network(cd_ng_file *f, const char *name, cd_str net, cd_netg
 
 static cdmpp_status one(cd_ng_file *f, cd_arena *names, cd_str key, cd_str value, cdmpp_err *err) {
     const char *name = NULL;
-    cd_netgraph *g = NULL;
+    cd_network_graph *g = NULL;
     CD_TRY(cd_ng_key(f, key, &name, err));
     name = cd_str_dup(names, (cd_str){name, strlen(name)});
     if (!name) return CD_FAIL(err, ENOMEM, "name");

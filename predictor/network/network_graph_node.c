@@ -30,7 +30,7 @@ enum { N_MEMBER = sizeof members / sizeof *members };
 static cdmpp_status word_of(const cd_json *v, const char *words, int *out, cdmpp_err *err) {
     cd_str s;
     CD_TRY(cd_json_str(v, &s, err));
-    *out = cd_words_find(words, s);
+    *out = cd_enum_names_find(words, s);
     if (*out >= 0) return CDMPP_OK;
     return CD_FAIL(err, ESCHEMA, "expected one of %s, found \"%.*s\"", words, CD_NG_SHORT(s));
 }
@@ -49,14 +49,14 @@ static const struct {
     double low;
     bool conv;
 } dims[] = {
-#define AT(f) offsetof(cd_oprecord, f)
+#define AT(f) offsetof(cd_library_op_record, f)
     {"b", AT(b), 1, false}, {"m", AT(m), 1, false}, {"n", AT(n), 1, false}, {"k", AT(k), 1, false}, {"cin", AT(cin), 1, true},
     {"ksize", AT(ksize), 1, true}, {"stride", AT(stride), 1, true}, {"pad", AT(pad), 0, true}, {"size", AT(size), 1, true},
 #undef AT
 };
 enum { N_DIM = sizeof dims / sizeof *dims };
 
-static cdmpp_status dims_of(const cd_json *v, cd_oprecord *q, cdmpp_err *err) {
+static cdmpp_status dims_of(const cd_json *v, cd_library_op_record *q, cdmpp_err *err) {
     const bool conv = cd_opkind_class(q->kind) == CD_OPCLASS_CONV;
     for (size_t i = 0; i < N_DIM; i++) {
         double *d = (double *)((char *)q + dims[i].at);
@@ -72,7 +72,7 @@ static cdmpp_status dims_of(const cd_json *v, cd_oprecord *q, cdmpp_err *err) {
                    q->ksize, q->ksize, q->cin, q->size, q->size, q->stride, q->pad);
 }
 
-static cdmpp_status question_of(const cd_json *v, cd_oprecord *q, cdmpp_err *err) {
+static cdmpp_status question_of(const cd_json *v, cd_library_op_record *q, cdmpp_err *err) {
     int dtype = CD_OPDTYPE_F32;
     for (const cd_json *c = v->u.child; c; c = c->next) {
         bool known = cd_str_is(c->key, "op") || cd_str_is(c->key, "dtype") || cd_str_is(c->key, "latency_s");
@@ -96,7 +96,7 @@ static cdmpp_status ask(cd_ng_file *f, const cd_json *v, cd_ng_node *o, cdmpp_er
     CD_TRY(cd_err_key(err, cd_ng_text(f, op, &name, err), "op"));
     while (k < CD_N_OPKIND && strcmp(name, cd_opkind_name((cd_opkind)k)) != 0) k++;
     if (k == CD_N_OPKIND) return o->strange = name, CDMPP_OK;
-    o->question = (cd_oprecord){.kind = (cd_opkind)k};
+    o->question = (cd_library_op_record){.kind = (cd_opkind)k};
     o->n.question = &o->question;
     return question_of(v, &o->question, err);
 }
@@ -108,8 +108,8 @@ static cdmpp_status member_of(cd_ng_file *f, size_t i, const cd_json *v, cd_ng_n
     cdmpp_status st = CDMPP_OK;
     switch (members[i].is) {
     case TEXT: return cd_ng_text(f, v, at, err);
-    case WORD_KIND: st = word_of(v, CD_NETKINDS, &word, err), o->n.kind = (cd_netkind)word; return st;
-    case WORD_PHASE: st = word_of(v, CD_NETPHASES, &word, err), o->n.phase = (cd_netphase)word; return st;
+    case WORD_KIND: st = word_of(v, CD_NETKINDS, &word, err), o->n.kind = (cd_node_kind)word; return st;
+    case WORD_PHASE: st = word_of(v, CD_NETPHASES, &word, err), o->n.phase = (cd_node_phase)word; return st;
     case SECONDS: return cd_ng_seconds(v, at, err);
     case NUMBER: return number_of(v, at, err);
     case BYTES:
@@ -129,11 +129,11 @@ static size_t find_member(cd_str key) {
 
 static cdmpp_status unknown_operator(cd_ng_file *f, cd_ng_node *o, cdmpp_err *err) {
     static const char text[] = "unknown library operator ";
-    if (o->n.kind != CD_NET_LIBRARY) return CD_FAIL(err, EUNSUPPORTED, "unknown operator \"%.40s\"", o->strange);
+    if (o->n.kind != CD_NODE_LIBRARY) return CD_FAIL(err, EUNSUPPORTED, "unknown operator \"%.40s\"", o->strange);
     char *why = cd_arena_alloc(&f->scratch, sizeof text + strlen(o->strange), 1);
     if (!why) return CD_FAIL(err, ENOMEM, "reason");
     sprintf(why, "%s%s", text, o->strange);
-    o->n.kind = CD_NET_UNKNOWN;
+    o->n.kind = CD_NODE_UNKNOWN;
     o->n.why = why;
     return CDMPP_OK;
 }
@@ -141,7 +141,7 @@ static cdmpp_status unknown_operator(cd_ng_file *f, cd_ng_node *o, cdmpp_err *er
 cdmpp_status cd_ng_own_node(cd_ng_file *f, const cd_json *v, cd_ng_node *o, cdmpp_err *err) {
     unsigned seen = 0;
     if (v->kind != CD_JSON_OBJ) return CD_FAIL(err, ESCHEMA, "expected an object, found %s", cd_json_kind_name(v->kind));
-    *o = (cd_ng_node){.n = cd_netnode_init(NULL, "", CD_NET_FREE)};
+    *o = (cd_ng_node){.n = cd_netnode_init(NULL, "", CD_NODE_FREE)};
     for (const cd_json *c = v->u.child; c; c = c->next) {
         const size_t i = find_member(c->key);
         const char *fault = i == N_MEMBER ? "unknown" : seen >> i & 1 ? "second" : NULL;
@@ -156,7 +156,7 @@ cdmpp_status cd_ng_own_node(cd_ng_file *f, const cd_json *v, cd_ng_node *o, cdmp
 }
 
 /* ---- writing ---- */
-static void put_question(cd_buf *b, const cd_oprecord *q) {
+static void put_question(cd_buf *b, const cd_library_op_record *q) {
     cd_buf_putf(b, "{\"op\": \"%s\", \"dtype\": \"%s\"", cd_opkind_name(q->kind), cd_opdtype_name(q->dtype));
     for (size_t i = 0; i < N_DIM; i++) {
         if (dims[i].conv && cd_opkind_class(q->kind) != CD_OPCLASS_CONV) continue;
@@ -171,11 +171,11 @@ static void put_question(cd_buf *b, const cd_oprecord *q) {
 }
 
 static void put_word(cd_buf *b, const char *words, int k) {
-    const cd_str w = cd_words_at(words, k);
+    const cd_str w = cd_enum_names_at(words, k);
     cd_buf_put_json_str(b, w.p, w.n);
 }
 
-static void put_after(cd_buf *b, const cd_netgraph *g, const cd_netnode *n) {
+static void put_after(cd_buf *b, const cd_network_graph *g, const cd_netnode *n) {
     for (uint32_t i = 0; i < n->n_after; i++) {
         const char *name = g->node[g->after[n->first + i]].name;
         cd_buf_puts(b, i ? ", " : "[");
@@ -190,7 +190,7 @@ static bool told(size_t i, const cd_netnode *n) {
     switch (members[i].is) {
     case TEXT: return *(const char *const *)at && **(const char *const *)at;
     case WORD_KIND: return true;
-    case WORD_PHASE: return n->phase != CD_NET_FORWARD;
+    case WORD_PHASE: return n->phase != CD_PHASE_FORWARD;
     case SECONDS:
     case NUMBER: return !isnan(*(const double *)at);
     case BYTES: return *(const int64_t *)at >= 0;
@@ -202,7 +202,7 @@ static bool told(size_t i, const cd_netnode *n) {
     return false;
 }
 
-void cd_ng_put_node(cd_buf *b, const cd_netgraph *g, const cd_netnode *n) {
+void cd_ng_put_node(cd_buf *b, const cd_network_graph *g, const cd_netnode *n) {
     const char *sep = "{";
     for (size_t i = 0; i < N_MEMBER; i++) {
         const void *at = (const char *)n + members[i].at;

@@ -119,7 +119,7 @@ static cdmpp_status net_members(cd_ng_file *f, cd_arena *a, cd_str net, own_net 
         char name[41];
         CD_TRY(cd_ng_member(f, &rest, &key, &value, &more, err));
         if (!more) break;
-        const cdmpp_status st = net_member(f, a, cd_words_find(NET_MEMBERS, key), value, o, err);
+        const cdmpp_status st = net_member(f, a, cd_enum_names_find(NET_MEMBERS, key), value, o, err);
         snprintf(name, sizeof name, "%.*s", CD_NG_SHORT(key));
         if (st) return cd_err_key(err, cd_ng_at(f, st, value.p, err), name);
     }
@@ -127,10 +127,10 @@ static cdmpp_status net_members(cd_ng_file *f, cd_arena *a, cd_str net, own_net 
     return o->nodes.p ? CDMPP_OK : cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected this key"), "nodes");
 }
 
-static cdmpp_status graph_of(cd_ng_file *f, const own_net *o, cd_netgraph **out, cdmpp_err *err) {
+static cdmpp_status graph_of(cd_ng_file *f, const own_net *o, cd_network_graph **out, cdmpp_err *err) {
     reading t = {.f = f};
     CD_TRY(cd_netmaker_new(o->name, &t.m, err));
-    cd_netgraph *g = cd_netmaker_graph(t.m);
+    cd_network_graph *g = cd_netmaker_graph(t.m);
     g->batch = o->batch;
     g->measured_s = o->measured_s;
     g->measured_median_s = o->measured_median_s;
@@ -149,7 +149,7 @@ static cdmpp_status graph_of(cd_ng_file *f, const own_net *o, cd_netgraph **out,
 static cdmpp_status network(cd_ng_file *f, cd_str text, size_t k, cdmpp_err *err) {
     cd_arena a = {0};
     own_net o;
-    cd_netgraph *g = NULL;
+    cd_network_graph *g = NULL;
     char place[40];
     cdmpp_status st = net_members(f, &a, text, &o, err);
     if (!st) st = graph_of(f, &o, &g, err);
@@ -204,7 +204,7 @@ static void put_seconds(cd_buf *b, const char *key, double s) {
     cd_buf_put_json_real(b, s);
 }
 
-static void put_network(cd_buf *b, const cd_netgraph *g) {
+static void put_network(cd_buf *b, const cd_network_graph *g) {
     cd_buf_puts(b, " {\"name\": ");
     cd_buf_put_json_str(b, g->name, strlen(g->name));
     if (g->batch > 0) cd_buf_putf(b, ", \"batch\": %lld", (long long)g->batch);
@@ -222,7 +222,7 @@ static void put_network(cd_buf *b, const cd_netgraph *g) {
     cd_buf_puts(b, "\n ]}");
 }
 
-cdmpp_status cd_netgraph_write(cd_buf *out, cd_netgraph *const *g, size_t n, cdmpp_err *err) {
+cdmpp_status cd_network_graph_write(cd_buf *out, cd_network_graph *const *g, size_t n, cdmpp_err *err) {
     cd_buf_puts(out, "{\"schema\": \"" SCHEMA "\", \"version\": 1, \"networks\": [\n");
     for (size_t i = 0; i < n; i++) {
         put_network(out, g[i]);

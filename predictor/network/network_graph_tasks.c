@@ -24,7 +24,7 @@ static cdmpp_status add_task(cd_netmaker *m, const cd_task *task, int64_t weight
     const bool told = task->desc && task->desc[0];
     char name[128];
     snprintf(name, sizeof name, "%s", told ? task->desc : task->workload_key);
-    cd_netnode n = cd_netnode_init(name, told ? task->desc : "", CD_NET_TASK);
+    cd_netnode n = cd_netnode_init(name, told ? task->desc : "", CD_NODE_TASK);
     n.key = task->workload_key;
     n.repeat = weight;
     if (task->dag) {
@@ -34,10 +34,10 @@ static cdmpp_status add_task(cd_netmaker *m, const cd_task *task, int64_t weight
     return cd_netmaker_node(m, &n, id, err);
 }
 
-cdmpp_status cd_netgraph_of_network(const cd_tasks *t, const cd_network *w, cd_netgraph **out, cdmpp_err *err) {
+cdmpp_status cd_network_graph_of_network(const cd_tasks *t, const cd_network *w, cd_network_graph **out, cdmpp_err *err) {
     cd_netmaker *m = NULL;
     CD_TRY(cd_netmaker_new(w->name, &m, err));
-    const int64_t batch = cd_netname_batch(w->name);
+    const int64_t batch = cd_network_alias_batch(w->name);
     cd_netmaker_graph(m)->batch = batch > 0 ? batch : 0;
     cdmpp_status st = CDMPP_OK;
     for (uint32_t i = 0, last = 0, id = 0; !st && i < w->n; i++, last = id) {

@@ -112,17 +112,17 @@ static int64_t in_bytes(const cd_trace_row *r) {
 static cdmpp_status add_node(builder *b, const cd_traced *t, const cd_trace_task *task, uint32_t *id, cdmpp_err *err) {
     cd_netnode n = cd_netnode_init(t->row.name, task->op, task->kind);
     n.phase = task->phase;
-    n.question = task->kind == CD_NET_LIBRARY ? &task->question : NULL;
+    n.question = task->kind == CD_NODE_LIBRARY ? &task->question : NULL;
     n.why = task->why;
-    if (task->kind != CD_NET_FREE) n.given_s = t->seconds[task->phase] * task->share;
+    if (task->kind != CD_NODE_FREE) n.given_s = t->seconds[task->phase] * task->share;
     n.flop = task->flop;
     n.read_bytes = in_bytes(&t->row);
-    n.write_bytes = task->phase == CD_NET_FORWARD ? (int64_t)bytes_of(&t->row.out) : n.read_bytes;
+    n.write_bytes = task->phase == CD_PHASE_FORWARD ? (int64_t)bytes_of(&t->row.out) : n.read_bytes;
     return cd_netmaker_node(b->maker, &n, id, err);
 }
 
 /* Tasks of one phase of the row at `at`; where they went. */
-static cdmpp_status phase(builder *b, uint32_t at, cd_netphase is, placed *out, cdmpp_err *err) {
+static cdmpp_status phase(builder *b, uint32_t at, cd_node_phase is, placed *out, cdmpp_err *err) {
     cd_trace_task task[CD_TRACE_TASKS];
     const cd_traced *t = &b->file.row[row_of(b, at)];
     const uint32_t n = cd_trace_tasks(&t->row, task);
@@ -142,7 +142,7 @@ static uint32_t end_of(const placed *p) { return p->first + p->n - 1; }
 static cdmpp_status forward(builder *b, cdmpp_err *err) {
     for (uint32_t at = 0; at < b->n; at++) {
         const cd_traced *t = &b->file.row[row_of(b, at)];
-        CD_TRY(phase(b, at, CD_NET_FORWARD, &b->forward[at], err));
+        CD_TRY(phase(b, at, CD_PHASE_FORWARD, &b->forward[at], err));
         for (uint32_t i = 0; i < t->n_from; i++) {
             const uint32_t from = source(b, at, b->file.from[t->first + i]);
             CD_TRY(cd_netmaker_edge(b->maker, end_of(&b->forward[from]), b->forward[at].first, err));
@@ -159,7 +159,7 @@ typedef struct sent {
 
 static cdmpp_status back_row(builder *b, uint32_t at, const sent *s, uint32_t chain, cdmpp_err *err) {
     placed update;
-    CD_TRY(phase(b, at, CD_NET_BACKWARD, &b->back[at], err));
+    CD_TRY(phase(b, at, CD_PHASE_BACKWARD, &b->back[at], err));
     if (!b->back[at].n) return CDMPP_OK;
     const uint32_t first = b->back[at].first;
     CD_TRY(cd_netmaker_edge(b->maker, end_of(&b->forward[at]), first, err));
@@ -168,7 +168,7 @@ static cdmpp_status back_row(builder *b, uint32_t at, const sent *s, uint32_t ch
         const placed *from = &b->back[s[chain - 1].from];
         if (from->n) CD_TRY(cd_netmaker_edge(b->maker, end_of(from), first, err));
     }
-    CD_TRY(phase(b, at, CD_NET_UPDATE, &update, err));
+    CD_TRY(phase(b, at, CD_PHASE_UPDATE, &update, err));
     return update.n ? cd_netmaker_edge(b->maker, end_of(&b->back[at]), update.first, err) : CDMPP_OK;
 }
 
@@ -200,7 +200,7 @@ static cdmpp_status about(builder *b, cd_arena *a, const char *text, size_t n, c
     const cd_json *o;
     double layers = 1, ms = (double)NAN, batch = 0;
     cd_str device = {0};
-    cd_netgraph *g = cd_netmaker_graph(b->maker);
+    cd_network_graph *g = cd_netmaker_graph(b->maker);
     CD_TRY(cd_json_parse(a, text, n, &o, err));
     CD_TRY(number(o, "num_layer", 0, MOST_LAYERS, &layers, err));
     CD_TRY(number(o, "e2e_latency", 0, 1e12, &ms, err));
@@ -250,14 +250,14 @@ static cdmpp_status build(builder *b, cd_arena *a, const char *json, cdmpp_err *
     b->forward = cd_arena_zalloc(a, b->n, sizeof *b->forward);
     b->back = cd_arena_zalloc(a, b->n, sizeof *b->back);
     if (!b->forward || !b->back) return CD_FAIL(err, ENOMEM, "trace of %u rows", b->n);
-    cd_netgraph *g = cd_netmaker_graph(b->maker);
+    cd_network_graph *g = cd_netmaker_graph(b->maker);
     const cd_trace_row *in = &b->file.row[0].row;
     if (!g->batch && !strcmp(in->kind, "placeholder") && in->out.n) g->batch = in->out.d[0];
     CD_TRY(forward(b, err));
     return b->file.training ? backward(b, a, err) : CDMPP_OK;
 }
 
-cdmpp_status cd_netgraph_trace_read(const char *path, cd_netgraph ***out, size_t *n, cdmpp_err *err) {
+cdmpp_status cd_network_graph_trace_read(const char *path, cd_network_graph ***out, size_t *n, cdmpp_err *err) {
     cd_arena a = {0};
     builder b = {0};
     const char *name = NULL, *json = NULL;

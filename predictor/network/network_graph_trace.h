@@ -13,7 +13,7 @@
 #define CD_NETGRAPH_TRACE_H
 #include "predictor/network/network_graph.h"
 
-/* One graph, in an array as cd_netgraph_read gives it. Errors, with path and line: those of cd_tracefile_read and netmaker; ESCHEMA,
+/* One graph, in an array as cd_network_graph_read gives it. Errors, with path and line: those of cd_tracefile_read and netmaker; ESCHEMA,
  * ERANGE (NAME.json). */
-cdmpp_status cd_netgraph_trace_read(const char *path, CD_GIVE cd_netgraph ***out, size_t *n, cdmpp_err *err);
+cdmpp_status cd_network_graph_trace_read(const char *path, CD_GIVE cd_network_graph ***out, size_t *n, cdmpp_err *err);
 #endif

@@ -236,14 +236,14 @@ static cdmpp_status operator_of(reading *t, const cd_json *o, size_t k, cd_netno
     n->op = cd_ng_short_func(func);
     if (!strcmp(func, "__nop") || !strcmp(func, "__copy")) return CDMPP_OK;
     if (cd_dict_find(&t->func, (cd_str){func, strlen(func)}, &id)) {
-        n->kind = CD_NET_TASK;
+        n->kind = CD_NODE_TASK;
         n->key = t->key[id];
         return CDMPP_OK;
     }
     char *why = cd_arena_alloc(&t->f->scratch, strlen(func) + 80, 1);
     if (!why) return CD_FAIL(err, ENOMEM, "reason");
     sprintf(why, "no task is known for function %s: \"cdmpp.tasks\" does not name it", func);
-    n->kind = CD_NET_UNKNOWN;
+    n->kind = CD_NODE_UNKNOWN;
     n->why = why;
     return CDMPP_OK;
 }
@@ -259,7 +259,7 @@ static cdmpp_status add_node(void *ctx, cd_str text, size_t k, cdmpp_err *err) {
     CD_TRY(cd_json_need(o, "name", &op, err));
     CD_TRY(cd_err_key(err, cd_ng_text(t->f, op, &name, err), "name"));
     CD_TRY(cd_json_need_str(o, "op", &s, err));
-    cd_netnode n = cd_netnode_init(name, "", CD_NET_FREE);
+    cd_netnode n = cd_netnode_init(name, "", CD_NODE_FREE);
     if (cd_str_is(s, "tvm_op")) CD_TRY(operator_of(t, o, k, &n, err));
     else if (!cd_str_is(s, "null"))
         return cd_err_key(err, CD_FAIL(err, EUNSUPPORTED, "expected null or tvm_op, found \"%.*s\"", CD_NG_SHORT(s)), "op");
@@ -329,7 +329,7 @@ static cdmpp_status parts_of(cd_ng_file *f, parts *p, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status graph_of(reading *t, const parts *p, cd_netgraph **out, cdmpp_err *err) {
+static cdmpp_status graph_of(reading *t, const parts *p, cd_network_graph **out, cdmpp_err *err) {
     CD_TRY(cd_err_key(err, cd_ng_each(t->f, p->row, add_row, t, err), "node_row_ptr"));
     if (!t->n_row) return cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected at least one number"), "node_row_ptr");
     t->n_entry = t->row[t->n_row - 1];
@@ -361,7 +361,7 @@ static void name_of(const char *path, char *out, size_t n) {
 cdmpp_status cd_ng_read_tvm(cd_ng_file *f, cdmpp_err *err) {
     reading t = {.f = f};
     parts p = {{NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}, {NULL, 0}};
-    cd_netgraph *g = NULL;
+    cd_network_graph *g = NULL;
     char name[256];
     name_of(f->path, name, sizeof name);
     cdmpp_status st = cd_netmaker_new(name, &t.m, err);

@@ -47,7 +47,7 @@ static cdmpp_status read_all(const cd_live_ask *a, cd_live *l, misses *m, cdmpp_
     cd_grad g;
     if (!a->training) return read_source(a, &l->source, m, err);
     CD_TRY(read_source(a, &l->forward, m, err));
-    CD_TRY(cd_graph_grad(l->forward, NULL, &g, err));
+    CD_TRY(cd_autodiff(l->forward, NULL, &g, err));
     l->source = g.graph;
     m->grad = g.missing;
     m->n_grad = g.n_missing;
@@ -55,7 +55,7 @@ static cdmpp_status read_all(const cd_live_ask *a, cd_live *l, misses *m, cdmpp_
     return CDMPP_OK;
 }
 
-/* Operators without a gradient stand in the graph as cd_graph_grad calls them. */
+/* Operators without a gradient stand in the graph as cd_autodiff calls them. */
 static cdmpp_status list_misses(cd_graph *g, const misses *m, cd_wunsupported **out, cdmpp_err *err) {
     cd_wunsupported *w = *out = CD_NEWN(&g->arena, cd_wunsupported, (size_t)m->n + m->n_grad + 1);
     if (!w) return CD_FAIL(err, ENOMEM, "operators that are missing");
@@ -88,7 +88,7 @@ typedef struct {
     cd_netmaker *maker;
     cd_buf op;                  /* "Conv+Relu" */
     const uint8_t *phase;       /* (graph's nodes) NULL: all forward */
-    cd_netphase *of;            /* (groups) */
+    cd_node_phase *of;            /* (groups) */
     bool *had;                  /* (buffers) read by a node before */
     uint32_t *seen;             /* (graph's nodes) 1 + group of an operator without a definition; 0: none yet */
 } walk;
@@ -110,7 +110,7 @@ static const char *reason(const cd_workload *w, const char *name) {
 
 static const char *op_text(walk *k, const cd_wgroup *g, uint32_t head) {
     cd_buf_clear(&k->op);
-    if (g->n_node || head == CD_GRAPH_NONE) cd_netops_operators(&k->op, k->w, g, '+');
+    if (g->n_node || head == CD_GRAPH_NONE) cd_op_profile_operators(&k->op, k->w, g, '+');
     else cd_buf_puts(&k->op, k->w->graph->node[head].op);
     cd_buf_put(&k->op, "", 1);
     return k->op.oom ? NULL : k->op.p;
@@ -125,10 +125,10 @@ static bool comes_with(walk *k, uint32_t group, uint32_t head) {
 }
 
 /* Of its first operator; a change of layout is part of what it comes after. */
-static cd_netphase phase_of(walk *k, uint32_t group, uint32_t head) {
-    static const cd_netphase as[] = {[CD_GRAD_FORWARD] = CD_NET_FORWARD, [CD_GRAD_BACKWARD] = CD_NET_BACKWARD, [CD_GRAD_UPDATE] = CD_NET_UPDATE};
+static cd_node_phase phase_of(walk *k, uint32_t group, uint32_t head) {
+    static const cd_node_phase as[] = {[CD_GRAD_FORWARD] = CD_PHASE_FORWARD, [CD_GRAD_BACKWARD] = CD_PHASE_BACKWARD, [CD_GRAD_UPDATE] = CD_PHASE_UPDATE};
     const cd_wgroup *g = &k->w->group[group];
-    cd_netphase p = CD_NET_FORWARD;
+    cd_node_phase p = CD_PHASE_FORWARD;
     if (k->phase && head != CD_GRAPH_NONE) p = as[k->phase[head]];
     for (uint32_t i = 0; head == CD_GRAPH_NONE && i < g->n_after; i++)
         if (k->of[g->after[i]] > p) p = k->of[g->after[i]];
@@ -151,14 +151,14 @@ static cdmpp_status add_group(walk *k, uint32_t group, cdmpp_err *err) {
     const uint32_t head = head_of(w, g);
     const char *op = op_text(k, g, head), *name = head == CD_GRAPH_NONE ? "layout_transform" : w->graph->node[head].name;
     if (!op) return CD_FAIL(err, ENOMEM, "name of a node");
-    cd_netnode n = cd_netnode_init(name && name[0] ? name : op, op, CD_NET_TASK);
+    cd_netnode n = cd_netnode_init(name && name[0] ? name : op, op, CD_NODE_TASK);
     const bool with = comes_with(k, group, head);
     n.phase = phase_of(k, group, head);
     if (g->task != CD_GRAPH_NONE) {
         n.key = cd_tasks_at(w->tasks, w->task[g->task].task)->workload_key;
         n.flop = w->task[g->task].flop;
     } else {
-        n.kind = with ? CD_NET_FREE : CD_NET_UNKNOWN;
+        n.kind = with ? CD_NODE_FREE : CD_NODE_UNKNOWN;
         n.why = with ? NULL : reason(w, name);
         if (head != CD_GRAPH_NONE && !with) n.flop = w->graph->node[head].flop;
     }
@@ -183,7 +183,7 @@ static cdmpp_status add_missing(walk *k, cdmpp_err *err) {
     for (uint32_t i = 0; i < k->w->n_unsupported; i++) {
         const cd_wunsupported *u = &k->w->unsupported[i];
         if (is_there(k, u->node)) continue;
-        cd_netnode n = cd_netnode_init(u->node && u->node[0] ? u->node : u->op, u->op, CD_NET_UNKNOWN);
+        cd_netnode n = cd_netnode_init(u->node && u->node[0] ? u->node : u->op, u->op, CD_NODE_UNKNOWN);
         uint32_t id;
         n.why = u->reason;
         CD_TRY(cd_netmaker_node(k->maker, &n, &id, err));
@@ -267,7 +267,7 @@ static cdmpp_status list_plain(cd_live *l, cdmpp_err *err) {
 /* ---- all of it ---- */
 
 void cd_live_free(cd_live *l) {
-    cd_netgraph_free(l->graph);
+    cd_network_graph_free(l->graph);
     cd_workload_free(l->work);
     cd_graph_free(l->source);
     cd_graph_free(l->forward);
@@ -280,7 +280,7 @@ static cdmpp_status all_but_source(const cd_live_ask *a, const misses *m, cd_liv
     return list_plain(l, err);
 }
 
-cdmpp_status cd_live_load(const cd_live_ask *a, cd_live *out, cdmpp_err *err) {
+cdmpp_status cd_network_load(const cd_live_ask *a, cd_live *out, cdmpp_err *err) {
     cd_live l = {0};
     misses m = {0};
     memset(out, 0, sizeof *out);

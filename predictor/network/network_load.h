@@ -25,13 +25,13 @@ typedef struct cd_live {
     cd_graph *source;           /* the operators */
     cd_graph *forward;          /* training: those of the network alone; else NULL */
     cd_workload *work;          /* groups, tasks, buffers; its registry has the definitions */
-    cd_netgraph *graph;         /* node i is group i */
+    cd_network_graph *graph;         /* node i is group i */
     uint32_t n_plain;
     const char **plain;         /* (n_plain) sorted keys of tasks that may not have their free parameter packed: some group gets it from another */
 } cd_live;
 
 /* Errors: those of cd_onnx_read, cd_zoo_build, cd_workload_build. */
-cdmpp_status cd_live_load(const cd_live_ask *a, cd_live *out, cdmpp_err *err);
+cdmpp_status cd_network_load(const cd_live_ask *a, cd_live *out, cdmpp_err *err);
 /* The same of a graph that the caller has built; what the ask says of network, size, onnx and training does not count. The graph is taken even after an error. */
 cdmpp_status cd_live_take(const cd_live_ask *a, CD_TAKE cd_graph *g, cd_live *out, cdmpp_err *err);
 void cd_live_free(cd_live *l); /* zeroed is fine */

@@ -57,18 +57,18 @@ typedef struct list {
     const cd_trace_row *row;
     cd_trace_task *task;
     uint32_t n;
-    cd_netphase phase;
+    cd_node_phase phase;
 } list;
 
-static cd_trace_task *put(list *l, cd_netkind kind, const char *op) {
+static cd_trace_task *put(list *l, cd_node_kind kind, const char *op) {
     cd_trace_task *t = &l->task[l->n++];
     *t = (cd_trace_task){.phase = l->phase, .kind = kind, .op = op, .flop = (double)NAN};
     return t;
 }
 
 static void ask(list *l, const char *op, cd_opkind kind, double b, double m, double n, double k) {
-    cd_trace_task *t = put(l, CD_NET_LIBRARY, op);
-    t->question = (cd_oprecord){.kind = kind, .dtype = l->row->dtype, .b = b, .m = m, .n = n, .k = k};
+    cd_trace_task *t = put(l, CD_NODE_LIBRARY, op);
+    t->question = (cd_library_op_record){.kind = kind, .dtype = l->row->dtype, .b = b, .m = m, .n = n, .k = k};
     t->share = kind == CD_OP_BMM || kind == CD_OP_LINEAR ? 2 * b * m * n * k : m * n;
     t->flop = t->share;
 }
@@ -188,7 +188,7 @@ static void forward(list *l, const struct verb *v) {
     case FREE:
     case UNKNOWN: break;
     }
-    put(l, CD_NET_FREE, r->verb);
+    put(l, CD_NODE_FREE, r->verb);
 }
 
 /* ---- backward ---- */
@@ -213,7 +213,7 @@ static void back_plain(list *l, cd_opkind kind) {
     const cd_opkind k = plain_kind(l->row, kind);
     switch (k) {
     case CD_OP_ADD:
-    case CD_OP_ADDU: put(l, CD_NET_FREE, "add"); return;
+    case CD_OP_ADDU: put(l, CD_NODE_FREE, "add"); return;
     case CD_OP_MUL:
     case CD_OP_DIV:
         plain(l, CD_OP_MUL);
@@ -269,7 +269,7 @@ static void backward(list *l, const struct verb *v) {
     case FILL:
     case UNKNOWN: break;
     }
-    put(l, CD_NET_FREE, r->verb);
+    put(l, CD_NODE_FREE, r->verb);
 }
 
 /* ---- gradients added to those of the weights ---- */
@@ -303,17 +303,17 @@ static const struct verb *find(const cd_trace_row *r) {
 }
 
 uint32_t cd_trace_tasks(const cd_trace_row *r, cd_trace_task out[CD_TRACE_TASKS]) {
-    list l = {r, out, 0, CD_NET_FORWARD};
+    list l = {r, out, 0, CD_PHASE_FORWARD};
     const struct verb *v = find(r);
     if (v->is == UNKNOWN) {
-        put(&l, CD_NET_UNKNOWN, r->verb)->why = "no library operator is known that this compares with";
+        put(&l, CD_NODE_UNKNOWN, r->verb)->why = "no library operator is known that this compares with";
     } else if (cd_trace_count(&r->out) == 0) {
-        put(&l, CD_NET_FREE, r->verb);
+        put(&l, CD_NODE_FREE, r->verb);
     } else {
         forward(&l, v);
-        l.phase = CD_NET_BACKWARD;
+        l.phase = CD_PHASE_BACKWARD;
         if (r->training && r->gradient) backward(&l, v);
-        l.phase = CD_NET_UPDATE;
+        l.phase = CD_PHASE_UPDATE;
         if (r->training && r->gradient) update(&l, v);
     }
     finish(&l);

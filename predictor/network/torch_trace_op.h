@@ -48,11 +48,11 @@ typedef struct cd_trace_row {
 } cd_trace_row;
 
 typedef struct cd_trace_task {
-    cd_netphase phase;
-    cd_netkind kind;            /* LIBRARY, FREE, UNKNOWN */
+    cd_node_phase phase;
+    cd_node_kind kind;            /* LIBRARY, FREE, UNKNOWN */
     const char *op;             /* "linear", "where": static or the row's verb */
     const char *why;            /* UNKNOWN */
-    cd_oprecord question;       /* LIBRARY */
+    cd_library_op_record question;       /* LIBRARY */
     double share;
     double flop;                /* NaN: not counted */
 } cd_trace_task;

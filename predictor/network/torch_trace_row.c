@@ -249,10 +249,10 @@ static cdmpp_status line(reader *r, cdmpp_err *err) {
     CD_TRY(cd_err_key(err, dtype(get(r, DTYPE), &t->row, err), "dtype"));
     for (uint32_t i = 0; i < t->row.n_in; i++) t->row.in[i].strided = !flag(get(r, IN_DENSE), i);
     t->row.out.strided = !flag(get(r, DENSE), 0);
-    CD_TRY(cd_err_key(err, seconds(get(r, r->at[FW] == SIZE_MAX ? ANY : FW), &t->seconds[CD_NET_FORWARD], err), "fw_latency"));
-    CD_TRY(cd_err_key(err, seconds(get(r, BW), &t->seconds[CD_NET_BACKWARD], err), "bw_latency"));
-    CD_TRY(cd_err_key(err, seconds(get(r, ACC), &t->seconds[CD_NET_UPDATE], err), "acc_latency"));
-    if (t->seconds[CD_NET_BACKWARD] > 0) f->training = true;
+    CD_TRY(cd_err_key(err, seconds(get(r, r->at[FW] == SIZE_MAX ? ANY : FW), &t->seconds[CD_PHASE_FORWARD], err), "fw_latency"));
+    CD_TRY(cd_err_key(err, seconds(get(r, BW), &t->seconds[CD_PHASE_BACKWARD], err), "bw_latency"));
+    CD_TRY(cd_err_key(err, seconds(get(r, ACC), &t->seconds[CD_PHASE_UPDATE], err), "acc_latency"));
+    if (t->seconds[CD_PHASE_BACKWARD] > 0) f->training = true;
     CD_TRY(edges(r, t, err));
     inherit(f, t);
     f->n++;
@@ -291,7 +291,7 @@ static cdmpp_status all(reader *r, cd_lines *l, cdmpp_err *err) {
         CD_TRY(cd_lines_next(l, &text, &len, err));
         if (!text) return first ? CD_FAIL(err, ESCHEMA, "expected names of columns, found an empty file") : CDMPP_OK;
         if (!len) continue;
-        CD_TRY(cd_csvline_split(text, len, r->field, MOST_COLUMNS, &r->n_field, err));
+        CD_TRY(cd_csv_fields_split(text, len, r->field, MOST_COLUMNS, &r->n_field, err));
         CD_TRY(first ? header(r, err) : line(r, err));
     }
 }

@@ -7,7 +7,7 @@
 #include "base/io/file.h"
 
 /* "<" would end the script. */
-void cd_netpage_text(cd_buf *b, const char *s) {
+void cd_timeline_page_text(cd_buf *b, const char *s) {
     cd_buf one = {0};
     cd_buf_put_json_str(&one, s ? s : "", s ? strlen(s) : 0);
     for (size_t k = 0, n; k < one.n; k += n) {
@@ -23,21 +23,21 @@ void cd_netpage_text(cd_buf *b, const char *s) {
     cd_buf_free(&one);
 }
 
-void cd_netpage_ns(cd_buf *b, double s) {
+void cd_timeline_page_ns(cd_buf *b, double s) {
     if (s >= 0 && s < 4e9) cd_buf_put_int(b, (int64_t)llround(s * 1e9));
     else cd_buf_puts(b, "null");
 }
 
-void cd_netpage_real(cd_buf *b, const char *key, double v) {
+void cd_timeline_page_real(cd_buf *b, const char *key, double v) {
     cd_buf_putf(b, ",\"%s\":", key);
     cd_buf_put_json_real(b, v);
 }
 
-void cd_netpage_queues(cd_buf *b, const cd_replay_net *n, const cd_replay *r) {
+void cd_timeline_page_queues(cd_buf *b, const cd_replay_net *n, const cd_replay *r) {
     cd_buf_puts(b, ",\"lanes\":[");
     for (uint32_t k = 0; k < n->n_device; k++) {
         cd_buf_puts(b, k ? ",{\"name\":" : "{\"name\":");
-        cd_netpage_text(b, n->device[k].name);
+        cd_timeline_page_text(b, n->device[k].name);
         cd_buf_putf(b, ",\"workers\":%u,\"gap\":%.9g,\"issue\":%.9g}", n->device[k].workers, n->device[k].gap_s, n->device[k].issue_s);
     }
     cd_buf_puts(b, "],\"links\":[");
@@ -45,7 +45,7 @@ void cd_netpage_queues(cd_buf *b, const cd_replay_net *n, const cd_replay *r) {
         cd_buf name = {0};
         cd_buf_putf(&name, "%s > %s", n->device[n->link[k].from].name, n->device[n->link[k].to].name);
         cd_buf_puts(b, k ? ",{\"name\":" : "{\"name\":");
-        cd_netpage_text(b, name.p);
+        cd_timeline_page_text(b, name.p);
         cd_buf_putf(b, ",\"to\":%u}", n->link[k].to);
         cd_buf_free(&name);
     }
@@ -53,9 +53,9 @@ void cd_netpage_queues(cd_buf *b, const cd_replay_net *n, const cd_replay *r) {
     for (uint32_t k = 0; k < r->n_copy; k++) {
         const cd_replay_copy *y = &r->copy[k];
         cd_buf_putf(b, "%s[%u,%u,", k ? "," : "", y->op, y->link);
-        cd_netpage_ns(b, y->start_s);
+        cd_timeline_page_ns(b, y->start_s);
         cd_buf_puts(b, ",");
-        cd_netpage_ns(b, y->end_s);
+        cd_timeline_page_ns(b, y->end_s);
         cd_buf_puts(b, "]");
     }
     cd_buf_puts(b, "]");
@@ -65,7 +65,7 @@ static void put_lines(const char *const *line, cd_buf *b) {
     for (; *line; line++) cd_buf_puts(b, *line);
 }
 
-cdmpp_status cd_netpage_write(const char *path, const cd_netpage_parts *p, cdmpp_err *err) {
+cdmpp_status cd_timeline_page_write(const char *path, const cd_timeline_page_parts *p, cdmpp_err *err) {
     const char *const *const script[] = {cd_netpage_numbers, p->script, cd_netpage_replay, cd_netpage_lanes, p->drawing};
     cd_buf b = {0};
     cd_buf_putf(&b, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"

@@ -16,17 +16,17 @@
 /* Lines; NULL ends. */
 extern const char *const cd_netpage_style[], *const cd_netpage_numbers[], *const cd_netpage_replay[], *const cd_netpage_lanes[];
 
-void cd_netpage_text(cd_buf *b, const char *s);   /* a JSON text; NULL: "" */
-void cd_netpage_ns(cd_buf *b, double s);          /* whole nanoseconds, or null */
-void cd_netpage_real(cd_buf *b, const char *key, double v); /* ,"key":v */
+void cd_timeline_page_text(cd_buf *b, const char *s);   /* a JSON text; NULL: "" */
+void cd_timeline_page_ns(cd_buf *b, double s);          /* whole nanoseconds, or null */
+void cd_timeline_page_real(cd_buf *b, const char *key, double v); /* ,"key":v */
 /* ,"lanes":[..],"links":[..],"copies":[..] of a replay. */
-void cd_netpage_queues(cd_buf *b, const cd_replay_net *n, const cd_replay *r);
+void cd_timeline_page_queues(cd_buf *b, const cd_replay_net *n, const cd_replay *r);
 
-typedef struct cd_netpage_parts {
+typedef struct cd_timeline_page_parts {
     const char *title;
     const char *const *body, *const *script, *const *drawing; /* lines; the page's own */
     const cd_buf *data;
-} cd_netpage_parts;
+} cd_timeline_page_parts;
 /* Errors: EIO, ENOMEM. */
-cdmpp_status cd_netpage_write(const char *path, const cd_netpage_parts *p, cdmpp_err *err);
+cdmpp_status cd_timeline_page_write(const char *path, const cd_timeline_page_parts *p, cdmpp_err *err);
 #endif

@@ -17,15 +17,15 @@ typedef struct {
     bool truncated;
 } entry;
 
-struct cd_cache {
+struct cd_answer_cache {
     pthread_mutex_t lock;
     uint64_t clock, asked, found;
     size_t n_set;
     entry *entry; /* (n_set, CD_CACHE_WAYS) */
 };
 
-cdmpp_status cd_cache_new(size_t entries, cd_cache **out, cdmpp_err *err) {
-    cd_cache *c = cd_calloc(1, sizeof *c);
+cdmpp_status cd_answer_cache_new(size_t entries, cd_answer_cache **out, cdmpp_err *err) {
+    cd_answer_cache *c = cd_calloc(1, sizeof *c);
     if (!c) return CD_FAIL(err, ENOMEM, "cache");
     c->n_set = entries / CD_CACHE_WAYS + (entries % CD_CACHE_WAYS != 0);
     c->entry = c->n_set < SIZE_MAX / CD_CACHE_WAYS ? cd_calloc(CD_CACHE_WAYS * c->n_set, sizeof *c->entry) : NULL;
@@ -38,7 +38,7 @@ cdmpp_status cd_cache_new(size_t entries, cd_cache **out, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-void cd_cache_free(cd_cache *c) {
+void cd_answer_cache_free(cd_answer_cache *c) {
     if (!c) return;
     pthread_mutex_destroy(&c->lock);
     cd_free(c->entry);
@@ -57,7 +57,7 @@ static void add_aim(cd_hash *h, const cd_aim *a) {
     if (a->has_hardware) cd_hash_add(h, &a->hardware, sizeof a->hardware);
 }
 
-cd_hash cd_cache_key(const cd_ask *ask) {
+cd_hash cd_answer_cache_key(const cd_ask *ask) {
     cd_hash h = cd_hash_start();
     const int form = (int)ask->form;
     cd_hash_add(&h, &form, sizeof form);
@@ -71,11 +71,11 @@ cd_hash cd_cache_key(const cd_ask *ask) {
 }
 
 /* ---- entries ---- */
-static entry *set_of(const cd_cache *c, const cd_hash *key) {
+static entry *set_of(const cd_answer_cache *c, const cd_hash *key) {
     return c->entry + CD_CACHE_WAYS * (size_t)(key->b % c->n_set);
 }
 
-static entry *entry_of(const cd_cache *c, const cd_hash *key) {
+static entry *entry_of(const cd_answer_cache *c, const cd_hash *key) {
     entry *e = set_of(c, key);
     for (int k = 0; k < CD_CACHE_WAYS; k++)
         if (e[k].used && e[k].key.a == key->a && e[k].key.b == key->b) return &e[k];
@@ -90,7 +90,7 @@ static void tell(const entry *e, const cd_ask *ask, cd_scored *out) {
     memcpy(out->trait, e->trait, sizeof out->trait);
 }
 
-bool cd_cache_find(cd_cache *c, const cd_hash *key, const cd_ask *ask, cd_scored *out) {
+bool cd_answer_cache_find(cd_answer_cache *c, const cd_hash *key, const cd_ask *ask, cd_scored *out) {
     pthread_mutex_lock(&c->lock);
     entry *e = entry_of(c, key);
     c->asked++;
@@ -103,7 +103,7 @@ bool cd_cache_find(cd_cache *c, const cd_hash *key, const cd_ask *ask, cd_scored
     return e != NULL;
 }
 
-void cd_cache_put(cd_cache *c, const cd_hash *key, const cd_scored *o) {
+void cd_answer_cache_put(cd_answer_cache *c, const cd_hash *key, const cd_scored *o) {
     pthread_mutex_lock(&c->lock);
     entry *e = entry_of(c, key), *set = set_of(c, key);
     if (!e) { /* twice in a batch: the first answer stays */
@@ -117,7 +117,7 @@ void cd_cache_put(cd_cache *c, const cd_hash *key, const cd_scored *o) {
     pthread_mutex_unlock(&c->lock);
 }
 
-void cd_cache_counts(cd_cache *c, uint64_t *asked, uint64_t *found) {
+void cd_answer_cache_counts(cd_answer_cache *c, uint64_t *asked, uint64_t *found) {
     pthread_mutex_lock(&c->lock);
     *asked = c->asked;
     *found = c->found;

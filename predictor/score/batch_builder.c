@@ -9,7 +9,7 @@ typedef struct {
     size_t n, cap;
 } list;
 
-struct cd_gather {
+struct cd_batch_builder {
     bool leaves;
     size_t n;
     list row, row_ptr, device, flop;                 /* float rows; int64; uint32; double */
@@ -18,15 +18,15 @@ struct cd_gather {
     list tree_ptr, tree;                             /* int64; int32 */
 };
 
-cdmpp_status cd_gather_new(bool leaves, cd_gather **out, cdmpp_err *err) {
-    cd_gather *g = cd_calloc(1, sizeof *g);
+cdmpp_status cd_batch_builder_new(bool leaves, cd_batch_builder **out, cdmpp_err *err) {
+    cd_batch_builder *g = cd_calloc(1, sizeof *g);
     if (!g) return CD_FAIL(err, ENOMEM, "programs to score");
     g->leaves = leaves;
     *out = g;
     return CDMPP_OK;
 }
 
-void cd_gather_free(cd_gather *g) {
+void cd_batch_builder_free(cd_batch_builder *g) {
     if (!g) return;
     list *all[] = {&g->row, &g->row_ptr, &g->device, &g->flop, &g->leaf, &g->leaf_x, &g->leaf_ptr, &g->leaf_pos, &g->leaf_node,
                    &g->path_ptr, &g->path_extent, &g->path_kind, &g->tree_ptr, &g->tree};
@@ -34,7 +34,7 @@ void cd_gather_free(cd_gather *g) {
     cd_free(g);
 }
 
-void cd_gather_clear(cd_gather *g) { g->n = 0; }
+void cd_batch_builder_clear(cd_batch_builder *g) { g->n = 0; }
 
 /* Room for `more` items of `size` behind the n in use. */
 static bool room(list *l, size_t n, size_t more, size_t size) {
@@ -64,7 +64,7 @@ static bool put(list *l, size_t at, const void *src, size_t n, size_t size) {
     return true;
 }
 
-static bool add_leaves(cd_gather *g, const cd_rows *r) {
+static bool add_leaves(cd_batch_builder *g, const cd_rows *r) {
     const size_t l0 = (size_t)last(&g->leaf_ptr, g->n), t0 = (size_t)last(&g->tree_ptr, g->n), p0 = (size_t)last(&g->path_ptr, l0);
     const size_t n_path = r->n_leaf ? (size_t)r->path_ptr[r->n_leaf] : 0;
     if (!put(&g->leaf, l0, r->leaf, r->n_leaf, CD_N_COL * sizeof(float)) || !put(&g->leaf_pos, l0, r->leaf_pos, r->n_leaf, 4) ||
@@ -83,7 +83,7 @@ static cdmpp_status check(const float *v, size_t n, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_gather_add(cd_gather *g, const cd_rows *r, uint32_t device, double flop, cdmpp_err *err) {
+cdmpp_status cd_batch_builder_add(cd_batch_builder *g, const cd_rows *r, uint32_t device, double flop, cdmpp_err *err) {
     const size_t r0 = (size_t)last(&g->row_ptr, g->n);
     CD_TRY(check(r->row, (size_t)r->n_row * CD_N_COL, err));
     if (g->leaves) CD_TRY(check(r->leaf, (size_t)r->n_leaf * CD_N_COL, err));
@@ -95,10 +95,10 @@ cdmpp_status cd_gather_add(cd_gather *g, const cd_rows *r, uint32_t device, doub
     return CDMPP_OK;
 }
 
-size_t cd_gather_rows(const cd_gather *g) { return (size_t)last(&g->row_ptr, g->n); }
+size_t cd_batch_builder_rows(const cd_batch_builder *g) { return (size_t)last(&g->row_ptr, g->n); }
 
-cd_view cd_gather_view(cd_gather *g) {
-    cd_view v = {.n = g->n, .row = g->row.p, .row_ptr = g->row_ptr.p, .device = g->device.p, .flop = g->flop.p};
+cd_program_view cd_batch_builder_view(cd_batch_builder *g) {
+    cd_program_view v = {.n = g->n, .row = g->row.p, .row_ptr = g->row_ptr.p, .device = g->device.p, .flop = g->flop.p};
     if (!g->leaves || !g->n) return v;
     const float **x = g->leaf_x.p;
     const float *leaf = g->leaf.p;

@@ -9,17 +9,17 @@
 #include "features/program/program.h"
 #include "learner/inputs/program_view.h"
 
-typedef struct cd_gather cd_gather;
+typedef struct cd_batch_builder cd_batch_builder;
 
 /* `leaves`: the model reads the compact AST, not rows alone. */
-cdmpp_status cd_gather_new(bool leaves, CD_GIVE cd_gather **out, cdmpp_err *err);
-void cd_gather_free(CD_TAKE cd_gather *g); /* NULL is fine */
-void cd_gather_clear(cd_gather *g);
+cdmpp_status cd_batch_builder_new(bool leaves, CD_GIVE cd_batch_builder **out, cdmpp_err *err);
+void cd_batch_builder_free(CD_TAKE cd_batch_builder *g); /* NULL is fine */
+void cd_batch_builder_clear(cd_batch_builder *g);
 /* flop: operations of the task, -1 unknown. Errors: ENOMEM, ENUMERIC (a feature that is
  * not a finite number: trees would send it left or right); nothing is added then. */
-cdmpp_status cd_gather_add(cd_gather *g, const cd_rows *r, uint32_t device, double flop, cdmpp_err *err);
+cdmpp_status cd_batch_builder_add(cd_batch_builder *g, const cd_rows *r, uint32_t device, double flop, cdmpp_err *err);
 /* Rows of all programs since the last clear. */
-size_t cd_gather_rows(const cd_gather *g);
+size_t cd_batch_builder_rows(const cd_batch_builder *g);
 /* All programs since the last clear; borrows from g until the next add. */
-cd_view cd_gather_view(cd_gather *g);
+cd_program_view cd_batch_builder_view(cd_batch_builder *g);
 #endif

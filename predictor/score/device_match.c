@@ -13,16 +13,16 @@ typedef struct {
     uint32_t device;
 } stranger;
 
-struct cd_which {
+struct cd_device_match {
     const cd_model *m;
-    cd_which_options o;
+    cd_device_match_options o;
     bool has_fixed;
     cd_device_pick fixed;
     stranger *seen; /* (n_seen) */
     size_t n_seen, cap;
 };
 
-void cd_which_free(cd_which *w) {
+void cd_device_match_free(cd_device_match *w) {
     if (!w) return;
     for (size_t i = 0; i < w->n_seen; i++) cd_free(w->seen[i].name);
     cd_free(w->seen);
@@ -63,7 +63,7 @@ static bool described(const float *v) {
 }
 
 /* gpu: kind of the target, -1 when there is none. */
-static cdmpp_status most_similar(const cd_which *w, const char *name, int gpu, uint32_t *out, cdmpp_err *err) {
+static cdmpp_status most_similar(const cd_device_match *w, const char *name, int gpu, uint32_t *out, cdmpp_err *err) {
     float want[CD_N_DEVICE_COL];
     double least = (double)INFINITY;
     size_t width;
@@ -89,7 +89,7 @@ static cdmpp_status most_similar(const cd_which *w, const char *name, int gpu, u
                            : CD_FAIL(err, EMODEL, "device: the model has no described %s to stand for '%.60s'", is_gpu ? "GPU" : "CPU", name);
 }
 
-static cdmpp_status nearest(const cd_which *w, const char *name, int gpu, uint32_t *out, cdmpp_err *err) {
+static cdmpp_status nearest(const cd_device_match *w, const char *name, int gpu, uint32_t *out, cdmpp_err *err) {
     const cdmpp_status st = most_similar(w, name, gpu, out, err);
     if (!st || st == CDMPP_ENOMEM || cd_model_n_device(w->m) > 1) return st ? cd_err_key(err, st, "device") : st;
     *out = 0; /* the only one there is */
@@ -97,7 +97,7 @@ static cdmpp_status nearest(const cd_which *w, const char *name, int gpu, uint32
 }
 
 /* Who answers for a name that the model does not know; remembered. */
-static cdmpp_status answer_for(cd_which *w, cd_str name, int gpu, cd_device_pick *out, cdmpp_err *err) {
+static cdmpp_status answer_for(cd_device_match *w, cd_str name, int gpu, cd_device_pick *out, cdmpp_err *err) {
     for (size_t i = 0; i < w->n_seen; i++)
         if (cd_str_is(name, w->seen[i].name)) {
             *out = (cd_device_pick){w->seen[i].device, w->seen[i].name, true};
@@ -124,26 +124,26 @@ static cdmpp_status answer_for(cd_which *w, cd_str name, int gpu, cd_device_pick
 }
 
 /* ---- picking ---- */
-cdmpp_status cd_which_new(const cd_model *m, const cd_which_options *o, cd_which **out, cdmpp_err *err) {
+cdmpp_status cd_device_match_new(const cd_model *m, const cd_device_match_options *o, cd_device_match **out, cdmpp_err *err) {
     char known[120];
     cdmpp_status st = CDMPP_OK;
-    cd_which *w = cd_calloc(1, sizeof *w);
+    cd_device_match *w = cd_calloc(1, sizeof *w);
     if (!w) return CD_FAIL(err, ENOMEM, "device of the candidates");
-    *w = (cd_which){.m = m, .o = *o, .has_fixed = o->device != NULL};
+    *w = (cd_device_match){.m = m, .o = *o, .has_fixed = o->device != NULL};
     const int k = o->device ? cd_model_find_device(m, o->device, strlen(o->device)) : 0;
     if (o->device && k >= 0) w->fixed = (cd_device_pick){(uint32_t)k, cd_model_device(m, (size_t)k), false};
     else if (o->device && o->nearest) st = answer_for(w, (cd_str){o->device, strlen(o->device)}, -1, &w->fixed, err);
     else if (o->device)
         st = CD_FAIL(err, EMODEL, "device: expected one of %s, found '%.60s'", device_list(m, known, sizeof known), o->device);
-    if (st) cd_which_free(w);
+    if (st) cd_device_match_free(w);
     else *out = w;
     return st;
 }
 
-const cd_device_pick *cd_which_fixed(const cd_which *w) { return w->has_fixed ? &w->fixed : NULL; }
+const cd_device_pick *cd_device_match_fixed(const cd_device_match *w) { return w->has_fixed ? &w->fixed : NULL; }
 
 /* A model of GPU programs says nothing about a CPU program, whatever it is called. */
-static cdmpp_status check_kind(const cd_which *w, cd_str target, uint32_t device, cdmpp_err *err) {
+static cdmpp_status check_kind(const cd_device_match *w, cd_str target, uint32_t device, cdmpp_err *err) {
     const bool gpu = cd_target_is_gpu(target);
     if (!target.n || gpu == (cd_model_device_is_gpu(w->m, device) != 0)) return CDMPP_OK;
     const cdmpp_status st = CD_FAIL(err, EMODEL, "the record is for a %s, the model's device %.60s is a %s", gpu ? "GPU" : "CPU",
@@ -151,13 +151,13 @@ static cdmpp_status check_kind(const cd_which *w, cd_str target, uint32_t device
     return cd_err_key(err, st, "i[0][1]");
 }
 
-static cdmpp_status not_known(const cd_which *w, cd_str name, const char *advice, cdmpp_err *err) {
+static cdmpp_status not_known(const cd_device_match *w, cd_str name, const char *advice, cdmpp_err *err) {
     char known[120];
     return CD_FAIL(err, EMODEL, "device: expected one of %s, found '%.*s'%s", device_list(w->m, known, sizeof known),
                    (int)(name.n < 60 ? name.n : 60), name.p, advice);
 }
 
-static cdmpp_status own_device(cd_which *w, cd_str target, const char *source, cd_device_pick *out, cdmpp_err *err) {
+static cdmpp_status own_device(cd_device_match *w, cd_str target, const char *source, cd_device_pick *out, cdmpp_err *err) {
     const cd_str name = cd_device_name(target, source);
     int k = cd_model_find_device(w->m, name.p, name.n);
     /* A folder's name proves nothing, -model= does. */
@@ -171,17 +171,17 @@ static cdmpp_status own_device(cd_which *w, cd_str target, const char *source, c
     return cd_err_key(err, not_known(w, name, "; --device NAME says which to take", err), "i[0][1]");
 }
 
-cdmpp_status cd_which_pick(cd_which *w, cd_str target, const char *source, cd_device_pick *out, cdmpp_err *err) {
+cdmpp_status cd_device_match_pick(cd_device_match *w, cd_str target, const char *source, cd_device_pick *out, cdmpp_err *err) {
     if (w->has_fixed) *out = w->fixed;
     else CD_TRY(own_device(w, target, source, out, err));
     return check_kind(w, target, out->device, err);
 }
 
-cdmpp_status cd_which_named(cd_which *w, cd_str name, cd_str target, cd_device_pick *out, cdmpp_err *err) {
+cdmpp_status cd_device_match_named(cd_device_match *w, cd_str name, cd_str target, cd_device_pick *out, cdmpp_err *err) {
     char known[120];
     if (!name.n && !target.n && !w->has_fixed && cd_model_n_device(w->m) > 1)
         return cd_err_key(err, CD_FAIL(err, EMODEL, "expected one of %s, found none", device_list(w->m, known, sizeof known)), "device");
-    if (!name.n) return cd_which_pick(w, target, "", out, err);
+    if (!name.n) return cd_device_match_pick(w, target, "", out, err);
     const int k = cd_model_find_device(w->m, name.p, name.n);
     if (k >= 0) *out = (cd_device_pick){(uint32_t)k, cd_model_device(w->m, (size_t)k), false};
     else if (w->o.nearest) CD_TRY(answer_for(w, name, target.n ? cd_target_is_gpu(target) : -1, out, err));

@@ -17,27 +17,27 @@
 #include "features/device/device.h"
 #include "learner/model/model.h"
 
-typedef struct cd_which cd_which;
+typedef struct cd_device_match cd_device_match;
 
-typedef struct cd_which_options {
+typedef struct cd_device_match_options {
     const char *device;        /* of every candidate; NULL: each its own */
     bool nearest;
     const cd_devices *devices; /* for nearest, borrowed; NULL: only a model of one device finds one */
-} cd_which_options;
+} cd_device_match_options;
 
 typedef struct cd_device_pick {
     uint32_t device;  /* number in the model */
-    const char *name; /* as it was asked for; lives with the cd_which */
+    const char *name; /* as it was asked for; lives with the cd_device_match */
     bool unknown;     /* the model does not know that name */
 } cd_device_pick;
 
 /* Errors: EMODEL (fixed name), ENOMEM. */
-cdmpp_status cd_which_new(CD_KEEP const cd_model *m, const cd_which_options *o, CD_GIVE cd_which **out, cdmpp_err *err);
-void cd_which_free(CD_TAKE cd_which *w); /* NULL is fine */
+cdmpp_status cd_device_match_new(CD_KEEP const cd_model *m, const cd_device_match_options *o, CD_GIVE cd_device_match **out, cdmpp_err *err);
+void cd_device_match_free(CD_TAKE cd_device_match *w); /* NULL is fine */
 /* `target`: target string, n == 0 when there is none; `source`: file, "" if none. Errors: EMODEL, ENOMEM. */
-cdmpp_status cd_which_pick(cd_which *w, cd_str target, const char *source, cd_device_pick *out, cdmpp_err *err);
+cdmpp_status cd_device_match_pick(cd_device_match *w, cd_str target, const char *source, cd_device_pick *out, cdmpp_err *err);
 /* The same of a candidate that says its device; name.n == 0: it does not. */
-cdmpp_status cd_which_named(cd_which *w, cd_str name, cd_str target, cd_device_pick *out, cdmpp_err *err);
+cdmpp_status cd_device_match_named(cd_device_match *w, cd_str name, cd_str target, cd_device_pick *out, cdmpp_err *err);
 /* The fixed one; NULL: there is none. */
-CD_KEEP const cd_device_pick *cd_which_fixed(const cd_which *w);
+CD_KEEP const cd_device_pick *cd_device_match_fixed(const cd_device_match *w);
 #endif

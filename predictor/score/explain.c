@@ -9,33 +9,33 @@
 /* What one record needs while it is explained. */
 typedef struct {
     const cd_model *m;
-    cd_which *which;
+    cd_device_match *which;
     cd_arena arena;
     cd_program *program;
     cd_model_scratch *scratch;
-    cd_gather *gather;
+    cd_batch_builder *gather;
     cd_rows rows;
     uint32_t device;
     double flop;
 } work;
 
 static void end(work *w) {
-    cd_which_free(w->which);
+    cd_device_match_free(w->which);
     cd_arena_free(&w->arena);
     cd_program_free(w->program);
     cd_model_scratch_free(w->scratch);
-    cd_gather_free(w->gather);
+    cd_batch_builder_free(w->gather);
 }
 
-static cdmpp_status begin(work *w, const cd_model *m, const cd_which_options *which, cdmpp_err *err) {
+static cdmpp_status begin(work *w, const cd_model *m, const cd_device_match_options *which, cdmpp_err *err) {
     *w = (work){.m = m};
-    CD_TRY(cd_which_new(m, which, &w->which, err));
+    CD_TRY(cd_device_match_new(m, which, &w->which, err));
     CD_TRY(cd_program_new(&w->program, err));
     CD_TRY(cd_model_scratch_new(&w->scratch, err));
-    return cd_gather_new(true, &w->gather, err);
+    return cd_batch_builder_new(true, &w->gather, err);
 }
 
-static cdmpp_status build(work *w, const cd_tasks *tasks, const cd_line *l, cd_explained *e, cdmpp_err *err) {
+static cdmpp_status build(work *w, const cd_tasks *tasks, const cd_predict_line *l, cd_explained *e, cdmpp_err *err) {
     cd_record r;
     cd_device_pick pick;
     CD_TRY(cd_record_read(&w->arena, l->text, l->len, &r, err));
@@ -43,7 +43,7 @@ static cdmpp_status build(work *w, const cd_tasks *tasks, const cd_line *l, cd_e
     if (!t)
         return cd_err_key(err, CD_FAIL(err, ENOTASK, "no task file defines %.*s", r.workload_key.n > 150 ? 150 : (int)r.workload_key.n,
                                        r.workload_key.p), "i[0][0]");
-    CD_TRY(cd_which_pick(w->which, r.target, l->source, &pick, err));
+    CD_TRY(cd_device_match_pick(w->which, r.target, l->source, &pick, err));
     CD_TRY(cd_program_build(w->program, t, &r, &w->rows, err));
     if (!w->rows.n_row) return CD_FAIL(err, EINVALID, "the program stores nothing");
     w->device = pick.device;
@@ -101,7 +101,7 @@ static cdmpp_status add_changed(work *w, size_t g, const float *middle, float *x
         for (size_t k = 0; in_group(c, g) && k < n; k++) x[k * CD_N_COL + c] = middle[c];
     r.row = x;
     r.leaf = x + n_row * CD_N_COL;
-    return cd_gather_add(w->gather, &r, w->device, w->flop, err);
+    return cd_batch_builder_add(w->gather, &r, w->device, w->flop, err);
 }
 
 static cdmpp_status groups(work *w, cd_explained *e, cdmpp_err *err) {
@@ -111,11 +111,11 @@ static cdmpp_status groups(work *w, cd_explained *e, cdmpp_err *err) {
     if (!e->has_groups) return CDMPP_OK;
     float *x = cd_calloc((e->n_row + e->n_leaf) * CD_N_COL, sizeof *x);
     cdmpp_status st = x ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu feature rows", e->n_row + e->n_leaf);
-    cd_gather_clear(w->gather);
+    cd_batch_builder_clear(w->gather);
     for (size_t g = 0; !st && g < CD_EXPLAIN_GROUPS; g++) st = add_changed(w, g, middle, x, err);
     cd_free(x);
     CD_TRY(st);
-    const cd_view v = cd_gather_view(w->gather);
+    const cd_program_view v = cd_batch_builder_view(w->gather);
     CD_TRY(cd_model_predict(w->m, w->scratch, &v, NULL, CD_EXPLAIN_GROUPS, pred, err));
     for (size_t g = 0; g < CD_EXPLAIN_GROUPS; g++) {
         e->group[g] = (cd_explained_group){.name = group_name[g], .latency_s = pred[g].latency_s};
@@ -128,13 +128,13 @@ static cdmpp_status shares(work *w, cd_explained *e, cdmpp_err *err) {
     e->row_share = cd_arena_alloc(&e->arena, e->n_row, sizeof *e->row_share);
     e->leaf_share = cd_arena_alloc(&e->arena, e->n_leaf + 1, sizeof *e->leaf_share);
     if (!e->row_share || !e->leaf_share) return CD_FAIL(err, ENOMEM, "shares of %zu leaves", e->n_leaf);
-    CD_TRY(cd_gather_add(w->gather, &w->rows, w->device, w->flop, err));
-    const cd_view v = cd_gather_view(w->gather);
+    CD_TRY(cd_batch_builder_add(w->gather, &w->rows, w->device, w->flop, err));
+    const cd_program_view v = cd_batch_builder_view(w->gather);
     CD_TRY(cd_model_predict(w->m, w->scratch, &v, NULL, 1, &e->pred, err));
     return cd_model_shares(w->m, &v, w->rows.leaf_row, e->row_share, e->leaf_share, err);
 }
 
-cdmpp_status cd_explain(const cd_model *m, const cd_tasks *tasks, const cd_which_options *which, const cd_line *line,
+cdmpp_status cd_explain(const cd_model *m, const cd_tasks *tasks, const cd_device_match_options *which, const cd_predict_line *line,
                         cd_explained *out, cdmpp_err *err) {
     work w;
     *out = (cd_explained){0};

@@ -39,12 +39,12 @@ typedef struct cd_explained {
 } cd_explained;
 
 /* Free *out after an error too. Errors: those of cd_scored.st; ENOMEM. */
-cdmpp_status cd_explain(const cd_model *m, const cd_tasks *tasks, const cd_which_options *which, const cd_line *line,
+cdmpp_status cd_explain(const cd_model *m, const cd_tasks *tasks, const cd_device_match_options *which, const cd_predict_line *line,
                         cd_explained *out, cdmpp_err *err);
 void cd_explained_free(cd_explained *e);
 
 /* The nest with shares before it, then rows and groups. */
 void cd_explained_text(cd_buf *b, const cd_explained *e);
 /* One object of schema cdmpp.explain. */
-void cd_explained_json(cd_buf *b, const cd_explained *e, const cd_line *line);
+void cd_explained_json(cd_buf *b, const cd_explained *e, const cd_predict_line *line);
 #endif

@@ -86,7 +86,7 @@ static void put_answer(cd_buf *b, const cd_explained *e) {
     cd_buf_putf(b, ",\"out_of_range\":%s,", e->pred.flags & CD_PRED_OUT_OF_RANGE ? "true" : "false");
 }
 
-void cd_explained_json(cd_buf *b, const cd_explained *e, const cd_line *line) {
+void cd_explained_json(cd_buf *b, const cd_explained *e, const cd_predict_line *line) {
     cd_buf_puts(b, "{\"schema\":\"cdmpp.explain\",\"command\":\"cdmpp-predict\",");
     put_text(b, "file", line->source);
     cd_buf_putf(b, "\"line\":%ld,", line->number);

@@ -12,11 +12,11 @@ struct cd_scorer {
     const cd_tasks *tasks;
     size_t max_rows, slots;
     bool traits, sketch;
-    cd_which *which;
+    cd_device_match *which;
     cd_arena arena;           /* one record */
     cd_program *program;
     cd_model_scratch *scratch;
-    cd_gather *gather;        /* programs since the last call of the model */
+    cd_batch_builder *gather;        /* programs since the last call of the model */
     cd_pred *pred;            /* (cap) */
     cd_scored **open;         /* (cap) whose programs these are */
     size_t n, cap;
@@ -29,8 +29,8 @@ void cd_scorer_free(cd_scorer *s) {
     cd_arena_free(&s->arena);
     cd_program_free(s->program);
     cd_model_scratch_free(s->scratch);
-    cd_gather_free(s->gather);
-    cd_which_free(s->which);
+    cd_batch_builder_free(s->gather);
+    cd_device_match_free(s->which);
     cd_free(s->pred);
     cd_free(s->open);
     cd_free(s->row);
@@ -46,16 +46,16 @@ cdmpp_status cd_scorer_new(const cd_model *m, const cd_tasks *tasks, const cd_sc
     s->traits = o->traits;
     s->sketch = o->sketch;
     s->slots = cd_model_slots(m);
-    cdmpp_status st = cd_which_new(m, &o->which, &s->which, err);
+    cdmpp_status st = cd_device_match_new(m, &o->which, &s->which, err);
     if (!st) st = cd_program_new(&s->program, err);
     if (!st) st = cd_model_scratch_new(&s->scratch, err);
-    if (!st) st = cd_gather_new(cd_model_needs_leaves(m), &s->gather, err);
+    if (!st) st = cd_batch_builder_new(cd_model_needs_leaves(m), &s->gather, err);
     if (st) cd_scorer_free(s);
     else *out = s;
     return st;
 }
 
-const cd_device_pick *cd_scorer_fixed(const cd_scorer *s) { return cd_which_fixed(s->which); }
+const cd_device_pick *cd_scorer_fixed(const cd_scorer *s) { return cd_device_match_fixed(s->which); }
 
 /* ---- one candidate: everything fallible first, then it is entered ---- */
 static cdmpp_status room(cd_scorer *s, cdmpp_err *err) {
@@ -83,8 +83,8 @@ static cdmpp_status enter(cd_scorer *s, const cd_rows *rows, double flop, cd_sco
     if (s->max_rows && rows->n_row > s->max_rows)
         return CD_FAIL(err, ERANGE, "expected at most %zu rows, found %u", s->max_rows, rows->n_row);
     CD_TRY(room(s, err));
-    CD_TRY(cd_gather_add(s->gather, rows, o->which.device, flop, err));
-    if (s->traits) cd_adapt_traits(rows->row, rows->n_row, o->trait);
+    CD_TRY(cd_batch_builder_add(s->gather, rows, o->which.device, flop, err));
+    if (s->traits) cd_online_adapt_traits(rows->row, rows->n_row, o->trait);
     o->truncated = s->slots && rows->n_leaf > s->slots;
     s->open[s->n++] = o;
     return CDMPP_OK;
@@ -109,8 +109,8 @@ static cdmpp_status enter_record(cd_scorer *s, const cd_record *r, const char *s
         return cd_err_key(err, CD_FAIL(err, ENOTASK, "no task file defines %.*s", r->workload_key.n > 150 ? 150 : (int)r->workload_key.n,
                                        r->workload_key.p), "i[0][0]");
     o->key = o->task->workload_key;
-    if (aim && aim->device.n) CD_TRY(cd_which_named(s->which, aim->device, r->target, &o->which, err));
-    else CD_TRY(cd_which_pick(s->which, r->target, source, &o->which, err));
+    if (aim && aim->device.n) CD_TRY(cd_device_match_named(s->which, aim->device, r->target, &o->which, err));
+    else CD_TRY(cd_device_match_pick(s->which, r->target, source, &o->which, err));
     CD_TRY(cd_program_build(s->program, o->task, r, &rows, err));
     return enter(s, &rows, cd_task_flop(o->task), o, err);
 }
@@ -140,7 +140,7 @@ static cdmpp_status enter_steps(cd_scorer *s, const cd_ask *ask, cd_scored *o, c
     cd_arena_reset(&s->arena);
     if (ask->form == CD_ASK_STEPS) CD_TRY(cd_record_read_steps(&s->arena, ask->text.p, ask->text.n, &r, err));
     else r.step = ask->step, r.n_step = ask->n_step;
-    CD_TRY(cd_which_named(s->which, aim->device, aim->target, &o->which, err));
+    CD_TRY(cd_device_match_named(s->which, aim->device, aim->target, &o->which, err));
     CD_TRY(cd_program_build(s->program, aim->task, &r, &rows, err));
     return enter(s, &rows, aim->flop, o, err);
 }
@@ -183,10 +183,10 @@ static cdmpp_status convert(cd_scorer *s, const void *row, size_t n_row, bool wi
 /* [[164 numbers], ...] into s->row. */
 static cdmpp_status read_rows(cd_scorer *s, cd_str text, size_t *n_row, cdmpp_err *err) {
     double v[CD_N_COL];
-    cd_rowtext t = {.at = text.p, .end = text.p + text.n};
+    cd_rows_json t = {.at = text.p, .end = text.p + text.n};
     bool more = false;
     for (*n_row = 0;; (*n_row)++) {
-        CD_TRY(cd_rowtext_next(&t, v, CD_N_COL, &more, err));
+        CD_TRY(cd_rows_json_next(&t, v, CD_N_COL, &more, err));
         if (!more) return CDMPP_OK;
         if (s->max_rows && *n_row == s->max_rows) return CD_FAIL(err, ERANGE, "expected at most %zu rows, found more", s->max_rows);
         CD_TRY(room_row(s, *n_row + 1, err));
@@ -203,7 +203,7 @@ static cdmpp_status enter_rows(cd_scorer *s, const cd_ask *ask, cd_scored *o, cd
     if (aim) o->task = aim->task;
     if (s->max_rows && n_row > s->max_rows) return CD_FAIL(err, ERANGE, "expected at most %zu rows, found %zu", s->max_rows, n_row);
     if (n_row > INT32_MAX) return CD_FAIL(err, ERANGE, "%zu rows in a candidate", n_row);
-    CD_TRY(cd_which_named(s->which, aim ? aim->device : none, aim ? aim->target : none, &o->which, err));
+    CD_TRY(cd_device_match_named(s->which, aim ? aim->device : none, aim ? aim->target : none, &o->which, err));
     if (ask->form == CD_ASK_ROWS_TEXT) {
         CD_TRY(cd_err_key(err, read_rows(s, ask->text, &n_row, err), "rows"));
         rows.row = s->row;
@@ -217,11 +217,11 @@ static cdmpp_status enter_rows(cd_scorer *s, const cd_ask *ask, cd_scored *o, cd
 /* ---- batches ---- */
 void cd_scorer_start(cd_scorer *s) {
     s->n = 0;
-    cd_gather_clear(s->gather);
+    cd_batch_builder_clear(s->gather);
 }
 
 cdmpp_status cd_scorer_finish(cd_scorer *s, cdmpp_err *err) {
-    const cd_view v = cd_gather_view(s->gather);
+    const cd_program_view v = cd_batch_builder_view(s->gather);
     CD_TRY((s->sketch ? cd_model_sketch : cd_model_predict)(s->m, s->scratch, &v, NULL, s->n, s->pred, err));
     for (size_t k = 0; k < s->n; k++) s->open[k]->pred = s->pred[k];
     cd_scorer_start(s);
@@ -232,12 +232,12 @@ cdmpp_status cd_scorer_finish(cd_scorer *s, cdmpp_err *err) {
 static cdmpp_status entered(cd_scorer *s, cdmpp_status st, cd_scored *o, cdmpp_err *err) {
     o->st = st;
     if (st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "%s", o->err.msg);
-    return cd_gather_rows(s->gather) >= CD_SCORER_ROWS ? cd_scorer_finish(s, err) : CDMPP_OK;
+    return cd_batch_builder_rows(s->gather) >= CD_SCORER_ROWS ? cd_scorer_finish(s, err) : CDMPP_OK;
 }
 
 static const cd_scored nothing = {.measured_s = (double)NAN};
 
-cdmpp_status cd_scorer_line(cd_scorer *s, const cd_line *line, cd_scored *out, cdmpp_err *err) {
+cdmpp_status cd_scorer_line(cd_scorer *s, const cd_predict_line *line, cd_scored *out, cdmpp_err *err) {
     *out = nothing;
     const cdmpp_status st = enter_line(s, line->text, line->len, line->source, NULL, out, &out->err);
     if (st) cd_err_add_place(&out->err, line->source, line->number);
@@ -264,7 +264,7 @@ cdmpp_status cd_scorer_add(cd_scorer *s, const cd_ask *ask, cd_scored *out, cdmp
     return entered(s, enter_ask(s, ask, out, &out->err), out, err);
 }
 
-cdmpp_status cd_scorer_run(cd_scorer *s, const cd_line *line, size_t n, cd_scored *out, cdmpp_err *err) {
+cdmpp_status cd_scorer_run(cd_scorer *s, const cd_predict_line *line, size_t n, cd_scored *out, cdmpp_err *err) {
     cd_scorer_start(s);
     for (size_t i = 0; i < n; i++) CD_TRY(cd_scorer_line(s, &line[i], &out[i], err));
     return cd_scorer_finish(s, err);

@@ -36,7 +36,7 @@ typedef struct cd_scored {
 } cd_scored;
 
 typedef struct cd_scorer_options {
-    cd_which_options which;
+    cd_device_match_options which;
     size_t max_rows;        /* of a candidate; 0: no limit */
     bool traits;            /* learner/model/online_adapt.h */
     bool sketch;            /* cd_model_sketch in the place of cd_model_predict */
@@ -49,12 +49,12 @@ void cd_scorer_free(CD_TAKE cd_scorer *s); /* NULL is fine */
 CD_KEEP const cd_device_pick *cd_scorer_fixed(const cd_scorer *s); /* NULL: each candidate has its own */
 
 /* One line of a file; `len` bytes. */
-typedef struct cd_line {
+typedef struct cd_predict_line {
     const char *text;
     size_t len;
     const char *source;     /* path, "" if none; borrowed */
     long number;            /* 1-based */
-} cd_line;
+} cd_predict_line;
 
 /* A task as a tuner has it, and a device that the candidate names itself. */
 typedef struct cd_aim {
@@ -64,7 +64,7 @@ typedef struct cd_aim {
     bool has_hardware;
     cd_hardware hardware;
     double flop;            /* -1: unknown */
-    cd_str device;          /* n == 0: that of cd_which */
+    cd_str device;          /* n == 0: that of cd_device_match */
 } cd_aim;
 
 /* A candidate in whatever form it comes; everything borrowed until finish. */
@@ -92,10 +92,10 @@ typedef struct cd_ask {
 void cd_scorer_start(cd_scorer *s);
 /* *out is written now or by finish and must stay where it is until then. Errors (of the
  * whole call): ENOMEM; EBACKEND, ENUMERIC (of the model, see (2)). */
-cdmpp_status cd_scorer_line(cd_scorer *s, const cd_line *line, cd_scored *out, cdmpp_err *err);
+cdmpp_status cd_scorer_line(cd_scorer *s, const cd_predict_line *line, cd_scored *out, cdmpp_err *err);
 cdmpp_status cd_scorer_add(cd_scorer *s, const cd_ask *ask, cd_scored *out, cdmpp_err *err);
 cdmpp_status cd_scorer_finish(cd_scorer *s, cdmpp_err *err);
 
 /* All of that for n lines; out (n). */
-cdmpp_status cd_scorer_run(cd_scorer *s, const cd_line *line, size_t n, cd_scored *out, cdmpp_err *err);
+cdmpp_status cd_scorer_run(cd_scorer *s, const cd_predict_line *line, size_t n, cd_scored *out, cdmpp_err *err);
 #endif

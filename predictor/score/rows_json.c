@@ -8,7 +8,7 @@ static const char *blanks(const char *p, const char *end) {
 }
 
 /* The place behind `c`, or an error. */
-static cdmpp_status need(cd_rowtext *t, char c, const char *where, cdmpp_err *err) {
+static cdmpp_status need(cd_rows_json *t, char c, const char *where, cdmpp_err *err) {
     t->at = blanks(t->at, t->end);
     if (t->at < t->end && *t->at == c) {
         t->at++;
@@ -18,13 +18,13 @@ static cdmpp_status need(cd_rowtext *t, char c, const char *where, cdmpp_err *er
     return CD_FAIL(err, EPARSE, "expected '%c' %s, found byte 0x%02x", c, where, (unsigned)(unsigned char)*t->at);
 }
 
-static bool is_next(cd_rowtext *t, char c) {
+static bool is_next(cd_rows_json *t, char c) {
     t->at = blanks(t->at, t->end);
     return t->at < t->end && *t->at == c;
 }
 
 /* Numbers and the closing bracket; how many there are, even if more than there is room for. */
-static cdmpp_status numbers(cd_rowtext *t, double *v, size_t room, size_t *n, cdmpp_err *err) {
+static cdmpp_status numbers(cd_rows_json *t, double *v, size_t room, size_t *n, cdmpp_err *err) {
     double x;
     for (*n = 0;; (*n)++) {
         if (is_next(t, ']')) break;
@@ -38,14 +38,14 @@ static cdmpp_status numbers(cd_rowtext *t, double *v, size_t room, size_t *n, cd
     return CDMPP_OK;
 }
 
-static cdmpp_status row(cd_rowtext *t, double *v, size_t n_col, cdmpp_err *err) {
+static cdmpp_status row(cd_rows_json *t, double *v, size_t n_col, cdmpp_err *err) {
     size_t n = 0;
     CD_TRY(need(t, '[', "of a row", err));
     CD_TRY(numbers(t, v, n_col, &n, err));
     return n == n_col ? CDMPP_OK : CD_FAIL(err, EMODEL, "expected rows of %zu numbers, found %zu", n_col, n);
 }
 
-cdmpp_status cd_rowtext_next(cd_rowtext *t, double *v, size_t n_col, bool *more, cdmpp_err *err) {
+cdmpp_status cd_rows_json_next(cd_rows_json *t, double *v, size_t n_col, bool *more, cdmpp_err *err) {
     *more = false;
     if (!t->begun) CD_TRY(need(t, '[', "of the list of rows", err));
     t->begun = true;

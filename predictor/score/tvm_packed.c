@@ -35,7 +35,7 @@ static cdmpp_status check_head(const unsigned char *p, size_t len, size_t n, cdm
     return CDMPP_OK;
 }
 
-cdmpp_status cd_packed_open(const void *bytes, size_t len, size_t n, size_t *at, cdmpp_err *err) {
+cdmpp_status cd_tvm_packed_open(const void *bytes, size_t len, size_t n, size_t *at, cdmpp_err *err) {
     const unsigned char *p = bytes;
     CD_TRY(check_head(p, len, n, err));
     size_t end = 4 * (n + 3);
@@ -50,7 +50,7 @@ cdmpp_status cd_packed_open(const void *bytes, size_t len, size_t n, size_t *at,
     return end == len ? CDMPP_OK : CD_FAIL(err, EPARSE, "packed features: expected %zu bytes, found %zu", end, len);
 }
 
-const void *cd_packed_rows(const void *bytes, const size_t *at, size_t i, size_t *n_row) {
+const void *cd_tvm_packed_rows(const void *bytes, const size_t *at, size_t i, size_t *n_row) {
     *n_row = at[i + 1] > at[i] ? (at[i + 1] - at[i] - 4) / (4 * CD_N_COL) : 0;
     return (const char *)bytes + at[i] + 4;
 }

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-void cd_badline_put(cd_buf *b, const cdmpp_err *e) {
+void cd_error_line_put(cd_buf *b, const cdmpp_err *e) {
     cd_buf_putf(b, ",\"error\":{\"code\":\"%s\"", cdmpp_status_name(e->code));
     if (e->key[0]) {
         cd_buf_puts(b, ",\"key\":");

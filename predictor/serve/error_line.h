@@ -5,5 +5,5 @@
 #include "base/core/err.h"
 
 /* ,"error":{"code":"EPARSE","key":"..","message":".."}; without "key" where there is none. */
-void cd_badline_put(cd_buf *b, const cdmpp_err *e);
+void cd_error_line_put(cd_buf *b, const cdmpp_err *e);
 #endif

@@ -11,23 +11,23 @@ typedef struct {
     cdmpp_err why; /* why.code: could not be read */
 } place;
 
-struct cd_opstream {
-    const cd_opmodel *m;
+struct cd_library_op_stream {
+    const cd_library_op_model *m;
     const cd_devices *devices;
-    cd_opstream_options o;
+    cd_library_op_stream_options o;
     const cd_device *fallback;
     FILE *out;
-    cd_oprecord *r;            /* (BATCH) rows to be scored */
+    cd_library_op_record *r;            /* (BATCH) rows to be scored */
     const cd_device **device;  /* (BATCH) */
     double *latency_s;         /* (BATCH) */
     place *place;              /* (BATCH) all rows, bad ones too */
     size_t *at;                /* (BATCH) number of a row in r */
     size_t n, n_good, rows, bad;
     cd_buf json;
-    cd_opscore score;
+    cd_library_op_score score;
 };
 
-void cd_opstream_free(cd_opstream *s) {
+void cd_library_op_stream_free(cd_library_op_stream *s) {
     if (!s) return;
     cd_free(s->r);
     cd_free(s->device);
@@ -35,13 +35,13 @@ void cd_opstream_free(cd_opstream *s) {
     cd_free(s->place);
     cd_free(s->at);
     cd_buf_free(&s->json);
-    cd_opscore_free(&s->score);
+    cd_library_op_score_free(&s->score);
     cd_free(s);
 }
 
-cdmpp_status cd_opstream_new(const cd_opmodel *m, const cd_devices *devices, const cd_opstream_options *o, FILE *out, cd_opstream **res,
+cdmpp_status cd_library_op_stream_new(const cd_library_op_model *m, const cd_devices *devices, const cd_library_op_stream_options *o, FILE *out, cd_library_op_stream **res,
                              cdmpp_err *err) {
-    cd_opstream *s = cd_calloc(1, sizeof *s);
+    cd_library_op_stream *s = cd_calloc(1, sizeof *s);
     if (!s) return CD_FAIL(err, ENOMEM, "stream");
     s->m = m;
     s->devices = devices;
@@ -55,16 +55,16 @@ cdmpp_status cd_opstream_new(const cd_opmodel *m, const cd_devices *devices, con
     cdmpp_status st = CDMPP_OK;
     if (!s->r || !s->device || !s->latency_s || !s->place || !s->at) st = CD_FAIL(err, ENOMEM, "batch of %d rows", BATCH);
     if (!st && o->device) st = cd_err_key(err, cd_devices_find(devices, o->device, &s->fallback, err), "--device");
-    if (st) cd_opstream_free(s);
+    if (st) cd_library_op_stream_free(s);
     else *res = s;
     return st;
 }
 
 /* ---- printing ---- */
-static cdmpp_status put_row(cd_opstream *s, size_t k, cdmpp_err *err) {
-    const cd_oprecord *r = &s->r[k];
+static cdmpp_status put_row(cd_library_op_stream *s, size_t k, cdmpp_err *err) {
+    const cd_library_op_record *r = &s->r[k];
     const cd_device *d = s->device[k];
-    const bool seen = cd_opmodel_seen(s->m, r->kind, d), beyond = cd_opmodel_beyond(s->m, r);
+    const bool seen = cd_library_op_model_seen(s->m, r->kind, d), beyond = cd_library_op_model_beyond(s->m, r);
     cd_buf *b = &s->json;
     cd_buf_putf(b, ",\"operator\":\"%s\",\"device\":", cd_opkind_name(r->kind));
     cd_buf_put_json_str(b, d->name, strlen(d->name));
@@ -74,15 +74,15 @@ static cdmpp_status put_row(cd_opstream *s, size_t k, cdmpp_err *err) {
         cd_buf_puts(b, ",\"measured_s\":null,\"error\":null");
         return CDMPP_OK;
     }
-    const cd_opscore_row row = {cd_opkind_class(r->kind), d->name, seen, beyond, s->latency_s[k] / r->latency_s - 1};
+    const cd_library_op_score_row row = {cd_opkind_class(r->kind), d->name, seen, beyond, s->latency_s[k] / r->latency_s - 1};
     cd_buf_putf(b, ",\"measured_s\":%.9g,\"error\":%.6g", r->latency_s, row.error);
-    return cd_opscore_add(&s->score, &row, err);
+    return cd_library_op_score_add(&s->score, &row, err);
 }
 
 /* Rows that the model refuses become bad rows: the others are scored again without them. */
-static cdmpp_status predict(cd_opstream *s, cdmpp_err *err) {
+static cdmpp_status predict(cd_library_op_stream *s, cdmpp_err *err) {
     cdmpp_err why = {0};
-    const cdmpp_status st = cd_opmodel_predict(s->m, s->r, s->device, s->n_good, s->latency_s, &why);
+    const cdmpp_status st = cd_library_op_model_predict(s->m, s->r, s->device, s->n_good, s->latency_s, &why);
     if (!st) return CDMPP_OK;
     if (st != CDMPP_EMODEL || s->o.strict) {
         if (err) *err = why;
@@ -93,7 +93,7 @@ static cdmpp_status predict(cd_opstream *s, cdmpp_err *err) {
         if (p->why.code) continue;
         const size_t k = s->at[i];
         p->why = (cdmpp_err){0};
-        if (cd_opmodel_predict(s->m, &s->r[k], &s->device[k], 1, &s->latency_s[k], &p->why)) {
+        if (cd_library_op_model_predict(s->m, &s->r[k], &s->device[k], 1, &s->latency_s[k], &p->why)) {
             char *key = p->why.key; /* "[0].bandwidth_gb_s": the only record */
             const size_t skip = strncmp(key, "[0]", 3) ? 0 : key[3] == '.' ? 4 : 3;
             memmove(key, key + skip, strlen(key + skip) + 1);
@@ -103,7 +103,7 @@ static cdmpp_status predict(cd_opstream *s, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status flush(cd_opstream *s, const char *path, cdmpp_err *err) {
+static cdmpp_status flush(cd_library_op_stream *s, const char *path, cdmpp_err *err) {
     CD_TRY(predict(s, err));
     cd_buf_clear(&s->json);
     for (size_t i = 0; i < s->n; i++) {
@@ -111,7 +111,7 @@ static cdmpp_status flush(cd_opstream *s, const char *path, cdmpp_err *err) {
         cd_buf_puts(&s->json, "{\"file\":");
         cd_buf_put_json_str(&s->json, path, strlen(path));
         cd_buf_putf(&s->json, ",\"line\":%ld", p->line);
-        if (p->why.code) cd_badline_put(&s->json, &p->why);
+        if (p->why.code) cd_error_line_put(&s->json, &p->why);
         else CD_TRY(put_row(s, s->at[i], err));
         cd_buf_puts(&s->json, "}\n");
     }
@@ -126,14 +126,14 @@ static bool line_is_bad(cdmpp_status st) {
     return st == CDMPP_EPARSE || st == CDMPP_ESCHEMA || st == CDMPP_ERANGE || st == CDMPP_EUNSUPPORTED;
 }
 
-static cdmpp_status device_of(const cd_opstream *s, const char *name, const cd_device **out, cdmpp_err *err) {
+static cdmpp_status device_of(const cd_library_op_stream *s, const char *name, const cd_device **out, cdmpp_err *err) {
     if (name[0]) return cd_err_key(err, cd_devices_find(s->devices, name, out, err), "Device");
     *out = s->fallback;
     return s->fallback ? CDMPP_OK : cd_err_key(err, CD_FAIL(err, ESCHEMA, "expected a device here or with --device"), "Device");
 }
 
 /* One row into the batch; *more is false at the end. */
-static cdmpp_status take(cd_opstream *s, cd_opreader *in, const char *path, bool *more, cdmpp_err *err) {
+static cdmpp_status take(cd_library_op_stream *s, cd_opreader *in, const char *path, bool *more, cdmpp_err *err) {
     place *p = &s->place[s->n];
     const char *name;
     p->why = (cdmpp_err){0};
@@ -152,7 +152,7 @@ static cdmpp_status take(cd_opstream *s, cd_opreader *in, const char *path, bool
     return CDMPP_OK;
 }
 
-cdmpp_status cd_opstream_file(cd_opstream *s, const char *path, cdmpp_err *err) {
+cdmpp_status cd_library_op_stream_file(cd_library_op_stream *s, const char *path, cdmpp_err *err) {
     cd_opreader *in;
     bool more = true;
     CD_TRY(cd_opreader_open(path, &in, err));
@@ -166,6 +166,6 @@ cdmpp_status cd_opstream_file(cd_opstream *s, const char *path, cdmpp_err *err) 
     return st;
 }
 
-size_t cd_opstream_rows(const cd_opstream *s) { return s->rows; }
-size_t cd_opstream_bad(const cd_opstream *s) { return s->bad; }
-cd_opscore *cd_opstream_score(cd_opstream *s) { return &s->score; }
+size_t cd_library_op_stream_rows(const cd_library_op_stream *s) { return s->rows; }
+size_t cd_library_op_stream_bad(const cd_library_op_stream *s) { return s->bad; }
+cd_library_op_score *cd_library_op_stream_score(cd_library_op_stream *s) { return &s->score; }

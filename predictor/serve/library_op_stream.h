@@ -17,24 +17,24 @@
 #include "learner/operators/library_op_model.h"
 #include "learner/operators/library_op_score.h"
 
-typedef struct cd_opstream cd_opstream;
+typedef struct cd_library_op_stream cd_library_op_stream;
 
-typedef struct cd_opstream_options {
+typedef struct cd_library_op_stream_options {
     const char *device; /* of rows that name none; NULL: then an error */
     bool eval, strict;  /* strict: the first bad row ends the run with its error */
     bool silent;        /* nothing is printed: only the counts and errors are wanted */
     const volatile sig_atomic_t *stop; /* set: tables end before their next batch; NULL: never */
-} cd_opstream_options;
+} cd_library_op_stream_options;
 
 /* Errors: ENOMEM; ESCHEMA: no such device. */
-cdmpp_status cd_opstream_new(CD_KEEP const cd_opmodel *m, CD_KEEP const cd_devices *devices, const cd_opstream_options *o,
-                             CD_KEEP FILE *out, CD_GIVE cd_opstream **s, cdmpp_err *err);
-void cd_opstream_free(CD_TAKE cd_opstream *s); /* NULL is fine */
+cdmpp_status cd_library_op_stream_new(CD_KEEP const cd_library_op_model *m, CD_KEEP const cd_devices *devices, const cd_library_op_stream_options *o,
+                             CD_KEEP FILE *out, CD_GIVE cd_library_op_stream **s, cdmpp_err *err);
+void cd_library_op_stream_free(CD_TAKE cd_library_op_stream *s); /* NULL is fine */
 /* All rows of a table. Errors: those of cd_opreader_open, EIO, ENOMEM. */
-cdmpp_status cd_opstream_file(cd_opstream *s, const char *path, cdmpp_err *err);
+cdmpp_status cd_library_op_stream_file(cd_library_op_stream *s, const char *path, cdmpp_err *err);
 /* Rows read and rows that could not be scored. */
-size_t cd_opstream_rows(const cd_opstream *s);
-size_t cd_opstream_bad(const cd_opstream *s);
+size_t cd_library_op_stream_rows(const cd_library_op_stream *s);
+size_t cd_library_op_stream_bad(const cd_library_op_stream *s);
 /* Errors of everything scored and measured, with evaluation on. */
-CD_KEEP cd_opscore *cd_opstream_score(cd_opstream *s);
+CD_KEEP cd_library_op_score *cd_library_op_stream_score(cd_library_op_stream *s);
 #endif

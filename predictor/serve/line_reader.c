@@ -6,7 +6,7 @@
 #include <time.h>
 #include <unistd.h>
 
-struct cd_intake {
+struct cd_line_reader {
     int fd;
     size_t max;
     char *buf;
@@ -15,8 +15,8 @@ struct cd_intake {
     long number;
 };
 
-cdmpp_status cd_intake_new(int fd, size_t max_line, cd_intake **out, cdmpp_err *err) {
-    cd_intake *in = cd_calloc(1, sizeof *in);
+cdmpp_status cd_line_reader_new(int fd, size_t max_line, cd_line_reader **out, cdmpp_err *err) {
+    cd_line_reader *in = cd_calloc(1, sizeof *in);
     if (!in || !(in->buf = cd_malloc(CD_INTAKE_ROOM))) {
         cd_free(in);
         return CD_FAIL(err, ENOMEM, "room for lines");
@@ -28,24 +28,24 @@ cdmpp_status cd_intake_new(int fd, size_t max_line, cd_intake **out, cdmpp_err *
     return CDMPP_OK;
 }
 
-void cd_intake_free(cd_intake *in) {
+void cd_line_reader_free(cd_line_reader *in) {
     if (!in) return;
     cd_free(in->buf);
     cd_free(in);
 }
 
-void cd_intake_release(cd_intake *in) { in->held = false; }
-long cd_intake_number(const cd_intake *in) { return in->number; }
-bool cd_intake_whole(const cd_intake *in) { return in->whole; }
+void cd_line_reader_release(cd_line_reader *in) { in->held = false; }
+long cd_line_reader_number(const cd_line_reader *in) { return in->number; }
+bool cd_line_reader_whole(const cd_line_reader *in) { return in->whole; }
 
-int64_t cd_intake_now(void) {
+int64_t cd_line_reader_now(void) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
 /* ---- what is there ---- */
-static void give(cd_intake *in, size_t n, bool whole, cd_str *line) {
+static void give(cd_line_reader *in, size_t n, bool whole, cd_str *line) {
     *line = (cd_str){in->buf + in->beg, n};
     in->beg = in->seen = in->beg + n + whole;
     in->held = true;
@@ -55,7 +55,7 @@ static void give(cd_intake *in, size_t n, bool whole, cd_str *line) {
 }
 
 /* A line end in what was read: true when there is something to tell. */
-static bool found(cd_intake *in, cd_intake_kind *kind, cd_str *line) {
+static bool found(cd_line_reader *in, cd_line_reader_kind *kind, cd_str *line) {
     const char *nl = in->end > in->seen ? memchr(in->buf + in->seen, '\n', in->end - in->seen) : NULL;
     in->seen = in->end;
     *kind = in->skipping ? CD_INTAKE_LONG : CD_INTAKE_LINE;
@@ -89,7 +89,7 @@ static bool found(cd_intake *in, cd_intake_kind *kind, cd_str *line) {
 
 /* ---- more of it ---- */
 /* Room behind `end`; false: lines are held. */
-static cdmpp_status room(cd_intake *in, bool *there, cdmpp_err *err) {
+static cdmpp_status room(cd_line_reader *in, bool *there, cdmpp_err *err) {
     *there = true;
     if (!in->held && in->beg) {
         memmove(in->buf, in->buf + in->beg, in->end - in->beg);
@@ -111,7 +111,7 @@ static cdmpp_status room(cd_intake *in, bool *there, cdmpp_err *err) {
 /* Wait for input until then; true: there is some, or the end. */
 static bool wait_for(int fd, short what, int64_t until_ns) {
     struct pollfd p = {.fd = fd, .events = what};
-    int64_t left = until_ns < 0 ? 0 : until_ns - cd_intake_now();
+    int64_t left = until_ns < 0 ? 0 : until_ns - cd_line_reader_now();
     if (left < 0) left = 0;
     const struct timespec t = {.tv_sec = left / 1000000000, .tv_nsec = left % 1000000000};
     return ppoll(&p, 1, until_ns < 0 ? NULL : &t, NULL) > 0;
@@ -119,7 +119,7 @@ static bool wait_for(int fd, short what, int64_t until_ns) {
 
 static bool again(int e) { return e == EINTR || e == EAGAIN || e == EWOULDBLOCK; }
 
-cdmpp_status cd_intake_next(cd_intake *in, int64_t until_ns, cd_intake_kind *kind, cd_str *line, cdmpp_err *err) {
+cdmpp_status cd_line_reader_next(cd_line_reader *in, int64_t until_ns, cd_line_reader_kind *kind, cd_str *line, cdmpp_err *err) {
     bool there;
     while (!found(in, kind, line)) {
         CD_TRY(room(in, &there, err));
@@ -140,7 +140,7 @@ cdmpp_status cd_intake_next(cd_intake *in, int64_t until_ns, cd_intake_kind *kin
 }
 
 /* ---- frames, and the way out ---- */
-cdmpp_status cd_intake_bytes(int fd, void *to, size_t n, const volatile sig_atomic_t *stop, size_t *got, cdmpp_err *err) {
+cdmpp_status cd_line_reader_bytes(int fd, void *to, size_t n, const volatile sig_atomic_t *stop, size_t *got, cdmpp_err *err) {
     char skipped[4096];
     for (*got = 0; *got < n;) {
         const size_t left = n - *got, most = to ? left : left < sizeof skipped ? left : sizeof skipped;
@@ -153,7 +153,7 @@ cdmpp_status cd_intake_bytes(int fd, void *to, size_t n, const volatile sig_atom
     return CDMPP_OK;
 }
 
-cdmpp_status cd_intake_send(int fd, const void *p, size_t n, cdmpp_err *err) {
+cdmpp_status cd_line_reader_send(int fd, const void *p, size_t n, cdmpp_err *err) {
     const char *at = p;
     while (n) {
         const ssize_t k = write(fd, at, n);

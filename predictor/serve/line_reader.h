@@ -3,7 +3,7 @@
  *   | lines given out, held | begun line | room |      read(2), poll(2)
  *                           beg          end    cap
  *
- * (1) A line stays where it is until cd_intake_release; until then nothing moves, so when the room is used up the
+ * (1) A line stays where it is until cd_line_reader_release; until then nothing moves, so when the room is used up the
  *     answer is CD_INTAKE_FULL: release, then go on.
  * (2) Memory is that of the longest line, at most max_line and CD_INTAKE_ROOM. What is longer is skipped as it comes and
  *     told once, CD_INTAKE_LONG.
@@ -18,25 +18,25 @@
 
 enum { CD_INTAKE_ROOM = 1 << 20 };
 
-typedef struct cd_intake cd_intake;
-typedef enum { CD_INTAKE_LINE, CD_INTAKE_LONG, CD_INTAKE_LATE, CD_INTAKE_FULL, CD_INTAKE_END } cd_intake_kind;
+typedef struct cd_line_reader cd_line_reader;
+typedef enum { CD_INTAKE_LINE, CD_INTAKE_LONG, CD_INTAKE_LATE, CD_INTAKE_FULL, CD_INTAKE_END } cd_line_reader_kind;
 
 /* Errors: ENOMEM. */
-cdmpp_status cd_intake_new(int fd, size_t max_line, CD_GIVE cd_intake **out, cdmpp_err *err);
-void cd_intake_free(CD_TAKE cd_intake *in); /* NULL is fine; leaves fd open */
+cdmpp_status cd_line_reader_new(int fd, size_t max_line, CD_GIVE cd_line_reader **out, cdmpp_err *err);
+void cd_line_reader_free(CD_TAKE cd_line_reader *in); /* NULL is fine; leaves fd open */
 /* The next line; LATE: none was whole at `until_ns` of CLOCK_MONOTONIC (below 0: wait for ever), or a signal came.
  * Errors: EIO, ENOMEM. */
-cdmpp_status cd_intake_next(cd_intake *in, int64_t until_ns, cd_intake_kind *kind, CD_KEEP cd_str *line, cdmpp_err *err);
+cdmpp_status cd_line_reader_next(cd_line_reader *in, int64_t until_ns, cd_line_reader_kind *kind, CD_KEEP cd_str *line, cdmpp_err *err);
 /* No line that was given out is needed any more. */
-void cd_intake_release(cd_intake *in);
+void cd_line_reader_release(cd_line_reader *in);
 /* 1-based number of the line that came last; whether it had an end. */
-long cd_intake_number(const cd_intake *in);
-bool cd_intake_whole(const cd_intake *in);
+long cd_line_reader_number(const cd_line_reader *in);
+bool cd_line_reader_whole(const cd_line_reader *in);
 
 /* Frames: n bytes, *got fewer at the end of input; `to` NULL: skip them. With *stop set a signal ends the wait.
  * Errors: EIO. Not to be mixed with lines. */
-cdmpp_status cd_intake_bytes(int fd, void *to, size_t n, const volatile sig_atomic_t *stop, size_t *got, cdmpp_err *err);
+cdmpp_status cd_line_reader_bytes(int fd, void *to, size_t n, const volatile sig_atomic_t *stop, size_t *got, cdmpp_err *err);
 /* All of p (n) to fd, however long the other side takes. Errors: EIO. */
-cdmpp_status cd_intake_send(int fd, const void *p, size_t n, cdmpp_err *err);
-int64_t cd_intake_now(void); /* CLOCK_MONOTONIC in ns */
+cdmpp_status cd_line_reader_send(int fd, const void *p, size_t n, cdmpp_err *err);
+int64_t cd_line_reader_now(void); /* CLOCK_MONOTONIC in ns */
 #endif

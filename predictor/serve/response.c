@@ -43,7 +43,7 @@ static void put_costs(cd_buf *b, const cd_scored *o) {
     else cd_buf_putf(b, ",\"measured_s\":%.9g,\"rel_error\":%.6g", o->measured_s, o->pred.latency_s / o->measured_s - 1);
 }
 
-void cd_answer_json(cd_buf *b, const cd_answer *a) {
+void cd_response_json(cd_buf *b, const cd_response *a) {
     const cd_scored *o = a->o;
     if (a->id.n) {
         cd_buf_puts(b, "{\"id\":");
@@ -53,7 +53,7 @@ void cd_answer_json(cd_buf *b, const cd_answer *a) {
         cd_buf_put_int(b, a->line);
     }
     if (o->st) {
-        cd_badline_put(b, &o->err);
+        cd_error_line_put(b, &o->err);
     } else {
         put_numbers(b, &o->pred);
         if (a->costs) put_costs(b, o);
@@ -81,7 +81,7 @@ static void put_field(cd_buf *b, const char *p, size_t n) {
     cd_buf_puts(b, "\"");
 }
 
-void cd_answer_csv(cd_buf *b, const cd_answer *a) {
+void cd_response_csv(cd_buf *b, const cd_response *a) {
     const cd_scored *o = a->o;
     const cd_pred *p = &o->pred;
     char text[NUMBERS];

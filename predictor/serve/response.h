@@ -14,15 +14,15 @@
 #include "base/core/buf.h"
 #include "predictor/score/predict.h"
 
-typedef struct cd_answer {
+typedef struct cd_response {
     cd_str id;            /* as it is to be written; n == 0: none */
     long line;
     const cd_scored *o;
     const char *answered; /* name of the model's device that answered */
     bool costs;
-} cd_answer;
+} cd_response;
 
-void cd_answer_json(cd_buf *b, const cd_answer *a);
+void cd_response_json(cd_buf *b, const cd_response *a);
 #define CD_ANSWER_CSV_HEAD "id,latency_s,score,low_s,high_s,rel_std,flags,error,message\n"
-void cd_answer_csv(cd_buf *b, const cd_answer *a);
+void cd_response_csv(cd_buf *b, const cd_response *a);
 #endif

@@ -14,16 +14,16 @@ void cd_serve_refuse(cd_serve_state *s, size_t i, const cdmpp_err *e) {
 cdmpp_status cd_serve_check_rows(const cd_serve_state *s, cdmpp_err *err) { return cd_check_rows_fit(s->c->impl, err); }
 
 /* A chunk was scored: its answers, by whichever thread did it. */
-static cdmpp_status answer_chunk(void *arg, cd_worker *w, size_t first, size_t n, cdmpp_err *err) {
+static cdmpp_status answer_chunk(void *arg, cd_api_worker *w, size_t first, size_t n, cdmpp_err *err) {
     cd_serve_state *s = arg;
     cd_serve_chunk *k = &s->chunk[first / CD_CHUNK];
     for (size_t i = 0; i < n; i++) {
         const size_t at = s->base + first + i;
         const cd_scored *o = &w->scored[i];
-        const cd_answer a = {s->id[at], s->line[at], o, o->st ? "" : cd_model_device(s->m->impl, o->which.device), s->o.costs};
+        const cd_response a = {s->id[at], s->line[at], o, o->st ? "" : cd_model_device(s->m->impl, o->which.device), s->o.costs};
         k->n[o->st]++;
-        if (s->o.format == CD_SERVE_CSV) cd_answer_csv(&k->out, &a);
-        else cd_answer_json(&k->out, &a);
+        if (s->o.format == CD_SERVE_CSV) cd_response_csv(&k->out, &a);
+        else cd_response_json(&k->out, &a);
     }
     return k->out.oom ? CD_FAIL(err, ENOMEM, "answers") : CDMPP_OK;
 }
@@ -58,7 +58,7 @@ static cdmpp_status write_out(cd_serve_state *s, cdmpp_err *err) {
             *(r ? &s->stats->bad : &s->stats->scored) += c->n[r];
             s->stats->reason[r] += r ? c->n[r] : 0;
         }
-        if (c->out.n) CD_TRY(cd_intake_send(s->o.out, c->out.p, c->out.n, err));
+        if (c->out.n) CD_TRY(cd_line_reader_send(s->o.out, c->out.p, c->out.n, err));
     }
     clear(s);
     return CDMPP_OK;
@@ -74,12 +74,12 @@ cdmpp_status cd_serve_flush(cd_serve_state *s, cdmpp_err *err) {
     s->n = 0;
     CD_TRY(write_out(s, err));
     cd_arena_reset(&s->text);
-    if (s->in) cd_intake_release(s->in);
+    if (s->in) cd_line_reader_release(s->in);
     return CDMPP_OK;
 }
 
 cdmpp_status cd_serve_take(cd_serve_state *s, cdmpp_err *err) {
-    if (!s->n) s->first_ns = cd_intake_now();
+    if (!s->n) s->first_ns = cd_line_reader_now();
     s->stats->asked++;
     return ++s->n == s->o.batch ? cd_serve_flush(s, err) : CDMPP_OK;
 }
@@ -88,19 +88,19 @@ cdmpp_status cd_serve_take(cd_serve_state *s, cdmpp_err *err) {
 static bool stopped(const cd_serve_state *s) { return s->o.stop && *s->o.stop; }
 
 cdmpp_status cd_serve_line(cd_serve_state *s, bool copied, cd_str *line, bool *more, cdmpp_err *err) {
-    cd_intake_kind kind = CD_INTAKE_END;
+    cd_line_reader_kind kind = CD_INTAKE_END;
     *more = false;
     *line = (cd_str){NULL, 0};
-    if (copied) cd_intake_release(s->in);
+    if (copied) cd_line_reader_release(s->in);
     while (!stopped(s)) {
         const int64_t until = s->n ? s->first_ns + (int64_t)s->o.max_delay_ms * 1000000 : -1;
-        CD_TRY(cd_intake_next(s->in, until, &kind, line, err));
-        if (kind == CD_INTAKE_END || (kind == CD_INTAKE_LINE && !cd_intake_whole(s->in) && stopped(s))) return CDMPP_OK;
+        CD_TRY(cd_line_reader_next(s->in, until, &kind, line, err));
+        if (kind == CD_INTAKE_END || (kind == CD_INTAKE_LINE && !cd_line_reader_whole(s->in) && stopped(s))) return CDMPP_OK;
         *more = kind == CD_INTAKE_LINE || kind == CD_INTAKE_LONG;
         if (kind == CD_INTAKE_LONG) *line = (cd_str){NULL, 0};
         if (*more) return CDMPP_OK;
         CD_TRY(cd_serve_flush(s, err)); /* late or full */
-        cd_intake_release(s->in);
+        cd_line_reader_release(s->in);
     }
     return CDMPP_OK;
 }
@@ -116,7 +116,7 @@ static void done(cd_serve_state *s) {
     cd_free(s->aim);
     cd_free(s->ask);
     cd_arena_free(&s->text);
-    cd_intake_free(s->in);
+    cd_line_reader_free(s->in);
 }
 
 static cdmpp_status set_up(cd_serve_state *s, cdmpp_err *err) {
@@ -130,7 +130,7 @@ static cdmpp_status set_up(cd_serve_state *s, cdmpp_err *err) {
     s->why = cd_calloc(n, sizeof *s->why);
     s->chunk = cd_calloc(s->n_chunk, sizeof *s->chunk);
     if (!s->ask || !s->aim || !s->id || !s->line || !s->why || !s->chunk) return CD_FAIL(err, ENOMEM, "batch of %zu", s->o.batch);
-    return cd_intake_new(s->o.in, s->o.max_bytes, &s->in, err);
+    return cd_line_reader_new(s->o.in, s->o.max_bytes, &s->in, err);
 }
 
 cdmpp_status cd_serve(cdmpp_context *c, const cdmpp_model *m, const cdmpp_tasks *tasks, const cd_serve_options *o,

@@ -44,7 +44,7 @@ static cdmpp_status split(sheet *t, cd_str line, cd_str *field, size_t *n, cdmpp
     cd_buf_clear(&t->line);
     cd_buf_put(&t->line, line.p, line.n);
     if (t->line.oom) return CD_FAIL(err, ENOMEM, "line of %zu bytes", line.n);
-    return cd_csvline_split(t->line.p, t->line.n, field, MOST + 1, n, err);
+    return cd_csv_fields_split(t->line.p, t->line.n, field, MOST + 1, n, err);
 }
 
 static cdmpp_status read_head(sheet *t, cd_str line, cdmpp_err *err) {
@@ -92,7 +92,7 @@ static cdmpp_status open_program(sheet *t, const cd_str *now, cdmpp_err *err) {
     t->open = true;
     t->bad = false;
     t->first = t->n_row;
-    t->number = cd_intake_number(t->s->in);
+    t->number = cd_line_reader_number(t->s->in);
     return CDMPP_OK;
 }
 
@@ -216,7 +216,7 @@ static cdmpp_status sheet_run(sheet *t, cdmpp_err *err) {
     if (!line.p) return CD_FAIL(err, ERANGE, "the line is longer than %zu bytes", t->s->o.max_bytes);
     CD_TRY(cd_err_at(err, read_head(t, line, err), "-", 1));
     if (t->rows && !(t->row = cd_calloc((size_t)ROOM, CD_N_COL * sizeof *t->row))) return CD_FAIL(err, ENOMEM, "%d feature rows", ROOM);
-    CD_TRY(cd_intake_send(t->s->o.out, CD_ANSWER_CSV_HEAD, sizeof CD_ANSWER_CSV_HEAD - 1, err));
+    CD_TRY(cd_line_reader_send(t->s->o.out, CD_ANSWER_CSV_HEAD, sizeof CD_ANSWER_CSV_HEAD - 1, err));
     while (more) {
         CD_TRY(cd_serve_line(t->s, true, &line, &more, err));
         if (more && (!line.p || line.n)) {

@@ -18,7 +18,7 @@ typedef struct cd_serve_state {
     const cd_tasks *tasks;   /* NULL: none */
     cd_serve_options o;      /* without defaults */
     cd_serve_stats *stats;
-    cd_intake *in;           /* lines; NULL: frames */
+    cd_line_reader *in;           /* lines; NULL: frames */
     cd_arena text;           /* of the batch */
     size_t n;                /* requests in the batch */
     cd_ask *ask;             /* (batch) */

@@ -38,7 +38,7 @@ static cdmpp_status command(cd_serve_state *s, const cd_request *r, cdmpp_err *e
     if (r->kind == CD_REQUEST_HELLO) put_hello(s, b);
     else put_stats(s, b);
     if (b->oom) return CD_FAIL(err, ENOMEM, "answer");
-    const cdmpp_status st = cd_intake_send(s->o.out, b->p, b->n, err);
+    const cdmpp_status st = cd_line_reader_send(s->o.out, b->p, b->n, err);
     cd_buf_clear(b);
     return st;
 }
@@ -59,7 +59,7 @@ static cdmpp_status add(cd_serve_state *s, cd_str line, bool *is_command, cdmpp_
     if (*is_command) return command(s, &r, err);
     if (!st && r.ask.form == CD_ASK_ROWS_TEXT) st = cd_err_key(&why, cd_serve_check_rows(s, &why), "rows");
     s->id[i] = r.id;
-    s->line[i] = cd_intake_number(s->in);
+    s->line[i] = cd_line_reader_number(s->in);
     s->aim[i] = r.aim;
     s->ask[i] = r.ask;
     s->ask[i].aim = &s->aim[i];

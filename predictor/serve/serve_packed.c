@@ -39,8 +39,8 @@ static cdmpp_status send_error(port *p, const cdmpp_err *why, cdmpp_err *err) {
     p->s->stats->asked++;
     p->s->stats->bad++;
     p->s->stats->reason[why->code]++;
-    CD_TRY(cd_intake_send(p->s->o.out, head, sizeof head, err));
-    return cd_intake_send(p->s->o.out, b->p, b->n, err);
+    CD_TRY(cd_line_reader_send(p->s->o.out, head, sizeof head, err));
+    return cd_line_reader_send(p->s->o.out, b->p, b->n, err);
 }
 
 static cdmpp_status room_frame(port *p, size_t n, cdmpp_err *err) {
@@ -80,7 +80,7 @@ static cdmpp_status send_scores(port *p, size_t n, cdmpp_err *err) {
     }
     t->asked += n;
     t->batches++;
-    return cd_intake_send(p->s->o.out, p->out, 4 * (1 + n), err);
+    return cd_line_reader_send(p->s->o.out, p->out, 4 * (1 + n), err);
 }
 
 static cdmpp_status score(port *p, size_t len, cdmpp_err *err) {
@@ -105,14 +105,14 @@ static cdmpp_status frame(port *p, bool *more, bool *cut, cdmpp_err *err) {
     unsigned char head[4];
     size_t got = 0;
     cdmpp_err why = {0};
-    CD_TRY(cd_intake_bytes(o->in, head, sizeof head, o->stop, &got, err));
+    CD_TRY(cd_line_reader_bytes(o->in, head, sizeof head, o->stop, &got, err));
     *more = got == sizeof head;
     *cut = got > 0 && !*more;
     if (!*more) return CDMPP_OK;
     const size_t len = get_u32(head);
     const bool fits = len <= o->max_bytes;
     if (fits) CD_TRY(room_frame(p, len + 1, err));
-    CD_TRY(cd_intake_bytes(o->in, fits ? p->frame : NULL, len, o->stop, &got, err));
+    CD_TRY(cd_line_reader_bytes(o->in, fits ? p->frame : NULL, len, o->stop, &got, err));
     *more = got == len;
     *cut = !*more;
     if (*cut || fits) return *cut ? CDMPP_OK : score(p, len, err);

@@ -23,7 +23,7 @@ struct cd_stream {
     const volatile sig_atomic_t *stop; /* NULL: nobody stops it */
     cd_scorer **scorer;   /* (threads) */
     cd_arena text;        /* of the batch */
-    cd_line *line;        /* (BATCH) */
+    cd_predict_line *line;        /* (BATCH) */
     cd_scored *scored;    /* (BATCH) */
     size_t n;
     cd_buf json;
@@ -119,7 +119,7 @@ static cdmpp_status remember(cd_stream *s, const cd_scored *o, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status print_one(cd_stream *s, const cd_line *l, const cd_scored *o, cdmpp_err *err) {
+static cdmpp_status print_one(cd_stream *s, const cd_predict_line *l, const cd_scored *o, cdmpp_err *err) {
     s->stats.lines++;
     cd_buf_puts(&s->json, "{\"file\":");
     cd_buf_put_json_str(&s->json, l->source, strlen(l->source));
@@ -127,7 +127,7 @@ static cdmpp_status print_one(cd_stream *s, const cd_line *l, const cd_scored *o
     if (o->st) {
         s->stats.bad++;
         s->stats.reason[o->st]++;
-        cd_badline_put(&s->json, &o->err);
+        cd_error_line_put(&s->json, &o->err);
     } else {
         s->stats.scored++;
         s->stats.out_of_range += (o->pred.flags & CD_PRED_OUT_OF_RANGE) != 0;
@@ -183,7 +183,7 @@ static cdmpp_status add_line(cd_stream *s, const char *path, const char *p, size
     if (!source) source = memcpy(path_copy, path, n_path);
     memcpy(copy, p, n);
     copy[n] = '\0';
-    s->line[s->n++] = (cd_line){copy, n, source, number};
+    s->line[s->n++] = (cd_predict_line){copy, n, source, number};
     return s->n == BATCH ? flush_batch(s, err) : CDMPP_OK;
 }
 
@@ -191,7 +191,7 @@ static cdmpp_status add_line(cd_stream *s, const char *path, const char *p, size
  * in the output. */
 static cdmpp_status add_bad(cd_stream *s, const char *path, long number, const cdmpp_err *why, cdmpp_err *err) {
     CD_TRY(flush_batch(s, err));
-    s->line[0] = (cd_line){"", 0, path, number};
+    s->line[0] = (cd_predict_line){"", 0, path, number};
     s->scored[0] = (cd_scored){.st = why->code, .err = *why};
     s->n = 1;
     const cdmpp_status st = print_batch(s, err);

@@ -9,7 +9,7 @@
  *
  *   (1) build() takes many programs at once: failures are per program;
  *   (2) a loaded program owns device memory for its buffers, filled by load()
- *       with the given content, or with numbers of cd_fill (fill.h) when NULL;
+ *       with the given content, or with numbers of cd_tensor_fill (fill.h) when NULL;
  *   (3) run() gives the seconds of one execution of all launches, by the best
  *       clock of the device, or of `times` executions in one go.
  * A back end belongs to one thread. */

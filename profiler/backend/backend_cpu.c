@@ -22,13 +22,13 @@ struct cd_backend {
     char *isa;
     cd_compiler *compiler;      /* NULL: not asked for yet */
     int threads;
-    cd_wipe wipe;
+    cd_cache_flush wipe;
 };
 
 struct cd_loaded {
     const cd_code *code;
     void *handle;
-    cd_cpuobj_entry *entry;
+    cd_object_loader_entry *entry;
     unsigned char *map;         /* (n_map) */
     size_t n_map;
     void **buffer;              /* (n_buffer) into map */
@@ -64,7 +64,7 @@ static void close_it(cd_backend *b) {
     cd_compiler_close(b->compiler);
     cd_free(b->target);
     cd_free(b->isa);
-    cd_wipe_free(&b->wipe);
+    cd_cache_flush_free(&b->wipe);
     cd_free(b);
 }
 
@@ -137,7 +137,7 @@ static cdmpp_status fill_all(cd_loaded *l, const void *const *content, cdmpp_err
         const cd_dtype t = l->code->buffer[k].dtype;
         const size_t size = cd_dtype_bytes(t);
         if (content && content[k]) memcpy(l->buffer[k], content[k], l->bytes[k]);
-        else if (!size || !cd_fill(t, k, 0, l->bytes[k] / size, l->buffer[k])) return CD_FAIL(err, EUNSUPPORTED, "buffer %u: a type that cannot be filled", k);
+        else if (!size || !cd_tensor_fill(t, k, 0, l->bytes[k] / size, l->buffer[k])) return CD_FAIL(err, EUNSUPPORTED, "buffer %u: a type that cannot be filled", k);
     }
     return CDMPP_OK;
 }
@@ -154,7 +154,7 @@ static cdmpp_status check_guards(const cd_loaded *l, cdmpp_err *err) {
 /* ---- running ---- */
 static void unload(cd_loaded *l) {
     if (!l) return;
-    cd_cpuobj_close(l->handle);
+    cd_object_loader_close(l->handle);
     if (l->map) munmap(l->map, l->n_map);
     cd_free(l->buffer);
     cd_free(l->bytes);
@@ -173,7 +173,7 @@ static cdmpp_status load(cd_backend *b, const cd_build *p, const void *const *co
     if (!st) st = sizes(l, b->threads, err);
     if (!st) st = map_all(l, err);
     if (!st) st = fill_all(l, content, err);
-    if (!st) st = cd_cpuobj_open(p, b->threads, &l->handle, &l->entry, err);
+    if (!st) st = cd_object_loader_open(p, b->threads, &l->handle, &l->entry, err);
     if (st) unload(l);
     else *out = l;
     return st;
@@ -199,7 +199,7 @@ static cdmpp_status read_it(cd_loaded *l, uint32_t k, void *to, size_t bytes, cd
     return CDMPP_OK;
 }
 
-static cdmpp_status flush(cd_backend *b, cdmpp_err *err) { return cd_wipe_caches(&b->wipe, CD_WIPE_ALL, err); }
+static cdmpp_status flush(cd_backend *b, cdmpp_err *err) { return cd_cache_flush_caches(&b->wipe, CD_WIPE_ALL, err); }
 
 const cd_backend_kind cd_backend_cpu = {
     .name = "cpu", .dialect = CD_DIALECT_C, .open = open_it, .close = close_it, .build = build, .load = load, .run = run, .read = read_it, .unload = unload, .flush = flush};

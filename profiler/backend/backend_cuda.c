@@ -189,7 +189,7 @@ static cdmpp_status fill(cd_loaded *l, uint32_t k, cdmpp_err *err) {
     cdmpp_status st = numbers ? CDMPP_OK : CD_FAIL(err, ENOMEM, "buffer's content");
     for (size_t at = 0; at < l->bytes[k] && !st; at += PART) {
         const size_t n = l->bytes[k] - at < PART ? l->bytes[k] - at : PART;
-        if (!size || !cd_fill(t, k, at / size, n / size, numbers)) st = CD_FAIL(err, EUNSUPPORTED, "buffer %u: a type that cannot be filled", k);
+        if (!size || !cd_tensor_fill(t, k, at / size, n / size, numbers)) st = CD_FAIL(err, EUNSUPPORTED, "buffer %u: a type that cannot be filled", k);
         const int code = st ? 0 : l->b->api.copy_in(l->buffer[k] + at, numbers, n);
         if (code) st = cuda_fail(l->b, code, "buffer's content", err);
     }

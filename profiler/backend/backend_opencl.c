@@ -197,7 +197,7 @@ static cdmpp_status fill(cd_loaded *l, const cd_code *c, uint32_t k, cdmpp_err *
     cdmpp_status st = numbers ? CDMPP_OK : CD_FAIL(err, ENOMEM, "buffer's content");
     for (size_t at = 0; at < l->bytes[k] && !st; at += PART) {
         const size_t n = l->bytes[k] - at < PART ? l->bytes[k] - at : PART;
-        if (!size || !cd_fill(c->buffer[k].dtype, k, at / size, n / size, numbers)) st = CD_FAIL(err, EUNSUPPORTED, "buffer %u: a type that cannot be filled", k);
+        if (!size || !cd_tensor_fill(c->buffer[k].dtype, k, at / size, n / size, numbers)) st = CD_FAIL(err, EUNSUPPORTED, "buffer %u: a type that cannot be filled", k);
         const int32_t code = st ? 0 : l->b->d.api.clEnqueueWriteBuffer(l->b->d.queue, l->buffer[k], 1, at, n, numbers, 0, NULL, NULL);
         if (code) st = ocl_fail(l->b, code, "buffer's content", err);
     }

@@ -19,7 +19,7 @@ enum { PARTS = 4 };             /* units of a process, at least, where there is 
 
 struct cd_compiler {
     cd_arena arena;             /* arguments, paths of objects */
-    cd_objcache *cache;
+    cd_object_cache *cache;
     cd_isa_choice isa;
     const char *command[MAX_COMMAND + 1]; /* "ccache", "gcc" */
     size_t n_command;
@@ -83,11 +83,11 @@ static cdmpp_status ask_version(cd_compiler *c, bool *missing, cdmpp_err *err) {
     memcpy(argv, c->command, c->n_command * sizeof *argv);
     argv[c->n_command] = "--version";
     argv[c->n_command + 1] = NULL;
-    cd_spawn j = {.argv = argv, .limit_s = ASKING_S};
-    cdmpp_status st = cd_spawn_run(&j, 1, 1, c->stop, err);
+    cd_subprocess j = {.argv = argv, .limit_s = ASKING_S};
+    cdmpp_status st = cd_subprocess_run(&j, 1, 1, c->stop, err);
     *missing = !st && j.end == CD_SPAWN_NOT_BEGUN;
     if (!st && (j.end != CD_SPAWN_EXITED || j.code != 0)) {
-        st = CD_FAIL(err, EBACKEND, "the compiler '%.60s' does not answer: %s", c->command[0], cd_spawn_say(&j, say, sizeof say));
+        st = CD_FAIL(err, EBACKEND, "the compiler '%.60s' does not answer: %s", c->command[0], cd_subprocess_say(&j, say, sizeof say));
     } else if (!st) {
         cd_buf_clear(&c->text);
         cd_buf_put(&c->text, j.text.p ? j.text.p : "", j.text.p ? strcspn(j.text.p, "\n") : 0);
@@ -141,7 +141,7 @@ static cdmpp_status set_up(cd_compiler *c, const cd_compile_options *o, cdmpp_er
     for (size_t i = 0; i < c->n_more; i++) cd_buf_putf(&c->text, " %s", c->more[i]);
     if (c->text.oom) return CD_FAIL(err, ENOMEM, "compiler");
     set_key(c);
-    return cd_objcache_open(o->cache, o->cache_bytes, &c->cache, err);
+    return cd_object_cache_open(o->cache, o->cache_bytes, &c->cache, err);
 }
 
 cdmpp_status cd_compiler_open(const cd_compile_options *o, cd_compiler **out, cdmpp_err *err) {
@@ -157,7 +157,7 @@ cdmpp_status cd_compiler_open(const cd_compile_options *o, cd_compiler **out, cd
 
 void cd_compiler_close(cd_compiler *c) {
     if (!c) return;
-    cd_objcache_close(c->cache);
+    cd_object_cache_close(c->cache);
     cd_buf_free(&c->text);
     cd_arena_free(&c->arena);
     cd_free(c);
@@ -216,7 +216,7 @@ static cdmpp_status list_missing(batch *b, cd_build *p, program *all, size_t n, 
         bool twice = false;
         all[i].p = &p[i];
         key_of(b->c, p[i].code, all[i].key);
-        if (cd_objcache_find(b->c->cache, all[i].key, path)) {
+        if (cd_object_cache_find(b->c->cache, all[i].key, path)) {
             CD_TRY(give(b->c, &p[i], path, true, err));
             continue;
         }
@@ -268,7 +268,7 @@ static void fill_text(const batch *b, unit *u) {
 
 static void fill_argv(cd_compiler *c, unit *u) {
     size_t n = 0;
-    snprintf(u->file, sizeof u->file, "%s/unit%u.so", cd_objcache_work(c->cache), c->n_unit++);
+    snprintf(u->file, sizeof u->file, "%s/unit%u.so", cd_object_cache_work(c->cache), c->n_unit++);
     for (size_t i = 0; i < c->n_command; i++) u->argv[n++] = c->command[i];
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) u->argv[n++] = flags[i];
     for (const char *const *p = c->own; *p; p++) u->argv[n++] = *p;
@@ -282,7 +282,7 @@ static void fill_argv(cd_compiler *c, unit *u) {
 }
 
 /* ---- how it went ---- */
-static bool disk_full(const cd_spawn *j) {
+static bool disk_full(const cd_subprocess *j) {
     static const char *const said[] = {"No space left on device", "File size limit exceeded", "Disk quota exceeded"};
     for (size_t i = 0; i < sizeof said / sizeof *said; i++)
         if (j->text.p && strstr(j->text.p, said[i])) return true;
@@ -290,29 +290,29 @@ static bool disk_full(const cd_spawn *j) {
 }
 
 /* The line that says what is wrong, not the ones that lead to it. */
-static void first_error(const cd_spawn *j, char *to, size_t n) {
+static void first_error(const cd_subprocess *j, char *to, size_t n) {
     const char *p = j->text.p ? strstr(j->text.p, "error:") : NULL;
     while (p && p > j->text.p && p[-1] != '\n') p--;
     if (!p) p = j->text.p ? j->text.p : "";
     snprintf(to, n, "%.*s", (int)strcspn(p, "\n"), p);
 }
 
-static void blame(cd_build *p, const cd_spawn *j) {
+static void blame(cd_build *p, const cd_subprocess *j) {
     char say[96], line[160];
     const bool late = j->end == CD_SPAWN_TIMED_OUT;
     first_error(j, line, sizeof line);
     p->error_no = late ? 6 : 2;
-    if (late) p->status = CD_FAIL(&p->err, EBACKEND, "compiler: %s", cd_spawn_say(j, say, sizeof say));
-    else p->status = CD_FAIL(&p->err, EBACKEND, "compiler: %s: %s", cd_spawn_say(j, say, sizeof say), line);
+    if (late) p->status = CD_FAIL(&p->err, EBACKEND, "compiler: %s", cd_subprocess_say(j, say, sizeof say));
+    else p->status = CD_FAIL(&p->err, EBACKEND, "compiler: %s: %s", cd_subprocess_say(j, say, sizeof say), line);
 }
 
 static cdmpp_status enter(batch *b, const unit *u, cdmpp_err *err) {
     char path[CD_OBJCACHE_PATH];
-    CD_TRY(cd_objcache_seal(u->file, err));
+    CD_TRY(cd_object_cache_seal(u->file, err));
     for (size_t i = u->beg; i < u->end; i++) {
         const program *q = &b->list[i];
-        (void)cd_objcache_put(b->c->cache, q->key, u->file);
-        snprintf(path, sizeof path, "%s/%s.so", cd_objcache_work(b->c->cache), q->key);
+        (void)cd_object_cache_put(b->c->cache, q->key, u->file);
+        snprintf(path, sizeof path, "%s/%s.so", cd_object_cache_work(b->c->cache), q->key);
         if (link(u->file, path) != 0 && errno != EEXIST) return cd_err_at(err, CD_FAIL(err, EIO, "cannot link: %s", strerror(errno)), path, 0);
         CD_TRY(give(b->c, q->p, path, false, err));
     }
@@ -321,11 +321,11 @@ static cdmpp_status enter(batch *b, const unit *u, cdmpp_err *err) {
 }
 
 /* The unit's programs are done, or their halves wait in `next`. */
-static cdmpp_status settle(batch *b, const unit *u, const cd_spawn *j, unit *next, size_t *n_next, cdmpp_err *err) {
+static cdmpp_status settle(batch *b, const unit *u, const cd_subprocess *j, unit *next, size_t *n_next, cdmpp_err *err) {
     if (j->end == CD_SPAWN_EXITED && j->code == 0) return enter(b, u, err);
     if (j->end == CD_SPAWN_NOT_BEGUN) return CD_FAIL(err, EBACKEND, "compiler '%.60s': %s", b->c->command[0], strerror(j->code));
     unlink(u->file);
-    if (disk_full(j)) return cd_err_at(err, CD_FAIL(err, EIO, "no space left to compile"), cd_objcache_work(b->c->cache), 0);
+    if (disk_full(j)) return cd_err_at(err, CD_FAIL(err, EIO, "no space left to compile"), cd_object_cache_work(b->c->cache), 0);
     const size_t mid = u->beg + (u->end - u->beg) / 2;
     if (mid == u->beg) {
         blame(b->list[u->beg].p, j);
@@ -337,7 +337,7 @@ static cdmpp_status settle(batch *b, const unit *u, const cd_spawn *j, unit *nex
 }
 
 /* Compile the units of this round; *n_next units are left for the next one. */
-static cdmpp_status round_of(batch *b, cd_spawn *job, unit *next, size_t *n_next, cdmpp_err *err) {
+static cdmpp_status round_of(batch *b, cd_subprocess *job, unit *next, size_t *n_next, cdmpp_err *err) {
     bool oom = false;
     *n_next = 0;
     for (size_t i = 0; i < b->n_unit; i++) {
@@ -346,10 +346,10 @@ static cdmpp_status round_of(batch *b, cd_spawn *job, unit *next, size_t *n_next
         fill_argv(b->c, u);
         oom = oom || u->text.oom;
         const double more = 1 + (double)(u->end - u->beg - 1) / 4; /* a unit may take longer than one program, not as long as all */
-        job[i] = (cd_spawn){.argv = u->argv, .input = u->text.p, .n_input = u->text.n, .limit_s = more * b->c->limit_s};
+        job[i] = (cd_subprocess){.argv = u->argv, .input = u->text.p, .n_input = u->text.n, .limit_s = more * b->c->limit_s};
     }
     cdmpp_status st = oom ? CD_FAIL(err, ENOMEM, "text of %zu programs", b->n) : CDMPP_OK;
-    if (!st) st = cd_spawn_run(job, b->n_unit, b->jobs, b->c->stop, err);
+    if (!st) st = cd_subprocess_run(job, b->n_unit, b->jobs, b->c->stop, err);
     for (size_t i = 0; i < b->n_unit; i++) {
         if (!st) st = settle(b, &b->unit[i], &job[i], next, n_next, err);
         cd_buf_free(&job[i].text);
@@ -375,7 +375,7 @@ static cdmpp_status share(batch *b, const program *all, size_t n, cdmpp_err *err
 cdmpp_status cd_compiler_build(cd_compiler *c, cd_build *p, size_t n, int jobs, cdmpp_err *err) {
     program *all = cd_calloc(n + 1, 2 * sizeof *all);
     unit *units = cd_calloc(n + 1, 2 * sizeof *units), *next = units ? units + n + 1 : NULL;
-    cd_spawn *job = cd_calloc(n + 1, sizeof *job);
+    cd_subprocess *job = cd_calloc(n + 1, sizeof *job);
     batch b = {.c = c, .list = all ? all + n : NULL, .unit = units, .jobs = jobs};
     cdmpp_status st = all && units && job ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu programs", n);
     for (size_t i = 0; i < n; i++) p[i].status = CDMPP_OK, p[i].object = NULL, p[i].error_no = 0;

@@ -8,7 +8,7 @@
 #include "base/core/sha256.h"
 #include "profiler/backend/object_signature.h"
 
-void cd_objbin_key(cd_str identity, const cd_code *code, char key[CD_OBJCACHE_KEY]) {
+void cd_object_binary_key(cd_str identity, const cd_code *code, char key[CD_OBJCACHE_KEY]) {
     const char *prelude = cd_code_prelude(code->dialect);
     cd_sha256 h;
     cd_sha256_init(&h);
@@ -34,13 +34,13 @@ static void *read_all(const char *path, size_t *n) {
     return p;
 }
 
-bool cd_objbin_get(const char *dir, uint64_t max_bytes, const char *key, void **bytes, size_t *n) {
-    cd_objcache *c = NULL;
+bool cd_object_binary_get(const char *dir, uint64_t max_bytes, const char *key, void **bytes, size_t *n) {
+    cd_object_cache *c = NULL;
     char path[CD_OBJCACHE_PATH];
     *bytes = NULL;
-    if ((dir && !dir[0]) || cd_objcache_open(dir, max_bytes, &c, NULL)) return false;
-    if (cd_objcache_find(c, key, path)) *bytes = read_all(path, n);
-    cd_objcache_close(c);
+    if ((dir && !dir[0]) || cd_object_cache_open(dir, max_bytes, &c, NULL)) return false;
+    if (cd_object_cache_find(c, key, path)) *bytes = read_all(path, n);
+    cd_object_cache_close(c);
     return *bytes != NULL;
 }
 
@@ -51,13 +51,13 @@ static bool write_all(const char *path, const void *bytes, size_t n) {
     return good;
 }
 
-bool cd_objbin_put(const char *dir, uint64_t max_bytes, const char *key, const void *bytes, size_t n) {
-    cd_objcache *c = NULL;
+bool cd_object_binary_put(const char *dir, uint64_t max_bytes, const char *key, const void *bytes, size_t n) {
+    cd_object_cache *c = NULL;
     char path[CD_OBJCACHE_PATH];
-    if ((dir && !dir[0]) || cd_objcache_open(dir, max_bytes, &c, NULL)) return false;
-    bool good = snprintf(path, sizeof path, "%s/new.bin", cd_objcache_work(c)) < (int)sizeof path && write_all(path, bytes, n);
-    if (good) cd_objcache_drop(c, key);
-    good = good && !cd_objcache_seal(path, NULL) && cd_objcache_put(c, key, path);
-    cd_objcache_close(c);
+    if ((dir && !dir[0]) || cd_object_cache_open(dir, max_bytes, &c, NULL)) return false;
+    bool good = snprintf(path, sizeof path, "%s/new.bin", cd_object_cache_work(c)) < (int)sizeof path && write_all(path, bytes, n);
+    if (good) cd_object_cache_drop(c, key);
+    good = good && !cd_object_cache_seal(path, NULL) && cd_object_cache_put(c, key, path);
+    cd_object_cache_close(c);
     return good;
 }

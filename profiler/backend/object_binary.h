@@ -11,9 +11,9 @@
 #include "profiler/backend/object_cache.h"
 
 /* `identity`: of the back end (backend.h). */
-void cd_objbin_key(cd_str identity, const cd_code *code, char key[CD_OBJCACHE_KEY]);
-/* dir, max_bytes: as cd_objcache_open has them. One 0 byte stands behind the n; false: there is none. */
-bool cd_objbin_get(const char *dir, uint64_t max_bytes, const char *key, CD_GIVE void **bytes, size_t *n);
+void cd_object_binary_key(cd_str identity, const cd_code *code, char key[CD_OBJCACHE_KEY]);
+/* dir, max_bytes: as cd_object_cache_open has them. One 0 byte stands behind the n; false: there is none. */
+bool cd_object_binary_get(const char *dir, uint64_t max_bytes, const char *key, CD_GIVE void **bytes, size_t *n);
 /* In place of what is there. */
-bool cd_objbin_put(const char *dir, uint64_t max_bytes, const char *key, const void *bytes, size_t n);
+bool cd_object_binary_put(const char *dir, uint64_t max_bytes, const char *key, const void *bytes, size_t n);
 #endif

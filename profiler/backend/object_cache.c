@@ -14,7 +14,7 @@
 
 #include "profiler/backend/object_signature.h"
 
-struct cd_objcache {
+struct cd_object_cache {
     char dir[256];              /* "": nothing is kept */
     char work[320];
     uint64_t max_bytes;
@@ -44,7 +44,7 @@ static bool default_dir(char *to, size_t n) {
     return (*to = 0, true);
 }
 
-static bool work_below(cd_objcache *c, const char *dir) {
+static bool work_below(cd_object_cache *c, const char *dir) {
     const int n = snprintf(c->work, sizeof c->work, "%s/work.%ld.XXXXXX", dir, (long)getpid());
     if (n > 0 && (size_t)n < sizeof c->work && mkdtemp(c->work)) return true;
     c->work[0] = 0;
@@ -76,8 +76,8 @@ static void remove_stale(const char *dir) {
     closedir(d);
 }
 
-cdmpp_status cd_objcache_open(const char *dir, uint64_t max_bytes, cd_objcache **out, cdmpp_err *err) {
-    cd_objcache *c = cd_calloc(1, sizeof *c);
+cdmpp_status cd_object_cache_open(const char *dir, uint64_t max_bytes, cd_object_cache **out, cdmpp_err *err) {
+    cd_object_cache *c = cd_calloc(1, sizeof *c);
     if (!c) return CD_FAIL(err, ENOMEM, "cache of programs");
     c->max_bytes = max_bytes ? max_bytes : CD_OBJCACHE_BYTES;
     if (dir ? (size_t)snprintf(c->dir, sizeof c->dir, "%s", dir) >= sizeof c->dir : !default_dir(c->dir, sizeof c->dir)) {
@@ -96,26 +96,26 @@ cdmpp_status cd_objcache_open(const char *dir, uint64_t max_bytes, cd_objcache *
     return CDMPP_OK;
 }
 
-void cd_objcache_close(cd_objcache *c) {
+void cd_object_cache_close(cd_object_cache *c) {
     if (!c) return;
-    if (c->puts) (void)cd_objcache_evict(c);
+    if (c->puts) (void)cd_object_cache_evict(c);
     remove_folder(c->work);
     cd_free(c);
 }
 
-const char *cd_objcache_work(const cd_objcache *c) { return c->work; }
+const char *cd_object_cache_work(const cd_object_cache *c) { return c->work; }
 
 /* ---- entries ---- */
-static bool entry_path(const cd_objcache *c, const char *key, char path[CD_OBJCACHE_PATH]) {
+static bool entry_path(const cd_object_cache *c, const char *key, char path[CD_OBJCACHE_PATH]) {
     return snprintf(path, CD_OBJCACHE_PATH, "%s/objects/%.2s/%s.so", c->dir, key, key) < CD_OBJCACHE_PATH;
 }
 
-bool cd_objcache_find(cd_objcache *c, const char *key, char path[CD_OBJCACHE_PATH]) {
+bool cd_object_cache_find(cd_object_cache *c, const char *key, char path[CD_OBJCACHE_PATH]) {
     char entry[CD_OBJCACHE_PATH];
     if (snprintf(path, CD_OBJCACHE_PATH, "%s/%s.so", c->work, key) >= CD_OBJCACHE_PATH) return false;
     if (access(path, R_OK) == 0) return true; /* used before by this run */
     if (!c->dir[0] || !entry_path(c, key, entry) || link(entry, path) != 0) return false;
-    if (cd_objseal_good(path)) {
+    if (cd_object_signature_good(path)) {
         utimensat(AT_FDCWD, entry, NULL, 0); /* used now */
         return true;
     }
@@ -124,12 +124,12 @@ bool cd_objcache_find(cd_objcache *c, const char *key, char path[CD_OBJCACHE_PAT
     return false;
 }
 
-cdmpp_status cd_objcache_seal(const char *file, cdmpp_err *err) { return cd_objseal_put(file, err); }
+cdmpp_status cd_object_cache_seal(const char *file, cdmpp_err *err) { return cd_object_signature_put(file, err); }
 
-bool cd_objcache_put(cd_objcache *c, const char *key, const char *file) {
+bool cd_object_cache_put(cd_object_cache *c, const char *key, const char *file) {
     char entry[CD_OBJCACHE_PATH], folder[CD_OBJCACHE_PATH];
     if (!c->dir[0] || !entry_path(c, key, entry)) return false;
-    if (link(file, entry) == 0) return ++c->puts < PUTS || (cd_objcache_evict(c), true);
+    if (link(file, entry) == 0) return ++c->puts < PUTS || (cd_object_cache_evict(c), true);
     if (errno == EEXIST) return true; /* another run was first */
     if (errno != ENOENT) return false;
     if (snprintf(folder, sizeof folder, "%s/objects/%.2s", c->dir, key) >= (int)sizeof folder || !make_folders(folder)) return false;
@@ -138,7 +138,7 @@ bool cd_objcache_put(cd_objcache *c, const char *key, const char *file) {
     return true;
 }
 
-void cd_objcache_drop(cd_objcache *c, const char *key) {
+void cd_object_cache_drop(cd_object_cache *c, const char *key) {
     char entry[CD_OBJCACHE_PATH];
     if (c->dir[0] && entry_path(c, key, entry)) unlink(entry);
 }
@@ -204,7 +204,7 @@ static uint64_t total_of(entries *s) {
     return sum;
 }
 
-uint64_t cd_objcache_evict(cd_objcache *c) {
+uint64_t cd_object_cache_evict(cd_object_cache *c) {
     entries s = {0};
     char path[CD_OBJCACHE_PATH];
     c->puts = 0;

@@ -23,22 +23,22 @@
 #define CD_OBJCACHE_KEY 65 /* 64 hex digits and NUL */
 #define CD_OBJCACHE_PATH 512
 
-typedef struct cd_objcache cd_objcache;
+typedef struct cd_object_cache cd_object_cache;
 
 /* dir NULL: $XDG_CACHE_HOME/cdmpp, ~/.cache/cdmpp; "": nothing is kept. max_bytes 0: CD_OBJCACHE_BYTES.
  * Errors: EIO (no folder to work in), ERANGE (a path too long), ENOMEM. */
-cdmpp_status cd_objcache_open(const char *dir, uint64_t max_bytes, CD_GIVE cd_objcache **out, cdmpp_err *err);
-void cd_objcache_close(CD_TAKE cd_objcache *c); /* NULL is fine; evicts, removes the work folder */
+cdmpp_status cd_object_cache_open(const char *dir, uint64_t max_bytes, CD_GIVE cd_object_cache **out, cdmpp_err *err);
+void cd_object_cache_close(CD_TAKE cd_object_cache *c); /* NULL is fine; evicts, removes the work folder */
 
-CD_KEEP const char *cd_objcache_work(const cd_objcache *c); /* folder for files of this run */
+CD_KEEP const char *cd_object_cache_work(const cd_object_cache *c); /* folder for files of this run */
 /* Path of the entry, in the work folder; false: there is none. */
-bool cd_objcache_find(cd_objcache *c, const char *key, char path[CD_OBJCACHE_PATH]);
+bool cd_object_cache_find(cd_object_cache *c, const char *key, char path[CD_OBJCACHE_PATH]);
 /* Seal a new file of the work folder, once, before it is entered by any key. Errors: EIO. */
-cdmpp_status cd_objcache_seal(const char *file, cdmpp_err *err);
+cdmpp_status cd_object_cache_seal(const char *file, cdmpp_err *err);
 /* Enter a sealed file; false: not kept, as (4) says. */
-bool cd_objcache_put(cd_objcache *c, const char *key, const char *file);
+bool cd_object_cache_put(cd_object_cache *c, const char *key, const char *file);
 /* Forget what stands under the key. */
-void cd_objcache_drop(cd_objcache *c, const char *key);
+void cd_object_cache_drop(cd_object_cache *c, const char *key);
 /* Remove what is too much; bytes that are left. */
-uint64_t cd_objcache_evict(cd_objcache *c);
+uint64_t cd_object_cache_evict(cd_object_cache *c);
 #endif

@@ -7,13 +7,13 @@ static void keep_openmp(void *symbol) {
     if (dladdr(symbol, &where) && where.dli_fname) (void)dlopen(where.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
-cdmpp_status cd_cpuobj_open(const cd_build *p, int threads, void **handle, cd_cpuobj_entry **entry, cdmpp_err *err) {
+cdmpp_status cd_object_loader_open(const cd_build *p, int threads, void **handle, cd_object_loader_entry **entry, cdmpp_err *err) {
     const char *name = p->code->launch[0].entry;
     void *h = *handle = dlopen(p->object, RTLD_NOW | RTLD_LOCAL);
     if (!h) return CD_FAIL(err, EBACKEND, "cannot load the object: %.180s", dlerror());
     union { /* POSIX: what dlsym gives may be a function */
         void *object;
-        cd_cpuobj_entry *entry;
+        cd_object_loader_entry *entry;
         void (*threads)(int n);
     } u = {dlsym(h, name)};
     *entry = u.entry;
@@ -25,7 +25,7 @@ cdmpp_status cd_cpuobj_open(const cd_build *p, int threads, void **handle, cd_cp
     return CDMPP_OK;
 }
 
-void cd_cpuobj_threads(void *handle, int threads) {
+void cd_object_loader_threads(void *handle, int threads) {
     union {
         void *object;
         void (*threads)(int n);
@@ -33,6 +33,6 @@ void cd_cpuobj_threads(void *handle, int threads) {
     if (u.object) u.threads(threads);
 }
 
-void cd_cpuobj_close(void *handle) {
+void cd_object_loader_close(void *handle) {
     if (handle) dlclose(handle);
 }

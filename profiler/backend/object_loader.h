@@ -4,10 +4,10 @@
 #define CD_CPUOBJ_H
 #include "profiler/backend/backend.h"
 
-typedef void cd_cpuobj_entry(void *const *arg);
+typedef void cd_object_loader_entry(void *const *arg);
 /* OpenMP's library stays loaded: threads of a parallel program outlive it, waiting in there. Errors: EBACKEND. */
-cdmpp_status cd_cpuobj_open(const cd_build *p, int threads, CD_GIVE void **handle, cd_cpuobj_entry **entry, cdmpp_err *err);
+cdmpp_status cd_object_loader_open(const cd_build *p, int threads, CD_GIVE void **handle, cd_object_loader_entry **entry, cdmpp_err *err);
 /* OpenMP's number of threads is each thread's own: who calls the function from another thread says it there again. */
-void cd_cpuobj_threads(void *handle, int threads);
-void cd_cpuobj_close(CD_TAKE void *handle); /* NULL is fine */
+void cd_object_loader_threads(void *handle, int threads);
+void cd_object_loader_close(CD_TAKE void *handle); /* NULL is fine */
 #endif

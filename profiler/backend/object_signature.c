@@ -34,7 +34,7 @@ static bool size_of(FILE *f, size_t *n) {
     return true;
 }
 
-cdmpp_status cd_objseal_put(const char *path, cdmpp_err *err) {
+cdmpp_status cd_object_signature_put(const char *path, cdmpp_err *err) {
     char seal[SEAL + 1];
     size_t n = 0;
     FILE *f = fopen(path, "r+b");
@@ -44,7 +44,7 @@ cdmpp_status cd_objseal_put(const char *path, cdmpp_err *err) {
     return good ? CDMPP_OK : cd_err_at(err, CD_FAIL(err, EIO, "cannot seal the file: %s", strerror(e)), path, 0);
 }
 
-bool cd_objseal_good(const char *path) {
+bool cd_object_signature_good(const char *path) {
     char seal[SEAL + 1], found[SEAL + 1] = "";
     size_t n = 0;
     FILE *f = fopen(path, "rb");

@@ -12,6 +12,6 @@
 #define CD_OBJSEAL_BYTES 75
 
 /* Append the seal. Errors: EIO. */
-cdmpp_status cd_objseal_put(const char *path, cdmpp_err *err);
-bool cd_objseal_good(const char *path);
+cdmpp_status cd_object_signature_put(const char *path, cdmpp_err *err);
+bool cd_object_signature_good(const char *path);
 #endif

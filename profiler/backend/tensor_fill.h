@@ -12,8 +12,8 @@
 
 /* Elements [first, first + n) of buffer k to `to`. Types: floats and bfloats of 16, 32, 64 bits,
  * integers of 1 (a byte) to 64; false: another one. */
-bool cd_fill(cd_dtype type, uint32_t k, uint64_t first, size_t n, void *to);
+bool cd_tensor_fill(cd_dtype type, uint32_t k, uint64_t first, size_t n, void *to);
 /* A network's weight, buffer k. Two dimensions and more, of float32: around 0, and as small as they are many: sums stay as
- * large as what goes in. Else, scales and biases, as cd_fill has it. to (elements of shape). false: another type. */
-bool cd_fill_weight(cd_dtype type, uint32_t k, uint32_t rank, const int64_t *shape, void *to);
+ * large as what goes in. Else, scales and biases, as cd_tensor_fill has it. to (elements of shape). false: another type. */
+bool cd_tensor_fill_weight(cd_dtype type, uint32_t k, uint32_t rank, const int64_t *shape, void *to);
 #endif

@@ -197,9 +197,9 @@ static void take_signals(void) {
 int main(int argc, char **argv) {
     cd_main_profile o = {.dialect = -1, .csv = CD_MAIN_PROFILE_NO_CSV, .stop = &stop};
     cdmpp_err err = {0};
-    cd_face f;
+    cd_command_run f;
     int code;
-    if (!cd_face_begin(&f, &self, argc, argv, &o, &code)) return code;
+    if (!cd_command_begin(&f, &self, argc, argv, &o, &code)) return code;
     const mode *m = mode_of(&o, f.said.operand.n ? f.said.operand.v[0] : NULL);
     o.json = f.said.json;
     o.log = &f.log;
@@ -207,6 +207,6 @@ int main(int argc, char **argv) {
     cdmpp_status st = m->run(&o, &err);
     if ((fflush(stdout) != 0 || ferror(stdout)) && !st) st = CD_FAIL(&err, EIO, "cannot write to standard output");
     if (st) cd_log_err(&f.log, CD_LOG_ERROR, &err);
-    cd_face_end(&f);
+    cd_command_end(&f);
     return st ? cdmpp_exit_code(st) : o.bad ? 3 : o.exit_code;
 }

@@ -69,9 +69,9 @@ cdmpp_status cd_main_profile_describe_check(const cd_main_profile *o, cdmpp_err 
 cdmpp_status cd_main_profile_describe(cd_main_profile *o, cdmpp_err *err);
 /* ---- main_profile_measure.c ---- */
 struct cd_recmaker;
-struct cd_recfile;
+struct cd_record_reader;
 /* Measure what the file gives, to --out and --stats. */
-cdmpp_status cd_main_profile_measure(cd_main_profile *o, struct cd_recmaker *maker, struct cd_recfile *file, cdmpp_err *err);
+cdmpp_status cd_main_profile_measure(cd_main_profile *o, struct cd_recmaker *maker, struct cd_record_reader *file, cdmpp_err *err);
 /* A line or program that is no use: said, counted in *reason (NULL: not). Errors: the ones that would hit the next one too. */
 cdmpp_status cd_main_profile_bad(cd_main_profile *o, const cdmpp_err *why, size_t *reason, cdmpp_err *err);
 /* ---- main_profile_sweep.c ---- */
@@ -89,13 +89,13 @@ struct cd_measure_options;
 /* How networks are measured: processors of a program in *hw. */
 struct cd_measure_options cd_main_profile_network_options(const cd_main_profile *o, cd_hardware *hw);
 struct cd_workload;
-struct cd_netpick;
+struct cd_program_select;
 struct cd_measure;
 /* The network of the options and its tasks; what is left out is said. Free both, after an error too. */
 cdmpp_status cd_main_profile_network(const cd_main_profile *o, const cd_hardware *hw, CD_GIVE cd_graph **g, CD_GIVE struct cd_workload **w, cdmpp_err *err);
 /* A program for each of its tasks; what has none is said and counted. */
 cdmpp_status cd_main_profile_programs(cd_main_profile *o, const struct cd_workload *w, const cd_hardware *hw, struct cd_measure *m,
-                                      CD_GIVE struct cd_netpick **out, cdmpp_err *err);
+                                      CD_GIVE struct cd_program_select **out, cdmpp_err *err);
 /* ---- main_profile_curves.c ---- */
 cdmpp_status cd_main_profile_curves_check(const cd_main_profile *o, cdmpp_err *err);
 cdmpp_status cd_main_profile_curves(cd_main_profile *o, cdmpp_err *err);
@@ -119,7 +119,7 @@ struct cd_measure_options cd_main_profile_measure_options(const cd_main_profile 
 cdmpp_status cd_main_profile_worker_check(const cd_main_profile *o, cdmpp_err *err);
 cdmpp_status cd_main_profile_worker(cd_main_profile *o, cdmpp_err *err);
 /* Have what the file gives measured by --host, to --out. */
-cdmpp_status cd_main_profile_remote(cd_main_profile *o, struct cd_recmaker *maker, struct cd_recfile *file, cdmpp_err *err);
+cdmpp_status cd_main_profile_remote(cd_main_profile *o, struct cd_recmaker *maker, struct cd_record_reader *file, cdmpp_err *err);
 /* ---- main_profile_store.c ---- */
 #define CD_MAIN_PROFILE_AS "records|csv|json"
 cdmpp_status cd_main_profile_store_check(const cd_main_profile *o, cdmpp_err *err);

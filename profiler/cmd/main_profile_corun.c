@@ -42,7 +42,7 @@ typedef struct {
     cd_program *program;
     cd_arena line, arena;
     best best[MOST];
-    cd_recjob job[MOST];
+    cd_record_program job[MOST];
     cd_measure_item item[MOST];
     size_t n, most, n_row;
     int threads;
@@ -63,9 +63,9 @@ static cdmpp_status look_at(state *s, const cd_recline *l, cdmpp_err *err) {
     best *b = place_of(s, r.workload_key);
     if (!b || (s->o->workload && !cd_str_is(r.workload_key, s->o->workload))) return CDMPP_OK;
     const bool fresh = b == &s->best[s->n];
-    if (!fresh && cd_recjob_cost_s(&r) >= b->cost_s) return CDMPP_OK;
+    if (!fresh && cd_record_program_cost_s(&r) >= b->cost_s) return CDMPP_OK;
     const best now = {.key = {cd_str_dup(&s->arena, r.workload_key), r.workload_key.n}, .text = cd_str_dup(&s->arena, (cd_str){l->text, l->len}),
-                      .len = l->len, .cost_s = cd_recjob_cost_s(&r), .path = cd_str_dup(&s->arena, (cd_str){l->path, strlen(l->path)}), .number = l->number};
+                      .len = l->len, .cost_s = cd_record_program_cost_s(&r), .path = cd_str_dup(&s->arena, (cd_str){l->path, strlen(l->path)}), .number = l->number};
     if (!now.key.p || !now.text || !now.path) return CD_FAIL(err, ENOMEM, "record");
     *b = now;
     s->n += fresh;
@@ -73,19 +73,19 @@ static cdmpp_status look_at(state *s, const cd_recline *l, cdmpp_err *err) {
 }
 
 static cdmpp_status read_all(state *s, cdmpp_err *err) {
-    cd_recfile *f = NULL;
-    CD_TRY(cd_recfile_open(s->o->operand.v, s->o->operand.n, &f, err));
+    cd_record_reader *f = NULL;
+    CD_TRY(cd_record_reader_open(s->o->operand.v, s->o->operand.n, &f, err));
     cdmpp_status st = CDMPP_OK;
     while (!st && !*s->o->stop) {
         cdmpp_err why = {0};
         cd_recline l = {0};
-        cdmpp_status got = cd_recfile_next(f, &l, &why);
+        cdmpp_status got = cd_record_reader_next(f, &l, &why);
         if (!got && !l.text) break;
         if (!got) got = cd_err_at(&why, look_at(s, &l, &why), l.path, l.number);
         if (got) st = cd_main_profile_bad(s->o, &why, NULL, err);
         cd_arena_reset(&s->line);
     }
-    cd_recfile_close(f);
+    cd_record_reader_close(f);
     if (!st && !s->n) st = CD_FAIL(err, ENODATA, "no record to measure");
     return st;
 }
@@ -95,8 +95,8 @@ static cdmpp_status build_all(state *s, cdmpp_err *err) {
     for (size_t i = 0; i < s->n; i++) {
         const best *b = &s->best[i];
         const cd_recline l = {.path = b->path, .number = b->number, .text = b->text, .len = b->len};
-        CD_TRY(cd_recjob_make(&maker, &l, &s->job[i], err));
-        CD_TRY(cd_recjob_code(&maker, &s->job[i], err));
+        CD_TRY(cd_record_program_make(&maker, &l, &s->job[i], err));
+        CD_TRY(cd_record_program_code(&maker, &s->job[i], err));
         s->item[i] = (cd_measure_item){.code = &s->job[i].code, .target = s->job[i].target, .threads = s->threads};
         if (s->job[i].why.code) cd_measured_fail(&s->item[i].out, 1, &s->job[i].why);
     }
@@ -224,11 +224,11 @@ static cdmpp_status tell(const state *s, cdmpp_err *err) {
     if (st) return cd_buf_free(&b), st;
     if (!s->o->json) {
         put_text(&b, s);
-        return cd_face_print(&b, err);
+        return cd_command_print(&b, err);
     }
     put_json(&b, s);
-    cd_face_json(&all, "cdmpp.profile_corun", "cdmpp-profile", &b);
-    return cd_face_print(&all, err);
+    cd_command_json(&all, "cdmpp.profile_corun", "cdmpp-profile", &b);
+    return cd_command_print(&all, err);
 }
 
 static cdmpp_status all(state *s, cdmpp_err *err) {
@@ -254,7 +254,7 @@ cdmpp_status cd_main_profile_corun(cd_main_profile *o, cdmpp_err *err) {
     s->most = o->limit > 0 ? (size_t)o->limit : USUAL;
     const cdmpp_status st = all(s, err);
     cd_measure_close(s->m);
-    for (size_t i = 0; i < s->n; i++) cd_recjob_free(&s->job[i]);
+    for (size_t i = 0; i < s->n; i++) cd_record_program_free(&s->job[i]);
     cd_program_free(s->program);
     cd_tasks_free(s->tasks);
     cd_arena_free(&s->line);

@@ -41,7 +41,7 @@ cdmpp_status cd_main_profile_curves_check(const cd_main_profile *o, cdmpp_err *e
 typedef struct {
     cd_graph *graph;
     cd_workload *workload;
-    cd_netpick *pick;
+    cd_program_select *pick;
 } network;
 
 typedef struct {
@@ -51,12 +51,12 @@ typedef struct {
     size_t n;
 } state;
 
-static cdmpp_status tell(const state *s, const cd_opcurve_tally *t, cd_buf *table, cdmpp_err *err) {
+static cdmpp_status tell(const state *s, const cd_op_curve_tally *t, cd_buf *table, cdmpp_err *err) {
     const size_t out = t->fixed + t->apart + t->short_of_points;
     if (out)
         cd_log_put(s->o->log, CD_LOG_WARNING, "left out: %zu operators whose sizes stay, %zu whose sizes vary in different ways, %zu with a time at fewer than two sizes",
                    t->fixed, t->apart, t->short_of_points);
-    if (!s->o->out) return cd_face_print(table, err);
+    if (!s->o->out) return cd_command_print(table, err);
     const cdmpp_status st = cd_file_write(s->o->out, table->p, table->n, err);
     cd_buf_free(table);
     return st;
@@ -65,8 +65,8 @@ static cdmpp_status tell(const state *s, const cd_opcurve_tally *t, cd_buf *tabl
 static cdmpp_status all(state *s, cdmpp_err *err) {
     cd_main_profile *o = s->o;
     cd_hardware hw;
-    cd_opcurve_size size[MOST];
-    cd_opcurve_tally tally;
+    cd_op_curve_size size[MOST];
+    cd_op_curve_tally tally;
     cd_buf table = {0};
     struct utsname host;
     int v[MOST];
@@ -78,14 +78,14 @@ static cdmpp_status all(state *s, cdmpp_err *err) {
     for (; s->n < n; s->n++) {
         network *x = &s->net[s->n];
         *(input ? &o->input_size : &o->batch) = v[s->n];
-        size[s->n] = (cd_opcurve_size){0};
+        size[s->n] = (cd_op_curve_size){0};
         cdmpp_status st = cd_main_profile_network(o, &hw, &x->graph, &x->workload, err);
         if (!st) st = cd_main_profile_programs(o, x->workload, &hw, s->measure, &x->pick, err);
         if (st) return s->n++, st;
-        size[s->n] = (cd_opcurve_size){x->workload, x->pick};
+        size[s->n] = (cd_op_curve_size){x->workload, x->pick};
     }
     if (uname(&host)) memset(&host, 0, sizeof host);
-    const cdmpp_status st = cd_opcurve_write(&table, host.nodename, size, n, &tally, err);
+    const cdmpp_status st = cd_op_curve_write(&table, host.nodename, size, n, &tally, err);
     if (st) return cd_buf_free(&table), st;
     return tell(s, &tally, &table, err);
 }
@@ -96,7 +96,7 @@ cdmpp_status cd_main_profile_curves(cd_main_profile *o, cdmpp_err *err) {
     s->o = o;
     const cdmpp_status st = all(s, err);
     for (size_t i = 0; i < s->n; i++) {
-        cd_netpick_free(s->net[i].pick);
+        cd_program_select_free(s->net[i].pick);
         cd_workload_free(s->net[i].workload);
         cd_graph_free(s->net[i].graph);
     }

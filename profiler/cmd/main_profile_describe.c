@@ -18,8 +18,8 @@ cdmpp_status cd_main_profile_describe(cd_main_profile *o, cdmpp_err *err) {
         cd_buf_free(&b);
         return st;
     }
-    if (!o->json) return cd_face_print(&b, err);
-    cd_face_quote(&quoted, &b);
-    cd_face_json(&all, "cdmpp.device_description", "cdmpp-profile", &quoted);
-    return cd_face_print(&all, err);
+    if (!o->json) return cd_command_print(&b, err);
+    cd_command_quote(&quoted, &b);
+    cd_command_json(&all, "cdmpp.device_description", "cdmpp-profile", &quoted);
+    return cd_command_print(&all, err);
 }

@@ -20,11 +20,11 @@ static cd_hardware hardware(const char *target) {
 }
 
 /* All records to b; a task without schedules costs only itself. */
-static cdmpp_status draw_all(cd_main_profile *o, cd_draw *d, cd_buf *b, size_t *n, cdmpp_err *err) {
+static cdmpp_status draw_all(cd_main_profile *o, cd_random_schedules *d, cd_buf *b, size_t *n, cdmpp_err *err) {
     while (!*o->stop) {
         const size_t from = b->n;
         cdmpp_err why = {0};
-        const cdmpp_status st = cd_draw_next(d, b, &why);
+        const cdmpp_status st = cd_random_schedules_next(d, b, &why);
         if (b->oom || st == CDMPP_ENOMEM) return CD_FAIL(err, ENOMEM, "%zu records", *n);
         if (st) {
             o->bad++;
@@ -38,7 +38,7 @@ static cdmpp_status draw_all(cd_main_profile *o, cd_draw *d, cd_buf *b, size_t *
 }
 
 static cdmpp_status tell(const cd_main_profile *o, cd_buf *lines, size_t n, cdmpp_err *err) {
-    if (!o->out) return cd_face_print(lines, err);
+    if (!o->out) return cd_command_print(lines, err);
     CD_TRY(cd_file_write(o->out, lines->p ? lines->p : "", lines->n, err));
     if (!o->json) {
         cd_log_put(o->log, CD_LOG_INFO, "%s: %zu records", o->out, n);
@@ -46,24 +46,24 @@ static cdmpp_status tell(const cd_main_profile *o, cd_buf *lines, size_t n, cdmp
     }
     cd_buf b = {0}, all = {0};
     cd_buf_putf(&b, "{\"records\":%zu,\"tasks_without\":%zu}", n, o->bad);
-    cd_face_json(&all, "cdmpp.profile_draw", "cdmpp-profile", &b);
-    return cd_face_print(&all, err);
+    cd_command_json(&all, "cdmpp.profile_draw", "cdmpp-profile", &b);
+    return cd_command_print(&all, err);
 }
 
 cdmpp_status cd_main_profile_draw(cd_main_profile *o, cdmpp_err *err) {
     const char *target = o->target ? o->target : "";
-    const cd_draw_options opt = {.trials = (uint32_t)o->trials, .seed = (uint64_t)o->seed, .target = target, .hardware = hardware(target)};
+    const cd_random_schedules_options opt = {.trials = (uint32_t)o->trials, .seed = (uint64_t)o->seed, .target = target, .hardware = hardware(target)};
     cd_tasks *tasks = NULL;
-    cd_draw *d = NULL;
+    cd_random_schedules *d = NULL;
     cd_buf b = {0};
     size_t n = 0;
     cdmpp_status st = cd_tasks_new(&tasks, err);
     for (size_t i = 0; i < o->task.n && !st; i++) st = cd_tasks_load(tasks, o->task.v[i], err);
-    if (!st) st = cd_draw_new(tasks, &opt, &d, err);
+    if (!st) st = cd_random_schedules_new(tasks, &opt, &d, err);
     if (!st) st = draw_all(o, d, &b, &n, err);
     if (!st) st = tell(o, &b, n, err);
     cd_buf_free(&b);
-    cd_draw_free(d);
+    cd_random_schedules_free(d);
     cd_tasks_free(tasks);
     return st;
 }

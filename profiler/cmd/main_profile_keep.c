@@ -11,7 +11,7 @@
 struct cd_main_profile_keep {
     cd_store *s;
     const cd_main_profile *o;
-    cd_hostinfo h;
+    cd_host_info h;
     cd_described cpu;
     cd_buf extra;
     struct utsname system;
@@ -26,8 +26,8 @@ cdmpp_status cd_main_profile_keep_open(const cd_main_profile *o, cd_main_profile
     cd_main_profile_keep *k = cd_calloc(1, sizeof *k);
     if (!k) return CD_FAIL(err, ENOMEM, "store");
     k->o = o;
-    cd_hostinfo_read("", &k->h);
-    cd_hostinfo_json(&k->extra, &k->h);
+    cd_host_info_read("", &k->h);
+    cd_host_info_json(&k->extra, &k->h);
     cd_described_init(&k->cpu, CD_DEVICE_CPU);
     cd_described_call(&k->cpu, k->h.cpu);
     if (uname(&k->system)) memset(&k->system, 0, sizeof k->system);

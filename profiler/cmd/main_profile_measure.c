@@ -19,7 +19,7 @@
 enum { BATCH = 64 };
 
 typedef struct {
-    cd_recjob job[BATCH];
+    cd_record_program job[BATCH];
     cd_measure_item item[BATCH];
     size_t n;
     int threads;                /* most of any program */
@@ -28,13 +28,13 @@ typedef struct {
 typedef struct {
     cd_main_profile *o;
     cd_recmaker *maker;
-    cd_recfile *file;           /* of this round; the caller's in the first one */
-    cd_recfile *again;          /* ours */
-    cd_reclog *log;
+    cd_record_reader *file;           /* of this round; the caller's in the first one */
+    cd_record_reader *again;          /* ours */
+    cd_record_log *log;
     FILE *stats;
     cd_main_profile_keep *keep; /* NULL: no --store */
     cd_measure *m;
-    cd_recstat sum;
+    cd_record_stats sum;
     cd_affinity all;
     int cpus;
     int round;                  /* from 1 */
@@ -47,14 +47,14 @@ typedef struct {
 } run;
 
 /* ---- reading ---- */
-static int threads_of(const run *r, const cd_recjob *j) {
+static int threads_of(const run *r, const cd_record_program *j) {
     const int64_t cores = j->record.hardware.num_cores;
     if (r->o->threads > 0) return r->o->threads;
     return cores < 1 || cores > r->cpus ? r->cpus : (int)cores;
 }
 
 /* A program for another machine is no failure: it is not measured here, and no record says that it was. */
-static cdmpp_status runs_here(const run *r, const cd_recjob *j, cdmpp_err *err) {
+static cdmpp_status runs_here(const run *r, const cd_record_program *j, cdmpp_err *err) {
     const cd_backend_kind *k = cd_backend_for_target(j->record.target);
     const cd_str t = j->record.target;
     if (!k) return CD_FAIL(err, EBACKEND, "no back end (%s) for target '%.*s'; --target measures for another one", cd_backend_names(), (int)(t.n < 60 ? t.n : 60), t.p);
@@ -62,15 +62,15 @@ static cdmpp_status runs_here(const run *r, const cd_recjob *j, cdmpp_err *err) 
 }
 
 static cdmpp_status add(run *r, batch *b, const cd_recline *l, cdmpp_err *err) {
-    cd_recjob *j = &b->job[b->n];
+    cd_record_program *j = &b->job[b->n];
     bool mine = false;
-    cdmpp_status st = cd_recjob_make(r->maker, l, j, err);
+    cdmpp_status st = cd_record_program_make(r->maker, l, j, err);
     if (!st) st = cd_err_at(err, runs_here(r, j, err), l->path, l->number);
-    if (!st) st = cd_reclog_claim(r->log, j->id, (unsigned)r->round, &mine, err);
-    if (!st && mine) st = cd_recjob_code(r->maker, j, err);
+    if (!st) st = cd_record_log_claim(r->log, j->id, (unsigned)r->round, &mine, err);
+    if (!st && mine) st = cd_record_program_code(r->maker, j, err);
     if (st || !mine) {
         r->sum.known += !st;
-        cd_recjob_free(j);
+        cd_record_program_free(j);
         return st;
     }
     cd_measure_item *item = &b->item[b->n++];
@@ -86,9 +86,9 @@ static cdmpp_status next_round(run *r, cdmpp_err *err) {
     if (r->over) return CDMPP_OK;
     r->round++;
     r->read = 0;
-    cd_recfile_close(r->again);
+    cd_record_reader_close(r->again);
     r->again = NULL;
-    CD_TRY(cd_recfile_open(r->o->operand.v, r->o->operand.n, &r->again, err));
+    CD_TRY(cd_record_reader_open(r->o->operand.v, r->o->operand.n, &r->again, err));
     r->file = r->again;
     return CDMPP_OK;
 }
@@ -99,7 +99,7 @@ static cdmpp_status fill(run *r, batch *b, cdmpp_err *err) {
     while (b->n < BATCH && !r->over && !*r->o->stop) {
         cdmpp_err why = {0};
         cd_recline l = {0};
-        cdmpp_status st = r->o->limit && r->read >= (size_t)r->o->limit ? CDMPP_OK : cd_recfile_next(r->file, &l, &why);
+        cdmpp_status st = r->o->limit && r->read >= (size_t)r->o->limit ? CDMPP_OK : cd_record_reader_next(r->file, &l, &why);
         if (!st && !l.text) {
             CD_TRY(next_round(r, err));
             continue;
@@ -113,17 +113,17 @@ static cdmpp_status fill(run *r, batch *b, cdmpp_err *err) {
 }
 
 /* ---- measuring ---- */
-static cdmpp_status write_one(run *r, cd_recjob *j, const cd_measured *m, cdmpp_err *err) {
+static cdmpp_status write_one(run *r, cd_record_program *j, const cd_measured *m, cdmpp_err *err) {
     cd_record record;
     cd_buf b = {0};
     long line = 0;
-    CD_TRY(cd_recjob_record(j, m, &record, err));
-    CD_TRY(cd_reclog_add(r->log, &record, &line, err));
+    CD_TRY(cd_record_program_record(j, m, &record, err));
+    CD_TRY(cd_record_log_add(r->log, &record, &line, err));
     CD_TRY(cd_main_profile_keep_add(r->keep, &record, cd_tasks_find(r->maker->tasks, record.workload_key), m, line, err));
-    cd_recstat_add(&r->sum, m);
-    if (m->error_no) cd_log_put(r->o->log, CD_LOG_WARNING, "%s:%ld: %s (error %d): %s", j->path, j->number, cd_recstat_error(m->error_no), m->error_no, m->err.msg);
+    cd_record_stats_add(&r->sum, m);
+    if (m->error_no) cd_log_put(r->o->log, CD_LOG_WARNING, "%s:%ld: %s (error %d): %s", j->path, j->number, cd_record_stats_error(m->error_no), m->error_no, m->err.msg);
     if (!r->stats) return CDMPP_OK;
-    cd_recstat_line(&b, j, line, m, NULL);
+    cd_record_stats_line(&b, j, line, m, NULL);
     const bool good = !b.oom && fwrite(b.p, 1, b.n, r->stats) == b.n && fflush(r->stats) == 0;
     cd_buf_free(&b);
     return good ? CDMPP_OK : cd_err_at(err, CD_FAIL(err, EIO, "cannot write: %s", strerror(errno)), r->o->stats, 0);
@@ -141,7 +141,7 @@ static cdmpp_status measure_batch(run *r, batch *b, cdmpp_err *err) {
 }
 
 static void empty(batch *b) {
-    for (size_t i = 0; i < b->n; i++) cd_recjob_free(&b->job[i]);
+    for (size_t i = 0; i < b->n; i++) cd_record_program_free(&b->job[i]);
     b->n = 0;
 }
 
@@ -215,21 +215,21 @@ cd_measure_options cd_main_profile_measure_options(const cd_main_profile *o) {
 
 static cdmpp_status begin(run *r, cdmpp_err *err) {
     cd_main_profile *o = r->o;
-    cd_hostinfo h;
+    cd_host_info h;
     cd_buf warnings = {0}, head = {0};
     const cd_measure_options m = cd_main_profile_measure_options(o);
     CD_TRY(cd_measure_open(&m, &r->m, err)); /* first of all: it forks */
-    CD_TRY(cd_reclog_open(o->out, o->retry, &r->log, err));
+    CD_TRY(cd_record_log_open(o->out, o->retry, &r->log, err));
     CD_TRY(cd_main_profile_keep_open(o, &r->keep, err));
     r->cpus = cd_affinity_count();
     cd_affinity_get(&r->all);
-    cd_hostinfo_read("", &h);
-    cd_hostinfo_warnings(&warnings, &h, o->threads > 0 ? o->threads : 1);
+    cd_host_info_read("", &h);
+    cd_host_info_warnings(&warnings, &h, o->threads > 0 ? o->threads : 1);
     if (warnings.n) cd_log_put(o->log, CD_LOG_WARNING, "times may be unsteady: %s", warnings.p);
     if (o->stats && !(r->stats = fopen(o->stats, "a"))) return cd_err_at(err, CD_FAIL(err, EIO, "cannot open: %s", strerror(errno)), o->stats, 0);
     if (r->stats) {
         const cd_timing_policy p = cd_timing_defaults(m.timing, cd_clock_check(cd_clock_now, NULL).tick_s);
-        cd_recstat_head(&head, &h, warnings.p ? warnings.p : "", &p, o->threads);
+        cd_record_stats_head(&head, &h, warnings.p ? warnings.p : "", &p, o->threads);
         if (!head.oom) (void)fwrite(head.p, 1, head.n, r->stats); /* the next line's check sees what went wrong */
     }
     cd_buf_free(&warnings);
@@ -243,15 +243,15 @@ static cdmpp_status tell(run *r, cdmpp_err *err) {
     r->sum.bad = r->o->bad;
     r->o->bad += r->sum.failed;
     if (!r->o->json) {
-        cd_recstat_text(&b, &r->sum, now);
-        return cd_face_print(&b, err);
+        cd_record_stats_text(&b, &r->sum, now);
+        return cd_command_print(&b, err);
     }
-    cd_recstat_json(&b, &r->sum, now);
-    cd_face_json(&all, "cdmpp.profile_records", "cdmpp-profile", &b);
-    return cd_face_print(&all, err);
+    cd_record_stats_json(&b, &r->sum, now);
+    cd_command_json(&all, "cdmpp.profile_records", "cdmpp-profile", &b);
+    return cd_command_print(&all, err);
 }
 
-cdmpp_status cd_main_profile_measure(cd_main_profile *o, cd_recmaker *maker, cd_recfile *file, cdmpp_err *err) {
+cdmpp_status cd_main_profile_measure(cd_main_profile *o, cd_recmaker *maker, cd_record_reader *file, cdmpp_err *err) {
     run *r = cd_calloc(1, sizeof *r);
     if (!r) return CD_FAIL(err, ENOMEM, "batch");
     r->o = o;
@@ -259,17 +259,17 @@ cdmpp_status cd_main_profile_measure(cd_main_profile *o, cd_recmaker *maker, cd_
     r->file = file;
     r->round = 1;
     if (o->rounds < 1) o->rounds = 1;
-    cd_recstat_begin(&r->sum, cd_clock_now(NULL));
+    cd_record_stats_begin(&r->sum, cd_clock_now(NULL));
     cdmpp_status st = begin(r, err);
     if (!st) st = all_batches(r, err);
     cd_measure_close(r->m);
-    const cdmpp_status closed = cd_reclog_close(r->log, st ? NULL : err);
+    const cdmpp_status closed = cd_record_log_close(r->log, st ? NULL : err);
     if (!st) st = closed;
     const cdmpp_status kept = cd_main_profile_keep_close(r->keep, st ? NULL : err);
     if (!st) st = kept;
     if (r->stats && fclose(r->stats) != 0 && !st) st = cd_err_at(err, CD_FAIL(err, EIO, "cannot write: %s", strerror(errno)), o->stats, 0);
     if (!st) st = tell(r, err);
-    cd_recfile_close(r->again);
+    cd_record_reader_close(r->again);
     cd_free(r);
     return st;
 }

@@ -25,7 +25,7 @@ static cdmpp_status keep(cd_arena *a, const char **s, cdmpp_err *err) {
 /* An iteration in place of the network; what was missing, and what has no gradient. */
 static cdmpp_status iteration(cd_graph **g, const cd_onnx_miss **miss, uint32_t *n, cdmpp_err *err) {
     cd_grad t;
-    CD_TRY(cd_graph_grad(*g, NULL, &t, err));
+    CD_TRY(cd_autodiff(*g, NULL, &t, err));
     cd_arena *a = &t.graph->arena;
     cd_onnx_miss *all = CD_NEWN(a, cd_onnx_miss, (size_t)*n + t.n_missing + 1);
     cdmpp_status st = all ? CDMPP_OK : CD_FAIL(err, ENOMEM, "out of memory for a list");
@@ -110,8 +110,8 @@ cdmpp_status cd_main_profile_ops(cd_main_profile *o, cdmpp_err *err) {
         cd_buf_puts(&b, ",");
         cd_main_profile_misses(&b, miss, n);
         cd_buf_puts(&b, "}");
-        cd_face_json(&all, "cdmpp.profile_ops", "cdmpp-profile", &b);
+        cd_command_json(&all, "cdmpp.profile_ops", "cdmpp-profile", &b);
     } else cd_graph_print(&all, g);
     cd_graph_free(g);
-    return cd_face_print(&all, err);
+    return cd_command_print(&all, err);
 }

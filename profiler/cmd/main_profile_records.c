@@ -25,7 +25,7 @@ typedef struct {
     cd_tasks *tasks;
     cd_program *program;
     cd_recmaker maker;
-    cd_recfile *file;
+    cd_record_reader *file;
     cd_buf source;
     size_t lines, reason[CDMPP_STATUS_COUNT];
     unsigned prelude;           /* a bit for every dialect that stands in source already */
@@ -37,7 +37,7 @@ static cdmpp_status begin(state *s, cdmpp_err *err) {
     for (size_t i = 0; i < o->task.n; i++) CD_TRY(cd_tasks_load(s->tasks, o->task.v[i], err));
     CD_TRY(cd_program_new(&s->program, err));
     s->maker = (cd_recmaker){.tasks = s->tasks, .program = s->program, .target = o->target, .dialect = o->dialect, .isa = o->isa, .reference = o->check};
-    return cd_recfile_open(o->operand.v, o->operand.n, &s->file, err);
+    return cd_record_reader_open(o->operand.v, o->operand.n, &s->file, err);
 }
 
 cdmpp_status cd_main_profile_bad(cd_main_profile *o, const cdmpp_err *why, size_t *reason, cdmpp_err *err) {
@@ -52,7 +52,7 @@ cdmpp_status cd_main_profile_bad(cd_main_profile *o, const cdmpp_err *why, size_
 }
 
 /* Two programs of one name are one program. */
-static void put_source(state *s, const cd_recjob *j) {
+static void put_source(state *s, const cd_record_program *j) {
     if (!(s->prelude & 1U << j->code.dialect)) cd_buf_puts(&s->source, cd_code_prelude(j->code.dialect));
     s->prelude |= 1U << j->code.dialect;
     cd_buf_putf(&s->source, "\n/* %s:%ld */\n", j->path, j->number);
@@ -60,27 +60,27 @@ static void put_source(state *s, const cd_recjob *j) {
 }
 
 static cdmpp_status use(state *s, const cd_recline *l, cdmpp_err *err) {
-    cd_recjob j;
-    cdmpp_status st = cd_recjob_make(&s->maker, l, &j, err);
+    cd_record_program j;
+    cdmpp_status st = cd_record_program_make(&s->maker, l, &j, err);
     if (!st && s->o->dry_run) {
         const cd_task *t = cd_tasks_find(s->tasks, j.record.workload_key);
         st = cd_err_at(err, cd_program_lower(s->program, t, &j.record, err), l->path, l->number);
     } else if (!st) {
-        st = cd_recjob_code(&s->maker, &j, err);
+        st = cd_record_program_code(&s->maker, &j, err);
         if (!st && j.why.code) {
             if (err) *err = j.why;
             st = j.why.code;
         }
         if (!st) put_source(s, &j);
     }
-    cd_recjob_free(&j);
+    cd_record_program_free(&j);
     return st;
 }
 
 static cdmpp_status each(state *s, cdmpp_err *err) {
     for (cd_recline l; !*s->o->stop && (!s->o->limit || s->lines < (size_t)s->o->limit);) {
         cdmpp_err why = {0};
-        cdmpp_status st = cd_recfile_next(s->file, &l, &why);
+        cdmpp_status st = cd_record_reader_next(s->file, &l, &why);
         if (!st && !l.text) return CDMPP_OK;
         s->lines++;
         if (!st) st = use(s, &l, &why);
@@ -94,19 +94,19 @@ static cdmpp_status tell(const state *s, cdmpp_err *err) {
     const cd_main_profile *o = s->o;
     if (!o->json) {
         cd_buf_putf(&b, "%zu records: %zu programs, %zu cannot be used\n", s->lines, s->lines - o->bad, o->bad);
-        return cd_face_print(&b, err);
+        return cd_command_print(&b, err);
     }
     cd_buf_putf(&b, "{\"records\":%zu,\"programs\":%zu,\"bad\":%zu,\"reasons\":{", s->lines, s->lines - o->bad, o->bad);
     for (int k = 1, any = 0; k < CDMPP_STATUS_COUNT; k++)
         if (s->reason[k]) cd_buf_putf(&b, "%s\"%s\":%zu", any++ ? "," : "", cdmpp_status_name((cdmpp_status)k), s->reason[k]);
     cd_buf_puts(&b, "}}");
-    cd_face_json(&all, "cdmpp.profile_records", "cdmpp-profile", &b);
-    return cd_face_print(&all, err);
+    cd_command_json(&all, "cdmpp.profile_records", "cdmpp-profile", &b);
+    return cd_command_print(&all, err);
 }
 
 static cdmpp_status emit(state *s, cdmpp_err *err) {
     if (s->source.oom) return CD_FAIL(err, ENOMEM, "source code");
-    if (!s->o->out) return cd_face_print(&s->source, err);
+    if (!s->o->out) return cd_command_print(&s->source, err);
     return cd_file_write(s->o->out, s->source.p ? s->source.p : "", s->source.n, err);
 }
 
@@ -119,7 +119,7 @@ cdmpp_status cd_main_profile_records(cd_main_profile *o, cdmpp_err *err) {
     } else if (!st) {
         st = o->host.n ? cd_main_profile_remote(o, &s.maker, s.file, err) : cd_main_profile_measure(o, &s.maker, s.file, err);
     }
-    cd_recfile_close(s.file);
+    cd_record_reader_close(s.file);
     cd_program_free(s.program);
     cd_tasks_free(s.tasks);
     cd_buf_free(&s.source);

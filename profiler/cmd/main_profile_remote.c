@@ -11,10 +11,10 @@
 typedef struct {
     cd_main_profile *o;
     cd_recmaker *maker;
-    cd_recfile *file;
-    cd_reclog *log;
+    cd_record_reader *file;
+    cd_record_log *log;
     cd_arena arena;             /* hosts, lines */
-    cd_recjob *job;             /* (n) */
+    cd_record_program *job;             /* (n) */
     cd_str *line;               /* (n) what is sent */
     size_t n, cap, known, read, measured, failed, lost;
     unsigned round;             /* from 1 */
@@ -27,7 +27,7 @@ typedef struct {
 static cdmpp_status grow(run *r, cdmpp_err *err) {
     const size_t cap = r->cap ? 2 * r->cap : 256;
     if (r->n < r->cap) return CDMPP_OK;
-    cd_recjob *job = cd_realloc(r->job, r->cap * sizeof *job, cap * sizeof *job);
+    cd_record_program *job = cd_realloc(r->job, r->cap * sizeof *job, cap * sizeof *job);
     if (job) r->job = job;
     cd_str *line = job ? cd_realloc(r->line, r->cap * sizeof *line, cap * sizeof *line) : NULL;
     if (!line) return CD_FAIL(err, ENOMEM, "%zu jobs", cap);
@@ -37,7 +37,7 @@ static cdmpp_status grow(run *r, cdmpp_err *err) {
 }
 
 /* The record as it is sent: complete, with the target that is asked for. */
-static cdmpp_status keep_line(run *r, const cd_recjob *j, cdmpp_err *err) {
+static cdmpp_status keep_line(run *r, const cd_record_program *j, cdmpp_err *err) {
     cd_buf b = {0};
     cdmpp_status st = cd_record_write(&b, &j->record, err);
     cd_str *to = &r->line[r->n];
@@ -50,24 +50,24 @@ static cdmpp_status keep_line(run *r, const cd_recjob *j, cdmpp_err *err) {
 static cdmpp_status add(run *r, const cd_recline *l, cdmpp_err *err) {
     bool mine = false;
     CD_TRY(grow(r, err));
-    cd_recjob *j = &r->job[r->n];
-    cdmpp_status st = cd_recjob_make(r->maker, l, j, err);
-    if (!st) st = cd_reclog_claim(r->log, j->id, r->round, &mine, err);
+    cd_record_program *j = &r->job[r->n];
+    cdmpp_status st = cd_record_program_make(r->maker, l, j, err);
+    if (!st) st = cd_record_log_claim(r->log, j->id, r->round, &mine, err);
     if (!st && mine) st = keep_line(r, j, err);
     if (st || !mine) {
         r->known += !st;
-        cd_recjob_free(j);
+        cd_record_program_free(j);
         return st;
     }
     r->n++;
     return CDMPP_OK;
 }
 
-static cdmpp_status collect_round(run *r, cd_recfile *file, cdmpp_err *err) {
+static cdmpp_status collect_round(run *r, cd_record_reader *file, cdmpp_err *err) {
     for (size_t read = 0; !*r->o->stop && (!r->o->limit || read < (size_t)r->o->limit); read++) {
         cdmpp_err why = {0};
         cd_recline l = {0};
-        cdmpp_status st = cd_recfile_next(file, &l, &why);
+        cdmpp_status st = cd_record_reader_next(file, &l, &why);
         if (!st && !l.text) break;
         r->read += r->round == 1;
         if (!st) st = add(r, &l, &why);
@@ -81,14 +81,14 @@ static cdmpp_status collect(run *r, cdmpp_err *err) {
     r->round = 1;
     CD_TRY(collect_round(r, r->file, err));
     while ((int)r->round < r->o->rounds) {
-        cd_recfile *again = NULL;
+        cd_record_reader *again = NULL;
         const size_t before = r->n;
         r->round++;
-        CD_TRY(cd_recfile_open(r->o->operand.v, r->o->operand.n, &again, err));
+        CD_TRY(cd_record_reader_open(r->o->operand.v, r->o->operand.n, &again, err));
         cdmpp_status st = collect_round(r, again, err);
         for (size_t i = before; !st && i < r->n; i++)
             if (!(r->job[i].path = cd_str_dup(&r->arena, (cd_str){r->job[i].path, strlen(r->job[i].path)}))) st = CD_FAIL(err, ENOMEM, "path");
-        cd_recfile_close(again);
+        cd_record_reader_close(again);
         CD_TRY(st);
     }
     return CDMPP_OK;
@@ -111,7 +111,7 @@ static void measured_of(const cd_remote_times *t, cd_measured *m) {
     const cd_remote_stats *s = &t->stats;
     *m = (cd_measured){.error_no = (int)t->error_no, .at = t->timestamp, .cycles = -1, .instructions = -1, .cache_misses = -1};
     if (t->error_no) {
-        m->status = CD_FAIL(&m->err, EBACKEND, "%s", t->message[0] ? t->message : cd_recstat_error(m->error_no));
+        m->status = CD_FAIL(&m->err, EBACKEND, "%s", t->message[0] ? t->message : cd_record_stats_error(m->error_no));
         return;
     }
     if (!t->has_stats) {
@@ -135,7 +135,7 @@ static void measured_of(const cd_remote_times *t, cd_measured *m) {
 }
 
 /* To --stats and --store. */
-static cdmpp_status put_more(run *r, const cd_recjob *j, const cd_record *record, const cd_remote_answer *a, long line, cdmpp_err *err) {
+static cdmpp_status put_more(run *r, const cd_record_program *j, const cd_record *record, const cd_remote_answer *a, long line, cdmpp_err *err) {
     cd_measured m;
     cd_buf b = {0};
     if (!r->stats && !r->keep) return CDMPP_OK;
@@ -143,13 +143,13 @@ static cdmpp_status put_more(run *r, const cd_recjob *j, const cd_record *record
     cd_main_profile_keep_host(r->keep, a->host, a->device);
     CD_TRY(cd_main_profile_keep_add(r->keep, record, cd_tasks_find(r->maker->tasks, record->workload_key), &m, line, err));
     if (!r->stats) return CDMPP_OK;
-    cd_recstat_line(&b, j, line, &m, a->host);
+    cd_record_stats_line(&b, j, line, &m, a->host);
     const bool good = !b.oom && fwrite(b.p, 1, b.n, r->stats) == b.n && fflush(r->stats) == 0;
     cd_buf_free(&b);
     return good ? CDMPP_OK : cd_err_at(err, CD_FAIL(err, EIO, "cannot write: %s", strerror(errno)), r->o->stats, 0);
 }
 
-static cdmpp_status take_answer(run *r, const cd_recjob *j, const cd_remote_answer *a, cdmpp_err *err) {
+static cdmpp_status take_answer(run *r, const cd_record_program *j, const cd_remote_answer *a, cdmpp_err *err) {
     static const double none = CD_MEASURE_FAILED_S;
     cd_record out = j->record;
     long line = 0;
@@ -158,7 +158,7 @@ static cdmpp_status take_answer(run *r, const cd_recjob *j, const cd_remote_answ
     out.error_no = a->times->error_no;
     out.total_s = a->times->total_s;
     out.timestamp = a->times->timestamp;
-    CD_TRY(cd_reclog_add(r->log, &out, &line, err));
+    CD_TRY(cd_record_log_add(r->log, &out, &line, err));
     CD_TRY(put_more(r, j, &out, a, line, err));
     r->measured += !out.error_no;
     r->failed += out.error_no != 0;
@@ -170,7 +170,7 @@ static cdmpp_status take_answer(run *r, const cd_recjob *j, const cd_remote_answ
 
 static cdmpp_status on_answer(void *ctx, size_t i, const cd_remote_answer *a, cdmpp_err *err) {
     run *r = ctx;
-    cd_recjob *j = &r->job[i];
+    cd_record_program *j = &r->job[i];
     cdmpp_status st = CDMPP_OK;
     if (a->status) {
         cdmpp_err why = *a->err;
@@ -181,7 +181,7 @@ static cdmpp_status on_answer(void *ctx, size_t i, const cd_remote_answer *a, cd
     } else {
         st = take_answer(r, j, a, err);
     }
-    cd_recjob_free(j);
+    cd_record_program_free(j);
     return st;
 }
 
@@ -237,12 +237,12 @@ static cdmpp_status tell(const run *r, cdmpp_err *err) {
     cd_buf b = {0}, all = {0};
     if (!r->o->json) {
         cd_buf_putf(&b, "%zu records: %zu measured, %zu failed, %zu without an answer, %zu were there already\n", r->read, r->measured, r->failed, r->lost, r->known);
-        return cd_face_print(&b, err);
+        return cd_command_print(&b, err);
     }
     cd_buf_putf(&b, "{\"records\":%zu,\"measured\":%zu,\"failed\":%zu,\"lost\":%zu,\"known\":%zu,\"bad\":%zu}", r->read, r->measured, r->failed, r->lost,
                 r->known, r->o->bad);
-    cd_face_json(&all, "cdmpp.profile_remote", "cdmpp-profile", &b);
-    return cd_face_print(&all, err);
+    cd_command_json(&all, "cdmpp.profile_remote", "cdmpp-profile", &b);
+    return cd_command_print(&all, err);
 }
 
 /* The first line of --stats: who is asked. */
@@ -265,7 +265,7 @@ static cdmpp_status open_more(run *r, cdmpp_err *err) {
 }
 
 static cdmpp_status close_all(run *r, cdmpp_status st, cdmpp_err *err) {
-    const cdmpp_status closed = cd_reclog_close(r->log, st ? NULL : err);
+    const cdmpp_status closed = cd_record_log_close(r->log, st ? NULL : err);
     if (!st) st = closed;
     const cdmpp_status kept = cd_main_profile_keep_close(r->keep, st ? NULL : err);
     if (!st) st = kept;
@@ -273,16 +273,16 @@ static cdmpp_status close_all(run *r, cdmpp_status st, cdmpp_err *err) {
     return st;
 }
 
-cdmpp_status cd_main_profile_remote(cd_main_profile *o, cd_recmaker *maker, cd_recfile *file, cdmpp_err *err) {
+cdmpp_status cd_main_profile_remote(cd_main_profile *o, cd_recmaker *maker, cd_record_reader *file, cdmpp_err *err) {
     run r = {.o = o, .maker = maker, .file = file};
-    cdmpp_status st = cd_reclog_open(o->out, o->retry, &r.log, err);
+    cdmpp_status st = cd_record_log_open(o->out, o->retry, &r.log, err);
     if (!st) st = open_more(&r, err);
     if (!st) st = collect(&r, err);
     if (!st && r.n) st = send_all(&r, err);
     st = close_all(&r, st, err);
     r.o->bad += r.failed;
     if (!st) st = tell(&r, err);
-    for (size_t i = 0; i < r.n; i++) cd_recjob_free(&r.job[i]);
+    for (size_t i = 0; i < r.n; i++) cd_record_program_free(&r.job[i]);
     cd_free(r.job);
     cd_free(r.line);
     cd_buf_free(&r.setup);

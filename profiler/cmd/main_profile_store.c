@@ -14,7 +14,7 @@ enum { BEST_LIMIT = 10, FLUSH_BYTES = 1 << 20 };
 
 static int verb_of(const cd_main_profile *o) {
     const char *w = o->operand.n ? o->operand.v[0] : "";
-    return cd_words_find(VERBS, (cd_str){w, strlen(w)});
+    return cd_enum_names_find(VERBS, (cd_str){w, strlen(w)});
 }
 
 cdmpp_status cd_main_profile_store_check(const cd_main_profile *o, cdmpp_err *err) {
@@ -69,13 +69,13 @@ static cdmpp_status tell_import(const cd_main_profile *o, const cd_store_tally *
                     (unsigned long long)t->added, (unsigned long long)t->known, (unsigned long long)t->bad);
         if (t->skipped_lines) cd_buf_putf(&b, "%llu lines were there already\n", (unsigned long long)t->skipped_lines);
         if (t->empty) cd_buf_putf(&b, "%llu launches of 0 s left out\n", (unsigned long long)t->empty);
-        return cd_face_print(&b, err);
+        return cd_command_print(&b, err);
     }
     cd_buf_putf(&b, "{\"files\":%llu,\"lines\":%llu,\"added\":%llu,\"known\":%llu,\"bad\":%llu,\"skipped_lines\":%llu,\"empty\":%llu}",
                 (unsigned long long)t->files, (unsigned long long)t->lines, (unsigned long long)t->added, (unsigned long long)t->known,
                 (unsigned long long)t->bad, (unsigned long long)t->skipped_lines, (unsigned long long)t->empty);
-    cd_face_json(&all, "cdmpp.store_import", "cdmpp-profile", &b);
-    return cd_face_print(&all, err);
+    cd_command_json(&all, "cdmpp.store_import", "cdmpp-profile", &b);
+    return cd_command_print(&all, err);
 }
 
 static cdmpp_status import(cd_main_profile *o, cd_store *s, cdmpp_err *err) {
@@ -215,7 +215,7 @@ static cdmpp_status ask(cd_main_profile *o, cd_store *s, verb v, cdmpp_err *err)
     if (o->json && !st) {
         cd_buf all = {0};
         cd_buf_puts(&k.b, "]");
-        cd_face_json(&all, v == LIST ? "cdmpp.store_list" : v == BEST ? "cdmpp.store_best" : "cdmpp.store_near", "cdmpp-profile", &k.b);
+        cd_command_json(&all, v == LIST ? "cdmpp.store_list" : v == BEST ? "cdmpp.store_best" : "cdmpp.store_near", "cdmpp-profile", &k.b);
         k.b = all;
     }
     return sink_close(&k, st, err);
@@ -255,8 +255,8 @@ static cdmpp_status stats(const cd_main_profile *o, cd_store *s, cdmpp_err *err)
     cd_buf b = {0}, all = {0};
     cdmpp_status st = o->json ? cd_store_put_stats(&b, s, err) : cd_store_put_report(&b, s, err);
     if (st) cd_buf_free(&b);
-    else if (o->json) cd_face_json(&all, "cdmpp.store_stats", "cdmpp-profile", &b);
-    return st ? st : cd_face_print(o->json ? &all : &b, err);
+    else if (o->json) cd_command_json(&all, "cdmpp.store_stats", "cdmpp-profile", &b);
+    return st ? st : cd_command_print(o->json ? &all : &b, err);
 }
 
 cdmpp_status cd_main_profile_store(cd_main_profile *o, cdmpp_err *err) {

@@ -14,7 +14,7 @@ static bool factors(const char *text, unsigned *mask, cd_str *bad) {
     *mask = text ? 0 : ~0U;
     for (const char *s = text; s && *s;) {
         const size_t n = strcspn(s, ",");
-        const int k = cd_words_find(CD_VARY_FACTORS, (cd_str){s, n});
+        const int k = cd_enum_names_find(CD_VARY_FACTORS, (cd_str){s, n});
         *bad = (cd_str){s, n};
         if (k < 0) return false;
         *mask |= 1U << k;
@@ -41,7 +41,7 @@ typedef struct {
     char *text;                 /* the base's line */
     size_t len;
     double cost_s;
-    cd_sweep_row *row;
+    cd_schedule_sweep_row *row;
     size_t n;
 } state;
 
@@ -53,8 +53,8 @@ static cdmpp_status look_at(const cd_main_profile *o, state *s, const cd_recline
     if (o->workload ? !cd_str_is(r.workload_key, o->workload)
                     : s->text && (r.workload_key.n != base->workload_key.n || memcmp(r.workload_key.p, base->workload_key.p, r.workload_key.n) != 0))
         return CDMPP_OK;
-    if (s->text && cd_recjob_cost_s(&r) >= s->cost_s) return CDMPP_OK;
-    s->cost_s = cd_recjob_cost_s(&r);
+    if (s->text && cd_record_program_cost_s(&r) >= s->cost_s) return CDMPP_OK;
+    s->cost_s = cd_record_program_cost_s(&r);
     s->text = cd_arena_alloc(&s->arena, l->len + 1, 1);
     if (!s->text) return CD_FAIL(err, ENOMEM, "record");
     memcpy(s->text, l->text, l->len);
@@ -63,19 +63,19 @@ static cdmpp_status look_at(const cd_main_profile *o, state *s, const cd_recline
 }
 
 static cdmpp_status find_base(cd_main_profile *o, state *s, cd_record *base, cdmpp_err *err) {
-    cd_recfile *f = NULL;
-    CD_TRY(cd_recfile_open(o->operand.v, o->operand.n, &f, err));
+    cd_record_reader *f = NULL;
+    CD_TRY(cd_record_reader_open(o->operand.v, o->operand.n, &f, err));
     cdmpp_status st = CDMPP_OK;
     while (!st && !*o->stop) {
         cdmpp_err why = {0};
         cd_recline l = {0};
-        cdmpp_status got = cd_recfile_next(f, &l, &why);
+        cdmpp_status got = cd_record_reader_next(f, &l, &why);
         if (!got && !l.text) break;
         if (!got) got = cd_err_at(&why, look_at(o, s, &l, base, &why), l.path, l.number);
         if (got) st = cd_main_profile_bad(o, &why, NULL, err);
         cd_arena_reset(&s->line);
     }
-    cd_recfile_close(f);
+    cd_record_reader_close(f);
     if (st || s->text) return st;
     return o->workload ? CD_FAIL(err, ENODATA, "no record of workload %.150s", o->workload) : CD_FAIL(err, ENODATA, "no record to begin from");
 }
@@ -94,15 +94,15 @@ static cdmpp_status measure(cd_main_profile *o, state *s, const cd_record *base,
     cd_recmaker maker = {.tasks = s->tasks, .program = s->program, .target = o->target, .dialect = -1, .isa = o->isa};
     cd_variant *v;
     if (!task) return CD_FAIL(err, ENOTASK, "no task file defines %.*s", (int)(base->workload_key.n < 100 ? base->workload_key.n : 100), base->workload_key.p);
-    CD_TRY(cd_vary(&s->arena, s->program, task, base, mask, cd_backend_cpu_threads(""), &v, &s->n, err));
+    CD_TRY(cd_schedule_variants(&s->arena, s->program, task, base, mask, cd_backend_cpu_threads(""), &v, &s->n, err));
     s->row = cd_arena_zalloc(&s->arena, s->n, sizeof *s->row);
     if (!s->row) return CD_FAIL(err, ENOMEM, "%zu variants", s->n);
-    return cd_sweep_run(&maker, v, s->n, threads, s->warm, s->cold, o->stop, s->row, err);
+    return cd_schedule_sweep_run(&maker, v, s->n, threads, s->warm, s->cold, o->stop, s->row, err);
 }
 
 /* ---- telling ---- */
 
-static cdmpp_status write_file(const char *path, cdmpp_status (*put)(cd_buf *, const cd_sweep_row *, size_t, cdmpp_err *), const state *s, cdmpp_err *err) {
+static cdmpp_status write_file(const char *path, cdmpp_status (*put)(cd_buf *, const cd_schedule_sweep_row *, size_t, cdmpp_err *), const state *s, cdmpp_err *err) {
     cd_buf b = {0};
     if (!path) return CDMPP_OK;
     cdmpp_status st = put(&b, s->row, s->n, err);
@@ -115,16 +115,16 @@ static cdmpp_status tell(cd_main_profile *o, const state *s, const cd_record *ba
     cd_buf b = {0}, all = {0};
     char key[256];
     for (size_t i = 0; i < s->n; i++) o->bad += s->row[i].out.error_no != 0;
-    CD_TRY(write_file(o->out, cd_sweep_csv, s, err));
-    CD_TRY(write_file(o->plot, cd_sweep_svg, s, err));
+    CD_TRY(write_file(o->out, cd_schedule_sweep_csv, s, err));
+    CD_TRY(write_file(o->plot, cd_schedule_sweep_svg, s, err));
     if (!o->json) {
-        CD_TRY(cd_sweep_text(&b, s->row, s->n, err));
-        return cd_face_print(&b, err);
+        CD_TRY(cd_schedule_sweep_text(&b, s->row, s->n, err));
+        return cd_command_print(&b, err);
     }
     snprintf(key, sizeof key, "%.*s", (int)(base->workload_key.n < 255 ? base->workload_key.n : 255), base->workload_key.p);
-    CD_TRY(cd_sweep_json(&b, key, s->row, s->n, err));
-    cd_face_json(&all, "cdmpp.profile_sweep", "cdmpp-profile", &b);
-    return cd_face_print(&all, err);
+    CD_TRY(cd_schedule_sweep_json(&b, key, s->row, s->n, err));
+    cd_command_json(&all, "cdmpp.profile_sweep", "cdmpp-profile", &b);
+    return cd_command_print(&all, err);
 }
 
 static cdmpp_status all(cd_main_profile *o, state *s, cdmpp_err *err) {

@@ -39,7 +39,7 @@ static cdmpp_status tell(const cd_main_profile *o, const cd_workload *w, cdmpp_e
     cd_buf b = {0}, all = {0};
     if (!o->json) {
         CD_TRY(cd_workload_text(&all, w, err));
-        return cd_face_print(&all, err);
+        return cd_command_print(&all, err);
     }
     const cdmpp_status st = cd_workload_json(&b, w, err);
     if (!st) {
@@ -48,7 +48,7 @@ static cdmpp_status tell(const cd_main_profile *o, const cd_workload *w, cdmpp_e
         cd_buf_puts(&all, ",\"warnings\":[]}\n");
     }
     cd_buf_free(&b);
-    return st ? st : cd_face_print(&all, err);
+    return st ? st : cd_command_print(&all, err);
 }
 
 static void complain(cd_main_profile *o, const cd_workload *w) {

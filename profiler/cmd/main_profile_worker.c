@@ -49,14 +49,14 @@ static void tell_stats(const cd_measured *m, cd_remote_times *out) {
                                    .max_error = m->max_error, .cycles = m->cycles, .instructions = m->instructions, .cache_misses = m->cache_misses};
 }
 
-static cdmpp_status measure_job(worker *w, cd_recjob *j, cd_remote_times *out, cdmpp_err *err) {
+static cdmpp_status measure_job(worker *w, cd_record_program *j, cd_remote_times *out, cdmpp_err *err) {
     cd_measure_item item = {.code = &j->code, .arg = j->arg, .reference = w->maker.reference ? &j->reference : NULL, .target = j->target,
                             .threads = threads_of(w->o, &j->record)};
     cd_record r;
-    CD_TRY(cd_recjob_code(&w->maker, j, err));
+    CD_TRY(cd_record_program_code(&w->maker, j, err));
     if (j->why.code) cd_measured_fail(&item.out, 1, &j->why);
     else CD_TRY(cd_measure_one(w->m, &item, err));
-    CD_TRY(cd_recjob_record(j, &item.out, &r, err));
+    CD_TRY(cd_record_program_record(j, &item.out, &r, err));
     out->error_no = r.error_no;
     out->total_s = r.total_s;
     out->timestamp = r.timestamp;
@@ -67,24 +67,24 @@ static cdmpp_status measure_job(worker *w, cd_recjob *j, cd_remote_times *out, c
 
 static cdmpp_status on_job(void *ctx, cd_str line, cd_remote_times *out, cdmpp_err *err) {
     worker *w = ctx;
-    cd_recjob j;
+    cd_record_program j;
     const cd_recline l = {.path = "job", .number = 0, .text = line.p, .len = line.n};
-    cdmpp_status st = cd_recjob_make(&w->maker, &l, &j, err);
+    cdmpp_status st = cd_record_program_make(&w->maker, &l, &j, err);
     if (!st) st = measure_job(w, &j, out, err);
-    cd_recjob_free(&j);
+    cd_record_program_free(&j);
     return st;
 }
 
 cdmpp_status cd_main_profile_worker(cd_main_profile *o, cdmpp_err *err) {
     worker w = {.o = o};
-    cd_hostinfo h;
+    cd_host_info h;
     const cd_measure_options m = cd_main_profile_measure_options(o);
     cdmpp_status st = cd_measure_open(&m, &w.m, err); /* before the thread of remote_serve: it forks */
     if (!st) st = cd_tasks_new(&w.tasks, err);
     if (!st) st = cd_program_new(&w.program, err);
     if (!st) {
         w.maker = (cd_recmaker){.tasks = w.tasks, .program = w.program, .dialect = o->dialect, .isa = o->isa, .reference = false};
-        cd_hostinfo_read("", &h);
+        cd_host_info_read("", &h);
         const cd_remote_service s = {on_setup, on_job, &w, h.cpu, 0};
         st = cd_remote_serve(0, 1, &s, err);
     }

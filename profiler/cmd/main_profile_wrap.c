@@ -11,13 +11,13 @@ cdmpp_status cd_main_profile_wrap_check(const cd_main_profile *o, cdmpp_err *err
 }
 
 /* Behind everything that the program wrote to standard error, or into --out. */
-static cdmpp_status tell(const cd_main_profile *o, const cd_wrap_report *r, cdmpp_err *err) {
+static cdmpp_status tell(const cd_main_profile *o, const cd_process_profile_report *r, cdmpp_err *err) {
     cd_buf b = {0}, all = {0};
     if (o->json) {
-        cd_wrap_put_json(&b, r);
-        cd_face_json(&all, "cdmpp.wrap", "cdmpp-profile", &b);
+        cd_process_profile_put_json(&b, r);
+        cd_command_json(&all, "cdmpp.wrap", "cdmpp-profile", &b);
     } else {
-        cd_wrap_put_text(&all, r);
+        cd_process_profile_put_text(&all, r);
     }
     if (all.oom) return CD_FAIL(err, ENOMEM, "report");
     FILE *f = o->out && strcmp(o->out, "-") ? fopen(o->out, "wb") : o->out ? stdout : stderr;
@@ -29,12 +29,12 @@ static cdmpp_status tell(const cd_main_profile *o, const cd_wrap_report *r, cdmp
 
 cdmpp_status cd_main_profile_wrap(cd_main_profile *o, cdmpp_err *err) {
     cd_arena a = {0};
-    cd_wrap_report r;
+    cd_process_profile_report r;
     char **argv = cd_arena_zalloc(&a, o->operand.n + 1, sizeof *argv);
     cdmpp_status st = argv ? CDMPP_OK : CD_FAIL(err, ENOMEM, "arguments");
     for (size_t i = 0; i < o->operand.n && !st; i++)
         if (!(argv[i] = cd_str_dup(&a, (cd_str){o->operand.v[i], strlen(o->operand.v[i])}))) st = CD_FAIL(err, ENOMEM, "arguments");
-    if (!st) st = cd_wrap_run(&a, argv, NULL, &r, err);
+    if (!st) st = cd_process_profile_run(&a, argv, NULL, &r, err);
     if (!st) st = tell(o, &r, err);
     if (!st) o->exit_code = r.signaled ? KILLED + r.code : r.code;
     cd_arena_free(&a);

@@ -11,32 +11,32 @@ enum { LINE = 64 };
 #define CORE_UNKNOWN ((size_t)4 << 20)
 
 /* Twice the last cache; of a core's own four times, since few replace the oldest line exactly. */
-static size_t size_of(cd_wipe_what what) {
+static size_t size_of(cd_cache_flush_what what) {
     const long cache = sysconf(what == CD_WIPE_ALL ? _SC_LEVEL3_CACHE_SIZE : _SC_LEVEL2_CACHE_SIZE);
     const size_t most = what == CD_WIPE_ALL ? ALL_MAX : CORE_MAX;
     const size_t n = cache <= 0 ? (what == CD_WIPE_ALL ? ALL_UNKNOWN : CORE_UNKNOWN) : (size_t)cache * (what == CD_WIPE_ALL ? 2 : 4);
     return n > most ? most : n;
 }
 
-void cd_wipe_free(cd_wipe *w) {
+void cd_cache_flush_free(cd_cache_flush *w) {
     if (w->p) munmap(w->p, w->n);
     memset(w, 0, sizeof *w);
 }
 
-static cdmpp_status grow(cd_wipe *w, size_t n, cdmpp_err *err) {
+static cdmpp_status grow(cd_cache_flush *w, size_t n, cdmpp_err *err) {
     if (w->n >= n) return CDMPP_OK;
-    cd_wipe_free(w);
+    cd_cache_flush_free(w);
     void *p = mmap(NULL, n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED) return CD_FAIL(err, ENOMEM, "%zu bytes to flush the caches", n);
     (void)madvise(p, n, MADV_HUGEPAGE);
-    *w = (cd_wipe){.p = p, .n = n};
+    *w = (cd_cache_flush){.p = p, .n = n};
     memset(p, 1, n); /* memory of its own: untouched pages are all the same one */
     return CDMPP_OK;
 }
 
 /* The last cache is written: its lines must go back to memory. A core's is read: lines that wait to be written would
  * be charged to whoever runs next. */
-cdmpp_status cd_wipe_caches(cd_wipe *w, cd_wipe_what what, cdmpp_err *err) {
+cdmpp_status cd_cache_flush_caches(cd_cache_flush *w, cd_cache_flush_what what, cdmpp_err *err) {
     const size_t n = size_of(what);
     CD_TRY(grow(w, n, err));
     unsigned sum = 0;

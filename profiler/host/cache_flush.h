@@ -4,21 +4,21 @@
  *                  ran a while ago do in a network
  *   CD_WIPE_ALL    of the last one too, as far as its size is known
  *
- * A zeroed cd_wipe is ready. One thread at a time; of the core that it runs on. */
+ * A zeroed cd_cache_flush is ready. One thread at a time; of the core that it runs on. */
 #ifndef CD_WIPE_H
 #define CD_WIPE_H
 #include <stddef.h>
 
 #include "base/core/err.h"
 
-typedef enum cd_wipe_what { CD_WIPE_CORE, CD_WIPE_ALL } cd_wipe_what;
-typedef struct cd_wipe {
+typedef enum cd_cache_flush_what { CD_WIPE_CORE, CD_WIPE_ALL } cd_cache_flush_what;
+typedef struct cd_cache_flush {
     unsigned char *p;           /* (n) NULL: not used yet */
     size_t n;
     unsigned sum;               /* keeps what is read */
-} cd_wipe;
+} cd_cache_flush;
 
 /* Errors: ENOMEM. */
-cdmpp_status cd_wipe_caches(cd_wipe *w, cd_wipe_what what, cdmpp_err *err);
-void cd_wipe_free(cd_wipe *w); /* zeroed is fine */
+cdmpp_status cd_cache_flush_caches(cd_cache_flush *w, cd_cache_flush_what what, cdmpp_err *err);
+void cd_cache_flush_free(cd_cache_flush *w); /* zeroed is fine */
 #endif

@@ -101,7 +101,7 @@ static int count_list(const char *s) {
     return n ? n : -1;
 }
 
-void cd_hostinfo_read(const char *root, cd_hostinfo *h) {
+void cd_host_info_read(const char *root, cd_host_info *h) {
     char b[8192];
     cpu_set_t set;
     memset(h, 0, sizeof *h);
@@ -152,7 +152,7 @@ static void put_real(cd_buf *b, const char *name, double v) {
     cd_buf_put_json_real(b, v);
 }
 
-void cd_hostinfo_json(cd_buf *b, const cd_hostinfo *h) {
+void cd_host_info_json(cd_buf *b, const cd_host_info *h) {
     cd_buf_puts(b, "{");
     put_text(b, "cpu", h->cpu);
     put_text(b, "kernel", h->kernel);
@@ -173,7 +173,7 @@ void cd_hostinfo_json(cd_buf *b, const cd_hostinfo *h) {
 
 static void warn(cd_buf *b, const char *text) { cd_buf_putf(b, "%s%s", b->n ? "; " : "", text); }
 
-void cd_hostinfo_warnings(cd_buf *b, const cd_hostinfo *h, int threads) {
+void cd_host_info_warnings(cd_buf *b, const cd_host_info *h, int threads) {
     char t[160];
     if (h->governor[0] && strcmp(h->governor, "performance") != 0) {
         snprintf(t, sizeof t, "the frequency governor is %s, not performance", h->governor);

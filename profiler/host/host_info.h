@@ -1,6 +1,6 @@
 /* hostinfo -- what machine a measurement was made on, and what there speaks against it.
  *
- *   /proc/cpuinfo  /proc/loadavg  /proc/stat  /sys/devices/system/cpu  /sys/fs/cgroup  ->  cd_hostinfo
+ *   /proc/cpuinfo  /proc/loadavg  /proc/stat  /sys/devices/system/cpu  /sys/fs/cgroup  ->  cd_host_info
  *
  * Everything that cannot be read is unknown: "" or a negative number, never an error. `root` is
  * put before each path: "" for this machine, a folder in tests. No state, any thread. */
@@ -11,7 +11,7 @@
 
 #include "base/core/buf.h"
 
-typedef struct cd_hostinfo {
+typedef struct cd_host_info {
     char cpu[96], kernel[64];
     char governor[32];          /* of the first processor, "performance" */
     int n_cpu, n_allowed;       /* online; those that this process may use */
@@ -22,17 +22,17 @@ typedef struct cd_hostinfo {
     double cgroup_cpus;         /* how many the group may use; 0: all */
     int64_t memory_bytes, available_bytes;
     bool virtual_machine;
-} cd_hostinfo;
+} cd_host_info;
 
 /* Processor time since the start of the machine, in ticks: take it before and after. */
 typedef struct cd_hosttime {
     int64_t total, idle, steal; /* -1: unknown */
 } cd_hosttime;
 
-void cd_hostinfo_read(const char *root, cd_hostinfo *out);
+void cd_host_info_read(const char *root, cd_host_info *out);
 void cd_hosttime_read(const char *root, cd_hosttime *out);
 /* One JSON object; unknown members are left out. */
-void cd_hostinfo_json(cd_buf *b, const cd_hostinfo *h);
+void cd_host_info_json(cd_buf *b, const cd_host_info *h);
 /* What makes times of `threads` threads unsteady here, "; " between; nothing: "". */
-void cd_hostinfo_warnings(cd_buf *b, const cd_hostinfo *h, int threads);
+void cd_host_info_warnings(cd_buf *b, const cd_host_info *h, int threads);
 #endif

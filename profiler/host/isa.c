@@ -89,7 +89,7 @@ static cdmpp_status by_target(const char *target, cd_isa_choice *out, cdmpp_err 
 cdmpp_status cd_isa_choose(const char *isa, const char *target, cd_isa_choice *out, cdmpp_err *err) {
     static const char *const march[] = {"-march=native", "-march=x86-64-v4", "-march=x86-64-v3", "-march=x86-64", ""};
     if (!isa || !isa[0]) return by_target(target, out, err);
-    const int k = cd_words_find(CD_ISAS, (cd_str){isa, strlen(isa)});
+    const int k = cd_enum_names_find(CD_ISAS, (cd_str){isa, strlen(isa)});
     if (k < 0) return CD_FAIL(err, EUSAGE, "expected an instruction set of " CD_ISAS ", found '%.40s'", isa);
     *out = (cd_isa_choice){.isa = (cd_isa)k, .runs = can_run((cd_isa)k)};
     snprintf(out->march, sizeof out->march, "%s", march[k]);

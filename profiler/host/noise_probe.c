@@ -27,16 +27,16 @@ static double loop_s(void) {
     return seconds(CLOCK_MONOTONIC) - begin;
 }
 
-void cd_quiet_calibrate(cd_quiet *q) {
+void cd_noise_probe_calibrate(cd_noise_probe *q) {
     for (int i = 0; i < CALIBRATE; i++) {
         const double t = loop_s();
         if (q->best_s <= 0 || t < q->best_s) q->best_s = t;
     }
 }
 
-double cd_quiet_ratio(cd_quiet *q) {
+double cd_noise_probe_ratio(cd_noise_probe *q) {
     double v[ASK];
-    if (q->best_s <= 0) cd_quiet_calibrate(q);
+    if (q->best_s <= 0) cd_noise_probe_calibrate(q);
     for (int i = 0; i < ASK; i++) {
         const double t = loop_s();
         if (t < q->best_s) q->best_s = t;
@@ -47,7 +47,7 @@ double cd_quiet_ratio(cd_quiet *q) {
     return v[ASK / 2] / q->best_s;
 }
 
-void cd_quiet_begin(cd_quiet_mark *m) {
+void cd_noise_probe_begin(cd_noise_probe_mark *m) {
     struct rusage u;
     getrusage(RUSAGE_SELF, &u);
     m->switches = u.ru_nivcsw;
@@ -55,9 +55,9 @@ void cd_quiet_begin(cd_quiet_mark *m) {
     m->wall_s = seconds(CLOCK_MONOTONIC);
 }
 
-bool cd_quiet_lost(const cd_quiet_mark *m, int threads, double share) {
-    cd_quiet_mark now;
-    cd_quiet_begin(&now);
+bool cd_noise_probe_lost(const cd_noise_probe_mark *m, int threads, double share) {
+    cd_noise_probe_mark now;
+    cd_noise_probe_begin(&now);
     if (threads > 1) return now.switches > m->switches;
     const double wall = now.wall_s - m->wall_s, cpu = now.cpu_s - m->cpu_s;
     return wall - cpu > share * wall + 5e-6; /* asking the clocks itself takes microseconds */

@@ -11,22 +11,22 @@
 
 #define CD_QUIET_LIMIT 1.05 /* a slower loop than this means that something is going on */
 
-typedef struct cd_quiet {
+typedef struct cd_noise_probe {
     double best_s;              /* of CD_QUIET_WORK rounds; 0: not known yet */
-} cd_quiet;
+} cd_noise_probe;
 
 /* The fastest of some milliseconds of loops, if that is faster than best_s. */
-void cd_quiet_calibrate(cd_quiet *q);
+void cd_noise_probe_calibrate(cd_noise_probe *q);
 /* The middle one of five loops over best_s: about 1 where it is quiet. Takes half a millisecond. */
-double cd_quiet_ratio(cd_quiet *q);
+double cd_noise_probe_ratio(cd_noise_probe *q);
 
 /* Time that this process wanted to run and did not: marks a moment, later tells whether more than
  * `share` of what went by since then was lost. With several threads: whether one was ever put
  * off a processor. */
-typedef struct cd_quiet_mark {
+typedef struct cd_noise_probe_mark {
     double wall_s, cpu_s;
     long switches;
-} cd_quiet_mark;
-void cd_quiet_begin(cd_quiet_mark *m);
-bool cd_quiet_lost(const cd_quiet_mark *m, int threads, double share);
+} cd_noise_probe_mark;
+void cd_noise_probe_begin(cd_noise_probe_mark *m);
+bool cd_noise_probe_lost(const cd_noise_probe_mark *m, int threads, double share);
 #endif

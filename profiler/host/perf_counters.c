@@ -22,13 +22,13 @@ static int open_one(uint64_t config) {
     return (int)syscall(SYS_perf_event_open, &a, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-void cd_perfcount_open(cd_perfcount *p) {
+void cd_perf_counters_open(cd_perf_counters *p) {
     p->fd[CD_PERF_CYCLES] = open_one(PERF_COUNT_HW_CPU_CYCLES);
     p->fd[CD_PERF_INSTRUCTIONS] = open_one(PERF_COUNT_HW_INSTRUCTIONS);
     p->fd[CD_PERF_CACHE_MISSES] = open_one(PERF_COUNT_HW_CACHE_MISSES);
 }
 
-void cd_perfcount_start(cd_perfcount *p) {
+void cd_perf_counters_start(cd_perf_counters *p) {
     for (int k = 0; k < CD_PERF_COUNT; k++) {
         if (p->fd[k] < 0) continue;
         (void)ioctl(p->fd[k], PERF_EVENT_IOC_RESET, 0);
@@ -36,7 +36,7 @@ void cd_perfcount_start(cd_perfcount *p) {
     }
 }
 
-void cd_perfcount_stop(cd_perfcount *p, double value[CD_PERF_COUNT]) {
+void cd_perf_counters_stop(cd_perf_counters *p, double value[CD_PERF_COUNT]) {
     for (int k = 0; k < CD_PERF_COUNT; k++) {
         uint64_t n = 0;
         value[k] = -1;
@@ -46,17 +46,17 @@ void cd_perfcount_stop(cd_perfcount *p, double value[CD_PERF_COUNT]) {
     }
 }
 #else
-void cd_perfcount_open(cd_perfcount *p) {
+void cd_perf_counters_open(cd_perf_counters *p) {
     for (int k = 0; k < CD_PERF_COUNT; k++) p->fd[k] = -1;
 }
-void cd_perfcount_start(cd_perfcount *p) { (void)p; }
-void cd_perfcount_stop(cd_perfcount *p, double value[CD_PERF_COUNT]) {
+void cd_perf_counters_start(cd_perf_counters *p) { (void)p; }
+void cd_perf_counters_stop(cd_perf_counters *p, double value[CD_PERF_COUNT]) {
     (void)p;
     for (int k = 0; k < CD_PERF_COUNT; k++) value[k] = -1;
 }
 #endif
 
-void cd_perfcount_close(cd_perfcount *p) {
+void cd_perf_counters_close(cd_perf_counters *p) {
     for (int k = 0; k < CD_PERF_COUNT; k++)
         if (p->fd[k] >= 0) close(p->fd[k]);
 }

@@ -6,13 +6,13 @@
 #define CD_PERFCOUNT_H
 
 enum { CD_PERF_CYCLES, CD_PERF_INSTRUCTIONS, CD_PERF_CACHE_MISSES, CD_PERF_COUNT };
-typedef struct cd_perfcount {
+typedef struct cd_perf_counters {
     int fd[CD_PERF_COUNT];      /* -1: not to be had */
-} cd_perfcount;
+} cd_perf_counters;
 
-void cd_perfcount_open(cd_perfcount *p);
-void cd_perfcount_close(cd_perfcount *p);
-void cd_perfcount_start(cd_perfcount *p);
+void cd_perf_counters_open(cd_perf_counters *p);
+void cd_perf_counters_close(cd_perf_counters *p);
+void cd_perf_counters_start(cd_perf_counters *p);
 /* Since start; -1: not counted. */
-void cd_perfcount_stop(cd_perfcount *p, double value[CD_PERF_COUNT]);
+void cd_perf_counters_stop(cd_perf_counters *p, double value[CD_PERF_COUNT]);
 #endif

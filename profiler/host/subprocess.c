@@ -16,7 +16,7 @@ extern char **environ;
 enum { WIDTH_MAX = 256, TICK_MS = 100 };
 
 typedef struct {
-    cd_spawn *job;
+    cd_subprocess *job;
     pid_t pid;
     int out;            /* our end */
     double begin_s;
@@ -55,7 +55,7 @@ static void attributes_of(posix_spawnattr_t *t) {
     posix_spawnattr_setflags(t, (short)(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF));
 }
 
-static int start(const cd_spawn *j, int in, int out, pid_t *pid) {
+static int start(const cd_subprocess *j, int in, int out, pid_t *pid) {
     posix_spawn_file_actions_t a;
     posix_spawnattr_t t;
     actions_of(&a, in, out);
@@ -71,7 +71,7 @@ static int start(const cd_spawn *j, int in, int out, pid_t *pid) {
 }
 
 /* Its whole input as a file in memory: nothing has to be fed while it runs. -1: errno tells. */
-static int input_of(const cd_spawn *j) {
+static int input_of(const cd_subprocess *j) {
     if (!j->input) return open("/dev/null", O_RDONLY | O_CLOEXEC);
     const int fd = memfd_create("input", MFD_CLOEXEC);
     for (size_t at = 0; fd >= 0 && at < j->n_input;) {
@@ -83,7 +83,7 @@ static int input_of(const cd_spawn *j) {
     return fd;
 }
 
-static cdmpp_status begin(child *c, cd_spawn *j, cdmpp_err *err) {
+static cdmpp_status begin(child *c, cd_subprocess *j, cdmpp_err *err) {
     int out[2] = {-1, -1};
     int in = input_of(j);
     const bool open = in >= 0 && pipe2(out, O_CLOEXEC) == 0;
@@ -114,7 +114,7 @@ static bool drain(child *c) {
 
 static void finish(child *c, bool timed_out) {
     int w = 0;
-    cd_spawn *j = c->job;
+    cd_subprocess *j = c->job;
     if (timed_out) kill(-c->pid, SIGKILL);
     while (waitpid(c->pid, &w, 0) < 0 && errno == EINTR) {}
     kill(-c->pid, SIGKILL); /* what it left behind; the group is gone where it left nothing */
@@ -148,7 +148,7 @@ static void kill_all(child *c, size_t width) {
 }
 
 /* Begin what fits; the number that runs. */
-static cdmpp_status fill(child *c, size_t width, cd_spawn *job, size_t n, size_t *at, size_t *running, cdmpp_err *err) {
+static cdmpp_status fill(child *c, size_t width, cd_subprocess *job, size_t n, size_t *at, size_t *running, cdmpp_err *err) {
     *running = 0;
     for (size_t i = 0; i < width; i++) {
         while (!c[i].job && *at < n) CD_TRY(begin(&c[i], &job[(*at)++], err));
@@ -157,7 +157,7 @@ static cdmpp_status fill(child *c, size_t width, cd_spawn *job, size_t n, size_t
     return CDMPP_OK;
 }
 
-cdmpp_status cd_spawn_run(cd_spawn *job, size_t n, int width_asked, const volatile sig_atomic_t *stop, cdmpp_err *err) {
+cdmpp_status cd_subprocess_run(cd_subprocess *job, size_t n, int width_asked, const volatile sig_atomic_t *stop, cdmpp_err *err) {
     const size_t width = width_asked < 1 ? 1 : width_asked > WIDTH_MAX ? WIDTH_MAX : (size_t)width_asked;
     child *c = cd_calloc(width, sizeof *c);
     struct pollfd *f = cd_calloc(width, sizeof *f);
@@ -179,7 +179,7 @@ cdmpp_status cd_spawn_run(cd_spawn *job, size_t n, int width_asked, const volati
     return st;
 }
 
-const char *cd_spawn_say(const cd_spawn *s, char *buf, size_t n) {
+const char *cd_subprocess_say(const cd_subprocess *s, char *buf, size_t n) {
     switch (s->end) {
     case CD_SPAWN_EXITED: snprintf(buf, n, "exit status %d", s->code); break;
     case CD_SPAWN_SIGNALED: snprintf(buf, n, "killed by signal %d (%s)", s->code, strsignal(s->code)); break;

@@ -19,26 +19,26 @@
 
 #define CD_SPAWN_TEXT ((size_t)64 << 10)
 
-typedef enum cd_spawn_end {
+typedef enum cd_subprocess_end {
     CD_SPAWN_EXITED,    /* code: exit status */
     CD_SPAWN_SIGNALED,  /* code: signal */
     CD_SPAWN_TIMED_OUT,
     CD_SPAWN_NOT_BEGUN  /* code: errno; ENOENT: no such program */
-} cd_spawn_end;
+} cd_subprocess_end;
 
-typedef struct cd_spawn {
+typedef struct cd_subprocess {
     const char *const *argv;    /* in: searched in PATH, NULL ends */
     const char *input;          /* in: its standard input, n_input bytes; NULL: none */
     size_t n_input;
     double limit_s;             /* in: 0: none */
-    cd_spawn_end end;           /* out */
+    cd_subprocess_end end;           /* out */
     int code;
     double wall_s;
     cd_buf text;                /* out, freed by the caller */
-} cd_spawn;
+} cd_subprocess;
 
 /* Errors: EINTERRUPTED (*stop was set; what ran was killed), EIO (no pipe, no process), ENOMEM. */
-cdmpp_status cd_spawn_run(cd_spawn *job, size_t n, int width, const volatile sig_atomic_t *stop, cdmpp_err *err);
+cdmpp_status cd_subprocess_run(cd_subprocess *job, size_t n, int width, const volatile sig_atomic_t *stop, cdmpp_err *err);
 /* "exit status 1", "killed by signal 9", "no such program" ... into buf; returns buf. */
-const char *cd_spawn_say(const cd_spawn *s, char *buf, size_t n);
+const char *cd_subprocess_say(const cd_subprocess *s, char *buf, size_t n);
 #endif

@@ -61,7 +61,7 @@ static cdmpp_status read_rows(cd_lines *l, cd_arena *a, cd_corun_row **row, size
         CD_TRY(cd_lines_next(l, &line, &len, err));
         if (!line) return *n ? CDMPP_OK : CD_FAIL(err, ENODATA, "no pair without an error");
         if (!len) continue;
-        CD_TRY(cd_csvline_split(line, len, field, FIELDS, &m, err));
+        CD_TRY(cd_csv_fields_split(line, len, field, FIELDS, &m, err));
         if (head) {
             head = false;
             CD_TRY(find_columns(field, m, at, err));
@@ -140,7 +140,7 @@ cdmpp_status cd_contention_fit(const cd_corun_row *row, size_t n, cd_contention 
 
 static double share_in(const cd_stage_solo *t, uint32_t op) { return t->bytes ? share_of(t->bytes[op], t->solo_s[op], t->contention.peak_bytes_per_s) : 0; }
 
-static double mean_share(const cd_stage_solo *t, const cd_stage *s, uint32_t g) {
+static double mean_share(const cd_stage_solo *t, const cd_stage_step *s, uint32_t g) {
     double busy = 0, sum = 0;
     for (uint32_t i = s->first[g]; i < s->first[g + 1]; i++) busy += share_in(t, s->op[i]) * t->solo_s[s->op[i]], sum += t->solo_s[s->op[i]];
     return sum > 0 ? busy / sum : 0;
@@ -166,7 +166,7 @@ static double queued(double *length, uint32_t n, uint32_t units) {
     return most;
 }
 
-static double concurrent(const cd_stage_solo *t, const cd_stage *s) {
+static double concurrent(const cd_stage_solo *t, const cd_stage_step *s) {
     double share[CD_STAGE_OPS], length[CD_STAGE_OPS], all = 0;
     const uint32_t units = t->units ? t->units : 1, at_once = s->n_group < units ? s->n_group : units;
     for (uint32_t g = 0; g < s->n_group; g++) all += share[g] = mean_share(t, s, g);
@@ -181,7 +181,7 @@ static double concurrent(const cd_stage_solo *t, const cd_stage *s) {
     return queued(length, s->n_group, units);
 }
 
-double cd_stage_solo_time(const cd_stage *s, void *solo) {
+double cd_stage_solo_time(const cd_stage_step *s, void *solo) {
     const cd_stage_solo *t = solo;
     double seconds = (double)INFINITY;
     switch (s->kind) {

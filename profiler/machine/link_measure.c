@@ -76,9 +76,9 @@ static cdmpp_status measure(wire *w, const double *bytes, size_t n, bool back, u
     return st;
 }
 
-static size_t max_of(const cd_live_link_ask *a) { return a->max_bytes ? a->max_bytes : DEFAULT_MAX; }
+static size_t max_of(const cd_link_measure_ask *a) { return a->max_bytes ? a->max_bytes : DEFAULT_MAX; }
 
-static cdmpp_status both_ways(wire *w, const cd_live_link_ask *a, const char *to, const char *from, cd_links *l, cd_live_pairs *pairs, cdmpp_err *err) {
+static cdmpp_status both_ways(wire *w, const cd_link_measure_ask *a, const char *to, const char *from, cd_links *l, cd_live_pairs *pairs, cdmpp_err *err) {
     cd_live_pairs mine, *p = pairs ? pairs : &mine;
     const unsigned repeats = a->repeats ? (a->repeats < MOST_REPEATS ? a->repeats : MOST_REPEATS) : DEFAULT_REPEATS;
     const char *host = a->host ? a->host : "cpu0";
@@ -102,7 +102,7 @@ static int send_host(wire *w, size_t n, bool back) {
     return 0;
 }
 
-cdmpp_status cd_live_link_host(cd_links *l, const cd_live_link_ask *a, cd_live_pairs *pairs, cdmpp_err *err) {
+cdmpp_status cd_link_measure_host(cd_links *l, const cd_link_measure_ask *a, cd_live_pairs *pairs, cdmpp_err *err) {
     wire w = {.send = send_host, .name = "host"};
     w.host = touched(max_of(a), 1);
     w.other = touched(max_of(a), 2);
@@ -136,7 +136,7 @@ static int send_mapped(wire *w, size_t n, bool back) {
     return st ? st : f->clFinish(w->cl.queue);
 }
 
-cdmpp_status cd_live_link_opencl(cd_links *l, const cd_live_link_ask *a, const char *opencl, bool map, cd_live_pairs *pairs, cdmpp_err *err) {
+cdmpp_status cd_link_measure_opencl(cd_links *l, const cd_link_measure_ask *a, const char *opencl, bool map, cd_live_pairs *pairs, cdmpp_err *err) {
     wire w = {.send = map ? send_mapped : send_opencl, .why = opencl_why};
     int32_t st_cl = 0;
     CD_TRY(cd_opencl_open(&w.cl, opencl, err));
@@ -173,7 +173,7 @@ static cdmpp_status open_cuda(wire *w, int number, cdmpp_err *err) {
     return code ? CD_FAIL(err, EBACKEND, "CUDA device %d: %s", number, cuda_why(w, code)) : CDMPP_OK;
 }
 
-cdmpp_status cd_live_link_cuda(cd_links *l, const cd_live_link_ask *a, int number, cd_live_pairs *pairs, cdmpp_err *err) {
+cdmpp_status cd_link_measure_cuda(cd_links *l, const cd_link_measure_ask *a, int number, cd_live_pairs *pairs, cdmpp_err *err) {
     wire w = {.send = send_cuda, .why = cuda_why, .name = "CUDA"};
     cdmpp_status st = open_cuda(&w, number, err);
     if (!st && !(w.host = touched(max_of(a), 1))) st = CD_FAIL(err, ENOMEM, "%zu bytes", max_of(a));

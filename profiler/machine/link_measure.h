@@ -14,12 +14,12 @@
 #define CD_LIVE_LINK_H
 #include "profiler/machine/link.h"
 
-typedef struct cd_live_link_ask {
+typedef struct cd_link_measure_ask {
     const char *host;           /* name in the book; NULL: "cpu0" */
     const char *device;         /* name in the book; of the other side */
     size_t max_bytes;           /* 0: 64 MiB */
     unsigned repeats;           /* 0: 9 */
-} cd_live_link_ask;
+} cd_link_measure_ask;
 
 /* What was measured, for who wants more than the pieces. */
 typedef struct cd_live_pairs {
@@ -29,8 +29,8 @@ typedef struct cd_live_pairs {
 
 /* Each adds the links of both directions to the book; pairs may be NULL. Errors: EBACKEND (no driver, no such device), ENOMEM, those of
  * cd_links_fit. */
-cdmpp_status cd_live_link_host(cd_links *l, const cd_live_link_ask *a, cd_live_pairs *pairs, cdmpp_err *err);
+cdmpp_status cd_link_measure_host(cd_links *l, const cd_link_measure_ask *a, cd_live_pairs *pairs, cdmpp_err *err);
 /* opencl: as in profiler/backend/opencl_device.h; map: by mapping in place of write and read. */
-cdmpp_status cd_live_link_opencl(cd_links *l, const cd_live_link_ask *a, const char *opencl, bool map, cd_live_pairs *pairs, cdmpp_err *err);
-cdmpp_status cd_live_link_cuda(cd_links *l, const cd_live_link_ask *a, int number, cd_live_pairs *pairs, cdmpp_err *err);
+cdmpp_status cd_link_measure_opencl(cd_links *l, const cd_link_measure_ask *a, const char *opencl, bool map, cd_live_pairs *pairs, cdmpp_err *err);
+cdmpp_status cd_link_measure_cuda(cd_links *l, const cd_link_measure_ask *a, int number, cd_live_pairs *pairs, cdmpp_err *err);
 #endif

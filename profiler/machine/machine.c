@@ -37,7 +37,7 @@ static bool good_name(const char *s) {
 
 static cdmpp_status check(const cd_machine_device *d, cdmpp_err *err) {
     if (!good_name(d->name)) return CD_FAIL(err, EINVALID, "expected a device's name without blanks, ',' and '>', found '%.70s'", d->name ? d->name : "");
-    if (!d->kind || cd_words_find(CD_MACHINE_KINDS, (cd_str){d->kind, strlen(d->kind)}) < 0)
+    if (!d->kind || cd_enum_names_find(CD_MACHINE_KINDS, (cd_str){d->kind, strlen(d->kind)}) < 0)
         return CD_FAIL(err, EINVALID, "device %s: expected a kind of " CD_MACHINE_KINDS ", found '%.60s'", d->name, d->kind ? d->kind : "");
     const bool opencl = !strcmp(d->kind, "native") || !strcmp(d->kind, "opencl");
     if (opencl != (d->opencl != NULL)) return CD_FAIL(err, EINVALID, "device %s of kind %s %s the name of an OpenCL device", d->name, d->kind, opencl ? "needs" : "cannot have");

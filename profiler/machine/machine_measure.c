@@ -11,7 +11,7 @@
 
 enum { MAX_CORE = 1023, MAX_NUMBER = 99 };
 
-void cd_live_machine_pin(void) { (void)setenv("POCL_AFFINITY", "1", 0); }
+void cd_machine_measure_pin(void) { (void)setenv("POCL_AFFINITY", "1", 0); }
 
 /* ---- small programs ---- */
 cdmpp_status cd_lm_program_set(cd_lm_program *p, cd_dialect dialect, const char *entry, const char *text, uint32_t n_buffer, int64_t floats, cdmpp_err *err) {
@@ -67,27 +67,27 @@ cdmpp_status cd_lm_core(const cd_machine_device *d, const cd_lm_program *where, 
     const uint32_t zero = 0;
     const cd_dn_action action = {.name = "where", .build = &where->build, .buffer = &zero};
     const cd_dn n = {1, 1, 1, &device, &buffer, &action};
-    cd_devnet *r;
+    cd_multi_executor *r;
     float at[16], first = -1;
     double total;
     *core = -1;
-    CD_TRY(cd_devnet_open(&n, &r, err));
+    CD_TRY(cd_multi_executor_open(&n, &r, err));
     cdmpp_status st = CDMPP_OK;
     bool same = true;
     for (int k = 0; k < ASKED && !st; k++) {
-        st = cd_devnet_pass(r, NULL, &total, NULL, err);
-        if (!st) st = cd_devnet_read(r, 0, at, err);
+        st = cd_multi_executor_pass(r, NULL, &total, NULL, err);
+        if (!st) st = cd_multi_executor_read(r, 0, at, err);
         if (!st && !k) first = at[0];
         if (!st) same &= at[0] == first;
     }
-    cd_devnet_close(r);
+    cd_multi_executor_close(r);
     if (!st && same && first >= 0 && first <= MAX_CORE) *core = (int)first;
     return st;
 }
 
 /* ---- finding ---- */
 typedef struct {
-    const cd_live_machine_ask *ask;
+    const cd_machine_measure_ask *ask;
     cd_machine *m;
     cd_lm_program where;
     cd_backend *objects;        /* of `where`; NULL: not compiled yet */
@@ -222,12 +222,12 @@ static cdmpp_status find_all(finder *f, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_live_machine_find(cd_machine *m, const cd_live_machine_ask *a, cdmpp_err *err) {
+cdmpp_status cd_machine_measure_find(cd_machine *m, const cd_machine_measure_ask *a, cdmpp_err *err) {
     finder *f = cd_calloc(1, sizeof *f);
     if (!f) return CD_FAIL(err, ENOMEM, "devices");
     f->ask = a;
     f->m = m;
-    cd_live_machine_pin();
+    cd_machine_measure_pin();
     cd_affinity_get(&f->allowed);
     const cdmpp_status st = a->list ? find_listed(f, a->list, err) : find_all(f, err);
     if (f->objects) cd_backend_cpu.close(f->objects);

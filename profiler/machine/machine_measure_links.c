@@ -74,27 +74,27 @@ static cdmpp_status between(cd_machine *m, uint32_t host, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status one_device(cd_machine *m, const cd_live_machine_ask *a, uint32_t host, uint32_t d, cdmpp_err *err) {
+static cdmpp_status one_device(cd_machine *m, const cd_machine_measure_ask *a, uint32_t host, uint32_t d, cdmpp_err *err) {
     const cd_machine_device *x = &m->device[d];
-    const cd_live_link_ask ask = {.host = m->device[host].name, .device = x->name, .max_bytes = a->max_bytes, .repeats = a->repeats};
+    const cd_link_measure_ask ask = {.host = m->device[host].name, .device = x->name, .max_bytes = a->max_bytes, .repeats = a->repeats};
     if (!x->memory) return CDMPP_OK;
-    if (x->opencl) CD_TRY(cd_live_link_opencl(&m->links, &ask, x->opencl, false, NULL, err));
-    else if (!strcmp(x->kind, "cuda")) CD_TRY(cd_live_link_cuda(&m->links, &ask, atoi(x->name + strlen("cuda")), NULL, err));
+    if (x->opencl) CD_TRY(cd_link_measure_opencl(&m->links, &ask, x->opencl, false, NULL, err));
+    else if (!strcmp(x->kind, "cuda")) CD_TRY(cd_link_measure_cuda(&m->links, &ask, atoi(x->name + strlen("cuda")), NULL, err));
     else return CDMPP_OK;
     return for_all_hosts(m, host, d, err);
 }
 
-static cdmpp_status all_links(cd_machine *m, const cd_live_machine_ask *a, uint32_t host, cdmpp_err *err) {
+static cdmpp_status all_links(cd_machine *m, const cd_machine_measure_ask *a, uint32_t host, cdmpp_err *err) {
     const char *h = m->device[host].name;
-    const cd_live_link_ask own = {.host = h, .device = h, .max_bytes = a->max_bytes, .repeats = a->repeats};
-    CD_TRY(cd_live_link_host(&m->links, &own, NULL, err));
+    const cd_link_measure_ask own = {.host = h, .device = h, .max_bytes = a->max_bytes, .repeats = a->repeats};
+    CD_TRY(cd_link_measure_host(&m->links, &own, NULL, err));
     for (uint32_t d = host + 1; d < m->n; d++)
         if (!m->device[d].memory) CD_TRY(again(&m->links, cd_links_find(&m->links, h, h), m->device[d].name, m->device[d].name, err));
     for (uint32_t d = 0; d < m->n; d++) CD_TRY(cd_err_key(err, one_device(m, a, host, d, err), m->device[d].name));
     return between(m, host, err);
 }
 
-cdmpp_status cd_live_machine_links(cd_machine *m, const cd_live_machine_ask *a, cdmpp_err *err) {
+cdmpp_status cd_machine_measure_links(cd_machine *m, const cd_machine_measure_ask *a, cdmpp_err *err) {
     uint32_t host = 0;
     cd_affinity allowed;
     while (host < m->n && m->device[host].memory) host++;
@@ -141,7 +141,7 @@ static cdmpp_status pairs(const cd_lm_program *p, double window_s, cd_corun_row 
     return CDMPP_OK;
 }
 
-cdmpp_status cd_live_machine_contention(double window_s, cd_contention *out, cdmpp_err *err) {
+cdmpp_status cd_machine_measure_contention(double window_s, cd_contention *out, cdmpp_err *err) {
     cd_lm_program p[PROGRAMS] = {0};
     cd_corun_row row[ROWS];
     cd_backend *objects = NULL;

@@ -61,20 +61,20 @@ static double quartile(double *v, size_t n) {
 static cdmpp_status chain_time(const timer *t, const uint32_t *d, uint32_t n_device, uint32_t length, double *seconds, double *gap, cdmpp_err *err) {
     double total[PASSES], one[2][LONG];
     size_t n[2] = {0};
-    cd_devnet *r = NULL;
+    cd_multi_executor *r = NULL;
     chain *c = cd_calloc(1, sizeof *c);
     if (!c) return CD_FAIL(err, ENOMEM, "chain");
     chain_make(t, d, n_device, length, c);
-    cdmpp_status st = cd_devnet_open(&c->n, &r, err);
-    for (int k = -2; k < PASSES && !st; k++) st = cd_devnet_pass(r, NULL, &total[k < 0 ? 0 : k], NULL, err); /* the first two warm up */
+    cdmpp_status st = cd_multi_executor_open(&c->n, &r, err);
+    for (int k = -2; k < PASSES && !st; k++) st = cd_multi_executor_pass(r, NULL, &total[k < 0 ? 0 : k], NULL, err); /* the first two warm up */
     if (!st && gap) {
         double ignored;
-        st = cd_devnet_pass(r, c->ran, &ignored, NULL, err);
+        st = cd_multi_executor_pass(r, c->ran, &ignored, NULL, err);
         for (uint32_t i = 1; i < length && !st; i++) one[i % n_device][n[i % n_device]++] = fmax(0, c->ran[i].start_s - c->ran[i - 1].end_s);
         for (uint32_t k = 0; k < n_device && !st; k++) gap[k] = quartile(one[k], n[k]);
     }
     if (!st) *seconds = quartile(total, PASSES);
-    cd_devnet_close(r);
+    cd_multi_executor_close(r);
     cd_free(c);
     return st;
 }
@@ -177,7 +177,7 @@ static cdmpp_status wakes(timer *t, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_live_machine_time(cd_machine *m, cdmpp_err *err) {
+cdmpp_status cd_machine_measure_time(cd_machine *m, cdmpp_err *err) {
     timer t = {.m = m};
     cdmpp_status st = cd_lm_program_set(&t.c, CD_DIALECT_C, "cd_lm_empty", C_TEXT, 1, 16, err);
     if (!st) st = cd_lm_program_set(&t.cl, CD_DIALECT_OPENCL, "cd_lm_empty", CL_TEXT, 1, 16, err);

@@ -20,7 +20,7 @@ typedef struct {
 
 struct cd_measure {
     cd_measure_options o;
-    cd_keeper *keeper;
+    cd_supervisor *keeper;
     tool tool[MAX_COMPILER];
     size_t n_tool;
     double best_s;              /* quiet.h */
@@ -35,7 +35,7 @@ cdmpp_status cd_measure_open(const cd_measure_options *o, cd_measure **out, cdmp
     m->cpus = cd_backend_cpu_threads("");
     if (m->o.jobs < 1) m->o.jobs = m->cpus;
     if (m->o.run_limit_s <= 0) m->o.run_limit_s = 10;
-    const cdmpp_status st = cd_keeper_open(&m->keeper, err);
+    const cdmpp_status st = cd_supervisor_open(&m->keeper, err);
     if (st) cd_measure_close(m);
     else *out = m;
     return st;
@@ -43,7 +43,7 @@ cdmpp_status cd_measure_open(const cd_measure_options *o, cd_measure **out, cdmp
 
 void cd_measure_close(cd_measure *m) {
     if (!m) return;
-    cd_keeper_close(m->keeper);
+    cd_supervisor_close(m->keeper);
     for (size_t i = 0; i < m->n_tool; i++) {
         cd_compiler_close(m->tool[i].c);
         cd_free(m->tool[i].target);
@@ -169,7 +169,7 @@ cdmpp_status cd_measure_run(cd_measure *m, cd_measure_item *item, cdmpp_err *err
     const cd_backend_kind *kind = kind_of(m, item);
     char target[512];
     cd_job j;
-    cd_answer a;
+    cd_worker_result a;
     if (item->out.error_no) return CDMPP_OK;
     if (!kind) {
         cdmpp_err why = {0};
@@ -182,7 +182,7 @@ cdmpp_status cd_measure_run(cd_measure *m, cd_measure_item *item, cdmpp_err *err
     snprintf(target, sizeof target, "%.400s -num-cores=%d", item->target ? item->target : "", j.threads);
     if (item->threads > 0 || m->o.threads > 0) j.target = target;
     const double build_s = item->out.build_s;
-    CD_TRY(cd_keeper_do(m->keeper, &j, &a, m->o.stop, err));
+    CD_TRY(cd_supervisor_do(m->keeper, &j, &a, m->o.stop, err));
     if (a.measured.error_no == CD_ANSWER_NO_DEVICE) {
         if (err) *err = a.measured.err;
         return a.measured.status;

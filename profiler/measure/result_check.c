@@ -7,7 +7,7 @@
 #include "profiler/codegen/common/codegen_pack.h"
 #include "profiler/backend/tensor_fill.h"
 
-struct cd_checkout {
+struct cd_result_check {
     cd_arena arena;             /* of packed parameters */
     uint32_t n;                 /* parameters */
     void **result;              /* (n) of the reference; NULL: not written */
@@ -59,7 +59,7 @@ static double error_of(double a, double b, double floor) {
     return fabs(a - b) / (fabs(b) + floor);
 }
 
-double cd_checkout_error(cd_dtype t, const void *a, const void *b, size_t n, size_t *at) {
+double cd_result_check_error(cd_dtype t, const void *a, const void *b, size_t n, size_t *at) {
     double worst = 0;
     *at = 0;
     if (!cd_dtype_is_float(t)) {
@@ -76,13 +76,13 @@ double cd_checkout_error(cd_dtype t, const void *a, const void *b, size_t n, siz
     return worst;
 }
 
-double cd_checkout_tolerance(cd_dtype t) {
+double cd_result_check_tolerance(cd_dtype t) {
     if (!cd_dtype_is_float(t)) return 0;
     return cd_dtype_bits(t) == 64 ? 1e-9 : cd_dtype_bits(t) == 32 ? 1e-4 : cd_dtype_kind(t) == CD_T_FLOAT ? 1e-2 : 5e-2;
 }
 
 /* ---- the reference ---- */
-void cd_checkout_free(cd_checkout *c) {
+void cd_result_check_free(cd_result_check *c) {
     if (!c) return;
     for (uint32_t k = 0; c->result && k < c->n; k++) cd_free(c->result[k]);
     cd_free(c->result);
@@ -94,7 +94,7 @@ void cd_checkout_free(cd_checkout *c) {
 }
 
 /* 0xFF for what is written. */
-static cdmpp_status spoil(cd_checkout *c, const cd_code *code, cdmpp_err *err) {
+static cdmpp_status spoil(cd_result_check *c, const cd_code *code, cdmpp_err *err) {
     size_t most = 0;
     for (uint32_t k = 0; k < code->n_buffer; k++)
         if (code->buffer[k].is_arg && code->buffer[k].written && (size_t)code->buffer[k].bytes > most) most = (size_t)code->buffer[k].bytes;
@@ -114,7 +114,7 @@ static cdmpp_status spoil(cd_checkout *c, const cd_code *code, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status keep_results(cd_checkout *c, const cd_code *code, cd_loaded *l, cdmpp_err *err) {
+static cdmpp_status keep_results(cd_result_check *c, const cd_code *code, cd_loaded *l, cdmpp_err *err) {
     for (uint32_t k = 0; k < c->n; k++) {
         const cd_code_buffer *b = &code->buffer[k];
         if (!b->written) continue;
@@ -126,7 +126,7 @@ static cdmpp_status keep_results(cd_checkout *c, const cd_code *code, cd_loaded 
     return CDMPP_OK;
 }
 
-static cdmpp_status run_reference(cd_checkout *c, const cd_code *code, const char *object, cd_backend *b, cdmpp_err *err) {
+static cdmpp_status run_reference(cd_result_check *c, const cd_code *code, const char *object, cd_backend *b, cdmpp_err *err) {
     union { /* load() does not write to it */
         const char *path;
         void *object;
@@ -142,8 +142,8 @@ static cdmpp_status run_reference(cd_checkout *c, const cd_code *code, const cha
     return st;
 }
 
-cdmpp_status cd_checkout_reference(const cd_code *code, const char *object, const char *target, cd_checkout **out, cdmpp_err *err) {
-    cd_checkout *c = cd_calloc(1, sizeof *c);
+cdmpp_status cd_result_check_reference(const cd_code *code, const char *object, const char *target, cd_result_check **out, cdmpp_err *err) {
+    cd_result_check *c = cd_calloc(1, sizeof *c);
     cd_backend *b = NULL;
     if (!c) return CD_FAIL(err, ENOMEM, "check");
     c->n = code->n_arg;
@@ -153,27 +153,27 @@ cdmpp_status cd_checkout_reference(const cd_code *code, const char *object, cons
     if (!st) st = cd_backend_cpu.open("", target, &b, err);
     if (!st) st = cd_err_key(err, run_reference(c, code, object, b, err), "reference");
     if (b) cd_backend_cpu.close(b);
-    if (st) cd_checkout_free(c);
+    if (st) cd_result_check_free(c);
     else *out = c;
     return st;
 }
 
 /* ---- the program ---- */
-/* What cd_fill makes of parameter k, in the packed order; made in the checkout's memory. */
-static cdmpp_status pack(cd_checkout *c, const cd_code_buffer *b, uint32_t k, const cd_measure_arg *arg, cdmpp_err *err) {
+/* What cd_tensor_fill makes of parameter k, in the packed order; made in the checkout's memory. */
+static cdmpp_status pack(cd_result_check *c, const cd_code_buffer *b, uint32_t k, const cd_measure_arg *arg, cdmpp_err *err) {
     uint64_t n = 1;
     if (!arg) return CD_FAIL(err, EUSAGE, "parameter %u is packed: its shape is needed", k);
     for (uint32_t d = 0; d < arg->rank; d++) n *= (uint64_t)arg->shape[d];
     const size_t size = cd_dtype_bytes(b->dtype);
     void *plain = cd_arena_alloc(&c->arena, (size_t)n + 1, size), *packed = cd_arena_zalloc(&c->arena, (size_t)b->bytes + 1, 1);
     if (!plain || !packed) return CD_FAIL(err, ENOMEM, "parameter %u", k);
-    if (!cd_fill(b->dtype, k, 0, (size_t)n, plain)) return CD_FAIL(err, EUNSUPPORTED, "parameter %u: a type that cannot be filled", k);
+    if (!cd_tensor_fill(b->dtype, k, 0, (size_t)n, plain)) return CD_FAIL(err, EUNSUPPORTED, "parameter %u: a type that cannot be filled", k);
     cd_code_pack(b, arg->rank, arg->shape, plain, packed);
     c->content[k] = packed;
     return CDMPP_OK;
 }
 
-cdmpp_status cd_checkout_content(cd_checkout *c, const cd_code *code, const cd_measure_arg *arg, const void *const **out, cdmpp_err *err) {
+cdmpp_status cd_result_check_content(cd_result_check *c, const cd_code *code, const cd_measure_arg *arg, const void *const **out, cdmpp_err *err) {
     cd_arena_reset(&c->arena);
     CD_TRY(spoil(c, code, err));
     for (uint32_t k = 0; k < code->n_arg; k++)
@@ -182,17 +182,17 @@ cdmpp_status cd_checkout_content(cd_checkout *c, const cd_code *code, const cd_m
     return CDMPP_OK;
 }
 
-static cdmpp_status compare_one(const cd_checkout *c, const cd_code_buffer *b, uint32_t k, const void *got, double *max_error, cdmpp_err *err) {
+static cdmpp_status compare_one(const cd_result_check *c, const cd_code_buffer *b, uint32_t k, const void *got, double *max_error, cdmpp_err *err) {
     size_t at;
     const size_t size = cd_dtype_bytes(b->dtype);
-    const double e = cd_checkout_error(b->dtype, got, c->result[k], c->bytes[k] / size, &at);
+    const double e = cd_result_check_error(b->dtype, got, c->result[k], c->bytes[k] / size, &at);
     if (e > *max_error) *max_error = e;
-    if (e <= cd_checkout_tolerance(b->dtype)) return CDMPP_OK;
+    if (e <= cd_result_check_tolerance(b->dtype)) return CDMPP_OK;
     if (!cd_dtype_is_float(b->dtype)) return CD_FAIL(err, EINVALID, "wrong result: %.60s[%zu]", b->name, at);
     return CD_FAIL(err, EINVALID, "wrong result: %.60s[%zu] is %.7g, expected %.7g", b->name, at, value_at(b->dtype, got, at), value_at(b->dtype, c->result[k], at));
 }
 
-cdmpp_status cd_checkout_compare(cd_checkout *c, const cd_backend_kind *kind, cd_loaded *program, const cd_code *code, double *max_error, cdmpp_err *err) {
+cdmpp_status cd_result_check_compare(cd_result_check *c, const cd_backend_kind *kind, cd_loaded *program, const cd_code *code, double *max_error, cdmpp_err *err) {
     double seconds;
     *max_error = 0;
     if (code->n_arg != c->n) return CD_FAIL(err, EINVALID, "%u parameters, the reference has %u", code->n_arg, c->n);

@@ -17,7 +17,7 @@
 
 enum { TICK_MS = 100 };
 
-struct cd_keeper {
+struct cd_supervisor {
     pid_t pid;
     int fd;                     /* -1: it is gone */
 };
@@ -31,7 +31,7 @@ static void be_first_to_go(void) {
 }
 
 static void worker_main(int fd) {
-    cd_worker w = {0};
+    cd_measure_worker w = {0};
     cd_arena arena = {0};
     void *bytes;
     size_t n;
@@ -39,14 +39,14 @@ static void worker_main(int fd) {
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
     be_first_to_go();
-    while (cd_wire_receive(fd, &bytes, &n)) {
+    while (cd_worker_protocol_receive(fd, &bytes, &n)) {
         cd_job j;
-        cd_answer a;
+        cd_worker_result a;
         cdmpp_err err = {0};
-        const bool good = cd_wire_get(&arena, bytes, n, &j, &err) == CDMPP_OK;
+        const bool good = cd_worker_protocol_get(&arena, bytes, n, &j, &err) == CDMPP_OK;
         if (good) cd_worker_do(&w, &j, &a);
-        else a = (cd_answer){.measured = {.status = err.code, .error_no = 8, .err = err}};
-        if (!cd_wire_send(fd, &a, sizeof a) || !good || j.fresh) break;
+        else a = (cd_worker_result){.measured = {.status = err.code, .error_no = 8, .err = err}};
+        if (!cd_worker_protocol_send(fd, &a, sizeof a) || !good || j.fresh) break;
         cd_free(bytes);
         cd_buf_free(&j.code.text);
         cd_buf_free(&j.reference.text);
@@ -89,7 +89,7 @@ static bool begin_worker(ward *w) {
     return true;
 }
 
-static void ended(cd_answer *a, int error_no, int how, double limit_s) {
+static void ended(cd_worker_result *a, int error_no, int how, double limit_s) {
     cd_measured *m = &a->measured;
     memset(a, 0, sizeof *a);
     m->at = (int64_t)time(NULL);
@@ -103,7 +103,7 @@ static void ended(cd_answer *a, int error_no, int how, double limit_s) {
 typedef enum { ANSWERED, DIED, LATE, ORPHANED } outcome;
 
 /* Until the worker answers or dies, the limit is over, or the opener is gone. */
-static outcome wait_for(const ward *w, double limit_s, cd_answer *a) {
+static outcome wait_for(const ward *w, double limit_s, cd_worker_result *a) {
     const double end = limit_s > 0 ? cd_clock_now(NULL) + limit_s : (double)INFINITY;
     for (;;) {
         struct pollfd f[2] = {{w->fd, POLLIN, 0}, {w->up, POLLIN, 0}};
@@ -114,7 +114,7 @@ static outcome wait_for(const ward *w, double limit_s, cd_answer *a) {
         if (!f[0].revents) continue;
         void *bytes = NULL;
         size_t n = 0;
-        if (!cd_wire_receive(w->fd, &bytes, &n)) return DIED;
+        if (!cd_worker_protocol_receive(w->fd, &bytes, &n)) return DIED;
         const bool good = n == sizeof *a;
         if (good) memcpy(a, bytes, n);
         cd_free(bytes);
@@ -125,18 +125,18 @@ static outcome wait_for(const ward *w, double limit_s, cd_answer *a) {
 /* False: the opener is gone. */
 static bool one_job(ward *w, const void *bytes, size_t n) {
     cd_job j; /* its numbers; the texts are the worker's business */
-    cd_answer a;
+    cd_worker_result a;
     int how = 0;
     if (n < sizeof j) return false;
     memcpy(&j, bytes, sizeof j);
     /* The seconds beyond the limit are for compiling where the worker does that, and for loading. */
-    const bool given = begin_worker(w) && cd_wire_send(w->fd, bytes, n);
+    const bool given = begin_worker(w) && cd_worker_protocol_send(w->fd, bytes, n);
     const outcome o = !given ? DIED : wait_for(w, j.limit_s, &a);
     if (o == ORPHANED) return false;
     /* After a failure a device's context may be of no use any more. */
     if (o != ANSWERED || j.fresh || a.measured.error_no) end_worker(w, &how);
     if (o != ANSWERED) ended(&a, o == LATE ? 7 : 4, how, j.limit_s);
-    return cd_wire_send(w->up, &a, sizeof a);
+    return cd_worker_protocol_send(w->up, &a, sizeof a);
 }
 
 static void keeper_main(int up) {
@@ -146,7 +146,7 @@ static void keeper_main(int up) {
     bool go = true;
     (void)setpgid(0, 0);
     for (int k = 1; k < NSIG; k++) (void)signal(k, SIG_DFL); /* the opener's handlers are its own */
-    while (go && cd_wire_receive(up, &bytes, &n)) {
+    while (go && cd_worker_protocol_receive(up, &bytes, &n)) {
         go = one_job(&w, bytes, n);
         cd_free(bytes);
     }
@@ -155,9 +155,9 @@ static void keeper_main(int up) {
 }
 
 /* ---- opener ---- */
-cdmpp_status cd_keeper_open(cd_keeper **out, cdmpp_err *err) {
+cdmpp_status cd_supervisor_open(cd_supervisor **out, cdmpp_err *err) {
     int s[2];
-    cd_keeper *k = cd_calloc(1, sizeof *k);
+    cd_supervisor *k = cd_calloc(1, sizeof *k);
     if (!k) return CD_FAIL(err, ENOMEM, "keeper");
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, s) != 0) {
         cd_free(k);
@@ -177,17 +177,17 @@ cdmpp_status cd_keeper_open(cd_keeper **out, cdmpp_err *err) {
     return CD_FAIL(err, EIO, "no process: %s", strerror(errno));
 }
 
-void cd_keeper_close(cd_keeper *k) {
+void cd_supervisor_close(cd_supervisor *k) {
     if (!k) return;
     if (k->fd >= 0) close(k->fd);
     while (waitpid(k->pid, NULL, 0) < 0 && errno == EINTR) {}
     cd_free(k);
 }
 
-cdmpp_status cd_keeper_do(cd_keeper *k, const cd_job *job, cd_answer *out, const volatile sig_atomic_t *stop, cdmpp_err *err) {
+cdmpp_status cd_supervisor_do(cd_supervisor *k, const cd_job *job, cd_worker_result *out, const volatile sig_atomic_t *stop, cdmpp_err *err) {
     cd_buf b = {0};
-    cdmpp_status st = cd_wire_put(&b, job, err);
-    if (!st && !cd_wire_send(k->fd, b.p, b.n)) st = CD_FAIL(err, EIO, "the measuring process is gone");
+    cdmpp_status st = cd_worker_protocol_put(&b, job, err);
+    if (!st && !cd_worker_protocol_send(k->fd, b.p, b.n)) st = CD_FAIL(err, EIO, "the measuring process is gone");
     cd_buf_free(&b);
     while (!st) {
         struct pollfd f = {k->fd, POLLIN, 0};
@@ -195,7 +195,7 @@ cdmpp_status cd_keeper_do(cd_keeper *k, const cd_job *job, cd_answer *out, const
         if (poll(&f, 1, TICK_MS) <= 0) continue;
         void *bytes = NULL;
         size_t n = 0;
-        if (!cd_wire_receive(k->fd, &bytes, &n) || n != sizeof *out) st = CD_FAIL(err, EIO, "the measuring process is gone");
+        if (!cd_worker_protocol_receive(k->fd, &bytes, &n) || n != sizeof *out) st = CD_FAIL(err, EIO, "the measuring process is gone");
         else memcpy(out, bytes, n);
         cd_free(bytes);
         break;

@@ -13,11 +13,11 @@
 
 #include "profiler/measure/worker_protocol.h"
 
-typedef struct cd_keeper cd_keeper;
+typedef struct cd_supervisor cd_supervisor;
 
 /* Errors: EIO (no process), ENOMEM. */
-cdmpp_status cd_keeper_open(CD_GIVE cd_keeper **out, cdmpp_err *err);
-void cd_keeper_close(CD_TAKE cd_keeper *k); /* NULL is fine; kills and reaps */
+cdmpp_status cd_supervisor_open(CD_GIVE cd_supervisor **out, cdmpp_err *err);
+void cd_supervisor_close(CD_TAKE cd_supervisor *k); /* NULL is fine; kills and reaps */
 /* One job and its answer. Errors: EINTERRUPTED (*stop), EIO (the keeper is gone), ENOMEM; then only close() is left. */
-cdmpp_status cd_keeper_do(cd_keeper *k, const cd_job *job, cd_answer *out, const volatile sig_atomic_t *stop, cdmpp_err *err);
+cdmpp_status cd_supervisor_do(cd_supervisor *k, const cd_job *job, cd_worker_result *out, const volatile sig_atomic_t *stop, cdmpp_err *err);
 #endif

@@ -23,27 +23,27 @@ typedef struct {
     cd_backend *backend;
     int threads;
     bool cool;
-    cd_wipe wipe;               /* of a cool measurement */
-    cd_quiet_mark mark;
+    cd_cache_flush wipe;               /* of a cool measurement */
+    cd_noise_probe_mark mark;
 } subject;
 
 /* ---- what timing.h asks for ---- */
 static cdmpp_status run(void *ctx, unsigned times, double *seconds, cdmpp_err *err) {
     subject *s = ctx;
-    cd_quiet_begin(&s->mark);
+    cd_noise_probe_begin(&s->mark);
     return s->kind->run(s->program, times, seconds, err);
 }
 
 static cdmpp_status flush(void *ctx, cdmpp_err *err) {
     subject *s = ctx;
-    if (s->cool && s->kind->dialect == CD_DIALECT_C) return cd_wipe_caches(&s->wipe, CD_WIPE_CORE, err);
+    if (s->cool && s->kind->dialect == CD_DIALECT_C) return cd_cache_flush_caches(&s->wipe, CD_WIPE_CORE, err);
     return s->kind->flush ? s->kind->flush(s->backend, err) : CDMPP_OK;
 }
 
 /* Only a processor's program suffers from who else wants it. */
 static bool disturbed(void *ctx) {
     const subject *s = ctx;
-    return s->kind->dialect == CD_DIALECT_C && cd_quiet_lost(&s->mark, s->threads, LOST_SHARE);
+    return s->kind->dialect == CD_DIALECT_C && cd_noise_probe_lost(&s->mark, s->threads, LOST_SHARE);
 }
 
 /* ---- timing ---- */
@@ -64,15 +64,15 @@ static double unrest(const cd_measured *m) {
     return q - 1 + (double)m->time.disturbed / (m->time.n ? m->time.n : 1) + m->time.ci;
 }
 
-static cdmpp_status attempt(subject *s, const cd_timing_policy *p, cd_quiet *q, cd_measured *m, cdmpp_err *err) {
+static cdmpp_status attempt(subject *s, const cd_timing_policy *p, cd_noise_probe *q, cd_measured *m, cdmpp_err *err) {
     const cd_timing_subject t = {s, cd_clock_now, run, flush, disturbed};
-    m->quiet_before = cd_quiet_ratio(q);
+    m->quiet_before = cd_noise_probe_ratio(q);
     CD_TRY(cd_timing_run(p, &t, &m->time, err));
-    m->quiet_after = cd_quiet_ratio(q);
+    m->quiet_after = cd_noise_probe_ratio(q);
     return CDMPP_OK;
 }
 
-static cdmpp_status measure(subject *s, const cd_job *job, cd_quiet *q, cd_measured *m, cdmpp_err *err) {
+static cdmpp_status measure(subject *s, const cd_job *job, cd_noise_probe *q, cd_measured *m, cdmpp_err *err) {
     static const struct timespec pause = {0, 20 * 1000 * 1000};
     const cd_timing_policy p = cd_timing_defaults(job->timing, cd_clock_check(cd_clock_now, NULL).tick_s);
     cd_measured now = *m;
@@ -90,15 +90,15 @@ static cdmpp_status measure(subject *s, const cd_job *job, cd_quiet *q, cd_measu
 
 /* Once more, counted. */
 static cdmpp_status count(subject *s, cd_measured *m, cdmpp_err *err) {
-    cd_perfcount p;
+    cd_perf_counters p;
     double v[CD_PERF_COUNT], seconds;
     const unsigned times = m->time.number;
     if (s->kind->dialect != CD_DIALECT_C) return CDMPP_OK;
-    cd_perfcount_open(&p);
-    cd_perfcount_start(&p);
+    cd_perf_counters_open(&p);
+    cd_perf_counters_start(&p);
     const cdmpp_status st = p.fd[CD_PERF_CYCLES] >= 0 ? s->kind->run(s->program, times, &seconds, err) : CDMPP_OK;
-    cd_perfcount_stop(&p, v);
-    cd_perfcount_close(&p);
+    cd_perf_counters_stop(&p, v);
+    cd_perf_counters_close(&p);
     m->cycles = v[CD_PERF_CYCLES] / times;
     m->instructions = v[CD_PERF_INSTRUCTIONS] / times;
     m->cache_misses = v[CD_PERF_CACHE_MISSES] / times;
@@ -106,7 +106,7 @@ static cdmpp_status count(subject *s, cd_measured *m, cdmpp_err *err) {
 }
 
 /* ---- one job ---- */
-static cdmpp_status open_backend(cd_worker *w, const cd_job *j, cdmpp_err *err) {
+static cdmpp_status open_backend(cd_measure_worker *w, const cd_job *j, cdmpp_err *err) {
     char name[sizeof w->name];
     snprintf(name, sizeof name, "%s|%s|%s", j->backend, j->device, j->target);
     if (w->backend && !strcmp(name, w->name)) return CDMPP_OK;
@@ -119,19 +119,19 @@ static cdmpp_status open_backend(cd_worker *w, const cd_job *j, cdmpp_err *err) 
 }
 
 /* Compiled here, where nobody has compiled the same before for the same device; `anew`: in any case. */
-static cdmpp_status build_here(cd_worker *w, const cd_job *j, bool anew, cd_build *b, cd_measured *m, cdmpp_err *err) {
+static cdmpp_status build_here(cd_measure_worker *w, const cd_job *j, bool anew, cd_build *b, cd_measured *m, cdmpp_err *err) {
     char key[CD_OBJCACHE_KEY];
     cd_buf identity = {0};
     if (w->kind->identity) w->kind->identity(w->backend, &identity);
     const bool keeps = identity.n && !identity.oom;
-    if (keeps) cd_objbin_key((cd_str){identity.p, identity.n}, &j->code, key);
+    if (keeps) cd_object_binary_key((cd_str){identity.p, identity.n}, &j->code, key);
     cd_buf_free(&identity);
-    b->cached = keeps && !anew && cd_objbin_get(j->cache, j->cache_bytes, key, &b->object, &b->object_bytes);
+    b->cached = keeps && !anew && cd_object_binary_get(j->cache, j->cache_bytes, key, &b->object, &b->object_bytes);
     if (b->cached) return CDMPP_OK;
     const double begin = cd_clock_now(NULL);
     CD_TRY(w->kind->build(w->backend, b, 1, 1, err));
     m->build_s += cd_clock_now(NULL) - begin;
-    if (!b->status && keeps) (void)cd_objbin_put(j->cache, j->cache_bytes, key, b->object, b->object_bytes);
+    if (!b->status && keeps) (void)cd_object_binary_put(j->cache, j->cache_bytes, key, b->object, b->object_bytes);
     if (!b->status) return CDMPP_OK;
     m->error_no = b->error_no ? b->error_no : 3;
     if (err) *err = b->err;
@@ -139,7 +139,7 @@ static cdmpp_status build_here(cd_worker *w, const cd_job *j, bool anew, cd_buil
 }
 
 /* The object as it came, or made here. */
-static cdmpp_status get_object(cd_worker *w, const cd_job *j, cd_build *b, cd_measured *m, cdmpp_err *err) {
+static cdmpp_status get_object(cd_measure_worker *w, const cd_job *j, cd_build *b, cd_measured *m, cdmpp_err *err) {
     union { /* load() does not write to it */
         const char *path;
         void *object;
@@ -148,13 +148,13 @@ static cdmpp_status get_object(cd_worker *w, const cd_job *j, cd_build *b, cd_me
     return b->object ? CDMPP_OK : build_here(w, j, false, b, m, err);
 }
 
-static void drop_object(const cd_worker *w, const cd_job *j, cd_build *b) {
+static void drop_object(const cd_measure_worker *w, const cd_job *j, cd_build *b) {
     if (!j->object[0] && w->kind && w->kind->identity) cd_free(b->object);
     b->object = NULL;
 }
 
 /* A device may refuse what it took before: a driver that says it is the same and is not. */
-static cdmpp_status load_it(cd_worker *w, const cd_job *j, cd_build *b, const void *const *content, cd_loaded **out, cd_measured *m, cdmpp_err *err) {
+static cdmpp_status load_it(cd_measure_worker *w, const cd_job *j, cd_build *b, const void *const *content, cd_loaded **out, cd_measured *m, cdmpp_err *err) {
     const cdmpp_status st = w->kind->load(w->backend, b, content, out, err);
     if (st != CDMPP_EBACKEND || !b->cached) return st;
     drop_object(w, j, b);
@@ -163,30 +163,30 @@ static cdmpp_status load_it(cd_worker *w, const cd_job *j, cd_build *b, const vo
     return w->kind->load(w->backend, b, content, out, err);
 }
 
-static cdmpp_status do_program(cd_worker *w, const cd_job *j, cd_build *b, cd_quiet *q, cd_measured *m, cdmpp_err *err) {
+static cdmpp_status do_program(cd_measure_worker *w, const cd_job *j, cd_build *b, cd_noise_probe *q, cd_measured *m, cdmpp_err *err) {
     subject s = {.kind = w->kind, .backend = w->backend, .threads = j->threads, .cool = j->timing.cool};
-    cd_checkout *c = NULL;
+    cd_result_check *c = NULL;
     const void *const *content = NULL;
     cdmpp_status st = CDMPP_OK;
     m->error_no = 4;
-    if (j->reference.n_launch) st = cd_checkout_reference(&j->reference, j->reference_object, j->target, &c, err);
-    if (!st && c) st = cd_checkout_content(c, &j->code, j->arg, &content, err);
+    if (j->reference.n_launch) st = cd_result_check_reference(&j->reference, j->reference_object, j->target, &c, err);
+    if (!st && c) st = cd_result_check_content(c, &j->code, j->arg, &content, err);
     if (!st) st = load_it(w, j, b, content, &s.program, m, err);
     if (!st && c) {
-        st = cd_checkout_compare(c, w->kind, s.program, &j->code, &m->max_error, err);
+        st = cd_result_check_compare(c, w->kind, s.program, &j->code, &m->max_error, err);
         if (st == CDMPP_EINVALID) m->error_no = 5;
         m->flags |= CD_MEASURED_CHECKED;
     }
     if (!st) st = measure(&s, j, q, m, err);
     if (!st) st = count(&s, m, err);
     if (s.program) w->kind->unload(s.program);
-    cd_checkout_free(c);
-    cd_wipe_free(&s.wipe);
+    cd_result_check_free(c);
+    cd_cache_flush_free(&s.wipe);
     return st;
 }
 
-void cd_worker_do(cd_worker *w, const cd_job *j, cd_answer *out) {
-    cd_quiet q = {j->best_s};
+void cd_worker_do(cd_measure_worker *w, const cd_job *j, cd_worker_result *out) {
+    cd_noise_probe q = {j->best_s};
     cd_build b = {0};
     cd_measured *m = &out->measured;
     const double begin = cd_clock_now(NULL);
@@ -207,7 +207,7 @@ void cd_worker_do(cd_worker *w, const cd_job *j, cd_answer *out) {
     out->best_s = q.best_s;
 }
 
-void cd_worker_close(cd_worker *w) {
+void cd_worker_close(cd_measure_worker *w) {
     if (w->backend) w->kind->close(w->backend);
-    *w = (cd_worker){0};
+    *w = (cd_measure_worker){0};
 }

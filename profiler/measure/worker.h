@@ -7,13 +7,13 @@
 #include "profiler/measure/worker_protocol.h"
 
 /* A back end stays open between jobs that name the same one. */
-typedef struct cd_worker {
+typedef struct cd_measure_worker {
     const cd_backend_kind *kind;
     cd_backend *backend;
     char name[256];             /* backend, device, target */
-} cd_worker;
+} cd_measure_worker;
 
 /* Never fails: what goes wrong is in the answer. */
-void cd_worker_do(cd_worker *w, const cd_job *job, cd_answer *out);
-void cd_worker_close(cd_worker *w);
+void cd_worker_do(cd_measure_worker *w, const cd_job *job, cd_worker_result *out);
+void cd_worker_close(cd_measure_worker *w);
 #endif

@@ -35,7 +35,7 @@ static void put_code(cd_buf *b, const cd_code *c, bool with_text) {
     put_text(b, c->text.p ? c->text.p : "", with_text ? c->text.n : 0);
 }
 
-cdmpp_status cd_wire_put(cd_buf *b, const cd_job *j, cdmpp_err *err) {
+cdmpp_status cd_worker_protocol_put(cd_buf *b, const cd_job *j, cdmpp_err *err) {
     put(b, j, sizeof *j); /* numbers; pointers in it are replaced by the reader */
     put_str(b, j->backend);
     put_str(b, j->device);
@@ -152,7 +152,7 @@ static cdmpp_status get_shapes(cd_arena *a, reader *r, cd_job *j, cdmpp_err *err
     return CDMPP_OK;
 }
 
-cdmpp_status cd_wire_get(cd_arena *a, const void *bytes, size_t n, cd_job *out, cdmpp_err *err) {
+cdmpp_status cd_worker_protocol_get(cd_arena *a, const void *bytes, size_t n, cd_job *out, cdmpp_err *err) {
     reader r = {bytes, n, false};
     get(&r, out, sizeof *out);
     memset(&out->code, 0, sizeof out->code);
@@ -193,12 +193,12 @@ static bool receive_all(int fd, char *p, size_t n) {
     return true;
 }
 
-bool cd_wire_send(int fd, const void *bytes, size_t n) {
+bool cd_worker_protocol_send(int fd, const void *bytes, size_t n) {
     const uint32_t size = (uint32_t)n;
     return n < WIRE_MAX && send_all(fd, (const char *)&size, sizeof size) && send_all(fd, bytes, n);
 }
 
-bool cd_wire_receive(int fd, void **bytes, size_t *n) {
+bool cd_worker_protocol_receive(int fd, void **bytes, size_t *n) {
     uint32_t size;
     if (!receive_all(fd, (char *)&size, sizeof size) || size >= WIRE_MAX) return false;
     char *p = cd_malloc((size_t)size + 1);

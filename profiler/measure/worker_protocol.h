@@ -27,18 +27,18 @@ typedef struct cd_job {
 } cd_job;
 
 #define CD_ANSWER_NO_DEVICE (-1) /* an error_no: no program is to blame */
-typedef struct cd_answer {
+typedef struct cd_worker_result {
     double best_s;
     cd_measured measured;
-} cd_answer;
+} cd_worker_result;
 
 /* Append the job's bytes. Errors: ENOMEM. */
-cdmpp_status cd_wire_put(cd_buf *b, const cd_job *job, cdmpp_err *err);
+cdmpp_status cd_worker_protocol_put(cd_buf *b, const cd_job *job, cdmpp_err *err);
 /* Everything of *out lives in the bytes or the arena. Errors: EPARSE (cut short), ENOMEM. */
-cdmpp_status cd_wire_get(cd_arena *a, const void *bytes, size_t n, cd_job *out, cdmpp_err *err);
+cdmpp_status cd_worker_protocol_get(cd_arena *a, const void *bytes, size_t n, cd_job *out, cdmpp_err *err);
 
 /* A frame of n bytes; false: the other end is gone. */
-bool cd_wire_send(int fd, const void *bytes, size_t n);
+bool cd_worker_protocol_send(int fd, const void *bytes, size_t n);
 /* The next frame, freed by the caller (cd_free); false: the other end is gone, or no memory. */
-bool cd_wire_receive(int fd, CD_GIVE void **bytes, size_t *n);
+bool cd_worker_protocol_receive(int fd, CD_GIVE void **bytes, size_t *n);
 #endif

@@ -9,20 +9,20 @@
 /* Draws in a row that may fail or repeat before a task is left. */
 enum { PATIENCE = 400, TRIALS = 10 };
 
-struct cd_draw {
+struct cd_random_schedules {
     const cd_tasks *tasks;
-    cd_draw_options o;
+    cd_random_schedules_options o;
     char *target;               /* copy of o.target; NULL: each task's own */
     size_t task;                /* being drawn from */
     cd_sketches *sketches;      /* of it; NULL: not begun */
-    cd_sampler *sampler;
+    cd_sketch_sampler *sampler;
     cd_program *program;
     uint64_t next;              /* draw */
     uint32_t made;
     cd_recid *seen;             /* (trials) its programs */
 };
 
-void cd_draw_free(cd_draw *d) {
+void cd_random_schedules_free(cd_random_schedules *d) {
     if (!d) return;
     cd_sampler_free(d->sampler);
     cd_sketches_free(d->sketches);
@@ -32,7 +32,7 @@ void cd_draw_free(cd_draw *d) {
     cd_free(d);
 }
 
-static cdmpp_status fill(cd_draw *d, cdmpp_err *err) {
+static cdmpp_status fill(cd_random_schedules *d, cdmpp_err *err) {
     const char *t = d->o.target;
     d->seen = cd_calloc(d->o.trials, sizeof *d->seen);
     if (t && *t) d->target = cd_calloc(strlen(t) + 1, 1);
@@ -41,23 +41,23 @@ static cdmpp_status fill(cd_draw *d, cdmpp_err *err) {
     return cd_program_new(&d->program, err);
 }
 
-cdmpp_status cd_draw_new(const cd_tasks *tasks, const cd_draw_options *o, cd_draw **out, cdmpp_err *err) {
-    cd_draw *d = cd_calloc(1, sizeof *d);
+cdmpp_status cd_random_schedules_new(const cd_tasks *tasks, const cd_random_schedules_options *o, cd_random_schedules **out, cdmpp_err *err) {
+    cd_random_schedules *d = cd_calloc(1, sizeof *d);
     if (!d) return CD_FAIL(err, ENOMEM, "draws");
     d->tasks = tasks;
     d->o = *o;
     if (!d->o.trials) d->o.trials = TRIALS;
     const cdmpp_status st = fill(d, err);
-    if (st) cd_draw_free(d);
+    if (st) cd_random_schedules_free(d);
     else *out = d;
     return st;
 }
 
-size_t cd_draw_most(const cd_draw *d) {
+size_t cd_random_schedules_most(const cd_random_schedules *d) {
     return (cd_tasks_count(d->tasks) - cd_tasks_bad_count(d->tasks)) * d->o.trials;
 }
 
-static void leave(cd_draw *d) {
+static void leave(cd_random_schedules *d) {
     cd_sampler_free(d->sampler);
     cd_sketches_free(d->sketches);
     d->sampler = NULL;
@@ -67,27 +67,27 @@ static void leave(cd_draw *d) {
 
 static cd_str text(const char *s) { return (cd_str){s, strlen(s)}; }
 
-static const char *target_of(const cd_draw *d, const cd_task *t) { return d->target ? d->target : t->target; }
+static const char *target_of(const cd_random_schedules *d, const cd_task *t) { return d->target ? d->target : t->target; }
 
-static cd_hardware hardware_of(const cd_draw *d, const cd_task *t) {
+static cd_hardware hardware_of(const cd_random_schedules *d, const cd_task *t) {
     return t->has_hardware && !d->target ? t->hardware : d->o.hardware;
 }
 
-static cdmpp_status begin(cd_draw *d, const cd_task *t, cdmpp_err *err) {
+static cdmpp_status begin(cd_random_schedules *d, const cd_task *t, cdmpp_err *err) {
     const cd_hardware hw = hardware_of(d, t);
     d->next = d->made = 0;
     CD_TRY(cd_sketches_new(t, &hw, cd_target_is_gpu(text(target_of(d, t))), &d->sketches, err));
     return cd_sampler_new(d->sketches, d->o.seed, &d->sampler, err);
 }
 
-static bool is_new(cd_draw *d, cd_recid id) {
+static bool is_new(cd_random_schedules *d, cd_recid id) {
     for (uint32_t k = 0; k < d->made; k++)
         if (d->seen[k].a == id.a && d->seen[k].b == id.b) return false;
     d->seen[d->made++] = id;
     return true;
 }
 
-static cdmpp_status write(cd_draw *d, const cd_task *t, cd_record *r, cd_buf *line, cdmpp_err *err) {
+static cdmpp_status write(cd_random_schedules *d, const cd_task *t, cd_record *r, cd_buf *line, cdmpp_err *err) {
     static const double never = 1e10;
     r->workload_key = text(t->workload_key);
     r->target = text(target_of(d, t));
@@ -103,7 +103,7 @@ static cdmpp_status write(cd_draw *d, const cd_task *t, cd_record *r, cd_buf *li
 }
 
 /* One try; *got tells whether a line was written. */
-static cdmpp_status draw(cd_draw *d, const cd_task *t, cd_buf *line, bool *got, cdmpp_err *err) {
+static cdmpp_status draw(cd_random_schedules *d, const cd_task *t, cd_buf *line, bool *got, cdmpp_err *err) {
     cd_record r = {0};
     const size_t from = line->n;
     *got = false;
@@ -124,7 +124,7 @@ static cdmpp_status draw(cd_draw *d, const cd_task *t, cd_buf *line, bool *got, 
     return CDMPP_OK;
 }
 
-cdmpp_status cd_draw_next(cd_draw *d, cd_buf *line, cdmpp_err *err) {
+cdmpp_status cd_random_schedules_next(cd_random_schedules *d, cd_buf *line, cdmpp_err *err) {
     uint64_t tries = 0;
     while (d->task < cd_tasks_count(d->tasks)) {
         const cd_task *t = cd_tasks_at(d->tasks, d->task);

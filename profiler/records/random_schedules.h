@@ -15,21 +15,21 @@
 #include "base/core/buf.h"
 #include "features/task/task.h"
 
-typedef struct cd_draw_options {
+typedef struct cd_random_schedules_options {
     uint32_t trials;            /* programs of a task; 0: 10 */
     uint64_t seed;
     const char *target;         /* NULL or "": that of the task */
     cd_hardware hardware;       /* used where the task has none, or target is given */
-} cd_draw_options;
+} cd_random_schedules_options;
 
-typedef struct cd_draw cd_draw;
+typedef struct cd_random_schedules cd_random_schedules;
 
-cdmpp_status cd_draw_new(CD_KEEP const cd_tasks *tasks, const cd_draw_options *o, CD_GIVE cd_draw **out, cdmpp_err *err);
-void cd_draw_free(CD_TAKE cd_draw *d); /* NULL is fine */
+cdmpp_status cd_random_schedules_new(CD_KEEP const cd_tasks *tasks, const cd_random_schedules_options *o, CD_GIVE cd_random_schedules **out, cdmpp_err *err);
+void cd_random_schedules_free(CD_TAKE cd_random_schedules *d); /* NULL is fine */
 /* Append the next record and its newline to `line`; nothing is appended at the
  * end. A task that has no schedules is an error with its key, once: go on with the
  * next call. Errors: EUNSUPPORTED, EINVALID (hardware), ENOMEM. */
-cdmpp_status cd_draw_next(cd_draw *d, cd_buf *line, cdmpp_err *err);
+cdmpp_status cd_random_schedules_next(cd_random_schedules *d, cd_buf *line, cdmpp_err *err);
 /* How many lines there will be at most. */
-size_t cd_draw_most(const cd_draw *d);
+size_t cd_random_schedules_most(const cd_random_schedules *d);
 #endif

@@ -20,7 +20,7 @@ typedef struct {
     unsigned count;             /* 0: free */
 } slot;
 
-struct cd_reclog {
+struct cd_record_log {
     char path[512];
     int fd;
     bool regular;               /* else a pipe or device: it is only written */
@@ -66,7 +66,7 @@ static slot *find(slot *s, size_t n, cd_recid id) {
     return &s[i];
 }
 
-static cdmpp_status grow(cd_reclog *l, cdmpp_err *err) {
+static cdmpp_status grow(cd_record_log *l, cdmpp_err *err) {
     const size_t n = l->n_slot ? 2 * l->n_slot : 1024;
     slot *s = cd_calloc(n, sizeof *s);
     if (!s) return CD_FAIL(err, ENOMEM, "%zu records", n);
@@ -78,7 +78,7 @@ static cdmpp_status grow(cd_reclog *l, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status learn(cd_reclog *l, cd_recid id, cdmpp_err *err) {
+static cdmpp_status learn(cd_record_log *l, cd_recid id, cdmpp_err *err) {
     if (2 * l->used >= l->n_slot) CD_TRY(grow(l, err));
     slot *s = find(l->slot, l->n_slot, id);
     if (!s->count) {
@@ -89,14 +89,14 @@ static cdmpp_status learn(cd_reclog *l, cd_recid id, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_reclog_claim(cd_reclog *l, cd_recid id, unsigned limit, bool *mine, cdmpp_err *err) {
+cdmpp_status cd_record_log_claim(cd_record_log *l, cd_recid id, unsigned limit, bool *mine, cdmpp_err *err) {
     *mine = !l->n_slot || find(l->slot, l->n_slot, id)->count < limit;
     return *mine ? learn(l, id, err) : CDMPP_OK;
 }
 
 /* ---- opening ---- */
 /* Where the last whole line ends. */
-static cdmpp_status whole_lines(cd_reclog *l, cdmpp_err *err) {
+static cdmpp_status whole_lines(cd_record_log *l, cdmpp_err *err) {
     char b[65536];
     off_t at = 0;
     for (ssize_t n; (n = pread(l->fd, b, sizeof b, at)) != 0; at += n) {
@@ -109,14 +109,14 @@ static cdmpp_status whole_lines(cd_reclog *l, cdmpp_err *err) {
     return lseek(l->fd, l->size, SEEK_SET) < 0 ? CD_FAIL(err, EIO, "cannot seek: %s", strerror(errno)) : CDMPP_OK;
 }
 
-static cdmpp_status learn_line(cd_reclog *l, cd_arena *a, const char *p, size_t n, bool retry, cdmpp_err *err) {
+static cdmpp_status learn_line(cd_record_log *l, cd_arena *a, const char *p, size_t n, bool retry, cdmpp_err *err) {
     cd_record r;
     cd_recid id;
     if (cd_record_is_comment(p, n) || cd_record_read(a, p, n, &r, NULL) || (retry && r.error_no)) return CDMPP_OK;
     return cd_recid_of(&r, &id, NULL) ? CDMPP_OK : learn(l, id, err);
 }
 
-static cdmpp_status learn_all(cd_reclog *l, bool retry, cdmpp_err *err) {
+static cdmpp_status learn_all(cd_record_log *l, bool retry, cdmpp_err *err) {
     cd_lines *f = NULL;
     cd_arena a = {0};
     char *p = NULL;
@@ -135,7 +135,7 @@ static cdmpp_status learn_all(cd_reclog *l, bool retry, cdmpp_err *err) {
     return st;
 }
 
-static cdmpp_status open_file(cd_reclog *l, bool retry, cdmpp_err *err) {
+static cdmpp_status open_file(cd_record_log *l, bool retry, cdmpp_err *err) {
     struct stat s;
     l->fd = open(l->path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (l->fd < 0 && (errno == EACCES || errno == ENXIO || errno == EINVAL)) l->fd = open(l->path, O_WRONLY | O_CLOEXEC); /* a pipe, /dev/stdout */
@@ -147,8 +147,8 @@ static cdmpp_status open_file(cd_reclog *l, bool retry, cdmpp_err *err) {
     return learn_all(l, retry, err);
 }
 
-cdmpp_status cd_reclog_open(const char *path, bool retry, cd_reclog **out, cdmpp_err *err) {
-    cd_reclog *l = cd_calloc(1, sizeof *l);
+cdmpp_status cd_record_log_open(const char *path, bool retry, cd_record_log **out, cdmpp_err *err) {
+    cd_record_log *l = cd_calloc(1, sizeof *l);
     if (!l) return CD_FAIL(err, ENOMEM, "output");
     l->fd = -1;
     l->synced_s = now_s();
@@ -157,12 +157,12 @@ cdmpp_status cd_reclog_open(const char *path, bool retry, cd_reclog **out, cdmpp
         memcpy(l->path, path, strlen(path) + 1);
         st = open_file(l, retry, err);
     }
-    if (st) (void)cd_reclog_close(l, NULL);
+    if (st) (void)cd_record_log_close(l, NULL);
     else *out = l;
     return cd_err_at(err, st, path, 0);
 }
 
-cdmpp_status cd_reclog_close(cd_reclog *l, cdmpp_err *err) {
+cdmpp_status cd_record_log_close(cd_record_log *l, cdmpp_err *err) {
     if (!l) return CDMPP_OK;
     cdmpp_status st = CDMPP_OK;
     if (l->fd >= 0) {
@@ -176,7 +176,7 @@ cdmpp_status cd_reclog_close(cd_reclog *l, cdmpp_err *err) {
 
 /* ---- adding ---- */
 /* All of the line, or nothing of it where the disk is full. */
-static cdmpp_status put_line(cd_reclog *l, const char *p, size_t n, cdmpp_err *err) {
+static cdmpp_status put_line(cd_record_log *l, const char *p, size_t n, cdmpp_err *err) {
     for (size_t at = 0; at < n;) {
         const ssize_t k = write(l->fd, p + at, n - at);
         if (k < 0 && errno == EINTR) continue;
@@ -191,7 +191,7 @@ static cdmpp_status put_line(cd_reclog *l, const char *p, size_t n, cdmpp_err *e
     return CDMPP_OK;
 }
 
-cdmpp_status cd_reclog_add(cd_reclog *l, const cd_record *r, long *line, cdmpp_err *err) {
+cdmpp_status cd_record_log_add(cd_record_log *l, const cd_record *r, long *line, cdmpp_err *err) {
     cd_buf b = {0};
     cdmpp_status st = cd_record_write(&b, r, err);
     if (!st) st = cd_err_at(err, put_line(l, b.p, b.n, err), l->path, 0);

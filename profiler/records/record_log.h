@@ -4,7 +4,7 @@
  *   add:  one write of one whole line; on disk within a second, or when it is closed
  *
  *   (1) the identity of a record is what it measures: workload key, target, hardware and steps,
- *       not what came out; cd_reclog_claim hands one out as long as the file, and what was handed
+ *       not what came out; cd_record_log_claim hands one out as long as the file, and what was handed
  *       out, has fewer than asked for;
  *   (2) one process at a time writes a file: a second one gets EIO;
  *   (3) lines that are no records stay as they are.
@@ -13,20 +13,20 @@
 #define CD_RECLOG_H
 #include "features/task/record.h"
 
-typedef struct cd_reclog cd_reclog;
+typedef struct cd_record_log cd_record_log;
 typedef struct cd_recid {
     uint64_t a, b;
 } cd_recid;
 
 /* `retry`: a line whose measurement failed is not counted, its record is handed out again, once by this run; the
  * line stays. Errors: EIO (also: another run writes it), ENOMEM; they carry the path. */
-cdmpp_status cd_reclog_open(const char *path, bool retry, CD_GIVE cd_reclog **out, cdmpp_err *err);
+cdmpp_status cd_record_log_open(const char *path, bool retry, CD_GIVE cd_record_log **out, cdmpp_err *err);
 /* Also syncs. Errors: EIO. NULL is fine. */
-cdmpp_status cd_reclog_close(CD_TAKE cd_reclog *l, cdmpp_err *err);
+cdmpp_status cd_record_log_close(CD_TAKE cd_record_log *l, cdmpp_err *err);
 /* Errors: ENOMEM, those of cd_record_write. */
 cdmpp_status cd_recid_of(const cd_record *r, cd_recid *out, cdmpp_err *err);
 /* *mine: this record is to be measured, and counts from now on. Errors: ENOMEM. */
-cdmpp_status cd_reclog_claim(cd_reclog *l, cd_recid id, unsigned limit, bool *mine, cdmpp_err *err);
+cdmpp_status cd_record_log_claim(cd_record_log *l, cd_recid id, unsigned limit, bool *mine, cdmpp_err *err);
 /* Number of the line that was written, from 1, in *line (NULL: not wanted). Errors: EIO, ENOMEM, those of cd_record_write. */
-cdmpp_status cd_reclog_add(cd_reclog *l, const cd_record *r, long *line, cdmpp_err *err);
+cdmpp_status cd_record_log_add(cd_record_log *l, const cd_record *r, long *line, cdmpp_err *err);
 #endif

@@ -23,7 +23,7 @@ static void complete(cd_record *r, const cd_task *t) {
     r->version = (cd_str){"v0.6", 4};
 }
 
-static cdmpp_status read_record(cd_recmaker *m, const cd_recline *l, cd_recjob *j, cdmpp_err *err) {
+static cdmpp_status read_record(cd_recmaker *m, const cd_recline *l, cd_record_program *j, cdmpp_err *err) {
     const char *text = keep(&j->arena, l->text, l->len);
     if (!text) return CD_FAIL(err, ENOMEM, "record");
     CD_TRY(cd_record_read(&j->arena, text, l->len, &j->record, err));
@@ -38,14 +38,14 @@ static cdmpp_status read_record(cd_recmaker *m, const cd_recline *l, cd_recjob *
     return cd_recid_of(&j->record, &j->id, err);
 }
 
-cdmpp_status cd_recjob_make(cd_recmaker *m, const cd_recline *l, cd_recjob *j, cdmpp_err *err) {
+cdmpp_status cd_record_program_make(cd_recmaker *m, const cd_recline *l, cd_record_program *j, cdmpp_err *err) {
     memset(j, 0, sizeof *j);
     j->path = l->path;
     j->number = l->number;
     return cd_err_at(err, read_record(m, l, j, err), l->path, l->number);
 }
 
-static cd_dialect dialect_of(const cd_recmaker *m, const cd_recjob *j) {
+static cd_dialect dialect_of(const cd_recmaker *m, const cd_record_program *j) {
     const cd_backend_kind *k = cd_backend_for_target(j->record.target);
     return m->dialect >= 0 ? (cd_dialect)m->dialect : k ? k->dialect : CD_DIALECT_C;
 }
@@ -70,7 +70,7 @@ static cdmpp_status make_code(cd_recmaker *m, const cd_task *t, const cd_record 
 }
 
 /* Shapes of the parameters; the nest's go with its program's next build. */
-static cdmpp_status keep_shapes(cd_recjob *j, const cd_nest *nest, cdmpp_err *err) {
+static cdmpp_status keep_shapes(cd_record_program *j, const cd_nest *nest, cdmpp_err *err) {
     cd_measure_arg *v = CD_NEWN(&j->arena, cd_measure_arg, nest->n_arg + 1);
     j->arg = v;
     for (uint32_t k = 0; v && k < nest->n_arg; k++) {
@@ -83,7 +83,7 @@ static cdmpp_status keep_shapes(cd_recjob *j, const cd_nest *nest, cdmpp_err *er
 }
 
 /* The task as it is written down: no steps, and for this machine, whatever the record is for. */
-static cdmpp_status make_reference(cd_recmaker *m, const cd_task *t, cd_recjob *j, cdmpp_err *err) {
+static cdmpp_status make_reference(cd_recmaker *m, const cd_task *t, cd_record_program *j, cdmpp_err *err) {
     cd_record plain = j->record;
     cd_recid id;
     char name[32];
@@ -96,7 +96,7 @@ static cdmpp_status make_reference(cd_recmaker *m, const cd_task *t, cd_recjob *
     return cd_err_key(err, make_code(m, t, &plain, "llvm", CD_DIALECT_C, name, &nest, &j->reference, err), "reference");
 }
 
-cdmpp_status cd_recjob_code(cd_recmaker *m, cd_recjob *j, cdmpp_err *err) {
+cdmpp_status cd_record_program_code(cd_recmaker *m, cd_record_program *j, cdmpp_err *err) {
     char name[32];
     cd_nest nest;
     const cd_task *t = task_of(m, j->record.workload_key);
@@ -110,14 +110,14 @@ cdmpp_status cd_recjob_code(cd_recmaker *m, cd_recjob *j, cdmpp_err *err) {
     return st;
 }
 
-void cd_recjob_free(cd_recjob *j) {
+void cd_record_program_free(cd_record_program *j) {
     cd_code_free(&j->code);
     cd_code_free(&j->reference);
     cd_arena_free(&j->arena);
     memset(j, 0, sizeof *j);
 }
 
-double cd_recjob_cost_s(const cd_record *r) {
+double cd_record_program_cost_s(const cd_record *r) {
     double sum = 0;
     for (uint32_t k = 0; k < r->n_cost; k++) sum += r->cost_s[k];
     return r->error_no || !r->n_cost ? CD_MEASURE_FAILED_S : sum / r->n_cost;
@@ -138,7 +138,7 @@ static uint32_t condense(const cd_timing *t, double *cost) {
     return groups;
 }
 
-cdmpp_status cd_recjob_record(cd_recjob *j, const cd_measured *m, cd_record *out, cdmpp_err *err) {
+cdmpp_status cd_record_program_record(cd_record_program *j, const cd_measured *m, cd_record *out, cdmpp_err *err) {
     double *cost = CD_NEWN(&j->arena, double, CD_RECJOB_COSTS);
     if (!cost) return CD_FAIL(err, ENOMEM, "record");
     *out = j->record;

@@ -14,7 +14,7 @@
 #include "profiler/records/record_reader.h"
 #include "profiler/records/record_log.h"
 
-typedef struct cd_recjob {
+typedef struct cd_record_program {
     cd_arena arena;
     const char *path;           /* where it came from */
     long number;
@@ -25,7 +25,7 @@ typedef struct cd_recjob {
     cd_code code, reference;
     const cd_measure_arg *arg;  /* (code.n_arg) */
     cdmpp_err why;              /* code OK: code is there */
-} cd_recjob;
+} cd_record_program;
 
 typedef struct cd_recmaker {
     CD_KEEP const cd_tasks *tasks;
@@ -38,15 +38,15 @@ typedef struct cd_recmaker {
 } cd_recmaker;
 
 /* One line. Free the job after an error too. Errors: those of cd_record_read, ENOTASK, ENOMEM; with path and line. */
-cdmpp_status cd_recjob_make(cd_recmaker *m, const cd_recline *line, cd_recjob *out, cdmpp_err *err);
-/* The code of a job that cd_recjob_make made; apart, since who only wants the identity needs none.
+cdmpp_status cd_record_program_make(cd_recmaker *m, const cd_recline *line, cd_record_program *out, cdmpp_err *err);
+/* The code of a job that cd_record_program_make made; apart, since who only wants the identity needs none.
  * Errors: ENOMEM; others are in job->why. */
-cdmpp_status cd_recjob_code(cd_recmaker *m, cd_recjob *job, cdmpp_err *err);
-void cd_recjob_free(cd_recjob *job); /* zeroed is fine */
+cdmpp_status cd_record_program_code(cd_recmaker *m, cd_record_program *job, cdmpp_err *err);
+void cd_record_program_free(cd_record_program *job); /* zeroed is fine */
 /* What a record says that its program takes: the mean of its costs; CD_MEASURE_FAILED_S where it failed. */
-double cd_recjob_cost_s(const cd_record *r);
+double cd_record_program_cost_s(const cd_record *r);
 /* The record of a measured job: costs, error number, total, timestamp. Costs are at most
  * CD_RECJOB_COSTS means of successive repeats, made in the job's arena. Errors: ENOMEM. */
 #define CD_RECJOB_COSTS 10
-cdmpp_status cd_recjob_record(cd_recjob *job, const cd_measured *m, cd_record *out, cdmpp_err *err);
+cdmpp_status cd_record_program_record(cd_record_program *job, const cd_measured *m, cd_record *out, cdmpp_err *err);
 #endif

@@ -6,7 +6,7 @@
 #include "base/io/file.h"
 #include "features/task/record.h"
 
-struct cd_recfile {
+struct cd_record_reader {
     cd_arena arena;
     const char **path; /* (n) */
     size_t n, at;      /* at: being read, or next */
@@ -46,7 +46,7 @@ static cdmpp_status add(list *l, const char *path, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status add_path(cd_recfile *r, list *l, const char *path, cdmpp_err *err) {
+static cdmpp_status add_path(cd_record_reader *r, list *l, const char *path, cdmpp_err *err) {
     struct stat s;
     if (!strcmp(path, "-") || (stat(path, &s) == 0 && !S_ISDIR(s.st_mode))) return add(l, path, err);
     const char *const *file;
@@ -58,7 +58,7 @@ static cdmpp_status add_path(cd_recfile *r, list *l, const char *path, cdmpp_err
 }
 
 /* Copies of the paths, so that the caller's may go. */
-static cdmpp_status keep(cd_recfile *r, const list *l, cdmpp_err *err) {
+static cdmpp_status keep(cd_record_reader *r, const list *l, cdmpp_err *err) {
     r->path = cd_arena_alloc(&r->arena, l->n + 1, sizeof *r->path);
     if (!r->path) return CD_FAIL(err, ENOMEM, "list of files");
     for (size_t i = 0; i < l->n; i++) {
@@ -71,34 +71,34 @@ static cdmpp_status keep(cd_recfile *r, const list *l, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_recfile_open(const char *const *path, size_t n, cd_recfile **out, cdmpp_err *err) {
-    cd_recfile *r = cd_calloc(1, sizeof *r);
+cdmpp_status cd_record_reader_open(const char *const *path, size_t n, cd_record_reader **out, cdmpp_err *err) {
+    cd_record_reader *r = cd_calloc(1, sizeof *r);
     if (!r) return CD_FAIL(err, ENOMEM, "list of files");
     list l = {0};
     cdmpp_status st = CDMPP_OK;
     for (size_t i = 0; !st && i < n; i++) st = add_path(r, &l, path[i], err);
     if (!st) st = keep(r, &l, err);
     cd_free((void *)l.v);
-    if (st) cd_recfile_close(r);
+    if (st) cd_record_reader_close(r);
     else *out = r;
     return st;
 }
 
-void cd_recfile_close(cd_recfile *r) {
+void cd_record_reader_close(cd_record_reader *r) {
     if (!r) return;
     cd_lines_close(r->lines);
     cd_arena_free(&r->arena);
     cd_free(r);
 }
 
-static void end_file(cd_recfile *r) {
+static void end_file(cd_record_reader *r) {
     cd_lines_close(r->lines);
     r->lines = NULL;
     r->at++;
 }
 
 /* One line of the file that is open; *out without text: this one was left out. */
-static cdmpp_status step(cd_recfile *r, cd_recline *out, cdmpp_err *err) {
+static cdmpp_status step(cd_record_reader *r, cd_recline *out, cdmpp_err *err) {
     char *p = NULL;
     size_t len = 0;
     const cdmpp_status st = cd_lines_next(r->lines, &p, &len, err);
@@ -113,7 +113,7 @@ static cdmpp_status step(cd_recfile *r, cd_recline *out, cdmpp_err *err) {
     return st;
 }
 
-cdmpp_status cd_recfile_next(cd_recfile *r, cd_recline *out, cdmpp_err *err) {
+cdmpp_status cd_record_reader_next(cd_record_reader *r, cd_recline *out, cdmpp_err *err) {
     *out = (cd_recline){0};
     while (r->at < r->n) {
         if (!r->lines) {

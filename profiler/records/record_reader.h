@@ -16,7 +16,7 @@
 #include "base/core/err.h"
 #include "base/core/mem.h"
 
-typedef struct cd_recfile cd_recfile;
+typedef struct cd_record_reader cd_record_reader;
 
 typedef struct cd_recline {
     CD_KEEP const char *path;   /* until free */
@@ -26,8 +26,8 @@ typedef struct cd_recline {
 } cd_recline;
 
 /* Errors: EIO (a path that is not there, a folder without records), ENOMEM. */
-cdmpp_status cd_recfile_open(const char *const *path, size_t n, CD_GIVE cd_recfile **out, cdmpp_err *err);
-void cd_recfile_close(CD_TAKE cd_recfile *r); /* NULL is fine */
+cdmpp_status cd_record_reader_open(const char *const *path, size_t n, CD_GIVE cd_record_reader **out, cdmpp_err *err);
+void cd_record_reader_close(CD_TAKE cd_record_reader *r); /* NULL is fine */
 /* Errors: ERANGE, EPARSE (go on), EIO, ENOMEM (end). */
-cdmpp_status cd_recfile_next(cd_recfile *r, cd_recline *out, cdmpp_err *err);
+cdmpp_status cd_record_reader_next(cd_record_reader *r, cd_recline *out, cdmpp_err *err);
 #endif

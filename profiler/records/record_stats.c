@@ -2,19 +2,19 @@
 
 #include <string.h>
 
-void cd_recstat_begin(cd_recstat *s, double now_s) {
+void cd_record_stats_begin(cd_record_stats *s, double now_s) {
     memset(s, 0, sizeof *s);
     s->begin_s = now_s;
     cd_hosttime_read("", &s->begin);
 }
 
-const char *cd_recstat_error(int error_no) {
+const char *cd_record_stats_error(int error_no) {
     static const char *const said[] = {"", "no program", "compile error", "device compile error", "error while running", "wrong result",
                                        "compiling took too long", "running took too long", "unknown"};
     return said[error_no >= 0 && error_no <= CD_ERROR_NO_MAX ? error_no : CD_ERROR_NO_MAX];
 }
 
-void cd_recstat_add(cd_recstat *s, const cd_measured *m) {
+void cd_record_stats_add(cd_record_stats *s, const cd_measured *m) {
     s->build_s += m->build_s;
     s->run_s += m->run_s;
     s->error_no[m->error_no >= 0 && m->error_no <= CD_ERROR_NO_MAX ? m->error_no : CD_ERROR_NO_MAX]++;
@@ -39,9 +39,9 @@ static void put_text(cd_buf *b, const char *name, const char *v, size_t n) {
     cd_buf_put_json_str(b, v, n);
 }
 
-void cd_recstat_head(cd_buf *b, const cd_hostinfo *h, const char *warnings, const cd_timing_policy *p, int threads) {
+void cd_record_stats_head(cd_buf *b, const cd_host_info *h, const char *warnings, const cd_timing_policy *p, int threads) {
     cd_buf_puts(b, "{\"schema\":\"cdmpp.profile_stats\",\"host\":");
-    cd_hostinfo_json(b, h);
+    cd_host_info_json(b, h);
     put_text(b, "warnings", warnings, strlen(warnings));
     cd_buf_putf(b, ",\"threads\":%d,\"policy\":{\"cold\":%s,\"cool\":%s,\"min_repeat\":%u,\"max_repeat\":%u", threads, p->cold ? "true" : "false", p->cool ? "true" : "false", p->min_repeat, p->max_repeat);
     put_real(b, "budget_s", p->budget_s);
@@ -68,7 +68,7 @@ static void put_figures(cd_buf *b, const cd_measured *m) {
     if (m->flags & CD_MEASURED_CHECKED) put_real(b, "max_error", m->max_error);
 }
 
-void cd_recstat_line(cd_buf *b, const cd_recjob *j, long record, const cd_measured *m, const char *host) {
+void cd_record_stats_line(cd_buf *b, const cd_record_program *j, long record, const cd_measured *m, const char *host) {
     cd_buf_puts(b, "{\"file\":");
     cd_buf_put_json_str(b, j->path, strlen(j->path));
     cd_buf_putf(b, ",\"line\":%ld,\"record\":%ld", j->number, record);
@@ -91,16 +91,16 @@ void cd_recstat_line(cd_buf *b, const cd_recjob *j, long record, const cd_measur
 
 /* ---- sums ---- */
 /* Share of all processors' time that the machine's host took; negative: unknown. */
-static double steal_of(const cd_recstat *s) {
+static double steal_of(const cd_record_stats *s) {
     cd_hosttime now;
     cd_hosttime_read("", &now);
     if (now.steal < 0 || s->begin.steal < 0 || now.total <= s->begin.total) return -1;
     return (double)(now.steal - s->begin.steal) / (double)(now.total - s->begin.total);
 }
 
-static double rate(const cd_recstat *s, double now_s) { return now_s > s->begin_s ? (double)(s->measured + s->failed) / (now_s - s->begin_s) : 0; }
+static double rate(const cd_record_stats *s, double now_s) { return now_s > s->begin_s ? (double)(s->measured + s->failed) / (now_s - s->begin_s) : 0; }
 
-void cd_recstat_json(cd_buf *b, const cd_recstat *s, double now_s) {
+void cd_record_stats_json(cd_buf *b, const cd_record_stats *s, double now_s) {
     const double steal = steal_of(s);
     cd_buf_putf(b, "{\"records\":%zu,\"measured\":%zu,\"failed\":%zu,\"known\":%zu,\"bad\":%zu,\"noisy\":%zu,\"wide\":%zu,\"cached\":%zu,\"errors\":{", s->lines,
                 s->measured, s->failed, s->known, s->bad, s->noisy, s->wide, s->cached);
@@ -118,10 +118,10 @@ void cd_recstat_json(cd_buf *b, const cd_recstat *s, double now_s) {
     cd_buf_puts(b, "}");
 }
 
-void cd_recstat_text(cd_buf *b, const cd_recstat *s, double now_s) {
+void cd_record_stats_text(cd_buf *b, const cd_record_stats *s, double now_s) {
     cd_buf_putf(b, "%zu records: %zu measured, %zu failed, %zu measured before, %zu cannot be used\n", s->lines, s->measured, s->failed, s->known, s->bad);
     for (int k = 1; k <= CD_ERROR_NO_MAX; k++)
-        if (s->error_no[k]) cd_buf_putf(b, "%10zu  %s\n", s->error_no[k], cd_recstat_error(k));
+        if (s->error_no[k]) cd_buf_putf(b, "%10zu  %s\n", s->error_no[k], cd_record_stats_error(k));
     if (s->noisy) cd_buf_putf(b, "%10zu  measured while something else ran\n", s->noisy);
     if (s->measured + s->failed) cd_buf_putf(b, "%.1f s, %.3g programs/s\n", now_s - s->begin_s, rate(s, now_s));
 }

@@ -9,23 +9,23 @@
 #include "profiler/host/host_info.h"
 #include "profiler/records/record_program.h"
 
-typedef struct cd_recstat {
+typedef struct cd_record_stats {
     size_t lines, measured, failed, known, bad, noisy, wide, cached, wrong; /* known: were in the output already */
     size_t error_no[CD_ERROR_NO_MAX + 1], reason[CDMPP_STATUS_COUNT];
     double begin_s, build_s, run_s;
     cd_hosttime begin;
-} cd_recstat;
+} cd_record_stats;
 
-void cd_recstat_begin(cd_recstat *s, double now_s);
-void cd_recstat_add(cd_recstat *s, const cd_measured *m);
+void cd_record_stats_begin(cd_record_stats *s, double now_s);
+void cd_record_stats_add(cd_record_stats *s, const cd_measured *m);
 /* The first line. */
-void cd_recstat_head(cd_buf *b, const cd_hostinfo *h, const char *warnings, const cd_timing_policy *p, int threads);
+void cd_record_stats_head(cd_buf *b, const cd_host_info *h, const char *warnings, const cd_timing_policy *p, int threads);
 /* `host` measured it; NULL: this machine. */
-void cd_recstat_line(cd_buf *b, const cd_recjob *j, long record, const cd_measured *m, const char *host);
+void cd_record_stats_line(cd_buf *b, const cd_record_program *j, long record, const cd_measured *m, const char *host);
 /* {"records":..,"measured":..,...} */
-void cd_recstat_json(cd_buf *b, const cd_recstat *s, double now_s);
+void cd_record_stats_json(cd_buf *b, const cd_record_stats *s, double now_s);
 /* For people, lines with their ends. */
-void cd_recstat_text(cd_buf *b, const cd_recstat *s, double now_s);
+void cd_record_stats_text(cd_buf *b, const cd_record_stats *s, double now_s);
 /* "compile error" of 2; TVM's numbers. */
-const char *cd_recstat_error(int error_no);
+const char *cd_record_stats_error(int error_no);
 #endif

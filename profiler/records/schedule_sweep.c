@@ -5,7 +5,7 @@
 
 enum { BATCH = 32 };
 
-const char *cd_sweep_factor(int factor) {
+const char *cd_schedule_sweep_factor(int factor) {
     static const char *const name[CD_VARY_COUNT] = {"tile", "reorder", "compute_at", "fuse", "unroll", "vectorize", "parallel", "threads", "cache"};
     return factor == CD_VARY_BASE ? "base" : name[factor];
 }
@@ -15,7 +15,7 @@ const char *cd_sweep_factor(int factor) {
 typedef struct {
     cd_recmaker *maker;
     int threads;
-    cd_recjob job[BATCH];
+    cd_record_program job[BATCH];
     cd_measure_item item[BATCH];
     cd_buf line;
 } batch;
@@ -25,16 +25,16 @@ static cdmpp_status make(batch *b, size_t k, const cd_variant *v, cdmpp_err *err
     if (v->threads && r.has_hardware) r.hardware.num_cores = v->threads; /* another program: its loops are cut up otherwise */
     cd_buf_clear(&b->line);
     CD_TRY(cd_record_write(&b->line, &r, err));
-    const cd_recline l = {.path = cd_sweep_factor(v->factor), .text = b->line.p, .len = b->line.n - 1};
-    CD_TRY(cd_recjob_make(b->maker, &l, &b->job[k], err));
-    CD_TRY(cd_recjob_code(b->maker, &b->job[k], err));
+    const cd_recline l = {.path = cd_schedule_sweep_factor(v->factor), .text = b->line.p, .len = b->line.n - 1};
+    CD_TRY(cd_record_program_make(b->maker, &l, &b->job[k], err));
+    CD_TRY(cd_record_program_code(b->maker, &b->job[k], err));
     b->item[k] = (cd_measure_item){.code = &b->job[k].code, .target = b->job[k].target, .threads = v->threads ? v->threads : b->threads};
     if (b->job[k].why.code) cd_measured_fail(&b->item[k].out, 1, &b->job[k].why);
     return CDMPP_OK;
 }
 
 /* Those of rows [0, n) that are cold or those that are not. */
-static cdmpp_status some(batch *b, cd_measure *m, bool cold, cd_sweep_row *row, size_t n, const volatile sig_atomic_t *stop, cdmpp_err *err) {
+static cdmpp_status some(batch *b, cd_measure *m, bool cold, cd_schedule_sweep_row *row, size_t n, const volatile sig_atomic_t *stop, cdmpp_err *err) {
     size_t at[BATCH], made = 0;
     cdmpp_status st = CDMPP_OK;
     for (size_t i = 0; i < n && !st; i++) {
@@ -48,23 +48,23 @@ static cdmpp_status some(batch *b, cd_measure *m, bool cold, cd_sweep_row *row, 
         if (!st && !b->item[i].out.error_no) st = cd_measure_run(m, &b->item[i], err);
         row[at[i]].out = b->item[i].out;
     }
-    for (size_t i = 0; i < made; i++) cd_recjob_free(&b->job[i]);
+    for (size_t i = 0; i < made; i++) cd_record_program_free(&b->job[i]);
     return st;
 }
 
-static void ratios(cd_sweep_row *row, size_t n) {
+static void ratios(cd_schedule_sweep_row *row, size_t n) {
     const double base = n && !row[0].out.error_no ? row[0].out.time.median_s : 0;
     for (size_t i = 0; i < n; i++) row[i].ratio = base > 0 && !row[i].out.error_no ? row[i].out.time.median_s / base : 0;
 }
 
-cdmpp_status cd_sweep_run(cd_recmaker *maker, const cd_variant *v, size_t n, int threads, cd_measure *warm, cd_measure *cold,
-                          const volatile sig_atomic_t *stop, cd_sweep_row *row, cdmpp_err *err) {
+cdmpp_status cd_schedule_sweep_run(cd_recmaker *maker, const cd_variant *v, size_t n, int threads, cd_measure *warm, cd_measure *cold,
+                          const volatile sig_atomic_t *stop, cd_schedule_sweep_row *row, cdmpp_err *err) {
     batch *b = cd_calloc(1, sizeof *b);
     if (!b) return CD_FAIL(err, ENOMEM, "variants");
     b->maker = maker;
     b->threads = threads;
     cdmpp_status st = CDMPP_OK;
-    for (size_t i = 0; i < n; i++) row[i] = (cd_sweep_row){.v = &v[i]};
+    for (size_t i = 0; i < n; i++) row[i] = (cd_schedule_sweep_row){.v = &v[i]};
     for (size_t i = 0; i < n && !st; i += BATCH) {
         const size_t m = n - i < BATCH ? n - i : BATCH;
         st = some(b, warm, false, row + i, m, stop, err);
@@ -80,24 +80,24 @@ cdmpp_status cd_sweep_run(cd_recmaker *maker, const cd_variant *v, size_t n, int
 
 static cdmpp_status done(const cd_buf *b, cdmpp_err *err) { return b->oom ? CD_FAIL(err, ENOMEM, "report") : CDMPP_OK; }
 
-cdmpp_status cd_sweep_csv(cd_buf *b, const cd_sweep_row *row, size_t n, cdmpp_err *err) {
+cdmpp_status cd_schedule_sweep_csv(cd_buf *b, const cd_schedule_sweep_row *row, size_t n, cdmpp_err *err) {
     cd_buf_puts(b, "factor,value,median_s,ci,ratio,error_no\n");
     for (size_t i = 0; i < n; i++) {
-        const cd_sweep_row *r = &row[i];
-        cd_buf_putf(b, "%s,%s,", cd_sweep_factor(r->v->factor), r->v->value);
+        const cd_schedule_sweep_row *r = &row[i];
+        cd_buf_putf(b, "%s,%s,", cd_schedule_sweep_factor(r->v->factor), r->v->value);
         if (r->out.error_no) cd_buf_putf(b, ",,,%d\n", r->out.error_no);
         else cd_buf_putf(b, "%.9g,%.4g,%.6g,0\n", r->out.time.median_s, r->out.time.ci, r->ratio);
     }
     return done(b, err);
 }
 
-cdmpp_status cd_sweep_json(cd_buf *b, const char *key, const cd_sweep_row *row, size_t n, cdmpp_err *err) {
+cdmpp_status cd_schedule_sweep_json(cd_buf *b, const char *key, const cd_schedule_sweep_row *row, size_t n, cdmpp_err *err) {
     cd_buf_puts(b, "{\"workload_key\":");
     cd_buf_put_json_str(b, key, strlen(key));
     cd_buf_puts(b, ",\"variants\":[");
     for (size_t i = 0; i < n; i++) {
-        const cd_sweep_row *r = &row[i];
-        cd_buf_putf(b, "%s{\"factor\":\"%s\",\"value\":\"%s\",\"error_no\":%d", i ? "," : "", cd_sweep_factor(r->v->factor), r->v->value, r->out.error_no);
+        const cd_schedule_sweep_row *r = &row[i];
+        cd_buf_putf(b, "%s{\"factor\":\"%s\",\"value\":\"%s\",\"error_no\":%d", i ? "," : "", cd_schedule_sweep_factor(r->v->factor), r->v->value, r->out.error_no);
         if (!r->out.error_no) cd_buf_putf(b, ",\"median_s\":%.9g,\"ci\":%.4g,\"ratio\":%.6g", r->out.time.median_s, r->out.time.ci, r->ratio);
         cd_buf_puts(b, "}");
     }
@@ -105,11 +105,11 @@ cdmpp_status cd_sweep_json(cd_buf *b, const char *key, const cd_sweep_row *row, 
     return done(b, err);
 }
 
-cdmpp_status cd_sweep_text(cd_buf *b, const cd_sweep_row *row, size_t n, cdmpp_err *err) {
+cdmpp_status cd_schedule_sweep_text(cd_buf *b, const cd_schedule_sweep_row *row, size_t n, cdmpp_err *err) {
     if (n && !row[0].out.error_no) cd_buf_putf(b, "base %.4f ms\n", row[0].out.time.median_s * 1e3);
     cd_buf_puts(b, "factor      variants  failed  best           worst\n");
     for (int f = 0; f < CD_VARY_COUNT; f++) {
-        const cd_sweep_row *best = NULL, *worst = NULL;
+        const cd_schedule_sweep_row *best = NULL, *worst = NULL;
         size_t all = 0, failed = 0;
         for (size_t i = 0; i < n; i++) {
             if (row[i].v->factor != f) continue;
@@ -119,7 +119,7 @@ cdmpp_status cd_sweep_text(cd_buf *b, const cd_sweep_row *row, size_t n, cdmpp_e
             if (row[i].ratio > 0 && (!worst || row[i].ratio > worst->ratio)) worst = &row[i];
         }
         if (!all) continue;
-        cd_buf_putf(b, "%-10s  %8zu  %6zu", cd_sweep_factor(f), all, failed);
+        cd_buf_putf(b, "%-10s  %8zu  %6zu", cd_schedule_sweep_factor(f), all, failed);
         if (best) cd_buf_putf(b, "  %.3f %s   %.3f %s", best->ratio, best->v->value, worst->ratio, worst->v->value);
         cd_buf_puts(b, "\n");
     }
@@ -146,9 +146,9 @@ static void put_text(cd_buf *b, const char *s) {
     }
 }
 
-static void put_bar(cd_buf *b, const cd_sweep_row *r, int y) {
+static void put_bar(cd_buf *b, const cd_schedule_sweep_row *r, int y) {
     const double x = r->ratio > 0 ? place(r->ratio) : place(1), one = place(1);
-    cd_buf_putf(b, "<text x='%d' y='%d' text-anchor='end'>%s ", LEFT - 6, y + 11, cd_sweep_factor(r->v->factor));
+    cd_buf_putf(b, "<text x='%d' y='%d' text-anchor='end'>%s ", LEFT - 6, y + 11, cd_schedule_sweep_factor(r->v->factor));
     put_text(b, r->v->value);
     cd_buf_puts(b, "</text>");
     if (r->ratio > 0)
@@ -157,7 +157,7 @@ static void put_bar(cd_buf *b, const cd_sweep_row *r, int y) {
     else cd_buf_putf(b, "<text x='%d' y='%d'>error %d</text>\n", LEFT + WIDE + 6, y + 11, r->out.error_no);
 }
 
-cdmpp_status cd_sweep_svg(cd_buf *b, const cd_sweep_row *row, size_t n, cdmpp_err *err) {
+cdmpp_status cd_schedule_sweep_svg(cd_buf *b, const cd_schedule_sweep_row *row, size_t n, cdmpp_err *err) {
     const int height = TOP + (int)n * ROW + 10;
     cd_buf_putf(b, "<svg xmlns='http://www.w3.org/2000/svg' width='%d' height='%d' font-family='sans-serif' font-size='11'>\n", LEFT + WIDE + 80, height);
     cd_buf_puts(b, "<rect width='100%' height='100%' fill='white'/>");

@@ -184,7 +184,7 @@ static void (*const by_step[CD_VARY_COUNT])(varier *, uint32_t) = {
     [CD_VARY_TILE] = vary_tile, [CD_VARY_REORDER] = vary_reorder, [CD_VARY_COMPUTE_AT] = vary_compute_at, [CD_VARY_FUSE] = vary_fuse,
     [CD_VARY_VECTORIZE] = vary_vectorize, [CD_VARY_PARALLEL] = vary_parallel};
 
-cdmpp_status cd_vary(cd_arena *a, cd_program *p, const cd_task *task, const cd_record *r, unsigned mask, int max_threads, cd_variant **out,
+cdmpp_status cd_schedule_variants(cd_arena *a, cd_program *p, const cd_task *task, const cd_record *r, unsigned mask, int max_threads, cd_variant **out,
                      size_t *n, cdmpp_err *err) {
     varier w = {.a = a, .p = p, .task = task, .base = r, .factor = CD_VARY_BASE};
     CD_TRY(cd_program_lower(p, task, r, err));

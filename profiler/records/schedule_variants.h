@@ -32,6 +32,6 @@ typedef struct cd_variant {
 /* The variants of r by the factors in `mask` (bit k: factor k), the base first; at
  * most `max_threads` threads. They live in `a`; text is shared with r. Errors: those
  * of lowering r itself, ENOMEM. */
-cdmpp_status cd_vary(cd_arena *a, cd_program *p, const cd_task *task, const cd_record *r, unsigned mask, int max_threads,
+cdmpp_status cd_schedule_variants(cd_arena *a, cd_program *p, const cd_task *task, const cd_record *r, unsigned mask, int max_threads,
                      CD_KEEP cd_variant **out, size_t *n, cdmpp_err *err);
 #endif

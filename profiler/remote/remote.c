@@ -25,7 +25,7 @@ typedef struct job {
 
 typedef struct pool {
     cd_remote_policy p;
-    cd_link *link;
+    cd_remote_link *link;
     size_t n_link;
     job *job;
     const cd_str *record;
@@ -44,7 +44,7 @@ static double now_s(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void tell(const pool *p, const cd_link *l, const char *what) {
+static void tell(const pool *p, const cd_remote_link *l, const char *what) {
     if (p->w->event) p->w->event(p->w->ctx, l->host->name, what);
 }
 
@@ -91,7 +91,7 @@ static cdmpp_status put_back(pool *p, size_t k, size_t i, cdmpp_status final, co
 
 /* ---- workers ---- */
 static cdmpp_status fail(pool *p, size_t k, const char *why, cdmpp_err *err) {
-    cd_link *l = &p->link[k];
+    cd_remote_link *l = &p->link[k];
     char what[REASON], told[REASON + 40];
     snprintf(what, sizeof what, "%s%s%s", why, l->said[0] ? "; it said: " : "", l->said);
     const bool busy = l->state == CD_LINK_BUSY;
@@ -107,7 +107,7 @@ static cdmpp_status fail(pool *p, size_t k, const char *why, cdmpp_err *err) {
 }
 
 static cdmpp_status lease_to(pool *p, size_t k, size_t i, cdmpp_err *err) {
-    cd_link *l = &p->link[k];
+    cd_remote_link *l = &p->link[k];
     l->lease = ++p->lease;
     l->job = i;
     l->lines = 0;
@@ -157,7 +157,7 @@ static const char *read_times(const cd_json *m, cd_remote_times *t) {
 }
 
 static cdmpp_status refused(pool *p, size_t k, cd_str code, const cd_json *message, cdmpp_err *err) {
-    cd_link *l = &p->link[k];
+    cd_remote_link *l = &p->link[k];
     cdmpp_status st = CDMPP_EBACKEND;
     char why[REASON] = "refused";
     for (int s = 1; s < CDMPP_STATUS_COUNT; s++)
@@ -169,7 +169,7 @@ static cdmpp_status refused(pool *p, size_t k, cd_str code, const cd_json *messa
 }
 
 static cdmpp_status hello(pool *p, size_t k, const cd_json *m, cdmpp_err *err) {
-    cd_link *l = &p->link[k];
+    cd_remote_link *l = &p->link[k];
     const cd_json *who = m ? cd_json_get(m, "hello") : NULL, *protocol = m ? cd_json_get(m, "protocol") : NULL;
     if (!who || who->kind != CD_JSON_STR || !cd_str_is(who->u.s, "cdmpp-worker"))
         return ++l->lines > GREETINGS ? fail(p, k, "is no cdmpp-profile --worker", err) : CDMPP_OK;
@@ -189,7 +189,7 @@ static cdmpp_status hello(pool *p, size_t k, const cd_json *m, cdmpp_err *err) {
 }
 
 static cdmpp_status answered(pool *p, size_t k, const cd_json *m, cdmpp_err *err) {
-    cd_link *l = &p->link[k];
+    cd_remote_link *l = &p->link[k];
     job *j = &p->job[l->job];
     cd_remote_times *t = cd_calloc(1, sizeof *t);
     if (!t) return CD_FAIL(err, ENOMEM, "answer");
@@ -209,7 +209,7 @@ static cdmpp_status answered(pool *p, size_t k, const cd_json *m, cdmpp_err *err
 }
 
 static cdmpp_status message(pool *p, size_t k, const char *text, size_t n, cdmpp_err *err) {
-    cd_link *l = &p->link[k];
+    cd_remote_link *l = &p->link[k];
     const cd_json *m = NULL;
     int64_t lease = -1;
     cd_arena_reset(&p->arena);
@@ -226,11 +226,11 @@ static cdmpp_status message(pool *p, size_t k, const char *text, size_t n, cdmpp
     return answered(p, k, m, err);
 }
 
-static bool linked(const cd_link *l) { return l->state == CD_LINK_GREETING || l->state == CD_LINK_IDLE || l->state == CD_LINK_BUSY; }
+static bool linked(const cd_remote_link *l) { return l->state == CD_LINK_GREETING || l->state == CD_LINK_IDLE || l->state == CD_LINK_BUSY; }
 
 /* What came from worker k. */
 static cdmpp_status listen_to(pool *p, size_t k, cdmpp_err *err) {
-    cd_link *l = &p->link[k];
+    cd_remote_link *l = &p->link[k];
     const bool there = cd_link_receive(l);
     size_t n;
     if (l->in.oom) return CD_FAIL(err, ENOMEM, "line");
@@ -244,7 +244,7 @@ static cdmpp_status listen_to(pool *p, size_t k, cdmpp_err *err) {
 /* ---- the loop ---- */
 
 /* What the worker did not do in time; NULL: nothing. */
-static const char *why_late(const pool *p, const cd_link *l, double now) {
+static const char *why_late(const pool *p, const cd_remote_link *l, double now) {
     if (l->state == CD_LINK_GREETING && now >= l->deadline) return "did not say hello";
     if (l->state == CD_LINK_BUSY && now >= l->deadline) return "gave no answer in time";
     return l->state == CD_LINK_BUSY && now >= l->heard + p->p.silence_s ? "fell silent" : NULL;
@@ -252,7 +252,7 @@ static const char *why_late(const pool *p, const cd_link *l, double now) {
 
 /* Begin, time out, hand out; *wait_s until one of these is due again. */
 static cdmpp_status tend(pool *p, size_t k, double *wait_s, cdmpp_err *err) {
-    cd_link *l = &p->link[k];
+    cd_remote_link *l = &p->link[k];
     const double now = now_s();
     const bool wanted = l->state == CD_LINK_OFF && next_job(p, k) < p->n;
     if (wanted && now >= l->start_at) {
@@ -277,14 +277,14 @@ static cdmpp_status tend(pool *p, size_t k, double *wait_s, cdmpp_err *err) {
 
 static cdmpp_status wait_and_listen(pool *p, double wait_s, cdmpp_err *err) {
     for (size_t k = 0; k < p->n_link; k++) {
-        const cd_link *l = &p->link[k];
+        const cd_remote_link *l = &p->link[k];
         p->poll[2 * k] = (struct pollfd){.fd = l->fd, .events = (short)(POLLIN | (l->out.n ? POLLOUT : 0))};
         p->poll[2 * k + 1] = (struct pollfd){.fd = l->err_fd, .events = POLLIN};
     }
     const int n = poll(p->poll, 2 * p->n_link, (int)ceil(1000 * wait_s));
     if (n < 0 && errno != EINTR) return CD_FAIL(err, EIO, "poll: %s", strerror(errno));
     for (size_t k = 0; n > 0 && k < p->n_link; k++) {
-        cd_link *l = &p->link[k];
+        cd_remote_link *l = &p->link[k];
         if (p->poll[2 * k].fd < 0 || !linked(l)) continue;
         if (p->poll[2 * k].revents & POLLOUT && !cd_link_send(l)) CD_TRY(fail(p, k, "ended", err));
         else if (p->poll[2 * k].revents & (POLLIN | POLLHUP | POLLERR)) CD_TRY(listen_to(p, k, err));
@@ -339,13 +339,13 @@ static cdmpp_status run(pool *p, cdmpp_err *err) {
 /* Their input ends; who has not gone by then is killed. */
 static void close_all(pool *p) {
     for (size_t k = 0; k < p->n_link; k++) {
-        cd_link *l = &p->link[k];
+        cd_remote_link *l = &p->link[k];
         if (l->fd >= 0) close(l->fd);
         l->fd = -1;
     }
     const double until = now_s() + GRACE_S;
     for (size_t k = 0; k < p->n_link; k++) {
-        cd_link *l = &p->link[k];
+        cd_remote_link *l = &p->link[k];
         struct pollfd f = {.fd = l->err_fd, .events = 0}; /* hangs up when its process ends */
         const double left = until - now_s();
         if (l->err_fd >= 0 && l->pid > 0) poll(&f, 1, left > 0 ? (int)(1000 * left) : 0);
@@ -359,7 +359,7 @@ cdmpp_status cd_remote_run(const cd_remote_host *host, size_t n_host, const cd_r
                            const char *setup, const cd_remote_watch *w, cdmpp_err *err) {
     if (!n_host || n_host > MAX_HOST) return CD_FAIL(err, EUSAGE, "expected 1 to %d hosts, found %zu", MAX_HOST, n_host);
     pool *p = cd_calloc(1, sizeof *p);
-    cd_link *link = cd_calloc(n_host, sizeof *link);
+    cd_remote_link *link = cd_calloc(n_host, sizeof *link);
     job *jobs = cd_calloc(n ? n : 1, sizeof *jobs);
     cdmpp_status st = CDMPP_OK;
     if (!p || !link || !jobs) {
@@ -369,7 +369,7 @@ cdmpp_status cd_remote_run(const cd_remote_host *host, size_t n_host, const cd_r
                                     policy->retry_s > 0 ? policy->retry_s : 0.5, policy->max_failures ? policy->max_failures : 4,
                                     policy->max_attempts ? policy->max_attempts : 3};
         *p = (pool){.p = q, .link = link, .n_link = n_host, .job = jobs, .record = record, .n = n, .setup = setup ? setup : "", .w = w};
-        for (size_t k = 0; k < n_host; k++) link[k] = (cd_link){.host = &host[k], .fd = -1, .err_fd = -1};
+        for (size_t k = 0; k < n_host; k++) link[k] = (cd_remote_link){.host = &host[k], .fd = -1, .err_fd = -1};
         st = run(p, err);
         close_all(p);
         cd_arena_free(&p->arena);

@@ -12,7 +12,7 @@
 
 typedef enum cd_link_state { CD_LINK_OFF, CD_LINK_GREETING, CD_LINK_IDLE, CD_LINK_BUSY, CD_LINK_DROPPED } cd_link_state;
 
-typedef struct cd_link {
+typedef struct cd_remote_link {
     const cd_remote_host *host;
     cd_link_state state;
     pid_t pid;
@@ -26,16 +26,16 @@ typedef struct cd_link {
     size_t sent, scanned;       /* of out; of in, where no line end is */
     char device[128];           /* by its hello */
     char said[160];             /* the last line of its standard error */
-} cd_link;
+} cd_remote_link;
 
 /* Begin its process. Errors: EIO; `why` for the event. */
-cdmpp_status cd_link_start(cd_link *l, double now, cdmpp_err *err);
+cdmpp_status cd_link_start(cd_remote_link *l, double now, cdmpp_err *err);
 /* Kill and reap its group; in any state. */
-void cd_link_kill(cd_link *l);
+void cd_link_kill(cd_remote_link *l);
 /* Send what is in `out`, as much as goes; false: nobody listens. */
-bool cd_link_send(cd_link *l);
+bool cd_link_send(cd_remote_link *l);
 /* Take what there is into `in` and `said`; false: it ended. */
-bool cd_link_receive(cd_link *l);
+bool cd_link_receive(cd_remote_link *l);
 /* The next whole line of `in`, NUL-terminated and cut off it at the next call; NULL: none yet. */
-char *cd_link_line(cd_link *l, size_t *n);
+char *cd_link_line(cd_remote_link *l, size_t *n);
 #endif

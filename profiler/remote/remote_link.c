@@ -14,7 +14,7 @@
 
 extern char **environ;
 
-static cdmpp_status spawn(cd_link *l, int io, int err_io, cdmpp_err *err) {
+static cdmpp_status spawn(cd_remote_link *l, int io, int err_io, cdmpp_err *err) {
     posix_spawn_file_actions_t f;
     posix_spawnattr_t a;
     sigset_t def;
@@ -37,7 +37,7 @@ static cdmpp_status spawn(cd_link *l, int io, int err_io, cdmpp_err *err) {
     return CD_FAIL(err, EIO, "cannot run %.60s: %s", l->host->argv[0], strerror(rc));
 }
 
-cdmpp_status cd_link_start(cd_link *l, double now, cdmpp_err *err) {
+cdmpp_status cd_link_start(cd_remote_link *l, double now, cdmpp_err *err) {
     int io[2] = {-1, -1}, errs[2] = {-1, -1};
     cd_buf_clear(&l->in);
     cd_buf_clear(&l->out);
@@ -63,7 +63,7 @@ cdmpp_status cd_link_start(cd_link *l, double now, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-void cd_link_kill(cd_link *l) {
+void cd_link_kill(cd_remote_link *l) {
     if (l->fd >= 0) close(l->fd);
     if (l->err_fd >= 0) close(l->err_fd);
     l->fd = l->err_fd = -1;
@@ -74,7 +74,7 @@ void cd_link_kill(cd_link *l) {
     l->pid = 0;
 }
 
-bool cd_link_send(cd_link *l) {
+bool cd_link_send(cd_remote_link *l) {
     while (l->sent < l->out.n) {
         const ssize_t k = send(l->fd, l->out.p + l->sent, l->out.n - l->sent, MSG_NOSIGNAL);
         if (k < 0 && errno == EINTR) continue;
@@ -87,7 +87,7 @@ bool cd_link_send(cd_link *l) {
 }
 
 /* Keep the last line that it complained. */
-static void receive_complaints(cd_link *l) {
+static void receive_complaints(cd_remote_link *l) {
     char b[1024];
     for (;;) {
         const ssize_t k = read(l->err_fd, b, sizeof b - 1);
@@ -101,7 +101,7 @@ static void receive_complaints(cd_link *l) {
     }
 }
 
-bool cd_link_receive(cd_link *l) {
+bool cd_link_receive(cd_remote_link *l) {
     char b[16384];
     receive_complaints(l);
     while (l->in.n <= 2 * CD_REMOTE_LINE) { /* the rest waits in the socket: a flood is bounded */
@@ -119,7 +119,7 @@ bool cd_link_receive(cd_link *l) {
     return true;
 }
 
-char *cd_link_line(cd_link *l, size_t *n) {
+char *cd_link_line(cd_remote_link *l, size_t *n) {
     char *from = l->in.p ? l->in.p + l->scanned : NULL;
     char *end = from ? memchr(from, '\n', l->in.n - l->scanned) : NULL;
     if (!end) {

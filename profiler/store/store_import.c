@@ -49,16 +49,16 @@ static bool is_store(const char *path) {
 }
 
 static cdmpp_status look(const char *path, cd_store_form *form, cdmpp_err *err) {
-    cd_source *s = NULL;
+    cd_input_stream *s = NULL;
     char head[HEAD + 1];
     size_t n = 0, got = 1;
-    CD_TRY(cd_source_open(path, &s, err));
+    CD_TRY(cd_input_stream_open(path, &s, err));
     cdmpp_status st = CDMPP_OK;
     while (!st && got && n < HEAD) {
-        st = cd_source_read(s, head + n, HEAD - n, &got, err);
+        st = cd_input_stream_read(s, head + n, HEAD - n, &got, err);
         n += st ? 0 : got;
     }
-    cd_source_close(s);
+    cd_input_stream_close(s);
     if (st && !n) return st; /* what is there of a damaged file is read all the same */
     head[n] = 0;
     *form = form_of(head, n);
@@ -182,7 +182,7 @@ static cdmpp_status import_file(cd_store *s, const char *path, const cd_store_im
     r.waits = more && form == CD_STORE_ANSOR;
     if (form != CD_STORE_ANSOR) CD_TRY(cd_store_commit(s, err));
     r.device = how->device ? (cd_str){how->device, strlen(how->device)} : folder_device(r.path);
-    const cd_str word = cd_words_at(CD_STORE_FORMS, (int)form);
+    const cd_str word = cd_enum_names_at(CD_STORE_FORMS, (int)form);
     char name[16];
     snprintf(name, sizeof name, "%.*s", (int)word.n, word.p);
     CD_TRY(enter(&r, name, &done, err));

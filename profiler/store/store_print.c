@@ -83,7 +83,7 @@ static void put_flags(cd_buf *b, uint32_t flags, const char *between) {
     bool first = true;
     for (int k = 0; k < 4; k++) {
         if (!(flags >> k & 1)) continue;
-        const cd_str w = cd_words_at(CD_STORE_FLAGS, k);
+        const cd_str w = cd_enum_names_at(CD_STORE_FLAGS, k);
         if (!first) cd_buf_puts(b, between);
         cd_buf_put(b, w.p, w.n);
         first = false;

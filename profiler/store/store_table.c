@@ -13,7 +13,7 @@
 #include "profiler/store/store_internal.h"
 
 /* ---- library operators ---- */
-static void put_op_shape(cd_buf *b, const cd_oprecord *o) {
+static void put_op_shape(cd_buf *b, const cd_library_op_record *o) {
     const cd_opclass c = cd_opkind_class(o->kind);
     if (c == CD_OPCLASS_CONV) {
         const double side = floor((o->size + 2 * o->pad - o->ksize) / o->stride) + 1;
@@ -27,12 +27,12 @@ static void put_op_shape(cd_buf *b, const cd_oprecord *o) {
 }
 
 /* Operations where the operator is a product, else not known. */
-static double op_flop(const cd_oprecord *o) {
+static double op_flop(const cd_library_op_record *o) {
     const cd_opclass c = cd_opkind_class(o->kind);
     return c == CD_OPCLASS_CONV || c == CD_OPCLASS_BMM || c == CD_OPCLASS_LINEAR ? 2 * o->b * o->m * o->n * o->k : -1;
 }
 
-static cdmpp_status take_op(cd_store_reading *r, const cd_oprecord *o, const char *device, long line, cd_buf *b, cdmpp_err *err) {
+static cdmpp_status take_op(cd_store_reading *r, const cd_library_op_record *o, const char *device, long line, cd_buf *b, cdmpp_err *err) {
     double t = o->latency_s;
     const char *name = cd_opkind_name(o->kind), *dtype = cd_opdtype_name(o->dtype);
     cd_buf_clear(b);
@@ -58,7 +58,7 @@ cdmpp_status cd_store_read_table(cd_store_reading *r, cdmpp_err *err) {
     uint64_t n = 1; /* the header */
     CD_TRY(cd_opreader_open(r->path, &in, err));
     for (cdmpp_status st = CDMPP_OK;;) {
-        cd_oprecord o;
+        cd_library_op_record o;
         const char *device = "";
         cdmpp_err e = {0};
         bool more = false;

@@ -17,7 +17,7 @@
 
 extern char **environ;
 
-const char *cd_wrap_library(cd_arena *a) {
+const char *cd_process_profile_library(cd_arena *a) {
     static const char *const place[] = {"libcdmpp-wrap.so", "../lib/cdmpp/libcdmpp-wrap.so", "../../../libcdmpp-wrap.so"};
     char self[PATH_MAX];
     const ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
@@ -38,7 +38,7 @@ const char *cd_wrap_library(cd_arena *a) {
 /* ---- the shared counters ---- */
 typedef struct shared {
     int fd;
-    cd_wrap_map *map;
+    cd_process_profile_map *map;
 } shared;
 
 static bool share(shared *s) {
@@ -60,17 +60,17 @@ static void unshare_map(shared *s) {
     close(s->fd);
 }
 
-static void read_slot(const cd_wrap_slot *s, cd_wrap_heap *h) {
-    *h = (cd_wrap_heap){.pid = s->pid, .parent = s->parent, .n_malloc = s->n_malloc, .n_calloc = s->n_calloc, .n_realloc = s->n_realloc,
+static void read_slot(const cd_process_profile_slot *s, cd_process_profile_heap *h) {
+    *h = (cd_process_profile_heap){.pid = s->pid, .parent = s->parent, .n_malloc = s->n_malloc, .n_calloc = s->n_calloc, .n_realloc = s->n_realloc,
                         .n_aligned = s->n_aligned, .n_free = s->n_free, .total_bytes = s->total_bytes, .high_water_kb = s->high_water_kb,
                         .live_bytes = s->live_bytes, .peak_bytes = s->peak_bytes};
     memcpy(h->name, s->name, sizeof h->name);
     h->name[sizeof h->name - 1] = 0;
 }
 
-static cdmpp_status read_map(cd_arena *a, const cd_wrap_map *m, cd_wrap_report *r, cdmpp_err *err) {
+static cdmpp_status read_map(cd_arena *a, const cd_process_profile_map *m, cd_process_profile_report *r, cdmpp_err *err) {
     const uint32_t n = m->n_slot < CD_WRAP_SLOTS ? m->n_slot : CD_WRAP_SLOTS;
-    cd_wrap_heap *h = cd_arena_alloc(a, n ? n : 1, sizeof *h);
+    cd_process_profile_heap *h = cd_arena_alloc(a, n ? n : 1, sizeof *h);
     if (!h) return CD_FAIL(err, ENOMEM, "%u processes", n);
     r->n_image = m->n_slot;
     r->n_lost = m->n_slot - n;
@@ -132,7 +132,7 @@ static cdmpp_status begin(char *const *argv, char **env, pid_t *pid, cdmpp_err *
     return rc ? CD_FAIL(err, EIO, "cannot run %.150s: %s", argv[0], strerror(rc)) : CDMPP_OK;
 }
 
-static cdmpp_status run(char *const *argv, char **env, cd_wrap_report *r, cdmpp_err *err) {
+static cdmpp_status run(char *const *argv, char **env, cd_process_profile_report *r, cdmpp_err *err) {
     struct rusage u;
     pid_t pid = 0, got;
     int rc = 0;
@@ -154,11 +154,11 @@ static cdmpp_status run(char *const *argv, char **env, cd_wrap_report *r, cdmpp_
     return CDMPP_OK;
 }
 
-cdmpp_status cd_wrap_run(cd_arena *a, char *const *argv, const char *library, cd_wrap_report *out, cdmpp_err *err) {
+cdmpp_status cd_process_profile_run(cd_arena *a, char *const *argv, const char *library, cd_process_profile_report *out, cdmpp_err *err) {
     shared s = {-1, NULL};
     char **env = environ;
-    *out = (cd_wrap_report){.why_no_heap = ""};
-    if (!library) library = cd_wrap_library(a);
+    *out = (cd_process_profile_report){.why_no_heap = ""};
+    if (!library) library = cd_process_profile_library(a);
     if (!library) out->why_no_heap = "libcdmpp-wrap.so is not beside cdmpp-profile nor in ../lib/cdmpp";
     else if (!*library) out->why_no_heap = "not asked for";
     else if (!share(&s)) out->why_no_heap = "no shared memory";
@@ -172,13 +172,13 @@ cdmpp_status cd_wrap_run(cd_arena *a, char *const *argv, const char *library, cd
 }
 
 /* ---- telling ---- */
-static void put_heap_text(cd_buf *b, const cd_wrap_heap *h) {
+static void put_heap_text(cd_buf *b, const cd_process_profile_heap *h) {
     cd_buf_putf(b, "heap peak %.3f MB, live at the end %.3f MB; %llu allocations of %.3f MB, %llu reallocations, %llu freed",
                 1e-6 * (double)h->peak_bytes, 1e-6 * (double)h->live_bytes, (unsigned long long)(h->n_malloc + h->n_calloc + h->n_aligned),
                 1e-6 * (double)h->total_bytes, (unsigned long long)h->n_realloc, (unsigned long long)h->n_free);
 }
 
-void cd_wrap_put_text(cd_buf *out, const cd_wrap_report *r) {
+void cd_process_profile_put_text(cd_buf *out, const cd_process_profile_report *r) {
     cd_buf_putf(out, "%s %d, wall %.6f s, user %.6f s, system %.6f s\n", r->signaled ? "signal" : "exit status", r->code, r->wall_s, r->user_s, r->sys_s);
     cd_buf_putf(out, "resident peak %.3f MB%s; faults %llu minor, %llu major; switches %llu waiting, %llu preempted\n", 1.024e-3 * (double)r->max_rss_kb,
                 r->rss_own ? "" : " (of it and its children)", (unsigned long long)r->minor_faults, (unsigned long long)r->major_faults,
@@ -187,7 +187,7 @@ void cd_wrap_put_text(cd_buf *out, const cd_wrap_report *r) {
     else cd_buf_putf(out, "heap not known: %s", r->why_no_heap);
     cd_buf_puts(out, "\n");
     for (uint64_t k = 0; k < r->n_image - r->n_lost; k++) {
-        const cd_wrap_heap *h = &r->image[k];
+        const cd_process_profile_heap *h = &r->image[k];
         if (h->pid == r->pid && !memcmp(h, &r->own, sizeof *h)) continue;
         cd_buf_putf(out, "  %s[%d]: ", h->name, h->pid);
         put_heap_text(out, h);
@@ -196,7 +196,7 @@ void cd_wrap_put_text(cd_buf *out, const cd_wrap_report *r) {
     if (r->n_lost) cd_buf_putf(out, "  and %llu processes more\n", (unsigned long long)r->n_lost);
 }
 
-static void put_heap_json(cd_buf *b, const cd_wrap_heap *h) {
+static void put_heap_json(cd_buf *b, const cd_process_profile_heap *h) {
     cd_buf_putf(b, "{\"pid\":%d,\"parent\":%d,\"name\":", h->pid, h->parent);
     cd_buf_put_json_str(b, h->name, strlen(h->name));
     cd_buf_putf(b, ",\"peak_bytes\":%lld,\"live_bytes\":%lld,\"total_bytes\":%llu,\"malloc\":%llu,\"calloc\":%llu,\"realloc\":%llu,"
@@ -207,7 +207,7 @@ static void put_heap_json(cd_buf *b, const cd_wrap_heap *h) {
     else cd_buf_puts(b, "null}");
 }
 
-void cd_wrap_put_json(cd_buf *out, const cd_wrap_report *r) {
+void cd_process_profile_put_json(cd_buf *out, const cd_process_profile_report *r) {
     cd_buf_putf(out, "{\"%s\":%d", r->signaled ? "signal" : "exit", r->code);
     const double t[] = {r->wall_s, r->user_s, r->sys_s};
     static const char *const name[] = {"wall_s", "user_s", "sys_s"};

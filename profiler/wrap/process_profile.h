@@ -18,14 +18,14 @@
 #include "base/core/buf.h"
 #include "base/core/err.h"
 
-typedef struct cd_wrap_heap {
+typedef struct cd_process_profile_heap {
     int32_t pid, parent;
     char name[32];
     uint64_t n_malloc, n_calloc, n_realloc, n_aligned, n_free, total_bytes, high_water_kb;
     int64_t live_bytes, peak_bytes;
-} cd_wrap_heap;
+} cd_process_profile_heap;
 
-typedef struct cd_wrap_report {
+typedef struct cd_process_profile_report {
     int32_t pid;
     bool signaled;
     int code;                   /* exit status, or the signal */
@@ -35,17 +35,17 @@ typedef struct cd_wrap_report {
     uint64_t minor_faults, major_faults, waited, preempted; /* context switches: of its own will or not */
     bool has_heap;
     const char *why_no_heap;    /* static text; "" when there is one */
-    cd_wrap_heap own;
+    cd_process_profile_heap own;
     uint64_t n_image, n_lost;   /* process images seen; those without a slot */
-    const cd_wrap_heap *image;  /* (n_image - n_lost) in the order of their starts, in the arena */
-} cd_wrap_report;
+    const cd_process_profile_heap *image;  /* (n_image - n_lost) in the order of their starts, in the arena */
+} cd_process_profile_report;
 
-/* Run argv (NULL ends; searched in PATH) to its end. `library`: NULL: cd_wrap_library's, "": none. Errors: EIO (not
+/* Run argv (NULL ends; searched in PATH) to its end. `library`: NULL: cd_process_profile_library's, "": none. Errors: EIO (not
  * to be found or begun), ENOMEM. */
-cdmpp_status cd_wrap_run(cd_arena *a, char *const *argv, const char *library, cd_wrap_report *out, cdmpp_err *err);
+cdmpp_status cd_process_profile_run(cd_arena *a, char *const *argv, const char *library, cd_process_profile_report *out, cdmpp_err *err);
 /* libcdmpp-wrap.so beside the executable, in ../lib/cdmpp, or two folders up; NULL: nowhere. */
-const char *cd_wrap_library(cd_arena *a);
-void cd_wrap_put_text(cd_buf *out, const cd_wrap_report *r);
+const char *cd_process_profile_library(cd_arena *a);
+void cd_process_profile_put_text(cd_buf *out, const cd_process_profile_report *r);
 /* A JSON object. */
-void cd_wrap_put_json(cd_buf *out, const cd_wrap_report *r);
+void cd_process_profile_put_json(cd_buf *out, const cd_process_profile_report *r);
 #endif

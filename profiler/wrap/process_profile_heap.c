@@ -34,8 +34,8 @@ static size_t (*real_usable)(void *);
 
 enum { NEW, LOOKING, READY };
 static _Atomic int state;
-static cd_wrap_map *map;
-static cd_wrap_slot *_Atomic slot;
+static cd_process_profile_map *map;
+static cd_process_profile_slot *_Atomic slot;
 
 /* ---- the static block ---- */
 static char block[1 << 16] __attribute__((aligned(16)));
@@ -76,7 +76,7 @@ static void take_slot(int64_t live) {
         atomic_store(&slot, NULL);
         return;
     }
-    cd_wrap_slot *s = &map->slot[k];
+    cd_process_profile_slot *s = &map->slot[k];
     s->parent = (int32_t)getppid();
     take_name(s->name);
     atomic_store(&s->live_bytes, live);
@@ -92,7 +92,7 @@ static void open_map(void) {
     if (fd < 0) return;
     if (!fstat(fd, &f) && f.st_size == (off_t)sizeof *map) {
         void *p = mmap(NULL, sizeof *map, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-        if (p != MAP_FAILED && ((cd_wrap_map *)p)->magic == CD_WRAP_MAGIC) map = p;
+        if (p != MAP_FAILED && ((cd_process_profile_map *)p)->magic == CD_WRAP_MAGIC) map = p;
     }
     close(fd);
 }
@@ -133,7 +133,7 @@ __attribute__((constructor)) static void start(void) {
 /* VmHWM of /proc/self/status: of this image only, not of what exec'ed it. */
 __attribute__((destructor)) static void stop(void) {
     char text[4096];
-    cd_wrap_slot *s = atomic_load(&slot);
+    cd_process_profile_slot *s = atomic_load(&slot);
     const int fd = s ? open("/proc/self/status", O_RDONLY | O_CLOEXEC) : -1;
     if (fd < 0) return;
     const ssize_t n = read(fd, text, sizeof text - 1);
@@ -156,17 +156,17 @@ SHOWN void _Exit(int code) { _exit(code); }
 /* ---- counting ---- */
 #define COUNT(member) atomic_fetch_add_explicit(&s->member, 1, memory_order_relaxed)
 
-static void grew(cd_wrap_slot *s, int64_t bytes) {
+static void grew(cd_process_profile_slot *s, int64_t bytes) {
     const int64_t now = atomic_fetch_add_explicit(&s->live_bytes, bytes, memory_order_relaxed) + bytes;
     int64_t peak = atomic_load_explicit(&s->peak_bytes, memory_order_relaxed);
     while (now > peak && !atomic_compare_exchange_weak_explicit(&s->peak_bytes, &peak, now, memory_order_relaxed, memory_order_relaxed)) continue;
 }
 
-static cd_wrap_slot *mine(void) { return atomic_load_explicit(&slot, memory_order_relaxed); }
+static cd_process_profile_slot *mine(void) { return atomic_load_explicit(&slot, memory_order_relaxed); }
 
 static int64_t usable(void *p) { return p ? (int64_t)real_usable(p) : 0; }
 
-static void *took(cd_wrap_slot *s, void *p, size_t asked) {
+static void *took(cd_process_profile_slot *s, void *p, size_t asked) {
     if (!p) return NULL;
     atomic_fetch_add_explicit(&s->total_bytes, asked, memory_order_relaxed);
     grew(s, usable(p));
@@ -176,7 +176,7 @@ static void *took(cd_wrap_slot *s, void *p, size_t asked) {
 /* ---- the functions ---- */
 SHOWN void *malloc(size_t n) {
     if (!ready()) return from_block(n);
-    cd_wrap_slot *s = mine();
+    cd_process_profile_slot *s = mine();
     void *p = real_malloc(n);
     if (s) COUNT(n_malloc), took(s, p, n);
     return p;
@@ -184,7 +184,7 @@ SHOWN void *malloc(size_t n) {
 
 SHOWN void *calloc(size_t k, size_t n) {
     if (!ready()) return n && k > sizeof block / n ? NULL : from_block(k * n);
-    cd_wrap_slot *s = mine();
+    cd_process_profile_slot *s = mine();
     void *p = real_calloc(k, n);
     if (s) COUNT(n_calloc), took(s, p, k * n);
     return p;
@@ -192,7 +192,7 @@ SHOWN void *calloc(size_t k, size_t n) {
 
 SHOWN void free(void *p) {
     if (!p || in_block(p) || !ready()) return;
-    cd_wrap_slot *s = mine();
+    cd_process_profile_slot *s = mine();
     if (s) COUNT(n_free), atomic_fetch_sub_explicit(&s->live_bytes, usable(p), memory_order_relaxed);
     real_free(p);
 }
@@ -204,7 +204,7 @@ SHOWN void *realloc(void *p, size_t n) {
         if (q && p) memcpy(q, p, old < n ? old : n);
         return q;
     }
-    cd_wrap_slot *s = mine();
+    cd_process_profile_slot *s = mine();
     const int64_t before = s ? usable(p) : 0;
     void *q = real_realloc(p, n);
     if (!s) return q;
@@ -226,7 +226,7 @@ SHOWN void *reallocarray(void *p, size_t k, size_t n) {
 
 SHOWN int posix_memalign(void **out, size_t align, size_t n) {
     if (!ready()) return ENOMEM;
-    cd_wrap_slot *s = mine();
+    cd_process_profile_slot *s = mine();
     const int rc = real_posix_memalign(out, align, n);
     if (s) COUNT(n_aligned);
     if (s && !rc) took(s, *out, n);
@@ -235,7 +235,7 @@ SHOWN int posix_memalign(void **out, size_t align, size_t n) {
 
 SHOWN void *aligned_alloc(size_t align, size_t n) {
     if (!ready()) return NULL;
-    cd_wrap_slot *s = mine();
+    cd_process_profile_slot *s = mine();
     void *p = real_aligned_alloc(align, n);
     if (s) COUNT(n_aligned), took(s, p, n);
     return p;
@@ -243,7 +243,7 @@ SHOWN void *aligned_alloc(size_t align, size_t n) {
 
 SHOWN void *memalign(size_t align, size_t n) {
     if (!ready()) return NULL;
-    cd_wrap_slot *s = mine();
+    cd_process_profile_slot *s = mine();
     void *p = real_memalign(align, n);
     if (s) COUNT(n_aligned), took(s, p, n);
     return p;

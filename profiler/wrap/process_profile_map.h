@@ -17,18 +17,18 @@
 #define CD_WRAP_MAGIC 0x70617277u
 #define CD_WRAP_SLOTS 1024
 
-typedef struct cd_wrap_slot {
+typedef struct cd_process_profile_slot {
     _Atomic int32_t pid;        /* 0: not taken yet */
     int32_t parent;
     char name[32];
     _Atomic uint64_t n_malloc, n_calloc, n_realloc, n_aligned, n_free, total_bytes;
     _Atomic int64_t live_bytes, peak_bytes;
     _Atomic uint64_t high_water_kb; /* VmHWM at its end; 0: it did not end by exit() */
-} cd_wrap_slot;
+} cd_process_profile_slot;
 
-typedef struct cd_wrap_map {
+typedef struct cd_process_profile_map {
     uint32_t magic;
     _Atomic uint32_t n_slot;
-    cd_wrap_slot slot[CD_WRAP_SLOTS];
-} cd_wrap_map;
+    cd_process_profile_slot slot[CD_WRAP_SLOTS];
+} cd_process_profile_map;
 #endif

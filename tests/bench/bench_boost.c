@@ -23,7 +23,7 @@
 
 typedef struct {
     cd_config c;
-    cd_trainset t;
+    cd_training_set t;
     cd_member m;
     cd_boost_set part[2]; /* train, validation */
     double first, last;   /* CPU seconds at the end of the first and last round */
@@ -35,14 +35,14 @@ static double cpu_s(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static bool on_round(void *ctx, const cd_tick *t) {
+static bool on_round(void *ctx, const cd_progress_event *t) {
     rig *r = ctx;
     r->last = cpu_s();
     if (t->step == 1) r->first = r->last;
     return true;
 }
 
-static cdmpp_status list(const cd_trainset *t, cd_part p, cd_boost_set *out, cdmpp_err *err) {
+static cdmpp_status list(const cd_training_set *t, cd_split_part p, cd_boost_set *out, cdmpp_err *err) {
     const size_t n = t->split->n_program[p];
     double *log_s = cd_calloc(n + 1, sizeof *log_s);
     uint32_t *group = cd_calloc(n + 1, sizeof *group);
@@ -65,15 +65,15 @@ static cdmpp_status put(const char *dir, const char *part, const char *what, con
 
 /* Matrix and labels of a part, appended; a big-endian machine would write its own order. */
 static cdmpp_status matrix(const rig *r, const cd_boost_set *s, cd_buf *x, cd_buf *y, cdmpp_err *err) {
-    const cd_view *v = &r->t.view;
+    const cd_program_view *v = &r->t.view;
     const cd_form form = cd_member_form(r->m.kind);
-    const size_t n_col = r->t.d->n_col, width = cd_input_width(form);
+    const size_t n_col = r->t.d->n_col, width = cd_tree_input_width(form);
     for (size_t i = 0; i < s->n; i++) {
-        const size_t p = s->program[i], n_row = (size_t)(v->row_ptr[p + 1] - v->row_ptr[p]), h = cd_input_height(form, n_row);
+        const size_t p = s->program[i], n_row = (size_t)(v->row_ptr[p + 1] - v->row_ptr[p]), h = cd_tree_input_height(form, n_row);
         const float label = (float)s->log_s[i];
         float *one = cd_calloc(h, width * sizeof *one);
         if (!one) return CD_FAIL(err, ENOMEM, "matrix rows");
-        cd_input_fill(form, v->row + (size_t)v->row_ptr[p] * n_col, n_row, v->device[p], one);
+        cd_tree_input_fill(form, v->row + (size_t)v->row_ptr[p] * n_col, n_row, v->device[p], one);
         cd_buf_put(x, (const char *)one, h * width * sizeof *one);
         for (size_t k = 0; k < h; k++) cd_buf_put(y, (const char *)&label, sizeof label);
         cd_free(one);
@@ -98,7 +98,7 @@ static cdmpp_status files(const rig *r, const char *dir, size_t rows[2], cdmpp_e
 
 static cdmpp_status trees(const rig *r, const char *dir, cdmpp_err *err) {
     cd_buf b = {0};
-    cdmpp_status st = strcmp(dir, "-") == 0 ? CDMPP_OK : cd_gbt_save(r->m.gbt, &b, err);
+    cdmpp_status st = strcmp(dir, "-") == 0 ? CDMPP_OK : cd_xgb_save(r->m.gbt, &b, err);
     if (!st && b.n) st = put(dir, "model", "ubj", &b, err);
     cd_buf_free(&b);
     return st;
@@ -136,12 +136,12 @@ static cdmpp_status figures(const rig *r, cdmpp_err *err) {
 }
 
 static cdmpp_status run(rig *r, const char *dir, cdmpp_err *err) {
-    cd_plan plan;
+    cd_member_plan plan;
     size_t rows[2] = {0, 0};
     const cd_boost_run how = {"bench", 1, on_round, r, NULL};
     CD_TRY(cd_config_check(&r->c, "bench_boost", err));
-    CD_TRY(cd_plan_of(&r->c, &plan, err));
-    CD_TRY(cd_trainset_make(&r->t, &r->c, NULL, NULL, err));
+    CD_TRY(cd_member_plan_of(&r->c, &plan, err));
+    CD_TRY(cd_training_set_make(&r->t, &r->c, NULL, NULL, err));
     r->m.kind = plan.kind[0];
     if (cd_member_is_net(r->m.kind)) return CD_FAIL(err, ESCHEMA, "model.members: expected trees");
     CD_TRY(list(&r->t, CD_PART_TRAIN, &r->part[0], err));
@@ -150,7 +150,7 @@ static cdmpp_status run(rig *r, const char *dir, cdmpp_err *err) {
     CD_TRY(cd_boost(&r->t.view, &r->part[0], &r->part[1], &r->c, &how, &r->m, err));
     CD_TRY(trees(r, dir, err));
     printf("cdmpp rows=%zu valid_rows=%zu width=%zu bias=%.9g rounds=%d cpu_s=%.3f\n", rows[0], rows[1],
-           cd_input_width(cd_member_form(r->m.kind)), r->m.bias, cd_gbt_rounds(r->m.gbt), r->last - r->first);
+           cd_tree_input_width(cd_member_form(r->m.kind)), r->m.bias, cd_xgb_rounds(r->m.gbt), r->last - r->first);
     return figures(r, err);
 }
 
@@ -171,7 +171,7 @@ int main(int argc, char **argv) {
         cd_free((void *)(uintptr_t)r.part[k].group);
     }
     cd_member_free(&r.m);
-    cd_trainset_free(&r.t);
+    cd_training_set_free(&r.t);
     cd_config_free(&r.c);
     return cdmpp_exit_code(st);
 }

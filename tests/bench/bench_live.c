@@ -36,7 +36,7 @@ typedef struct {
 static options o = {.target = "llvm -num-cores=1", .trials = 4, .workers = 1, .seconds = 2};
 static cdmpp_err err;
 static cd_measure *measure;
-static cd_schedbook *book;
+static cd_schedule_db *book;
 static cd_model *model;
 static cd_devices *devices;
 
@@ -51,7 +51,7 @@ static void put_number(cd_buf *b, const char *key, double v) {
     else cd_buf_putf(b, ",\"%s\":null", key);
 }
 
-static void put_nodes(cd_buf *b, const cd_live *l, const cd_live_run *r, const cd_netcost *c) {
+static void put_nodes(cd_buf *b, const cd_live *l, const cd_network_run *r, const cd_node_cost *c) {
     cd_buf_puts(b, ",\"nodes\":[");
     for (uint32_t k = 0, n = 0; k < r->n; k++) {
         const cd_live_node *x = &r->node[k];
@@ -83,17 +83,17 @@ static void pick(const cd_live *l) {
     size_t n = 0;
     for (uint32_t k = 0; key && k < w->n_task; k++) {
         const char *one = cd_tasks_at(w->tasks, w->task[k].task)->workload_key;
-        if (!cd_schedbook_find(book, one)) key[n++] = one;
+        if (!cd_schedule_db_find(book, one)) key[n++] = one;
     }
     if (n && o.pick && model) {
-        const cd_schedbook_pick p = {.trials = o.pick, .seed = o.seed, .target = o.target, .device = o.device, .plain = l->plain, .n_plain = l->n_plain};
-        must(cd_schedbook_predict(book, model, w->tasks, key, n, &p, NULL, &err), "schedules");
-        if (o.book) must(cd_schedbook_write(book, o.book, &err), o.book);
+        const cd_schedule_db_pick p = {.trials = o.pick, .seed = o.seed, .target = o.target, .device = o.device, .plain = l->plain, .n_plain = l->n_plain};
+        must(cd_schedule_db_predict(book, model, w->tasks, key, n, &p, NULL, &err), "schedules");
+        if (o.book) must(cd_schedule_db_write(book, o.book, &err), o.book);
     }
     free(key);
 }
 
-static double replayed(const cd_netgraph *g, const cd_netcost *c) {
+static double replayed(const cd_network_graph *g, const cd_node_cost *c) {
     const cd_replay_device d = {.name = "here", .workers = o.workers, .policy = o.workers > 1 ? CD_REPLAY_CRITICAL : CD_REPLAY_ORDER};
     const cd_netplace place = {.n_device = 1, .device = &d};
     cd_netreplay *net = NULL;
@@ -107,24 +107,24 @@ static double replayed(const cd_netgraph *g, const cd_netcost *c) {
 }
 
 /* *cost: the caller's; NULL without a model. */
-static double predict(const cd_live *l, cd_netcost **cost) {
-    const cd_netcost_ask a = {.model = model, .tasks = l->work->tasks, .book = book, .device = o.device, .devices = devices, .refill_bytes_per_s = o.refill};
+static double predict(const cd_live *l, cd_node_cost **cost) {
+    const cd_node_cost_ask a = {.model = model, .tasks = l->work->tasks, .book = book, .device = o.device, .devices = devices, .refill_bytes_per_s = o.refill};
     *cost = NULL;
     if (!model) return (double)NAN;
-    must(cd_netcost_of(l->graph, &a, cost, &err), "costs");
+    must(cd_node_cost_of(l->graph, &a, cost, &err), "costs");
     return replayed(l->graph, *cost);
 }
 
 static void run_one(const char *name, int64_t batch) {
     static const char *const times[] = {"place", "alone", "warm", "cool"};
     cd_live l;
-    cd_live_run *r = NULL;
+    cd_network_run *r = NULL;
     cd_buf b = {0};
-    must(cd_live_load(&(cd_live_ask){.network = name, .batch = batch, .target = o.target}, &l, &err), name);
+    must(cd_network_load(&(cd_live_ask){.network = name, .batch = batch, .target = o.target}, &l, &err), name);
     pick(&l);
-    const cd_live_run_ask a = {.measure = measure, .book = book, .drawn = book, .target = o.target, .trials = o.trials, .seed = o.seed, .workers = o.workers, .threads = 1,
+    const cd_network_run_ask a = {.measure = measure, .book = book, .drawn = book, .target = o.target, .trials = o.trials, .seed = o.seed, .workers = o.workers, .threads = 1,
                                .budget_s = o.seconds, .limit_s = 600, .pin = !o.no_pin, .alone = true, .check = o.check, .cpu_time = o.cpu_time};
-    const cdmpp_status st = cd_live_run_it(&l, &a, &r, &err);
+    const cdmpp_status st = cd_network_run_it(&l, &a, &r, &err);
     if (st) {
         fprintf(stderr, "bench_live: %s:%lld: %s %s\n", name, (long long)batch, err.key, err.msg);
         cd_live_free(&l);
@@ -144,18 +144,18 @@ static void run_one(const char *name, int64_t batch) {
         snprintf(key, sizeof key, "%s_s", times[t]);
         put_number(&b, key, s);
     }
-    cd_netcost *cost;
+    cd_node_cost *cost;
     double rate = (double)NAN;
     (void)cd_live_refill(&l, r, &rate, NULL);
     put_number(&b, "refill_gbs", rate * 1e-9);
     put_number(&b, "predicted_s", predict(&l, &cost));
     if (cost) put_number(&b, "missing_share", cost->missing_share);
     put_nodes(&b, &l, r, cost);
-    cd_netcost_free(cost);
+    cd_node_cost_free(cost);
     cd_buf_puts(&b, "}\n");
     put_line(&b);
     cd_buf_free(&b);
-    cd_live_run_free(r);
+    cd_network_run_free(r);
     cd_live_free(&l);
 }
 
@@ -267,7 +267,7 @@ static int read_options(int argc, char **argv) {
 
 /* Does the book stand there already? A first run writes it. */
 static void read_all(void) {
-    cd_schedbook_logs logs = {0};
+    cd_schedule_db_logs logs = {0};
     cd_arena a = {0};
     const char *path = o.devices;
     if (o.model) must(cd_model_load(o.model, &model, &err), o.model);
@@ -276,8 +276,8 @@ static void read_all(void) {
     if (o.model) must(cd_devices_load(path, &diag, &devices, &err), path);
     cd_diag_free(&diag);
     cd_arena_free(&a);
-    must(cd_schedbook_new(&book, &err), "book");
-    if (o.book && !access(o.book, R_OK)) must(cd_schedbook_read_logs(book, &o.book, 1, &logs, &err), o.book);
+    must(cd_schedule_db_new(&book, &err), "book");
+    if (o.book && !access(o.book, R_OK)) must(cd_schedule_db_read_logs(book, &o.book, 1, &logs, &err), o.book);
 }
 
 int main(int argc, char **argv) {
@@ -294,7 +294,7 @@ int main(int argc, char **argv) {
         if (!q.there) run_one(name, (int64_t)q.batch);
     }
     table();
-    cd_schedbook_free(book);
+    cd_schedule_db_free(book);
     cd_devices_free(devices);
     cd_model_free(model);
     cd_measure_close(measure);

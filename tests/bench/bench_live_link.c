@@ -31,11 +31,11 @@ int main(int argc, char **argv) {
     cdmpp_err err = {0};
     char text[512];
     const char *what = argc > 1 ? argv[1] : "host", *name = argc > 2 ? argv[2] : "";
-    const cd_live_link_ask a = {.device = what, .max_bytes = argc > 3 ? (size_t)atol(argv[3]) : 0};
+    const cd_link_measure_ask a = {.device = what, .max_bytes = argc > 3 ? (size_t)atol(argv[3]) : 0};
     cd_links_init(&l);
-    const cdmpp_status st = !strcmp(what, "cuda") ? cd_live_link_cuda(&l, &a, atoi(name), &p, &err)
-                          : !strcmp(what, "host") ? cd_live_link_host(&l, &a, &p, &err)
-                                                  : cd_live_link_opencl(&l, &a, name, !strcmp(what, "map"), &p, &err);
+    const cdmpp_status st = !strcmp(what, "cuda") ? cd_link_measure_cuda(&l, &a, atoi(name), &p, &err)
+                          : !strcmp(what, "host") ? cd_link_measure_host(&l, &a, &p, &err)
+                                                  : cd_link_measure_opencl(&l, &a, name, !strcmp(what, "map"), &p, &err);
     if (st) {
         fprintf(stderr, "%s\n", cdmpp_err_format(&err, text, sizeof text));
         return 1;

@@ -30,7 +30,7 @@ typedef struct {
 static options o = {.target = "llvm -num-cores=1", .granules = 8, .most = MOST, .jobs = 1};
 static cdmpp_err err;
 static cd_model *model;
-static cd_schedbook *book;
+static cd_schedule_db *book;
 static cd_devices *devices;
 static cd_machine machine;
 static cd_threads *pool;
@@ -41,7 +41,7 @@ typedef struct {
     uint32_t op;
     cd_te_way way;
     uint32_t lo, hi;            /* granules */
-    cd_te_part *part;
+    cd_te_shard *part;
 } asked;
 static asked *list;
 static uint32_t n_list;
@@ -99,7 +99,7 @@ static void add(uint32_t op, const cd_te_way *w, const cd_te_dag *dag, uint32_t 
     const int64_t a = w->extent * lo / o.granules, b = w->extent * hi / o.granules;
     asked x = {.op = op, .way = *w, .lo = lo, .hi = hi};
     if (a >= b || n_list >= WANT) return;
-    if (cd_te_part_make(dag, w, a, b, &x.part, &err)) {
+    if (cd_te_shard_make(dag, w, a, b, &x.part, &err)) {
         fprintf(stderr, "%s %s %lld..%lld: %s\n", "part", w->name, (long long)a, (long long)b, err.msg);
         return;
     }
@@ -120,13 +120,13 @@ static void make_parts(const cd_snet *net, cd_arena *a) {
     }
 }
 
-static void dump(cd_partcost *p, const char *network, const cd_snet *net) {
+static void dump(cd_shard_cost *p, const char *network, const cd_snet *net) {
     for (uint32_t i = 0; i < n_list; i++) {
         const asked *x = &list[i];
         cd_splan_answer t;
         const char *line, *key = x->part ? x->part->workload_key : net->op[x->op].key;
-        must(cd_partcost_time(p, x->op, 0, x->part, &t, &err), "time");
-        must(cd_partcost_schedule(p, x->op, 0, x->part, &line, &err), "schedule");
+        must(cd_shard_cost_time(p, x->op, 0, x->part, &t, &err), "time");
+        must(cd_shard_cost_schedule(p, x->op, 0, x->part, &line, &err), "schedule");
         cd_buf_putf(&tsv, "%s\t%u\t%s\t%s\t%u\t%u\t%u\t%lld\t%.9g\t%.9g\t%s\n", network, x->op, net->op[x->op].type, x->way.name, x->lo, x->hi, o.granules, (long long)x->way.extent, t.seconds,
                     x->part ? x->part->dag->flop : net->op[x->op].dag->flop, key);
         if (!line) continue;
@@ -138,24 +138,24 @@ static void dump(cd_partcost *p, const char *network, const cd_snet *net) {
 }
 
 /* A plan on two such devices, all parts asked by it. */
-static void plan(const cd_partcost_ask *c, const cd_snet *net) {
+static void plan(const cd_shard_cost_ask *c, const cd_snet *net) {
     cd_machine two = machine;
-    cd_partcost_ask ask = *c;
-    cd_partcost *p;
-    cd_plan *out;
+    cd_shard_cost_ask ask = *c;
+    cd_shard_cost *p;
+    cd_shard_plan *out;
     two.n = 2;
     two.device[1] = two.device[0];
     two.device[0].sync_s = two.device[1].sync_s = 1e-6;
     two.device[1].name = "cpu1";
     ask.machine = &two;
-    must(cd_partcost_new(&ask, &p, &err), "new");
-    const cd_splan_ask s = {.net = net, .machine = &two, .time = cd_partcost_time, .prepare = cd_partcost_prepare, .ctx = p, .granules = o.granules, .margin = (double)NAN,
+    must(cd_shard_cost_new(&ask, &p, &err), "new");
+    const cd_splan_ask s = {.net = net, .machine = &two, .time = cd_shard_cost_time, .prepare = cd_shard_cost_prepare, .ctx = p, .granules = o.granules, .margin = (double)NAN,
                             .least_s = (double)NAN, .cover = (double)NAN, .fixed_share = (double)NAN, .split = true};
     const double t0 = now();
     must(cd_splan_make(&s, &out, NULL, &err), "plan");
-    printf("  plan on two: %s, %.3g s, gain %.2f; %zu parts asked, %.3f s\n", out->verdict, out->predicted_s, out->predicted_gain, cd_partcost_asked(p, NULL), now() - t0);
+    printf("  plan on two: %s, %.3g s, gain %.2f; %zu parts asked, %.3f s\n", out->verdict, out->predicted_s, out->predicted_gain, cd_shard_cost_asked(p, NULL), now() - t0);
     cd_plan_free(out);
-    cd_partcost_free(p);
+    cd_shard_cost_free(p);
 }
 
 static void run(const char *network) {
@@ -163,31 +163,31 @@ static void run(const char *network) {
     cd_live l = {0};
     cd_arena a = {0};
     cd_snet net = {.name = network, .batch = 1};
-    cd_partcost *p;
-    must(cd_live_load(&ask, &l, &err), network);
+    cd_shard_cost *p;
+    must(cd_network_load(&ask, &l, &err), network);
     make_net(&l, &a, &net);
     n_list = 0;
     const double t0 = now();
     make_parts(&net, &a);
     const double t1 = now();
-    const cd_partcost_ask c = {.model = model, .book = book, .machine = &machine, .net = &net, .devices = devices, .trials = o.trials, .plain = l.plain, .n_plain = l.n_plain, .pool = pool};
-    must(cd_partcost_new(&c, &p, &err), "new");
-    cd_partcost_want *w = cd_calloc(n_list + 1, sizeof *w);
-    for (uint32_t i = 0; i < n_list; i++) w[i] = (cd_partcost_want){list[i].op, 0, list[i].part};
+    const cd_shard_cost_ask c = {.model = model, .book = book, .machine = &machine, .net = &net, .devices = devices, .trials = o.trials, .plain = l.plain, .n_plain = l.n_plain, .pool = pool};
+    must(cd_shard_cost_new(&c, &p, &err), "new");
+    cd_shard_cost_want *w = cd_calloc(n_list + 1, sizeof *w);
+    for (uint32_t i = 0; i < n_list; i++) w[i] = (cd_shard_cost_want){list[i].op, 0, list[i].part};
     const double t2 = now();
-    must(cd_partcost_prepare(p, w, n_list, &err), "prepare");
+    must(cd_shard_cost_prepare(p, w, n_list, &err), "prepare");
     const double t3 = now();
     for (uint32_t i = 0; i < n_list; i++) {
         cd_splan_answer out;
-        must(cd_partcost_time(p, list[i].op, 0, list[i].part, &out, &err), "time");
+        must(cd_shard_cost_time(p, list[i].op, 0, list[i].part, &out, &err), "time");
     }
     const double t4 = now();
     size_t failed;
-    const size_t n = cd_partcost_asked(p, &failed);
+    const size_t n = cd_shard_cost_asked(p, &failed);
     uint32_t drawn = 0;
     for (uint32_t i = 0; i < n_list; i++) {
-        const char *line = NULL, *why = cd_partcost_why(p, list[i].op, 0, list[i].part);
-        must(cd_partcost_schedule(p, list[i].op, 0, list[i].part, &line, &err), "schedule");
+        const char *line = NULL, *why = cd_shard_cost_why(p, list[i].op, 0, list[i].part);
+        must(cd_shard_cost_schedule(p, list[i].op, 0, list[i].part, &line, &err), "schedule");
         drawn += line && strstr(line, "\"best of ") && list[i].part;
         if (why && o.dump) fprintf(stderr, "%s %s %u..%u: %s\n", net.op[list[i].op].type, list[i].way.name, list[i].lo, list[i].hi, why);
     }
@@ -195,9 +195,9 @@ static void run(const char *network) {
            drawn, t1 - t0, t3 - t2, t4 - t3);
     if (o.plan) plan(&c, &net);
     if (o.dump) dump(p, network, &net);
-    for (uint32_t i = 0; i < n_list; i++) cd_te_part_free(list[i].part);
+    for (uint32_t i = 0; i < n_list; i++) cd_te_shard_free(list[i].part);
     cd_free(w);
-    cd_partcost_free(p);
+    cd_shard_cost_free(p);
     cd_live_free(&l);
     cd_arena_free(&a);
 }
@@ -214,13 +214,13 @@ static void write_to(const char *tail, const cd_buf *b) {
 }
 
 static void set_up(void) {
-    cd_schedbook_logs io = {0};
+    cd_schedule_db_logs io = {0};
     cd_diag diag = {0};
     list = cd_calloc(WANT, sizeof *list);
     must(cd_tasks_new(&all, &err), "tasks");
     if (o.model) must(cd_model_load(o.model, &model, &err), o.model);
-    must(cd_schedbook_new(&book, &err), "book");
-    if (o.book) must(cd_schedbook_read_logs(book, &o.book, 1, &io, &err), o.book);
+    must(cd_schedule_db_new(&book, &err), "book");
+    if (o.book) must(cd_schedule_db_read_logs(book, &o.book, 1, &io, &err), o.book);
     if (o.devices) must(cd_devices_load(o.devices, &diag, &devices, &err), o.devices);
     if (o.jobs > 1) must(cd_threads_new(o.jobs, &pool, &err), "threads");
     machine.n = 1;

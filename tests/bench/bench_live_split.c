@@ -32,7 +32,7 @@ static struct {
 } o = {.target = "llvm -num-cores=1", .per = 4, .granules = 8, .margin = (double)NAN, .least = (double)NAN, .seconds = 0.4};
 static cdmpp_err err;
 static cd_measure *measure;
-static cd_schedbook *book;
+static cd_schedule_db *book;
 static cd_model *model;
 static cd_devices *devices;
 static cd_machine machine;
@@ -126,7 +126,7 @@ static void load(const char *word) {
     network *n = &net[n_net++];
     const char *colon = strrchr(word, ':');
     snprintf(n->name, sizeof n->name, "%.*s", (int)(colon ? colon - word : (long)strlen(word)), word);
-    must(cd_live_load(&(cd_live_ask){.network = n->name, .batch = colon ? atol(colon + 1) : 1, .target = o.target}, &n->live, &err), word);
+    must(cd_network_load(&(cd_live_ask){.network = n->name, .batch = colon ? atol(colon + 1) : 1, .target = o.target}, &n->live, &err), word);
     must(cd_live_snet(&n->live, &n->arena, &n->net, &err), word);
     for (uint32_t k = 0; k < n->net.n_op; k++) add_item(n, k);
 }
@@ -150,7 +150,7 @@ static cd_snet alone(const item *x, cd_arena *a) {
 }
 
 typedef struct {
-    cd_plan plan;
+    cd_shard_plan plan;
     cd_plan_op op;
     cd_plan_part part[2];
     char what[80];
@@ -168,7 +168,7 @@ static candidate *add_candidate(const cd_snet *s) {
     candidate *c = &cand[n_cand++];
     *c = (candidate){.seconds = (double)NAN, .again = (double)NAN};
     c->op = (cd_plan_op){.name = s->op[0].name, .type = s->op[0].type, .key = s->op[0].key, .dim = "", .n_part = 1, .part = c->part, .join = UINT32_MAX};
-    c->plan = (cd_plan){.network = s->name, .batch = s->batch, .n_device = machine.n, .n_op = 1, .device = device_name, .op = &c->op, .measured_s = (double)NAN};
+    c->plan = (cd_shard_plan){.network = s->name, .batch = s->batch, .n_device = machine.n, .n_op = 1, .device = device_name, .op = &c->op, .measured_s = (double)NAN};
     return c;
 }
 
@@ -197,27 +197,27 @@ static void all_candidates(const cd_snet *s, const cd_te_way *way, uint32_t n_wa
         }
 }
 
-static double part_seconds(cd_partcost *cost, uint32_t device, const cd_te_part *part) {
+static double part_seconds(cd_shard_cost *cost, uint32_t device, const cd_te_shard *part) {
     cd_splan_answer a = {.seconds = INFINITY};
-    must(cd_partcost_time(cost, 0, device, part, &a, &err), "prediction");
+    must(cd_shard_cost_time(cost, 0, device, part, &a, &err), "prediction");
     return a.seconds + machine.device[device].launch_s;
 }
 
-static void predict(const cd_snet *s, cd_partcost *cost, const cd_te_way *way, uint32_t n_way, candidate *c) {
-    cd_te_part *p = NULL;
+static void predict(const cd_snet *s, cd_shard_cost *cost, const cd_te_way *way, uint32_t n_way, candidate *c) {
+    cd_te_shard *p = NULL;
     c->predicted = 0;
     if (c->op.n_part == 1) c->predicted = part_seconds(cost, c->part[0].device, NULL);
     for (uint32_t w = 0; w < n_way && c->op.n_part > 1; w++) {
         if (way[w].reduce != c->op.reduce || way[w].op != c->op.way_op || way[w].axis != c->op.axis) continue;
         for (uint32_t i = 0; i < 2; i++) {
-            must(cd_te_part_make(s->op[0].dag, &way[w], c->part[i].lo, c->part[i].hi, &p, &err), c->what);
+            must(cd_te_shard_make(s->op[0].dag, &way[w], c->part[i].lo, c->part[i].hi, &p, &err), c->what);
             c->predicted = fmax(c->predicted, part_seconds(cost, c->part[i].device, p) + machine.device[c->part[i].device].sync_s);
-            cd_te_part_free(p);
+            cd_te_shard_free(p);
         }
         if (!way[w].reduce) break;
         must(cd_te_join_make(s->op[0].dag, &way[w], 2, &p, &err), c->what);
         c->predicted += part_seconds(cost, c->op.join, p);
-        cd_te_part_free(p);
+        cd_te_shard_free(p);
         break;
     }
 }
@@ -244,16 +244,16 @@ static uint32_t chosen_one(const cd_snet *s, const cd_plan_op *p) {
     return n_cand - 1;
 }
 
-static bool measured(const item *x, const cd_snet *s, cd_partcost *cost, candidate *c) {
-    const cd_live_plan_ask a = {.live = &x->n->live, .net = s, .machine = &machine, .plan = &c->plan, .cost = cost, .measure = measure};
-    cd_live_plan *r;
-    cd_live_plan_result out;
-    cdmpp_status st = cd_live_plan_open(&a, &r, &err);
+static bool measured(const item *x, const cd_snet *s, cd_shard_cost *cost, candidate *c) {
+    const cd_plan_run_ask a = {.live = &x->n->live, .net = s, .machine = &machine, .plan = &c->plan, .cost = cost, .measure = measure};
+    cd_plan_run *r;
+    cd_plan_run_result out;
+    cdmpp_status st = cd_plan_run_open(&a, &r, &err);
     if (!st) {
-        st = cd_live_plan_run(r, o.seconds / 4, &out, &err);
+        st = cd_plan_run_passes(r, o.seconds / 4, &out, &err);
         if (!st) c->seconds = out.median_s;
-        if (!st) cd_live_plan_result_free(&out);
-        cd_live_plan_close(r);
+        if (!st) cd_plan_run_result_free(&out);
+        cd_plan_run_close(r);
     }
     if (st) fprintf(stderr, "bench_live_split: %s %s: %s %s\n", s->op[0].name, c->what, err.key, err.msg);
     if (st && !o.drop) exit(1);
@@ -270,21 +270,21 @@ static uint32_t fastest(bool again) {
 }
 
 /* The fastest and the chosen one, pass by pass in turns. */
-static void measure_again(const item *x, const cd_snet *s, cd_partcost *cost, uint32_t chosen) {
+static void measure_again(const item *x, const cd_snet *s, cd_shard_cost *cost, uint32_t chosen) {
     uint32_t who[AGAIN + 1], n = 0;
-    cd_live_plan *r[AGAIN + 1];
+    cd_plan_run *r[AGAIN + 1];
     double t[AGAIN + 1];
     cand[chosen].again = 0;
     who[n++] = chosen;
     while (n <= AGAIN && (who[n] = fastest(false)) != UINT32_MAX) cand[who[n++]].again = 0;
     for (uint32_t i = 0; i < n; i++) {
-        const cd_live_plan_ask a = {.live = &x->n->live, .net = s, .machine = &machine, .plan = &cand[who[i]].plan, .cost = cost, .measure = measure};
-        must(cd_live_plan_open(&a, &r[i], &err), s->op[0].name);
+        const cd_plan_run_ask a = {.live = &x->n->live, .net = s, .machine = &machine, .plan = &cand[who[i]].plan, .cost = cost, .measure = measure};
+        must(cd_plan_run_open(&a, &r[i], &err), s->op[0].name);
     }
     must(cd_live_plans_compare(r, n, o.seconds * n, t, &err), s->op[0].name);
     for (uint32_t i = 0; i < n; i++) {
         cand[who[i]].again = t[i];
-        cd_live_plan_close(r[i]);
+        cd_plan_run_close(r[i]);
     }
 }
 
@@ -295,7 +295,7 @@ static void put_number(cd_buf *b, const char *key, double v) {
     else cd_buf_putf(b, ",\"%s\":null", key);
 }
 
-static void put_line(const item *x, const cd_plan *p, uint32_t chosen, uint32_t best) {
+static void put_line(const item *x, const cd_shard_plan *p, uint32_t chosen, uint32_t best) {
     const cd_snet_op *op = &x->n->net.op[x->op];
     cd_buf b = {0};
     FILE *f = fopen(o.out, "a");
@@ -325,12 +325,12 @@ static void run_item(const item *x) {
     const cd_snet s = alone(x, &a);
     cd_te_way *way;
     uint32_t n_way;
-    cd_partcost *cost;
-    cd_plan *p;
-    const cd_partcost_ask ca = {.model = model, .book = book, .machine = &machine, .net = &s, .devices = devices, .plain = x->n->live.plain, .n_plain = x->n->live.n_plain};
+    cd_shard_cost *cost;
+    cd_shard_plan *p;
+    const cd_shard_cost_ask ca = {.model = model, .book = book, .machine = &machine, .net = &s, .devices = devices, .plain = x->n->live.plain, .n_plain = x->n->live.n_plain};
     must(cd_te_ways(s.op[0].dag, &a, &way, &n_way, &err), s.op[0].name);
-    must(cd_partcost_new(&ca, &cost, &err), "partcost");
-    const cd_splan_ask sa = {.net = &s, .machine = &machine, .time = cd_partcost_time, .steady = CD_PARTCOST_STEADY, .ctx = cost, .granules = o.granules, .margin = o.margin, .least_s = o.least,
+    must(cd_shard_cost_new(&ca, &cost, &err), "partcost");
+    const cd_splan_ask sa = {.net = &s, .machine = &machine, .time = cd_shard_cost_time, .steady = CD_PARTCOST_STEADY, .ctx = cost, .granules = o.granules, .margin = o.margin, .least_s = o.least,
                              .cover = (double)NAN, .fixed_share = (double)NAN, .split = true};
     must(cd_splan_make(&sa, &p, NULL, &err), s.op[0].name);
     all_candidates(&s, way, n_way);
@@ -346,7 +346,7 @@ static void run_item(const item *x) {
            cand[chosen].again / cand[best].again);
     fflush(stdout);
     cd_plan_free(p);
-    cd_partcost_free(cost);
+    cd_shard_cost_free(cost);
     cd_arena_free(&a);
 }
 
@@ -450,7 +450,7 @@ static int read_options(int argc, char **argv) {
 }
 
 static void read_all(void) {
-    cd_schedbook_logs logs = {0};
+    cd_schedule_db_logs logs = {0};
     cd_arena a = {0};
     const char *path = o.devices;
     cd_diag diag = {0};
@@ -459,18 +459,18 @@ static void read_all(void) {
     if (o.model) must(cd_devices_load(path, &diag, &devices, &err), path);
     cd_diag_free(&diag);
     cd_arena_free(&a);
-    must(cd_schedbook_new(&book, &err), "book");
-    if (o.book) must(cd_schedbook_read_logs(book, &o.book, 1, &logs, &err), o.book);
+    must(cd_schedule_db_new(&book, &err), "book");
+    if (o.book) must(cd_schedule_db_read_logs(book, &o.book, 1, &logs, &err), o.book);
 }
 
 /* As described, or found; without OpenCL there is nothing to measure. */
 static void find_machine(void) {
-    const cd_live_machine_ask a = {.list = "cpu0,ocl0", .as = o.device};
+    const cd_machine_measure_ask a = {.list = "cpu0,ocl0", .as = o.device};
     cd_machine_init(&machine);
     if (o.machine) must(cd_machine_read(&machine, o.machine, &err), o.machine);
-    else must(cd_live_machine_find(&machine, &a, &err), "devices");
-    if (!o.machine) must(cd_live_machine_time(&machine, &err), "devices");
-    if (!o.machine) must(cd_live_machine_links(&machine, &a, &err), "links");
+    else must(cd_machine_measure_find(&machine, &a, &err), "devices");
+    if (!o.machine) must(cd_machine_measure_time(&machine, &err), "devices");
+    if (!o.machine) must(cd_machine_measure_links(&machine, &a, &err), "links");
     if (machine.n != 2) DIE("bench_live_split: two devices are expected, found %u\n", machine.n);
     for (uint32_t d = 0; d < machine.n; d++) device_name[d] = machine.device[d].name;
 }
@@ -488,7 +488,7 @@ static void run_all(void) {
 int main(int argc, char **argv) {
     int k = read_options(argc, argv);
     const cd_measure_options mo = {.cache = o.cache, .threads = 1, .jobs = 2, .run_limit_s = 60, .build_limit_s = 120};
-    cd_live_machine_pin();
+    cd_machine_measure_pin();
     if (!o.summary && !o.list) {
         must(cd_measure_open(&mo, &measure, &err), "measure"); /* first of all: it forks */
         read_all();
@@ -504,7 +504,7 @@ int main(int argc, char **argv) {
         cd_arena_free(&net[i].arena);
     }
     cd_machine_free(&machine);
-    cd_schedbook_free(book);
+    cd_schedule_db_free(book);
     cd_devices_free(devices);
     cd_model_free(model);
     cd_measure_close(measure);

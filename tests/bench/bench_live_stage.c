@@ -35,7 +35,7 @@ typedef struct {
 static options o = {.target = "llvm -num-cores=1", .trials = 2, .r = 3, .s = 8, .most = 24, .passes = 5, .barrier_s = 1e-6, .seconds = 1, .core = {0, 1}};
 static cdmpp_err err;
 static cd_measure *measure;
-static cd_schedbook *book;
+static cd_schedule_db *book;
 static cd_model *model;
 static cd_devices *devices;
 static cd_contention contention;
@@ -52,15 +52,15 @@ static double now_s(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static cd_netpick *pick(const cd_workload *w) {
+static cd_program_select *pick(const cd_workload *w) {
     const char **line = calloc(w->n_task + 1, sizeof *line);
-    cd_netpick *p = NULL;
-    cd_netpick_options q = {.line = line, .trials = o.trials, .seed = o.seed, .target = o.target, .hardware = cd_hardware_default(false, 1, 64), .threads = 1, .measure = measure};
+    cd_program_select *p = NULL;
+    cd_program_select_options q = {.line = line, .trials = o.trials, .seed = o.seed, .target = o.target, .hardware = cd_hardware_default(false, 1, 64), .threads = 1, .measure = measure};
     for (uint32_t k = 0; line && k < w->n_task; k++) {
-        const cd_sched *s = cd_schedbook_find(book, cd_tasks_at(w->tasks, w->task[k].task)->workload_key);
+        const cd_schedule_db_entry *s = cd_schedule_db_find(book, cd_tasks_at(w->tasks, w->task[k].task)->workload_key);
         if (s) line[q.n_line++] = s->line;
     }
-    must(cd_netpick_run(w, &q, &p, &err), "programs");
+    must(cd_program_select_run(w, &q, &p, &err), "programs");
     printf("# %u tasks, %zu of the book\n", w->n_task, q.n_line);
     free(line);
     return p;
@@ -70,8 +70,8 @@ static cd_netpick *pick(const cd_workload *w) {
 
 typedef struct {
     const cd_workload *w;
-    const cd_netpick *p;
-    const cd_netcost *cost;     /* NULL: as measured */
+    const cd_program_select *p;
+    const cd_node_cost *cost;     /* NULL: as measured */
 } network;
 
 static int64_t bytes_of(const cd_workload *w, uint32_t group) {
@@ -122,18 +122,18 @@ static void run_block(const char *name, uint32_t number, const network *n, const
         bytes[k] = (double)bytes_of(n->w, group[k]);
     }
     cd_stage_solo predicted = {.solo_s = solo, .bytes = bytes, .units = 2, .barrier_s = o.barrier_s, .contention = contention};
-    cd_live_stage *r;
-    must(cd_live_stage_open(&(cd_live_stage_ask){.work = n->w, .pick = n->p, .n_op = g->n_op, .group = group, .solo_s = solo, .n_core = 2, .core = o.core, .passes = o.passes}, &r, &err), "block");
+    cd_stage_run *r;
+    must(cd_stage_run_open(&(cd_stage_run_ask){.work = n->w, .pick = n->p, .n_op = g->n_op, .group = group, .solo_s = solo, .n_core = 2, .core = o.core, .passes = o.passes}, &r, &err), "block");
     cd_stage_plan plan[2] = {plan_by(g, cd_stage_solo_time, &predicted, &took[0])};
-    plan[1] = plan_by(g, cd_live_stage_time, r, &took[1]);
+    plan[1] = plan_by(g, cd_stage_run_time, r, &took[1]);
     cd_live_staged *s[3];
     must(cd_live_staged_open(r, NULL, 0, &s[0], &err), "sequential");
     for (int k = 0; k < 2; k++) must(cd_live_staged_open(r, plan[k].stage, plan[k].n_stage, &s[k + 1], &err), "plan");
     must(cd_live_staged_compare(s, 3, o.seconds, ms, &err), "passes");
-    tell(name, number, g, plan, ms, took, cd_live_stage_measured(r), n->cost ? "model" : "measured alone");
+    tell(name, number, g, plan, ms, took, cd_stage_run_measured(r), n->cost ? "model" : "measured alone");
     for (int k = 0; k < 3; k++) cd_live_staged_close(s[k]);
     for (int k = 0; k < 2; k++) cd_stage_plan_free(&plan[k]);
-    cd_live_stage_close(r);
+    cd_stage_run_close(r);
 }
 
 static void run_network(const char *name) {
@@ -141,22 +141,22 @@ static void run_network(const char *name) {
     cd_arena a = {0};
     cd_stage_graph g;
     uint32_t *group, n_blocks;
-    must(cd_live_load(&(cd_live_ask){.network = name, .target = o.target}, &l, &err), name);
-    cd_netpick *p = pick(l.work);
-    cd_netcost *cost = NULL;
-    if (model) must(cd_netcost_of(l.graph, &(cd_netcost_ask){.model = model, .tasks = l.work->tasks, .book = book, .device = o.device, .devices = devices}, &cost, &err), "costs");
-    must(cd_live_stage_graph(l.work, p, &a, &g, &group, &err), "graph");
+    must(cd_network_load(&(cd_live_ask){.network = name, .target = o.target}, &l, &err), name);
+    cd_program_select *p = pick(l.work);
+    cd_node_cost *cost = NULL;
+    if (model) must(cd_node_cost_of(l.graph, &(cd_node_cost_ask){.model = model, .tasks = l.work->tasks, .book = book, .device = o.device, .devices = devices}, &cost, &err), "costs");
+    must(cd_stage_run_graph(l.work, p, &a, &g, &group, &err), "graph");
     uint32_t *block = calloc(g.n_op + 1, sizeof *block);
     must(cd_stage_blocks(&g, o.most, block, &n_blocks, &err), "blocks");
     for (uint32_t b = 0; block && b < n_blocks; b++) {
         cd_stage_graph part;
         uint32_t *of;
-        must(cd_live_stage_block(&g, group, block, b, &a, &part, &of, &err), "block");
+        must(cd_stage_run_block(&g, group, block, b, &a, &part, &of, &err), "block");
         if (is_wide(&part)) run_block(name, b, &(network){l.work, p, cost}, &part, of);
     }
     free(block);
-    cd_netcost_free(cost);
-    cd_netpick_free(p);
+    cd_node_cost_free(cost);
+    cd_program_select_free(p);
     cd_arena_free(&a);
     cd_live_free(&l);
 }
@@ -195,7 +195,7 @@ static int read_options(int argc, char **argv) {
 }
 
 static void read_all(void) {
-    cd_schedbook_logs logs = {0};
+    cd_schedule_db_logs logs = {0};
     cd_arena a = {0};
     cd_diag diag = {0};
     cd_corun_row *row;
@@ -205,8 +205,8 @@ static void read_all(void) {
     if (o.model && !path) must(cd_devices_path(&a, "", NULL, &path, &err), "devices");
     if (o.model) must(cd_devices_load(path, &diag, &devices, &err), path);
     cd_diag_free(&diag);
-    must(cd_schedbook_new(&book, &err), "book");
-    if (o.book) must(cd_schedbook_read_logs(book, &o.book, 1, &logs, &err), o.book);
+    must(cd_schedule_db_new(&book, &err), "book");
+    if (o.book) must(cd_schedule_db_read_logs(book, &o.book, 1, &logs, &err), o.book);
     if (o.contention) {
         must(cd_contention_read(o.contention, &a, &row, &n, &err), o.contention);
         must(cd_contention_fit(row, n, &contention, &err), o.contention);
@@ -225,7 +225,7 @@ int main(int argc, char **argv) {
     printf("# %u blocks: sequential %.3f ms, predicted plans %.3f ms (%.2fx), measured plans %.3f ms (%.2fx); predicted within 5 %% of measured on %u, at worst %.3f\n", n_block,
            sum[0] * 1e3, sum[1] * 1e3, sum[0] / sum[1], sum[2] * 1e3, sum[0] / sum[2], n_within, within);
     printf("# searches: by prediction %.4f s, by running stages %.1f s\n", search[0], search[1]);
-    cd_schedbook_free(book);
+    cd_schedule_db_free(book);
     cd_devices_free(devices);
     cd_model_free(model);
     cd_measure_close(measure);

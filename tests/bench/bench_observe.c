@@ -138,7 +138,7 @@ static cdmpp_status run(const cd_config *c, int seeds, cdmpp_err *err) {
     uint8_t *keep = calloc(d->n, 1);
     uint32_t *test = calloc(d->n, sizeof *test);
     cd_filter_count count;
-    CD_TRY(cd_choose(c, d, NULL, keep, &count, &split, err));
+    CD_TRY(cd_select_programs(c, d, NULL, keep, &count, &split, err));
     for (size_t i = 0; i < d->n; i++)
         if (split->part[i] == CD_PART_TEST) test[n++] = (uint32_t)i;
     draw_of = d;

@@ -52,7 +52,7 @@ static cdmpp_status collect(rig *r, const cd_config *c, cdmpp_err *err) {
     uint8_t *keep = calloc(d->n + 1, 1);
     double *of_task = calloc(d->n_task + 1, sizeof *of_task);
     r->test = calloc(d->n + 1, sizeof *r->test);
-    CD_TRY(cd_choose(c, d, NULL, keep, &count, &split, err));
+    CD_TRY(cd_select_programs(c, d, NULL, keep, &count, &split, err));
     for (size_t i = 0; i < d->n; i++)
         if (split->part[i] == CD_PART_TEST) r->test[r->n++] = (uint32_t)i;
     sort_of = d;

@@ -34,7 +34,7 @@ static double now(clockid_t c) {
 }
 
 /* Ten loops around all leaves, then two around each. */
-static cdmpp_status plant(cd_tree *t, cdmpp_err *err) {
+static cdmpp_status plant(cd_program_tree *t, cdmpp_err *err) {
     int32_t list[2 * (NODES + LEAVES)], leaf_pos[LEAVES];
     size_t n = 0;
     for (int k = 0; k < TRUNK; k++) list[n++] = k;
@@ -44,9 +44,9 @@ static cdmpp_status plant(cd_tree *t, cdmpp_err *err) {
         for (int k = 0; k < 3; k++) list[n++] = -1;
     }
     for (int k = 0; k < TRUNK; k++) list[n++] = -1;
-    cd_tree_clear(t);
-    for (int i = 0; i < BATCH; i++) CD_TRY(cd_tree_add(t, list, n, leaf_pos, LEAVES, err));
-    cd_tree_close(t);
+    cd_program_tree_clear(t);
+    for (int i = 0; i < BATCH; i++) CD_TRY(cd_program_tree_add(t, list, n, leaf_pos, LEAVES, err));
+    cd_program_tree_close(t);
     return CDMPP_OK;
 }
 
@@ -62,12 +62,12 @@ static cdmpp_status fill(cd_batch *b, cdmpp_err *err) {
 }
 
 /* Published: no positions and no device, as on the other side; slots for five leaves. */
-static cd_net_spec spec(const char *name) {
-    cd_net_spec s = cd_net_spec_published();
-    if (strcmp(name, "mlp") == 0) return cd_net_spec_small(CD_NET_MLP);
-    if (strcmp(name, "lstm") == 0) return cd_net_spec_small(CD_NET_LSTM);
-    if (strcmp(name, "tiramisu") == 0) return cd_net_spec_tiramisu();
-    if (strcmp(name, "published") != 0) return cd_net_spec_small(CD_NET_TSF);
+static cd_net_config spec(const char *name) {
+    cd_net_config s = cd_net_config_published();
+    if (strcmp(name, "mlp") == 0) return cd_net_config_small(CD_NET_MLP);
+    if (strcmp(name, "lstm") == 0) return cd_net_config_small(CD_NET_LSTM);
+    if (strcmp(name, "tiramisu") == 0) return cd_net_config_tiramisu();
+    if (strcmp(name, "published") != 0) return cd_net_config_small(CD_NET_TSF);
     s.slots = LEAVES;
     s.position = CD_POS_NONE;
     s.device = false;
@@ -75,7 +75,7 @@ static cd_net_spec spec(const char *name) {
 }
 
 static cdmpp_status set_up(rig *r, const char *name, int threads, cdmpp_err *err) {
-    const cd_net_spec s = spec(name);
+    const cd_net_config s = spec(name);
     const cd_batch_spec b = cd_net_batch_spec(&s, NULL, 0);
     const cd_batch_dims dims = {BATCH, (size_t)BATCH * LEAVES, LEAVES, (size_t)BATCH * NODES};
     cd_optim_spec o = cd_optim_spec_of(CD_OPTIM_ADAM);

@@ -74,7 +74,7 @@ static int by_value(const void *a, const void *b) {
 static float *matrix(int64_t n) {
     void *p = NULL;
     if (posix_memalign(&p, 2 << 20, (size_t)n * 4)) DIE("no memory\n");
-    cd_fill(CD_F32, 0, 0, (size_t)n, p);
+    cd_tensor_fill(CD_F32, 0, 0, (size_t)n, p);
     return p;
 }
 
@@ -96,7 +96,7 @@ static void *content(const cd_code *c, uint32_t k) {
     int64_t n = 1;
     for (uint32_t d = 0; d < op->rank; d++) n *= op->shape[d];
     float *plain = malloc((size_t)n * 4), *p = calloc(1, (size_t)c->buffer[k].bytes);
-    cd_fill(CD_F32, k, 0, (size_t)n, plain);
+    cd_tensor_fill(CD_F32, k, 0, (size_t)n, plain);
     cd_code_pack(&c->buffer[k], op->rank, op->shape, plain, p);
     free(plain);
     return p;

@@ -10,13 +10,13 @@
 #include "predictor/network/network_graph.h"
 #include "predictor/replay/replay_trace.h"
 
-static void check_graph(const cd_netgraph *g) {
+static void check_graph(const cd_network_graph *g) {
     uint32_t edges = 0;
     for (uint32_t i = 0; i < g->n_node; i++) {
         const cd_netnode *n = &g->node[i];
         if (n->first != edges || !n->name[0] || n->repeat < 0 || n->read_bytes < -1 || n->write_bytes < -1 || n->given_s < 0) abort();
-        if ((n->kind == CD_NET_TASK && !n->key) || (n->kind == CD_NET_LIBRARY && !n->question) ||
-            (n->kind == CD_NET_GIVEN && !(n->given_s >= 0)) || (n->kind == CD_NET_UNKNOWN && !n->why)) abort();
+        if ((n->kind == CD_NODE_TASK && !n->key) || (n->kind == CD_NODE_LIBRARY && !n->question) ||
+            (n->kind == CD_NODE_GIVEN && !(n->given_s >= 0)) || (n->kind == CD_NODE_UNKNOWN && !n->why)) abort();
         for (uint32_t j = 0; j < n->n_after; j++)
             if (g->after[n->first + j] >= i) abort();
         edges += n->n_after;
@@ -24,14 +24,14 @@ static void check_graph(const cd_netgraph *g) {
     if (edges != g->n_after) abort();
 }
 
-static void round_trip(cd_netgraph *const *g, size_t n) {
+static void round_trip(cd_network_graph *const *g, size_t n) {
     cd_buf once = {0}, twice = {0};
     cdmpp_err err = {0};
-    cd_netgraph **again;
+    cd_network_graph **again;
     size_t m = 0;
-    if (cd_netgraph_write(&once, g, n, &err)) abort();
-    if (cd_netgraph_read_text("again", once.p, once.n, NULL, NULL, &again, &m, &err) || m != n) abort();
-    if (cd_netgraph_write(&twice, again, m, &err)) abort();
+    if (cd_network_graph_write(&once, g, n, &err)) abort();
+    if (cd_network_graph_read_text("again", once.p, once.n, NULL, NULL, &again, &m, &err) || m != n) abort();
+    if (cd_network_graph_write(&twice, again, m, &err)) abort();
     if (once.n != twice.n || memcmp(once.p, twice.p, once.n) != 0) abort();
     cd_netgraphs_free(again, m);
     cd_buf_free(&once);
@@ -54,24 +54,24 @@ static void check_replay(const cd_replay_net *n) {
     cd_replay_free(&r);
 }
 
-static void check_time(const cd_netgraph *g) {
+static void check_time(const cd_network_graph *g) {
     static const cd_replay_device device[] = {{.name = "a", .workers = 1, .policy = CD_REPLAY_STREAM, .issue_s = 3e-6, .gap_s = 1e-6},
                                               {.name = "b", .workers = 3, .policy = CD_REPLAY_CRITICAL},
                                               {.name = "c", .workers = 2, .policy = CD_REPLAY_ORDER, .issue_s = 1}};
-    const cd_netcost_ask ask = {.from_given = true};
+    const cd_node_cost_ask ask = {.from_given = true};
     cdmpp_err err = {0};
-    cd_netcost *cost;
-    if (cd_netcost_of(g, &ask, &cost, &err)) abort();
+    cd_node_cost *cost;
+    if (cd_node_cost_of(g, &ask, &cost, &err)) abort();
     for (size_t d = 0; d < sizeof device / sizeof *device; d++) {
         const cd_netplace where = {.n_device = 1, .device = &device[d]};
         cd_netreplay *r;
-        const cdmpp_status st = cd_netreplay_make(g, (const cd_netcost *const *)&cost, &where, true, &r, &err);
+        const cdmpp_status st = cd_netreplay_make(g, (const cd_node_cost *const *)&cost, &where, true, &r, &err);
         if (st && (st != CDMPP_ERANGE || !err.msg[0])) abort();
         if (st) continue;
         check_replay(&r->net);
         cd_netreplay_free(r);
     }
-    cd_netcost_free(cost);
+    cd_node_cost_free(cost);
 }
 
 static void bad(void *ctx, const char *network, const cdmpp_err *why) {
@@ -82,9 +82,9 @@ static void bad(void *ctx, const char *network, const cdmpp_err *why) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     cdmpp_err err = {0};
-    cd_netgraph **g;
+    cd_network_graph **g;
     size_t n = 0, good = 0, n_bad = 0;
-    const cdmpp_status st = cd_netgraph_read_text("net.json", (const char *)data, size, NULL, NULL, &g, &n, &err);
+    const cdmpp_status st = cd_network_graph_read_text("net.json", (const char *)data, size, NULL, NULL, &g, &n, &err);
     if (st && (!err.msg[0] || err.code != st)) abort();
     if (!st) {
         for (size_t i = 0; i < n; i++) {
@@ -94,7 +94,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         round_trip(g, n);
         cd_netgraphs_free(g, n);
     }
-    const cdmpp_status lenient = cd_netgraph_read_text("net.json", (const char *)data, size, bad, &n_bad, &g, &good, &err);
+    const cdmpp_status lenient = cd_network_graph_read_text("net.json", (const char *)data, size, bad, &n_bad, &g, &good, &err);
     if (!st && (lenient || good != n || n_bad)) abort();
     if (!lenient && st && !n_bad) abort();
     if (!lenient) {

@@ -5,9 +5,9 @@
 #include "learner/operators/library_op_model.h"
 
 static void load(const void *p, size_t n) {
-    cd_opmodel *m = NULL;
+    cd_library_op_model *m = NULL;
     cdmpp_err err = {0};
-    if (!cd_opmodel_from_bytes(p, n, &m, &err)) cd_opmodel_free(m);
+    if (!cd_library_op_model_from_bytes(p, n, &m, &err)) cd_library_op_model_free(m);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const cd_buf none = {0};
     load(data, size);
     cd_buf_put(&header, (const char *)data, size);
-    if (!cd_frame_put(CD_FRAME_MODEL, &b, &header, &none, NULL)) load(b.p, b.n);
+    if (!cd_container_put(CD_FRAME_MODEL, &b, &header, &none, NULL)) load(b.p, b.n);
     cd_buf_free(&header);
     cd_buf_free(&b);
     return 0;

@@ -14,7 +14,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     char path[] = "/tmp/cdmpp-fuzz-XXXXXX";
     const int fd = mkstemp(path);
     cd_opreader *r;
-    cd_oprecord o;
+    cd_library_op_record o;
     const char *device;
     bool more = true;
     if (fd < 0 || write(fd, data, size) != (ssize_t)size) abort();

@@ -13,9 +13,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (!size) return 0;
     const size_t n = data[0];
     unsigned sum = 0;
-    if (cd_packed_open(data + 1, size - 1, n, at, &err)) return 0;
+    if (cd_tvm_packed_open(data + 1, size - 1, n, at, &err)) return 0;
     for (size_t i = 0; i < n; i++) {
-        const unsigned char *p = cd_packed_rows(data + 1, at, i, &n_row);
+        const unsigned char *p = cd_tvm_packed_rows(data + 1, at, i, &n_row);
         for (size_t k = 0; k < 4 * n_row * CD_N_COL; k++) sum += p[k];
     }
     return sum == 0xFFFFFFFFU; /* so that the reads stay */

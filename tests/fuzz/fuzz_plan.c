@@ -8,7 +8,7 @@
 #include "base/core/buf.h"
 #include "predictor/partition/shard/shard_plan.h"
 
-static void check_op(const cd_plan *p, const cd_plan_op *o) {
+static void check_op(const cd_shard_plan *p, const cd_plan_op *o) {
     int64_t at = 0;
     if (!o->n_part || o->n_part > p->n_device || !(o->seconds >= 0) || !isfinite(o->seconds)) abort();
     if ((o->dim[0] != 0) != (o->n_part > 1) || (o->join != UINT32_MAX) != o->reduce) abort();
@@ -20,7 +20,7 @@ static void check_op(const cd_plan *p, const cd_plan_op *o) {
         if (!(o->alone_s[d] >= 0)) abort();
 }
 
-static void check_plan(const cd_plan *p) {
+static void check_plan(const cd_shard_plan *p) {
     for (uint32_t k = 0; k < p->n_op; k++) check_op(p, &p->op[k]);
     for (uint32_t i = 0; i < p->n_copy; i++)
         if (p->copy[i].from >= p->n_device || p->copy[i].to >= p->n_device || p->copy[i].before > p->n_op || p->copy[i].bytes < 0) abort();
@@ -30,7 +30,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     cdmpp_err err = {0};
     cd_buf once = {0}, twice = {0};
-    cd_plan *p, *q;
+    cd_shard_plan *p, *q;
     const cdmpp_status st = cd_plan_read_text("plan.json", (const char *)data, size, &p, &err);
     if (st) {
         if (!err.msg[0] || err.code != st || p) abort();

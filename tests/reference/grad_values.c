@@ -136,7 +136,7 @@ int main(int argc, char **argv) {
         return 2;
     }
     const cd_grad_options o = {.loss = (cd_grad_loss)loss, .optimizer = how == 2 ? CD_GRAD_ADAM : CD_GRAD_SGD, .momentum = how == 1 ? -1 : 0};
-    if (cd_onnx_read(argv[1], NULL, &g, &miss, &n_miss, &err) || cd_graph_grad(g, &o, &d, &err)) {
+    if (cd_onnx_read(argv[1], NULL, &g, &miss, &n_miss, &err) || cd_autodiff(g, &o, &d, &err)) {
         fprintf(stderr, "grad_values: %s: %s\n", err.key, err.msg);
         return 1;
     }

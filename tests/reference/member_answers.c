@@ -20,7 +20,7 @@ static void put_list(const char *key, const double *v, size_t n, size_t stride) 
     printf("],");
 }
 
-static void put_rows(const cd_view *v, size_t i) {
+static void put_rows(const cd_program_view *v, size_t i) {
     printf("\"row\":[");
     for (int64_t r = v->row_ptr[i]; r < v->row_ptr[i + 1]; r++)
         for (int c = 0; c < CD_N_COL; c++)
@@ -28,7 +28,7 @@ static void put_rows(const cd_view *v, size_t i) {
     printf("]}\n");
 }
 
-static cdmpp_status answers(const cd_model *m, const cd_view *v, size_t n, double *kind, double *member, cdmpp_err *err) {
+static cdmpp_status answers(const cd_model *m, const cd_program_view *v, size_t n, double *kind, double *member, cdmpp_err *err) {
     cd_model_scratch *s = NULL;
     CD_TRY(cd_model_scratch_new(&s, err));
     cdmpp_status st = cd_model_kinds(m, s, v, NULL, n, -1, kind, err);
@@ -50,11 +50,11 @@ static cdmpp_status run(const char *model, const char *data, size_t most, cdmpp_
     const size_t n = d->n < most ? d->n : most;
     uint32_t *device = calloc(d->n + 1, sizeof *device);
     double *kind = calloc(m->n_kind * n + 1, sizeof *kind), *member = calloc(m->n_member * n + 1, sizeof *member);
-    const cd_calib_info info = m->calib ? cd_calib_info_of(m->calib) : (cd_calib_info){0};
+    const cd_calibration_info info = m->calib ? cd_calibration_info_of(m->calib) : (cd_calibration_info){0};
     for (size_t i = 0; i < n; i++) device[i] = (uint32_t)(i % m->n_device);
     for (size_t i = 1; i < n; i += 2)
         for (int64_t k = d->row_ptr[i] * CD_N_COL; k < d->row_ptr[i + 1] * CD_N_COL; k++) d->row[k] += 0.25f * (float)(cd_rng_at(7, (uint64_t)k) % 9);
-    const cd_view v = cd_view_of(d, device);
+    const cd_program_view v = cd_program_view_dataset(d, device);
     CD_TRY(answers(m, &v, n, kind, member, err));
     for (size_t i = 0; i < n; i++) {
         double sum = 0;

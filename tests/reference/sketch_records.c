@@ -20,7 +20,7 @@ typedef struct {
 } count;
 
 /* Do the record's choices make it? Followed by one sampler, made from its choices by the other. */
-static bool is_ours(cd_sampler *const w[2], const cd_record *r) {
+static bool is_ours(cd_sketch_sampler *const w[2], const cd_record *r) {
     cdmpp_err err = {0};
     cd_draft d, again;
     bool exact;
@@ -36,7 +36,7 @@ static bool is_ours(cd_sampler *const w[2], const cd_record *r) {
 }
 
 static void draw_some(count *c, const cd_task *task, const cd_sketches *sp) {
-    cd_sampler *w = NULL;
+    cd_sketch_sampler *w = NULL;
     cdmpp_err err = {0};
     if (cd_sampler_new(sp, 1, &w, &err)) {
         c->wrong++;
@@ -77,7 +77,7 @@ static bool one_file(count *c, const char *path) {
     cd_arena a = {0};
     cdmpp_err err = {0};
     cd_sketches *sp = NULL;
-    cd_sampler *w[2] = {NULL, NULL};
+    cd_sketch_sampler *w[2] = {NULL, NULL};
     char *line;
     size_t n, strange = 0;
     if (cd_lines_open(path, 0, &l, &err)) return false;

@@ -62,5 +62,5 @@ static inline cdmpp_status fake_build(void *program, const cd_task *t, const cd_
     return CDMPP_OK;
 }
 
-static const cd_engine fake_engine = {NULL, fake_find, fake_open, fake_build, free};
+static const cd_feature_engine fake_engine = {NULL, fake_find, fake_open, fake_build, free};
 #endif

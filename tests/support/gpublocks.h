@@ -28,7 +28,7 @@ typedef struct {
     const cd_nest *nest;
     const cd_te_dag *dag;
     const cd_code *code;
-    cd_plan plan;
+    cd_codegen_plan plan;
     cd_arena arena;
     cd_backend *device;
     int numbers;             /* file of GB_PERIOD bytes */

@@ -114,21 +114,21 @@ static inline cdmpp_status gp_each_odd(unsigned trials, uint64_t seed, gp_fn *fn
 /* fn for up to `trials` random programs of every task; draws that TVM refuses are left out. Stops at the first failure. */
 static inline cdmpp_status gp_each(unsigned trials, uint64_t seed, gp_fn *fn, void *ctx, cdmpp_err *err) {
     cd_tasks *tasks = NULL;
-    cd_draw *d = NULL;
+    cd_random_schedules *d = NULL;
     cd_program *p = NULL;
     cd_arena a = {0};
     cd_buf line = {0};
     cd_rows rows;
-    const cd_draw_options o = {.trials = trials, .seed = seed, .target = "cuda", .hardware = gp_gpu};
+    const cd_random_schedules_options o = {.trials = trials, .seed = seed, .target = "cuda", .hardware = gp_gpu};
     cdmpp_status st = prog_tasks(gp_task, GP_TASKS, &tasks, err);
-    if (!st) st = cd_draw_new(tasks, &o, &d, err);
+    if (!st) st = cd_random_schedules_new(tasks, &o, &d, err);
     if (!st) st = cd_program_new(&p, err);
     for (unsigned number = 0; !st; number++) {
         cd_record rec;
         cd_nest nest;
         gp_program g = {.rec = &rec, .nest = &nest, .number = number};
         line.n = 0;
-        if ((st = cd_draw_next(d, &line, err)) || !line.n || (st = cd_record_read(&a, line.p, line.n, &rec, err))) break;
+        if ((st = cd_random_schedules_next(d, &line, err)) || !line.n || (st = cd_record_read(&a, line.p, line.n, &rec, err))) break;
         g.task = cd_tasks_find(tasks, rec.workload_key);
         if (cd_program_build(p, g.task, &rec, &rows, NULL) == CDMPP_EREJECTED) continue;
         if ((st = cd_program_lower_code(p, g.task, &rec, err)) || (st = cd_program_nest(p, &nest, err))) break;
@@ -137,7 +137,7 @@ static inline cdmpp_status gp_each(unsigned trials, uint64_t seed, gp_fn *fn, vo
     cd_buf_free(&line);
     cd_arena_free(&a);
     cd_program_free(p);
-    cd_draw_free(d);
+    cd_random_schedules_free(d);
     cd_tasks_free(tasks);
     return st;
 }

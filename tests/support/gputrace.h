@@ -18,7 +18,7 @@ typedef struct {
 
 typedef struct {
     const cd_nest *nest;
-    const cd_plan *plan;
+    const cd_codegen_plan *plan;
     int64_t block[3];
     int64_t *var;       /* (n_var) */
     bool *wanted;       /* (ast->n) node has something to see below it */
@@ -128,7 +128,7 @@ static inline void gt_node(gputrace *t, int32_t k) {
     const cd_node *n = &t->nest->ast->node[k];
     int64_t last = 0;
     if (!t->wanted[k] || t->full) return;
-    switch ((cd_node_kind)n->kind) {
+    switch ((cd_ast_kind)n->kind) {
     case CD_NODE_FOR:
     case CD_NODE_THREAD:
         for (int64_t x = gt_first(t, n, &last); x < last; x++) {

@@ -130,7 +130,7 @@ static inline void check_graph(const char *what, const cd_graph *g, bool own, cd
     cdmpp_err err = {0};
     cd_grad d;
     const cd_grad_options o = {.loss = loss, .no_update = true};
-    assert_ok(cd_graph_grad(g, &o, &d, &err));
+    assert_ok(cd_autodiff(g, &o, &d, &err));
     if (d.n_missing) fail_msg("%s: %s: %s", what, d.missing[0].op, d.missing[0].reason);
     double *want = differences(&d, g, own, what);
     for (int way = 0; way < 4; way++) check_way(&d, want, g->n_output, way, what);

@@ -267,7 +267,7 @@ static inline void in_allreduce(interp *in, int32_t k) {
 
 static inline void in_one(interp *in, int32_t k) {
     const cd_node *n = &in->t->node[k];
-    switch ((cd_node_kind)n->kind) {
+    switch ((cd_ast_kind)n->kind) {
     case CD_NODE_FOR:
     case CD_NODE_THREAD: in_loop(in, k); break;
     case CD_NODE_REALIZE:

@@ -41,21 +41,21 @@ static inline size_t made_tree(uint64_t key, size_t leaves, int32_t *list, int32
     return n;
 }
 
-static inline cdmpp_status made_tree_add(cd_tree *t, uint64_t key, size_t leaves, cdmpp_err *err) {
+static inline cdmpp_status made_tree_add(cd_program_tree *t, uint64_t key, size_t leaves, cdmpp_err *err) {
     int32_t list[2 * (MADE_NODES(MADE_LEAVES) + MADE_LEAVES)], leaf_pos[MADE_LEAVES];
     const size_t n = made_tree(key, leaves, list, leaf_pos);
-    return cd_tree_add(t, list, n, leaf_pos, leaves, err);
+    return cd_program_tree_add(t, list, n, leaf_pos, leaves, err);
 }
 
 /* n programs of 1 .. most leaves; values of program i depend on first + i only. */
-static inline cdmpp_status made_batch(cd_batch *b, const cd_net_spec *s, size_t first, size_t n, size_t most, uint64_t seed,
+static inline cdmpp_status made_batch(cd_batch *b, const cd_net_config *s, size_t first, size_t n, size_t most, uint64_t seed,
                                       cdmpp_err *err) {
     const cd_batch_spec spec = cd_net_batch_spec(s, NULL, 0);
     const cd_batch_dims dims = {n, n * most, most, n * MADE_NODES(most)};
     CD_TRY(cd_batch_init(b, &spec, &dims, err));
     b->n = n;
     b->max_leaf = 0;
-    cd_tree_clear(&b->tree);
+    cd_program_tree_clear(&b->tree);
     for (size_t i = 0; i < n; i++) {
         const uint64_t key = cd_rng_at(seed, first + i);
         const size_t leaves = b->w_tok ? 1 + key % most : 0, at = b->n_tok;
@@ -68,7 +68,7 @@ static inline cdmpp_status made_batch(cd_batch *b, const cd_net_spec *s, size_t 
         b->tok_ptr[i + 1] = (uint32_t)b->n_tok;
         if (leaves > b->max_leaf) b->max_leaf = leaves;
     }
-    if (b->has_tree) cd_tree_close(&b->tree);
+    if (b->has_tree) cd_program_tree_close(&b->tree);
     return CDMPP_OK;
 }
 #endif

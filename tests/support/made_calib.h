@@ -56,15 +56,15 @@ static inline void made_free(made *d) {
     cd_free(d->group);
 }
 
-static inline cd_calib_in in_of(const made *d) {
-    return (cd_calib_in){.n = d->n, .n_kind = d->n_kind, .width = W, .n_fold = FOLDS, .kind_log_s = d->kind, .log_y = d->y, .x = d->x,
+static inline cd_calibration_in in_of(const made *d) {
+    return (cd_calibration_in){.n = d->n, .n_kind = d->n_kind, .width = W, .n_fold = FOLDS, .kind_log_s = d->kind, .log_y = d->y, .x = d->x,
                          .fold = d->fold, .group = d->group};
 }
 
-static inline cd_calib *fit_opt(const cd_calib_in *in, cd_calib_opt opt) {
+static inline cd_calibration *fit_opt(const cd_calibration_in *in, cd_calibration_opt opt) {
     cdmpp_err err = {0};
-    cd_calib *c = NULL;
-    assert_ok(cd_calib_fit(in, &opt, &c, &err));
+    cd_calibration *c = NULL;
+    assert_ok(cd_calibration_fit(in, &opt, &c, &err));
     return c;
 }
 
@@ -74,25 +74,25 @@ typedef struct {
     uint32_t flags[MAX];
 } answer;
 
-static inline void apply(const cd_calib *c, const made *d, answer *a) {
+static inline void apply(const cd_calibration *c, const made *d, answer *a) {
     cdmpp_err err = {0};
-    const cd_calib_out out = {a->point, a->median, a->sigma, a->low, a->high, a->flags};
-    void *scratch = cd_malloc(cd_calib_scratch_bytes(c));
+    const cd_calibration_out out = {a->point, a->median, a->sigma, a->low, a->high, a->flags};
+    void *scratch = cd_malloc(cd_calibration_scratch_bytes(c));
     memset(a, 0, sizeof *a);
-    assert_ok(cd_calib_apply(c, d->kind, d->x, d->n, scratch, &out, &err));
+    assert_ok(cd_calibration_apply(c, d->kind, d->x, d->n, scratch, &out, &err));
     cd_free(scratch);
 }
 
 static made old, fresh;
-static cd_calib *fitted;
+static cd_calibration *fitted;
 static answer first, second;
 
 static inline int setup(void **s) {
     (void)s;
     old = make(N, KINDS, 1);
     fresh = make(N_NEW, KINDS, 1001);
-    const cd_calib_in in = in_of(&old);
-    fitted = fit_opt(&in, cd_calib_opt_default());
+    const cd_calibration_in in = in_of(&old);
+    fitted = fit_opt(&in, cd_calibration_opt_default());
     apply(fitted, &fresh, &first);
     return 0;
 }
@@ -101,14 +101,14 @@ static inline int teardown(void **s) {
     (void)s;
     made_free(&old);
     made_free(&fresh);
-    cd_calib_free(fitted);
+    cd_calibration_free(fitted);
     return 0;
 }
 
-static inline void same_answers(const cd_calib *c, const cd_calib_in *in, cd_calib_opt opt) {
-    cd_calib *other = c ? NULL : fit_opt(in, opt);
+static inline void same_answers(const cd_calibration *c, const cd_calibration_in *in, cd_calibration_opt opt) {
+    cd_calibration *other = c ? NULL : fit_opt(in, opt);
     apply(c ? c : other, &fresh, &second);
     assert_memory_equal(&first, &second, sizeof first);
-    cd_calib_free(other);
+    cd_calibration_free(other);
 }
 #endif

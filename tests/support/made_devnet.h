@@ -74,9 +74,9 @@ static inline void md_programs_free(md_programs *p) {
 /* ---- the network ---- */
 
 typedef struct md_net {
-    cd_net net;
-    cd_net_tensor tensor[MD_TENSORS];
-    cd_net_step step[MD_STEPS];
+    cd_executor_net net;
+    cd_executor_net_tensor tensor[MD_TENSORS];
+    cd_executor_net_step step[MD_STEPS];
     uint32_t arg[MD_STEPS][3], program[MD_STEPS];
     uint32_t last[MD_TENSORS];  /* step that reads it last; UINT32_MAX: kept */
 } md_net;
@@ -88,7 +88,7 @@ static inline void md_net_make(md_net *r, uint64_t seed, uint32_t window, const 
     uint64_t s = seed << 32;
     memset(r, 0, sizeof *r);
     for (uint32_t t = 0; t < MD_TENSORS; t++) {
-        r->tensor[t] = (cd_net_tensor){.bytes = 4 * MD_N, .dtype = CD_F32, .role = t < 2 ? CD_NET_INPUT : t >= MD_TENSORS - MD_RESULTS ? CD_NET_RESULT : CD_NET_INNER};
+        r->tensor[t] = (cd_executor_net_tensor){.bytes = 4 * MD_N, .dtype = CD_F32, .role = t < 2 ? CD_TENSOR_INPUT : t >= MD_TENSORS - MD_RESULTS ? CD_TENSOR_RESULT : CD_TENSOR_INNER};
         r->last[t] = t < 2 || t >= MD_TENSORS - MD_RESULTS ? UINT32_MAX : t - 2;
     }
     for (uint32_t k = 0; k < MD_STEPS; k++) {
@@ -98,20 +98,20 @@ static inline void md_net_make(md_net *r, uint64_t seed, uint32_t window, const 
         }
         r->arg[k][2] = k + 2;
         r->program[k] = md_pick(&s, MD_PROGRAMS);
-        r->step[k] = (cd_net_step){"step", &p->build[r->program[k]], r->arg[k], NULL};
+        r->step[k] = (cd_executor_net_step){"step", &p->build[r->program[k]], r->arg[k], NULL};
     }
-    r->net = (cd_net){MD_TENSORS, MD_STEPS, r->tensor, r->step};
+    r->net = (cd_executor_net){MD_TENSORS, MD_STEPS, r->tensor, r->step};
 }
 
-/* Results of a pass of netrun, with inputs of cd_fill. */
+/* Results of a pass of netrun, with inputs of cd_tensor_fill. */
 static inline void md_truth(const md_net *n, float out[MD_RESULTS][MD_N]) {
     cdmpp_err err = {0};
-    cd_netrun *r;
+    cd_executor *r;
     double total;
-    assert_ok(cd_netrun_open(&n->net, 1, &r, &err));
-    cd_netrun_pass(r, NULL, &total);
-    for (uint32_t k = 0; k < MD_RESULTS; k++) assert_ok(cd_netrun_read(r, MD_TENSORS - MD_RESULTS + k, out[k], &err));
-    cd_netrun_close(r);
+    assert_ok(cd_executor_open(&n->net, 1, &r, &err));
+    cd_executor_pass(r, NULL, &total);
+    for (uint32_t k = 0; k < MD_RESULTS; k++) assert_ok(cd_executor_read(r, MD_TENSORS - MD_RESULTS + k, out[k], &err));
+    cd_executor_close(r);
 }
 
 /* ---- as actions on devices ---- */
@@ -253,18 +253,18 @@ static inline void md_actions_make(md_actions *m, const md_net *n, const md_prog
     for (uint32_t t = MD_TENSORS - MD_RESULTS; t < MD_TENSORS; t++) (void)md_bring(m, t, 0);
 }
 
-static inline void md_write_inputs(const md_actions *m, cd_devnet *r) {
+static inline void md_write_inputs(const md_actions *m, cd_multi_executor *r) {
     float x[MD_N];
     cdmpp_err err = {0};
     for (uint32_t t = 0; t < 2; t++) {
-        assert_ok(cd_devnet_fill(r, m->slot[t].buffer, t, &err)); /* the first slots are theirs */
-        assert_ok(cd_devnet_read(r, m->slot[t].buffer, x, &err));
+        assert_ok(cd_multi_executor_fill(r, m->slot[t].buffer, t, &err)); /* the first slots are theirs */
+        assert_ok(cd_multi_executor_read(r, m->slot[t].buffer, x, &err));
         assert_true(x[0] >= 0.25f && x[0] < 1);
     }
 }
 
-static inline void md_read_results(const md_actions *m, cd_devnet *r, float out[MD_RESULTS][MD_N]) {
+static inline void md_read_results(const md_actions *m, cd_multi_executor *r, float out[MD_RESULTS][MD_N]) {
     cdmpp_err err = {0};
-    for (uint32_t k = 0; k < MD_RESULTS; k++) assert_ok(cd_devnet_read(r, m->slot[m->where[MD_TENSORS - MD_RESULTS + k][0]].buffer, out[k], &err));
+    for (uint32_t k = 0; k < MD_RESULTS; k++) assert_ok(cd_multi_executor_read(r, m->slot[m->where[MD_TENSORS - MD_RESULTS + k][0]].buffer, out[k], &err));
 }
 #endif

@@ -12,7 +12,7 @@
 enum { MP_OPS = 64, MP_TO = 512 };
 
 typedef struct {
-    cd_part p;
+    cd_place_problem p;
     cd_part_op op[MP_OPS];
     cd_part_value value[MP_OPS + 8];
     uint32_t to[MP_TO];
@@ -39,7 +39,7 @@ static inline void mp_make(made_part *m, uint64_t seed, uint32_t n, uint32_t D, 
     static const char *const device[] = {"d0", "d1", "d2", "d3", "d4", "d5", "d6", "d7"};
     memset(m, 0, sizeof *m);
     m->seed = seed;
-    m->p = (cd_part){n, 0, 0, D, 0, m->op, m->value, m->to, m->device, m->link, m->seconds};
+    m->p = (cd_place_problem){n, 0, 0, D, 0, m->op, m->value, m->to, m->device, m->link, m->seconds};
     for (uint32_t d = 0; d < D; d++) m->device[d] = (cd_part_device){device[d], mp_unit(m) < 0.1 ? 2 : 0};
     mp_links(m, all_links);
     for (uint32_t k = 0; k < n; k++) {
@@ -66,7 +66,7 @@ static inline void mp_make(made_part *m, uint64_t seed, uint32_t n, uint32_t D, 
 }
 
 /* The sum, read slowly: for every value and device, is somebody there? */
-static inline double mp_sum(const cd_part *p, const uint32_t *where) {
+static inline double mp_sum(const cd_place_problem *p, const uint32_t *where) {
     double sum = 0;
     for (uint32_t k = 0; k < p->n_op; k++) {
         if (p->op[k].pin != CD_PART_FREE && p->op[k].pin != where[k]) return (double)INFINITY;

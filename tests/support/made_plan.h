@@ -19,7 +19,7 @@ typedef struct mp {
 static inline mp mp_new(mg *m) {
     cdmpp_err err = {0};
     mp p = {0};
-    const cdmpp_status st = cd_live_load(&(cd_live_ask){.network = "made", .graph = m->g, .target = "llvm -num-cores=1"}, &p.live, &err);
+    const cdmpp_status st = cd_network_load(&(cd_live_ask){.network = "made", .graph = m->g, .target = "llvm -num-cores=1"}, &p.live, &err);
     if (st) fail_msg("%s %s", err.key, err.msg);
     assert_ok(cd_live_snet(&p.live, &p.arena, &p.net, &err));
     cd_machine_init(&p.machine);
@@ -46,8 +46,8 @@ static inline void mp_device(mp *p, const char *name, const char *kind, uint32_t
 }
 
 /* All on device 0. */
-static inline cd_plan *mp_plan(const mp *p) {
-    cd_plan *q = cd_calloc(1, sizeof *q);
+static inline cd_shard_plan *mp_plan(const mp *p) {
+    cd_shard_plan *q = cd_calloc(1, sizeof *q);
     assert_non_null(q);
     cd_arena *a = &q->arena;
     q->network = p->net.name;
@@ -64,7 +64,7 @@ static inline cd_plan *mp_plan(const mp *p) {
     return q;
 }
 
-static inline void mp_place(cd_plan *q, uint32_t op, uint32_t device) { ((cd_plan_part *)(uintptr_t)q->op[op].part)->device = device; }
+static inline void mp_place(cd_shard_plan *q, uint32_t op, uint32_t device) { ((cd_plan_part *)(uintptr_t)q->op[op].part)->device = device; }
 
 static inline uint32_t mp_ways(const mp *p, uint32_t op, cd_arena *a, cd_te_way **w) {
     cdmpp_err err = {0};
@@ -74,7 +74,7 @@ static inline uint32_t mp_ways(const mp *p, uint32_t op, cd_arena *a, cd_te_way 
 }
 
 /* Cut at n - 1 places, part i on device i, the join on `join`. */
-static inline void mp_cut(cd_plan *q, uint32_t op, const cd_te_way *w, uint32_t n, const int64_t *at, uint32_t join) {
+static inline void mp_cut(cd_shard_plan *q, uint32_t op, const cd_te_way *w, uint32_t n, const int64_t *at, uint32_t join) {
     cd_plan_op *o = &q->op[op];
     cd_plan_part *part = CD_NEWN(&q->arena, cd_plan_part, n);
     for (uint32_t i = 0; i < n; i++) part[i] = (cd_plan_part){.device = i, .lo = i ? at[i - 1] : 0, .hi = i + 1 < n ? at[i] : w->extent, .seconds = 1e-5};
@@ -88,7 +88,7 @@ static inline void mp_cut(cd_plan *q, uint32_t op, const cd_te_way *w, uint32_t 
 }
 
 /* Every operator over its way number `turn` (of those it has), at about `share` of it: two or more devices. */
-static inline uint32_t mp_cut_all(const mp *p, cd_plan *q, uint32_t turn, double share, uint32_t n) {
+static inline uint32_t mp_cut_all(const mp *p, cd_shard_plan *q, uint32_t turn, double share, uint32_t n) {
     cd_arena a = {0};
     uint32_t cut = 0;
     for (uint32_t k = 0; k < q->n_op; k++) {
@@ -131,29 +131,29 @@ static inline int down(void **state) {
 }
 
 /* Open with a check, or fail. */
-static inline cd_live_plan *mp_open(const mp *p, const cd_plan *q) {
+static inline cd_plan_run *mp_open(const mp *p, const cd_shard_plan *q) {
     cdmpp_err err = {0};
-    cd_live_plan *r = NULL;
-    const cd_live_plan_ask a = {.live = &p->live, .net = &p->net, .machine = &p->machine, .plan = q, .measure = measure, .check = true};
-    if (cd_live_plan_open(&a, &r, &err)) fail_msg("%s %s", err.key, err.msg);
+    cd_plan_run *r = NULL;
+    const cd_plan_run_ask a = {.live = &p->live, .net = &p->net, .machine = &p->machine, .plan = q, .measure = measure, .check = true};
+    if (cd_plan_run_open(&a, &r, &err)) fail_msg("%s %s", err.key, err.msg);
     return r;
 }
 
 /* A few passes; the largest error. */
-static inline double mp_error(cd_live_plan *r, cd_live_plan_result *out) {
+static inline double mp_error(cd_plan_run *r, cd_plan_run_result *out) {
     cdmpp_err err = {0};
-    cd_live_plan_result mine;
-    if (cd_live_plan_run(r, 0.002, &mine, &err)) fail_msg("%s %s", err.key, err.msg);
+    cd_plan_run_result mine;
+    if (cd_plan_run_passes(r, 0.002, &mine, &err)) fail_msg("%s %s", err.key, err.msg);
     const double e = mine.max_error;
     if (out) *out = mine;
-    else cd_live_plan_result_free(&mine);
+    else cd_plan_run_result_free(&mine);
     return e;
 }
 
-static inline double mp_try(const mp *p, const cd_plan *q) {
-    cd_live_plan *r = mp_open(p, q);
+static inline double mp_try(const mp *p, const cd_shard_plan *q) {
+    cd_plan_run *r = mp_open(p, q);
     const double e = mp_error(r, NULL);
-    cd_live_plan_close(r);
+    cd_plan_run_close(r);
     return e;
 }
 #endif

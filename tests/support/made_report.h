@@ -29,7 +29,7 @@ static inline double made_normal(uint64_t seed, uint64_t i) {
     return sqrt(-2 * log(cd_rng_unit(seed, 2 * i) + 1e-300)) * cos(6.283185307179586 * cd_rng_unit(seed, 2 * i + 1));
 }
 
-static inline void made_part(made_report *m, cd_part p, size_t n, size_t n_task, size_t n_device) {
+static inline void made_part(made_report *m, cd_split_part p, size_t n, size_t n_task, size_t n_device) {
     double *v = m->v[p] = calloc(5 * n + 1, sizeof *v);
     uint32_t *k = m->k[p] = calloc(2 * n + 1, sizeof *k), *g = calloc(n + 1, sizeof *g);
     uint8_t *far = m->far[p] = calloc(n + 1, 1);

@@ -120,7 +120,7 @@ static inline void put_wanted(cd_buf *b, size_t i, int model) {
     snprintf(id, sizeof id, "%zu", i);
     o.truncated = (out.flags[i] & CDMPP_FLAG_TRUNCATED) != 0;
     (void)model;
-    cd_answer_json(b, &(cd_answer){.id = {id, strlen(id)}, .o = &o});
+    cd_response_json(b, &(cd_response){.id = {id, strlen(id)}, .o = &o});
 }
 
 static inline void score(int model) {

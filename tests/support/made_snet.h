@@ -77,7 +77,7 @@ static inline double ms_seconds(const ms_speed *v, double flop) {
     return v->fixed + v->per_flop * (v->knee > 0 && work > v->knee ? 2 * work - v->knee : work);
 }
 
-static inline cdmpp_status ms_time(void *ctx, uint32_t op, uint32_t device, const cd_te_part *part, cd_splan_answer *out, cdmpp_err *err) {
+static inline cdmpp_status ms_time(void *ctx, uint32_t op, uint32_t device, const cd_te_shard *part, cd_splan_answer *out, cdmpp_err *err) {
     ms_net *m = ctx;
     (void)err;
     m->asked++;
@@ -167,7 +167,7 @@ static inline cd_splan_ask ms_ask(ms_net *m) {
 static inline void ms_free(ms_net *m) { cd_machine_free(&m->machine); }
 
 /* A replay of the plan, where nobody waits without need, is no longer than the plan. */
-static inline void ms_check_replay(const ms_net *m, const cd_plan *p) {
+static inline void ms_check_replay(const ms_net *m, const cd_shard_plan *p) {
     cdmpp_err err;
     cd_arena a = {0};
     cd_replay_net n;

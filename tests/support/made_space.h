@@ -63,9 +63,9 @@ static inline cd_sketches *made_space(const cd_tasks *t, size_t k, bool gpu) {
     return sp;
 }
 
-static inline cd_sampler *made_sampler(const cd_sketches *sp, uint64_t seed) {
+static inline cd_sketch_sampler *made_sampler(const cd_sketches *sp, uint64_t seed) {
     cdmpp_err err = {0};
-    cd_sampler *w = NULL;
+    cd_sketch_sampler *w = NULL;
     assert_ok(cd_sampler_new(sp, seed, &w, &err));
     return w;
 }

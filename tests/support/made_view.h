@@ -18,7 +18,7 @@ enum { MADE_MOST = 4 }; /* leaves of a program */
 #endif
 
 typedef struct made_view {
-    cd_view view;
+    cd_program_view view;
     double latency_s[MADE_N];
     uint32_t group[MADE_N], device[MADE_N];
     float weight[MADE_N];
@@ -72,7 +72,7 @@ static inline void made_view_fill(made_view *m, size_t n, uint64_t seed, float s
         m->tree_ptr[i + 1] = (int64_t)t;
         node += leaves;
     }
-    m->view = (cd_view){.n = n, .row = m->row, .row_ptr = m->row_ptr, .leaf_ptr = m->leaf_ptr, .leaf_x = m->leaf_x,
+    m->view = (cd_program_view){.n = n, .row = m->row, .row_ptr = m->row_ptr, .leaf_ptr = m->leaf_ptr, .leaf_x = m->leaf_x,
                         .leaf_pos = m->leaf_pos, .leaf_node = m->leaf_node, .path_ptr = m->path_ptr, .path_extent = m->path_extent,
                         .path_kind = m->path_kind, .tree_ptr = m->tree_ptr, .tree = m->tree, .device = m->device, .flop = m->flop};
 }

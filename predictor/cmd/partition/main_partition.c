@@ -90,7 +90,7 @@ static cdmpp_status numbers(cd_main_partition *o, cdmpp_err *err) {
 
 static size_t networks(const cd_main_partition *o) {
     size_t n = o->network.n;
-    for (size_t k = 0; k < o->model.n; k++) n += !cd_modelset_is_model(o->model.v[k]);
+    for (size_t k = 0; k < o->model.n; k++) n += !cd_model_set_is_model(o->model.v[k]);
     return n;
 }
 
@@ -125,7 +125,7 @@ static cdmpp_status offload(cd_mpc *p, cdmpp_err *err) {
     const cd_main_partition *o = p->o;
     const cd_part_goal goal = o->goal > 0 ? CD_PART_MAKESPAN : CD_PART_SUM;
     if (o->rules) CD_TRY(cd_mp_offload_place(&p->offload, p->ask.time, p->ask.ctx, goal, o->mac, err));
-    const cd_plan *plan = o->rules && !o->plan ? NULL : p->plan; /* under rules: the regions that are told */
+    const cd_shard_plan *plan = o->rules && !o->plan ? NULL : p->plan; /* under rules: the regions that are told */
     return o->emit ? cd_mp_offload_emit(&p->offload, plan, p->ask.time, p->ask.ctx, p->cost, o->emit, o->log, err) : CDMPP_OK;
 }
 
@@ -136,7 +136,7 @@ static cdmpp_status all(cd_mpc *p, cdmpp_err *err) {
     CD_TRY(cd_mpc_load(p, err));
     if (o->list_patterns) {
         cd_mp_offload_list(&p->offload, &b);
-        return cd_face_print(&b, err);
+        return cd_command_print(&b, err);
     }
     if (o->run && o->stages) CD_TRY(cd_mpc_staged_check(p, err));
     CD_TRY(cd_mpc_costs(p, err));
@@ -152,18 +152,18 @@ static cdmpp_status all(cd_mpc *p, cdmpp_err *err) {
     if (o->html) CD_TRY(cd_mpc_html(p, err));
     if (o->json) cd_mpc_json(p, &b);
     else cd_mpc_tell(p, &b);
-    return cd_face_print(&b, err);
+    return cd_command_print(&b, err);
 }
 
 int main(int argc, char **argv) {
     cd_main_partition o = {.goal = -1, .stage_r = 3, .stage_s = 8, .margin_v = NAN, .least_v = NAN, .cover_v = NAN, .share_v = NAN, .stop = &stop};
     cd_mpc p = {.o = &o};
     cdmpp_err err = {0};
-    cd_face f;
+    cd_command_run f;
     int code;
     for (size_t k = 0; argc > 1 && k < sizeof tool / sizeof *tool; k++)
         if (!strcmp(argv[1], tool[k].name)) return tool[k].run(argc - 1, argv + 1);
-    if (!cd_face_begin(&f, &self, argc, argv, &o, &code)) return code;
+    if (!cd_command_begin(&f, &self, argc, argv, &o, &code)) return code;
     o.json = f.said.json;
     o.log = &f.log;
     if (o.verbose) f.log.level = CD_LOG_DEBUG;
@@ -171,6 +171,6 @@ int main(int argc, char **argv) {
     const cdmpp_status st = all(&p, &err);
     if (st) cd_log_err(&f.log, CD_LOG_ERROR, &err);
     cd_mpc_free(&p);
-    cd_face_end(&f);
+    cd_command_end(&f);
     return st ? cdmpp_exit_code(st) : o.bad ? 3 : 0;
 }

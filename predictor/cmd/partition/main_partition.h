@@ -57,7 +57,7 @@ typedef struct cd_mpc_staged_sum { /* --stages --run: sums over blocks that were
 
 typedef struct cd_mpc_run {     /* --run */
     bool done;
-    cd_live_plan_result now;    /* of the plan */
+    cd_plan_run_result now;    /* of the plan */
     double max_error;           /* results against the unsplit network's; NaN: not compared */
     uint32_t left;              /* baselines that cannot be run */
 } cd_mpc_run;
@@ -65,20 +65,20 @@ typedef struct cd_mpc_run {     /* --run */
 typedef struct cd_mpc {
     cd_main_partition *o;
     cd_arena arena;
-    cd_modelset models;
+    cd_model_set models;
     const cd_model *model;      /* NULL: none */
     cd_machine all, machine;    /* as described; of --devices */
     const cd_hardware *hardware;
     cd_measure *measure;        /* --run */
     cd_threads *pool;
     cd_live live;
-    cd_schedbook *book;
+    cd_schedule_db *book;
     cd_snet net;
     cd_mp_offload offload;      /* --rules, --emit */
-    cd_partcost *cost;
+    cd_shard_cost *cost;
     cd_splan_ask ask;
-    cd_plan *plan;
-    cd_plan **base;             /* (n_base) NULL: the plan was given */
+    cd_shard_plan *plan;
+    cd_shard_plan **base;             /* (n_base) NULL: the plan was given */
     uint32_t n_base;
     cd_part_plan placed;        /* --goal, --lp: the placement alone */
     bool has_placed;
@@ -127,7 +127,7 @@ cdmpp_status cd_mpc_run_it(cd_mpc *p, cdmpp_err *err);
 void cd_mpc_tell(const cd_mpc *p, cd_buf *b);         /* main_partition_tell.c */
 void cd_mpc_tell_ops(const cd_mpc *p, cd_buf *b);     /* main_partition_ops.c */
 void cd_mpc_shares(const cd_mpc *p, const cd_plan_op *op, cd_buf *b); /* "H cpu0 0..27, ocl0 27..56" */
-double cd_mpc_best(const cd_plan *plan, const cd_plan_op *op, uint32_t *device); /* of one device alone */
+double cd_mpc_best(const cd_shard_plan *plan, const cd_plan_op *op, uint32_t *device); /* of one device alone */
 void cd_mpc_json(const cd_mpc *p, cd_buf *b);         /* main_partition_json.c */
 cdmpp_status cd_mpc_trace(const cd_mpc *p, cdmpp_err *err); /* main_partition_html.c */
 cdmpp_status cd_mpc_html(const cd_mpc *p, cdmpp_err *err);

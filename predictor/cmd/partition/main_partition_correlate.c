@@ -149,9 +149,9 @@ int cd_mp_correlate(int argc, char **argv) {
     ask o = {0};
     cd_mp_table t;
     cdmpp_err err = {0};
-    cd_face f;
+    cd_command_run f;
     int code;
-    if (!cd_face_begin(&f, &cd_mp_correlate_command, argc, argv, &o, &code)) return code;
+    if (!cd_command_begin(&f, &cd_mp_correlate_command, argc, argv, &o, &code)) return code;
     o.json = f.said.json;
     cdmpp_status st = cd_mp_table_read(&t, f.said.operand.v[0], &err);
     if (!st) st = run_table(&o, &t, &err);

@@ -172,10 +172,10 @@ int cd_mp_curve(int argc, char **argv) {
     cd_mp_curve_ask o = {.level_v = 0.9};
     cd_mp_curves *c = NULL;
     cdmpp_err err = {0};
-    cd_face f;
+    cd_command_run f;
     int code;
     size_t bad = 0;
-    if (!cd_face_begin(&f, &cd_mp_curve_command, argc, argv, &o, &code)) return code;
+    if (!cd_command_begin(&f, &cd_mp_curve_command, argc, argv, &o, &code)) return code;
     o.json = f.said.json;
     o.log = &f.log;
     o.operand = f.said.operand;

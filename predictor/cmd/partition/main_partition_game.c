@@ -246,9 +246,9 @@ int cd_mp_equilibrium(int argc, char **argv) {
     ask o = {0};
     game g = {0};
     cdmpp_err err = {0};
-    cd_face f;
+    cd_command_run f;
     int code;
-    if (!cd_face_begin(&f, &cd_mp_equilibrium_command, argc, argv, &o, &code)) return code;
+    if (!cd_command_begin(&f, &cd_mp_equilibrium_command, argc, argv, &o, &code)) return code;
     const char *path = f.said.operand.v[0];
     o.json = f.said.json;
     cdmpp_status st = read_game(&g, path, &err);

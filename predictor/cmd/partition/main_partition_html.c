@@ -8,13 +8,13 @@
 #include "predictor/replay/replay_trace.h"
 
 typedef struct {                /* a plan, replayed */
-    const cd_plan *plan;
+    const cd_shard_plan *plan;
     cd_arena arena;
     cd_replay_net net;
     cd_replay replay;
 } drawn;
 
-static cdmpp_status draw(const cd_mpc *p, const cd_plan *plan, drawn *d, cdmpp_err *err) {
+static cdmpp_status draw(const cd_mpc *p, const cd_shard_plan *plan, drawn *d, cdmpp_err *err) {
     d->plan = plan;
     CD_TRY(cd_plan_replay(plan, &p->net, &p->machine, &d->arena, &d->net, err));
     return cd_replay_run(&d->net, &d->replay, err);
@@ -40,7 +40,7 @@ cdmpp_status cd_mpc_trace(const cd_mpc *p, cdmpp_err *err) {
 
 /* ---- page: a plan's slices ---- */
 /* The operator that a slice is of: parts are called "conv1 H 0..28"; UINT32_MAX: a copy, a join of none. */
-static uint32_t op_of(const cd_plan *plan, const char *slice) {
+static uint32_t op_of(const cd_shard_plan *plan, const char *slice) {
     size_t best = 0;
     uint32_t of = UINT32_MAX;
     for (uint32_t k = 0; k < plan->n_op; k++) {
@@ -54,9 +54,9 @@ static uint32_t op_of(const cd_plan *plan, const char *slice) {
 }
 
 typedef void item_put(const drawn *d, uint32_t k, cd_buf *b);
-static void item_name(const drawn *d, uint32_t k, cd_buf *b) { cd_netpage_text(b, d->net.op[k].name); }
-static void item_start(const drawn *d, uint32_t k, cd_buf *b) { cd_netpage_ns(b, d->replay.op[k].start_s); }
-static void item_end(const drawn *d, uint32_t k, cd_buf *b) { cd_netpage_ns(b, d->replay.op[k].end_s); }
+static void item_name(const drawn *d, uint32_t k, cd_buf *b) { cd_timeline_page_text(b, d->net.op[k].name); }
+static void item_start(const drawn *d, uint32_t k, cd_buf *b) { cd_timeline_page_ns(b, d->replay.op[k].start_s); }
+static void item_end(const drawn *d, uint32_t k, cd_buf *b) { cd_timeline_page_ns(b, d->replay.op[k].end_s); }
 static void item_lane(const drawn *d, uint32_t k, cd_buf *b) { cd_buf_put_int(b, d->net.op[k].device); }
 static void item_worker(const drawn *d, uint32_t k, cd_buf *b) { cd_buf_put_int(b, d->replay.op[k].worker); }
 static void item_of(const drawn *d, uint32_t k, cd_buf *b) {
@@ -81,7 +81,7 @@ static void put_slices(const drawn *d, cd_buf *b) {
         item_put *put;
     } list[] = {{"name", item_name}, {"start", item_start}, {"end", item_end}, {"lane", item_lane}, {"worker", item_worker}, {"of", item_of},
                 {"critical", item_critical}, {"after", item_after}};
-    cd_netpage_queues(b, &d->net, &d->replay);
+    cd_timeline_page_queues(b, &d->net, &d->replay);
     cd_buf_puts(b, ",\"ops\":{");
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) {
         cd_buf_putf(b, "%s\"%s\":[", i ? "," : "", list[i].key);
@@ -95,13 +95,13 @@ static void put_slices(const drawn *d, cd_buf *b) {
 }
 
 /* A plan that cannot be has no timeline. */
-static cdmpp_status put_case(const cd_mpc *p, const char *name, const cd_plan *plan, double predicted, double measured, cd_buf *b, cdmpp_err *err) {
+static cdmpp_status put_case(const cd_mpc *p, const char *name, const cd_shard_plan *plan, double predicted, double measured, cd_buf *b, cdmpp_err *err) {
     drawn d = {0};
     cdmpp_status st = plan && isfinite(predicted) ? draw(p, plan, &d, err) : CDMPP_OK;
     cd_buf_puts(b, "{\"name\":");
-    cd_netpage_text(b, name);
-    cd_netpage_real(b, "predicted", predicted);
-    cd_netpage_real(b, "measured", measured);
+    cd_timeline_page_text(b, name);
+    cd_timeline_page_real(b, "predicted", predicted);
+    cd_timeline_page_real(b, "measured", measured);
     if (!st && d.net.n_op) put_slices(&d, b);
     cd_buf_puts(b, "}");
     drawn_free(&d);
@@ -109,7 +109,7 @@ static cdmpp_status put_case(const cd_mpc *p, const char *name, const cd_plan *p
 }
 
 static cdmpp_status put_cases(const cd_mpc *p, cd_buf *b, cdmpp_err *err) {
-    const cd_plan *n = p->plan;
+    const cd_shard_plan *n = p->plan;
     cd_buf_puts(b, "{\"cases\":[");
     CD_TRY(put_case(p, "the plan", n, n->predicted_s, n->measured_s, b, err));
     for (uint32_t k = 0; k < n->n_base; k++) {
@@ -126,18 +126,18 @@ static void put_op(const cd_mpc *p, uint32_t k, cd_buf *b) {
     cd_buf where = {0};
     cd_mpc_shares(p, o, &where);
     cd_buf_puts(b, "{\"name\":");
-    cd_netpage_text(b, o->name);
+    cd_timeline_page_text(b, o->name);
     cd_buf_puts(b, ",\"type\":");
-    cd_netpage_text(b, o->type);
+    cd_timeline_page_text(b, o->type);
     cd_buf_puts(b, ",\"where\":");
-    cd_netpage_text(b, where.p);
+    cd_timeline_page_text(b, where.p);
     cd_buf_puts(b, ",\"why\":");
-    cd_netpage_text(b, o->why);
+    cd_timeline_page_text(b, o->why);
     cd_buf_putf(b, ",\"parts\":%u", o->n_part);
-    cd_netpage_real(b, "seconds", o->seconds);
-    cd_netpage_real(b, "exchange", o->exchange_s);
-    cd_netpage_real(b, "ceiling", o->ceiling);
-    if (p->run.done && p->run.now.step) cd_netpage_real(b, "measured", p->run.now.step[k].seconds);
+    cd_timeline_page_real(b, "seconds", o->seconds);
+    cd_timeline_page_real(b, "exchange", o->exchange_s);
+    cd_timeline_page_real(b, "ceiling", o->ceiling);
+    if (p->run.done && p->run.now.step) cd_timeline_page_real(b, "measured", p->run.now.step[k].seconds);
     cd_buf_puts(b, ",\"alone\":[");
     for (uint32_t d = 0; d < p->plan->n_device; d++) {
         cd_buf_puts(b, d ? "," : "");
@@ -149,21 +149,21 @@ static void put_op(const cd_mpc *p, uint32_t k, cd_buf *b) {
 }
 
 static cdmpp_status put_data(const cd_mpc *p, cd_buf *b, cdmpp_err *err) {
-    const cd_plan *n = p->plan;
+    const cd_shard_plan *n = p->plan;
     CD_TRY(put_cases(p, b, err));
     cd_buf_puts(b, ",\"network\":");
-    cd_netpage_text(b, n->network);
+    cd_timeline_page_text(b, n->network);
     cd_buf_putf(b, ",\"batch\":%lld,\"split\":%s,\"verdict\":", (long long)n->batch, n->split ? "true" : "false");
-    cd_netpage_text(b, n->verdict);
-    cd_netpage_real(b, "alone", cd_mpc_alone(p, false));
-    cd_netpage_real(b, "alone_here", cd_mpc_alone(p, true));
-    cd_netpage_real(b, "ceiling", n->ceiling);
-    cd_netpage_real(b, "rho", n->rho);
-    cd_netpage_real(b, "error", p->run.done ? p->run.max_error : (double)NAN);
+    cd_timeline_page_text(b, n->verdict);
+    cd_timeline_page_real(b, "alone", cd_mpc_alone(p, false));
+    cd_timeline_page_real(b, "alone_here", cd_mpc_alone(p, true));
+    cd_timeline_page_real(b, "ceiling", n->ceiling);
+    cd_timeline_page_real(b, "rho", n->rho);
+    cd_timeline_page_real(b, "error", p->run.done ? p->run.max_error : (double)NAN);
     cd_buf_puts(b, ",\"devices\":[");
     for (uint32_t d = 0; d < n->n_device; d++) {
         cd_buf_puts(b, d ? "," : "");
-        cd_netpage_text(b, n->device[d]);
+        cd_timeline_page_text(b, n->device[d]);
     }
     cd_buf_puts(b, "],\"operators\":[");
     for (uint32_t k = 0; k < n->n_op; k++) {
@@ -173,7 +173,7 @@ static cdmpp_status put_data(const cd_mpc *p, cd_buf *b, cdmpp_err *err) {
     cd_buf_puts(b, "],\"foot\":");
     cd_buf foot = {0};
     cd_buf_putf(&foot, "cdmpp-partition %s%s", cdmpp_version(), p->o->machine ? "" : "; the machine was not measured");
-    cd_netpage_text(b, foot.p);
+    cd_timeline_page_text(b, foot.p);
     cd_buf_free(&foot);
     cd_buf_puts(b, "}");
     return CDMPP_OK;
@@ -181,9 +181,9 @@ static cdmpp_status put_data(const cd_mpc *p, cd_buf *b, cdmpp_err *err) {
 
 cdmpp_status cd_mpc_html(const cd_mpc *p, cdmpp_err *err) {
     cd_buf data = {0};
-    const cd_netpage_parts parts = {.title = "cdmpp-partition", .body = cd_mpc_page_body, .script = cd_mpc_page_script, .drawing = cd_mpc_page_drawing, .data = &data};
+    const cd_timeline_page_parts parts = {.title = "cdmpp-partition", .body = cd_mpc_page_body, .script = cd_mpc_page_script, .drawing = cd_mpc_page_drawing, .data = &data};
     cdmpp_status st = put_data(p, &data, err);
-    if (!st) st = cd_netpage_write(p->o->html, &parts, err);
+    if (!st) st = cd_timeline_page_write(p->o->html, &parts, err);
     cd_buf_free(&data);
     return st;
 }

@@ -5,7 +5,7 @@
 #include "predictor/cmd/partition/main_partition.h"
 
 static void put_bases(const cd_mpc *p, cd_buf *b) {
-    const cd_plan *n = p->plan;
+    const cd_shard_plan *n = p->plan;
     const double best = cd_mpc_alone(p, false), best_here = cd_mpc_alone(p, true);
     cd_buf_puts(b, ",\"baselines\":[");
     for (uint32_t k = 0; k < n->n_base; k++) {
@@ -51,7 +51,7 @@ static void put_placed(const cd_mpc *p, cd_buf *b) {
 }
 
 static void put_run(const cd_mpc *p, cd_buf *b) {
-    const cd_live_plan_result *r = &p->run.now;
+    const cd_plan_run_result *r = &p->run.now;
     cd_buf_puts(b, ",\"run\":{");
     cd_mp_put(b, "median_s", r->median_s);
     cd_mp_put(b, "low_s", r->low_s);
@@ -87,7 +87,7 @@ static void put_on_one_line(const cd_buf *plan, cd_buf *b) {
 }
 
 void cd_mpc_json(const cd_mpc *p, cd_buf *out) {
-    const cd_plan *n = p->plan;
+    const cd_shard_plan *n = p->plan;
     cd_buf one = {0}, *b = &one, plan = {0};
     cd_plan_print(n, &plan);
     cd_buf_puts(b, "{");
@@ -116,5 +116,5 @@ void cd_mpc_json(const cd_mpc *p, cd_buf *out) {
     cd_buf_puts(b, "}");
     one.oom |= plan.oom;
     cd_buf_free(&plan);
-    cd_face_json(out, "cdmpp.partition", "cdmpp-partition", &one);
+    cd_command_json(out, "cdmpp.partition", "cdmpp-partition", &one);
 }

@@ -126,9 +126,9 @@ static cdmpp_status fit(cd_mp_link_ask *o, cdmpp_err *err) {
 int cd_mp_link(int argc, char **argv) {
     cd_mp_link_ask o = {0};
     cdmpp_err err = {0};
-    cd_face f;
+    cd_command_run f;
     int code;
-    if (!cd_face_begin(&f, &cd_mp_link_command, argc, argv, &o, &code)) return code;
+    if (!cd_command_begin(&f, &cd_mp_link_command, argc, argv, &o, &code)) return code;
     const char *word = word_of(&f.said);
     o.json = f.said.json;
     o.log = &f.log;

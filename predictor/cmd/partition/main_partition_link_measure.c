@@ -6,7 +6,7 @@ static cdmpp_status contention_of(const cd_mp_link_ask *o, cd_machine *m, cdmpp_
     cd_arena a = {0};
     cd_corun_row *row;
     size_t n;
-    if (o->contention) return cd_live_machine_contention(0, &m->contention, err);
+    if (o->contention) return cd_machine_measure_contention(0, &m->contention, err);
     if (!o->corun) return CDMPP_OK;
     cdmpp_status st = cd_contention_read(o->corun, &a, &row, &n, err);
     if (!st) st = cd_err_at(err, cd_contention_fit(row, n, &m->contention, err), o->corun, 0);
@@ -15,11 +15,11 @@ static cdmpp_status contention_of(const cd_mp_link_ask *o, cd_machine *m, cdmpp_
 }
 
 static cdmpp_status measure(const cd_mp_link_ask *o, cd_machine *m, cdmpp_err *err) {
-    const cd_live_machine_ask a = {.list = o->devices, .own_memory = o->own_memory, .as = o->as, .repeats = (unsigned)o->repeats, .max_bytes = (size_t)o->max_mb << 20};
+    const cd_machine_measure_ask a = {.list = o->devices, .own_memory = o->own_memory, .as = o->as, .repeats = (unsigned)o->repeats, .max_bytes = (size_t)o->max_mb << 20};
     CD_TRY(contention_of(o, m, err)); /* forks */
-    CD_TRY(cd_live_machine_find(m, &a, err));
-    CD_TRY(cd_live_machine_time(m, err));
-    CD_TRY(cd_live_machine_links(m, &a, err));
+    CD_TRY(cd_machine_measure_find(m, &a, err));
+    CD_TRY(cd_machine_measure_time(m, err));
+    CD_TRY(cd_machine_measure_links(m, &a, err));
     if (o->out) CD_TRY(cd_machine_write(m, o->out, err));
     return cd_mp_link_tell(o, m, err);
 }

@@ -13,7 +13,7 @@ enum { VECTOR_BYTES = 64 };
 static const char *network_of(const cd_main_partition *o) {
     if (o->network.n) return o->network.v[0];
     for (size_t k = 0; k < o->model.n; k++)
-        if (!cd_modelset_is_model(o->model.v[k])) return o->model.v[k];
+        if (!cd_model_set_is_model(o->model.v[k])) return o->model.v[k];
     return NULL;
 }
 
@@ -25,7 +25,7 @@ static cdmpp_status network(cd_mpc *p, cdmpp_err *err) {
     const cd_hardware h = cd_hardware_default(gpu, gpu ? 0 : 1, VECTOR_BYTES);
     cd_live_ask a = {.network = network_of(o), .batch = o->batch, .size = o->input_size, .onnx = &onnx, .target = target, .hardware = &h};
     if (o->layout) (void)cd_workload_layout(o->layout, &a.layout);
-    CD_TRY(cd_live_load(&a, &p->live, err));
+    CD_TRY(cd_network_load(&a, &p->live, err));
     return cd_live_snet(&p->live, &p->arena, &p->net, err);
 }
 
@@ -54,17 +54,17 @@ static cdmpp_status book(cd_mpc *p, cdmpp_err *err) {
     const cd_texts *const files[] = {&o->schedules, &o->records};
     const char *as = p->machine.device[0].as, **key;
     size_t n;
-    CD_TRY(cd_schedbook_new(&p->book, err));
+    CD_TRY(cd_schedule_db_new(&p->book, err));
     CD_TRY(keys(p, &key, &n, err));
     for (size_t k = 0; k < sizeof files / sizeof *files; k++) {
-        cd_schedbook_logs io = {.device = as, .key = key, .n_key = n, .warn = on_bad, .ctx = o->log};
+        cd_schedule_db_logs io = {.device = as, .key = key, .n_key = n, .warn = on_bad, .ctx = o->log};
         if (!files[k]->n || !n) continue;
-        CD_TRY(cd_schedbook_read_logs(p->book, files[k]->v, files[k]->n, &io, err));
+        CD_TRY(cd_schedule_db_read_logs(p->book, files[k]->v, files[k]->n, &io, err));
         p->o->bad += io.bad;
         if (io.bad) cd_log_put(o->log, CD_LOG_WARNING, "%zu of %zu lines of logs cannot be used", io.bad, io.lines);
     }
-    for (size_t k = 0; k < o->store.n; k++) CD_TRY(cd_live_store_book(p->book, o->store.v[k], as, key, n, err));
-    const size_t found = cd_schedbook_count(p->book);
+    for (size_t k = 0; k < o->store.n; k++) CD_TRY(cd_schedule_db_store_book(p->book, o->store.v[k], as, key, n, err));
+    const size_t found = cd_schedule_db_count(p->book);
     if ((o->schedules.n || o->records.n || o->store.n) && found < n)
         cd_log_put(o->log, CD_LOG_WARNING, "%s: %zu of %zu tasks have no schedule there; they take the best predicted of drawn ones", p->net.name, n - found, n);
     return CDMPP_OK;
@@ -74,9 +74,9 @@ cdmpp_status cd_mpc_costs(cd_mpc *p, cdmpp_err *err) {
     const cd_main_partition *o = p->o;
     CD_TRY(book(p, err));
     CD_TRY(cd_threads_new(o->jobs, &p->pool, err));
-    const cd_partcost_ask a = {.model = p->model, .book = p->book, .machine = &p->machine, .net = &p->net, .devices = p->models.devices, .trials = (uint32_t)o->trials,
+    const cd_shard_cost_ask a = {.model = p->model, .book = p->book, .machine = &p->machine, .net = &p->net, .devices = p->models.devices, .trials = (uint32_t)o->trials,
                                .seed = (uint64_t)o->seed, .plain = p->live.plain, .n_plain = p->live.n_plain, .pool = p->pool};
-    return cd_partcost_new(&a, &p->cost, err);
+    return cd_shard_cost_new(&a, &p->cost, err);
 }
 
 static void on_lines(void *ctx, const char *text) { cd_log_lines(ctx, CD_LOG_ERROR, text); }
@@ -91,8 +91,8 @@ static bool asks_times(const cd_main_partition *o) {
 
 cdmpp_status cd_mpc_load(cd_mpc *p, cdmpp_err *err) {
     const cd_main_partition *o = p->o;
-    const cd_modelset_ask m = {.model = &o->cost_model, .mixed = &o->model, .devices = o->descriptions, .lines = on_lines, .ctx = o->log};
-    CD_TRY(cd_modelset_open(&m, &p->models, err));
+    const cd_model_set_ask m = {.model = &o->cost_model, .mixed = &o->model, .devices = o->descriptions, .lines = on_lines, .ctx = o->log};
+    CD_TRY(cd_model_set_open(&m, &p->models, err));
     CD_TRY(cd_mpc_machine(p, err));
     if (!p->model && asks_times(o)) return CD_FAIL(err, EUSAGE, "there is no cost model: --cost-model FILE");
     CD_TRY(network(p, err));
@@ -100,19 +100,19 @@ cdmpp_status cd_mpc_load(cd_mpc *p, cdmpp_err *err) {
 }
 
 void cd_mpc_free(cd_mpc *p) {
-    if (p->run.done) cd_live_plan_result_free(&p->run.now);
+    if (p->run.done) cd_plan_run_result_free(&p->run.now);
     for (uint32_t k = 0; k < p->n_stage; k++) cd_stage_plan_free(&p->stage[k].plan);
     cd_part_plan_free(&p->placed);
     cd_plans_free(p->base, p->n_base);
     cd_plan_free(p->plan);
-    cd_partcost_free(p->cost);
-    cd_schedbook_free(p->book);
+    cd_shard_cost_free(p->cost);
+    cd_schedule_db_free(p->book);
     cd_mp_offload_close(&p->offload);
     cd_live_free(&p->live);
     cd_measure_close(p->measure);
     cd_threads_free(p->pool);
     cd_machine_free(&p->machine);
     cd_machine_free(&p->all);
-    cd_modelset_free(&p->models);
+    cd_model_set_free(&p->models);
     cd_arena_free(&p->arena);
 }

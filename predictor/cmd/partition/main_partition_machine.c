@@ -56,7 +56,7 @@ static cdmpp_status usual_all(cd_mpc *p, const char *list, cdmpp_err *err) {
 }
 
 /* ---- the cost model's devices ---- */
-static const char *only_device(const cd_modelset *m) {
+static const char *only_device(const cd_model_set *m) {
     const char *one = NULL;
     for (size_t k = 0; k < m->n; k++)
         for (size_t d = 0; !m->v[k].operators && d < m->v[k].n_device; d++) {
@@ -74,7 +74,7 @@ static cdmpp_status as_of(const cd_mpc *p, cd_machine_device *d, cdmpp_err *err)
     if (!d->as) d->as = only_device(&p->models);
     if (d->as || !p->models.n) return CDMPP_OK;
     cd_buf known = {0};
-    cd_modelset_list(&p->models, &known);
+    cd_model_set_list(&p->models, &known);
     const cdmpp_status st = CD_FAIL(err, EMODEL, "which device of the cost model is %s? --as %s=NAME; known are %.300s", d->name, d->name, known.p ? known.p : "none");
     cd_buf_free(&known);
     return st;
@@ -82,7 +82,7 @@ static cdmpp_status as_of(const cd_mpc *p, cd_machine_device *d, cdmpp_err *err)
 
 /* As records of that device have it; one core, because one device is one. */
 static cdmpp_status target_of(cd_mpc *p, cd_machine_device *d, cdmpp_err *err) {
-    const cd_device *about = d->as ? cd_modelset_device(&p->models, d->as) : NULL;
+    const cd_device *about = d->as ? cd_model_set_device(&p->models, d->as) : NULL;
     cd_buf b = {0};
     for (size_t k = 0; k < p->o->target.n; k++) {
         const char *t = p->o->target.v[k], *eq = strchr(t, '='), *blank = strchr(t, ' ');
@@ -106,10 +106,10 @@ static cdmpp_status target_of(cd_mpc *p, cd_machine_device *d, cdmpp_err *err) {
 static cdmpp_status models_of(cd_mpc *p, cd_machine_device *d, cdmpp_err *err) {
     const cd_model *m;
     if (!d->as) return CDMPP_OK;
-    CD_TRY(cd_modelset_tasks(&p->models, d->as, false, &m, err));
+    CD_TRY(cd_model_set_tasks(&p->models, d->as, false, &m, err));
     if (!m) {
         cd_buf known = {0};
-        cd_modelset_list(&p->models, &known);
+        cd_model_set_list(&p->models, &known);
         const cdmpp_status st = CD_FAIL(err, EMODEL, "no model knows device '%.60s', which %s is; known are %.300s", d->as, d->name, known.p ? known.p : "none");
         cd_buf_free(&known);
         return st;
@@ -156,7 +156,7 @@ static cdmpp_status check_as(const cd_mpc *p, cdmpp_err *err) {
 
 /* What the machine does not say of a memory of its own, the description does. */
 static void memory_of(const cd_mpc *p, cd_machine_device *d) {
-    const cd_device *about = d->as ? cd_modelset_device(&p->models, d->as) : NULL;
+    const cd_device *about = d->as ? cd_model_set_device(&p->models, d->as) : NULL;
     if (d->memory && about && about->mem_gb > 0 && !(d->mem_gb > 0)) d->mem_gb = about->mem_gb;
 }
 

@@ -18,7 +18,7 @@ double cd_mpc_alone(const cd_mpc *p, bool measured) {
 }
 
 /* ---- a plan of a file ---- */
-static cdmpp_status same_devices(const cd_mpc *p, const cd_plan *plan, cdmpp_err *err) {
+static cdmpp_status same_devices(const cd_mpc *p, const cd_shard_plan *plan, cdmpp_err *err) {
     const cd_machine *m = &p->machine;
     if (plan->n_device != m->n) return CD_FAIL(err, ESCHEMA, "a plan for %u devices, and there are %u: --devices", plan->n_device, m->n);
     for (uint32_t k = 0; k < m->n; k++)
@@ -72,13 +72,13 @@ static cdmpp_status dims(cd_mpc *p, cdmpp_err *err) {
 cdmpp_status cd_mpc_make(cd_mpc *p, cdmpp_err *err) {
     const cd_main_partition *o = p->o;
     size_t failed = 0;
-    p->ask = (cd_splan_ask){.net = &p->net, .machine = &p->machine, .time = cd_partcost_time, .steady = CD_PARTCOST_STEADY, .prepare = cd_partcost_prepare, .ctx = p->cost, .granules = (uint32_t)o->granules, .margin = o->margin_v,
+    p->ask = (cd_splan_ask){.net = &p->net, .machine = &p->machine, .time = cd_shard_cost_time, .steady = CD_PARTCOST_STEADY, .prepare = cd_shard_cost_prepare, .ctx = p->cost, .granules = (uint32_t)o->granules, .margin = o->margin_v,
                             .least_s = isnan(o->least_v) ? o->least_v : o->least_v * 1e-6, .cover = o->cover_v, .fixed_share = o->share_v, .dims = o->dims, .split = !o->no_split};
     if (o->plan) return given(p, err);
     if (o->dims && o->dims[0]) CD_TRY(dims(p, err));
     CD_TRY(cd_splan_make(&p->ask, &p->plan, &p->base, err));
     p->n_base = p->plan->n_base;
-    const size_t asked = cd_partcost_asked(p->cost, &failed);
+    const size_t asked = cd_shard_cost_asked(p->cost, &failed);
     cd_log_put(o->log, CD_LOG_DEBUG, "%zu parts were scored, %zu of them have no time", asked, failed);
     return CDMPP_OK;
 }

@@ -34,13 +34,13 @@ cdmpp_status cd_mp_offload_open(cd_mp_offload *o, const char *path, const cd_liv
     *o = (cd_mp_offload){.live = live, .machine = machine, .given = path != NULL};
     for (uint32_t d = 0; d < machine->n; d++) o->device[d] = machine->device[d].name;
     CD_TRY(read_rules(o, path, err));
-    CD_TRY(cd_live_rules_apply(&(cd_live_rules_ask){live, o->file, machine->n, o->device}, &o->rules, err));
+    CD_TRY(cd_offload_match_apply(&(cd_offload_match_ask){live, o->file, machine->n, o->device}, &o->rules, err));
     return net ? into_net(o, net, err) : CDMPP_OK;
 }
 
 void cd_mp_offload_close(cd_mp_offload *o) {
-    cd_live_offload_free(&o->plan);
-    cd_live_rules_done(&o->rules);
+    cd_offload_net_plan_free(&o->plan);
+    cd_offload_match_done(&o->rules);
     cd_offload_free(o->file);
     cd_arena_free(&o->arena);
     *o = (cd_mp_offload){0};
@@ -73,7 +73,7 @@ static void put_counts(const cd_mp_offload *o, cd_buf *out) {
 
 /* Reasons, each once, with how many groups they keep away and the first of them. */
 static void put_reasons(const cd_mp_offload *o, uint32_t d, cd_buf *out) {
-    const cd_live_rules *r = &o->rules;
+    const cd_offload_net_match *r = &o->rules;
     for (uint32_t g = 0; g < r->n_group; g++) {
         const char *why = r->group[g].why[d], *tail = why ? strstr(why, "): ") : NULL;
         uint32_t n = 0;
@@ -94,7 +94,7 @@ void cd_mp_offload_list(const cd_mp_offload *o, cd_buf *out) {
     for (uint32_t i = 0; i < o->rules.found.n_match; i++) put_match(o, &o->rules.found.match[i], out);
     for (uint32_t i = 0; i < o->rules.n_cut; i++) {
         if (!o->rules.cut[i].stops) continue;
-        cd_live_rules_say_cut(&o->rules, i, out);
+        cd_offload_match_say_cut(&o->rules, i, out);
         cd_buf_puts(out, "\n");
     }
     put_counts(o, out);
@@ -119,7 +119,7 @@ static uint32_t links(const cd_machine *m, cd_part_link *to) {
 }
 
 /* Changes of layout are there where images have their channels last. */
-static cd_edge_layout layout_of(const cd_live_rules *r) {
+static cd_edge_layout layout_of(const cd_offload_net_match *r) {
     for (uint32_t k = 0; k < r->ops.graph.n_op; k++)
         if (!strcmp(r->ops.graph.op[k].type, "layout_transform")) return CD_EDGE_NHWC;
     return CD_EDGE_NCHW;
@@ -146,10 +146,10 @@ static cdmpp_status with(cd_mp_offload *o, cd_splan_time *time, void *ctx, const
     cd_part_link *link = CD_NEWN(&o->arena, cd_part_link, (size_t)m->n * m->n + 1);
     if (!seconds || !link) return CD_FAIL(err, ENOMEM, "%u groups", o->rules.n_group);
     CD_TRY(ask_all(o, time, ctx, seconds, err));
-    const cd_live_offload_ask a = {.rules = &o->rules, .seconds = seconds, .link = link, .n_link = links(m, link), .rate = own ? cd_link_bandwidth(own) : 0,
+    const cd_offload_plan_ask a = {.rules = &o->rules, .seconds = seconds, .link = link, .n_link = links(m, link), .rate = own ? cd_link_bandwidth(own) : 0,
                                    .start_s = m->device[0].launch_s, .layout = layout_of(&o->rules), .goal = goal, .mac = mac};
-    cd_live_offload_free(&o->plan);
-    CD_TRY(where ? cd_live_offload_of(&a, where, &o->plan, err) : cd_live_offload_plan(&a, &o->plan, err));
+    cd_offload_net_plan_free(&o->plan);
+    CD_TRY(where ? cd_offload_plan_of(&a, where, &o->plan, err) : cd_offload_plan_plan(&a, &o->plan, err));
     o->placed = true;
     return CDMPP_OK;
 }
@@ -161,25 +161,25 @@ cdmpp_status cd_mp_offload_place(cd_mp_offload *o, cd_splan_time *time, void *ct
 void cd_mp_offload_tell(const cd_mp_offload *o, cd_buf *out) {
     if (!o->placed || !o->given) return;
     cd_buf_puts(out, "\n");
-    cd_live_offload_text(&o->plan, out);
+    cd_offload_plan_text(&o->plan, out);
 }
 
 void cd_mp_offload_json(const cd_mp_offload *o, cd_buf *out) {
-    if (o->placed) cd_live_offload_json(&o->plan, out);
+    if (o->placed) cd_offload_plan_json(&o->plan, out);
     else cd_buf_puts(out, "null");
 }
 
 /* ---- sources ---- */
 
 typedef struct {
-    cd_partcost *cost;
+    cd_shard_cost *cost;
     cdmpp_err why;              /* of the last schedule that could not be had */
 } book;
 
 static const char *schedule(void *ctx, uint32_t group, uint32_t device) {
     book *b = ctx;
     const char *line = NULL;
-    return b->cost && !cd_partcost_schedule(b->cost, group, device, NULL, &line, &b->why) ? line : NULL;
+    return b->cost && !cd_shard_cost_schedule(b->cost, group, device, NULL, &line, &b->why) ? line : NULL;
 }
 
 static const cd_emit_backend *backend_of(const cd_machine_device *d) {
@@ -187,7 +187,7 @@ static const cd_emit_backend *backend_of(const cd_machine_device *d) {
     return !strcmp(d->kind, "model") ? &cd_emit_json : &cd_emit_c;
 }
 
-static cdmpp_status places(const cd_mp_offload *o, const cd_plan *plan, uint32_t *where, cdmpp_err *err) {
+static cdmpp_status places(const cd_mp_offload *o, const cd_shard_plan *plan, uint32_t *where, cdmpp_err *err) {
     for (uint32_t k = 0; k < o->rules.n_group; k++) {
         if (k >= plan->n_op || !plan->op[k].n_part) return CD_FAIL(err, ESCHEMA, "the plan has no operator %u", k);
         if (plan->op[k].n_part > 1) return CD_FAIL(err, EUNSUPPORTED, "%s is split: sources are of whole operators (--no-split)", plan->op[k].name);
@@ -196,7 +196,7 @@ static cdmpp_status places(const cd_mp_offload *o, const cd_plan *plan, uint32_t
     return CDMPP_OK;
 }
 
-cdmpp_status cd_mp_offload_emit(cd_mp_offload *o, const cd_plan *plan, cd_splan_time *time, void *ctx, cd_partcost *cost, const char *dir, cd_log *log, cdmpp_err *err) {
+cdmpp_status cd_mp_offload_emit(cd_mp_offload *o, const cd_shard_plan *plan, cd_splan_time *time, void *ctx, cd_shard_cost *cost, const char *dir, cd_log *log, cdmpp_err *err) {
     const cd_emit_backend *back[CD_MACHINE_DEVICES];
     const char *target[CD_MACHINE_DEVICES];
     cd_emit_files files = {0};
@@ -212,7 +212,7 @@ cdmpp_status cd_mp_offload_emit(cd_mp_offload *o, const cd_plan *plan, cd_splan_
         back[d] = backend_of(&o->machine->device[d]);
         target[d] = o->machine->device[d].target ? o->machine->device[d].target : back[d] == &cd_emit_opencl ? "opencl" : "llvm";
     }
-    cdmpp_status st = cd_live_emit(&(cd_live_emit_ask){.plan = &o->plan, .backend = back, .target = target, .schedule = schedule, .ctx = &b}, &files, err);
+    cdmpp_status st = cd_offload_emit(&(cd_offload_emit_ask){.plan = &o->plan, .backend = back, .target = target, .schedule = schedule, .ctx = &b}, &files, err);
     if (!st) st = cd_emit_write(&files, dir, err);
     for (uint32_t k = 0; k < o->plan.n_region && !st; k++)
         cd_log_put(log, CD_LOG_INFO, "%s/region%u: %s, %u groups of %s", dir, k, back[o->plan.region[k].device]->brief, o->plan.region[k].n, o->device[o->plan.region[k].device]);

@@ -7,7 +7,7 @@
 
 enum { KEY = 10 };
 
-double cd_mpc_best(const cd_plan *plan, const cd_plan_op *op, uint32_t *device) {
+double cd_mpc_best(const cd_shard_plan *plan, const cd_plan_op *op, uint32_t *device) {
     double best = INFINITY;
     *device = 0;
     for (uint32_t d = 0; d < plan->n_device; d++)
@@ -38,7 +38,7 @@ static int most(const void *a, const void *b) {
 }
 
 /* What splitting can save of an operator, or has. */
-static double attainable(const cd_plan *plan, const cd_plan_op *op) {
+static double attainable(const cd_shard_plan *plan, const cd_plan_op *op) {
     uint32_t d;
     const double best = cd_mpc_best(plan, op, &d), got = best - op->seconds;
     const double could = isfinite(best) && op->ceiling > 1 ? best - best / op->ceiling : 0;

@@ -7,7 +7,7 @@
 
 typedef struct {
     cd_mpc *p;
-    cd_part part;
+    cd_place_problem part;
     cd_part_op *op;
     cd_part_value *value;
     cd_part_device *device;
@@ -112,7 +112,7 @@ static cdmpp_status build(problem *m, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status write_lp(const cd_part *part, cd_part_goal goal, const char *path, cdmpp_err *err) {
+static cdmpp_status write_lp(const cd_place_problem *part, cd_part_goal goal, const char *path, cdmpp_err *err) {
     cd_buf b = {0};
     cdmpp_status st = cd_part_lp(part, goal, &b, err);
     if (!st && b.oom) st = CD_FAIL(err, ENOMEM, "a problem of %u operators", part->n_op);

@@ -33,15 +33,15 @@ cdmpp_status cd_mpc_run_check(cd_main_partition *o, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status inject(cd_mpc *p, cd_live_plan *r, cdmpp_err *err) {
+static cdmpp_status inject(cd_mpc *p, cd_plan_run *r, cdmpp_err *err) {
     char name[64];
     unsigned times;
     for (size_t k = 0; k < p->o->inject.n; k++) {
         CD_TRY(injected(p->o->inject.v[k], name, sizeof name, &times, err));
         const uint32_t d = cd_machine_find(&p->machine, name);
         if (d == UINT32_MAX) return CD_FAIL(err, EUSAGE, "--inject: no device '%.60s'", name);
-        if (times) cd_live_plan_slow(r, d, times);
-        else cd_live_plan_break(r, d, 0);
+        if (times) cd_plan_run_slow(r, d, times);
+        else cd_plan_run_break(r, d, 0);
     }
     return CDMPP_OK;
 }
@@ -50,17 +50,17 @@ static cdmpp_status inject(cd_mpc *p, cd_live_plan *r, cdmpp_err *err) {
 cdmpp_status cd_mpc_run_open(cd_mpc *p, cdmpp_err *err) {
     const cd_measure_options m = {.jobs = p->o->jobs, .pin = true, .stop = p->o->stop};
     if (!p->o->run) return CDMPP_OK;
-    cd_live_machine_pin();
+    cd_machine_measure_pin();
     return cd_measure_open(&m, &p->measure, err);
 }
 
-static cdmpp_status open_one(cd_mpc *p, const cd_plan *plan, bool check, cd_live_plan **out, cdmpp_err *err) {
-    const cd_live_plan_ask a = {.live = &p->live, .net = &p->net, .machine = &p->machine, .plan = plan, .cost = p->cost, .measure = p->measure, .check = check, .stop = p->o->stop};
-    return cd_live_plan_open(&a, out, err);
+static cdmpp_status open_one(cd_mpc *p, const cd_shard_plan *plan, bool check, cd_plan_run **out, cdmpp_err *err) {
+    const cd_plan_run_ask a = {.live = &p->live, .net = &p->net, .machine = &p->machine, .plan = plan, .cost = p->cost, .measure = p->measure, .check = check, .stop = p->o->stop};
+    return cd_plan_run_open(&a, out, err);
 }
 
 /* Baselines that are measured: devices alone, all with --compare. One that cannot be built is told and left out. */
-static cdmpp_status open_all(cd_mpc *p, cd_live_plan **r, uint32_t *of, uint32_t *n, cdmpp_err *err) {
+static cdmpp_status open_all(cd_mpc *p, cd_plan_run **r, uint32_t *of, uint32_t *n, cdmpp_err *err) {
     cdmpp_err why = {0};
     CD_TRY(open_one(p, p->plan, true, &r[0], err));
     *n = 1;
@@ -77,7 +77,7 @@ static cdmpp_status open_all(cd_mpc *p, cd_live_plan **r, uint32_t *of, uint32_t
     return CDMPP_OK;
 }
 
-static cdmpp_status compare(cd_mpc *p, cd_live_plan *const *r, const uint32_t *of, uint32_t n, double budget, cdmpp_err *err) {
+static cdmpp_status compare(cd_mpc *p, cd_plan_run *const *r, const uint32_t *of, uint32_t n, double budget, cdmpp_err *err) {
     double *seconds = CD_NEWN(&p->arena, double, n);
     if (!seconds) return CD_FAIL(err, ENOMEM, "%u plans", n);
     CD_TRY(cd_live_plans_compare(r, n, budget, seconds, err));
@@ -89,28 +89,28 @@ static cdmpp_status compare(cd_mpc *p, cd_live_plan *const *r, const uint32_t *o
     return CDMPP_OK;
 }
 
-static cdmpp_status measure(cd_mpc *p, cd_live_plan **r, uint32_t *of, uint32_t *n, cdmpp_err *err) {
+static cdmpp_status measure(cd_mpc *p, cd_plan_run **r, uint32_t *of, uint32_t *n, cdmpp_err *err) {
     const double budget = isnan(p->o->budget_v) ? BUDGET_S : p->o->budget_v / 2;
     CD_TRY(open_all(p, r, of, n, err));
-    CD_TRY(cd_live_plan_check(r[0], &p->run.max_error, err));
+    CD_TRY(cd_plan_run_check(r[0], &p->run.max_error, err));
     if (*n > 1) CD_TRY(compare(p, r, of, *n, budget, err));
     CD_TRY(inject(p, r[0], err));
     p->run.done = true;
-    if (!p->o->inject.n) CD_TRY(cd_live_plan_run(r[0], budget, &p->run.now, err));
+    if (!p->o->inject.n) CD_TRY(cd_plan_run_passes(r[0], budget, &p->run.now, err));
     else {
-        CD_TRY(cd_live_plan_watch(r[0], &p->ask, &(cd_live_watch){0}, budget, &p->run.now, err));
-        CD_TRY(cd_live_plan_check(r[0], &p->run.max_error, err));
+        CD_TRY(cd_plan_run_watch(r[0], &p->ask, &(cd_live_watch){0}, budget, &p->run.now, err));
+        CD_TRY(cd_plan_run_check(r[0], &p->run.max_error, err));
     }
     if (*n < 2) p->plan->measured_s = p->run.now.median_s;
     return CDMPP_OK;
 }
 
 cdmpp_status cd_mpc_run_it(cd_mpc *p, cdmpp_err *err) {
-    cd_live_plan **r = CD_NEWN(&p->arena, cd_live_plan *, (size_t)p->n_base + 1);
+    cd_plan_run **r = CD_NEWN(&p->arena, cd_plan_run *, (size_t)p->n_base + 1);
     uint32_t *of = CD_NEWN(&p->arena, uint32_t, (size_t)p->n_base + 1), n = 0;
     p->run.max_error = NAN;
     if (!r || !of) return CD_FAIL(err, ENOMEM, "%u plans", p->n_base);
     const cdmpp_status st = measure(p, r, of, &n, err);
-    for (uint32_t k = 0; k <= p->n_base; k++) cd_live_plan_close(r[k]);
+    for (uint32_t k = 0; k <= p->n_base; k++) cd_plan_run_close(r[k]);
     return st;
 }

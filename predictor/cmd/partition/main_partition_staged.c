@@ -12,7 +12,7 @@ static const double BUDGET_S = 2;
 
 typedef struct {
     cd_mpc *p;
-    cd_netpick *pick;
+    cd_program_select *pick;
     int core[CD_MACHINE_DEVICES];
     double budget_s;            /* of a block */
     unsigned char *value[2];    /* results of an operator, both ways */
@@ -33,15 +33,15 @@ cdmpp_status cd_mpc_staged_check(const cd_mpc *p, cdmpp_err *err) {
 static cdmpp_status pick(runner *r, cdmpp_err *err) {
     cd_mpc *p = r->p;
     const char **line = CD_NEWN(&p->arena, const char *, (size_t)p->net.n_op + 1);
-    cd_netpick_options o = {.line = line, .trials = 1, .target = p->machine.device[0].target, .hardware = cd_hardware_default(false, 1, VECTOR_BYTES), .threads = 1, .measure = p->measure,
+    cd_program_select_options o = {.line = line, .trials = 1, .target = p->machine.device[0].target, .hardware = cd_hardware_default(false, 1, VECTOR_BYTES), .threads = 1, .measure = p->measure,
                             .stop = p->o->stop};
     if (!line) return CD_FAIL(err, ENOMEM, "%u operators", p->net.n_op);
     for (uint32_t k = 0; k < p->net.n_op; k++) {
         if (!p->net.op[k].dag) continue;
-        CD_TRY(cd_partcost_schedule(p->cost, k, 0, NULL, &line[o.n_line], err));
+        CD_TRY(cd_shard_cost_schedule(p->cost, k, 0, NULL, &line[o.n_line], err));
         o.n_line += line[o.n_line] != NULL;
     }
-    return cd_netpick_run(p->live.work, &o, &r->pick, err);
+    return cd_program_select_run(p->live.work, &o, &r->pick, err);
 }
 
 /* ---- a block ---- */
@@ -60,7 +60,7 @@ static cdmpp_status compare_values(runner *r, const cd_mpc_stage *b, uint32_t n,
     return CDMPP_OK;
 }
 
-static cdmpp_status both_ways(runner *r, cd_mpc_stage *b, uint32_t n, cd_live_stage *of, cdmpp_err *err) {
+static cdmpp_status both_ways(runner *r, cd_mpc_stage *b, uint32_t n, cd_stage_run *of, cdmpp_err *err) {
     cd_live_staged *s[2] = {NULL, NULL};
     double seconds[2];
     cdmpp_status st = cd_live_staged_open(of, NULL, 0, &s[0], err);
@@ -93,7 +93,7 @@ static const char *missing(const runner *r, const cd_mpc_stage *b, uint32_t n) {
 static cdmpp_status block(runner *r, uint32_t k, cdmpp_err *err) {
     cd_mpc *p = r->p;
     cd_mpc_stage *b = &p->stage[k];
-    cd_live_stage *of = NULL;
+    cd_stage_run *of = NULL;
     const uint32_t n = ops_of(b);
     const char *who = missing(r, b, n);
     b->measured_s = b->alone_measured_s = (double)NAN;
@@ -102,10 +102,10 @@ static cdmpp_status block(runner *r, uint32_t k, cdmpp_err *err) {
         cd_log_put(p->o->log, CD_LOG_WARNING, "block %u of the stages is not run: %.60s has no program", k, who);
         return CDMPP_OK;
     }
-    const cd_live_stage_ask a = {.work = p->live.work, .pick = r->pick, .n_op = n, .group = b->op, .solo_s = b->solo_s, .n_core = p->machine.n, .core = r->core};
-    CD_TRY(cd_live_stage_open(&a, &of, err));
+    const cd_stage_run_ask a = {.work = p->live.work, .pick = r->pick, .n_op = n, .group = b->op, .solo_s = b->solo_s, .n_core = p->machine.n, .core = r->core};
+    CD_TRY(cd_stage_run_open(&a, &of, err));
     const cdmpp_status st = both_ways(r, b, n, of, err);
-    cd_live_stage_close(of);
+    cd_stage_run_close(of);
     if (st) return st;
     p->staged.n++;
     p->staged.predicted_s += b->plan.total_s;
@@ -132,7 +132,7 @@ cdmpp_status cd_mpc_staged(cd_mpc *p, cdmpp_err *err) {
     r.budget_s = (isnan(p->o->budget_v) ? BUDGET_S : p->o->budget_v / 2) / (p->n_stage ? p->n_stage : 1);
     const cdmpp_status st = run_all(&r, err);
     for (int k = 0; k < 2; k++) cd_free(r.value[k]);
-    cd_netpick_free(r.pick);
+    cd_program_select_free(r.pick);
     return st;
 }
 

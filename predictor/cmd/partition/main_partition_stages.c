@@ -109,7 +109,7 @@ cdmpp_status cd_mpc_stages(cd_mpc *p, cdmpp_err *err) {
 }
 
 /* ---- told ---- */
-static void put_stage(const cd_mpc *p, const cd_mpc_stage *k, const cd_stage *s, cd_buf *b) {
+static void put_stage(const cd_mpc *p, const cd_mpc_stage *k, const cd_stage_step *s, cd_buf *b) {
     for (uint32_t g = 0; g < s->n_group; g++) {
         cd_buf_puts(b, g ? " | " : "");
         for (uint32_t j = s->first[g]; j < s->first[g + 1]; j++) cd_buf_putf(b, "%s%.40s", j > s->first[g] ? " > " : "", p->net.op[k->op[s->op[j]]].name);
@@ -127,7 +127,7 @@ void cd_mpc_tell_stages(const cd_mpc *p, cd_buf *b) {
     if (p->staged.done) cd_mpc_tell_staged(p, b);
     for (uint32_t k = 0; k < p->n_stage; k++)
         for (uint32_t i = 0; i < p->stage[k].plan.n_stage; i++) {
-            const cd_stage *s = &p->stage[k].plan.stage[i];
+            const cd_stage_step *s = &p->stage[k].plan.stage[i];
             if (s->n_group < 2 && !p->o->explain) continue;
             cd_buf_putf(b, "  block %u stage %u  ", k, i);
             cd_mp_seconds(b, s->seconds);
@@ -146,8 +146,8 @@ void cd_mpc_json_stages(const cd_mpc *p, cd_buf *b) {
     const char *sep = "";
     for (uint32_t k = 0; k < p->n_stage; k++)
         for (uint32_t i = 0; i < p->stage[k].plan.n_stage; i++) {
-            const cd_stage *s = &p->stage[k].plan.stage[i];
-            const cd_str kind = cd_words_at(CD_STAGE_KINDS, (int)s->kind);
+            const cd_stage_step *s = &p->stage[k].plan.stage[i];
+            const cd_str kind = cd_enum_names_at(CD_STAGE_KINDS, (int)s->kind);
             cd_buf_putf(b, "%s{\"block\":%u,\"kind\":\"%.*s\"", sep, k, (int)kind.n, kind.p);
             cd_mp_put(b, "seconds", s->seconds);
             cd_buf_puts(b, ",\"groups\":[");

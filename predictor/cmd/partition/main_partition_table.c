@@ -66,7 +66,7 @@ static cdmpp_status read_line(cd_mp_table *t, char *text, size_t len, long line,
     size_t n;
     const cd_str all = trimmed((cd_str){text, len});
     if (!all.n || all.p[0] == '#') return CDMPP_OK;
-    CD_TRY(cd_csvline_split(text, len, field, MAX_COLUMN, &n, err));
+    CD_TRY(cd_csv_fields_split(text, len, field, MAX_COLUMN, &n, err));
     for (size_t i = 0; i < n; i++) field[i] = trimmed(field[i]);
     return t->name ? read_row(t, field, n, line, err) : read_names(t, field, n, err);
 }

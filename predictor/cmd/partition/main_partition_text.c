@@ -39,7 +39,7 @@ static void put_row(const cd_mpc *p, const char *name, double predicted, double 
 }
 
 static void put_plans(const cd_mpc *p, cd_buf *b) {
-    const cd_plan *n = p->plan;
+    const cd_shard_plan *n = p->plan;
     cd_buf_putf(b, "%-14s  predicted   gain of at most", "plan");
     if (any_measured(p)) cd_buf_puts(b, "   measured   gain of at most     error");
     cd_buf_puts(b, "\n");
@@ -50,7 +50,7 @@ static void put_plans(const cd_mpc *p, cd_buf *b) {
 
 /* ---- around them ---- */
 static void put_head(const cd_mpc *p, cd_buf *b) {
-    const cd_plan *n = p->plan;
+    const cd_shard_plan *n = p->plan;
     cd_buf_putf(b, "%s, batch %lld, on ", n->network ? n->network : "", (long long)n->batch);
     for (uint32_t k = 0; k < n->n_device; k++) {
         const cd_machine_device *d = &p->machine.device[k];
@@ -100,7 +100,7 @@ static void put_placed(const cd_mpc *p, cd_buf *b) {
 }
 
 static void put_run(const cd_mpc *p, cd_buf *b) {
-    const cd_live_plan_result *r = &p->run.now;
+    const cd_plan_run_result *r = &p->run.now;
     cd_buf_putf(b, "run here: %u passes, ", r->passes);
     cd_mp_seconds(b, r->median_s);
     cd_buf_puts(b, " (");

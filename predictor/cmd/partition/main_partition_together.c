@@ -206,9 +206,9 @@ int cd_mp_together(int argc, char **argv) {
     state *s = NULL;
     cd_mp_table t;
     cdmpp_err err = {0};
-    cd_face f;
+    cd_command_run f;
     int code;
-    if (!cd_face_begin(&f, &cd_mp_together_command, argc, argv, &o, &code)) return code;
+    if (!cd_command_begin(&f, &cd_mp_together_command, argc, argv, &o, &code)) return code;
     o.json = f.said.json;
     cdmpp_status st = cd_mp_table_read(&t, f.said.operand.v[0], &err);
     if (!st && !(s = cd_calloc(1, sizeof *s))) st = CD_FAIL(&err, ENOMEM, "operators");

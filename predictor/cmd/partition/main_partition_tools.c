@@ -6,17 +6,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-int cd_mp_end(cd_face *f, cdmpp_status st, const cdmpp_err *err, bool bad) {
+int cd_mp_end(cd_command_run *f, cdmpp_status st, const cdmpp_err *err, bool bad) {
     if (st) cd_log_err(&f->log, CD_LOG_ERROR, err);
-    cd_face_end(f);
+    cd_command_end(f);
     return st ? cdmpp_exit_code(st) : bad ? 3 : 0;
 }
 
 cdmpp_status cd_mp_say(bool json, const char *schema, cd_buf *b, cdmpp_err *err) {
     cd_buf all = {0};
-    if (!json) return cd_face_print(b, err);
-    cd_face_json(&all, schema, "cdmpp-partition", b);
-    return cd_face_print(&all, err);
+    if (!json) return cd_command_print(b, err);
+    cd_command_json(&all, schema, "cdmpp-partition", b);
+    return cd_command_print(&all, err);
 }
 
 cdmpp_status cd_mp_number(const char *option, const char *text, double lo, double hi, double *out, cdmpp_err *err) {

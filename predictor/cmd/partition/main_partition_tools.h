@@ -25,7 +25,7 @@ int cd_mp_together(int argc, char **argv);
 extern const cd_command cd_mp_link_command, cd_mp_curve_command, cd_mp_correlate_command, cd_mp_equilibrium_command, cd_mp_together_command;
 
 /* Says the error if there is one; ends the face; the exit code. bad: 3 where something was left out. */
-int cd_mp_end(cd_face *f, cdmpp_status st, const cdmpp_err *err, bool bad);
+int cd_mp_end(cd_command_run *f, cdmpp_status st, const cdmpp_err *err, bool bad);
 /* Result as JSON behind "cdmpp.<schema>", or `text`; both are freed. */
 cdmpp_status cd_mp_say(bool json, const char *schema, cd_buf *b, cdmpp_err *err);
 /* A number of an option's text in lo .. hi; NULL: *out stays. Errors: EUSAGE. */

@@ -149,7 +149,7 @@ static cdmpp_status put_json(const cd_stream_stats *n, const cd_metrics *m, cdmp
     if (m) cd_metrics_json(&b, m);
     else cd_buf_puts(&b, "null");
     cd_buf_puts(&b, "}\n");
-    return cd_face_print(&b, err);
+    return cd_command_print(&b, err);
 }
 
 static cdmpp_status score(options *o, const cd_model *m, const cd_tasks *tasks, size_t *bad, cdmpp_err *err) {
@@ -220,15 +220,15 @@ int main(int argc, char **argv) {
     options o = {.export_to = -1, .member = -1, .batch = -1, .max_delay_ms = -1, .format = -1, .cache = -1};
     cdmpp_err err = {0};
     size_t bad = 0;
-    cd_face f;
+    cd_command_run f;
     int code;
-    if (!cd_face_begin(&f, &self, argc, argv, &o, &code)) return code;
+    if (!cd_command_begin(&f, &self, argc, argv, &o, &code)) return code;
     o.input = f.said.operand;
     o.json = f.said.json;
     o.log = &f.log;
     take_signals();
     const cdmpp_status st = run(&o, &bad, &err);
     if (st) cd_log_err(&f.log, CD_LOG_ERROR, &err);
-    cd_face_end(&f);
+    cd_command_end(&f);
     return st ? cdmpp_exit_code(st) : bad ? 3 : 0;
 }

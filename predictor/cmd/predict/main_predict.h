@@ -13,7 +13,7 @@ typedef struct cd_main_operators {
     size_t n_input;
     bool info;                   /* print the header and stop */
     bool json;                   /* no lines but one object with the counts and figures */
-    cd_opstream_options stream;
+    cd_library_op_stream_options stream;
     cd_log *log;
 } cd_main_operators;
 

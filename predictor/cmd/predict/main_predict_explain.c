@@ -3,15 +3,15 @@
 #include "predictor/score/explain.h"
 #include "predictor/cmd/predict/main_predict.h"
 
-static cdmpp_status explain(const cd_main_explain *o, const cd_line *line, cdmpp_err *err) {
+static cdmpp_status explain(const cd_main_explain *o, const cd_predict_line *line, cdmpp_err *err) {
     cd_buf b = {0};
     cd_explained e;
-    const cd_which_options which = {.device = o->device};
+    const cd_device_match_options which = {.device = o->device};
     const cdmpp_status st = cd_explain(o->m, o->tasks, &which, line, &e, err);
     if (!st && o->json) cd_explained_json(&b, &e, line);
     else if (!st) cd_explained_text(&b, &e);
     cd_explained_free(&e);
-    if (!st) return cd_face_print(&b, err);
+    if (!st) return cd_command_print(&b, err);
     cd_buf_free(&b);
     return st;
 }
@@ -21,7 +21,7 @@ cdmpp_status cd_main_predict_explain(const cd_main_explain *o, cdmpp_err *err) {
     long number;
     cdmpp_status st = cd_extract_line(o->where, &path, &number, &text, err);
     if (!st) {
-        const cd_line line = {text.p ? text.p : "", text.n, path.p, number};
+        const cd_predict_line line = {text.p ? text.p : "", text.n, path.p, number};
         st = explain(o, &line, err);
     }
     cd_buf_free(&path);

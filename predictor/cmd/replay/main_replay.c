@@ -127,7 +127,7 @@ static cdmpp_status tell(const cd_mr_plan *p, cdmpp_err *err) {
     if (p->o->json) cd_mr_json(p, &b);
     else if (p->o->csv) cd_mr_csv(p, &b);
     else cd_mr_tell(p, &b);
-    return cd_face_print(&b, err);
+    return cd_command_print(&b, err);
 }
 
 /* All failed: the first one's reason is the command's. */
@@ -164,9 +164,9 @@ int main(int argc, char **argv) {
                         .shared_v = 0.3, .deadline_s = NAN, .stop = &stop};
     cd_mr_plan p = {.o = &o};
     cdmpp_err err = {0};
-    cd_face f;
+    cd_command_run f;
     int code;
-    if (!cd_face_begin(&f, &self, argc, argv, &o, &code)) return code;
+    if (!cd_command_begin(&f, &self, argc, argv, &o, &code)) return code;
     o.json = f.said.json;
     o.log = &f.log;
     if (o.verbose) f.log.level = CD_LOG_DEBUG;
@@ -174,6 +174,6 @@ int main(int argc, char **argv) {
     const cdmpp_status st = run(&p, &err);
     if (st) cd_log_err(&f.log, CD_LOG_ERROR, &err);
     cd_mr_plan_free(&p);
-    cd_face_end(&f);
+    cd_command_end(&f);
     return st ? cdmpp_exit_code(st) : o.bad || o.bad_lines ? 3 : 0;
 }

@@ -59,8 +59,8 @@ typedef struct cd_mr_source {
     int64_t asked;              /* batch */
     int64_t batch;              /* as loaded; 0: unknown */
     cd_live *live;              /* NULL: of a file */
-    const cd_netgraph *graph;
-    cd_netgraph *owned;         /* NULL: live's */
+    const cd_network_graph *graph;
+    cd_network_graph *owned;         /* NULL: live's */
     const cd_tasks *tasks;
     int64_t weight_bytes;       /* of a graph: with inputs that are nodes; -1: unknown */
     int64_t input_bytes;        /* of a network that was loaded; else 0 */
@@ -75,8 +75,8 @@ typedef struct cd_mr_device {
     cd_hardware hardware;
     bool gpu;
     const cd_model *model;      /* NULL: none of tasks */
-    const cd_opmodel *opmodel;
-    cd_schedbook *book;         /* of --schedules, --records, --store, then candidates; NULL: not read yet */
+    const cd_library_op_model *opmodel;
+    cd_schedule_db *book;         /* of --schedules, --records, --store, then candidates; NULL: not read yet */
     struct cd_mr_device *next;  /* of those that only graphs name */
     double price;               /* an hour; NaN */
     const char *currency;
@@ -94,7 +94,7 @@ typedef struct cd_mr_case {
     cd_mr_source *source;
     cd_mr_device *device;
     cd_mr_device **place;       /* (n_place) the case's own, then those that nodes name */
-    cd_netcost **cost;          /* (n_place) of all nodes there */
+    cd_node_cost **cost;          /* (n_place) of all nodes there */
     cd_replay_device *lane;     /* (n_place) */
     cd_replay_link *link;       /* (n_link) */
     uint32_t n_place, n_link;
@@ -108,7 +108,7 @@ typedef struct cd_mr_case {
     cd_replay_interval interval;
     double before_s;            /* without --what-if; NaN */
     cd_cresult cluster;         /* --parallel */
-    cd_live_run *ran;           /* --run; NULL: not run */
+    cd_network_run *ran;           /* --run; NULL: not run */
     double run_s;               /* of a pass; NaN */
     cd_mr_use *use;             /* (n_place) */
     uint32_t fullest;           /* of use: one that has too little; else of the largest peak */
@@ -120,7 +120,7 @@ typedef struct cd_mr_case {
 typedef struct cd_mr_plan {
     cd_main_replay *o;
     cd_arena arena;
-    cd_modelset models;
+    cd_model_set models;
     cd_tasks *tasks;            /* of --tasks */
     cd_mr_device *device;       /* (n_device) asked for */
     size_t n_device;
@@ -147,7 +147,7 @@ cdmpp_status cd_mr_devices(cd_mr_plan *p, cdmpp_err *err);
 /* One that a graph names. Errors: EMODEL (no model knows it). */
 cdmpp_status cd_mr_device_get(cd_mr_plan *p, const char *name, CD_KEEP cd_mr_device **out, cdmpp_err *err);
 /* A queue of the device as --policy, --workers, --gap-us and --issue-us have it. */
-cd_replay_device cd_mr_lane(const cd_main_replay *o, const cd_modelset *m, const char *name);
+cd_replay_device cd_mr_lane(const cd_main_replay *o, const cd_model_set *m, const char *name);
 
 /* ---- main_replay_sources.c: graphs are read, networks loaded ---- */
 cdmpp_status cd_mr_sources(cd_mr_plan *p, cdmpp_err *err);

@@ -35,11 +35,11 @@ static size_t distinct(const char **v, size_t n) {
     return k;
 }
 
-static bool runs_task(const cd_netnode *n) { return n->kind == CD_NET_TASK && n->repeat; }
+static bool runs_task(const cd_netnode *n) { return n->kind == CD_NODE_TASK && n->repeat; }
 
 /* The distinct tasks that the graph runs on this device. */
 static cdmpp_status keys_of(const cd_mr_case *c, const cd_mr_device *d, cd_arena *a, const char ***out, size_t *n, cdmpp_err *err) {
-    const cd_netgraph *g = c->source->graph;
+    const cd_network_graph *g = c->source->graph;
     *n = 0;
     if (!(*out = CD_NEWN(a, const char *, (size_t)g->n_node + 1))) return CD_FAIL(err, ENOMEM, "%u nodes", g->n_node);
     for (uint32_t i = 0; i < g->n_node; i++)
@@ -55,7 +55,7 @@ static cdmpp_status all_keys(const cd_mr_plan *p, cd_arena *a, wants *w, cdmpp_e
     w->n = 0;
     if (!(w->key = CD_NEWN(a, const char *, most + 1))) return CD_FAIL(err, ENOMEM, "%zu tasks", most);
     for (size_t k = 0; k < p->n_source; k++) {
-        const cd_netgraph *g = p->source[k]->graph;
+        const cd_network_graph *g = p->source[k]->graph;
         for (uint32_t i = 0; g && i < g->n_node; i++)
             if (runs_task(&g->node[i])) w->key[w->n++] = g->node[i].key;
     }
@@ -67,11 +67,11 @@ static cdmpp_status all_keys(const cd_mr_plan *p, cd_arena *a, wants *w, cdmpp_e
 static void on_bad(void *ctx, const cdmpp_err *why) { cd_log_err(ctx, CD_LOG_WARNING, why); }
 
 static cdmpp_status read_logs(cd_mr_plan *p, cd_mr_device *d, const cd_texts *files, const wants *w, cdmpp_err *err) {
-    cd_schedbook_logs io = {.device = d->name, .key = w->key, .n_key = w->n, .warn = on_bad, .ctx = p->o->log};
+    cd_schedule_db_logs io = {.device = d->name, .key = w->key, .n_key = w->n, .warn = on_bad, .ctx = p->o->log};
     if (!files->n || !w->n) return CDMPP_OK;
-    const size_t before = cd_schedbook_count(d->book);
-    CD_TRY(cd_schedbook_read_logs(d->book, files->v, files->n, &io, err));
-    if (io.lines && cd_schedbook_count(d->book) == before)
+    const size_t before = cd_schedule_db_count(d->book);
+    CD_TRY(cd_schedule_db_read_logs(d->book, files->v, files->n, &io, err));
+    if (io.lines && cd_schedule_db_count(d->book) == before)
         cd_log_put(p->o->log, CD_LOG_WARNING, "none of the %zu records in %s%s is of these networks on %s", io.lines, files->v[0], files->n > 1 ? ", ..." : "", d->name);
     p->o->bad_lines += io.bad;
     if (io.bad) cd_log_put(p->o->log, CD_LOG_WARNING, "%zu of %zu lines of logs cannot be used", io.bad, io.lines);
@@ -81,11 +81,11 @@ static cdmpp_status read_logs(cd_mr_plan *p, cd_mr_device *d, const cd_texts *fi
 static cdmpp_status read_given(cd_mr_plan *p, cd_mr_device *d, cdmpp_err *err) {
     cd_arena a = {0};
     wants w;
-    CD_TRY(cd_schedbook_new(&d->book, err));
+    CD_TRY(cd_schedule_db_new(&d->book, err));
     cdmpp_status st = all_keys(p, &a, &w, err);
     if (!st) st = read_logs(p, d, &p->o->schedules, &w, err);
     if (!st) st = read_logs(p, d, &p->o->records, &w, err);
-    for (size_t k = 0; !st && k < p->o->store.n; k++) st = cd_live_store_book(d->book, p->o->store.v[k], d->name, w.key, w.n, err);
+    for (size_t k = 0; !st && k < p->o->store.n; k++) st = cd_schedule_db_store_book(d->book, p->o->store.v[k], d->name, w.key, w.n, err);
     cd_arena_free(&a);
     return st;
 }
@@ -134,7 +134,7 @@ static void make_folders(char *path) {
 static void keep(const cd_mr_plan *p, const cd_mr_case *c, const cd_mr_device *d, const char *key) {
     char path[PATH];
     cd_buf b = {0};
-    const cd_sched *s = cd_schedbook_find(d->book, key);
+    const cd_schedule_db_entry *s = cd_schedule_db_find(d->book, key);
     if (!s || !cached_as(p, c, d, key, path, sizeof path)) return;
     make_folders(path);
     cd_buf_put(&b, s->line, s->len);
@@ -146,13 +146,13 @@ static void keep(const cd_mr_plan *p, const cd_mr_case *c, const cd_mr_device *d
 /* Those that are there, in one reading. A damaged file is a warning, and its task is chosen anew. */
 static cdmpp_status from_cache(cd_mr_plan *p, const cd_mr_case *c, cd_mr_device *d, const char *const *key, size_t n, cdmpp_err *err) {
     cd_arena a = {0};
-    cd_schedbook_logs io = {.warn = on_bad, .ctx = p->o->log, .key = key, .n_key = n};
+    cd_schedule_db_logs io = {.warn = on_bad, .ctx = p->o->log, .key = key, .n_key = n};
     const char **path = CD_NEWN(&a, const char *, n + 1);
     size_t found = 0;
     char one[PATH];
     for (size_t k = 0; path && k < n; k++)
         if (cached_as(p, c, d, key[k], one, sizeof one) && !access(one, R_OK) && !(path[found++] = cd_str_dup(&a, (cd_str){one, strlen(one)}))) found = 0;
-    const cdmpp_status st = found ? cd_schedbook_read_logs(d->book, path, found, &io, err) : CDMPP_OK;
+    const cdmpp_status st = found ? cd_schedule_db_read_logs(d->book, path, found, &io, err) : CDMPP_OK;
     cd_arena_free(&a);
     return st;
 }
@@ -162,7 +162,7 @@ static cdmpp_status from_cache(cd_mr_plan *p, const cd_mr_case *c, cd_mr_device 
 static size_t bare(const cd_mr_device *d, const char **key, size_t n) {
     size_t k = 0;
     for (size_t i = 0; i < n; i++)
-        if (!cd_schedbook_find(d->book, key[i])) {
+        if (!cd_schedule_db_find(d->book, key[i])) {
             const char *t = key[k];
             key[k++] = key[i];
             key[i] = t;
@@ -182,7 +182,7 @@ static size_t defined(const cd_tasks *t, const char **key, size_t n) {
 
 static cdmpp_status choose(cd_mr_plan *p, const cd_mr_case *c, cd_mr_device *d, const char **key, size_t n, cdmpp_err *err) {
     const cd_main_replay *o = p->o;
-    const cd_schedbook_pick how = {.trials = (uint32_t)(o->trials ? o->trials : CD_SCHEDBOOK_TRIALS), .seed = (uint64_t)o->seed, .target = d->target, .device = d->name,
+    const cd_schedule_db_pick how = {.trials = (uint32_t)(o->trials ? o->trials : CD_SCHEDBOOK_TRIALS), .seed = (uint64_t)o->seed, .target = d->target, .device = d->name,
                                    .plain = c->source->live ? c->source->live->plain : NULL, .n_plain = c->source->live ? c->source->live->n_plain : 0};
     n = defined(c->source->tasks, key, n);
     CD_TRY(from_cache(p, c, d, key, n, err));
@@ -190,7 +190,7 @@ static cdmpp_status choose(cd_mr_plan *p, const cd_mr_case *c, cd_mr_device *d, 
     if (!n) return CDMPP_OK;
     if (!p->pool) CD_TRY(cd_threads_new(o->jobs, &p->pool, err));
     cd_log_put(o->log, CD_LOG_DEBUG, "%s: schedules of %zu tasks for %s are chosen, of %u candidates each", c->source->name, n, d->name, how.trials);
-    CD_TRY(cd_schedbook_predict(d->book, d->model, c->source->tasks, key, n, &how, p->pool, err));
+    CD_TRY(cd_schedule_db_predict(d->book, d->model, c->source->tasks, key, n, &how, p->pool, err));
     for (size_t k = 0; k < n; k++) keep(p, c, d, key[k]);
     const size_t none = bare(d, key, n);
     if (none) cd_log_put(o->log, CD_LOG_WARNING, "%s: none of %u candidates of %zu tasks is a program for %s: %.120s", c->source->name, how.trials, none, d->name, key[0]);
@@ -239,7 +239,7 @@ static cdmpp_status path_for(const char *path, const char *device, cd_buf *b, cd
 static cdmpp_status save_book(const cd_mr_plan *p, const cd_mr_device *d, bool one, cdmpp_err *err) {
     cd_buf b = {0};
     cdmpp_status st = one ? CDMPP_OK : path_for(p->o->save_schedules, d->name, &b, err);
-    if (!st && d->book) st = cd_schedbook_write(d->book, b.p ? b.p : p->o->save_schedules, err);
+    if (!st && d->book) st = cd_schedule_db_write(d->book, b.p ? b.p : p->o->save_schedules, err);
     cd_buf_free(&b);
     return st;
 }

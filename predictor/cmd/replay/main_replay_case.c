@@ -15,7 +15,7 @@ static cdmpp_status place_of(cd_mr_plan *p, cd_mr_case *c, const char *name, uin
 }
 
 /* A graph that names two devices or more is placed as it says; one device is no placement but what --device may replace. */
-static bool is_placed(const cd_netgraph *g, size_t *n_name) {
+static bool is_placed(const cd_network_graph *g, size_t *n_name) {
     const char *one = NULL;
     bool more = false;
     *n_name = 0;
@@ -30,7 +30,7 @@ static bool is_placed(const cd_netgraph *g, size_t *n_name) {
 }
 
 static cdmpp_status place(cd_mr_plan *p, cd_mr_case *c, cdmpp_err *err) {
-    const cd_netgraph *g = c->source->graph;
+    const cd_network_graph *g = c->source->graph;
     size_t names;
     const bool placed = is_placed(g, &names);
     const size_t cap = placed ? (names < 256 ? names : 256) + 1 : 1;
@@ -50,7 +50,7 @@ static cdmpp_status queues(cd_mr_plan *p, cd_mr_case *c, cdmpp_err *err) {
     const uint32_t n = c->n_place;
     c->lane = CD_NEWN(&p->arena, cd_replay_device, n);
     c->link = CD_NEWN(&p->arena, cd_replay_link, (size_t)n * n + 1);
-    c->cost = CD_NEWN(&p->arena, cd_netcost *, n);
+    c->cost = CD_NEWN(&p->arena, cd_node_cost *, n);
     if (!c->lane || !c->link || !c->cost) return CD_FAIL(err, ENOMEM, "%u devices", n);
     for (uint32_t k = 0; k < n; k++) {
         c->lane[k] = cd_mr_lane(p->o, &p->models, c->place[k]->name);
@@ -64,18 +64,18 @@ static cdmpp_status queues(cd_mr_plan *p, cd_mr_case *c, cdmpp_err *err) {
 /* The first place's costs become those of where each node runs, so that its counts are of the network. */
 static void settle(cd_mr_case *c) {
     for (uint32_t k = 0; c->where && k < c->cost[0]->n; k++) c->cost[0]->node[k] = c->cost[c->where[k]]->node[k];
-    if (c->where) cd_netcost_tally(c->cost[0], c->source->graph);
+    if (c->where) cd_node_cost_tally(c->cost[0], c->source->graph);
 }
 
 static cdmpp_status costs(cd_mr_plan *p, cd_mr_case *c, cdmpp_err *err) {
-    const cd_netgraph *g = c->source->graph;
+    const cd_network_graph *g = c->source->graph;
     for (uint32_t k = 0; k < c->n_place; k++) {
         cd_mr_device *d = c->place[k];
         CD_TRY(cd_mr_book(p, c, d, err));
-        const cd_netcost_ask a = {.model = d->model, .opmodel = d->opmodel, .tasks = c->source->tasks, .book = d->book, .device = d->name,
+        const cd_node_cost_ask a = {.model = d->model, .opmodel = d->opmodel, .tasks = c->source->tasks, .book = d->book, .device = d->name,
                                   .devices = p->models.devices, .nearest = p->o->nearest, .from_records = p->o->from_records, .from_given = p->o->replay_given,
                                   .refill_bytes_per_s = d->gpu ? 0 : p->o->refill_bytes_per_s};
-        CD_TRY(cd_netcost_of(g, &a, &c->cost[k], err));
+        CD_TRY(cd_node_cost_of(g, &a, &c->cost[k], err));
     }
     settle(c);
     return CDMPP_OK;
@@ -103,7 +103,7 @@ static cdmpp_status replay(cd_mr_plan *p, cd_mr_case *c, cdmpp_err *err) {
     cd_replay_free(&c->replay);
     memset(&c->replay, 0, sizeof c->replay);
     c->missing_share = c->cost[0]->missing_share; /* a what-if may fill a gap */
-    CD_TRY(cd_netreplay_make(c->source->graph, (const cd_netcost *const *)c->cost, &where, p->o->allow_missing, &c->net, err));
+    CD_TRY(cd_netreplay_make(c->source->graph, (const cd_node_cost *const *)c->cost, &where, p->o->allow_missing, &c->net, err));
     if (!c->net->net.n_op && c->cost[0]->n_missing) /* never 0 s for a network of which nothing is known */
         return CD_FAIL(err, ESCHEMA, "nobody knows the time of any of its %u operators", c->cost[0]->n_missing);
     CD_TRY(copies_known(p, c, err));
@@ -114,7 +114,7 @@ static cdmpp_status what_if(cd_mr_plan *p, cd_mr_case *c, cdmpp_err *err) {
     c->before_s = c->replay.makespan_s;
     for (size_t k = 0; k < p->o->what_if.n; k++)
         for (uint32_t d = 0; d < c->n_place; d++)
-            CD_TRY(cd_err_key(err, cd_netcost_what_if(c->cost[d], c->source->graph, p->o->what_if.v[k], err), "--what-if"));
+            CD_TRY(cd_err_key(err, cd_node_cost_what_if(c->cost[d], c->source->graph, p->o->what_if.v[k], err), "--what-if"));
     return replay(p, c, err);
 }
 
@@ -133,12 +133,12 @@ static const double UNLIKE = 0.1;
 
 /* Times of a file beside a model's are counted; where all are the file's, nobody has predicted anything. */
 static void tell_given(const cd_mr_plan *p, const cd_mr_case *c) {
-    const cd_netgraph *g = c->source->graph;
+    const cd_network_graph *g = c->source->graph;
     const char *why = NULL;
     uint32_t tasks = 0, given = 0;
     for (uint32_t k = 0; k < g->n_node; k++) {
         const cd_nodecost *n = cd_mr_case_cost(c, k);
-        if (g->node[k].kind != CD_NET_TASK || !g->node[k].repeat) continue;
+        if (g->node[k].kind != CD_NODE_TASK || !g->node[k].repeat) continue;
         tasks++;
         given += n->source == CD_COST_GIVEN;
         if (n->source == CD_COST_GIVEN && !why) why = n->why;
@@ -149,7 +149,7 @@ static void tell_given(const cd_mr_plan *p, const cd_mr_case *c) {
 }
 
 static void sum_up(const cd_mr_plan *p, cd_mr_case *c) {
-    const cd_netgraph *g = c->source->graph;
+    const cd_network_graph *g = c->source->graph;
     for (uint32_t k = 0; k < c->net->net.n_op; k++) c->ops_s += c->net->net.op[k].seconds;
     for (uint32_t k = 0; k < g->n_node; k++) {
         const cd_nodecost *n = cd_mr_case_cost(c, k);
@@ -194,10 +194,10 @@ void cd_mr_case_run(cd_mr_plan *p, cd_mr_case *c) {
 }
 
 void cd_mr_case_free(cd_mr_case *c) {
-    for (uint32_t k = 0; c->cost && k < c->n_place; k++) cd_netcost_free(c->cost[k]);
+    for (uint32_t k = 0; c->cost && k < c->n_place; k++) cd_node_cost_free(c->cost[k]);
     cd_netreplay_free(c->net);
     cd_replay_free(&c->replay);
-    cd_live_run_free(c->ran);
+    cd_network_run_free(c->ran);
     cd_free(c->where);
 }
 

@@ -11,7 +11,7 @@ cdmpp_status cd_mr_cluster_plan(cd_main_replay *o, cdmpp_err *err) {
 cdmpp_status cd_mr_cluster(const cd_mr_plan *p, cd_mr_case *c, cdmpp_err *err) {
     if (!p->o->parallel) return CDMPP_OK;
     if (c->n_place > 1) return CD_FAIL(err, EUSAGE, "--parallel is of a graph on one device, this one names %u", c->n_place);
-    return cd_err_key(err, cd_cluster_of(c->source->graph, c->cost[0], &p->o->plan, &c->cluster, err), "--parallel");
+    return cd_err_key(err, cd_parallel_training_of(c->source->graph, c->cost[0], &p->o->plan, &c->cluster, err), "--parallel");
 }
 
 void cd_mr_cluster_json(const cd_mr_plan *p, const cd_mr_case *c, cd_buf *b) {

@@ -59,7 +59,7 @@ static void put_op(const cd_mr_case *c, uint32_t op, cd_buf *b) {
     const cd_nodecost *n = cd_mr_case_cost(c, c->net->of[op]);
     const cd_netnode *v = cd_mr_node(c, op);
     const cd_replay_ran *ran = &c->replay.op[op];
-    const cd_str source = cd_words_at(CD_COSTSOURCES, (int)n->source);
+    const cd_str source = cd_enum_names_at(CD_COSTSOURCES, (int)n->source);
     put_text(b, c->source->name);
     cd_buf_puts(b, ",");
     put_text(b, c->lane[c->net->net.op[op].device].name);

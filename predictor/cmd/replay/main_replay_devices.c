@@ -61,13 +61,13 @@ static int gpu_of(const cd_mr_device *d) {
 static cdmpp_status fill(cd_mr_plan *p, cd_mr_device *d, cdmpp_err *err) {
     d->price = NAN;
     d->currency = "";
-    d->about = cd_modelset_device(&p->models, d->name);
-    CD_TRY(cd_modelset_tasks(&p->models, d->name, p->o->nearest, &d->model, err));
+    d->about = cd_model_set_device(&p->models, d->name);
+    CD_TRY(cd_model_set_tasks(&p->models, d->name, p->o->nearest, &d->model, err));
     if (!d->model && d->about && strcmp(d->about->name, d->name) != 0) { /* "zen5" is zen5-avx512 */
-        CD_TRY(cd_modelset_tasks(&p->models, d->about->name, p->o->nearest, &d->model, err));
+        CD_TRY(cd_model_set_tasks(&p->models, d->about->name, p->o->nearest, &d->model, err));
         if (d->model) d->name = d->about->name;
     }
-    CD_TRY(cd_modelset_ops(&p->models, d->name, &d->opmodel, err));
+    CD_TRY(cd_model_set_ops(&p->models, d->name, &d->opmodel, err));
     d->target = said_target(p->o, d->name);
     const int gpu = d->target ? cd_target_is_gpu((cd_str){d->target, strlen(d->target)}) : gpu_of(d);
     d->gpu = gpu > 0;
@@ -75,7 +75,7 @@ static cdmpp_status fill(cd_mr_plan *p, cd_mr_device *d, cdmpp_err *err) {
     d->hardware = hardware_of(d);
     if (d->model || d->opmodel || p->o->replay_given || p->o->from_records) return CDMPP_OK;
     cd_buf known = {0};
-    cd_modelset_list(&p->models, &known);
+    cd_model_set_list(&p->models, &known);
     const cdmpp_status st = known.n ? CD_FAIL(err, EMODEL, "no model knows device '%.60s'; known are %.400s", d->name, known.p)
                                     : CD_FAIL(err, EMODEL, "no model for device '%.60s': give one with --cost-model", d->name);
     cd_buf_free(&known);
@@ -84,12 +84,12 @@ static cdmpp_status fill(cd_mr_plan *p, cd_mr_device *d, cdmpp_err *err) {
 
 /* ---- which, where nobody says ---- */
 typedef struct {
-    const cd_modelset *models;
+    const cd_model_set *models;
     cd_arena *arena;
     size_t n[64];               /* of the k-th device that models know */
 } census;
 
-static const char *known_at(const cd_modelset *m, size_t at) {
+static const char *known_at(const cd_model_set *m, size_t at) {
     for (size_t k = 0; k < m->n; k++) {
         if (at < m->v[k].n_device) return m->v[k].device[at];
         at -= m->v[k].n_device;
@@ -133,7 +133,7 @@ static const char *only_device(const cd_mr_plan *p) {
 }
 
 /* A device that a model knows and the graph's first node with a device names. */
-static const char *device_of_nodes(const cd_mr_plan *p, const cd_netgraph *g) {
+static const char *device_of_nodes(const cd_mr_plan *p, const cd_network_graph *g) {
     uint32_t i = 0;
     while (i < g->n_node && !g->node[i].device) i++;
     for (size_t k = 0; i < g->n_node && known_at(&p->models, k); k++)
@@ -145,7 +145,7 @@ static const char *device_of_nodes(const cd_mr_plan *p, const cd_netgraph *g) {
 static const char *device_of_graphs(const cd_mr_plan *p) {
     const char *d = NULL;
     for (size_t k = 0; k < p->n_source; k++) {
-        const cd_netgraph *of = p->source[k]->graph;
+        const cd_network_graph *of = p->source[k]->graph;
         const char *g = !of ? NULL : of->device ? of->device : device_of_nodes(p, of);
         if (g && d && strcmp(d, g) != 0) return NULL;
         if (g) d = g;
@@ -160,7 +160,7 @@ static cdmpp_status nobody_says(cd_mr_plan *p, const char ***name, size_t *n, cd
     if (!d && p->o->replay_given) d = "device";
     if (!d) {
         cd_buf known = {0};
-        cd_modelset_list(&p->models, &known);
+        cd_model_set_list(&p->models, &known);
         const cdmpp_status st = known.n ? CD_FAIL(err, EUSAGE, "--device is missing; the models know %.400s", known.p)
                                         : CD_FAIL(err, EMODEL, "there is no cost model: --cost-model, --model or $CDMPP_MODELS names one");
         cd_buf_free(&known);
@@ -215,8 +215,8 @@ cdmpp_status cd_mr_device_get(cd_mr_plan *p, const char *name, cd_mr_device **ou
 }
 
 /* ---- queues ---- */
-cd_replay_device cd_mr_lane(const cd_main_replay *o, const cd_modelset *m, const char *name) {
-    const cd_device *d = cd_modelset_device(m, name);
+cd_replay_device cd_mr_lane(const cd_main_replay *o, const cd_model_set *m, const char *name) {
+    const cd_device *d = cd_model_set_device(m, name);
     bool gpu = d && d->kind == CD_DEVICE_GPU;
     for (size_t k = 0; k < m->n && !d; k++) {
         const int i = m->v[k].tasks ? cd_model_find_device(m->v[k].tasks, name, strlen(name)) : -1;

@@ -45,7 +45,7 @@ static void put_texts(const texts *t, const char *key, cd_buf *b) {
     cd_buf_putf(b, ",\"%s\":[", key);
     for (uint32_t k = 0; k < t->n; k++) {
         if (k) cd_buf_puts(b, ",");
-        cd_netpage_text(b, t->text[k]);
+        cd_timeline_page_text(b, t->text[k]);
     }
     cd_buf_puts(b, "]");
 }
@@ -54,11 +54,11 @@ static void put_texts(const texts *t, const char *key, cd_buf *b) {
 typedef void item_put(const cd_mr_case *c, uint32_t op, void *ctx, cd_buf *b);
 static const cd_nodecost *cost_of(const cd_mr_case *c, uint32_t op) { return cd_mr_case_cost(c, c->net->of[op]); }
 static double runs_of(const cd_mr_case *c, uint32_t op) { return (double)cd_mr_node(c, op)->repeat; }
-static void item_name(const cd_mr_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_netpage_text(b, cd_mr_node(c, op)->name); }
-static void item_start(const cd_mr_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_netpage_ns(b, c->replay.op[op].start_s); }
-static void item_end(const cd_mr_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_netpage_ns(b, c->replay.op[op].end_s); }
-static void item_low(const cd_mr_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_netpage_ns(b, cost_of(c, op)->low_s * runs_of(c, op)); }
-static void item_high(const cd_mr_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_netpage_ns(b, cost_of(c, op)->high_s * runs_of(c, op)); }
+static void item_name(const cd_mr_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_timeline_page_text(b, cd_mr_node(c, op)->name); }
+static void item_start(const cd_mr_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_timeline_page_ns(b, c->replay.op[op].start_s); }
+static void item_end(const cd_mr_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_timeline_page_ns(b, c->replay.op[op].end_s); }
+static void item_low(const cd_mr_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_timeline_page_ns(b, cost_of(c, op)->low_s * runs_of(c, op)); }
+static void item_high(const cd_mr_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_timeline_page_ns(b, cost_of(c, op)->high_s * runs_of(c, op)); }
 static void item_lane(const cd_mr_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_buf_put_int(b, c->net->net.op[op].device); }
 static void item_worker(const cd_mr_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_buf_put_int(b, c->replay.op[op].worker); }
 static void item_source(const cd_mr_case *c, uint32_t op, void *ctx, cd_buf *b) { (void)ctx, cd_buf_put_int(b, (int64_t)cost_of(c, op)->source); }
@@ -112,7 +112,7 @@ static void put_ops(const cd_mr_case *c, cd_buf *b) {
     b->oom |= !ok;
     for (uint32_t k = 0; ok && k < c->replay.n_path; k++) critical[c->replay.path[k]] = true;
     if (ok) {
-        cd_netpage_queues(b, &c->net->net, &c->replay);
+        cd_timeline_page_queues(b, &c->net->net, &c->replay);
         put_lists(c, &type, &schedule, critical, b);
         put_texts(&type, "types", b);
         put_texts(&schedule, "schedules", b);
@@ -132,34 +132,34 @@ static void put_sizes(const cd_mr_case *c, cd_buf *b) {
 }
 
 static void put_result(const cd_mr_plan *p, const cd_mr_case *c, cd_buf *b) {
-    cd_netpage_real(b, "latency", c->replay.makespan_s);
-    cd_netpage_real(b, "low", c->interval.low_s);
-    cd_netpage_real(b, "high", c->interval.high_s);
-    cd_netpage_real(b, "chain", c->replay.chain_s);
-    cd_netpage_real(b, "sum", c->replay.sum_s);
-    cd_netpage_real(b, "items", cd_mr_throughput(c));
-    cd_netpage_real(b, "missing", c->missing_share);
-    cd_netpage_real(b, "unlike", c->ops_s > 0 ? c->unlike_s / c->ops_s : 0);
-    cd_netpage_real(b, "measured", c->source->graph->measured_s);
-    cd_netpage_real(b, "run", c->run_s);
-    cd_netpage_real(b, "before", c->before_s);
-    cd_netpage_real(b, "price", cd_mr_price(c));
-    cd_netpage_real(b, "hour", c->device->price);
+    cd_timeline_page_real(b, "latency", c->replay.makespan_s);
+    cd_timeline_page_real(b, "low", c->interval.low_s);
+    cd_timeline_page_real(b, "high", c->interval.high_s);
+    cd_timeline_page_real(b, "chain", c->replay.chain_s);
+    cd_timeline_page_real(b, "sum", c->replay.sum_s);
+    cd_timeline_page_real(b, "items", cd_mr_throughput(c));
+    cd_timeline_page_real(b, "missing", c->missing_share);
+    cd_timeline_page_real(b, "unlike", c->ops_s > 0 ? c->unlike_s / c->ops_s : 0);
+    cd_timeline_page_real(b, "measured", c->source->graph->measured_s);
+    cd_timeline_page_real(b, "run", c->run_s);
+    cd_timeline_page_real(b, "before", c->before_s);
+    cd_timeline_page_real(b, "price", cd_mr_price(c));
+    cd_timeline_page_real(b, "hour", c->device->price);
     put_sizes(c, b);
     cd_buf_puts(b, ",\"currency\":");
-    cd_netpage_text(b, c->device->currency);
+    cd_timeline_page_text(b, c->device->currency);
     cd_buf_putf(b, ",\"best\":%s", cd_mr_cheapest(p, c->source->name) == c ? "true" : "false");
 }
 
 static void put_case(const cd_mr_plan *p, const cd_mr_case *c, size_t *left, cd_buf *b) {
     cd_buf_puts(b, "{\"network\":");
-    cd_netpage_text(b, c->source->name);
+    cd_timeline_page_text(b, c->source->name);
     cd_buf_puts(b, ",\"device\":");
-    cd_netpage_text(b, c->device->name);
+    cd_timeline_page_text(b, c->device->name);
     cd_buf_putf(b, ",\"batch\":%lld", (long long)c->source->batch);
     if (c->st) {
         cd_buf_puts(b, ",\"error\":");
-        cd_netpage_text(b, c->err.msg);
+        cd_timeline_page_text(b, c->err.msg);
     } else {
         put_result(p, c, b);
         if (c->net->net.n_op <= *left) {
@@ -179,18 +179,18 @@ static void put_data(const cd_mr_plan *p, cd_buf *b) {
         put_case(p, &p->item[k], &left, b);
     }
     cd_buf_puts(b, "],\"sources\":[");
-    for (int k = 0; cd_words_at(CD_COSTSOURCES, k).n; k++) {
-        const cd_str w = cd_words_at(CD_COSTSOURCES, k);
+    for (int k = 0; cd_enum_names_at(CD_COSTSOURCES, k).n; k++) {
+        const cd_str w = cd_enum_names_at(CD_COSTSOURCES, k);
         cd_buf_putf(b, "%s\"%.*s\"", k ? "," : "", (int)w.n, w.p);
     }
     cd_buf_puts(b, "],\"what_if\":[");
     for (size_t k = 0; k < o->what_if.n; k++) {
         if (k) cd_buf_puts(b, ",");
-        cd_netpage_text(b, o->what_if.v[k]);
+        cd_timeline_page_text(b, o->what_if.v[k]);
     }
     cd_buf_puts(b, "]");
-    cd_netpage_real(b, "level", o->level_v);
-    cd_netpage_real(b, "deadline", o->deadline_s);
+    cd_timeline_page_real(b, "level", o->level_v);
+    cd_timeline_page_real(b, "deadline", o->deadline_s);
     cd_buf foot = {0};
     cd_buf_putf(&foot, "cdmpp-replay %s", cdmpp_version());
     for (size_t k = 0, any = 0; k < p->models.n; k++) {
@@ -198,7 +198,7 @@ static void put_data(const cd_mr_plan *p, cd_buf *b) {
         if (p->models.v[k].tasks || p->models.v[k].ops) cd_buf_putf(&foot, "%s%s", any++ ? ", " : "; models: ", slash ? slash + 1 : p->models.v[k].path);
     }
     cd_buf_puts(b, ",\"foot\":");
-    cd_netpage_text(b, foot.p);
+    cd_timeline_page_text(b, foot.p);
     b->oom |= foot.oom;
     cd_buf_free(&foot);
     cd_buf_puts(b, "}");
@@ -207,8 +207,8 @@ static void put_data(const cd_mr_plan *p, cd_buf *b) {
 cdmpp_status cd_mr_html(const cd_mr_plan *p, cdmpp_err *err) {
     cd_buf data = {0};
     put_data(p, &data);
-    const cd_netpage_parts parts = {.title = "cdmpp-replay", .body = cd_mr_page_body, .script = cd_mr_page_script, .drawing = cd_mr_page_drawing, .data = &data};
-    const cdmpp_status st = cd_netpage_write(p->o->html, &parts, err);
+    const cd_timeline_page_parts parts = {.title = "cdmpp-replay", .body = cd_mr_page_body, .script = cd_mr_page_script, .drawing = cd_mr_page_drawing, .data = &data};
+    const cdmpp_status st = cd_timeline_page_write(p->o->html, &parts, err);
     cd_buf_free(&data);
     return st;
 }

@@ -30,7 +30,7 @@ static void put_op(const cd_mr_case *c, uint32_t op, bool critical, cd_buf *b) {
     const cd_netnode *v = &c->source->graph->node[node];
     const cd_replay_op *r = &c->net->net.op[op];
     const cd_replay_ran *ran = &c->replay.op[op];
-    const cd_str source = cd_words_at(CD_COSTSOURCES, (int)n->source);
+    const cd_str source = cd_enum_names_at(CD_COSTSOURCES, (int)n->source);
     cd_buf_puts(b, "{\"name\":");
     cd_buf_put_json_str(b, v->name, strlen(v->name));
     put_text(b, "op", v->op);
@@ -71,7 +71,7 @@ static void put_ops(const cd_mr_case *c, cd_buf *b) {
 
 /* ---- a case ---- */
 static void put_missing(const cd_mr_case *c, cd_buf *b) {
-    const cd_netgraph *g = c->source->graph;
+    const cd_network_graph *g = c->source->graph;
     const char *sep = "";
     cd_buf_puts(b, ",\"missing\":[");
     for (uint32_t k = 0; k < g->n_node; k++) {
@@ -102,7 +102,7 @@ static void put_counts(const cd_mr_case *c, cd_buf *b) {
 }
 
 static void put_compared(const cd_mr_plan *p, const cd_mr_case *c, cd_buf *b) {
-    const cd_netgraph *g = c->source->graph;
+    const cd_network_graph *g = c->source->graph;
     if (!isnan(g->measured_s)) {
         put_real(b, "measured_s", g->measured_s);
         put_real(b, "measured_median_s", g->measured_median_s);
@@ -206,7 +206,7 @@ void cd_mr_json(const cd_mr_plan *p, cd_buf *b) {
     cd_buf one = {0};
     if (!p->graphs) {
         put_table(p, &one);
-        cd_face_json(b, "cdmpp.replay", "cdmpp-replay", &one);
+        cd_command_json(b, "cdmpp.replay", "cdmpp-replay", &one);
         return;
     }
     cd_buf_puts(b, "{");

@@ -40,19 +40,19 @@ static void of_work(const cd_workload *w, int64_t *weights, int64_t *inputs) {
 
 /* ---- of a graph ---- */
 typedef struct {
-    const cd_netgraph *g;
+    const cd_network_graph *g;
     const uint32_t *where;      /* NULL: all on 0 */
     int64_t *size;              /* (n_node) of its result, as far as it is known */
     uint32_t *user;             /* (n_node) device of the first that reads it; UINT32_MAX: nobody */
 } stays;
 
-static bool runs(const cd_netnode *n) { return n->kind != CD_NET_FREE && n->repeat > 0; }
+static bool runs(const cd_netnode *n) { return n->kind != CD_NODE_FREE && n->repeat > 0; }
 
 static void sizes(stays *s) {
     for (uint32_t k = 0; k < s->g->n_node; k++) {
         const cd_netnode *n = &s->g->node[k];
         s->size[k] = n->write_bytes > 0 ? n->write_bytes : 0;
-        for (uint32_t j = 0; n->write_bytes < 0 && n->kind == CD_NET_FREE && j < n->n_after; j++)
+        for (uint32_t j = 0; n->write_bytes < 0 && n->kind == CD_NODE_FREE && j < n->n_after; j++)
             s->size[k] = plus(s->size[k], s->size[s->g->after[n->first + j]]);
         if (s->size[k] < 0) s->size[k] = INT64_MAX;
     }
@@ -73,7 +73,7 @@ static void users(stays *s) {
 static void add_up(const stays *s, int64_t *sum, int64_t *input) {
     for (uint32_t k = 0; k < s->g->n_node; k++) {
         const cd_netnode *n = &s->g->node[k];
-        if (n->kind == CD_NET_FREE && !n->n_after && s->user[k] != UINT32_MAX) sum[s->user[k]] = plus(sum[s->user[k]], s->size[k]);
+        if (n->kind == CD_NODE_FREE && !n->n_after && s->user[k] != UINT32_MAX) sum[s->user[k]] = plus(sum[s->user[k]], s->size[k]);
         if (!runs(n)) continue;
         const uint32_t here = s->where ? s->where[k] : 0;
         int64_t rest = n->read_bytes;
@@ -90,7 +90,7 @@ static void add_up(const stays *s, int64_t *sum, int64_t *input) {
 }
 
 /* weights (n_place), zero: with inputs. */
-static bool of_graph(const cd_netgraph *g, const uint32_t *where, uint32_t n_place, int64_t *weights) {
+static bool of_graph(const cd_network_graph *g, const uint32_t *where, uint32_t n_place, int64_t *weights) {
     cd_arena a = {0};
     int64_t *input = CD_NEWN(&a, int64_t, n_place);
     stays s = {g, where, CD_NEWN(&a, int64_t, (size_t)g->n_node + 1), CD_NEWN(&a, uint32_t, (size_t)g->n_node + 1)};
@@ -129,7 +129,7 @@ cd_mr_fit cd_mr_fits(const cd_mr_case *c) {
 
 /* A device on which an operator runs that does not say how large its result is. */
 static void unknown_results(cd_mr_case *c) {
-    const cd_netgraph *g = c->source->graph;
+    const cd_network_graph *g = c->source->graph;
     for (uint32_t k = 0; k < g->n_node; k++) {
         const cd_nodecost *n = cd_mr_case_cost(c, k);
         if (n->source != CD_COST_FREE && g->node[k].repeat && n->bytes < 0) c->use[c->where ? c->where[k] : 0].peak = -1;

@@ -24,7 +24,7 @@ cdmpp_status cd_mr_split(cd_arena *a, const char *list, const char ***out, size_
 
 static size_t networks(const cd_main_replay *o) {
     size_t n = o->network.n;
-    for (size_t k = 0; k < o->model.n; k++) n += !cd_modelset_is_model(o->model.v[k]);
+    for (size_t k = 0; k < o->model.n; k++) n += !cd_model_set_is_model(o->model.v[k]);
     return n;
 }
 
@@ -93,8 +93,8 @@ static cdmpp_status tasks(cd_mr_plan *p, cdmpp_err *err) {
 static void on_lines(void *ctx, const char *text) { cd_log_lines(ctx, CD_LOG_ERROR, text); }
 
 static cdmpp_status models(cd_mr_plan *p, cdmpp_err *err) {
-    const cd_modelset_ask a = {.model = &p->o->cost_model, .mixed = &p->o->model, .devices = p->o->devices, .lines = on_lines, .ctx = p->o->log};
-    return cd_modelset_open(&a, &p->models, err);
+    const cd_model_set_ask a = {.model = &p->o->cost_model, .mixed = &p->o->model, .devices = p->o->devices, .lines = on_lines, .ctx = p->o->log};
+    return cd_model_set_open(&a, &p->models, err);
 }
 
 cdmpp_status cd_mr_plan_make(cd_mr_plan *p, cdmpp_err *err) {
@@ -113,13 +113,13 @@ void cd_mr_plan_free(cd_mr_plan *p) {
     cd_measure_close(p->measure);
     for (size_t k = 0; k < p->n_source; k++) {
         if (p->source[k]->live) cd_live_free(p->source[k]->live);
-        cd_netgraph_free(p->source[k]->owned);
+        cd_network_graph_free(p->source[k]->owned);
     }
     cd_free(p->source);
-    for (size_t k = 0; k < p->n_device; k++) cd_schedbook_free(p->device[k].book);
-    for (cd_mr_device *d = p->more; d; d = d->next) cd_schedbook_free(d->book);
+    for (size_t k = 0; k < p->n_device; k++) cd_schedule_db_free(p->device[k].book);
+    for (cd_mr_device *d = p->more; d; d = d->next) cd_schedule_db_free(d->book);
     cd_tasks_free(p->tasks);
     cd_threads_free(p->pool);
-    cd_modelset_free(&p->models);
+    cd_model_set_free(&p->models);
     cd_arena_free(&p->arena);
 }

@@ -27,7 +27,7 @@ static size_t fields(char *line, char **out) {
 
 /* Devices are called as anywhere: by name or alias. */
 static bool is_device(const cd_mr_plan *p, const cd_mr_device *d, const char *name) {
-    const cd_device *a = cd_modelset_device(&p->models, name);
+    const cd_device *a = cd_model_set_device(&p->models, name);
     return !strcmp(d->name, name) || (a && a == d->about);
 }
 

@@ -40,11 +40,11 @@ static void bad_graph(void *ctx, const char *network, const cdmpp_err *why) {
 }
 
 static cdmpp_status read_graphs(cd_mr_plan *p, const char *path, cdmpp_err *err) {
-    cd_netgraph **g = NULL;
+    cd_network_graph **g = NULL;
     size_t n = 0, k = 0;
     cd_mr_source *s;
     p->reading = path;
-    cdmpp_status st = cd_netgraph_read_good(path, bad_graph, p, &g, &n, err);
+    cdmpp_status st = cd_network_graph_read_good(path, bad_graph, p, &g, &n, err);
     for (; !st && k < n; k++) {
         st = source_add(p, g[k]->name, &s, err);
         if (st) break;
@@ -53,7 +53,7 @@ static cdmpp_status read_graphs(cd_mr_plan *p, const char *path, cdmpp_err *err)
         s->graph = g[k];
         s->batch = g[k]->batch;
     }
-    for (; g && k < n; k++) cd_netgraph_free(g[k]);
+    for (; g && k < n; k++) cd_network_graph_free(g[k]);
     cd_free(g);
     return st;
 }
@@ -76,7 +76,7 @@ static cdmpp_status of_tasks(cd_mr_plan *p, const cd_network *w, cdmpp_err *err)
     cd_mr_source *s;
     CD_TRY(source_add(p, w->name, &s, err));
     s->given = w->name;
-    CD_TRY(cd_netgraph_of_network(p->tasks, w, &s->owned, err));
+    CD_TRY(cd_network_graph_of_network(p->tasks, w, &s->owned, err));
     s->graph = s->owned;
     s->batch = s->owned->batch;
     return CDMPP_OK;
@@ -93,7 +93,7 @@ static void load(cd_mr_plan *p, cd_mr_source *s, const char *network, const cd_m
         s->st = CD_FAIL(&s->err, ENOMEM, "a network");
         return;
     }
-    if ((s->st = cd_live_load(&a, s->live, &s->err))) {
+    if ((s->st = cd_network_load(&a, s->live, &s->err))) {
         s->live = NULL;
         return;
     }
@@ -161,7 +161,7 @@ static const char *name_at(const cd_main_replay *o, size_t k) {
     if (k < o->network.n) return o->network.v[k];
     k -= o->network.n;
     for (size_t i = 0; i < o->model.n; i++) {
-        if (cd_modelset_is_model(o->model.v[i])) continue;
+        if (cd_model_set_is_model(o->model.v[i])) continue;
         if (!k--) return o->model.v[i];
     }
     return NULL;

@@ -240,7 +240,7 @@ static void put_op(const cd_mr_case *c, uint32_t op, bool critical, cd_buf *b) {
     const uint32_t node = c->net->of[op];
     const cd_nodecost *n = cd_mr_case_cost(c, node);
     const cd_netnode *v = &c->source->graph->node[node];
-    const cd_str source = cd_words_at(CD_COSTSOURCES, (int)n->source);
+    const cd_str source = cd_enum_names_at(CD_COSTSOURCES, (int)n->source);
     const double all = n->seconds * (double)v->repeat;
     put_time(seconds, all);
     put_time(low, n->low_s * (double)v->repeat);

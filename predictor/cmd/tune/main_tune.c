@@ -171,15 +171,15 @@ static void take_signals(void) {
 int main(int argc, char **argv) {
     cd_main_tune o = {.tune = 1, .held_out = 1, .tuner = -1, .emit = CD_MAIN_TUNE_NO_EMIT, .stop = &stop};
     cdmpp_err err = {0};
-    cd_face f;
+    cd_command_run f;
     int code;
-    if (!cd_face_begin(&f, &self, argc, argv, &o, &code)) return code;
+    if (!cd_command_begin(&f, &self, argc, argv, &o, &code)) return code;
     o.json = f.said.json;
     o.log = &f.log;
     take_signals();
     cdmpp_status st = mode_of(&o)->run(&o, &err);
     if ((fflush(stdout) != 0 || ferror(stdout)) && !st) st = CD_FAIL(&err, EIO, "cannot write to standard output");
     if (st) cd_log_err(&f.log, CD_LOG_ERROR, &err);
-    cd_face_end(&f);
+    cd_command_end(&f);
     return st ? cdmpp_exit_code(st) : o.bad ? 3 : 0;
 }

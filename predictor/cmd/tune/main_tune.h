@@ -88,12 +88,12 @@ typedef struct cd_main_tune_live {
     const struct cd_model *model;
     const cd_tuner *tuner;      /* NULL: nothing is tuned */
     const char *out;            /* its log */
-    cd_tune_meter *meter;
-    cd_reclog *log;
+    cd_tune_measure *meter;
+    cd_record_log *log;
     FILE *stats;
     cd_tune_run *run;
-    cd_tune_sched_end end;
-    cd_tune_warm_tally warm;
+    cd_tune_task_scheduler_end end;
+    cd_tune_resume_tally warm;
     cd_tune_result *result;     /* (what->n); NULL: not made */
     cd_progress progress;
     size_t wrong;               /* candidates with a wrong result, of --check */
@@ -104,8 +104,8 @@ cdmpp_status cd_main_tune_live_mode(cd_main_tune *o, cdmpp_err *err);
 cdmpp_status cd_main_tune_live_run(cd_main_tune_live *l, cdmpp_err *err);
 void cd_main_tune_live_free(cd_main_tune_live *l);
 /* ---- main_tune_tell.c: what came out ---- */
-cdmpp_status cd_main_tune_tell(cd_main_tune_live *l, cdmpp_err *err);
-cdmpp_status cd_main_tune_tell_tasks(const cd_main_tune *o, const cd_main_tune_tasks *t, cdmpp_err *err);
+cdmpp_status cd_main_tune_text(cd_main_tune_live *l, cdmpp_err *err);
+cdmpp_status cd_main_tune_text_tasks(const cd_main_tune *o, const cd_main_tune_tasks *t, cdmpp_err *err);
 /* --stats, a line of each round. Errors: EIO. */
 cdmpp_status cd_main_tune_stats(cd_main_tune_live *l, const cd_tune_round *r, cdmpp_err *err);
 /* ---- main_tune_keep.c: --best, --curves ---- */

@@ -61,7 +61,7 @@ static void path_of(const char *out, const char *tuner, const char *end, char *t
 }
 
 /* ---- the table ---- */
-static double at_point(const cd_tune_state *s, long at) {
+static double at_point(const cd_tune_task_state *s, long at) {
     if (!s->n_point) return CD_TUNE_FAILED_S;
     const size_t k = (size_t)at < s->n_point ? (size_t)at : s->n_point;
     return s->point[k - 1].best_s;
@@ -163,11 +163,11 @@ cdmpp_status cd_main_tune_compare(cd_main_tune_live *base, cdmpp_err *err) {
     cd_buf b = {0}, all = {0};
     if (!st && base->o->json) {
         json(&b, base, &t);
-        cd_face_json(&all, "cdmpp.tune_compare", "cdmpp-tune", &b);
-        st = cd_face_print(&all, err);
+        cd_command_json(&all, "cdmpp.tune_compare", "cdmpp-tune", &b);
+        st = cd_command_print(&all, err);
     } else if (!st) {
         csv(&b, base, &t);
-        st = cd_face_print(&b, err);
+        st = cd_command_print(&b, err);
     }
     cd_free(t.v);
     return st;

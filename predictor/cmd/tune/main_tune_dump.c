@@ -28,10 +28,10 @@ cdmpp_status cd_main_tune_tuners(cd_main_tune *o, cdmpp_err *err) {
         put(&b, "brief", t->brief);
         cd_buf_putf(&b, ",\"needs_model\":%s}", model ? "true" : "false");
     }
-    if (!o->json) return cd_face_print(&b, err);
+    if (!o->json) return cd_command_print(&b, err);
     cd_buf_puts(&b, "]");
-    cd_face_json(&all, "cdmpp.tune_tuners", "cdmpp-tune", &b);
-    return cd_face_print(&all, err);
+    cd_command_json(&all, "cdmpp.tune_tuners", "cdmpp-tune", &b);
+    return cd_command_print(&all, err);
 }
 
 /* ---- --space-dump ---- */
@@ -79,8 +79,8 @@ cdmpp_status cd_main_tune_space(cd_main_tune *o, cdmpp_err *err) {
     if (!st) st = dump_all(o, &t, &b, err);
     if (st) cd_buf_free(&b);
     else {
-        cd_face_json(&all, "cdmpp.tune_space", "cdmpp-tune", &b);
-        st = cd_face_print(&all, err);
+        cd_command_json(&all, "cdmpp.tune_space", "cdmpp-tune", &b);
+        st = cd_command_print(&all, err);
     }
     cd_main_tune_tasks_free(&t);
     return st;

@@ -33,7 +33,7 @@ static void real(cd_buf *b, double v) {
 }
 
 /* OpBench's op_costs: seconds of a trial, seconds with building, the best so far of both, the share of the best of all. */
-static void curve(cd_buf *b, const char *key, const cd_tune_state *s) {
+static void curve(cd_buf *b, const char *key, const cd_tune_task_state *s) {
     double best = HUGE_VAL, best_all = HUGE_VAL;
     for (size_t k = 0; k < s->n_point; k++) {
         const cd_tune_point *p = &s->point[k];

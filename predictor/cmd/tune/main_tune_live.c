@@ -58,14 +58,14 @@ static cd_tune_run_options run_options(cd_main_tune_live *l) {
     if (o->min_gain) (void)cd_main_tune_real("min-gain", o->min_gain, 0, 100, &gain, NULL);
     r.epsilon = epsilon;
     r.ranker = (cd_tune_ranker_setup){.model = l->model, .device = o->device, .nearest = o->nearest, .frozen = o->frozen, .threads = 1, .seed = r.seed};
-    r.sched = (cd_tune_sched_options){.trials = (uint64_t)o->trials, .trials_per_task = (uint64_t)o->trials_per_task, .seconds = o->seconds,
+    r.sched = (cd_tune_task_scheduler_options){.trials = (uint64_t)o->trials, .trials_per_task = (uint64_t)o->trials_per_task, .seconds = o->seconds,
                                       .per_round = (uint32_t)o->per_round, .early_stop = (uint64_t)o->early_stopping, .runs = o->runs, .min_gain = gain / 100};
     if (!o->trials && !o->trials_per_task && !o->seconds) r.sched.trials_per_task = PER_TASK;
     if (!o->per_round) {
         r.sched.per_round = PER_ROUND;
         if (o->trials && (uint32_t)o->trials / n < PER_ROUND) r.sched.per_round = (uint32_t)o->trials / n < 1 ? 1 : (uint32_t)o->trials / n;
     }
-    r.meter = cd_tune_meter_of(l->meter);
+    r.meter = cd_tune_measure_of(l->meter);
     return r;
 }
 
@@ -79,7 +79,7 @@ static cdmpp_status on_round(void *ctx, const cd_tune_round *r, cdmpp_err *err) 
     return cd_main_tune_stats(l, r, err);
 }
 
-static void on_trial(void *ctx, const cd_recjob *job, const cd_measured *m) {
+static void on_trial(void *ctx, const cd_record_program *job, const cd_measured *m) {
     cd_main_tune_live *l = ctx;
     (void)job;
     l->wrong += m->error_no == 5;
@@ -88,17 +88,17 @@ static void on_trial(void *ctx, const cd_recjob *job, const cd_measured *m) {
 
 static cdmpp_status open_all(cd_main_tune_live *l, cdmpp_err *err) {
     const cd_main_tune *o = l->o;
-    if (l->tuner) CD_TRY(cd_reclog_open(l->out, false, &l->log, err));
-    const cd_tune_meter_setup s = {.measure = l->measure, .tasks = l->what->tasks, .log = l->log, .isa = o->isa, .threads = o->threads, .jobs = o->jobs,
+    if (l->tuner) CD_TRY(cd_record_log_open(l->out, false, &l->log, err));
+    const cd_tune_measure_setup s = {.measure = l->measure, .tasks = l->what->tasks, .log = l->log, .isa = o->isa, .threads = o->threads, .jobs = o->jobs,
                                    .pin = !o->no_pin, .check = o->check, .each = on_trial, .ctx = l, .stop = o->stop};
-    CD_TRY(cd_tune_meter_new(&s, &l->meter, err));
+    CD_TRY(cd_tune_measure_new(&s, &l->meter, err));
     if (o->stats && !(l->stats = fopen(o->stats, "a"))) return cd_err_at(err, CD_FAIL(err, EIO, "cannot open: %s", strerror(errno)), o->stats, 0);
     return CDMPP_OK;
 }
 
 static void say_spaces(cd_main_tune_live *l) {
     for (uint32_t i = 0; i < l->what->n; i++) {
-        const cd_tune_state *s = cd_tune_run_state(l->run, i);
+        const cd_tune_task_state *s = cd_tune_run_state(l->run, i);
         if (s->naive) cd_log_put(l->o->log, CD_LOG_WARNING, "%s: no rule fits it; its naive program is all there is", l->what->unit[i].name);
         if (!s->status) continue;
         l->o->bad++;
@@ -114,8 +114,8 @@ static cdmpp_status tune(cd_main_tune_live *l, cdmpp_err *err) {
     ro.ctx = l;
     CD_TRY(cd_tune_run_new(l->what->unit, l->what->n, &ro, &l->run, err));
     say_spaces(l);
-    CD_TRY(cd_tune_warm_resume(l->run, l->what->unit, l->what->n, l->out, &l->warm, err));
-    if (o->warm.n) CD_TRY(cd_tune_warm_start(l->run, l->what->unit, l->what->n, o->warm.v, o->warm.n, &l->warm, err));
+    CD_TRY(cd_tune_resume_resume(l->run, l->what->unit, l->what->n, l->out, &l->warm, err));
+    if (o->warm.n) CD_TRY(cd_tune_resume_start(l->run, l->what->unit, l->what->n, o->warm.v, o->warm.n, &l->warm, err));
     if (l->warm.known || l->warm.other)
         cd_log_put(o->log, CD_LOG_INFO, "%s: %zu trials of before, %zu records of other tasks or targets", l->out, l->warm.known, l->warm.other);
     if (o->warm.n) cd_log_put(o->log, CD_LOG_INFO, "warm start: %zu candidates, %zu of them from other shapes", l->warm.first, l->warm.near);
@@ -130,7 +130,7 @@ static cdmpp_status results(cd_main_tune_live *l, cdmpp_err *err) {
     l->result = cd_calloc(l->what->n + 1u, sizeof *l->result);
     if (!l->result) return CD_FAIL(err, ENOMEM, "%u tasks", l->what->n);
     for (uint32_t i = 0; i < l->what->n; i++) {
-        const cd_tune_state *s = l->run ? cd_tune_run_state(l->run, i) : NULL;
+        const cd_tune_task_state *s = l->run ? cd_tune_run_state(l->run, i) : NULL;
         if (*l->o->stop) return CD_FAIL(err, EINTERRUPTED, "while results were checked");
         CD_TRY(cd_tune_result_make(l->meter, l->measure, &l->what->unit[i].of, s && s->best_s < CD_TUNE_FAILED_S ? &s->best : NULL, &l->result[i], err));
     }
@@ -147,19 +147,19 @@ void cd_main_tune_live_free(cd_main_tune_live *l) {
     for (uint32_t i = 0; l->result && i < l->what->n; i++) cd_tune_result_free(&l->result[i]);
     cd_free(l->result);
     cd_tune_run_free(l->run);
-    cd_tune_meter_free(l->meter);
-    (void)cd_reclog_close(l->log, NULL);
+    cd_tune_measure_free(l->meter);
+    (void)cd_record_log_close(l->log, NULL);
     if (l->stats) (void)fclose(l->stats);
 }
 
 static cdmpp_status finish(cd_main_tune_live *l, cdmpp_err *err) {
-    cd_reclog *log = l->log;
+    cd_record_log *log = l->log;
     l->log = NULL;
-    CD_TRY(cd_reclog_close(log, err));
+    CD_TRY(cd_record_log_close(log, err));
     CD_TRY(cd_main_tune_keep_best(l, err));
     if (l->o->curves) CD_TRY(cd_main_tune_keep_curves(l, l->o->curves, err));
     if (l->o->emit >= 0) CD_TRY(cd_main_tune_emit(l, err));
-    return cd_main_tune_tell(l, err);
+    return cd_main_tune_text(l, err);
 }
 
 static cdmpp_status with_model(cd_main_tune_live *l, cdmpp_err *err) {
@@ -185,7 +185,7 @@ cdmpp_status cd_main_tune_live_mode(cd_main_tune *o, cdmpp_err *err) {
     const cd_measure_options mo = measure_options(o);
     cdmpp_status st = o->dry_run ? CDMPP_OK : cd_measure_open(&mo, &l.measure, err); /* first of all: it forks */
     if (!st) st = cd_main_tune_tasks_get(o, &what, err);
-    if (!st) st = o->dry_run ? cd_main_tune_tell_tasks(o, &what, err) : with_model(&l, err);
+    if (!st) st = o->dry_run ? cd_main_tune_text_tasks(o, &what, err) : with_model(&l, err);
     cd_measure_close(l.measure);
     cd_main_tune_tasks_free(&what);
     return st;

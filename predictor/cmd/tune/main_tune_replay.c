@@ -152,7 +152,7 @@ static void put_json(cd_buf *b, const state *s, const cd_tune_replay_shown *w, c
     cd_buf_putf(&list, ",\"seeds\":%zu,\"batch\":%zu,\"trials\":%zu,\"rows\":", s->spec.n_seed, s->spec.batch, s->spec.trials);
     cd_tune_replay_json(&list, w, row);
     cd_buf_puts(&list, "}");
-    cd_face_json(b, "cdmpp.tune_replay", "cdmpp-tune", &list);
+    cd_command_json(b, "cdmpp.tune_replay", "cdmpp-tune", &list);
 }
 
 static void put_text(cd_buf *b, const state *s, const cd_tune_replay_shown *w, const cd_tune_replay_row *row) {
@@ -171,7 +171,7 @@ static cdmpp_status tell(const state *s, cdmpp_err *err) {
     if (o->json) put_json(&b, s, &w, row);
     else put_text(&b, s, &w, row);
     cd_free(row);
-    CD_TRY(cd_face_print(&b, err));
+    CD_TRY(cd_command_print(&b, err));
     if (o->curves) {
         cd_tune_replay_csv(&b, &w);
         CD_TRY(put_file(o->curves, &b, err));

@@ -21,7 +21,7 @@ static void put_s(cd_buf *b, const char *key, double s) {
 
 /* ---- rounds ---- */
 cdmpp_status cd_main_tune_stats(cd_main_tune_live *l, const cd_tune_round *r, cdmpp_err *err) {
-    const cd_tune_sched *sched = cd_tune_run_sched(l->run);
+    const cd_tune_task_scheduler *sched = cd_tune_run_sched(l->run);
     cd_buf b = {0};
     if (!l->stats) return CDMPP_OK;
     cd_buf_putf(&b, "{\"schema\":\"cdmpp.tune_round\",\"round\":%u,\"task\":%u,", r->number, r->task);
@@ -33,8 +33,8 @@ cdmpp_status cd_main_tune_stats(cd_main_tune_live *l, const cd_tune_round *r, cd
     put_s(&b, "build_s", r->build_s);
     put_s(&b, "run_s", r->run_s);
     put_s(&b, "total_s", r->without ? HUGE_VAL : r->total_s);
-    put_s(&b, "gain_s", cd_tune_sched_gain(sched, r->task));
-    put_s(&b, "gradient", cd_tune_sched_gradient(sched, r->task));
+    put_s(&b, "gain_s", cd_tune_task_scheduler_gain(sched, r->task));
+    put_s(&b, "gradient", cd_tune_task_scheduler_gradient(sched, r->task));
     cd_buf_puts(&b, "}\n");
     const bool good = !b.oom && fwrite(b.p, 1, b.n, l->stats) == b.n && fflush(l->stats) == 0;
     cd_buf_free(&b);
@@ -43,7 +43,7 @@ cdmpp_status cd_main_tune_stats(cd_main_tune_live *l, const cd_tune_round *r, cd
 
 /* ---- complaints ---- */
 static void complain(cd_main_tune_live *l, uint32_t i) {
-    const cd_tune_state *s = l->run ? cd_tune_run_state(l->run, i) : NULL;
+    const cd_tune_task_state *s = l->run ? cd_tune_run_state(l->run, i) : NULL;
     const cd_tune_result *r = &l->result[i];
     const char *name = l->what->unit[i].name;
     cd_log *log = l->o->log;
@@ -84,7 +84,7 @@ static void put_ms(cd_buf *b, double s) {
 
 static void row(cd_buf *b, const cd_main_tune_live *l, uint32_t i) {
     const cd_tune_result *r = &l->result[i];
-    const cd_tune_state *s = l->run ? cd_tune_run_state(l->run, i) : NULL;
+    const cd_tune_task_state *s = l->run ? cd_tune_run_state(l->run, i) : NULL;
     cd_buf_putf(b, "%-*.*s %6g %7zu", NAME, NAME, l->what->unit[i].name, l->what->unit[i].weight, s ? s->n_point : 0);
     put_ms(b, r->untuned.seconds);
     put_ms(b, r->tuned.seconds);
@@ -100,7 +100,7 @@ static void text(cd_buf *b, const cd_main_tune_live *l) {
     if (totals(l, &before, &after)) cd_buf_putf(b, "sum of weight x time: %.4g ms untuned, %.4g ms kept, ratio %.2f\n", before * 1e3, after * 1e3, before / after);
     if (!l->run) return;
     const cd_tune_times *t = cd_tune_run_times(l->run);
-    cd_buf_putf(b, "%s: %zu trials in %u rounds, %s\n", l->tuner->name, t->trials, t->rounds, cd_tune_sched_says(l->end));
+    cd_buf_putf(b, "%s: %zu trials in %u rounds, %s\n", l->tuner->name, t->trials, t->rounds, cd_tune_task_scheduler_says(l->end));
     if (t->trials)
         cd_buf_putf(b, "%.1f s: search %.1f s (%.1f %%), compiling %.1f s, running %.1f s\n", t->wall_s, t->search_s, 100 * (t->wall_s - t->measure_s) / t->wall_s, t->build_s, t->run_s);
 }
@@ -109,7 +109,7 @@ static void text(cd_buf *b, const cd_main_tune_live *l) {
 static void json_task(cd_buf *b, const cd_main_tune_live *l, uint32_t i) {
     const cd_tune_unit *u = &l->what->unit[i];
     const cd_tune_result *r = &l->result[i];
-    const cd_tune_state *s = l->run ? cd_tune_run_state(l->run, i) : NULL;
+    const cd_tune_task_state *s = l->run ? cd_tune_run_state(l->run, i) : NULL;
     cd_buf_puts(b, i ? ",{" : "{");
     put_str(b, "workload_key", u->of.task->workload_key);
     cd_buf_puts(b, ",");
@@ -142,7 +142,7 @@ static void json(cd_buf *b, const cd_main_tune_live *l) {
         cd_buf_puts(b, ",");
         put_str(b, "tuner", l->tuner->name);
         cd_buf_putf(b, ",\"trials\":%zu,\"rounds\":%u,", t->trials, t->rounds);
-        put_str(b, "end", cd_tune_sched_says(l->end));
+        put_str(b, "end", cd_tune_task_scheduler_says(l->end));
         put_s(b, "wall_s", t->wall_s);
         put_s(b, "search_s", t->search_s);
         put_s(b, "measure_s", t->measure_s);
@@ -153,20 +153,20 @@ static void json(cd_buf *b, const cd_main_tune_live *l) {
     cd_buf_puts(b, "}");
 }
 
-cdmpp_status cd_main_tune_tell(cd_main_tune_live *l, cdmpp_err *err) {
+cdmpp_status cd_main_tune_text(cd_main_tune_live *l, cdmpp_err *err) {
     cd_buf b = {0}, all = {0};
     for (uint32_t i = 0; i < l->what->n; i++) complain(l, i);
     if (!l->o->json) {
         text(&b, l);
-        return cd_face_print(&b, err);
+        return cd_command_print(&b, err);
     }
     json(&b, l);
-    cd_face_json(&all, "cdmpp.tune", "cdmpp-tune", &b);
-    return cd_face_print(&all, err);
+    cd_command_json(&all, "cdmpp.tune", "cdmpp-tune", &b);
+    return cd_command_print(&all, err);
 }
 
 /* ---- --dry-run ---- */
-cdmpp_status cd_main_tune_tell_tasks(const cd_main_tune *o, const cd_main_tune_tasks *t, cdmpp_err *err) {
+cdmpp_status cd_main_tune_text_tasks(const cd_main_tune *o, const cd_main_tune_tasks *t, cdmpp_err *err) {
     cd_buf b = {0}, all = {0};
     if (!o->json) cd_buf_putf(&b, "%-*s %6s %10s  %s\n", NAME, "task", "weight", "MFLOP", "target");
     else cd_buf_puts(&b, "{\"tasks\":[");
@@ -185,8 +185,8 @@ cdmpp_status cd_main_tune_tell_tasks(const cd_main_tune *o, const cd_main_tune_t
         put_str(&b, "target", u->of.target);
         cd_buf_putf(&b, ",\"weight\":%g}", u->weight);
     }
-    if (!o->json) return cd_face_print(&b, err);
+    if (!o->json) return cd_command_print(&b, err);
     cd_buf_puts(&b, "]}");
-    cd_face_json(&all, "cdmpp.tune", "cdmpp-tune", &b);
-    return cd_face_print(&all, err);
+    cd_command_json(&all, "cdmpp.tune", "cdmpp-tune", &b);
+    return cd_command_print(&all, err);
 }

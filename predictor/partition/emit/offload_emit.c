@@ -129,7 +129,7 @@ static cdmpp_status record_of(maker *m, cd_arena *a, const cd_task *t, const cha
     if (line && !m->p->a->naive) return cd_record_read(a, line, strlen(line), r, err);
     cd_tune_cand c = {0};
     const cd_tune_task of = {.task = t, .target = target, .hardware = h, .gpu = gpu, .flop = -1};
-    if (!m->p->a->naive) CD_TRY(cd_tune_default(a, m->program, &of, &c, err));
+    if (!m->p->a->naive) CD_TRY(cd_tune_baseline(a, m->program, &of, &c, err));
     *r = (cd_record){.workload_key = {t->workload_key, strlen(t->workload_key)}, .target = {target, strlen(target)}, .hardware = h, .has_hardware = true, .n_step = c.n_step, .step = c.step};
     return CDMPP_OK;
 }
@@ -148,7 +148,7 @@ static cdmpp_status lower(maker *m, const cd_task *t, const char *line, const ch
 }
 
 static cdmpp_status make_code(maker *m, uint32_t region, const char *prefix, uint32_t group, cd_dialect dialect, const cd_code **out, cdmpp_err *err) {
-    const cd_live_emit_ask *a = m->p->a;
+    const cd_offload_emit_ask *a = m->p->a;
     const cd_wgroup *g = &m->p->l->work->group[group];
     const uint32_t device = a->plan->region[region].device;
     const cd_task *t = cd_tasks_at(m->p->l->work->tasks, m->p->l->work->task[g->task].task);
@@ -230,7 +230,7 @@ static cdmpp_status make_all(maker *m, cd_emit_files *out, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_live_emit(const cd_live_emit_ask *a, cd_emit_files *out, cdmpp_err *err) {
+cdmpp_status cd_offload_emit(const cd_offload_emit_ask *a, cd_emit_files *out, cdmpp_err *err) {
     cd_emit_plan p = {.a = a, .l = a->plan->rules->live};
     maker m = {.p = &p};
     *out = (cd_emit_files){0};

@@ -74,19 +74,19 @@ extern const cd_emit_backend cd_emit_c, cd_emit_opencl, cd_emit_json;
 const cd_emit_backend *cd_emit_backend_find(const char *name); /* NULL: none */
 
 /* ---- a plan ---- */
-typedef struct cd_live_emit_ask {
-    const cd_live_offload *plan;
+typedef struct cd_offload_emit_ask {
+    const cd_offload_net_plan *plan;
     const cd_emit_backend *const *backend; /* (n_device) */
     const char *const *target;  /* (n_device) "llvm -mcpu=...", "opencl": what schedules are made for */
     /* The record that a group runs with; NULL: a simple schedule (tune_default.h). The whole callback may be NULL. */
     const char *(*schedule)(void *ctx, uint32_t group, uint32_t device);
     void *ctx;
     bool naive;                 /* no schedule at all: the definitions as they are written. C alone */
-} cd_live_emit_ask;
+} cd_offload_emit_ask;
 
 /* Errors: EUNSUPPORTED (a group that nothing defines; a program that the dialect cannot have), EREJECTED, both with group and device, ENOMEM, those of
  * cd_record_read for a schedule. Free the files after an error too. */
-cdmpp_status cd_live_emit(const cd_live_emit_ask *a, cd_emit_files *out, cdmpp_err *err);
+cdmpp_status cd_offload_emit(const cd_offload_emit_ask *a, cd_emit_files *out, cdmpp_err *err);
 /* Makes the folder where there is none. Files that an earlier emission left there, by its list (CD_EMIT_LIST), and this one does not write, go; no others do.
  * One of them that is no longer as it was written stays, and nothing is written. Errors: EINVALID (such a file; a folder's name that is too long),
  * ESCHEMA (a list that is none), EIO, ENOMEM, with the path. */

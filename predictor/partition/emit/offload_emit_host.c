@@ -5,7 +5,7 @@
 
 #define LINE(text) text "\n"
 
-/* The same numbers as cd_fill and cd_fill_weight: value number k, element i. */
+/* The same numbers as cd_tensor_fill and cd_tensor_fill_weight: value number k, element i. */
 static const char fill[] =
     LINE("static uint64_t mix(uint64_t x) {")
     LINE("    x += 0x9e3779b97f4a7c15u;")

@@ -7,7 +7,7 @@
 #include "predictor/partition/emit/offload_emit.h"
 
 typedef struct cd_emit_plan {
-    const cd_live_emit_ask *a;
+    const cd_offload_emit_ask *a;
     const cd_live *l;
     cd_arena arena;
     uint32_t n_region;

@@ -87,7 +87,7 @@ static void put_region(const cd_emit_plan *p, uint32_t k, cd_buf *b) {
     cd_buf_puts(b, "]}");
 }
 
-static void put_boundary(const cd_emit_plan *p, const cd_live_boundary *x, cd_buf *b) {
+static void put_boundary(const cd_emit_plan *p, const cd_offload_boundary *x, cd_buf *b) {
     cd_buf_putf(b, "{\"value\": %u, \"from\": ", x->buffer);
     put_text(b, p->a->plan->rules->device[x->from]);
     cd_buf_puts(b, ", \"to\": ");
@@ -98,7 +98,7 @@ static void put_boundary(const cd_emit_plan *p, const cd_live_boundary *x, cd_bu
 }
 
 cdmpp_status cd_emit_tell(const cd_emit_plan *p, cd_emit_files *out, cdmpp_err *err) {
-    const cd_live_offload *o = p->a->plan;
+    const cd_offload_net_plan *o = p->a->plan;
     cd_buf *b = cd_emit_add(out, "network", ".json");
     if (!b) return CD_FAIL(err, ENOMEM, "interface");
     cd_buf_puts(b, "{\"cdmpp_regions\": 1, \"network\": ");

@@ -13,8 +13,8 @@ cd_edge_format cd_edge_format_of(const cd_offload_rules *r, uint32_t rule, const
     cd_edge_format f = *host;
     if (rule == UINT32_MAX || rule == 0) return f;
     const char *dtype = cd_offload_format(r, rule, "dtype"), *layout = cd_offload_format(r, rule, "layout"), *rate = cd_offload_format(r, rule, "rate");
-    const int d = dtype ? cd_words_find(CD_EDGE_DTYPES, (cd_str){dtype, strlen(dtype)}) : -1;
-    const int l = layout ? cd_words_find(CD_EDGE_LAYOUTS, (cd_str){layout, strlen(layout)}) : -1;
+    const int d = dtype ? cd_enum_names_find(CD_EDGE_DTYPES, (cd_str){dtype, strlen(dtype)}) : -1;
+    const int l = layout ? cd_enum_names_find(CD_EDGE_LAYOUTS, (cd_str){layout, strlen(layout)}) : -1;
     if (d >= 0) f.dtype = (cd_edge_dtype)d;
     if (l >= 0) f.layout = (cd_edge_layout)l;
     if (rate) f.rate = strtod(rate, NULL);

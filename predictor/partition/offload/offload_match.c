@@ -9,16 +9,16 @@
 #include "predictor/partition/offload/offload_rules_internal.h"
 
 typedef struct {
-    cd_live_rules *r;
+    cd_offload_net_match *r;
     uint32_t *mark;             /* (n_op) stamp of the match that covers it, in one try */
     uint32_t stamp;
     uint32_t cap_joint, n_member, cap_member, cap_cut;
 } ruler;
 
-void cd_live_rules_done(cd_live_rules *r) {
+void cd_offload_match_done(cd_offload_net_match *r) {
     cd_offload_done(&r->found);
     cd_arena_free(&r->arena);
-    *r = (cd_live_rules){0};
+    *r = (cd_offload_net_match){0};
 }
 
 /* ---- devices ---- */
@@ -33,7 +33,7 @@ static int is_called(const char *rule, const char *device) {
     return 1;
 }
 
-static cdmpp_status bind(cd_live_rules *r, const cd_live_rules_ask *a, cdmpp_err *err) {
+static cdmpp_status bind(cd_offload_net_match *r, const cd_offload_match_ask *a, cdmpp_err *err) {
     const char *const *name;
     const uint32_t n = cd_offload_devices(a->rules, &name);
     r->n_device = a->n_device ? a->n_device : n;
@@ -56,13 +56,13 @@ static cdmpp_status bind(cd_live_rules *r, const cd_live_rules_ask *a, cdmpp_err
 
 /* ---- groups by themselves ---- */
 
-static const uint32_t *members(const cd_live_rules *r, uint32_t match, uint32_t *n) {
+static const uint32_t *members(const cd_offload_net_match *r, uint32_t match, uint32_t *n) {
     *n = r->found.match[match].n_op;
     return r->found.member + r->found.match[match].first;
 }
 
 /* All members in this group and in no other? */
-static bool is_within(const cd_live_rules *r, uint32_t match, uint32_t group) {
+static bool is_within(const cd_offload_net_match *r, uint32_t match, uint32_t group) {
     uint32_t n;
     const uint32_t *op = members(r, match, &n);
     for (uint32_t i = 0; i < n; i++)
@@ -70,7 +70,7 @@ static bool is_within(const cd_live_rules *r, uint32_t match, uint32_t group) {
     return true;
 }
 
-static bool able(const cd_live_rules *r, uint32_t op, uint32_t rule) { return r->found.able[(size_t)op * r->found.n_device + rule]; }
+static bool able(const cd_offload_net_match *r, uint32_t op, uint32_t rule) { return r->found.able[(size_t)op * r->found.n_device + rule]; }
 
 /* First operator of a group that the device cannot run alone and no match of this try covers; UINT32_MAX: none. */
 static uint32_t lacking(const ruler *t, uint32_t group, uint32_t rule) {
@@ -91,7 +91,7 @@ static bool cover(ruler *t, uint32_t match, bool on) {
     return true;
 }
 
-static bool has(const cd_live_rules *r, uint32_t match, uint32_t op) {
+static bool has(const cd_offload_net_match *r, uint32_t match, uint32_t op) {
     uint32_t n;
     const uint32_t *at = members(r, match, &n);
     for (uint32_t i = 0; i < n; i++)
@@ -113,7 +113,7 @@ static bool can_cover(ruler *t, uint32_t group, uint32_t rule) {
 
 /* The operator that keeps a group away: one that no match reaches rather than one that a match could bring. */
 static uint32_t culprit(const ruler *t, uint32_t group, uint32_t rule) {
-    const cd_live_rules *r = t->r;
+    const cd_offload_net_match *r = t->r;
     const uint32_t first = lacking(t, group, rule);
     for (uint32_t i = 0; i < r->ops.in_n[group]; i++) {
         const uint32_t k = r->ops.in[r->ops.in_first[group] + i];
@@ -124,7 +124,7 @@ static uint32_t culprit(const ruler *t, uint32_t group, uint32_t rule) {
     return first;
 }
 
-static cdmpp_status say_why(cd_live_rules *r, uint32_t op, uint32_t rule, const char **out, cdmpp_err *err) {
+static cdmpp_status say_why(cd_offload_net_match *r, uint32_t op, uint32_t rule, const char **out, cdmpp_err *err) {
     char text[1024];
     const char *why = r->found.why[(size_t)op * r->found.n_device + rule];
     snprintf(text, sizeof text, "%.400s (%.60s): %.500s", r->ops.graph.op[op].name, r->ops.graph.op[op].type, why ? why : "");
@@ -133,7 +133,7 @@ static cdmpp_status say_why(cd_live_rules *r, uint32_t op, uint32_t rule, const 
 }
 
 static cdmpp_status judge(ruler *t, uint32_t group, cdmpp_err *err) {
-    cd_live_rules *r = t->r;
+    cd_offload_net_match *r = t->r;
     const char **why = CD_NEWN(&r->arena, const char *, (size_t)r->n_device + 1);
     cd_live_group *g = &r->group[group];
     if (!why) return CD_FAIL(err, ENOMEM, "reasons");
@@ -152,7 +152,7 @@ static cdmpp_status judge(ruler *t, uint32_t group, cdmpp_err *err) {
 /* ---- matches over several groups ---- */
 
 /* The groups of a match, each once, ascending, to `to`; how many. */
-static uint32_t groups_of(const cd_live_rules *r, uint32_t match, uint32_t *to) {
+static uint32_t groups_of(const cd_offload_net_match *r, uint32_t match, uint32_t *to) {
     uint32_t n, k = 0;
     const uint32_t *op = members(r, match, &n);
     for (uint32_t i = 0; i < n; i++)
@@ -169,7 +169,7 @@ static uint32_t groups_of(const cd_live_rules *r, uint32_t match, uint32_t *to) 
 }
 
 static cdmpp_status joint_room(ruler *t, uint32_t n, cdmpp_err *err) {
-    cd_live_rules *r = t->r;
+    cd_offload_net_match *r = t->r;
     if (r->n_joint == t->cap_joint) {
         cd_offload_match *more = CD_NEWN(&r->arena, cd_offload_match, t->cap_joint = t->cap_joint ? 2 * t->cap_joint : 16);
         if (!more) return CD_FAIL(err, ENOMEM, "matches");
@@ -185,14 +185,14 @@ static cdmpp_status joint_room(ruler *t, uint32_t n, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static bool is_there(const cd_live_rules *r, uint32_t device, const uint32_t *group, uint32_t n) {
+static bool is_there(const cd_offload_net_match *r, uint32_t device, const uint32_t *group, uint32_t n) {
     for (uint32_t i = 0; i < r->n_joint; i++)
         if (r->joint[i].device == device && r->joint[i].n_op == n && !memcmp(r->member + r->joint[i].first, group, n * sizeof *group)) return true;
     return false;
 }
 
 static cdmpp_status join(ruler *t, uint32_t match, uint32_t d, const uint32_t *group, uint32_t n, cdmpp_err *err) {
-    cd_live_rules *r = t->r;
+    cd_offload_net_match *r = t->r;
     const cd_offload_match *m = &r->found.match[match];
     bool adds = false;
     for (uint32_t i = 0; i < n; i++) {
@@ -213,7 +213,7 @@ static cdmpp_status join(ruler *t, uint32_t match, uint32_t d, const uint32_t *g
 }
 
 static cdmpp_status note_cut(ruler *t, uint32_t match, uint32_t group, cdmpp_err *err) {
-    cd_live_rules *r = t->r;
+    cd_offload_net_match *r = t->r;
     const cd_live_ops *o = &r->ops;
     uint32_t left = UINT32_MAX;
     for (uint32_t i = 0; i < o->in_n[group] && left == UINT32_MAX; i++)
@@ -233,7 +233,7 @@ static cdmpp_status note_cut(ruler *t, uint32_t match, uint32_t group, cdmpp_err
 }
 
 static cdmpp_status look_at_match(ruler *t, uint32_t match, cdmpp_err *err) {
-    cd_live_rules *r = t->r;
+    cd_offload_net_match *r = t->r;
     uint32_t n_op, room = 1;
     const uint32_t *op = members(r, match, &n_op);
     for (uint32_t i = 0; i < n_op; i++) room += r->ops.of_n[op[i]];
@@ -248,7 +248,7 @@ static cdmpp_status look_at_match(ruler *t, uint32_t match, cdmpp_err *err) {
 
 /* ---- places ---- */
 
-static cdmpp_status refuse(const cd_live_rules *r, uint32_t group, uint32_t op, cdmpp_err *err) {
+static cdmpp_status refuse(const cd_offload_net_match *r, uint32_t group, uint32_t op, cdmpp_err *err) {
     const uint32_t q = r->found.place[op];
     const char *why = NULL;
     for (uint32_t d = 0; d < r->n_device && !why; d++)
@@ -259,7 +259,7 @@ static cdmpp_status refuse(const cd_live_rules *r, uint32_t group, uint32_t op, 
     return cd_err_at(err, st, r->rules->path, r->found.place_line[op]);
 }
 
-static cdmpp_status place(cd_live_rules *r, uint32_t group, cdmpp_err *err) {
+static cdmpp_status place(cd_offload_net_match *r, uint32_t group, cdmpp_err *err) {
     cd_live_group *g = &r->group[group];
     uint32_t first = UINT32_MAX, mask = 0, n = 0;
     for (uint32_t i = 0; i < r->ops.in_n[group]; i++) {
@@ -286,8 +286,8 @@ static cdmpp_status place(cd_live_rules *r, uint32_t group, cdmpp_err *err) {
 
 /* ---- all of it ---- */
 
-static cdmpp_status apply(const cd_live_rules_ask *a, ruler *t, cdmpp_err *err) {
-    cd_live_rules *r = t->r;
+static cdmpp_status apply(const cd_offload_match_ask *a, ruler *t, cdmpp_err *err) {
+    cd_offload_net_match *r = t->r;
     CD_TRY(bind(r, a, err));
     CD_TRY(cd_live_ops_list(a->live, &r->arena, &r->ops, err));
     CD_TRY(cd_offload_apply(a->rules, &r->ops.graph, &r->found, err));
@@ -301,15 +301,15 @@ static cdmpp_status apply(const cd_live_rules_ask *a, ruler *t, cdmpp_err *err) 
     return CDMPP_OK;
 }
 
-cdmpp_status cd_live_rules_apply(const cd_live_rules_ask *a, cd_live_rules *out, cdmpp_err *err) {
+cdmpp_status cd_offload_match_apply(const cd_offload_match_ask *a, cd_offload_net_match *out, cdmpp_err *err) {
     ruler t = {.r = out};
-    *out = (cd_live_rules){.live = a->live, .rules = a->rules};
+    *out = (cd_offload_net_match){.live = a->live, .rules = a->rules};
     const cdmpp_status st = apply(a, &t, err);
     cd_free(t.mark);
     return st;
 }
 
-void cd_live_rules_say_cut(const cd_live_rules *r, uint32_t cut, cd_buf *out) {
+void cd_offload_match_say_cut(const cd_offload_net_match *r, uint32_t cut, cd_buf *out) {
     const cd_live_cut *c = &r->cut[cut];
     const cd_offload_match *m = &r->found.match[c->match];
     const cd_offload_op *o = &r->ops.graph.op[c->op];

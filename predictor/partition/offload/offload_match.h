@@ -42,12 +42,12 @@ const char *cd_live_ops_attr(const cd_live_ops *o, uint32_t op, const char *key)
 void cd_live_ops_print(const cd_live_ops *o, cd_buf *out);
 
 /* ---- rules on them ---- */
-typedef struct cd_live_rules_ask {
+typedef struct cd_offload_match_ask {
     const cd_live *live;
     const cd_offload_rules *rules;
     uint32_t n_device;          /* 0: the rules' own */
     const char *const *device;  /* (n_device) */
-} cd_live_rules_ask;
+} cd_offload_match_ask;
 
 typedef struct cd_live_group {
     uint32_t allowed;           /* bit d: on device d by itself */
@@ -63,7 +63,7 @@ typedef struct cd_live_cut {    /* (3) a match that goes through a group */
     bool stops;                 /* the group cannot be there through this match */
 } cd_live_cut;
 
-typedef struct cd_live_rules {
+typedef struct cd_offload_net_match {
     cd_arena arena;
     const cd_live *live;
     const cd_offload_rules *rules;
@@ -76,11 +76,11 @@ typedef struct cd_live_rules {
     cd_offload_match *joint;    /* (n_joint) matches over groups that they alone bring to a device: device as here, members are groups */
     uint32_t *member;
     cd_live_cut *cut;           /* (n_cut) */
-} cd_live_rules;
+} cd_offload_net_match;
 
 /* Errors: those of cd_offload_apply; EINVALID ((5); the first device is not the rules' host), with path and line; ENOMEM. Free after an error too. */
-cdmpp_status cd_live_rules_apply(const cd_live_rules_ask *a, cd_live_rules *out, cdmpp_err *err);
-void cd_live_rules_done(cd_live_rules *r); /* zeroed is fine */
+cdmpp_status cd_offload_match_apply(const cd_offload_match_ask *a, cd_offload_net_match *out, cdmpp_err *err);
+void cd_offload_match_done(cd_offload_net_match *r); /* zeroed is fine */
 /* "pattern conv_relu (npu.rules:3) cuts through group Conv_1: Conv_1.bias (bias_add) is not in it, so the group stays where it was". */
-void cd_live_rules_say_cut(const cd_live_rules *r, uint32_t cut, cd_buf *out);
+void cd_offload_match_say_cut(const cd_offload_net_match *r, uint32_t cut, cd_buf *out);
 #endif

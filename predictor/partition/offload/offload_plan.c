@@ -16,9 +16,9 @@ typedef struct {
     bool exact_covers;
 } planner;
 
-void cd_live_offload_free(cd_live_offload *o) {
+void cd_offload_net_plan_free(cd_offload_net_plan *o) {
     cd_arena_free(&o->arena);
-    *o = (cd_live_offload){0};
+    *o = (cd_offload_net_plan){0};
 }
 
 static double goal_of(const planner *t, const cd_part_cost *c) { return t->p.a->goal == CD_PART_SUM ? c->sum_s : c->makespan_s; }
@@ -34,7 +34,7 @@ static void to_problem(planner *t, const uint32_t *where) {
 
 /* The cost of a placement under the cover in t->joint. */
 static cdmpp_status cost_of(planner *t, const uint32_t *where, cd_part_cost *cost, cdmpp_err *err) {
-    cd_part part;
+    cd_place_problem part;
     cd_arena_reset(&t->once);
     CD_TRY(cd_offnet_part(&t->p, t->joint, &t->once, &part, t->at, err));
     to_problem(t, where);
@@ -42,7 +42,7 @@ static cdmpp_status cost_of(planner *t, const uint32_t *where, cd_part_cost *cos
 }
 
 static void keep(planner *t, const uint32_t *where, double goal, double bound, bool exact, const char *method) {
-    cd_live_offload *o = t->p.out;
+    cd_offload_net_plan *o = t->p.out;
     if (!(goal < t->best)) return;
     t->best = goal;
     memcpy(o->where, where, t->p.r->n_group * sizeof *where);
@@ -52,7 +52,7 @@ static void keep(planner *t, const uint32_t *where, double goal, double bound, b
 
 /* The best placement under the cover in t->joint; a cover that nothing can be placed with is none. */
 static cdmpp_status solve(planner *t, cdmpp_err *err) {
-    cd_part part;
+    cd_place_problem part;
     cd_part_plan plan = {0};
     cdmpp_err why = {0};
     cd_arena_reset(&t->once);
@@ -176,7 +176,7 @@ static void rule_of_thumb(const planner *t, bool host, uint32_t *where) {
 
 /* Groups of regions on another device that do not multiply come home; how many. */
 static cdmpp_status send_home(planner *t, uint32_t *where, uint32_t *n, cdmpp_err *err) {
-    cd_part part;
+    cd_place_problem part;
     cd_part_regions regions = {0};
     const uint32_t base = t->p.base, n_group = t->p.r->n_group;
     *n = 0;
@@ -224,7 +224,7 @@ static cdmpp_status baseline(planner *t, uint32_t k, const char *name, cdmpp_err
 /* ---- all of it ---- */
 
 static cdmpp_status start(planner *t, cdmpp_err *err) {
-    cd_live_offload *o = t->p.out;
+    cd_offload_net_plan *o = t->p.out;
     const size_t n = (size_t)t->p.r->n_group + 1;
     CD_TRY(cd_offnet_make(&t->p, err));
     o->where = CD_NEWN(&o->arena, uint32_t, n), o->joint = CD_NEWN(&o->arena, uint32_t, n), o->at = CD_NEWN(&o->arena, uint32_t, n);
@@ -239,7 +239,7 @@ static cdmpp_status start(planner *t, cdmpp_err *err) {
 
 /* The problem, cost, regions and boundary of out->where. */
 static cdmpp_status finish(planner *t, cdmpp_err *err) {
-    cd_live_offload *o = t->p.out;
+    cd_offload_net_plan *o = t->p.out;
     memcpy(t->joint, o->joint, t->p.r->n_group * sizeof *t->joint);
     CD_TRY(cd_offnet_part(&t->p, t->joint, &o->arena, &o->part, t->at, err));
     to_problem(t, o->where);
@@ -280,9 +280,9 @@ static void stop(planner *t) {
     cd_arena_free(&t->p.own);
 }
 
-cdmpp_status cd_live_offload_plan(const cd_live_offload_ask *a, cd_live_offload *out, cdmpp_err *err) {
+cdmpp_status cd_offload_plan_plan(const cd_offload_plan_ask *a, cd_offload_net_plan *out, cdmpp_err *err) {
     planner t = {.p = {.a = a, .r = a->rules, .out = out}};
-    *out = (cd_live_offload){.rules = a->rules};
+    *out = (cd_offload_net_plan){.rules = a->rules};
     const cdmpp_status st = plan_all(&t, err);
     stop(&t);
     return st;
@@ -301,9 +301,9 @@ static cdmpp_status place_all(planner *t, const uint32_t *where, cdmpp_err *err)
     return finish(t, err);
 }
 
-cdmpp_status cd_live_offload_of(const cd_live_offload_ask *a, const uint32_t *where, cd_live_offload *out, cdmpp_err *err) {
+cdmpp_status cd_offload_plan_of(const cd_offload_plan_ask *a, const uint32_t *where, cd_offload_net_plan *out, cdmpp_err *err) {
     planner t = {.p = {.a = a, .r = a->rules, .out = out}};
-    *out = (cd_live_offload){.rules = a->rules};
+    *out = (cd_offload_net_plan){.rules = a->rules};
     const cdmpp_status st = place_all(&t, where, err);
     stop(&t);
     return st;

@@ -16,8 +16,8 @@
 #include "predictor/partition/offload/offload_boundary.h"
 #include "predictor/partition/offload/offload_match.h"
 
-typedef struct cd_live_offload_ask {
-    const cd_live_rules *rules;
+typedef struct cd_offload_plan_ask {
+    const cd_offload_net_match *rules;
     const double *seconds;      /* (n_group, n_device) infinity: cannot */
     const cd_part_link *link;   /* (n_link) between devices as rules->device has them, without conversions */
     uint32_t n_link;
@@ -28,7 +28,7 @@ typedef struct cd_live_offload_ask {
     cd_part_goal goal;
     uint64_t effort;            /* of partition.h */
     bool mac;                   /* (3) */
-} cd_live_offload_ask;
+} cd_offload_plan_ask;
 
 typedef struct cd_live_region {
     uint32_t device, first, n;  /* group[first .. first + n), in an order to run in */
@@ -37,14 +37,14 @@ typedef struct cd_live_region {
     const char *why;            /* one line for people */
 } cd_live_region;
 
-typedef struct cd_live_boundary {
+typedef struct cd_offload_boundary {
     uint32_t group;             /* that makes it; CD_GRAPH_NONE: an input of the network */
     uint32_t buffer;            /* of the workload */
     uint32_t from, to;          /* devices */
     int64_t bytes, packed;      /* of the value; on the link */
     double seconds, convert_s;  /* of the copy; of it conversions */
     const cd_edge *edge;
-} cd_live_boundary;
+} cd_offload_boundary;
 
 typedef struct cd_live_baseline {
     const char *name;           /* "host", "greedy", "pruned" */
@@ -52,10 +52,10 @@ typedef struct cd_live_baseline {
     const uint32_t *where;      /* (n_group) */
 } cd_live_baseline;
 
-typedef struct cd_live_offload {
+typedef struct cd_offload_net_plan {
     cd_arena arena;
-    const cd_live_rules *rules;
-    cd_part part;               /* the problem, joint matches that are used as one */
+    const cd_offload_net_match *rules;
+    cd_place_problem part;               /* the problem, joint matches that are used as one */
     uint32_t *at;               /* (n_group) operator of the problem */
     uint32_t *at_where;         /* (part.n_op) */
     uint32_t *where;            /* (n_group) */
@@ -68,19 +68,19 @@ typedef struct cd_live_offload {
     cd_live_region *region;     /* (n_region) each behind those that it reads from */
     uint32_t *group;            /* (n_group) in regions */
     uint32_t *of;               /* (n_group) its region */
-    cd_live_boundary *boundary; /* (n_boundary) */
+    cd_offload_boundary *boundary; /* (n_boundary) */
     cd_edge *edge;              /* (n_device, n_device) */
     cd_live_baseline base[3];
-} cd_live_offload;
+} cd_offload_net_plan;
 
 /* Errors: those of cd_part_solve; ERANGE (a NaN, with group and device), ENOMEM. Free after an error too. */
-cdmpp_status cd_live_offload_plan(const cd_live_offload_ask *a, cd_live_offload *out, cdmpp_err *err);
+cdmpp_status cd_offload_plan_plan(const cd_offload_plan_ask *a, cd_offload_net_plan *out, cdmpp_err *err);
 /* The same for a placement of groups that somebody else made: its cost, regions, boundary. where (n_group). Errors: EINVALID (a group where
  * it may not be: both named). */
-cdmpp_status cd_live_offload_of(const cd_live_offload_ask *a, const uint32_t *where, cd_live_offload *out, cdmpp_err *err);
-void cd_live_offload_free(cd_live_offload *o); /* zeroed is fine */
+cdmpp_status cd_offload_plan_of(const cd_offload_plan_ask *a, const uint32_t *where, cd_offload_net_plan *out, cdmpp_err *err);
+void cd_offload_net_plan_free(cd_offload_net_plan *o); /* zeroed is fine */
 /* Regions, boundary, baselines. */
-void cd_live_offload_text(const cd_live_offload *o, cd_buf *out);
+void cd_offload_plan_text(const cd_offload_net_plan *o, cd_buf *out);
 /* {"goal_s" ..., "regions": [...], "boundary": [...], "baselines": {...}}: an object; docs/offload.md. */
-void cd_live_offload_json(const cd_live_offload *o, cd_buf *out);
+void cd_offload_plan_json(const cd_offload_net_plan *o, cd_buf *out);
 #endif

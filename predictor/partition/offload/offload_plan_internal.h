@@ -6,9 +6,9 @@
 #include "predictor/partition/offload/offload_plan.h"
 
 typedef struct cd_offnet {
-    const cd_live_offload_ask *a;
-    const cd_live_rules *r;
-    cd_live_offload *out;
+    const cd_offload_plan_ask *a;
+    const cd_offload_net_match *r;
+    cd_offload_net_plan *out;
     cd_arena own;
     uint32_t n, base, n_device;
     cd_offload_op *op;          /* (n) */
@@ -23,7 +23,7 @@ typedef struct cd_offnet {
 
 cdmpp_status cd_offnet_make(cd_offnet *p, cdmpp_err *err);
 /* The placement problem where joint[g] (UINT32_MAX: none) says which groups are one; at (n): operator of each node. In arena `to`. */
-cdmpp_status cd_offnet_part(const cd_offnet *p, const uint32_t *joint, cd_arena *to, cd_part *part, uint32_t *at, cdmpp_err *err);
+cdmpp_status cd_offnet_part(const cd_offnet *p, const uint32_t *joint, cd_arena *to, cd_place_problem *part, uint32_t *at, cdmpp_err *err);
 bool cd_offnet_joint_is_open(const cd_offnet *p, uint32_t joint);
 /* May group g be on device d by itself? */
 bool cd_offnet_may(const cd_offnet *p, uint32_t g, uint32_t d);

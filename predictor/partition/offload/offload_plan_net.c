@@ -126,7 +126,7 @@ bool cd_offnet_joint_is_open(const cd_offnet *p, uint32_t joint) {
     return true;
 }
 
-static void fill_op(const cd_offnet *p, uint32_t node, const uint32_t *joint, cd_part *part, cd_part_op *op, double *seconds) {
+static void fill_op(const cd_offnet *p, uint32_t node, const uint32_t *joint, cd_place_problem *part, cd_part_op *op, double *seconds) {
     const uint32_t D = p->n_device, g = node - p->base, n_group = p->r->n_group;
     const bool is_group = node >= p->base && g < n_group;
     *op = (cd_part_op){p->op[node].name, CD_PART_FREE, NULL};
@@ -146,14 +146,14 @@ static void fill_op(const cd_offnet *p, uint32_t node, const uint32_t *joint, cd
     part->n_op++;
 }
 
-cdmpp_status cd_offnet_part(const cd_offnet *p, const uint32_t *joint, cd_arena *to, cd_part *part, uint32_t *at, cdmpp_err *err) {
+cdmpp_status cd_offnet_part(const cd_offnet *p, const uint32_t *joint, cd_arena *to, cd_place_problem *part, uint32_t *at, cdmpp_err *err) {
     const uint32_t D = p->n_device;
     cd_part_op *op = CD_NEWN(to, cd_part_op, (size_t)p->n + 1);
     cd_part_value *value = CD_NEWN(to, cd_part_value, (size_t)p->n + 1);
     uint32_t *reader = CD_NEWN(to, uint32_t, (size_t)p->n_in + 1);
     double *seconds = CD_NEWN(to, double, ((size_t)p->n + 1) * D);
     if (!op || !value || !reader || !seconds) return CD_FAIL(err, ENOMEM, "%u operators", p->n);
-    *part = (cd_part){.n_value = p->n, .n_device = D, .n_link = p->a->n_link, .op = op, .value = value, .to = reader, .device = p->device, .link = p->link, .seconds = seconds};
+    *part = (cd_place_problem){.n_value = p->n, .n_device = D, .n_link = p->a->n_link, .op = op, .value = value, .to = reader, .device = p->device, .link = p->link, .seconds = seconds};
     for (uint32_t k = 0; k < p->n; k++) {
         const uint32_t g = k - p->base;
         const bool joined = k >= p->base && g < p->r->n_group && joint[g] != UINT32_MAX;

@@ -4,14 +4,14 @@
 #include "base/text/json.h"
 #include "predictor/partition/offload/offload_plan.h"
 
-static const char *value_name(const cd_live_offload *o, const cd_live_boundary *b) {
+static const char *value_name(const cd_offload_net_plan *o, const cd_offload_boundary *b) {
     const cd_live *l = o->rules->live;
     if (b->group != CD_GRAPH_NONE) return l->graph->node[b->group].name;
     const char *name = l->source->tensor[l->work->buffer[b->buffer].tensor].name;
     return name ? name : "input";
 }
 
-static void put_region(const cd_live_offload *o, uint32_t k, cd_buf *out) {
+static void put_region(const cd_offload_net_plan *o, uint32_t k, cd_buf *out) {
     enum { NAMES = 3 };
     const cd_live_region *x = &o->region[k];
     cd_buf_putf(out, "region %-3u %-8s %4u groups  %10.1f us  %s", k, o->rules->device[x->device], x->n, x->seconds * 1e6, x->mac ? "" : "no multiply-add  ");
@@ -20,7 +20,7 @@ static void put_region(const cd_live_offload *o, uint32_t k, cd_buf *out) {
     cd_buf_putf(out, "\n           %s\n", x->why);
 }
 
-static void put_copy(const cd_live_offload *o, const cd_live_boundary *b, cd_buf *out) {
+static void put_copy(const cd_offload_net_plan *o, const cd_offload_boundary *b, cd_buf *out) {
     cd_buf_putf(out, "copy   %s -> %s  %10lld bytes as %lld  %10.1f us  %s", o->rules->device[b->from], o->rules->device[b->to], (long long)b->bytes, (long long)b->packed,
                 b->seconds * 1e6, value_name(o, b));
     if (b->edge->n) {
@@ -36,7 +36,7 @@ static void put_cost(const char *name, const cd_part_cost *c, cd_buf *out) {
                 c->copies_s * 1e6);
 }
 
-void cd_live_offload_text(const cd_live_offload *o, cd_buf *out) {
+void cd_offload_plan_text(const cd_offload_net_plan *o, cd_buf *out) {
     for (uint32_t k = 0; k < o->n_region; k++) put_region(o, k, out);
     for (uint32_t k = 0; k < o->n_boundary; k++) put_copy(o, &o->boundary[k], out);
     for (uint32_t k = 0; k < 3; k++)
@@ -82,7 +82,7 @@ static void json_cost(cd_buf *b, const cd_part_cost *c) {
     cd_buf_puts(b, "}");
 }
 
-static void json_region(const cd_live_offload *o, const cd_live_region *x, cd_buf *b) {
+static void json_region(const cd_offload_net_plan *o, const cd_live_region *x, cd_buf *b) {
     cd_buf_puts(b, "{");
     text(b, "device", o->rules->device[x->device], true);
     real(b, "seconds", x->seconds);
@@ -99,7 +99,7 @@ static void json_region(const cd_live_offload *o, const cd_live_region *x, cd_bu
     cd_buf_puts(b, "]}");
 }
 
-static void json_boundary(const cd_live_offload *o, const cd_live_boundary *x, cd_buf *b) {
+static void json_boundary(const cd_offload_net_plan *o, const cd_offload_boundary *x, cd_buf *b) {
     cd_buf steps = {0};
     cd_edge_say(x->edge, &steps);
     cd_buf_puts(b, "{");
@@ -116,7 +116,7 @@ static void json_boundary(const cd_live_offload *o, const cd_live_boundary *x, c
     cd_buf_free(&steps);
 }
 
-void cd_live_offload_json(const cd_live_offload *o, cd_buf *b) {
+void cd_offload_plan_json(const cd_offload_net_plan *o, cd_buf *b) {
     cd_buf_puts(b, "{\"plan\": ");
     json_cost(b, &o->cost);
     text(b, "method", o->method, false);

@@ -8,7 +8,7 @@
 /* ---- regions ---- */
 
 static cdmpp_status make_regions(cd_offnet *p, const cd_part_regions *r, cdmpp_err *err) {
-    cd_live_offload *o = p->out;
+    cd_offload_net_plan *o = p->out;
     const uint32_t n = p->r->n_group;
     uint32_t *head = CD_NEWN(&p->own, uint32_t, (size_t)o->part.n_op + 1), *next = CD_NEWN(&p->own, uint32_t, (size_t)n + 1);
     o->region = CD_NEWN(&o->arena, cd_live_region, (size_t)r->n_region + 1);
@@ -40,11 +40,11 @@ static const cd_part_link *link_of(const cd_offnet *p, uint32_t a, uint32_t b) {
     return NULL;
 }
 
-static void put_boundary(cd_offnet *p, uint32_t node, uint32_t from, uint32_t to, cd_live_boundary *out) {
+static void put_boundary(cd_offnet *p, uint32_t node, uint32_t from, uint32_t to, cd_offload_boundary *out) {
     const cd_edge *e = &p->out->edge[from * p->n_device + to];
     const cd_part_link *l = link_of(p, from, to);
     const double bytes = (double)p->bytes[node];
-    *out = (cd_live_boundary){.group = node < p->base ? CD_GRAPH_NONE : node - p->base, .buffer = p->buffer[node], .from = from, .to = to, .bytes = p->bytes[node],
+    *out = (cd_offload_boundary){.group = node < p->base ? CD_GRAPH_NONE : node - p->base, .buffer = p->buffer[node], .from = from, .to = to, .bytes = p->bytes[node],
                               .packed = (int64_t)ceil(bytes * e->packed), .edge = e, .seconds = (double)INFINITY, .convert_s = (double)INFINITY};
     if (!l) return;
     out->convert_s = l->convert_s + bytes * l->convert_s_per_byte;
@@ -52,7 +52,7 @@ static void put_boundary(cd_offnet *p, uint32_t node, uint32_t from, uint32_t to
 }
 
 static cdmpp_status make_boundary(cd_offnet *p, cdmpp_err *err) {
-    cd_live_offload *o = p->out;
+    cd_offload_net_plan *o = p->out;
     const uint32_t n_group = p->r->n_group;
     uint32_t *there = CD_NEWN(&p->own, uint32_t, (size_t)p->n + 1), n = 0;
     if (!there) return CD_FAIL(err, ENOMEM, "boundary");
@@ -63,7 +63,7 @@ static cdmpp_status make_boundary(cd_offnet *p, cdmpp_err *err) {
             if (from != at && !(there[x] >> at & 1)) there[x] |= 1u << at, n++;
         }
     }
-    o->boundary = CD_NEWN(&o->arena, cd_live_boundary, (size_t)n + 1);
+    o->boundary = CD_NEWN(&o->arena, cd_offload_boundary, (size_t)n + 1);
     if (!o->boundary) return CD_FAIL(err, ENOMEM, "boundary");
     for (uint32_t x = 0; x < p->n; x++)
         for (uint32_t d = 0; d < p->n_device; d++)
@@ -85,7 +85,7 @@ static bool may_go(const cd_offnet *p, uint32_t g, uint32_t d) {
 }
 
 static cdmpp_status look_at(cd_offnet *p, const cd_live_region *x, uint32_t d, uint32_t *where, other *o, cdmpp_err *err) {
-    const cd_live_offload *out = p->out;
+    const cd_offload_net_plan *out = p->out;
     cd_part_cost cost;
     *o = (other){.first_not = UINT32_MAX};
     memcpy(where, out->at_where, out->part.n_op * sizeof *where);

@@ -55,7 +55,7 @@ static cdmpp_status one_cond(char *text, uint32_t n_link, cd_offload_cond *c, cd
     static const struct {
         const char *sign;
         cd_offload_cmp cmp;
-    } sign[] = {{"!=", CD_CMP_NE}, {"<=", CD_CMP_LE}, {">=", CD_CMP_GE}, {"=", CD_CMP_EQ}, {"<", CD_CMP_LT}, {">", CD_CMP_GT}, {"%", CD_CMP_DIV}};
+    } sign[] = {{"!=", CD_RULE_CMP_NE}, {"<=", CD_RULE_CMP_LE}, {">=", CD_RULE_CMP_GE}, {"=", CD_RULE_CMP_EQ}, {"<", CD_RULE_CMP_LT}, {">", CD_RULE_CMP_GT}, {"%", CD_CMP_DIV}};
     text += strspn(text, " \t");
     for (size_t n = strlen(text); n && strchr(" \t\r", text[n - 1]); n--) text[n - 1] = 0;
     char *at = text + strcspn(text, "!<>=%");
@@ -73,7 +73,7 @@ static cdmpp_status one_cond(char *text, uint32_t n_link, cd_offload_cond *c, cd
             return CD_FAIL(err, EPARSE, "condition %s: operator %lu of %u", text, link, n_link);
         if (!*c->key || !*value) break;
         const double number = strtod(value, &end);
-        if (sign[i].cmp >= CD_CMP_LE && (*end || end == value || (sign[i].cmp == CD_CMP_DIV && !(number >= 1))))
+        if (sign[i].cmp >= CD_RULE_CMP_LE && (*end || end == value || (sign[i].cmp == CD_CMP_DIV && !(number >= 1))))
             return CD_FAIL(err, EPARSE, "condition %s: \"%s\": expected a number", c->key, value);
         return CDMPP_OK;
     }
@@ -111,10 +111,10 @@ static cdmpp_status format_word(cd_offload_rule *q, char *w, cdmpp_err *err) {
     if (!value || i == FORMATS) return CD_FAIL(err, EPARSE, "\"%s\": expected dtype=, layout= or rate=", w);
     for (uint32_t k = 0; k < q->n_cond; k++)
         if (!strcmp(q->cond[k].key, w)) return CD_FAIL(err, EPARSE, "%s twice", w);
-    if (format[i].values && cd_words_find(format[i].values, (cd_str){value, strlen(value)}) < 0)
+    if (format[i].values && cd_enum_names_find(format[i].values, (cd_str){value, strlen(value)}) < 0)
         return CD_FAIL(err, EPARSE, "%s \"%s\": expected one of %s", w, value, format[i].values);
     if (!format[i].values && (!(strtod(value, &end) > 0) || *end)) return CD_FAIL(err, EPARSE, "%s \"%s\": expected bytes a second", w, value);
-    q->cond[q->n_cond++] = (cd_offload_cond){0, w, value, CD_CMP_EQ};
+    q->cond[q->n_cond++] = (cd_offload_cond){0, w, value, CD_RULE_CMP_EQ};
     return CDMPP_OK;
 }
 
@@ -205,7 +205,7 @@ static cdmpp_status one_line(reader *t, cdmpp_err *err) {
     t->at[strcspn(t->at, "#")] = 0;
     const char *w = word(t);
     if (!w) return CDMPP_OK;
-    const int kind = cd_words_find(CD_OFFLOAD_KINDS, (cd_str){w, strlen(w)});
+    const int kind = cd_enum_names_find(CD_OFFLOAD_KINDS, (cd_str){w, strlen(w)});
     if (kind < 0) return CD_FAIL(err, EPARSE, "\"%s\": expected one of " CD_OFFLOAD_KINDS, w);
     cd_offload_rule q = {.kind = (cd_offload_kind)kind, .line = t->line};
     if (!t->r->n_device && kind != CD_OFFLOAD_HOST) return CD_FAIL(err, EPARSE, "the first line must name the host");

@@ -48,7 +48,7 @@ static void node_seconds(const chooser *c, uint32_t op, const cd_offload_match *
     }
 }
 
-static cdmpp_status make_problem(chooser *c, cd_part *p, cdmpp_err *err) {
+static cdmpp_status make_problem(chooser *c, cd_place_problem *p, cdmpp_err *err) {
     const uint32_t n = c->g->n_op, D = c->r->n_device;
     cd_arena_reset(&c->once);
     cd_part_op *op = CD_NEWN(&c->once, cd_part_op, (size_t)n + 1);
@@ -56,7 +56,7 @@ static cdmpp_status make_problem(chooser *c, cd_part *p, cdmpp_err *err) {
     uint32_t *to = CD_NEWN(&c->once, uint32_t, (size_t)c->g->n_in + 1), *count = CD_NEWN(&c->once, uint32_t, (size_t)n + 1);
     double *seconds = CD_NEWN(&c->once, double, ((size_t)n + 1) * D);
     if (!op || !value || !to || !count || !seconds) return CD_FAIL(err, ENOMEM, "%u operators", n);
-    *p = (cd_part){0, n, 0, D, c->ask->n_link, op, value, to, c->device, c->ask->link, seconds};
+    *p = (cd_place_problem){0, n, 0, D, c->ask->n_link, op, value, to, c->device, c->ask->link, seconds};
     for (uint32_t k = 0; k < n; k++) {
         const cd_offload_match *m = match_of(c, k);
         if (m && c->o->member[m->first] != k) c->node_of[k] = c->node_of[c->o->member[m->first]];
@@ -83,7 +83,7 @@ static cdmpp_status make_problem(chooser *c, cd_part *p, cdmpp_err *err) {
 
 /* The plan of the cover as it is now; kept where it is the best. A cover that nothing can be placed with is no plan. */
 static cdmpp_status look(chooser *c, double *cost, cdmpp_err *err) {
-    cd_part p;
+    cd_place_problem p;
     cd_part_plan plan;
     cdmpp_err why = {0};
     *cost = (double)INFINITY;
@@ -165,7 +165,7 @@ static cdmpp_status search(chooser *c, cdmpp_err *err) {
 
 /* The problem as it is now, on given places: device of every operator by `host`, or the first but the host that can. */
 static cdmpp_status cost_at(chooser *c, bool host, double *out, cdmpp_err *err) {
-    cd_part p;
+    cd_place_problem p;
     cd_part_cost cost;
     CD_TRY(make_problem(c, &p, err));
     uint32_t *where = CD_NEWN(&c->once, uint32_t, (size_t)p.n_op + 1);

@@ -10,7 +10,7 @@ enum { CD_OFFLOAD_LINKS = 16, CD_OFFLOAD_MAX_DEVICE = 8 };
 typedef enum cd_offload_kind { CD_OFFLOAD_HOST, CD_OFFLOAD_PATTERN, CD_OFFLOAD_SUPPORT, CD_OFFLOAD_REFUSE, CD_OFFLOAD_PLACE, CD_OFFLOAD_FORMAT } cd_offload_kind;
 #define CD_OFFLOAD_KINDS "host|pattern|support|refuse|place|format"
 
-typedef enum cd_offload_cmp { CD_CMP_EQ, CD_CMP_NE, CD_CMP_LE, CD_CMP_GE, CD_CMP_LT, CD_CMP_GT, CD_CMP_DIV } cd_offload_cmp;
+typedef enum cd_offload_cmp { CD_RULE_CMP_EQ, CD_RULE_CMP_NE, CD_RULE_CMP_LE, CD_RULE_CMP_GE, CD_RULE_CMP_LT, CD_RULE_CMP_GT, CD_CMP_DIV } cd_offload_cmp;
 
 typedef struct cd_offload_cond {
     uint32_t link;              /* of the chain, 1 the first; 0: all */

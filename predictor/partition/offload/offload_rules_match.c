@@ -54,19 +54,19 @@ static bool one_of(const char *list, const char *is) {
 }
 
 static bool compare(const cd_offload_cond *c, const char *is) {
-    if (c->cmp == CD_CMP_EQ) return one_of(c->value, is);
-    if (c->cmp == CD_CMP_NE) return !one_of(c->value, is);
+    if (c->cmp == CD_RULE_CMP_EQ) return one_of(c->value, is);
+    if (c->cmp == CD_RULE_CMP_NE) return !one_of(c->value, is);
     char *end;
     const double a = strtod(is, &end), b = strtod(c->value, NULL);
     if (!*is || *end) return false;
     switch (c->cmp) {
-    case CD_CMP_LE: return a <= b;
-    case CD_CMP_GE: return a >= b;
-    case CD_CMP_LT: return a < b;
-    case CD_CMP_GT: return a > b;
+    case CD_RULE_CMP_LE: return a <= b;
+    case CD_RULE_CMP_GE: return a >= b;
+    case CD_RULE_CMP_LT: return a < b;
+    case CD_RULE_CMP_GT: return a > b;
     case CD_CMP_DIV: return a == (double)(int64_t)(a / b) * b;
-    case CD_CMP_EQ:
-    case CD_CMP_NE: break;
+    case CD_RULE_CMP_EQ:
+    case CD_RULE_CMP_NE: break;
     }
     return false;
 }

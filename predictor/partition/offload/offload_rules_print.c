@@ -10,7 +10,7 @@ static void put_links(const cd_offload_rule *q, cd_buf *out) {
 }
 
 static void put_conds(const cd_offload_rule *q, cd_buf *out) {
-    static const char *const sign[] = {[CD_CMP_EQ] = "=", [CD_CMP_NE] = "!=", [CD_CMP_LE] = "<=", [CD_CMP_GE] = ">=", [CD_CMP_LT] = "<", [CD_CMP_GT] = ">", [CD_CMP_DIV] = "%"};
+    static const char *const sign[] = {[CD_RULE_CMP_EQ] = "=", [CD_RULE_CMP_NE] = "!=", [CD_RULE_CMP_LE] = "<=", [CD_RULE_CMP_GE] = ">=", [CD_RULE_CMP_LT] = "<", [CD_RULE_CMP_GT] = ">", [CD_CMP_DIV] = "%"};
     for (uint32_t i = 0; i < q->n_cond; i++) {
         const cd_offload_cond *c = &q->cond[i];
         cd_buf_puts(out, q->kind == CD_OFFLOAD_FORMAT ? " " : i ? ", " : " where ");

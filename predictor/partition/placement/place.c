@@ -13,18 +13,18 @@ void cd_part_plan_free(cd_part_plan *r) {
 
 /* ---- baselines ---- */
 
-static uint32_t fastest(const cd_part *p, uint32_t k) {
+static uint32_t fastest(const cd_place_problem *p, uint32_t k) {
     uint32_t at = 0;
     for (uint32_t d = 1; d < p->n_device; d++)
         if (cd_part_seconds(p, k, d) < cd_part_seconds(p, k, at)) at = d;
     return at;
 }
 
-void cd_part_alone(const cd_part *p, uint32_t d, uint32_t *where) {
+void cd_part_alone(const cd_place_problem *p, uint32_t d, uint32_t *where) {
     for (uint32_t k = 0; k < p->n_op; k++) where[k] = p->op[k].pin == CD_PART_FREE ? d : p->op[k].pin;
 }
 
-void cd_part_greedy(const cd_part *p, uint32_t *where) {
+void cd_part_greedy(const cd_place_problem *p, uint32_t *where) {
     for (uint32_t k = 0; k < p->n_op; k++) where[k] = fastest(p, k);
 }
 
@@ -65,14 +65,14 @@ static cdmpp_status baselines(solver *s, cdmpp_err *err) {
 }
 
 /* What no placement is below by the sum: each operator where it is fastest. */
-static double least_sum(const cd_part *p) {
+static double least_sum(const cd_place_problem *p) {
     double sum = 0;
     for (uint32_t k = 0; k < p->n_op; k++) sum += cd_part_seconds(p, k, fastest(p, k));
     return sum;
 }
 
 static cdmpp_status best_sum(solver *s, uint64_t effort, cdmpp_err *err) {
-    const cd_part *p = s->g.p;
+    const cd_place_problem *p = s->g.p;
     s->bound = least_sum(p) * (1 - 1e-12);
     if (p->n_device == 2) {
         CD_TRY(cd_part_cut(&s->g, s->now, err));
@@ -106,7 +106,7 @@ static cdmpp_status best_span(solver *s, uint64_t effort, cdmpp_err *err) {
 
 /* No placement joins all: name a pair that cannot be joined, or the first that the fastest devices cannot. */
 static cdmpp_status impossible(const cd_part_net *g, uint32_t *where, cdmpp_err *err) {
-    const cd_part *p = g->p;
+    const cd_place_problem *p = g->p;
     cd_part_greedy(p, where);
     for (uint32_t k = 0; k < p->n_op; k++)
         for (uint32_t j = g->first_in[k]; j < g->first_in[k + 1]; j++) {
@@ -133,7 +133,7 @@ static cdmpp_status solve(solver *s, uint64_t effort, cd_part_plan *out, cdmpp_e
     return CDMPP_OK;
 }
 
-cdmpp_status cd_part_solve(const cd_part *p, cd_part_goal goal, uint64_t effort, cd_part_plan *out, cdmpp_err *err) {
+cdmpp_status cd_part_solve(const cd_place_problem *p, cd_part_goal goal, uint64_t effort, cd_part_plan *out, cdmpp_err *err) {
     cd_arena own = {0};
     solver s = {.goal = goal, .cost = (double)INFINITY, .method = "none"};
     *out = (cd_part_plan){0};

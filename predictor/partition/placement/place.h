@@ -58,7 +58,7 @@ typedef struct cd_part_link {
     double convert_s, convert_s_per_byte; /* layout or quantise nodes at the boundary, both sides together */
 } cd_part_link;
 
-typedef struct cd_part {
+typedef struct cd_place_problem {
     uint32_t n_op, n_value, n_to, n_device, n_link;
     const cd_part_op *op;       /* (n_op) */
     const cd_part_value *value; /* (n_value) */
@@ -66,7 +66,7 @@ typedef struct cd_part {
     const cd_part_device *device; /* (n_device) */
     const cd_part_link *link;   /* (n_link) */
     const double *seconds;      /* (n_op, n_device) */
-} cd_part;
+} cd_place_problem;
 
 typedef enum cd_part_goal { CD_PART_SUM, CD_PART_MAKESPAN } cd_part_goal;
 #define CD_PART_GOALS "sum|makespan"
@@ -91,15 +91,15 @@ typedef struct cd_part_plan {
 /* Check: EINVALID (a cycle: an operator of it; a value from or to nowhere; two links of one pair; a pin that is not supported, with
  * pin_why), ERANGE (NaN or negative seconds, with operator and device; negative bytes; a link's numbers; more than CD_PART_MAX_DEVICE
  * devices; none), ESCHEMA (an operator that no device supports). */
-cdmpp_status cd_part_check(const cd_part *p, cdmpp_err *err);
+cdmpp_status cd_part_check(const cd_place_problem *p, cdmpp_err *err);
 
 /* What a placement costs. where (n_op). Errors: as check; EINVALID (a device that is none). A missing link or support: infinity. */
-cdmpp_status cd_part_evaluate(const cd_part *p, const uint32_t *where, cd_part_cost *out, cdmpp_err *err);
+cdmpp_status cd_part_evaluate(const cd_place_problem *p, const uint32_t *where, cd_part_cost *out, cdmpp_err *err);
 
 /* The best placement by `goal` that is found; see (4). effort: states or replayed operators that may be looked at; 0: enough for
  * 5,000 operators on 4 devices in seconds. Errors: as check; EINVALID (no placement is possible: names two operators and the devices without a link); ENOMEM.
  * Free `out` after an error too. */
-cdmpp_status cd_part_solve(const cd_part *p, cd_part_goal goal, uint64_t effort, cd_part_plan *out, cdmpp_err *err);
+cdmpp_status cd_part_solve(const cd_place_problem *p, cd_part_goal goal, uint64_t effort, cd_part_plan *out, cdmpp_err *err);
 void cd_part_plan_free(cd_part_plan *r); /* zeroed is fine */
 
 /* What memories have. A placement holds in each the weights of operators on its devices, and once every value that any of them makes or reads. */
@@ -111,12 +111,12 @@ typedef struct cd_part_limits {
 } cd_part_limits;
 /* The best that is found of the placements that fit: where the best of all does not, by prices on bytes, then of up to 24 operators every one (exact, within 2 million
  * looks). Errors: those of solve; EINVALID (a memory that is none; none fits: names a device), ERANGE (a limit, weights). Free `out` after an error too. */
-cdmpp_status cd_part_solve_within(const cd_part *p, cd_part_goal goal, uint64_t effort, const cd_part_limits *l, cd_part_plan *out, cdmpp_err *err);
+cdmpp_status cd_part_solve_within(const cd_place_problem *p, cd_part_goal goal, uint64_t effort, const cd_part_limits *l, cd_part_plan *out, cdmpp_err *err);
 
 /* All on device d (pins stay), and each operator where it is fastest whatever a copy costs; where (n_op) is filled. What such a plan
  * costs is for cd_part_evaluate: infinity where it cannot be. */
-void cd_part_alone(const cd_part *p, uint32_t d, uint32_t *where);
-void cd_part_greedy(const cd_part *p, uint32_t *where);
+void cd_part_alone(const cd_place_problem *p, uint32_t d, uint32_t *where);
+void cd_part_greedy(const cd_place_problem *p, uint32_t *where);
 
 /* ---- regions ---- */
 typedef struct cd_part_region {
@@ -135,17 +135,17 @@ typedef struct cd_part_regions {
 } cd_part_regions;
 
 /* O(E (V + E)) at worst. Errors: as check, ENOMEM. Free after an error too. */
-cdmpp_status cd_part_merge(const cd_part *p, const uint32_t *where, cd_part_regions *out, cdmpp_err *err);
+cdmpp_status cd_part_merge(const cd_place_problem *p, const uint32_t *where, cd_part_regions *out, cdmpp_err *err);
 void cd_part_regions_free(cd_part_regions *r);
 /* One line, no end of line: "cpu: npu would compute 12.0 us less and copy 31.5 us more", "npu: no other device supports conv1", "cpu: x is pinned (plan.rules:7)". */
-void cd_part_why_region(const cd_part *p, const cd_part_regions *r, uint32_t k, cd_buf *out);
-void cd_part_why_op(const cd_part *p, const uint32_t *where, uint32_t op, cd_buf *out);
+void cd_part_why_region(const cd_place_problem *p, const cd_part_regions *r, uint32_t k, cd_buf *out);
+void cd_part_why_op(const cd_place_problem *p, const uint32_t *where, uint32_t op, cd_buf *out);
 
 /* ---- others' programs ---- */
 /* A placement for a replay: operators, links and devices in `a`; names are the problem's. Errors: as check, EINVALID (where), ENOMEM. */
-cdmpp_status cd_part_replay(const cd_part *p, const uint32_t *where, cd_arena *a, cd_replay_net *out, cdmpp_err *err);
+cdmpp_status cd_part_replay(const cd_place_problem *p, const uint32_t *where, cd_arena *a, cd_replay_net *out, cdmpp_err *err);
 /* The 0/1 problem as CPLEX .lp text: x_<op>_<device>, z_<value>_<from>_<to>, for the makespan starts s_<op>, orders o_.., M.
  * Its optimum is that of (2) for the sum. For the makespan it is over all orders: never above that of (4). Numbers are seconds * 1e6.
  * Errors: as check, ERANGE (the makespan of more than 64 operators), ENOMEM. */
-cdmpp_status cd_part_lp(const cd_part *p, cd_part_goal goal, cd_buf *out, cdmpp_err *err);
+cdmpp_status cd_part_lp(const cd_place_problem *p, cd_part_goal goal, cd_buf *out, cdmpp_err *err);
 #endif

@@ -12,7 +12,7 @@
 #define CD_PART_NONE UINT32_MAX
 
 typedef struct cd_part_net {
-    const cd_part *p;
+    const cd_place_problem *p;
     cd_arena *a;
     uint32_t *order, *pos;      /* (n_op) every operator behind those that it reads; its place there */
     uint32_t *first_in, *in;    /* operators that k reads: in[first_in[k] .. first_in[k+1]), once each */
@@ -24,10 +24,10 @@ typedef struct cd_part_net {
 } cd_part_net;
 
 /* Into the arena. Errors: those of cd_part_check. */
-cdmpp_status cd_part_prepare(const cd_part *p, cd_arena *a, cd_part_net *out, cdmpp_err *err);
+cdmpp_status cd_part_prepare(const cd_place_problem *p, cd_arena *a, cd_part_net *out, cdmpp_err *err);
 
 /* Infinity for a pin to elsewhere too. */
-static inline double cd_part_seconds(const cd_part *p, uint32_t op, uint32_t d) {
+static inline double cd_part_seconds(const cd_place_problem *p, uint32_t op, uint32_t d) {
     return p->op[op].pin == CD_PART_FREE || p->op[op].pin == d ? p->seconds[(size_t)op * p->n_device + d] : (double)INFINITY;
 }
 static inline double cd_part_copy(const cd_part_net *g, int64_t bytes, uint32_t a, uint32_t b) {

@@ -30,7 +30,7 @@ static void put_time(writer *w, uint32_t k, double sign) {
 }
 
 static void one_place_each(writer *w) {
-    const cd_part *p = w->g.p;
+    const cd_place_problem *p = w->g.p;
     for (uint32_t k = 0; k < p->n_op; k++) {
         row(w);
         for (uint32_t d = 0; d < p->n_device; d++)
@@ -61,7 +61,7 @@ static void binaries(writer *w) {
 
 static void write_sum(writer *w) {
     const cd_part_net *g = &w->g;
-    const cd_part *p = g->p;
+    const cd_place_problem *p = g->p;
     cd_buf_puts(w->out, "\\ least sum of seconds and copies, microseconds\nMinimize\n obj: 0 one");
     for (uint32_t k = 0; k < p->n_op; k++) put_time(w, k, 1), cd_buf_puts(w->out, "\n  ");
     for (uint32_t v = 0; v < p->n_value; v++)
@@ -120,7 +120,7 @@ static void edges(writer *w, uint32_t k) {
 
 /* Two on one device: one after the other. */
 static void orders(writer *w, uint32_t i, uint32_t j) {
-    const cd_part *p = w->g.p;
+    const cd_place_problem *p = w->g.p;
     for (uint32_t d = 0; d < p->n_device; d++) {
         if (!has(w, i, d) || !has(w, j, d) || p->device[d].workers > 1) continue;
         for (int k = 0; k < 2; k++) {
@@ -201,7 +201,7 @@ static void write_span(writer *w) {
     cd_buf_puts(w->out, "End\n");
 }
 
-cdmpp_status cd_part_lp(const cd_part *p, cd_part_goal goal, cd_buf *out, cdmpp_err *err) {
+cdmpp_status cd_part_lp(const cd_place_problem *p, cd_part_goal goal, cd_buf *out, cdmpp_err *err) {
     cd_arena own = {0};
     writer w = {.out = out};
     if (goal == CD_PART_MAKESPAN && p->n_op > SPAN_OPS)

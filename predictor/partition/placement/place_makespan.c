@@ -67,7 +67,7 @@ static cdmpp_status leaf(branch *b, cdmpp_err *err) {
 
 /* One step: operator order[i] on the next device, or back. Returns the depth to go on at; UINT32_MAX: all is seen. */
 static uint32_t advance(branch *b, uint32_t i) {
-    const cd_part *p = b->g->p;
+    const cd_place_problem *p = b->g->p;
     const uint32_t k = b->g->order[i], d = b->try_at[i]++;
     if (d > 0) b->load[d - 1] -= cd_part_seconds(p, k, d - 1) < (double)INFINITY ? cd_part_seconds(p, k, d - 1) : 0;
     if (d == p->n_device) return b->try_at[i] = 0, i ? i - 1 : UINT32_MAX;
@@ -113,7 +113,7 @@ static int by_rank(const void *pa, const void *pb) {
     return a->rank != b->rank ? (a->rank < b->rank) - (a->rank > b->rank) : (a->op > b->op) - (a->op < b->op);
 }
 
-static double mean_seconds(const cd_part *p, uint32_t k) {
+static double mean_seconds(const cd_place_problem *p, uint32_t k) {
     double sum = 0;
     uint32_t n = 0;
     for (uint32_t d = 0; d < p->n_device; d++)
@@ -147,7 +147,7 @@ static double would_end(const cd_part_net *g, const uint32_t *where, const doubl
 }
 
 cdmpp_status cd_part_list(cd_part_net *g, uint32_t *where, cdmpp_err *err) {
-    const cd_part *p = g->p;
+    const cd_place_problem *p = g->p;
     ranked *r = CD_NEWN(g->a, ranked, (size_t)p->n_op + 1);
     double *rank = CD_NEWN(g->a, double, (size_t)p->n_op + 1), *end = CD_NEWN(g->a, double, (size_t)p->n_op + 1);
     if (!r || !rank || !end) return CD_FAIL(err, ENOMEM, "%u operators", p->n_op);

@@ -25,7 +25,7 @@ static bool is_held(const within *w, const cd_part_value *v, uint32_t memory) {
 }
 
 static double held(const within *w, uint32_t memory) {
-    const cd_part *p = w->g.p;
+    const cd_place_problem *p = w->g.p;
     double n = 0;
     for (uint32_t k = 0; k < p->n_op; k++)
         if (w->where[k] != CD_PART_NONE && w->l->memory[w->where[k]] == memory) n += w->l->weights[k];
@@ -65,7 +65,7 @@ static cdmpp_status offer(within *w, cdmpp_err *err) {
 
 static void put_prices(const within *w, const double *full_price, double scale, double *seconds) {
     double price[CD_PART_MAX_DEVICE]; /* of each device's memory */
-    const cd_part *p = w->g.p;
+    const cd_place_problem *p = w->g.p;
     const uint32_t D = p->n_device;
     for (uint32_t d = 0; d < D; d++) price[d] = scale * full_price[w->l->memory[d]];
     for (uint32_t k = 0; k < p->n_op; k++)
@@ -79,7 +79,7 @@ static void put_prices(const within *w, const double *full_price, double scale, 
 }
 
 typedef struct {
-    cd_part dear;               /* with prices */
+    cd_place_problem dear;               /* with prices */
     double *price, *seconds;    /* (n_memory), (n_op, n_device) */
     uint32_t full;              /* memory that the last placement is over; CD_PART_NONE: it fits */
     double bytes;               /* of the last that did not */
@@ -98,7 +98,7 @@ static cdmpp_status priced(within *w, prices *x, double scale, cdmpp_err *err) {
 
 /* Twice as dear each time for the memory that is fullest, until all fit; then as little as it takes. */
 static cdmpp_status raise_prices(within *w, double cost, prices *x, cdmpp_err *err) {
-    const cd_part *p = w->g.p;
+    const cd_place_problem *p = w->g.p;
     double lo = 0.25, hi = 1;
     x->price = CD_NEWN(w->g.a, double, (size_t)w->l->n_memory + 1), x->seconds = CD_NEWN(w->g.a, double, (size_t)p->n_op * p->n_device + 1);
     if (!x->price || !x->seconds) return CD_FAIL(err, ENOMEM, "%u operators", p->n_op);
@@ -121,7 +121,7 @@ static cdmpp_status raise_prices(within *w, double cost, prices *x, cdmpp_err *e
 
 /* Nothing is below: what is placed and the least of the rest; of the makespan what any device has to do. */
 static double bound(const within *w, uint32_t n, double sum) {
-    const cd_part *p = w->g.p;
+    const cd_place_problem *p = w->g.p;
     if (w->goal == CD_PART_SUM) return (sum + w->rest[n]) * (1 - 1e-12);
     double load[CD_PART_MAX_DEVICE] = {0}, most = 0;
     for (uint32_t i = 0; i < n; i++) load[w->where[w->g.order[i]]] += cd_part_seconds(p, w->g.order[i], w->where[w->g.order[i]]);
@@ -130,7 +130,7 @@ static double bound(const within *w, uint32_t n, double sum) {
 }
 
 static cdmpp_status step(within *w, uint32_t n, double sum, cdmpp_err *err) {
-    const cd_part *p = w->g.p;
+    const cd_place_problem *p = w->g.p;
     if (n == p->n_op) return offer(w, err);
     const uint32_t k = w->g.order[n];
     for (uint32_t d = 0; d < p->n_device && w->looks < MOST_LOOKS; d++) {
@@ -144,7 +144,7 @@ static cdmpp_status step(within *w, uint32_t n, double sum, cdmpp_err *err) {
 }
 
 static cdmpp_status every_placement(within *w, bool *all, cdmpp_err *err) {
-    const cd_part *p = w->g.p;
+    const cd_place_problem *p = w->g.p;
     if (p->n_op > MOST_OPS) return CDMPP_OK;
     if (!(w->rest = CD_NEWN(w->g.a, double, (size_t)p->n_op + 1))) return CD_FAIL(err, ENOMEM, "%u operators", p->n_op);
     w->rest[p->n_op] = 0;
@@ -161,7 +161,7 @@ static cdmpp_status every_placement(within *w, bool *all, cdmpp_err *err) {
 
 /* ---- the best that fits ---- */
 
-static cdmpp_status check(const cd_part *p, const cd_part_limits *l, cdmpp_err *err) {
+static cdmpp_status check(const cd_place_problem *p, const cd_part_limits *l, cdmpp_err *err) {
     for (uint32_t d = 0; d < p->n_device; d++)
         if (l->memory[d] >= l->n_memory) return CD_FAIL(err, EINVALID, "device %s has memory %u of %u", p->device[d].name, l->memory[d], l->n_memory);
     for (uint32_t m = 0; m < l->n_memory; m++)
@@ -172,7 +172,7 @@ static cdmpp_status check(const cd_part *p, const cd_part_limits *l, cdmpp_err *
 }
 
 static cdmpp_status fit(within *w, prices *x, cd_part_plan *out, cdmpp_err *err) {
-    const cd_part *p = w->g.p;
+    const cd_place_problem *p = w->g.p;
     const double free_s = w->goal == CD_PART_SUM ? out->cost.sum_s : out->cost.makespan_s;
     bool all = false;
     uint32_t who = 0;
@@ -192,7 +192,7 @@ static cdmpp_status fit(within *w, prices *x, cd_part_plan *out, cdmpp_err *err)
     return CDMPP_OK;
 }
 
-cdmpp_status cd_part_solve_within(const cd_part *p, cd_part_goal goal, uint64_t effort, const cd_part_limits *l, cd_part_plan *out, cdmpp_err *err) {
+cdmpp_status cd_part_solve_within(const cd_place_problem *p, cd_part_goal goal, uint64_t effort, const cd_part_limits *l, cd_part_plan *out, cdmpp_err *err) {
     cd_arena own = {0};
     prices x = {.full = CD_PART_NONE};
     CD_TRY(cd_part_solve(p, goal, effort, out, err));

@@ -23,7 +23,7 @@ static void put(arcs *c, uint32_t from, uint32_t to, int64_t there) {
 }
 
 static double all_costs(const cd_part_net *g) {
-    const cd_part *p = g->p;
+    const cd_place_problem *p = g->p;
     double sum = 0;
     for (uint32_t k = 0; k < p->n_op; k++)
         for (uint32_t d = 0; d < 2; d++)
@@ -37,7 +37,7 @@ static double all_costs(const cd_part_net *g) {
 }
 
 static void draw(const cd_part_net *g, arcs *c, uint32_t source, uint32_t sink) {
-    const cd_part *p = g->p;
+    const cd_place_problem *p = g->p;
     for (uint32_t k = 0; k < p->n_op; k++) {
         put(c, source, k, whole(c, cd_part_seconds(p, k, 1)));
         put(c, k, sink, whole(c, cd_part_seconds(p, k, 0)));
@@ -54,7 +54,7 @@ static void draw(const cd_part_net *g, arcs *c, uint32_t source, uint32_t sink) 
 }
 
 cdmpp_status cd_part_cut(cd_part_net *g, uint32_t *where, cdmpp_err *err) {
-    const cd_part *p = g->p;
+    const cd_place_problem *p = g->p;
     const size_t most = 2 * (size_t)p->n_op + 2 * (size_t)p->n_value + 2 * (size_t)g->first_reader[p->n_value];
     const size_t n_node = (size_t)p->n_op + 2 * (size_t)p->n_value + 2;
     if (most >= UINT32_MAX / 2 || n_node >= UINT32_MAX / 2) return CD_FAIL(err, ERANGE, "cut of %zu arcs", most);
@@ -133,7 +133,7 @@ static bool add_wide(tables *t, uint32_t v) {
 }
 
 static cdmpp_status make_tables(tables *t, cdmpp_err *err) {
-    const cd_part *p = t->g->p;
+    const cd_place_problem *p = t->g->p;
     const size_t n = (size_t)p->n_op + p->n_value + 1;
     t->size = CD_NEWN(t->g->a, uint32_t, n);
     t->table = CD_NEWN(t->g->a, cd_elim_table, n + t->g->first_reader[p->n_value]);

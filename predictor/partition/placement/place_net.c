@@ -5,7 +5,7 @@
 
 static bool is_time(double s) { return s >= 0 && isfinite(s); }
 
-static cdmpp_status check_links(const cd_part *p, cdmpp_err *err) {
+static cdmpp_status check_links(const cd_place_problem *p, cdmpp_err *err) {
     if (!p->n_device || p->n_device > CD_PART_MAX_DEVICE)
         return CD_FAIL(err, ERANGE, "%u devices: expected 1 to %d", p->n_device, CD_PART_MAX_DEVICE);
     for (uint32_t k = 0; k < p->n_link; k++) {
@@ -22,7 +22,7 @@ static cdmpp_status check_links(const cd_part *p, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status check_op(const cd_part *p, uint32_t k, cdmpp_err *err) {
+static cdmpp_status check_op(const cd_place_problem *p, uint32_t k, cdmpp_err *err) {
     const cd_part_op *o = &p->op[k];
     bool some = false;
     for (uint32_t d = 0; d < p->n_device; d++) {
@@ -39,7 +39,7 @@ static cdmpp_status check_op(const cd_part *p, uint32_t k, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status check_values(const cd_part *p, cdmpp_err *err) {
+static cdmpp_status check_values(const cd_place_problem *p, cdmpp_err *err) {
     for (uint32_t v = 0; v < p->n_value; v++) {
         const cd_part_value *x = &p->value[v];
         if (x->from >= p->n_op) return CD_FAIL(err, EINVALID, "value %u: of operator %u of %u", v, x->from, p->n_op);
@@ -82,7 +82,7 @@ static cdmpp_status lists(cd_arena *a, const pair *e, size_t n, uint32_t n_key, 
 }
 
 static cdmpp_status turn_around(cd_part_net *g, cdmpp_err *err) {
-    const cd_part *p = g->p;
+    const cd_place_problem *p = g->p;
     size_t n = 0, all = 0;
     for (uint32_t v = 0; v < p->n_value; v++) all += p->value[v].n_to;
     if (all >= UINT32_MAX / 2) return CD_FAIL(err, ERANGE, "%zu edges", all);
@@ -125,7 +125,7 @@ static cdmpp_status sort(cd_part_net *g, uint32_t *left, cdmpp_err *err) {
     return CD_FAIL(err, EINVALID, "operator %u (%s) reads what comes after it: a cycle", k, g->p->op[k].name);
 }
 
-cdmpp_status cd_part_prepare(const cd_part *p, cd_arena *a, cd_part_net *g, cdmpp_err *err) {
+cdmpp_status cd_part_prepare(const cd_place_problem *p, cd_arena *a, cd_part_net *g, cdmpp_err *err) {
     *g = (cd_part_net){.p = p, .a = a};
     CD_TRY(check_links(p, err));
     for (uint32_t k = 0; k < p->n_op; k++) CD_TRY(check_op(p, k, err));
@@ -145,7 +145,7 @@ cdmpp_status cd_part_prepare(const cd_part *p, cd_arena *a, cd_part_net *g, cdmp
     return sort(g, left, err);
 }
 
-cdmpp_status cd_part_check(const cd_part *p, cdmpp_err *err) {
+cdmpp_status cd_part_check(const cd_place_problem *p, cdmpp_err *err) {
     cd_arena own = {0};
     cd_part_net g;
     const cdmpp_status st = cd_part_prepare(p, &own, &g, err);
@@ -156,7 +156,7 @@ cdmpp_status cd_part_check(const cd_part *p, cdmpp_err *err) {
 /* ---- one placement ---- */
 
 double cd_part_sum(const cd_part_net *g, const uint32_t *where, cd_part_cost *out) {
-    const cd_part *p = g->p;
+    const cd_place_problem *p = g->p;
     cd_part_cost c = {0};
     for (uint32_t k = 0; k < p->n_op; k++) c.sum_s += cd_part_seconds(p, k, where[k]);
     for (uint32_t v = 0; v < p->n_value; v++) {
@@ -177,7 +177,7 @@ double cd_part_sum(const cd_part_net *g, const uint32_t *where, cd_part_cost *ou
 }
 
 static cdmpp_status replay_net(const cd_part_net *g, const uint32_t *where, cd_arena *a, cd_replay_net *out, cdmpp_err *err) {
-    const cd_part *p = g->p;
+    const cd_place_problem *p = g->p;
     cd_replay_op *op = CD_NEWN(a, cd_replay_op, (size_t)p->n_op + 1);
     cd_replay_device *device = CD_NEWN(a, cd_replay_device, p->n_device);
     cd_replay_link *link = CD_NEWN(a, cd_replay_link, (size_t)p->n_link + 1);
@@ -195,7 +195,7 @@ static cdmpp_status replay_net(const cd_part_net *g, const uint32_t *where, cd_a
     return CDMPP_OK;
 }
 
-cdmpp_status cd_part_replay(const cd_part *p, const uint32_t *where, cd_arena *a, cd_replay_net *out, cdmpp_err *err) {
+cdmpp_status cd_part_replay(const cd_place_problem *p, const uint32_t *where, cd_arena *a, cd_replay_net *out, cdmpp_err *err) {
     cd_part_net g;
     CD_TRY(cd_part_prepare(p, a, &g, err));
     for (uint32_t k = 0; k < p->n_op; k++)
@@ -219,7 +219,7 @@ cdmpp_status cd_part_span(cd_part_net *g, const uint32_t *where, double *out, cd
     return st;
 }
 
-cdmpp_status cd_part_evaluate(const cd_part *p, const uint32_t *where, cd_part_cost *out, cdmpp_err *err) {
+cdmpp_status cd_part_evaluate(const cd_place_problem *p, const uint32_t *where, cd_part_cost *out, cdmpp_err *err) {
     cd_arena own = {0};
     cd_part_net g;
     cdmpp_status st = cd_part_prepare(p, &own, &g, err);

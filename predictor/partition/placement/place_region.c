@@ -125,7 +125,7 @@ static double copies_at(const cd_part_net *g, const uint32_t *where, uint32_t v)
 
 /* Values that touch region id: of[first[id] .. first[id + 1]). */
 static cdmpp_status touching(const cd_part_net *g, const cd_part_regions *r, uint32_t **first, uint32_t **value, cdmpp_err *err) {
-    const cd_part *p = g->p;
+    const cd_place_problem *p = g->p;
     const size_t all = (size_t)p->n_value + g->first_reader[p->n_value];
     uint32_t *f = CD_NEWN(g->a, uint32_t, (size_t)r->n_region + 3), *of = CD_NEWN(g->a, uint32_t, all + 1), *seen = CD_NEWN(g->a, uint32_t, (size_t)r->n_region + 1);
     if (!f || !of || !seen) return CD_FAIL(err, ENOMEM, "%u regions", r->n_region);
@@ -170,7 +170,7 @@ static cdmpp_status cost_all(const cd_part_net *g, const uint32_t *where, cd_par
     return CDMPP_OK;
 }
 
-cdmpp_status cd_part_merge(const cd_part *p, const uint32_t *where, cd_part_regions *out, cdmpp_err *err) {
+cdmpp_status cd_part_merge(const cd_place_problem *p, const uint32_t *where, cd_part_regions *out, cdmpp_err *err) {
     cd_arena own = {0};
     cd_part_net g;
     merger m = {.g = &g, .where = where};
@@ -192,7 +192,7 @@ static void put_change(cd_buf *out, const char *device, double compute, double c
                 copy < 0 ? "less" : "more");
 }
 
-static bool put_forced(const cd_part *p, uint32_t op, uint32_t d, cd_buf *out) {
+static bool put_forced(const cd_place_problem *p, uint32_t op, uint32_t d, cd_buf *out) {
     if (p->op[op].pin != CD_PART_FREE) {
         cd_buf_putf(out, "%s is pinned%s%s%s", p->op[op].name, p->op[op].pin_why ? " (" : "", p->op[op].pin_why ? p->op[op].pin_why : "", p->op[op].pin_why ? ")" : "");
         return true;
@@ -203,7 +203,7 @@ static bool put_forced(const cd_part *p, uint32_t op, uint32_t d, cd_buf *out) {
     return true;
 }
 
-void cd_part_why_region(const cd_part *p, const cd_part_regions *r, uint32_t k, cd_buf *out) {
+void cd_part_why_region(const cd_place_problem *p, const cd_part_regions *r, uint32_t k, cd_buf *out) {
     const cd_part_region *q = &r->region[k];
     cd_buf_putf(out, "%s: ", p->device[q->device].name);
     if (q->other != CD_PART_FREE) {
@@ -215,7 +215,7 @@ void cd_part_why_region(const cd_part *p, const cd_part_regions *r, uint32_t k, 
     cd_buf_puts(out, p->n_device > 1 ? "no other device supports all of it, or none has the links" : "the only device");
 }
 
-void cd_part_why_op(const cd_part *p, const uint32_t *where, uint32_t op, cd_buf *out) {
+void cd_part_why_op(const cd_place_problem *p, const uint32_t *where, uint32_t op, cd_buf *out) {
     cd_arena own = {0};
     cd_part_net g;
     cd_buf_putf(out, "%s: ", p->device[where[op]].name);

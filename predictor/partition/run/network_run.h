@@ -23,10 +23,10 @@
 #include "predictor/estimate/schedule_db.h"
 #include "profiler/runtime/single/op_profile.h"
 
-typedef struct cd_live_run_ask {
+typedef struct cd_network_run_ask {
     CD_KEEP cd_measure *measure;
-    const cd_schedbook *book;   /* NULL: every schedule is drawn */
-    cd_schedbook *drawn;        /* drawn schedules go in here, without their times; `book` itself is fine. NULL: they do not */
+    const cd_schedule_db *book;   /* NULL: every schedule is drawn */
+    cd_schedule_db *drawn;        /* drawn schedules go in here, without their times; `book` itself is fine. NULL: they do not */
     const char *target;         /* of the load */
     const cd_hardware *hardware;/* NULL: default of the target */
     uint32_t trials;            /* of a task without a schedule; 0: 4 */
@@ -40,7 +40,7 @@ typedef struct cd_live_run_ask {
     bool cpu_time;              /* processor time in place of the clock's: for a machine that others use too */
     bool alone, check;
     const volatile sig_atomic_t *stop;
-} cd_live_run_ask;
+} cd_network_run_ask;
 
 typedef enum cd_live_from { CD_LIVE_NOTHING, CD_LIVE_BOOK, CD_LIVE_DRAWN } cd_live_from;
 #define CD_LIVE_FROMS "nothing|book|drawn"
@@ -54,7 +54,7 @@ typedef struct cd_live_node {
     uint32_t worker;
 } cd_live_node;
 
-typedef struct cd_live_run {
+typedef struct cd_network_run {
     cd_arena arena;
     uint32_t n;                 /* as the graph's nodes */
     cd_live_node *node;         /* (n) */
@@ -63,21 +63,21 @@ typedef struct cd_live_run {
     cd_timing pass;             /* of a warm pass */
     double pass_s, cold_s;
     double max_error;           /* NaN: not compared */
-    cd_netrun_memory memory;
-} cd_live_run;
+    cd_executor_bytes_used memory;
+} cd_network_run;
 
-/* Errors: EBACKEND (no node has a program; the child died), ENUMERIC, EINTERRUPTED, those of cd_netpick_run, ENOMEM. */
-cdmpp_status cd_live_run_it(const cd_live *l, const cd_live_run_ask *a, CD_GIVE cd_live_run **out, cdmpp_err *err);
-void cd_live_run_free(CD_TAKE cd_live_run *r); /* NULL is fine */
+/* Errors: EBACKEND (no node has a program; the child died), ENUMERIC, EINTERRUPTED, those of cd_program_select_run, ENOMEM. */
+cdmpp_status cd_network_run_it(const cd_live *l, const cd_network_run_ask *a, CD_GIVE cd_network_run **out, cdmpp_err *err);
+void cd_network_run_free(CD_TAKE cd_network_run *r); /* NULL is fine */
 
 /* ---- the replay of what was measured ---- */
 typedef enum cd_live_time { CD_LIVE_PLACE, CD_LIVE_ALONE, CD_LIVE_WARM, CD_LIVE_COOL } cd_live_time;
 #define CD_LIVE_TIMES "place|alone|warm|cool"
 /* Makespan of the measured times on `workers` of one device; what was not run counts as nothing. Errors: those of
  * cd_replay_run; ERANGE (times that were not measured). */
-cdmpp_status cd_live_replay(const cd_live *l, const cd_live_run *r, cd_live_time which, uint32_t workers, double *seconds, cdmpp_err *err);
+cdmpp_status cd_live_replay(const cd_live *l, const cd_network_run *r, cd_live_time which, uint32_t workers, double *seconds, cdmpp_err *err);
 /* Bytes a second at which what operators read and write comes into the core's caches: of all nodes together, over how much
  * longer they take in place than alone and warm (netcost.h: refill_bytes_per_s). Infinity where they do not. Needs `alone`. Errors:
  * ERANGE (not measured). */
-cdmpp_status cd_live_refill(const cd_live *l, const cd_live_run *r, double *bytes_per_s, cdmpp_err *err);
+cdmpp_status cd_live_refill(const cd_live *l, const cd_network_run *r, double *bytes_per_s, cdmpp_err *err);
 #endif

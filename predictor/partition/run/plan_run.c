@@ -3,15 +3,15 @@
 /* ---- a plan made ready ---- */
 
 /* Slowness is no part of the devices: 0 takes it away again, in a plan made again too. */
-static void slow_all(const cd_live_plan *r, cd_lp *m) {
-    for (uint32_t d = 0; d < m->dn.n_device; d++) cd_devnet_slow(m->net, d, r->slow[m->is[d]]);
+static void slow_all(const cd_plan_run *r, cd_lp *m) {
+    for (uint32_t d = 0; d < m->dn.n_device; d++) cd_multi_executor_slow(m->net, d, r->slow[m->is[d]]);
 }
 
 void cd_lp_free(cd_lp *m) {
     if (!m) return;
-    cd_devnet_close(m->net);
-    for (uint32_t k = 0; k < m->n_program; k++) cd_recjob_free(&m->program[k].job);
-    for (uint32_t k = 0; k < m->n_piece; k++) cd_te_part_free(m->piece[k].own);
+    cd_multi_executor_close(m->net);
+    for (uint32_t k = 0; k < m->n_program; k++) cd_record_program_free(&m->program[k].job);
+    for (uint32_t k = 0; k < m->n_piece; k++) cd_te_shard_free(m->piece[k].own);
     cd_free(m->buffer);
     cd_free(m->action);
     cd_free(m->of);
@@ -21,8 +21,8 @@ void cd_lp_free(cd_lp *m) {
     cd_free(m);
 }
 
-cdmpp_status cd_lp_make(cd_live_plan *r, const cd_plan *plan, cd_lp **out, cdmpp_err *err) {
-    const cd_live_plan_ask *a = &r->ask;
+cdmpp_status cd_lp_make(cd_plan_run *r, const cd_shard_plan *plan, cd_lp **out, cdmpp_err *err) {
+    const cd_plan_run_ask *a = &r->ask;
     cd_lp *m = cd_calloc(1, sizeof *m);
     if (!m) return CD_FAIL(err, ENOMEM, "plan");
     cdmpp_status st = cd_lp_plan_fits(plan, a->net, a->machine, err);
@@ -30,7 +30,7 @@ cdmpp_status cd_lp_make(cd_live_plan *r, const cd_plan *plan, cd_lp **out, cdmpp
     if (!st) st = cd_lp_pieces(m, a, err);
     if (!st) st = cd_lp_programs(m, a, err);
     if (!st) st = cd_lp_actions(m, r, err);
-    if (!st) st = cd_devnet_open(&m->dn, &m->net, err);
+    if (!st) st = cd_multi_executor_open(&m->dn, &m->net, err);
     if (!st) st = cd_lp_fill(m, a, err);
     if (st) {
         cd_lp_free(m);
@@ -43,41 +43,41 @@ cdmpp_status cd_lp_make(cd_live_plan *r, const cd_plan *plan, cd_lp **out, cdmpp
 
 /* ---- open ---- */
 
-void cd_live_plan_close(cd_live_plan *r) {
+void cd_plan_run_close(cd_plan_run *r) {
     if (!r) return;
     cd_lp_free(r->now);
     cd_free(r->want.value);
     cd_free(r);
 }
 
-cdmpp_status cd_live_plan_open(const cd_live_plan_ask *a, cd_live_plan **out, cdmpp_err *err) {
-    cd_live_plan *r = cd_calloc(1, sizeof *r);
+cdmpp_status cd_plan_run_open(const cd_plan_run_ask *a, cd_plan_run **out, cdmpp_err *err) {
+    cd_plan_run *r = cd_calloc(1, sizeof *r);
     if (!r) return CD_FAIL(err, ENOMEM, "plan");
     r->ask = *a;
     r->ask.plan = NULL; /* the caller's may go: ours is a copy */
     for (uint32_t k = 0; k < CD_MACHINE_DEVICES; k++) r->factor[k] = 1;
     cdmpp_status st = cd_lp_make(r, a->plan, &r->now, err);
     if (!st && a->check) st = cd_lp_reference(r, err);
-    if (st) cd_live_plan_close(r);
+    if (st) cd_plan_run_close(r);
     else *out = r;
     return st;
 }
 
-const cd_plan *cd_live_plan_now(const cd_live_plan *r) { return r->now->plan; }
+const cd_shard_plan *cd_plan_run_now(const cd_plan_run *r) { return r->now->plan; }
 
-void cd_live_plan_slow(cd_live_plan *r, uint32_t device, unsigned times) {
+void cd_plan_run_slow(cd_plan_run *r, uint32_t device, unsigned times) {
     if (device >= r->ask.machine->n) return;
     r->slow[device] = times;
-    if (r->now->number[device] != CD_LP_NONE) cd_devnet_slow(r->now->net, r->now->number[device], times);
+    if (r->now->number[device] != CD_LP_NONE) cd_multi_executor_slow(r->now->net, r->now->number[device], times);
 }
 
-void cd_live_plan_break(cd_live_plan *r, uint32_t device, uint32_t after) {
-    if (device < r->ask.machine->n && r->now->number[device] != CD_LP_NONE) cd_devnet_break(r->now->net, r->now->number[device], after);
+void cd_plan_run_break(cd_plan_run *r, uint32_t device, uint32_t after) {
+    if (device < r->ask.machine->n && r->now->number[device] != CD_LP_NONE) cd_multi_executor_break(r->now->net, r->now->number[device], after);
 }
 
 /* ---- a pass ---- */
 
-cdmpp_status cd_lp_pass(cd_live_plan *r, cd_dn_ran **ran, double *total_s, bool *anew, cdmpp_err *err) {
+cdmpp_status cd_lp_pass(cd_plan_run *r, cd_dn_ran **ran, double *total_s, bool *anew, cdmpp_err *err) {
     bool again = false;
     for (;;) {
         uint32_t failed = UINT32_MAX;
@@ -88,7 +88,7 @@ cdmpp_status cd_lp_pass(cd_live_plan *r, cd_dn_ran **ran, double *total_s, bool 
             *ran = cd_calloc(r->now->dn.n_action + 1, sizeof **ran);
             if (!*ran) return CD_FAIL(err, ENOMEM, "%u actions", r->now->dn.n_action);
         }
-        const cdmpp_status st = cd_devnet_pass(r->now->net, ran ? *ran : NULL, total_s, &failed, &why);
+        const cdmpp_status st = cd_multi_executor_pass(r->now->net, ran ? *ran : NULL, total_s, &failed, &why);
         if (anew) *anew = again;
         if (!st) return CDMPP_OK;
         if (err) *err = why;

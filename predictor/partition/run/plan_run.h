@@ -27,52 +27,52 @@
  * Errors: ENOMEM. */
 cdmpp_status cd_live_snet(const cd_live *l, cd_arena *a, cd_snet *out, cdmpp_err *err);
 
-typedef struct cd_live_plan cd_live_plan;
-typedef struct cd_live_plan_ask {
+typedef struct cd_plan_run cd_plan_run;
+typedef struct cd_plan_run_ask {
     const cd_live *live;
     const cd_snet *net;         /* of cd_live_snet */
     const cd_machine *machine;
-    const cd_plan *plan;        /* copied as far as needed */
-    cd_partcost *cost;          /* schedules of parts; NULL: programs without schedules (a GPU's: the first that the rules give) */
+    const cd_shard_plan *plan;        /* copied as far as needed */
+    cd_shard_cost *cost;          /* schedules of parts; NULL: programs without schedules (a GPU's: the first that the rules give) */
     CD_KEEP cd_measure *measure;/* compiles; opened before threads */
     bool check;                 /* programs of the unsplit network without schedules too */
     const volatile sig_atomic_t *stop;
-} cd_live_plan_ask;
+} cd_plan_run_ask;
 
 /* Errors: EBACKEND (a device; a program that does not compile, with operator and part), EUNSUPPORTED (an operator without a
  * definition: named), EINTERRUPTED, those of devnet, ENOMEM. */
-cdmpp_status cd_live_plan_open(const cd_live_plan_ask *a, CD_GIVE cd_live_plan **out, cdmpp_err *err);
-void cd_live_plan_close(CD_TAKE cd_live_plan *r); /* NULL is fine */
+cdmpp_status cd_plan_run_open(const cd_plan_run_ask *a, CD_GIVE cd_plan_run **out, cdmpp_err *err);
+void cd_plan_run_close(CD_TAKE cd_plan_run *r); /* NULL is fine */
 
-typedef struct cd_live_plan_step {  /* of an operator, median over passes */
+typedef struct cd_plan_run_step {  /* of an operator, median over passes */
     double seconds;             /* from its first part's start to its last one's end, joins and copies before it included */
     double start_s, end_s;      /* in the pass of the median time */
     const double *part_s;       /* (n_part) */
-} cd_live_plan_step;
+} cd_plan_run_step;
 
-typedef struct cd_live_plan_result {
+typedef struct cd_plan_run_result {
     cd_arena arena;
     double median_s, low_s, high_s; /* of passes; 90 % interval of the median */
     unsigned passes;
-    cd_live_plan_step *step;    /* (n_op) */
+    cd_plan_run_step *step;    /* (n_op) */
     int64_t between, within;    /* bytes copied in a pass */
     double max_error;           /* NaN: not compared */
     unsigned replans, failures; /* what happened meanwhile */
-} cd_live_plan_result;
+} cd_plan_run_result;
 
 /* Passes until the median is known to 2 %, or budget_s (0: 2). */
-cdmpp_status cd_live_plan_run(cd_live_plan *r, double budget_s, cd_live_plan_result *out, cdmpp_err *err);
-void cd_live_plan_result_free(cd_live_plan_result *o);
+cdmpp_status cd_plan_run_passes(cd_plan_run *r, double budget_s, cd_plan_run_result *out, cdmpp_err *err);
+void cd_plan_run_result_free(cd_plan_run_result *o);
 /* Several plans of one network measured in turns, a pass of each, so that a disturbance hits all alike. seconds (n) medians; NaN
  * of one that lost a device meanwhile and is another plan since. */
-cdmpp_status cd_live_plans_compare(cd_live_plan *const *r, uint32_t n, double budget_s, double *seconds, cdmpp_err *err);
+cdmpp_status cd_live_plans_compare(cd_plan_run *const *r, uint32_t n, double budget_s, double *seconds, cdmpp_err *err);
 /* Largest difference of the results from those of the unsplit programs, by each result's largest value. Errors: EUSAGE (opened without check). */
-cdmpp_status cd_live_plan_check(cd_live_plan *r, double *max_error, cdmpp_err *err);
-/* As cd_devnet_slow and cd_devnet_break, devices as the machine numbers them. Slowness stays in plans made again; a device without work
+cdmpp_status cd_plan_run_check(cd_plan_run *r, double *max_error, cdmpp_err *err);
+/* As cd_multi_executor_slow and cd_multi_executor_break, devices as the machine numbers them. Slowness stays in plans made again; a device without work
  * cannot break. */
-void cd_live_plan_slow(cd_live_plan *r, uint32_t device, unsigned times);
-void cd_live_plan_break(cd_live_plan *r, uint32_t device, uint32_t after);
-CD_KEEP const cd_plan *cd_live_plan_now(const cd_live_plan *r); /* after re-planning */
+void cd_plan_run_slow(cd_plan_run *r, uint32_t device, unsigned times);
+void cd_plan_run_break(cd_plan_run *r, uint32_t device, uint32_t after);
+CD_KEEP const cd_shard_plan *cd_plan_run_now(const cd_plan_run *r); /* after re-planning */
 
 typedef struct cd_live_watch {
     double drift;               /* 0: 1.3 */
@@ -80,5 +80,5 @@ typedef struct cd_live_watch {
 } cd_live_watch;
 /* As run, watching (5); again: what to plan again with (its net, machine, time are used). When budget_s is over it is planned once at
  * most, and only if it was not before. */
-cdmpp_status cd_live_plan_watch(cd_live_plan *r, const cd_splan_ask *again, const cd_live_watch *w, double budget_s, cd_live_plan_result *out, cdmpp_err *err);
+cdmpp_status cd_plan_run_watch(cd_plan_run *r, const cd_splan_ask *again, const cd_live_watch *w, double budget_s, cd_plan_run_result *out, cdmpp_err *err);
 #endif

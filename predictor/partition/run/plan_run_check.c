@@ -13,7 +13,7 @@
 cdmpp_status cd_lp_content(const cd_live *l, const cd_snet *net, uint32_t tensor, void *to, cdmpp_err *err) {
     const cd_wbuffer *b = cd_lp_buffer(l, tensor);
     const int64_t n = cd_shape_elements(&b->shape);
-    const bool ok = net->tensor[tensor].constant ? cd_fill_weight(b->dtype, tensor, b->shape.rank, b->shape.dim, to) : cd_fill(b->dtype, tensor, 0, (size_t)n, to);
+    const bool ok = net->tensor[tensor].constant ? cd_tensor_fill_weight(b->dtype, tensor, b->shape.rank, b->shape.dim, to) : cd_tensor_fill(b->dtype, tensor, 0, (size_t)n, to);
     if (!ok) return CD_FAIL(err, EUNSUPPORTED, "tensor %.80s has a type that cannot be filled", net->tensor[tensor].name);
     if (!isnan(b->value) && b->dtype == CD_F32 && n == 1) *(float *)to = (float)b->value;
     return CDMPP_OK;
@@ -32,12 +32,12 @@ static cdmpp_status write_piece(cd_lp *m, const cd_live *l, const cd_lp_constant
     cd_box_strides(c->rank, c->box.n, to);
     for (uint32_t d = 0; d < c->rank; d++) first += c->box.lo[d] * from[d];
     cd_box_copy(piece, to, all + (size_t)first * size, from, c->rank, c->box.n, size);
-    const cdmpp_status st = cd_devnet_write(m->net, c->buffer, piece, err);
+    const cdmpp_status st = cd_multi_executor_write(m->net, c->buffer, piece, err);
     cd_free(piece);
     return st;
 }
 
-static cdmpp_status fill_tensor(cd_lp *m, const cd_live_plan_ask *a, uint32_t t, cdmpp_err *err) {
+static cdmpp_status fill_tensor(cd_lp *m, const cd_plan_run_ask *a, uint32_t t, cdmpp_err *err) {
     bool wanted = m->home[t] != CD_LP_NONE;
     const bool is_input = wanted;
     for (uint32_t k = 0; k < m->n_constant && !wanted; k++) wanted = m->constant[k].tensor == t;
@@ -45,14 +45,14 @@ static cdmpp_status fill_tensor(cd_lp *m, const cd_live_plan_ask *a, uint32_t t,
     unsigned char *all = cd_malloc(bytes_of(a->live, t) + 8);
     if (!all) return CD_FAIL(err, ENOMEM, "tensor %.80s", a->net->tensor[t].name);
     cdmpp_status st = cd_lp_content(a->live, a->net, t, all, err);
-    if (!st && is_input) st = cd_devnet_write(m->net, m->home[t], all, err);
+    if (!st && is_input) st = cd_multi_executor_write(m->net, m->home[t], all, err);
     for (uint32_t k = 0; k < m->n_constant && !st; k++)
         if (m->constant[k].tensor == t) st = write_piece(m, a->live, &m->constant[k], all, err);
     cd_free(all);
     return st;
 }
 
-cdmpp_status cd_lp_fill(cd_lp *m, const cd_live_plan_ask *a, cdmpp_err *err) {
+cdmpp_status cd_lp_fill(cd_lp *m, const cd_plan_run_ask *a, cdmpp_err *err) {
     for (uint32_t t = 0; t < a->net->n_tensor; t++)
         if (a->net->tensor[t].from == CD_SNET_OUTSIDE) CD_TRY(fill_tensor(m, a, t, err));
     return CDMPP_OK;
@@ -61,14 +61,14 @@ cdmpp_status cd_lp_fill(cd_lp *m, const cd_live_plan_ask *a, cdmpp_err *err) {
 /* ---- the unsplit network ---- */
 
 typedef struct {
-    const cd_live_plan_ask *a;
+    const cd_plan_run_ask *a;
     cd_arena arena;
-    cd_recjob *job;             /* (n_task) */
+    cd_record_program *job;             /* (n_task) */
     cd_measure_item *item;      /* (n_task) */
-    cd_net net;
+    cd_executor_net net;
 } plain;
 
-static bool is_wanted(const cd_live_plan_ask *a, uint32_t t) { return a->net->tensor[t].result && cd_lp_buffer(a->live, t)->dtype == CD_F32; }
+static bool is_wanted(const cd_plan_run_ask *a, uint32_t t) { return a->net->tensor[t].result && cd_lp_buffer(a->live, t)->dtype == CD_F32; }
 
 static cdmpp_status compile_plain(plain *p, cdmpp_err *err) {
     const cd_workload *w = p->a->live->work;
@@ -96,28 +96,28 @@ static cdmpp_status compile_plain(plain *p, cdmpp_err *err) {
 static cdmpp_status make_net(plain *p, cdmpp_err *err) {
     const cd_workload *w = p->a->live->work;
     const cd_snet *net = p->a->net;
-    cd_net_tensor *tensor = CD_NEWN(&p->arena, cd_net_tensor, net->n_tensor + 1);
-    cd_net_step *step = CD_NEWN(&p->arena, cd_net_step, net->n_op + 1);
+    cd_executor_net_tensor *tensor = CD_NEWN(&p->arena, cd_executor_net_tensor, net->n_tensor + 1);
+    cd_executor_net_step *step = CD_NEWN(&p->arena, cd_executor_net_step, net->n_op + 1);
     if (!tensor || !step) return CD_FAIL(err, ENOMEM, "network");
     for (uint32_t t = 0; t < net->n_tensor; t++) {
         const cd_wbuffer *b = cd_lp_buffer(p->a->live, t);
         const bool made = net->tensor[t].from != CD_SNET_OUTSIDE;
-        tensor[t] = (cd_net_tensor){.bytes = (int64_t)bytes_of(p->a->live, t), .dtype = b->dtype, .rank = b->shape.rank, .shape = b->shape.dim,
-                                    .role = net->tensor[t].constant ? CD_NET_WEIGHT : !made ? CD_NET_INPUT : net->tensor[t].result ? CD_NET_RESULT : CD_NET_INNER};
+        tensor[t] = (cd_executor_net_tensor){.bytes = (int64_t)bytes_of(p->a->live, t), .dtype = b->dtype, .rank = b->shape.rank, .shape = b->shape.dim,
+                                    .role = net->tensor[t].constant ? CD_TENSOR_WEIGHT : !made ? CD_TENSOR_INPUT : net->tensor[t].result ? CD_TENSOR_RESULT : CD_TENSOR_INNER};
     }
-    for (uint32_t k = 0; k < net->n_op; k++) step[k] = (cd_net_step){.name = net->op[k].name, .build = &p->item[w->group[k].task].build, .tensor = net->op[k].arg};
-    p->net = (cd_net){net->n_tensor, net->n_op, tensor, step};
+    for (uint32_t k = 0; k < net->n_op; k++) step[k] = (cd_executor_net_step){.name = net->op[k].name, .build = &p->item[w->group[k].task].build, .tensor = net->op[k].arg};
+    p->net = (cd_executor_net){net->n_tensor, net->n_op, tensor, step};
     return CDMPP_OK;
 }
 
-static cdmpp_status write_all(plain *p, cd_netrun *run, cdmpp_err *err) {
+static cdmpp_status write_all(plain *p, cd_executor *run, cdmpp_err *err) {
     const cd_snet *net = p->a->net;
     for (uint32_t t = 0; t < net->n_tensor; t++) {
         if (net->tensor[t].from != CD_SNET_OUTSIDE) continue;
         void *all = cd_malloc(bytes_of(p->a->live, t) + 8);
         if (!all) return CD_FAIL(err, ENOMEM, "tensor %.80s", net->tensor[t].name);
         cdmpp_status st = cd_lp_content(p->a->live, net, t, all, err);
-        if (!st) st = cd_netrun_write(run, t, all, err);
+        if (!st) st = cd_executor_write(run, t, all, err);
         cd_free(all);
         CD_TRY(st);
     }
@@ -125,28 +125,28 @@ static cdmpp_status write_all(plain *p, cd_netrun *run, cdmpp_err *err) {
 }
 
 static cdmpp_status run_plain(plain *p, cd_lp_want *want, cdmpp_err *err) {
-    cd_netrun *run = NULL;
+    cd_executor *run = NULL;
     double total;
-    CD_TRY(cd_netrun_open_with(&p->net, &(cd_netrun_options){.threads = 1}, &run, err));
+    CD_TRY(cd_executor_open_with(&p->net, &(cd_executor_options){.threads = 1}, &run, err));
     cdmpp_status st = write_all(p, run, err);
-    if (!st) cd_netrun_pass(run, NULL, &total);
+    if (!st) cd_executor_pass(run, NULL, &total);
     size_t at = 0;
     for (uint32_t t = 0; t < p->a->net->n_tensor && !st; t++) {
         if (!is_wanted(p->a, t)) continue;
-        st = cd_netrun_read(run, t, want->value + at, err);
+        st = cd_executor_read(run, t, want->value + at, err);
         at += bytes_of(p->a->live, t) / sizeof(float);
     }
-    cd_netrun_close(run);
+    cd_executor_close(run);
     return st;
 }
 
-cdmpp_status cd_lp_reference(cd_live_plan *r, cdmpp_err *err) {
+cdmpp_status cd_lp_reference(cd_plan_run *r, cdmpp_err *err) {
     const uint32_t n = r->ask.live->work->n_task;
     plain p = {.a = &r->ask};
     size_t elements = 0;
     for (uint32_t t = 0; t < r->ask.net->n_tensor; t++)
         if (is_wanted(&r->ask, t)) elements += bytes_of(r->ask.live, t) / sizeof(float);
-    p.job = CD_NEWN(&p.arena, cd_recjob, n + 1);
+    p.job = CD_NEWN(&p.arena, cd_record_program, n + 1);
     p.item = CD_NEWN(&p.arena, cd_measure_item, n + 1);
     r->want.value = cd_calloc(elements + 1, sizeof(float));
     r->want.n = elements;
@@ -154,7 +154,7 @@ cdmpp_status cd_lp_reference(cd_live_plan *r, cdmpp_err *err) {
     if (!st) st = compile_plain(&p, err);
     if (!st) st = make_net(&p, err);
     if (!st) st = run_plain(&p, &r->want, err);
-    for (uint32_t k = 0; p.job && k < n; k++) cd_recjob_free(&p.job[k]);
+    for (uint32_t k = 0; p.job && k < n; k++) cd_record_program_free(&p.job[k]);
     cd_arena_free(&p.arena);
     return cd_err_key(err, st, "unsplit");
 }
@@ -173,8 +173,8 @@ static cdmpp_status compare_one(const char *name, const float *want, const float
     return CDMPP_OK;
 }
 
-cdmpp_status cd_lp_compare(cd_live_plan *r, double *max_error, cdmpp_err *err) {
-    const cd_live_plan_ask *a = &r->ask;
+cdmpp_status cd_lp_compare(cd_plan_run *r, double *max_error, cdmpp_err *err) {
+    const cd_plan_run_ask *a = &r->ask;
     const float *want = r->want.value;
     *max_error = 0;
     for (uint32_t t = 0; t < a->net->n_tensor; t++) {
@@ -182,7 +182,7 @@ cdmpp_status cd_lp_compare(cd_live_plan *r, double *max_error, cdmpp_err *err) {
         const size_t n = bytes_of(a->live, t) / sizeof(float);
         float *got = cd_malloc(n * sizeof *got + 4);
         if (!got) return CD_FAIL(err, ENOMEM, "result %.80s", a->net->tensor[t].name);
-        cdmpp_status st = cd_devnet_read(r->now->net, r->now->home[t], got, err);
+        cdmpp_status st = cd_multi_executor_read(r->now->net, r->now->home[t], got, err);
         if (!st) st = compare_one(a->net->tensor[t].name, want, got, n, max_error, err);
         cd_free(got);
         CD_TRY(st);
@@ -191,7 +191,7 @@ cdmpp_status cd_lp_compare(cd_live_plan *r, double *max_error, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_live_plan_check(cd_live_plan *r, double *max_error, cdmpp_err *err) {
+cdmpp_status cd_plan_run_check(cd_plan_run *r, double *max_error, cdmpp_err *err) {
     double total;
     if (!r->want.value) return CD_FAIL(err, EUSAGE, "the plan was opened without check");
     CD_TRY(cd_lp_pass(r, NULL, &total, NULL, err));

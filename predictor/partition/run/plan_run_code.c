@@ -17,7 +17,7 @@ static const char *target_of(const cd_machine_device *d) {
 }
 
 /* Where a piece is, for people. */
-static const char *place_of(const cd_lp *m, const cd_live_plan_ask *a, const cd_lp_piece *p, char *s, size_t n) {
+static const char *place_of(const cd_lp *m, const cd_plan_run_ask *a, const cd_lp_piece *p, char *s, size_t n) {
     const cd_plan_op *o = &m->plan->op[p->op];
     if (o->n_part == 1) snprintf(s, n, "%.80s", a->net->op[p->op].name);
     else if (p->part == o->n_part) snprintf(s, n, "%.80s, join", a->net->op[p->op].name);
@@ -32,16 +32,16 @@ static cd_task task_of(const cd_te_dag *dag, const char *key, const char *target
                      .has_hardware = true, .desc = "", .dag = dag};
 }
 
-static cdmpp_status make_job(cd_recmaker *maker, const cd_record *r, cd_recjob *out, cdmpp_err *err) {
+static cdmpp_status make_job(cd_recmaker *maker, const cd_record *r, cd_record_program *out, cdmpp_err *err) {
     cd_buf line = {0};
     cdmpp_status st = cd_record_write(&line, r, err);
-    if (!st) st = cd_recjob_make(maker, &(cd_recline){.text = line.p, .len = line.n, .path = "plan"}, out, err);
+    if (!st) st = cd_record_program_make(maker, &(cd_recline){.text = line.p, .len = line.n, .path = "plan"}, out, err);
     cd_buf_free(&line);
-    return st ? st : cd_recjob_code(maker, out, err);
+    return st ? st : cd_record_program_code(maker, out, err);
 }
 
 /* A GPU's program needs threads: the first that the rules give. Operators too small for a fresh schedule have others. */
-static cdmpp_status draw(cd_recmaker *maker, cd_sampler *w, cd_choices *at, cd_record *r, cd_recjob *out, cdmpp_err *err) {
+static cdmpp_status draw(cd_recmaker *maker, cd_sketch_sampler *w, cd_choices *at, cd_record *r, cd_record_program *out, cdmpp_err *err) {
     for (uint64_t i = 0; i < TRIES; i++) {
         cd_draft d;
         const cdmpp_status drawn = i < FRESH ? cd_sampler_draw(w, i, &d, err) : cd_sampler_next(w, at, &d, err);
@@ -50,16 +50,16 @@ static cdmpp_status draw(cd_recmaker *maker, cd_sampler *w, cd_choices *at, cd_r
         CD_TRY(drawn);
         r->step = d.step;
         r->n_step = d.n_step;
-        cd_recjob_free(out);
+        cd_record_program_free(out);
         CD_TRY(make_job(maker, r, out, err));
         if (!out->why.code) return CDMPP_OK;
     }
     return out->why.code ? CDMPP_OK : CD_FAIL(err, EREJECTED, "none of %d schedules drawn is one", TRIES);
 }
 
-static cdmpp_status draw_one(cd_recmaker *maker, cd_record *r, cd_recjob *out, cdmpp_err *err) {
+static cdmpp_status draw_one(cd_recmaker *maker, cd_record *r, cd_record_program *out, cdmpp_err *err) {
     cd_sketches *s = NULL;
-    cd_sampler *w = NULL;
+    cd_sketch_sampler *w = NULL;
     cd_choices at = {0};
     cdmpp_status st = cd_sketches_new(maker->task, &maker->task->hardware, true, &s, err);
     if (!st) st = cd_sampler_new(s, 1, &w, err);
@@ -70,7 +70,7 @@ static cdmpp_status draw_one(cd_recmaker *maker, cd_record *r, cd_recjob *out, c
     return st;
 }
 
-cdmpp_status cd_lp_plain(const cd_te_dag *dag, const char *key, const char *target, bool gpu, cd_program *scratch, cd_recjob *out, cdmpp_err *err) {
+cdmpp_status cd_lp_plain(const cd_te_dag *dag, const char *key, const char *target, bool gpu, cd_program *scratch, cd_record_program *out, cdmpp_err *err) {
     const cd_task t = task_of(dag, key, target, gpu);
     static const double none[] = {0};
     cd_recmaker maker = {.task = &t, .program = scratch, .dialect = gpu ? CD_DIALECT_OPENCL : CD_DIALECT_C};
@@ -83,35 +83,35 @@ cdmpp_status cd_lp_plain(const cd_te_dag *dag, const char *key, const char *targ
 /* ---- with one ---- */
 
 /* What is not a weight cannot be packed beforehand. */
-static bool packs_data(const cd_live_plan_ask *a, const cd_lp_piece *p, const cd_code *c) {
+static bool packs_data(const cd_plan_run_ask *a, const cd_lp_piece *p, const cd_code *c) {
     const cd_snet_op *o = &a->net->op[p->op];
     for (uint32_t k = 0; k < p->n_arg && k < c->n_arg; k++)
         if (c->buffer[k].n_digit && ((p->of[k] & CD_TE_PARTIAL) || !a->net->tensor[o->arg[p->of[k]]].constant)) return true;
     return false;
 }
 
-static cdmpp_status unpack(cd_recmaker *maker, cd_recjob *j, cdmpp_err *err) {
+static cdmpp_status unpack(cd_recmaker *maker, cd_record_program *j, cdmpp_err *err) {
     cd_code_free(&j->code);
     j->code = (cd_code){0};
     j->record.layout_rewrite = 0;
     CD_TRY(cd_recid_of(&j->record, &j->id, err));
-    return cd_recjob_code(maker, j, err);
+    return cd_record_program_code(maker, j, err);
 }
 
-static cdmpp_status scheduled(const cd_live_plan_ask *a, const cd_lp_piece *p, const char *line, cd_program *scratch, cd_recjob *out, cdmpp_err *err) {
+static cdmpp_status scheduled(const cd_plan_run_ask *a, const cd_lp_piece *p, const char *line, cd_program *scratch, cd_record_program *out, cdmpp_err *err) {
     const cd_machine_device *d = &a->machine->device[p->device];
     const bool gpu = is_opencl(d);
     const cd_task t = task_of(p->dag, p->key, target_of(d), gpu);
     cd_recmaker maker = {.task = &t, .program = scratch, .dialect = gpu ? CD_DIALECT_OPENCL : CD_DIALECT_C, .target = d->target && d->target[0] ? d->target : NULL};
-    CD_TRY(cd_recjob_make(&maker, &(cd_recline){.text = line, .len = strlen(line), .path = "schedule"}, out, err));
-    CD_TRY(cd_recjob_code(&maker, out, err));
+    CD_TRY(cd_record_program_make(&maker, &(cd_recline){.text = line, .len = strlen(line), .path = "schedule"}, out, err));
+    CD_TRY(cd_record_program_code(&maker, out, err));
     return !out->why.code && packs_data(a, p, &out->code) ? unpack(&maker, out, err) : CDMPP_OK;
 }
 
-static cdmpp_status make_code(const cd_live_plan_ask *a, const cd_lp_piece *p, cd_program *scratch, cd_lp_program *out, cdmpp_err *err) {
+static cdmpp_status make_code(const cd_plan_run_ask *a, const cd_lp_piece *p, cd_program *scratch, cd_lp_program *out, cdmpp_err *err) {
     const cd_machine_device *d = &a->machine->device[p->device];
     const char *line = NULL;
-    if (a->cost) CD_TRY(cd_partcost_schedule(a->cost, p->op, p->device, p->own, &line, err));
+    if (a->cost) CD_TRY(cd_shard_cost_schedule(a->cost, p->op, p->device, p->own, &line, err));
     out->scheduled = line != NULL;
     if (line) CD_TRY(scheduled(a, p, line, scratch, &out->job, err));
     else CD_TRY(cd_lp_plain(p->dag, p->key, target_of(d), is_opencl(d), scratch, &out->job, err));
@@ -127,7 +127,7 @@ static bool same_program(const cd_lp_program *a, const cd_lp_program *b) {
     return x->dialect == y->dialect && x->text.n == y->text.n && !memcmp(x->text.p, y->text.p, x->text.n) && !strcmp(a->job.target, b->job.target);
 }
 
-static cdmpp_status add_program(cd_lp *m, const cd_live_plan_ask *a, uint32_t k, cd_program *scratch, cdmpp_err *err) {
+static cdmpp_status add_program(cd_lp *m, const cd_plan_run_ask *a, uint32_t k, cd_program *scratch, cdmpp_err *err) {
     cd_lp_piece *p = &m->piece[k];
     cd_lp_program *mine = &m->program[m->n_program];
     char place[200];
@@ -139,7 +139,7 @@ static cdmpp_status add_program(cd_lp *m, const cd_live_plan_ask *a, uint32_t k,
         if (same_program(&m->program[i], mine)) {
             p->program = i;
             m->n_program--;
-            cd_recjob_free(&mine->job);
+            cd_record_program_free(&mine->job);
             return CDMPP_OK;
         }
     p->program = m->n_program - 1;
@@ -147,7 +147,7 @@ static cdmpp_status add_program(cd_lp *m, const cd_live_plan_ask *a, uint32_t k,
     return CDMPP_OK;
 }
 
-static cdmpp_status failed(const cd_lp *m, const cd_live_plan_ask *a, uint32_t k, cdmpp_err *err) {
+static cdmpp_status failed(const cd_lp *m, const cd_plan_run_ask *a, uint32_t k, cdmpp_err *err) {
     const cd_measured *o = &m->item[k].out;
     char place[200];
     const char *where = place_of(m, a, &m->piece[m->program[k].piece], place, sizeof place);
@@ -156,7 +156,7 @@ static cdmpp_status failed(const cd_lp *m, const cd_live_plan_ask *a, uint32_t k
 
 /* Scheduled programs run in a process of their own first: one that crashes is an error, not the end. Those without a schedule are
  * loops as they are written down. */
-static cdmpp_status try_all(cd_lp *m, const cd_live_plan_ask *a, cdmpp_err *err) {
+static cdmpp_status try_all(cd_lp *m, const cd_plan_run_ask *a, cdmpp_err *err) {
     for (uint32_t k = 0; k < m->n_program; k++) {
         cd_measure_item *i = &m->item[k];
         if (a->stop && *a->stop) return CD_FAIL(err, EINTERRUPTED, "while programs were tried");
@@ -167,7 +167,7 @@ static cdmpp_status try_all(cd_lp *m, const cd_live_plan_ask *a, cdmpp_err *err)
     return CDMPP_OK;
 }
 
-cdmpp_status cd_lp_programs(cd_lp *m, const cd_live_plan_ask *a, cdmpp_err *err) {
+cdmpp_status cd_lp_programs(cd_lp *m, const cd_plan_run_ask *a, cdmpp_err *err) {
     cd_program *scratch = NULL;
     m->program = CD_NEWN(&m->arena, cd_lp_program, m->n_piece + 1);
     m->item = CD_NEWN(&m->arena, cd_measure_item, m->n_piece + 1);

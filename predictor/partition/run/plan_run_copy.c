@@ -26,9 +26,9 @@ static void copy_op(cd_arena *a, cd_plan_op *o, uint32_t n_device, bool *bad) {
     o->alone_s = o->alone_s ? bytes(a, o->alone_s, n_device, sizeof *o->alone_s, bad) : NULL;
 }
 
-cdmpp_status cd_lp_plan_copy(const cd_plan *from, cd_plan **out, cdmpp_err *err) {
+cdmpp_status cd_lp_plan_copy(const cd_shard_plan *from, cd_shard_plan **out, cdmpp_err *err) {
     bool bad = false;
-    cd_plan *p = cd_calloc(1, sizeof *p);
+    cd_shard_plan *p = cd_calloc(1, sizeof *p);
     if (!p) return CD_FAIL(err, ENOMEM, "plan");
     *p = *from;
     p->arena = (cd_arena){0};
@@ -67,7 +67,7 @@ static cdmpp_status op_fits(const cd_plan_op *p, const cd_snet_op *o, const cd_m
     return CDMPP_OK;
 }
 
-cdmpp_status cd_lp_plan_fits(const cd_plan *p, const cd_snet *net, const cd_machine *m, cdmpp_err *err) {
+cdmpp_status cd_lp_plan_fits(const cd_shard_plan *p, const cd_snet *net, const cd_machine *m, cdmpp_err *err) {
     if (p->n_op != net->n_op) return CD_FAIL(err, EINVALID, "the plan is of %u operators, the network has %u", p->n_op, net->n_op);
     if (p->n_device != m->n) return CD_FAIL(err, EINVALID, "the plan is for %u devices, the machine has %u", p->n_device, m->n);
     for (uint32_t k = 0; k < m->n; k++)

@@ -4,7 +4,7 @@
 
 #include "predictor/partition/run/plan_run_internal.h"
 
-static uint32_t alive(const cd_live_plan *r) { return ~r->dead & ((1u << r->ask.machine->n) - 1); }
+static uint32_t alive(const cd_plan_run *r) { return ~r->dead & ((1u << r->ask.machine->n) - 1); }
 
 /* ---- by predictions ---- */
 
@@ -15,7 +15,7 @@ typedef struct {
     const double *factor;
 } slowed;
 
-static cdmpp_status time_of(void *ctx, uint32_t op, uint32_t device, const cd_te_part *part, cd_splan_answer *out, cdmpp_err *err) {
+static cdmpp_status time_of(void *ctx, uint32_t op, uint32_t device, const cd_te_shard *part, cd_splan_answer *out, cdmpp_err *err) {
     const slowed *s = ctx;
     CD_TRY(s->time(s->ctx, op, device, part, out, err));
     out->seconds *= s->factor[device];
@@ -28,7 +28,7 @@ static cdmpp_status prepare(void *ctx, const cd_splan_want *w, size_t n, cdmpp_e
 }
 
 /* Who was to run on a device that has failed may run on any. */
-static cdmpp_status without_dead(const cd_live_plan *r, const cd_snet *from, cd_arena *a, cd_snet *out, cdmpp_err *err) {
+static cdmpp_status without_dead(const cd_plan_run *r, const cd_snet *from, cd_arena *a, cd_snet *out, cdmpp_err *err) {
     cd_snet_op *op = CD_NEWN(a, cd_snet_op, from->n_op + 1);
     if (!op) return CD_FAIL(err, ENOMEM, "%u operators", from->n_op);
     for (uint32_t k = 0; k < from->n_op; k++) {
@@ -42,9 +42,9 @@ static cdmpp_status without_dead(const cd_live_plan *r, const cd_snet *from, cd_
     return CDMPP_OK;
 }
 
-static cdmpp_status plan_again(const cd_live_plan *r, cd_plan **out, cdmpp_err *err) {
+static cdmpp_status plan_again(const cd_plan_run *r, cd_shard_plan **out, cdmpp_err *err) {
     const double none = (double)NAN;
-    cd_splan_ask a = {.net = r->ask.net, .machine = r->ask.machine, .time = cd_partcost_time, .steady = CD_PARTCOST_STEADY, .prepare = cd_partcost_prepare, .ctx = r->ask.cost, .margin = none, .least_s = none, .cover = none,
+    cd_splan_ask a = {.net = r->ask.net, .machine = r->ask.machine, .time = cd_shard_cost_time, .steady = CD_PARTCOST_STEADY, .prepare = cd_shard_cost_prepare, .ctx = r->ask.cost, .margin = none, .least_s = none, .cover = none,
                       .fixed_share = none, .split = true};
     if (r->again) a = *r->again;
     slowed s = {a.time, a.prepare, a.ctx, r->factor};
@@ -62,14 +62,14 @@ static cdmpp_status plan_again(const cd_live_plan *r, cd_plan **out, cdmpp_err *
 
 /* ---- without ---- */
 
-static bool is_dead(const cd_live_plan *r, const cd_plan_op *o) {
+static bool is_dead(const cd_plan_run *r, const cd_plan_op *o) {
     bool dead = o->join != UINT32_MAX && (r->dead >> o->join & 1);
     for (uint32_t k = 0; k < o->n_part; k++) dead = dead || (r->dead >> o->part[k].device & 1);
     return dead;
 }
 
 /* The device that is best at it alone; nobody says: the first. */
-static uint32_t best_alive(const cd_live_plan *r, const cd_plan_op *o, double *seconds) {
+static uint32_t best_alive(const cd_plan_run *r, const cd_plan_op *o, double *seconds) {
     uint32_t best = UINT32_MAX;
     *seconds = 0;
     for (uint32_t d = 0; d < r->ask.machine->n; d++) {
@@ -82,8 +82,8 @@ static uint32_t best_alive(const cd_live_plan *r, const cd_plan_op *o, double *s
 }
 
 /* Operators with a part on a device that has failed go to another one, whole. */
-static cdmpp_status move_on(const cd_live_plan *r, cd_plan **out, cdmpp_err *err) {
-    cd_plan *p;
+static cdmpp_status move_on(const cd_plan_run *r, cd_shard_plan **out, cdmpp_err *err) {
+    cd_shard_plan *p;
     CD_TRY(cd_lp_plan_copy(r->now->plan, &p, err));
     for (uint32_t k = 0; k < p->n_op; k++) {
         cd_plan_op *o = &p->op[k];
@@ -109,8 +109,8 @@ static cdmpp_status move_on(const cd_live_plan *r, cd_plan **out, cdmpp_err *err
     return CDMPP_OK;
 }
 
-cdmpp_status cd_lp_again(cd_live_plan *r, cdmpp_err *err) {
-    cd_plan *p = NULL;
+cdmpp_status cd_lp_again(cd_plan_run *r, cdmpp_err *err) {
+    cd_shard_plan *p = NULL;
     cd_lp *m = NULL;
     if (!alive(r)) return CD_FAIL(err, EBACKEND, "every device has failed");
     cdmpp_status st = CDMPP_OK;

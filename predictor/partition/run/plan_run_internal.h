@@ -21,7 +21,7 @@
 typedef struct cd_lp_piece {
     uint32_t op, part;          /* part: n_part: the join */
     uint32_t device, program;
-    cd_te_part *own;            /* NULL: all of the operator */
+    cd_te_shard *own;            /* NULL: all of the operator */
     const cd_te_dag *dag;
     const char *key;
     uint32_t n_arg;
@@ -30,7 +30,7 @@ typedef struct cd_lp_piece {
 } cd_lp_piece;
 
 typedef struct cd_lp_program {
-    cd_recjob job;
+    cd_record_program job;
     uint32_t piece;             /* the first one that runs it */
     bool scheduled;
 } cd_lp_program;
@@ -48,7 +48,7 @@ typedef struct cd_lp_constant { /* a buffer with a piece of a weight */
 
 typedef struct cd_lp {          /* a plan made ready */
     cd_arena arena;
-    cd_plan *plan;
+    cd_shard_plan *plan;
     uint32_t n_piece, n_program, n_constant, cap_constant, cap_buffer, cap_action;
     uint32_t *first;            /* (n_op + 1) */
     cd_lp_piece *piece;
@@ -62,7 +62,7 @@ typedef struct cd_lp {          /* a plan made ready */
     cd_lp_of *of;               /* (dn.n_action) */
     cd_lp_constant *constant;
     uint32_t *home;             /* (n_tensor) of inputs and results: the buffer of memory 0; else CD_LP_NONE */
-    cd_devnet *net;
+    cd_multi_executor *net;
 } cd_lp;
 
 typedef struct cd_lp_want {     /* the unsplit network's results, one behind the other */
@@ -70,8 +70,8 @@ typedef struct cd_lp_want {     /* the unsplit network's results, one behind the
     size_t n;
 } cd_lp_want;
 
-struct cd_live_plan {
-    cd_live_plan_ask ask;
+struct cd_plan_run {
+    cd_plan_run_ask ask;
     cd_lp *now;
     cd_lp_want want;
     uint32_t dead;              /* bit d: device d has failed */
@@ -86,26 +86,26 @@ const struct cd_wbuffer *cd_lp_buffer(const cd_live *l, uint32_t tensor);
 size_t cd_lp_size(const cd_live *l, uint32_t tensor); /* bytes of an element */
 
 /* live_plan_copy.c: a plan of one's own. */
-cdmpp_status cd_lp_plan_copy(const cd_plan *from, CD_GIVE cd_plan **out, cdmpp_err *err);
+cdmpp_status cd_lp_plan_copy(const cd_shard_plan *from, CD_GIVE cd_shard_plan **out, cdmpp_err *err);
 /* Does the plan fit network and machine? Errors: EINVALID, EUNSUPPORTED, EBACKEND. */
-cdmpp_status cd_lp_plan_fits(const cd_plan *p, const cd_snet *net, const cd_machine *m, cdmpp_err *err);
+cdmpp_status cd_lp_plan_fits(const cd_shard_plan *p, const cd_snet *net, const cd_machine *m, cdmpp_err *err);
 /* live_plan_piece.c. Errors: EINVALID (a way or shares that the operator does not have). */
-cdmpp_status cd_lp_pieces(cd_lp *m, const cd_live_plan_ask *a, cdmpp_err *err);
+cdmpp_status cd_lp_pieces(cd_lp *m, const cd_plan_run_ask *a, cdmpp_err *err);
 /* live_plan_code.c: programs of all pieces, compiled and tried. */
-cdmpp_status cd_lp_programs(cd_lp *m, const cd_live_plan_ask *a, cdmpp_err *err);
+cdmpp_status cd_lp_programs(cd_lp *m, const cd_plan_run_ask *a, cdmpp_err *err);
 /* A program without a schedule: C, or of a GPU's dialect the first that its rules give. Free the job after an error too. */
-cdmpp_status cd_lp_plain(const cd_te_dag *dag, const char *key, const char *target, bool gpu, cd_program *scratch, cd_recjob *out, cdmpp_err *err);
+cdmpp_status cd_lp_plain(const cd_te_dag *dag, const char *key, const char *target, bool gpu, cd_program *scratch, cd_record_program *out, cdmpp_err *err);
 /* live_plan_net.c: buffers, actions. */
-cdmpp_status cd_lp_actions(cd_lp *m, const struct cd_live_plan *r, cdmpp_err *err);
+cdmpp_status cd_lp_actions(cd_lp *m, const struct cd_plan_run *r, cdmpp_err *err);
 /* live_plan_check.c: the content of an input or weight; every input and constant of the net is given it. */
 cdmpp_status cd_lp_content(const cd_live *l, const cd_snet *net, uint32_t tensor, void *to, cdmpp_err *err);
-cdmpp_status cd_lp_fill(cd_lp *m, const cd_live_plan_ask *a, cdmpp_err *err);
-cdmpp_status cd_lp_reference(struct cd_live_plan *r, cdmpp_err *err);
-cdmpp_status cd_lp_compare(struct cd_live_plan *r, double *max_error, cdmpp_err *err);
+cdmpp_status cd_lp_fill(cd_lp *m, const cd_plan_run_ask *a, cdmpp_err *err);
+cdmpp_status cd_lp_reference(struct cd_plan_run *r, cdmpp_err *err);
+cdmpp_status cd_lp_compare(struct cd_plan_run *r, double *max_error, cdmpp_err *err);
 /* live_plan_fail.c: r->now is made again without dead devices, with the factors. */
-cdmpp_status cd_lp_again(struct cd_live_plan *r, cdmpp_err *err);
+cdmpp_status cd_lp_again(struct cd_plan_run *r, cdmpp_err *err);
 /* live_plan.c: what runs a plan, ready; and one pass, repeated by other devices where one fails. *anew (NULL: not wanted): by another plan. */
-cdmpp_status cd_lp_make(struct cd_live_plan *r, const cd_plan *plan, CD_GIVE cd_lp **out, cdmpp_err *err);
+cdmpp_status cd_lp_make(struct cd_plan_run *r, const cd_shard_plan *plan, CD_GIVE cd_lp **out, cdmpp_err *err);
 void cd_lp_free(CD_TAKE cd_lp *m);
-cdmpp_status cd_lp_pass(struct cd_live_plan *r, cd_dn_ran **ran, double *total_s, bool *anew, cdmpp_err *err);
+cdmpp_status cd_lp_pass(struct cd_plan_run *r, cd_dn_ran **ran, double *total_s, bool *anew, cdmpp_err *err);
 #endif

@@ -30,8 +30,8 @@ typedef struct cd_lp_tensor {
 
 typedef struct cd_lp_maker {
     cd_lp *m;
-    const struct cd_live_plan *r;
-    const cd_live_plan_ask *a;
+    const struct cd_plan_run *r;
+    const cd_plan_run_ask *a;
     uint32_t n_tensor, op;      /* op: the one that is being made ready */
     cd_lp_tensor *tensor;       /* (n_tensor) the network's, then partial sums */
     uint32_t *after;            /* (n_after, cap_after) what the next action comes after */

@@ -13,7 +13,7 @@ static bool has_work(const cd_lp *m, uint32_t device) {
 }
 
 /* Those that do nothing, as a device that has failed, are not even opened. Actions get their numbers. */
-static void make_devices(cd_lp *m, const struct cd_live_plan *r) {
+static void make_devices(cd_lp *m, const struct cd_plan_run *r) {
     const cd_machine *x = r->ask.machine;
     for (uint32_t k = 0; k < x->n; k++) {
         const cd_machine_device *d = &x->device[k];
@@ -120,7 +120,7 @@ static cdmpp_status add_piece(cd_lp_maker *k, const cd_lp_piece *p, cdmpp_err *e
     return cd_lp_act(k, (cd_dn_action){.name = kept, .device = p->device, .build = &k->m->item[p->program].build, .buffer = buffer}, p->part, err);
 }
 
-static uint32_t first_alive(const struct cd_live_plan *r) {
+static uint32_t first_alive(const struct cd_plan_run *r) {
     uint32_t d = 0;
     while (d + 1 < r->ask.machine->n && (r->dead >> d & 1)) d++;
     for (uint32_t k = d; k < r->ask.machine->n; k++)
@@ -138,7 +138,7 @@ static cdmpp_status bring_home(cd_lp_maker *k, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_lp_actions(cd_lp *m, const struct cd_live_plan *r, cdmpp_err *err) {
+cdmpp_status cd_lp_actions(cd_lp *m, const struct cd_plan_run *r, cdmpp_err *err) {
     cd_lp_maker k = {.m = m, .r = r, .a = &r->ask};
     cdmpp_status st = make_tensors(&k, err);
     if (!st) st = give_inputs(&k, err);

@@ -103,7 +103,7 @@ static cdmpp_status enough(const samples *s, bool *out, cdmpp_err *err) {
 
 /* ---- the result ---- */
 
-void cd_live_plan_result_free(cd_live_plan_result *o) {
+void cd_plan_run_result_free(cd_plan_run_result *o) {
     cd_arena_free(&o->arena);
     memset(o, 0, sizeof *o);
 }
@@ -113,20 +113,20 @@ static double median_of(const double *v, unsigned n, size_t step, double *scratc
     return median(scratch, n, NULL, NULL);
 }
 
-static cdmpp_status fill_steps(const samples *s, const cd_lp *m, unsigned middle, double *scratch, cd_live_plan_result *o, cdmpp_err *err) {
-    o->step = CD_NEWN(&o->arena, cd_live_plan_step, s->n_op + 1);
+static cdmpp_status fill_steps(const samples *s, const cd_lp *m, unsigned middle, double *scratch, cd_plan_run_result *o, cdmpp_err *err) {
+    o->step = CD_NEWN(&o->arena, cd_plan_run_step, s->n_op + 1);
     double *part = CD_NEWN(&o->arena, double, s->n_piece + 1);
     if (!o->step || !part) return CD_FAIL(err, ENOMEM, "%u operators", s->n_op);
     for (uint32_t k = 0; k < s->n_piece; k++) part[k] = median_of(s->piece + k, s->n, s->n_piece, scratch);
     for (uint32_t k = 0; k < s->n_op; k++) {
         const double *at = s->op + 2 * k, *mid = at + (size_t)middle * 2 * s->n_op;
         for (unsigned i = 0; i < s->n; i++) scratch[i] = at[(size_t)i * 2 * s->n_op + 1] - at[(size_t)i * 2 * s->n_op];
-        o->step[k] = (cd_live_plan_step){.seconds = median(scratch, s->n, NULL, NULL), .start_s = mid[0], .end_s = mid[1], .part_s = part + m->first[k]};
+        o->step[k] = (cd_plan_run_step){.seconds = median(scratch, s->n, NULL, NULL), .start_s = mid[0], .end_s = mid[1], .part_s = part + m->first[k]};
     }
     return CDMPP_OK;
 }
 
-static cdmpp_status fill_result(const samples *s, cd_live_plan *r, cd_live_plan_result *o, cdmpp_err *err) {
+static cdmpp_status fill_result(const samples *s, cd_plan_run *r, cd_plan_run_result *o, cdmpp_err *err) {
     double *scratch = cd_malloc(s->n * sizeof *scratch + 1);
     unsigned middle = 0;
     if (!scratch) return CD_FAIL(err, ENOMEM, "times of %u passes", s->n);
@@ -136,7 +136,7 @@ static cdmpp_status fill_result(const samples *s, cd_live_plan *r, cd_live_plan_
     for (unsigned i = 1; i < s->n; i++)
         if (fabs(s->total[i] - o->median_s) < fabs(s->total[middle] - o->median_s)) middle = i;
     const cdmpp_status st = fill_steps(s, r->now, middle, scratch, o, err);
-    cd_devnet_moved(r->now->net, &o->between, &o->within);
+    cd_multi_executor_moved(r->now->net, &o->between, &o->within);
     cd_free(scratch);
     return st;
 }
@@ -182,7 +182,7 @@ static bool drifts(watch *w, const samples *s, const cd_lp *m, uint32_t n_device
     return ++w->n >= w->patience;
 }
 
-static cdmpp_status plan_anew(watch *w, cd_live_plan *r, cdmpp_err *err) {
+static cdmpp_status plan_anew(watch *w, cd_plan_run *r, cdmpp_err *err) {
     double least = (double)INFINITY;
     const uint32_t n = r->ask.machine->n;
     for (uint32_t d = 0; d < n; d++)
@@ -198,7 +198,7 @@ static cdmpp_status plan_anew(watch *w, cd_live_plan *r, cdmpp_err *err) {
 /* ---- running ---- */
 
 /* One pass and what it says; by another plan the times begin again, and what was seen of devices, too. */
-static cdmpp_status pass(cd_live_plan *r, watch *w, samples *s, cd_dn_ran **ran, cdmpp_err *err) {
+static cdmpp_status pass(cd_plan_run *r, watch *w, samples *s, cd_dn_ran **ran, cdmpp_err *err) {
     double total;
     bool anew;
     CD_TRY(cd_lp_pass(r, ran, &total, &anew, err));
@@ -213,7 +213,7 @@ static cdmpp_status pass(cd_live_plan *r, watch *w, samples *s, cd_dn_ran **ran,
     return cd_lp_pass(r, NULL, &total, NULL, err); /* its data come into the caches */
 }
 
-static cdmpp_status run_passes(cd_live_plan *r, watch *w, double budget_s, samples *s, cd_dn_ran **ran, cdmpp_err *err) {
+static cdmpp_status run_passes(cd_plan_run *r, watch *w, double budget_s, samples *s, cd_dn_ran **ran, cdmpp_err *err) {
     double total;
     const double end_s = cd_clock_now(NULL) + (budget_s > 0 ? budget_s : BUDGET_S);
     const unsigned least = w ? w->patience + 3 : 3, before = r->replans; /* a watch sees enough to judge */
@@ -228,11 +228,11 @@ static cdmpp_status run_passes(cd_live_plan *r, watch *w, double budget_s, sampl
     return CDMPP_OK;
 }
 
-static cdmpp_status run(cd_live_plan *r, watch *w, double budget_s, cd_live_plan_result *out, cdmpp_err *err) {
+static cdmpp_status run(cd_plan_run *r, watch *w, double budget_s, cd_plan_run_result *out, cdmpp_err *err) {
     samples s = {0};
     cd_dn_ran *ran = NULL;
     const unsigned replans = r->replans, failures = r->failures;
-    *out = (cd_live_plan_result){.max_error = (double)NAN};
+    *out = (cd_plan_run_result){.max_error = (double)NAN};
     cdmpp_status st = run_passes(r, w, budget_s, &s, &ran, err);
     if (!st) st = fill_result(&s, r, out, err);
     if (!st && r->want.value) st = cd_lp_compare(r, &out->max_error, err);
@@ -240,13 +240,13 @@ static cdmpp_status run(cd_live_plan *r, watch *w, double budget_s, cd_live_plan
     out->failures = r->failures - failures;
     forget(&s);
     cd_free(ran);
-    if (st) cd_live_plan_result_free(out);
+    if (st) cd_plan_run_result_free(out);
     return st;
 }
 
-cdmpp_status cd_live_plan_run(cd_live_plan *r, double budget_s, cd_live_plan_result *out, cdmpp_err *err) { return run(r, NULL, budget_s, out, err); }
+cdmpp_status cd_plan_run_passes(cd_plan_run *r, double budget_s, cd_plan_run_result *out, cdmpp_err *err) { return run(r, NULL, budget_s, out, err); }
 
-cdmpp_status cd_live_plan_watch(cd_live_plan *r, const cd_splan_ask *again, const cd_live_watch *w, double budget_s, cd_live_plan_result *out, cdmpp_err *err) {
+cdmpp_status cd_plan_run_watch(cd_plan_run *r, const cd_splan_ask *again, const cd_live_watch *w, double budget_s, cd_plan_run_result *out, cdmpp_err *err) {
     watch mine = {.drift = w && w->drift > 0 ? w->drift : DRIFT, .patience = w && w->patience ? w->patience : PATIENCE};
     if (mine.patience > MOST_PATIENCE) mine.patience = MOST_PATIENCE;
     r->again = again;
@@ -264,14 +264,14 @@ typedef struct {
 } turns;
 
 /* Threads of the plan before go to sleep first; a pass that is not counted brings this one's data into the caches. */
-static cdmpp_status turn(cd_live_plan *r, double *total_s, bool *out, cdmpp_err *err) {
+static cdmpp_status turn(cd_plan_run *r, double *total_s, bool *out, cdmpp_err *err) {
     const struct timespec rest = {.tv_nsec = 1000000};
     (void)nanosleep(&rest, NULL);
     for (int k = 0; k < 2 && !*out; k++) CD_TRY(cd_lp_pass(r, NULL, total_s, out, err));
     return CDMPP_OK;
 }
 
-static cdmpp_status take_turns(cd_live_plan *const *r, uint32_t n, double end_s, turns *t, double *scratch, cdmpp_err *err) {
+static cdmpp_status take_turns(cd_plan_run *const *r, uint32_t n, double end_s, turns *t, double *scratch, cdmpp_err *err) {
     for (bool done = false; !done && t->n < t->cap; t->n++) {
         uint32_t left = 0;
         for (uint32_t k = 0; k < n; k++) {
@@ -285,7 +285,7 @@ static cdmpp_status take_turns(cd_live_plan *const *r, uint32_t n, double end_s,
     return CDMPP_OK;
 }
 
-cdmpp_status cd_live_plans_compare(cd_live_plan *const *r, uint32_t n, double budget_s, double *seconds, cdmpp_err *err) {
+cdmpp_status cd_live_plans_compare(cd_plan_run *const *r, uint32_t n, double budget_s, double *seconds, cdmpp_err *err) {
     turns t = {.total = cd_calloc((size_t)n * MANY + 1, sizeof(double)), .out = cd_calloc((size_t)n + 1, sizeof(bool)), .cap = MANY};
     double *scratch = cd_calloc(MANY, sizeof *scratch), total;
     cdmpp_status st = t.total && t.out && scratch ? CDMPP_OK : CD_FAIL(err, ENOMEM, "times of %u plans", n);

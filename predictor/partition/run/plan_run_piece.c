@@ -40,7 +40,7 @@ static cdmpp_status whole(cd_lp *m, const cd_snet_op *o, cd_lp_piece *p, cdmpp_e
     return CDMPP_OK;
 }
 
-static void take(cd_lp_piece *p, cd_te_part *t) {
+static void take(cd_lp_piece *p, cd_te_shard *t) {
     p->own = t;
     p->dag = t->dag;
     p->key = t->workload_key;
@@ -60,15 +60,15 @@ static cdmpp_status make_op(cd_lp *m, const cd_snet_op *o, uint32_t k, cdmpp_err
     CD_TRY(find_way(o, p, &m->arena, &w, err));
     CD_TRY(check_shares(o, p, &w, err));
     for (uint32_t i = 0; i < n; i++) {
-        cd_te_part *t = NULL;
-        if (i < p->n_part) CD_TRY(cd_err_key(err, cd_te_part_make(o->dag, &w, p->part[i].lo, p->part[i].hi, &t, err), o->name));
+        cd_te_shard *t = NULL;
+        if (i < p->n_part) CD_TRY(cd_err_key(err, cd_te_shard_make(o->dag, &w, p->part[i].lo, p->part[i].hi, &t, err), o->name));
         else CD_TRY(cd_err_key(err, cd_te_join_make(o->dag, &w, p->n_part, &t, err), o->name));
         take(&piece[i], t);
     }
     return CDMPP_OK;
 }
 
-cdmpp_status cd_lp_pieces(cd_lp *m, const cd_live_plan_ask *a, cdmpp_err *err) {
+cdmpp_status cd_lp_pieces(cd_lp *m, const cd_plan_run_ask *a, cdmpp_err *err) {
     const uint32_t n = m->plan->n_op;
     uint32_t all = 0;
     m->first = CD_NEWN(&m->arena, uint32_t, n + 1);

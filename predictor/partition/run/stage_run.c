@@ -8,9 +8,9 @@
 #define NONE UINT32_MAX
 enum { CACHE = 1 << 14, MOST_PASSES = 4001, LEAST_PASSES = 9 };
 
-struct cd_live_stage {
+struct cd_stage_run {
     cd_arena arena;
-    cd_live_stage_ask ask;
+    cd_stage_run_ask ask;
     double *solo_s;             /* (n_op) */
     uint64_t *set;              /* (CACHE) operators of a measured stage; 0: free */
     double *seconds;            /* (CACHE) */
@@ -21,7 +21,7 @@ struct cd_live_stage {
 
 struct cd_live_staged {
     cd_arena arena;
-    cd_live_stage *of;
+    cd_stage_run *of;
     cd_dn dn;
     cd_dn_device *device;
     cd_dn_buffer *buffer;
@@ -29,17 +29,17 @@ struct cd_live_staged {
     uint32_t *where;            /* (n_buffer of the workload) */
     uint32_t *wbuffer;          /* (dn.n_buffer) */
     uint32_t *action_of;        /* (n_op) NONE: not in it */
-    cd_devnet *net;
+    cd_multi_executor *net;
 };
 
 /* ---- graphs ---- */
 
-static bool has_program(const cd_workload *w, const cd_netpick *p, uint32_t g) {
+static bool has_program(const cd_workload *w, const cd_program_select *p, uint32_t g) {
     const cd_wgroup *x = &w->group[g];
     return x->task != CD_GRAPH_NONE && !x->weights && !p->task[x->task].status;
 }
 
-cdmpp_status cd_live_stage_graph(const cd_workload *w, const cd_netpick *p, cd_arena *a, cd_stage_graph *out, uint32_t **group, cdmpp_err *err) {
+cdmpp_status cd_stage_run_graph(const cd_workload *w, const cd_program_select *p, cd_arena *a, cd_stage_graph *out, uint32_t **group, cdmpp_err *err) {
     size_t edges = 0;
     for (uint32_t g = 0; g < w->n_group; g++) edges += w->group[g].n_after;
     uint32_t *of = CD_NEWN(a, uint32_t, w->n_group + 1), *op_of = CD_NEWN(a, uint32_t, w->n_group + 1), *after = CD_NEWN(a, uint32_t, edges + 1), n_after = 0;
@@ -61,7 +61,7 @@ cdmpp_status cd_live_stage_graph(const cd_workload *w, const cd_netpick *p, cd_a
     return CDMPP_OK;
 }
 
-cdmpp_status cd_live_stage_block(const cd_stage_graph *g, const uint32_t *group, const uint32_t *block, uint32_t which, cd_arena *a, cd_stage_graph *out, uint32_t **of,
+cdmpp_status cd_stage_run_block(const cd_stage_graph *g, const uint32_t *group, const uint32_t *block, uint32_t which, cd_arena *a, cd_stage_graph *out, uint32_t **of,
                                  cdmpp_err *err) {
     uint32_t *mine = CD_NEWN(a, uint32_t, g->n_op + 1), *number = CD_NEWN(a, uint32_t, g->n_op + 1), *after = CD_NEWN(a, uint32_t, g->n_after + 1), n_after = 0;
     cd_stage_op *op = CD_NEWN(a, cd_stage_op, g->n_op + 1);
@@ -85,18 +85,18 @@ cdmpp_status cd_live_stage_block(const cd_stage_graph *g, const uint32_t *group,
 
 /* ---- a block ---- */
 
-cdmpp_status cd_live_stage_open(const cd_live_stage_ask *a, cd_live_stage **out, cdmpp_err *err) {
+cdmpp_status cd_stage_run_open(const cd_stage_run_ask *a, cd_stage_run **out, cdmpp_err *err) {
     if (!a->n_op || a->n_op > CD_STAGE_OPS || !a->n_core) return CD_FAIL(err, ERANGE, "%u operators (1 to %d) on %u processors", a->n_op, CD_STAGE_OPS, a->n_core);
     for (uint32_t k = 0; k < a->n_op; k++)
         if (a->group[k] >= a->work->n_group || !has_program(a->work, a->pick, a->group[k])) return CD_FAIL(err, EBACKEND, "group %u has no program", a->group[k]);
-    cd_live_stage *r = cd_calloc(1, sizeof *r);
+    cd_stage_run *r = cd_calloc(1, sizeof *r);
     if (!r) return CD_FAIL(err, ENOMEM, "block");
     r->ask = *a;
     r->solo_s = CD_NEWN(&r->arena, double, a->n_op);
     r->set = CD_NEWN(&r->arena, uint64_t, CACHE);
     r->seconds = CD_NEWN(&r->arena, double, CACHE);
     if (!r->solo_s || !r->set || !r->seconds) {
-        cd_live_stage_close(r);
+        cd_stage_run_close(r);
         return CD_FAIL(err, ENOMEM, "block");
     }
     for (uint32_t k = 0; k < a->n_op; k++) r->solo_s[k] = a->solo_s ? a->solo_s[k] : a->pick->task[a->work->group[a->group[k]].task].item.out.time.median_s;
@@ -104,7 +104,7 @@ cdmpp_status cd_live_stage_open(const cd_live_stage_ask *a, cd_live_stage **out,
     return CDMPP_OK;
 }
 
-void cd_live_stage_close(cd_live_stage *r) {
+void cd_stage_run_close(cd_stage_run *r) {
     if (!r) return;
     cd_arena_free(&r->arena);
     cd_free(r);
@@ -130,9 +130,9 @@ static uint32_t buffer_of(cd_live_staged *s, uint32_t wbuffer, const cd_code_buf
 }
 
 static cdmpp_status add_action(cd_live_staged *s, uint32_t op, uint32_t device, cdmpp_err *err) {
-    const cd_live_stage_ask *a = &s->of->ask;
+    const cd_stage_run_ask *a = &s->of->ask;
     const cd_wgroup *g = &a->work->group[a->group[op]];
-    const cd_netpick_task *t = &a->pick->task[g->task];
+    const cd_program_select_task *t = &a->pick->task[g->task];
     uint32_t *arg = CD_NEWN(&s->arena, uint32_t, g->n_read + 2);
     if (!arg) return CD_FAIL(err, ENOMEM, "stages");
     for (uint32_t k = 0; k <= g->n_read; k++) arg[k] = buffer_of(s, k < g->n_read ? g->read[k] : g->write, &t->item.build.code->buffer[k], &t->job.arg[k]);
@@ -142,7 +142,7 @@ static cdmpp_status add_action(cd_live_staged *s, uint32_t op, uint32_t device, 
 }
 
 /* Groups to processors, the longest first, each to the one that is free first; ties: the lower number. */
-static void spread(const cd_live_stage *r, const cd_stage *g, uint32_t *device) {
+static void spread(const cd_stage_run *r, const cd_stage_step *g, uint32_t *device) {
     double load[CD_STAGE_OPS] = {0}, length[CD_STAGE_OPS] = {0};
     const uint32_t n = r->ask.n_core < CD_STAGE_OPS ? r->ask.n_core : CD_STAGE_OPS;
     for (uint32_t k = 0; k < g->n_group; k++)
@@ -160,7 +160,7 @@ static void spread(const cd_live_stage *r, const cd_stage *g, uint32_t *device) 
 }
 
 /* last (n_core): each processor's last action of the stage before; this one's afterwards. */
-static cdmpp_status add_stage(cd_live_staged *s, const cd_stage *g, uint32_t *last, cdmpp_err *err) {
+static cdmpp_status add_stage(cd_live_staged *s, const cd_stage_step *g, uint32_t *last, cdmpp_err *err) {
     const uint32_t n = s->of->ask.n_core;
     uint32_t device[CD_STAGE_OPS], *mine = CD_NEWN(&s->arena, uint32_t, n), *barrier = CD_NEWN(&s->arena, uint32_t, n), n_barrier = 0;
     if (!mine || !barrier) return CD_FAIL(err, ENOMEM, "stages");
@@ -183,7 +183,7 @@ static cdmpp_status add_stage(cd_live_staged *s, const cd_stage *g, uint32_t *la
     return CDMPP_OK;
 }
 
-static cdmpp_status add_all(cd_live_staged *s, const cd_stage *stage, uint32_t n_stage, cdmpp_err *err) {
+static cdmpp_status add_all(cd_live_staged *s, const cd_stage_step *stage, uint32_t n_stage, cdmpp_err *err) {
     const uint32_t n = s->of->ask.n_core;
     uint32_t *last = CD_NEWN(&s->arena, uint32_t, n);
     if (!last) return CD_FAIL(err, ENOMEM, "stages");
@@ -194,7 +194,7 @@ static cdmpp_status add_all(cd_live_staged *s, const cd_stage *stage, uint32_t n
 }
 
 static cdmpp_status make_arrays(cd_live_staged *s, cdmpp_err *err) {
-    const cd_live_stage_ask *a = &s->of->ask;
+    const cd_stage_run_ask *a = &s->of->ask;
     size_t args = 0;
     for (uint32_t k = 0; k < a->n_op; k++) args += a->work->group[a->group[k]].n_read + 1;
     s->device = CD_NEWN(&s->arena, cd_dn_device, a->n_core);
@@ -217,19 +217,19 @@ static cdmpp_status fill(cd_live_staged *s, cdmpp_err *err) {
         if (s->wbuffer[b] == NONE) continue;
         const cd_wbuffer *x = &s->of->ask.work->buffer[s->wbuffer[b]];
         const float f = (float)x->value;
-        if (!isnan(x->value) && x->dtype == CD_F32 && s->buffer[b].bytes == sizeof f) CD_TRY(cd_devnet_write(s->net, b, &f, err));
-        else CD_TRY(cd_devnet_fill(s->net, b, s->wbuffer[b], err));
+        if (!isnan(x->value) && x->dtype == CD_F32 && s->buffer[b].bytes == sizeof f) CD_TRY(cd_multi_executor_write(s->net, b, &f, err));
+        else CD_TRY(cd_multi_executor_fill(s->net, b, s->wbuffer[b], err));
     }
     return CDMPP_OK;
 }
 
-cdmpp_status cd_live_staged_open(cd_live_stage *r, const cd_stage *stage, uint32_t n_stage, cd_live_staged **out, cdmpp_err *err) {
+cdmpp_status cd_live_staged_open(cd_stage_run *r, const cd_stage_step *stage, uint32_t n_stage, cd_live_staged **out, cdmpp_err *err) {
     cd_live_staged *s = cd_calloc(1, sizeof *s);
     if (!s) return CD_FAIL(err, ENOMEM, "stages");
     s->of = r;
     cdmpp_status st = make_arrays(s, err);
     if (!st) st = add_all(s, stage, n_stage, err);
-    if (!st) st = cd_devnet_open(&s->dn, &s->net, err);
+    if (!st) st = cd_multi_executor_open(&s->dn, &s->net, err);
     if (!st) st = fill(s, err);
     if (st) cd_live_staged_close(s);
     else *out = s;
@@ -238,7 +238,7 @@ cdmpp_status cd_live_staged_open(cd_live_stage *r, const cd_stage *stage, uint32
 
 void cd_live_staged_close(cd_live_staged *s) {
     if (!s) return;
-    cd_devnet_close(s->net);
+    cd_multi_executor_close(s->net);
     cd_arena_free(&s->arena);
     cd_free(s);
 }
@@ -247,14 +247,14 @@ void cd_live_staged_close(cd_live_staged *s) {
 
 cdmpp_status cd_live_staged_pass(cd_live_staged *s, cd_dn_ran *ran, double *total_s, cdmpp_err *err) {
     cd_dn_ran all[CD_STAGE_OPS];
-    CD_TRY(cd_devnet_pass(s->net, ran ? all : NULL, total_s, NULL, err));
+    CD_TRY(cd_multi_executor_pass(s->net, ran ? all : NULL, total_s, NULL, err));
     for (uint32_t k = 0; ran && k < s->of->ask.n_op; k++) ran[k] = s->action_of[k] != NONE ? all[s->action_of[k]] : (cd_dn_ran){0};
     return CDMPP_OK;
 }
 
 cdmpp_status cd_live_staged_result(cd_live_staged *s, uint32_t op, void *to, cdmpp_err *err) {
     if (op >= s->of->ask.n_op || s->action_of[op] == NONE) return CD_FAIL(err, ERANGE, "operator %u is not in these stages", op);
-    return cd_devnet_read(s->net, s->where[s->of->ask.work->group[s->of->ask.group[op]].write], to, err);
+    return cd_multi_executor_read(s->net, s->where[s->of->ask.work->group[s->of->ask.group[op]].write], to, err);
 }
 
 static int ascending(const void *a, const void *b) {
@@ -288,7 +288,7 @@ cdmpp_status cd_live_staged_compare(cd_live_staged *const *s, uint32_t n, double
 
 /* ---- stages measured ---- */
 
-static cdmpp_status measure(cd_live_stage *r, const cd_stage *g, double *seconds) {
+static cdmpp_status measure(cd_stage_run *r, const cd_stage_step *g, double *seconds) {
     enum { MOST = 99 };
     double v[MOST];
     const unsigned n = r->ask.passes ? (r->ask.passes < MOST ? r->ask.passes : MOST) : 5;
@@ -302,8 +302,8 @@ static cdmpp_status measure(cd_live_stage *r, const cd_stage *g, double *seconds
     return st;
 }
 
-double cd_live_stage_time(const cd_stage *g, void *of) {
-    cd_live_stage *r = of;
+double cd_stage_run_time(const cd_stage_step *g, void *of) {
+    cd_stage_run *r = of;
     uint64_t set = 0;
     if (g->kind != CD_STAGE_CONCURRENT) return (double)INFINITY;
     for (uint32_t i = 0; i < g->first[g->n_group]; i++) set |= (uint64_t)1 << g->op[i];
@@ -319,9 +319,9 @@ double cd_live_stage_time(const cd_stage *g, void *of) {
     return seconds;
 }
 
-cdmpp_status cd_live_stage_why(const cd_live_stage *r, cdmpp_err *err) {
+cdmpp_status cd_stage_run_why(const cd_stage_run *r, cdmpp_err *err) {
     if (r->status && err) *err = r->err;
     return r->status;
 }
 
-uint32_t cd_live_stage_measured(const cd_live_stage *r) { return r->n_measured; }
+uint32_t cd_stage_run_measured(const cd_stage_run *r) { return r->n_measured; }

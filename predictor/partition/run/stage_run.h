@@ -1,7 +1,7 @@
 /* live_stage -- stages of a block of a network, run and measured on processors of this machine: what schedule_ops plans, for real.
  *
  *   workload, programs ── groups of a block ──> cd_stage_graph ──> cd_stage_search ──> stages
- *                                                   ^ cd_live_stage_time: each stage run here, once
+ *                                                   ^ cd_stage_run_time: each stage run here, once
  *   stages ──> devnet: core 0  a ──┐ c ─┐ ...       groups of a stage on the processors, the longest first, each to the one that
  *                      core 1  b ──┘    └ d         is free first; a barrier behind each stage
  *
@@ -16,37 +16,37 @@
 #include "profiler/runtime/multi/multi_executor.h"
 #include "profiler/runtime/single/program_select.h"
 
-typedef struct cd_live_stage cd_live_stage;
-typedef struct cd_live_stage_ask {
+typedef struct cd_stage_run cd_stage_run;
+typedef struct cd_stage_run_ask {
     const cd_workload *work;
-    const cd_netpick *pick;     /* programs of its tasks */
+    const cd_program_select *pick;     /* programs of its tasks */
     uint32_t n_op;              /* at most CD_STAGE_OPS */
     const uint32_t *group;      /* (n_op) of the workload, ascending; all have programs */
     const double *solo_s;       /* (n_op) for who goes first; NULL: as measured alone when the programs were picked */
     uint32_t n_core;
     const int *core;            /* (n_core); -1: anywhere */
     unsigned passes;            /* of a measured stage; 0: 5 */
-} cd_live_stage_ask;
+} cd_stage_run_ask;
 
 /* Groups of a workload that have programs, and their graph: op i is group[i]. Both live in `a`. Errors: ENOMEM. */
-cdmpp_status cd_live_stage_graph(const cd_workload *w, const cd_netpick *p, cd_arena *a, cd_stage_graph *out, uint32_t **group, cdmpp_err *err);
+cdmpp_status cd_stage_run_graph(const cd_workload *w, const cd_program_select *p, cd_arena *a, cd_stage_graph *out, uint32_t **group, cdmpp_err *err);
 /* Those of one block of it (cd_stage_blocks); edges to other blocks are left out. Errors: ENOMEM. */
-cdmpp_status cd_live_stage_block(const cd_stage_graph *g, const uint32_t *group, const uint32_t *block, uint32_t which, cd_arena *a, cd_stage_graph *out,
+cdmpp_status cd_stage_run_block(const cd_stage_graph *g, const uint32_t *group, const uint32_t *block, uint32_t which, cd_arena *a, cd_stage_graph *out,
                                  uint32_t **of, cdmpp_err *err);
 
 /* The ask is copied, what it points to borrowed. Errors: ERANGE (operators, processors), EBACKEND (a group without a program), ENOMEM. */
-cdmpp_status cd_live_stage_open(const cd_live_stage_ask *a, CD_GIVE cd_live_stage **out, cdmpp_err *err);
-void cd_live_stage_close(CD_TAKE cd_live_stage *r); /* NULL is fine */
-double cd_live_stage_time(const cd_stage *s, void *r); /* a cd_stage_time; r: cd_live_stage *. NaN: it failed, cd_live_stage_why says how */
-cdmpp_status cd_live_stage_why(const cd_live_stage *r, cdmpp_err *err);
-uint32_t cd_live_stage_measured(const cd_live_stage *r); /* stages run so far */
+cdmpp_status cd_stage_run_open(const cd_stage_run_ask *a, CD_GIVE cd_stage_run **out, cdmpp_err *err);
+void cd_stage_run_close(CD_TAKE cd_stage_run *r); /* NULL is fine */
+double cd_stage_run_time(const cd_stage_step *s, void *r); /* a cd_stage_time; r: cd_stage_run *. NaN: it failed, cd_stage_run_why says how */
+cdmpp_status cd_stage_run_why(const cd_stage_run *r, cdmpp_err *err);
+uint32_t cd_stage_run_measured(const cd_stage_run *r); /* stages run so far */
 
 /* Stages as one run. n_stage 0: all operators one after the other on the first processor. */
 typedef struct cd_live_staged cd_live_staged;
-/* Errors: those of cd_devnet_open. */
-cdmpp_status cd_live_staged_open(cd_live_stage *r, const cd_stage *stage, uint32_t n_stage, CD_GIVE cd_live_staged **out, cdmpp_err *err);
+/* Errors: those of cd_multi_executor_open. */
+cdmpp_status cd_live_staged_open(cd_stage_run *r, const cd_stage_step *stage, uint32_t n_stage, CD_GIVE cd_live_staged **out, cdmpp_err *err);
 void cd_live_staged_close(CD_TAKE cd_live_staged *s); /* NULL is fine */
-/* ran (n_op) or NULL. Errors: those of cd_devnet_pass. */
+/* ran (n_op) or NULL. Errors: those of cd_multi_executor_pass. */
 cdmpp_status cd_live_staged_pass(cd_live_staged *s, cd_dn_ran *ran, double *total_s, cdmpp_err *err);
 /* An operator's result. Errors: ERANGE. */
 cdmpp_status cd_live_staged_result(cd_live_staged *s, uint32_t op, void *to, cdmpp_err *err);

@@ -8,7 +8,7 @@
 static cd_str text(const char *s) { return (cd_str){s ? s : "", s ? strlen(s) : 0}; }
 
 /* ---- the object ---- */
-static cdmpp_status check(const cd_partcost_ask *a, cdmpp_err *err) {
+static cdmpp_status check(const cd_shard_cost_ask *a, cdmpp_err *err) {
     if (!a->machine || !a->net || !a->machine->n || a->machine->n > CD_MACHINE_DEVICES) return CD_FAIL(err, EINVALID, "no machine, or no network");
     for (uint32_t i = 0; i < a->machine->n; i++)
         if (!(a->machine->device[i].scale > 0) || !isfinite(a->machine->device[i].scale))
@@ -16,7 +16,7 @@ static cdmpp_status check(const cd_partcost_ask *a, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status fill(cd_partcost *p, cdmpp_err *err) {
+static cdmpp_status fill(cd_shard_cost *p, cdmpp_err *err) {
     CD_TRY(cd_tasks_new(&p->tasks, err));
     if (p->a.model) CD_TRY(cd_netbest_read(p->a.model, NULL, &p->best, err));
     CD_TRY(cd_pc_prepare_rules(p, err));
@@ -27,18 +27,18 @@ static cdmpp_status fill(cd_partcost *p, cdmpp_err *err) {
     return p->worker ? CDMPP_OK : CD_FAIL(err, ENOMEM, "workers");
 }
 
-cdmpp_status cd_partcost_new(const cd_partcost_ask *a, cd_partcost **out, cdmpp_err *err) {
+cdmpp_status cd_shard_cost_new(const cd_shard_cost_ask *a, cd_shard_cost **out, cdmpp_err *err) {
     CD_TRY(check(a, err));
-    cd_partcost *p = cd_calloc(1, sizeof *p);
+    cd_shard_cost *p = cd_calloc(1, sizeof *p);
     if (!p) return CD_FAIL(err, ENOMEM, "costs of parts");
     p->a = *a;
     const cdmpp_status st = fill(p, err);
-    if (st) cd_partcost_free(p);
+    if (st) cd_shard_cost_free(p);
     else *out = p;
     return st;
 }
 
-void cd_partcost_free(cd_partcost *p) {
+void cd_shard_cost_free(cd_shard_cost *p) {
     if (!p) return;
     for (uint32_t i = 0; i < p->n_entry; i++) {
         cd_buf_free(&p->entry[i]->line);
@@ -58,9 +58,9 @@ void cd_partcost_free(cd_partcost *p) {
     cd_free(p);
 }
 
-const cd_tasks *cd_partcost_tasks(const cd_partcost *p) { return p->tasks; }
+const cd_tasks *cd_shard_cost_tasks(const cd_shard_cost *p) { return p->tasks; }
 
-size_t cd_partcost_asked(const cd_partcost *p, size_t *failed) {
+size_t cd_shard_cost_asked(const cd_shard_cost *p, size_t *failed) {
     if (failed) *failed = p->n_failed;
     return p->n_asked;
 }
@@ -68,17 +68,17 @@ size_t cd_partcost_asked(const cd_partcost *p, size_t *failed) {
 /* ---- questions ---- */
 typedef struct {
     uint32_t op, device;
-    const cd_te_part *part;     /* NULL: the whole */
+    const cd_te_shard *part;     /* NULL: the whole */
     const char *key, *part_key; /* of what is asked; "": none */
     cd_hash hash;
 } question;
 
 /* A part of all of an axis is the whole. */
-static bool is_whole(const cd_snet_op *o, const cd_te_part *part) {
+static bool is_whole(const cd_snet_op *o, const cd_te_shard *part) {
     return !part || (o->key && !strcmp(part->workload_key, o->key)) || (o->dag && cd_te_dag_equal(part->dag, o->dag));
 }
 
-static question understood(const cd_partcost *p, uint32_t op, uint32_t device, const cd_te_part *part) {
+static question understood(const cd_shard_cost *p, uint32_t op, uint32_t device, const cd_te_shard *part) {
     const cd_snet_op *o = &p->a.net->op[op];
     question q = {.op = op, .device = device, .part = is_whole(o, part) ? NULL : part, .hash = cd_hash_start()};
     const cd_str whole = text(o->key ? o->key : o->name);
@@ -90,12 +90,12 @@ static question understood(const cd_partcost *p, uint32_t op, uint32_t device, c
     return q;
 }
 
-static cdmpp_status bad_place(const cd_partcost *p, uint32_t op, uint32_t device, cdmpp_err *err) {
+static cdmpp_status bad_place(const cd_shard_cost *p, uint32_t op, uint32_t device, cdmpp_err *err) {
     if (op >= p->a.net->n_op) return CD_FAIL(err, EINVALID, "operator %u of %u", op, p->a.net->n_op);
     return device < p->a.machine->n ? CDMPP_OK : CD_FAIL(err, EINVALID, "device %u of %u", device, p->a.machine->n);
 }
 
-static cdmpp_status room(cd_partcost *p, cdmpp_err *err) {
+static cdmpp_status room(cd_shard_cost *p, cdmpp_err *err) {
     if (p->n_entry < p->cap_entry) return CDMPP_OK;
     const uint32_t cap = p->cap_entry ? 2 * p->cap_entry : 256;
     cd_pc_entry **e = cd_realloc(p->entry, p->n_entry * sizeof(cd_pc_entry *), cap * sizeof(cd_pc_entry *));
@@ -106,7 +106,7 @@ static cdmpp_status room(cd_partcost *p, cdmpp_err *err) {
 }
 
 /* The task of a question, or why there is none. */
-static cdmpp_status give_task(cd_partcost *p, const question *q, cd_pc_entry *e, cdmpp_err *err) {
+static cdmpp_status give_task(cd_shard_cost *p, const question *q, cd_pc_entry *e, cdmpp_err *err) {
     const cd_pc_rule *r = &p->rule[q->op];
     cdmpp_err why = {0};
     char buf[512];
@@ -121,7 +121,7 @@ static cdmpp_status give_task(cd_partcost *p, const question *q, cd_pc_entry *e,
     return e->why.oom ? CD_FAIL(err, ENOMEM, "reason") : CDMPP_OK;
 }
 
-static cdmpp_status make_entry(cd_partcost *p, const question *q, cd_pc_entry *of, cd_pc_entry **out, cdmpp_err *err) {
+static cdmpp_status make_entry(cd_shard_cost *p, const question *q, cd_pc_entry *of, cd_pc_entry **out, cdmpp_err *err) {
     CD_TRY(room(p, err));
     cd_pc_entry *e = CD_NEW(&p->arena, cd_pc_entry);
     if (!e) return CD_FAIL(err, ENOMEM, "part");
@@ -139,7 +139,7 @@ static cdmpp_status make_entry(cd_partcost *p, const question *q, cd_pc_entry *o
 }
 
 /* A question's entry, and the whole's before it: parts are compared with that. */
-static cdmpp_status entry_of(cd_partcost *p, const question *q, cd_pc_entry **out, cdmpp_err *err) {
+static cdmpp_status entry_of(cd_shard_cost *p, const question *q, cd_pc_entry **out, cdmpp_err *err) {
     const uint32_t at = cd_pc_map_find(&p->index, q->hash);
     cd_pc_entry *of = NULL;
     if (at != UINT32_MAX) {
@@ -155,7 +155,7 @@ static cdmpp_status entry_of(cd_partcost *p, const question *q, cd_pc_entry **ou
 
 /* ---- scores ---- */
 typedef struct {
-    cd_partcost *p;
+    cd_shard_cost *p;
     cd_pc_entry **entry;        /* (n) */
 } scoring;
 
@@ -165,7 +165,7 @@ static cdmpp_status score_some(void *ctx, size_t beg, size_t end, int w, cdmpp_e
     return CDMPP_OK;
 }
 
-static void count(cd_partcost *p, cd_pc_entry *e) {
+static void count(cd_shard_cost *p, cd_pc_entry *e) {
     if (e->counted || !e->asked) return;
     e->counted = true;
     p->n_asked++;
@@ -179,7 +179,7 @@ static bool is_due(cd_pc_entry *e) {
 }
 
 /* entry (n): first the wholes of those that are due, then the parts. list (n) is scratch. */
-static cdmpp_status score_all(cd_partcost *p, cd_pc_entry **entry, size_t n, cd_pc_entry **list, cdmpp_err *err) {
+static cdmpp_status score_all(cd_shard_cost *p, cd_pc_entry **entry, size_t n, cd_pc_entry **list, cdmpp_err *err) {
     for (int parts = 0; parts < 2; parts++) {
         size_t m = 0;
         for (size_t i = 0; i < n; i++) {
@@ -195,7 +195,7 @@ static cdmpp_status score_all(cd_partcost *p, cd_pc_entry **entry, size_t n, cd_
     return CDMPP_OK;
 }
 
-static cdmpp_status find_entries(cd_partcost *p, const cd_partcost_want *w, size_t n, cd_pc_entry **entry, cdmpp_err *err) {
+static cdmpp_status find_entries(cd_shard_cost *p, const cd_shard_cost_want *w, size_t n, cd_pc_entry **entry, cdmpp_err *err) {
     for (size_t i = 0; i < n; i++) {
         CD_TRY(bad_place(p, w[i].op, w[i].device, err));
         const question q = understood(p, w[i].op, w[i].device, w[i].part);
@@ -204,8 +204,8 @@ static cdmpp_status find_entries(cd_partcost *p, const cd_partcost_want *w, size
     return CDMPP_OK;
 }
 
-cdmpp_status cd_partcost_prepare(void *ctx, const cd_partcost_want *w, size_t n, cdmpp_err *err) {
-    cd_partcost *p = ctx;
+cdmpp_status cd_shard_cost_prepare(void *ctx, const cd_shard_cost_want *w, size_t n, cdmpp_err *err) {
+    cd_shard_cost *p = ctx;
     cd_pc_entry **list = cd_malloc((2 * n + 1) * sizeof(cd_pc_entry *));
     if (!list) return CD_FAIL(err, ENOMEM, "%zu parts", n);
     cdmpp_status st = find_entries(p, w, n, list, err);
@@ -214,7 +214,7 @@ cdmpp_status cd_partcost_prepare(void *ctx, const cd_partcost_want *w, size_t n,
     return st;
 }
 
-static cdmpp_status answered(cd_partcost *p, const question *q, cd_pc_entry **e, cdmpp_err *err) {
+static cdmpp_status answered(cd_shard_cost *p, const question *q, cd_pc_entry **e, cdmpp_err *err) {
     cd_pc_entry *list;
     CD_TRY(entry_of(p, q, e, err));
     if (!(*e)->asked) return score_all(p, e, 1, &list, err);
@@ -230,12 +230,12 @@ static cd_hash told_hash(const char *key, uint32_t device) {
     return h;
 }
 
-static const double *told(const cd_partcost *p, const char *key, uint32_t device) {
+static const double *told(const cd_shard_cost *p, const char *key, uint32_t device) {
     const uint32_t at = cd_pc_map_find(&p->told, told_hash(key, device));
     return at == UINT32_MAX ? NULL : &p->told_s[at];
 }
 
-cdmpp_status cd_partcost_tell(cd_partcost *p, const char *key, uint32_t device, double seconds, cdmpp_err *err) {
+cdmpp_status cd_shard_cost_tell(cd_shard_cost *p, const char *key, uint32_t device, double seconds, cdmpp_err *err) {
     if (!(seconds > 0) || !isfinite(seconds) || device >= p->a.machine->n || !key || !*key)
         return CD_FAIL(err, ERANGE, "%g s on device %u of %u", seconds, device, p->a.machine->n);
     const cd_hash h = told_hash(key, device);
@@ -257,8 +257,8 @@ cdmpp_status cd_partcost_tell(cd_partcost *p, const char *key, uint32_t device, 
 }
 
 /* ---- answers ---- */
-cdmpp_status cd_partcost_time(void *ctx, uint32_t op, uint32_t device, const cd_te_part *part, cd_splan_answer *out, cdmpp_err *err) {
-    cd_partcost *p = ctx;
+cdmpp_status cd_shard_cost_time(void *ctx, uint32_t op, uint32_t device, const cd_te_shard *part, cd_splan_answer *out, cdmpp_err *err) {
+    cd_shard_cost *p = ctx;
     CD_TRY(bad_place(p, op, device, err));
     const question q = understood(p, op, device, part);
     const cd_pc_device *d = &p->device[device];
@@ -268,14 +268,14 @@ cdmpp_status cd_partcost_time(void *ctx, uint32_t op, uint32_t device, const cd_
     if (seen) CD_TRY(entry_of(p, &q, &e, err));
     else CD_TRY(answered(p, &q, &e, err));
     const bool can = e->seconds < HUGE_VAL;
-    out->seconds = seen ? *seen : can ? d->factor * cd_netcost_law_s(&d->law, e->seconds, cd_pc_weights(p, op, q.part)) : HUGE_VAL;
+    out->seconds = seen ? *seen : can ? d->factor * cd_node_cost_law_s(&d->law, e->seconds, cd_pc_weights(p, op, q.part)) : HUGE_VAL;
     out->memory_share = 0;
     if (e->moved > 0 && d->peak_bytes_per_s > 0 && out->seconds < HUGE_VAL)
         out->memory_share = fmin(1, (double)e->moved / (d->peak_bytes_per_s * out->seconds));
     return CDMPP_OK;
 }
 
-cdmpp_status cd_partcost_schedule(cd_partcost *p, uint32_t op, uint32_t device, const cd_te_part *part, const char **line, cdmpp_err *err) {
+cdmpp_status cd_shard_cost_schedule(cd_shard_cost *p, uint32_t op, uint32_t device, const cd_te_shard *part, const char **line, cdmpp_err *err) {
     cd_pc_entry *e = NULL;
     CD_TRY(bad_place(p, op, device, err));
     const question q = understood(p, op, device, part);
@@ -284,7 +284,7 @@ cdmpp_status cd_partcost_schedule(cd_partcost *p, uint32_t op, uint32_t device, 
     return CDMPP_OK;
 }
 
-const char *cd_partcost_why(const cd_partcost *p, uint32_t op, uint32_t device, const cd_te_part *part) {
+const char *cd_shard_cost_why(const cd_shard_cost *p, uint32_t op, uint32_t device, const cd_te_shard *part) {
     if (bad_place(p, op, device, NULL)) return NULL;
     const question q = understood(p, op, device, part);
     const uint32_t at = cd_pc_map_find(&p->index, q.hash);

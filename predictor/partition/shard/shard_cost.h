@@ -6,7 +6,7 @@
  *   (1) a part is a task of its own in a registry of this object; equal parts are asked once; the same schedule serves what
  *       the plan predicts and what is run;
  *   (2) seconds are of the machine's device: model's device `as` times scale, as many times as it runs each program (times), with
- *       what a task takes longer in a network (netcost.h, cd_netcost_law), of a part by the part's own weights;
+ *       what a task takes longer in a network (netcost.h, cd_node_cost_law), of a part by the part's own weights;
  *   (3) a part that cannot be scored: `measured` (below) is asked; without it infinity, and the reason is kept;
  *   (4) measured: seconds of (key, device) that were really measured take the prediction's place where they are given.
  *   (5) equal questions have equal answers, whatever was asked before, together or alone, with any number of threads.
@@ -20,10 +20,10 @@
 /* For cd_splan_ask.steady: chosen on 20 operators' parts that were measured (docs/partition.md, Times of parts). */
 #define CD_PARTCOST_STEADY 0.5
 
-typedef struct cd_partcost cd_partcost;
-typedef struct cd_partcost_ask {
+typedef struct cd_shard_cost cd_shard_cost;
+typedef struct cd_shard_cost_ask {
     const cd_model *model;      /* NULL: measured times alone */
-    const cd_schedbook *book;   /* schedules of whole operators; may be NULL */
+    const cd_schedule_db *book;   /* schedules of whole operators; may be NULL */
     const cd_machine *machine;
     const cd_snet *net;
     const cd_devices *devices;  /* features/device/device.h; may be NULL */
@@ -33,22 +33,22 @@ typedef struct cd_partcost_ask {
     const char *const *plain;   /* (n_plain) sorted keys whose free parameters may not be packed (live_load.h) */
     size_t n_plain;
     cd_threads *pool;           /* NULL: one thread */
-} cd_partcost_ask;
+} cd_shard_cost_ask;
 
-cdmpp_status cd_partcost_new(const cd_partcost_ask *a, CD_GIVE cd_partcost **out, cdmpp_err *err);
-void cd_partcost_free(CD_TAKE cd_partcost *p); /* NULL is fine */
-cd_splan_time cd_partcost_time; /* ctx: a cd_partcost */
-typedef cd_splan_want cd_partcost_want;
+cdmpp_status cd_shard_cost_new(const cd_shard_cost_ask *a, CD_GIVE cd_shard_cost **out, cdmpp_err *err);
+void cd_shard_cost_free(CD_TAKE cd_shard_cost *p); /* NULL is fine */
+cd_splan_time cd_shard_cost_time; /* ctx: a cd_shard_cost */
+typedef cd_splan_want cd_shard_cost_want;
 /* Scores those that were not asked yet, on all threads of the pool: before a plan, so that its questions one by one find their answers.
  * Needs no part afterwards. Errors: EINVALID (no such operator or device), ENOMEM. */
-cd_splan_prepare cd_partcost_prepare; /* ctx: a cd_partcost */
+cd_splan_prepare cd_shard_cost_prepare; /* ctx: a cd_shard_cost */
 /* Why there is no answer, or none but the measured one; NULL: there is one, or nobody asked. Valid until free. */
-CD_KEEP const char *cd_partcost_why(const cd_partcost *p, uint32_t op, uint32_t device, const cd_te_part *part);
+CD_KEEP const char *cd_shard_cost_why(const cd_shard_cost *p, uint32_t op, uint32_t device, const cd_te_shard *part);
 /* The record that part runs with (NULL: no schedule), valid until free. */
-cdmpp_status cd_partcost_schedule(cd_partcost *p, uint32_t op, uint32_t device, const cd_te_part *part, CD_KEEP const char **line, cdmpp_err *err);
+cdmpp_status cd_shard_cost_schedule(cd_shard_cost *p, uint32_t op, uint32_t device, const cd_te_shard *part, CD_KEEP const char **line, cdmpp_err *err);
 /* The registry with all parts' tasks so far: definitions for who compiles them. */
-CD_KEEP const cd_tasks *cd_partcost_tasks(const cd_partcost *p);
+CD_KEEP const cd_tasks *cd_shard_cost_tasks(const cd_shard_cost *p);
 /* (4). Errors: ERANGE, ENOMEM. */
-cdmpp_status cd_partcost_tell(cd_partcost *p, const char *workload_key, uint32_t device, double seconds, cdmpp_err *err);
-size_t cd_partcost_asked(const cd_partcost *p, size_t *failed); /* different parts asked and scored; of them without an answer */
+cdmpp_status cd_shard_cost_tell(cd_shard_cost *p, const char *workload_key, uint32_t device, double seconds, cdmpp_err *err);
+size_t cd_shard_cost_asked(const cd_shard_cost *p, size_t *failed); /* different parts asked and scored; of them without an answer */
 #endif

@@ -26,7 +26,7 @@ typedef struct cd_pc_device {
 typedef struct cd_pc_rule {
     const cd_task *task;        /* the whole; NULL: see why */
     const char *why;
-    const cd_sched *sched;      /* NULL: nobody chose one */
+    const cd_schedule_db_entry *sched;      /* NULL: nobody chose one */
     const cd_record *record;    /* sched, read */
     bool gpu, plain;            /* of the record; no parameter may be packed */
     bool known;                 /* the model was trained on the whole */
@@ -59,8 +59,8 @@ typedef struct cd_pc_worker {
     cd_arena mem;
 } cd_pc_worker;
 
-struct cd_partcost {
-    cd_partcost_ask a;
+struct cd_shard_cost {
+    cd_shard_cost_ask a;
     cd_arena arena;
     cd_tasks *tasks;
     cd_netbest best;
@@ -81,9 +81,9 @@ struct cd_partcost {
 
 /* ---- partcost_rule.c ---- */
 /* Everything that does not depend on a part. Errors: ENOMEM. */
-cdmpp_status cd_pc_prepare_rules(cd_partcost *p, cdmpp_err *err);
+cdmpp_status cd_pc_prepare_rules(cd_shard_cost *p, cdmpp_err *err);
 /* Bytes of weights that a part (NULL: the whole) reads and no operator before it; -1 never. */
-int64_t cd_pc_weights(const cd_partcost *p, uint32_t op, const cd_te_part *part);
+int64_t cd_pc_weights(const cd_shard_cost *p, uint32_t op, const cd_te_shard *part);
 int64_t cd_pc_moved(const cd_te_dag *dag);
 
 /* ---- partcost_adapt.c ---- */
@@ -93,5 +93,5 @@ cdmpp_status cd_pc_adapt(const cd_te_dag *whole, const cd_te_dag *part, cd_arena
 
 /* ---- partcost_score.c ---- */
 /* A schedule and seconds, or why there are none. Errors: ENOMEM, EBACKEND. */
-cdmpp_status cd_pc_score(const cd_partcost *p, cd_pc_worker *w, cd_pc_entry *e, cdmpp_err *err);
+cdmpp_status cd_pc_score(const cd_shard_cost *p, cd_pc_worker *w, cd_pc_entry *e, cdmpp_err *err);
 #endif

@@ -11,7 +11,7 @@ static cd_str text(const char *s) { return (cd_str){s ? s : "", s ? strlen(s) : 
 static bool same(const char *a, const char *b) { return !a == !b && (!a || !strcmp(a, b)); }
 
 /* ---- bytes ---- */
-int64_t cd_pc_weights(const cd_partcost *p, uint32_t op, const cd_te_part *part) {
+int64_t cd_pc_weights(const cd_shard_cost *p, uint32_t op, const cd_te_shard *part) {
     const cd_snet_op *o = &p->a.net->op[op];
     int64_t sum = 0;
     for (uint32_t k = 0, n = part ? part->n_arg : o->n_arg; k + 1 < n; k++) {
@@ -53,14 +53,14 @@ static double traffic_of(const cd_snet *net) {
 
 /* ---- devices ---- */
 /* Sketches follow the hardware that records of such devices name. */
-static cd_hardware hardware_of(const cd_partcost *p, bool gpu) {
+static cd_hardware hardware_of(const cd_shard_cost *p, bool gpu) {
     for (uint32_t i = 0; i < p->a.net->n_op; i++)
         if (p->rule[i].record && p->rule[i].gpu == gpu && p->rule[i].record->has_hardware) return p->rule[i].record->hardware;
     return cd_hardware_default(gpu, 1, 32);
 }
 
 /* That of the device, else of the schedules that such a device could run: programs are then the same on all that say nothing. NULL: no memory. */
-static const char *target_of(cd_partcost *p, const cd_machine_device *d) {
+static const char *target_of(cd_shard_cost *p, const cd_machine_device *d) {
     if (d->target) return d->target;
     const int k = p->a.model && d->as ? cd_model_find_device(p->a.model, d->as, strlen(d->as)) : -1;
     const bool gpu = k >= 0 && cd_model_device_is_gpu(p->a.model, (size_t)k);
@@ -70,7 +70,7 @@ static const char *target_of(cd_partcost *p, const cd_machine_device *d) {
     return gpu ? "cuda" : "llvm";
 }
 
-static uint32_t kind_of(cd_partcost *p, const cd_machine_device *d, const char *target) {
+static uint32_t kind_of(cd_shard_cost *p, const cd_machine_device *d, const char *target) {
     uint32_t k = 0;
     while (k < p->n_kind && !(same(p->kind[k].as, d->as) && same(p->kind[k].target, target))) k++;
     if (k < p->n_kind) return k;
@@ -79,7 +79,7 @@ static uint32_t kind_of(cd_partcost *p, const cd_machine_device *d, const char *
     return k;
 }
 
-static cdmpp_status add_device(cd_partcost *p, uint32_t i, double traffic, cdmpp_err *err) {
+static cdmpp_status add_device(cd_shard_cost *p, uint32_t i, double traffic, cdmpp_err *err) {
     const cd_machine_device *m = &p->a.machine->device[i];
     const cd_device *d = NULL;
     if (p->a.devices && m->as && cd_devices_find(p->a.devices, m->as, &d, NULL)) d = NULL;
@@ -88,7 +88,7 @@ static cdmpp_status add_device(cd_partcost *p, uint32_t i, double traffic, cdmpp
     if (!target) return CD_FAIL(err, ENOMEM, "target");
     o->kind = kind_of(p, m, target);
     o->factor = m->scale * (m->times ? m->times : 1);
-    o->law = cd_netcost_law(m->as, d, traffic);
+    o->law = cd_node_cost_law(m->as, d, traffic);
     o->peak_bytes_per_s = p->a.machine->contention.peak_bytes_per_s;
     if (!(o->peak_bytes_per_s > 0)) o->peak_bytes_per_s = d && d->bandwidth_gb_s > 0 ? d->bandwidth_gb_s * 1e9 : 0;
     return CDMPP_OK;
@@ -97,13 +97,13 @@ static cdmpp_status add_device(cd_partcost *p, uint32_t i, double traffic, cdmpp
 /* ---- operators ---- */
 static int by_text(const void *a, const void *b) { return strcmp(*(const char *const *)a, *(const char *const *)b); }
 
-static const char *reason(cd_partcost *p, const cdmpp_err *why) {
+static const char *reason(cd_shard_cost *p, const cdmpp_err *why) {
     char buf[512];
     cdmpp_err_format(why, buf, sizeof buf);
     return cd_str_dup(&p->arena, text(buf));
 }
 
-static cdmpp_status read_record(cd_partcost *p, cd_pc_rule *r, cdmpp_err *err) {
+static cdmpp_status read_record(cd_shard_cost *p, cd_pc_rule *r, cdmpp_err *err) {
     cd_record *rec = CD_NEW(&p->arena, cd_record);
     if (!rec) return CD_FAIL(err, ENOMEM, "schedule of %s", r->sched->key);
     cdmpp_err why = {0};
@@ -114,14 +114,14 @@ static cdmpp_status read_record(cd_partcost *p, cd_pc_rule *r, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static bool model_knows(const cd_partcost *p, const char *key) {
+static bool model_knows(const cd_shard_cost *p, const char *key) {
     bool known = false;
     for (uint32_t i = 0; !known && p->a.model && i < p->a.machine->n; i++)
         known = p->a.machine->device[i].as && cd_netbest_knows(&p->best, key, p->a.machine->device[i].as);
     return known;
 }
 
-static cdmpp_status add_rule(cd_partcost *p, uint32_t i, cdmpp_err *err) {
+static cdmpp_status add_rule(cd_shard_cost *p, uint32_t i, cdmpp_err *err) {
     const cd_snet_op *o = &p->a.net->op[i];
     cd_pc_rule *r = &p->rule[i];
     cdmpp_err why = {0};
@@ -137,13 +137,13 @@ static cdmpp_status add_rule(cd_partcost *p, uint32_t i, cdmpp_err *err) {
     if (st) r->task = NULL;
     r->plain = p->a.n_plain && bsearch(&o->key, p->a.plain, p->a.n_plain, sizeof *p->a.plain, by_text);
     r->known = model_knows(p, o->key);
-    r->sched = p->a.book ? cd_schedbook_find(p->a.book, o->key) : NULL;
+    r->sched = p->a.book ? cd_schedule_db_find(p->a.book, o->key) : NULL;
     if (r->sched) CD_TRY(read_record(p, r, err));
     r->gpu = r->record && cd_target_is_gpu(r->record->target);
     return CDMPP_OK;
 }
 
-cdmpp_status cd_pc_prepare_rules(cd_partcost *p, cdmpp_err *err) {
+cdmpp_status cd_pc_prepare_rules(cd_shard_cost *p, cdmpp_err *err) {
     const cd_snet *net = p->a.net;
     p->rule = CD_NEWN(&p->arena, cd_pc_rule, (size_t)net->n_op + 1);
     p->first = CD_NEWN(&p->arena, uint32_t, (size_t)net->n_tensor + 1);

@@ -20,7 +20,7 @@ static const double caution = 0.5; /* as of schedbook_pick.c */
 static const double poor_from = 1.15; /* times its part of the whole's */
 
 typedef struct {
-    const cd_partcost *p;
+    const cd_shard_cost *p;
     cd_pc_worker *w;
     cd_pc_entry *e;
     const cd_pc_rule *rule;
@@ -55,14 +55,14 @@ static cdmpp_status put_line(asking *k, const cd_draft *d, const cd_hardware *hw
     return CDMPP_OK;
 }
 
-static cdmpp_status as_in_book(asking *k, const cd_sched *s, cdmpp_err *err) {
+static cdmpp_status as_in_book(asking *k, const cd_schedule_db_entry *s, cdmpp_err *err) {
     cd_buf_put(&k->line[k->n], s->line, s->len);
     if (k->line[k->n].oom) return CD_FAIL(err, ENOMEM, "schedule");
     k->n++;
     return CDMPP_OK;
 }
 
-static cdmpp_status follow_with(asking *k, cd_sampler *s, cdmpp_err *err) {
+static cdmpp_status follow_with(asking *k, cd_sketch_sampler *s, cdmpp_err *err) {
     cd_record r = *k->rule->record;
     cd_draft d;
     bool exact;
@@ -74,7 +74,7 @@ static cdmpp_status follow_with(asking *k, cd_sampler *s, cdmpp_err *err) {
 }
 
 /* The first that lowers: nobody can say which is better. */
-static cdmpp_status any_of(asking *k, cd_sampler *s, cdmpp_err *err) {
+static cdmpp_status any_of(asking *k, cd_sketch_sampler *s, cdmpp_err *err) {
     cd_program *prog = NULL;
     CD_TRY(cd_program_new(&prog, err));
     cdmpp_status st = CDMPP_EREJECTED;
@@ -92,9 +92,9 @@ static cdmpp_status any_of(asking *k, cd_sampler *s, cdmpp_err *err) {
 }
 
 /* A schedule by fn, of a space for this hardware. */
-static cdmpp_status in_space(asking *k, const cd_hardware *hw, cdmpp_status (*fn)(asking *, cd_sampler *, cdmpp_err *), cdmpp_err *err) {
+static cdmpp_status in_space(asking *k, const cd_hardware *hw, cdmpp_status (*fn)(asking *, cd_sketch_sampler *, cdmpp_err *), cdmpp_err *err) {
     cd_sketches *sk = NULL;
-    cd_sampler *s = NULL;
+    cd_sketch_sampler *s = NULL;
     cdmpp_err why = {0};
     cdmpp_status st = cd_sketches_new(k->e->task, hw, k->kind->gpu, &sk, &why);
     if (!st) st = cd_sampler_new(sk, cd_rng_mix(k->p->a.seed), &s, &why);
@@ -111,29 +111,29 @@ static cdmpp_status drawn_best(asking *k, uint32_t trials, cdmpp_err *err) {
     cd_record start;
     if (follows(k)) start = *k->rule->record;
     if (follows(k)) CD_TRY(cd_pc_adapt(k->rule->task->dag, k->e->task->dag, &k->w->mem, &start, err));
-    const cd_schedbook_pick o = {.trials = trials, .seed = k->p->a.seed, .target = k->kind->target, .device = k->kind->as,
+    const cd_schedule_db_pick o = {.trials = trials, .seed = k->p->a.seed, .target = k->kind->target, .device = k->kind->as,
                                  .start = follows(k) ? &start : NULL, .hardware = follows(k) ? &start.hardware : &k->kind->hardware, .plain = &key, .n_plain = k->rule->plain};
-    cd_schedbook *b = NULL;
+    cd_schedule_db *b = NULL;
     cdmpp_err why = {0};
-    CD_TRY(cd_schedbook_new(&b, err));
-    const cdmpp_status st = cd_schedbook_predict(b, k->p->a.model, k->p->tasks, &key, 1, &o, NULL, &why);
+    CD_TRY(cd_schedule_db_new(&b, err));
+    const cdmpp_status st = cd_schedule_db_predict(b, k->p->a.model, k->p->tasks, &key, 1, &o, NULL, &why);
     cdmpp_status put = keep_why(k, st, &why, err);
-    const cd_sched *s = st ? NULL : cd_schedbook_find(b, key);
+    const cd_schedule_db_entry *s = st ? NULL : cd_schedule_db_find(b, key);
     if (s) put = as_in_book(k, s, err);
     else if (!st) (void)CD_FAIL(&k->why, EREJECTED, "none of %u drawn schedules lowers", trials);
-    cd_schedbook_free(b);
+    cd_schedule_db_free(b);
     return put;
 }
 
-static const cd_sched *own_schedule(const asking *k) {
-    const cd_sched *s = !k->e->of ? k->rule->sched : k->p->a.book ? cd_schedbook_find(k->p->a.book, k->e->task->workload_key) : NULL;
+static const cd_schedule_db_entry *own_schedule(const asking *k) {
+    const cd_schedule_db_entry *s = !k->e->of ? k->rule->sched : k->p->a.book ? cd_schedule_db_find(k->p->a.book, k->e->task->workload_key) : NULL;
     if (!s || !k->e->of) return s && k->rule->record && k->rule->gpu == k->kind->gpu ? s : NULL;
     cd_record r;
     return !cd_record_read(&k->w->mem, s->line, s->len, &r, NULL) && cd_target_is_gpu(r.target) == k->kind->gpu ? s : NULL;
 }
 
 static cdmpp_status find_lines(asking *k, cdmpp_err *err) {
-    const cd_sched *own = own_schedule(k);
+    const cd_schedule_db_entry *own = own_schedule(k);
     if (own) CD_TRY(as_in_book(k, own, err));
     else if (follows(k)) CD_TRY(in_space(k, &k->rule->record->hardware, follow_with, err));
     const uint32_t trials = own ? 0 : k->p->a.trials ? k->p->a.trials : k->n ? 0 : DRAWN;
@@ -165,7 +165,7 @@ static cdmpp_status choose(asking *k, cd_scorer *s, cdmpp_err *err) {
     cd_scored o[LINES];
     double best = -HUGE_VAL;
     cd_scorer_start(s);
-    for (uint32_t i = 0; i < k->n; i++) CD_TRY(cd_scorer_line(s, &(cd_line){k->line[i].p, k->line[i].n, "", 1}, &o[i], err));
+    for (uint32_t i = 0; i < k->n; i++) CD_TRY(cd_scorer_line(s, &(cd_predict_line){k->line[i].p, k->line[i].n, "", 1}, &o[i], err));
     CD_TRY(cd_scorer_finish(s, err));
     uint32_t at = 0;
     for (uint32_t i = 0; i < k->n; i++) {
@@ -210,7 +210,7 @@ static cdmpp_status score(asking *k, cdmpp_err *err) {
     return choose(k, s, err);
 }
 
-cdmpp_status cd_pc_score(const cd_partcost *p, cd_pc_worker *w, cd_pc_entry *e, cdmpp_err *err) {
+cdmpp_status cd_pc_score(const cd_shard_cost *p, cd_pc_worker *w, cd_pc_entry *e, cdmpp_err *err) {
     asking k = {.p = p, .w = w, .e = e, .rule = &p->rule[e->op], .kind = &p->kind[e->kind]};
     char buf[512];
     cd_arena_reset(&w->mem);

@@ -2,20 +2,20 @@
 
 #include "predictor/partition/shard/shard_plan_internal.h"
 
-void cd_plan_free(cd_plan *p) {
+void cd_plan_free(cd_shard_plan *p) {
     if (!p) return;
     cd_arena own = p->arena;
     cd_free(p);
     cd_arena_free(&own);
 }
 
-void cd_plans_free(cd_plan **p, size_t n) {
+void cd_plans_free(cd_shard_plan **p, size_t n) {
     for (size_t i = 0; p && i < n; i++) cd_plan_free(p[i]);
     cd_free(p);
 }
 
-static cdmpp_status base_plans(const cd_splan *s, const cd_splan_found *f, cd_plan ***out, cdmpp_err *err) {
-    cd_plan **p = cd_calloc(f->n_base, sizeof *p);
+static cdmpp_status base_plans(const cd_splan *s, const cd_splan_found *f, cd_shard_plan ***out, cdmpp_err *err) {
+    cd_shard_plan **p = cd_calloc(f->n_base, sizeof *p);
     cdmpp_status st = p ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%u baselines", f->n_base);
     for (uint32_t i = 0; i < f->n_base && !st; i++)
         if (f->base[i]) st = cd_splan_out(s, f, f->base[i], f->name[i], &p[i], err);
@@ -24,7 +24,7 @@ static cdmpp_status base_plans(const cd_splan *s, const cd_splan_found *f, cd_pl
     return st;
 }
 
-static cdmpp_status make(cd_splan *s, const cd_splan_ask *a, cd_plan **out, cd_plan ***base, cdmpp_err *err) {
+static cdmpp_status make(cd_splan *s, const cd_splan_ask *a, cd_shard_plan **out, cd_shard_plan ***base, cdmpp_err *err) {
     cd_splan_found f;
     CD_TRY(cd_splan_begin(s, a, err));
     CD_TRY(cd_splan_kinds(s, err));
@@ -37,7 +37,7 @@ static cdmpp_status make(cd_splan *s, const cd_splan_ask *a, cd_plan **out, cd_p
     return st;
 }
 
-cdmpp_status cd_splan_make(const cd_splan_ask *a, cd_plan **out, cd_plan ***base, cdmpp_err *err) {
+cdmpp_status cd_splan_make(const cd_splan_ask *a, cd_shard_plan **out, cd_shard_plan ***base, cdmpp_err *err) {
     cd_splan s;
     *out = NULL;
     if (base) *base = NULL;

@@ -59,12 +59,12 @@ typedef struct cd_snet {
 typedef struct cd_splan_answer {
     double seconds, memory_share;
 } cd_splan_answer;
-typedef cdmpp_status cd_splan_time(void *ctx, uint32_t op, uint32_t device, const cd_te_part *part, cd_splan_answer *out, cdmpp_err *err);
+typedef cdmpp_status cd_splan_time(void *ctx, uint32_t op, uint32_t device, const cd_te_shard *part, cd_splan_answer *out, cdmpp_err *err);
 
 /* Many questions that will be asked next, for who can answer them together faster (partcost.h, on all threads). Parts live until it returns. */
 typedef struct cd_splan_want {
     uint32_t op, device;
-    const cd_te_part *part;     /* NULL: the whole */
+    const cd_te_shard *part;     /* NULL: the whole */
 } cd_splan_want;
 typedef cdmpp_status cd_splan_prepare(void *ctx, const cd_splan_want *w, size_t n, cdmpp_err *err);
 
@@ -119,7 +119,7 @@ typedef struct cd_plan_base {
     double measured_s;          /* NaN: not measured */
 } cd_plan_base;
 
-typedef struct cd_plan {
+typedef struct cd_shard_plan {
     cd_arena arena;
     const char *network;
     int64_t batch;
@@ -132,23 +132,23 @@ typedef struct cd_plan {
     double predicted_gain, measured_gain, ceiling, rho; /* over the better device alone; rho: slower over faster device, whole network */
     bool exact, split;          /* split: any operator is. false: "do not split" */
     const char *verdict;        /* "split 12 of 21 operators", "do not split: ocl0 would have to be ...", "all on cpu0" */
-} cd_plan;
+} cd_shard_plan;
 
 /* The plan, and the baselines as plans of their own (base (n_base), same order as out->base, NULL where it cannot be; NULL: not wanted). Errors: those of the callback
  * (with the operator), ERANGE (NaN; margin, cover), EINVALID (a cycle, an operator that no device may run, named), ENOMEM. */
-cdmpp_status cd_splan_make(const cd_splan_ask *a, CD_GIVE cd_plan **out, cd_plan ***base, cdmpp_err *err);
-void cd_plan_free(CD_TAKE cd_plan *p); /* NULL is fine */
-void cd_plans_free(CD_TAKE cd_plan **p, size_t n);
+cdmpp_status cd_splan_make(const cd_splan_ask *a, CD_GIVE cd_shard_plan **out, cd_shard_plan ***base, cdmpp_err *err);
+void cd_plan_free(CD_TAKE cd_shard_plan *p); /* NULL is fine */
+void cd_plans_free(CD_TAKE cd_shard_plan **p, size_t n);
 
 /* JSON, docs/plan.md. Errors of read: EIO, EPARSE, ESCHEMA, ERANGE (shares outside the extent, overlapping), with path and operator. */
-void cd_plan_print(const cd_plan *p, cd_buf *out);
-cdmpp_status cd_plan_read(const char *path, CD_GIVE cd_plan **out, cdmpp_err *err);
-cdmpp_status cd_plan_read_text(const char *path, const char *text, size_t n, CD_GIVE cd_plan **out, cdmpp_err *err);
+void cd_plan_print(const cd_shard_plan *p, cd_buf *out);
+cdmpp_status cd_plan_read(const char *path, CD_GIVE cd_shard_plan **out, cdmpp_err *err);
+cdmpp_status cd_plan_read_text(const char *path, const char *text, size_t n, CD_GIVE cd_shard_plan **out, cdmpp_err *err);
 /* Is a plan that was read one of this network? Errors: ESCHEMA (other operators; a split over an axis that the operator does not have, or not of all of it; a
  * tensor that is none), ENOMEM. */
-cdmpp_status cd_plan_fits(const cd_plan *p, const cd_snet *net, cdmpp_err *err);
+cdmpp_status cd_plan_fits(const cd_shard_plan *p, const cd_snet *net, cdmpp_err *err);
 /* Names that `dims` may have for this network, each once, in the order of the operators; in `a`. Errors: ENOMEM. */
 cdmpp_status cd_snet_dims(const cd_snet *net, cd_arena *a, const char *const **out, uint32_t *n, cdmpp_err *err);
 /* A replay's net: an operator for each part, joins, copies on links; all in `a`. Errors: ENOMEM. */
-cdmpp_status cd_plan_replay(const cd_plan *p, const cd_snet *net, const cd_machine *m, cd_arena *a, cd_replay_net *out, cdmpp_err *err);
+cdmpp_status cd_plan_replay(const cd_shard_plan *p, const cd_snet *net, const cd_machine *m, cd_arena *a, cd_replay_net *out, cdmpp_err *err);
 #endif

@@ -27,7 +27,7 @@ static cdmpp_status op_fits(const cd_plan_op *p, const cd_snet_op *o, uint32_t k
     return cd_err_key(err, cd_err_key(err, way_fits(p, o, a, err), text(o->name)), "operators");
 }
 
-cdmpp_status cd_plan_fits(const cd_plan *p, const cd_snet *net, cdmpp_err *err) {
+cdmpp_status cd_plan_fits(const cd_shard_plan *p, const cd_snet *net, cdmpp_err *err) {
     cd_arena a = {0};
     cdmpp_status st = CDMPP_OK;
     if (p->n_op != net->n_op)

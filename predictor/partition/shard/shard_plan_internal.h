@@ -81,7 +81,7 @@ cdmpp_status cd_splan_begin(cd_splan *s, const cd_splan_ask *a, cdmpp_err *err);
 /* ---- splitplan_kind.c: kinds, their times alone ---- */
 cdmpp_status cd_splan_kinds(cd_splan *s, cdmpp_err *err);
 /* One answer, checked. what: for messages, "H 0..20". */
-cdmpp_status cd_splan_asked(const cd_splan *s, uint32_t op, uint32_t device, const cd_te_part *part, const char *what, cd_splan_answer *out, cdmpp_err *err);
+cdmpp_status cd_splan_asked(const cd_splan *s, uint32_t op, uint32_t device, const cd_te_shard *part, const char *what, cd_splan_answer *out, cdmpp_err *err);
 /* Answers of n devices that run at the same time become seconds. */
 void cd_splan_at_once(const cd_splan *s, uint32_t n, const uint32_t *device, const cd_splan_answer *a, double *seconds);
 bool cd_splan_may(const cd_splan_kind *k, uint32_t device);
@@ -148,9 +148,9 @@ cdmpp_status cd_splan_within(const cd_splan *s, cd_splan_solve *solve, void *ctx
 
 /* ---- splitplan_out.c, splitplan_why.c ---- */
 /* base: name of a baseline; NULL: the plan itself. */
-cdmpp_status cd_splan_out(const cd_splan *s, const cd_splan_found *f, const uint32_t *choice, const char *base, CD_GIVE cd_plan **out, cdmpp_err *err);
+cdmpp_status cd_splan_out(const cd_splan *s, const cd_splan_found *f, const uint32_t *choice, const char *base, CD_GIVE cd_shard_plan **out, cdmpp_err *err);
 /* bytes: what is copied before it. NULL: no memory. */
 const char *cd_splan_why(const cd_splan *s, const cd_splan_found *f, uint32_t op, const cd_plan_op *o, int64_t bytes, cd_arena *a);
-const char *cd_splan_verdict(const cd_splan *s, const cd_splan_found *f, const cd_plan *p, cd_arena *a);
+const char *cd_splan_verdict(const cd_splan *s, const cd_splan_found *f, const cd_shard_plan *p, cd_arena *a);
 const char *cd_splan_text(cd_arena *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
 #endif

@@ -6,7 +6,7 @@
 
 bool cd_splan_may(const cd_splan_kind *k, uint32_t device) { return k->allowed >> device & 1; }
 
-cdmpp_status cd_splan_asked(const cd_splan *s, uint32_t op, uint32_t device, const cd_te_part *part, const char *what, cd_splan_answer *out, cdmpp_err *err) {
+cdmpp_status cd_splan_asked(const cd_splan *s, uint32_t op, uint32_t device, const cd_te_shard *part, const char *what, cd_splan_answer *out, cdmpp_err *err) {
     const char *name = s->net->op[op].name;
     *out = (cd_splan_answer){(double)NAN, 0};
     CD_TRY(cd_err_key(err, s->ask->time(s->ask->ctx, op, device, part, out, err), name));

@@ -7,7 +7,7 @@
 typedef struct piece {
     uint32_t way;
     int64_t lo, hi;             /* of a join: -1, parts */
-    cd_te_part *part;           /* NULL: it cannot be made */
+    cd_te_shard *part;           /* NULL: it cannot be made */
     uint32_t asked;             /* bit d: answer[d] is there */
     cd_splan_answer answer[CD_MACHINE_DEVICES];
 } piece;
@@ -44,7 +44,7 @@ static cdmpp_status find(work *w, uint32_t way, int64_t lo, int64_t hi, size_t *
     piece *p = &w->piece[w->n];
     *p = (piece){.way = way, .lo = lo, .hi = hi};
     const cdmpp_status st =
-        lo < 0 ? cd_te_join_make(dag, &w->k->way[way], (uint32_t)hi, &p->part, err) : cd_te_part_make(dag, &w->k->way[way], lo, hi, &p->part, err);
+        lo < 0 ? cd_te_join_make(dag, &w->k->way[way], (uint32_t)hi, &p->part, err) : cd_te_shard_make(dag, &w->k->way[way], lo, hi, &p->part, err);
     if (st && st != CDMPP_EUNSUPPORTED) return cd_err_key(err, st, w->s->net->op[w->k->op].name);
     if (st) p->part = NULL;
     w->n++;
@@ -75,7 +75,7 @@ static cdmpp_status ask(work *w, size_t at, uint32_t device, cd_splan_answer *ou
 }
 
 static cdmpp_status use_of(work *w, size_t at, uint32_t device, cd_splan_use *out, cdmpp_err *err) {
-    const cd_te_part *p = w->piece[at].part;
+    const cd_te_shard *p = w->piece[at].part;
     uint32_t *of = CD_NEWN(&w->s->arena, uint32_t, (size_t)p->n_arg + 1);
     cd_box *box = CD_NEWN(&w->s->arena, cd_box, (size_t)p->n_arg + 1);
     if (!of || !box) return CD_FAIL(err, ENOMEM, "a part's arguments");
@@ -120,7 +120,7 @@ static double gather(const cd_splan *s, const cd_splan_option *o, const int64_t 
     return t + (wait ? s->m->device[to].sync_s : 0);
 }
 
-static int64_t bytes_made(const cd_te_part *p) {
+static int64_t bytes_made(const cd_te_shard *p) {
     const uint32_t last = p->n_arg - 1, tensor = p->dag->arg[last], op = p->dag->tensor_op[tensor];
     return cd_box_elements(&p->box[last]) * cd_dtype_bytes(p->dag->op[op].dtype[tensor - p->dag->op[op].first_tensor]);
 }
@@ -312,7 +312,7 @@ cdmpp_status cd_splan_options(cd_splan *s, cd_splan_kind *k, cdmpp_err *err) {
         if (isfinite(k->alone[d])) st = add_whole(s, k, d, err);
     if (!st && k->key) st = prepare(&w, err);
     if (!st && k->key) st = split_options(&w, err);
-    for (size_t i = 0; i < w.n; i++) cd_te_part_free(w.piece[i].part);
+    for (size_t i = 0; i < w.n; i++) cd_te_shard_free(w.piece[i].part);
     cd_free(w.piece);
     cd_free(w.want);
     return st;

@@ -34,7 +34,7 @@ static void *copied(cd_arena *a, const void *from, size_t n, size_t size) {
     return p;
 }
 
-static cdmpp_status put_op(const cd_splan *s, uint32_t op, const cd_splan_option *c, cd_plan *p, cdmpp_err *err) {
+static cdmpp_status put_op(const cd_splan *s, uint32_t op, const cd_splan_option *c, cd_shard_plan *p, cdmpp_err *err) {
     const cd_snet_op *v = &s->net->op[op];
     const cd_splan_kind *k = &s->kind[s->node[op].kind];
     cd_plan_op *o = &p->op[op];
@@ -49,7 +49,7 @@ static cdmpp_status put_op(const cd_splan *s, uint32_t op, const cd_splan_option
 }
 
 /* All copies, by what they come before. */
-static cdmpp_status put_moves(const cd_splan *s, const uint32_t *choice, cd_plan *p, cdmpp_err *err) {
+static cdmpp_status put_moves(const cd_splan *s, const uint32_t *choice, cd_shard_plan *p, cdmpp_err *err) {
     cd_splan_moves m = {0};
     uint32_t e = 0;
     for (uint32_t op = 0; op < s->net->n_op; op++) {
@@ -67,7 +67,7 @@ static cdmpp_status put_moves(const cd_splan *s, const uint32_t *choice, cd_plan
     return m.oom || !p->copy ? CD_FAIL(err, ENOMEM, "%u copies", m.n) : CDMPP_OK;
 }
 
-static cdmpp_status put_bases(const cd_splan_found *f, cd_plan *p, cdmpp_err *err) {
+static cdmpp_status put_bases(const cd_splan_found *f, cd_shard_plan *p, cdmpp_err *err) {
     p->n_base = f->n_base;
     if (!(p->base = CD_NEWN(&p->arena, cd_plan_base, (size_t)f->n_base + 1))) return CD_FAIL(err, ENOMEM, "baselines");
     for (uint32_t i = 0; i < f->n_base; i++) {
@@ -77,7 +77,7 @@ static cdmpp_status put_bases(const cd_splan_found *f, cd_plan *p, cdmpp_err *er
     return CDMPP_OK;
 }
 
-static void figures(const cd_splan *s, const cd_splan_found *f, const uint32_t *choice, bool base, cd_plan *p) {
+static void figures(const cd_splan *s, const cd_splan_found *f, const uint32_t *choice, bool base, cd_shard_plan *p) {
     double together = 0;
     for (uint32_t op = 0; op < s->net->n_op; op++) {
         together += s->kind[s->node[op].kind].together;
@@ -91,7 +91,7 @@ static void figures(const cd_splan *s, const cd_splan_found *f, const uint32_t *
     p->ceiling = together > 0 && isfinite(over) ? fmax(1, over / together) : 1;
 }
 
-static cdmpp_status put_reasons(const cd_splan *s, const cd_splan_found *f, const char *base, cd_plan *p, cdmpp_err *err) {
+static cdmpp_status put_reasons(const cd_splan *s, const cd_splan_found *f, const char *base, cd_shard_plan *p, cdmpp_err *err) {
     uint32_t c = 0;
     for (uint32_t op = 0; op < s->net->n_op; op++) {
         int64_t bytes = 0;
@@ -103,7 +103,7 @@ static cdmpp_status put_reasons(const cd_splan *s, const cd_splan_found *f, cons
     return p->verdict ? CDMPP_OK : CD_FAIL(err, ENOMEM, "reasons");
 }
 
-static cdmpp_status fill(const cd_splan *s, const cd_splan_found *f, const uint32_t *choice, const char *base, cd_plan *p, cdmpp_err *err) {
+static cdmpp_status fill(const cd_splan *s, const cd_splan_found *f, const uint32_t *choice, const char *base, cd_shard_plan *p, cdmpp_err *err) {
     p->network = copy_text(&p->arena, s->net->name), p->batch = s->net->batch, p->n_device = s->n_device, p->n_op = s->net->n_op;
     p->device = CD_NEWN(&p->arena, const char *, (size_t)s->n_device + 1);
     p->op = CD_NEWN(&p->arena, cd_plan_op, (size_t)s->net->n_op + 1);
@@ -117,8 +117,8 @@ static cdmpp_status fill(const cd_splan *s, const cd_splan_found *f, const uint3
     return put_reasons(s, f, base, p, err);
 }
 
-cdmpp_status cd_splan_out(const cd_splan *s, const cd_splan_found *f, const uint32_t *choice, const char *base, cd_plan **out, cdmpp_err *err) {
-    cd_plan *p = cd_calloc(1, sizeof *p);
+cdmpp_status cd_splan_out(const cd_splan *s, const cd_splan_found *f, const uint32_t *choice, const char *base, cd_shard_plan **out, cdmpp_err *err) {
+    cd_shard_plan *p = cd_calloc(1, sizeof *p);
     if (!p) return CD_FAIL(err, ENOMEM, "a plan");
     const cdmpp_status st = fill(s, f, choice, base, p, err);
     if (st) cd_plan_free(p);

@@ -9,7 +9,7 @@
 enum { MAX_FILE = 256 << 20, MAX_OPS = 1000000 };
 
 typedef struct reader {
-    cd_plan *p;
+    cd_shard_plan *p;
     cd_arena *a;                /* the plan's */
     cdmpp_err *err;
 } reader;
@@ -153,7 +153,7 @@ static cdmpp_status read_op(const reader *r, const cd_json *v, cd_plan_op *o) {
 /* ---- the rest ---- */
 static cdmpp_status read_ops(const reader *r, const cd_json *root) {
     const cd_json *x;
-    cd_plan *p = r->p;
+    cd_shard_plan *p = r->p;
     CD_TRY(list(r, root, "operators", 0, &x, &p->n_op));
     if (!(p->op = CD_NEWN(r->a, cd_plan_op, (size_t)p->n_op + 1))) return CD_FAIL(r->err, ENOMEM, "%u operators", p->n_op);
     for (uint32_t k = 0; k < p->n_op; k++, x = x->next) {
@@ -166,7 +166,7 @@ static cdmpp_status read_ops(const reader *r, const cd_json *root) {
 
 static cdmpp_status read_copies(const reader *r, const cd_json *root) {
     const cd_json *x;
-    cd_plan *p = r->p;
+    cd_shard_plan *p = r->p;
     int64_t n;
     CD_TRY(list(r, root, "copies", 0, &x, &p->n_copy));
     if (!(p->copy = CD_NEWN(r->a, cd_plan_copy, (size_t)p->n_copy + 1))) return CD_FAIL(r->err, ENOMEM, "%u copies", p->n_copy);
@@ -186,7 +186,7 @@ static cdmpp_status read_copies(const reader *r, const cd_json *root) {
 
 static cdmpp_status read_bases(const reader *r, const cd_json *root) {
     const cd_json *x;
-    cd_plan *p = r->p;
+    cd_shard_plan *p = r->p;
     CD_TRY(list(r, root, "baselines", 0, &x, &p->n_base));
     if (!(p->base = CD_NEWN(r->a, cd_plan_base, (size_t)p->n_base + 1))) return CD_FAIL(r->err, ENOMEM, "%u baselines", p->n_base);
     for (uint32_t i = 0; i < p->n_base; i++, x = x->next) {
@@ -200,7 +200,7 @@ static cdmpp_status read_bases(const reader *r, const cd_json *root) {
 
 static cdmpp_status read_devices(const reader *r, const cd_json *root) {
     const cd_json *x;
-    cd_plan *p = r->p;
+    cd_shard_plan *p = r->p;
     CD_TRY(list(r, root, "devices", 1, &x, &p->n_device));
     if (p->n_device > CD_MACHINE_DEVICES) return CD_FAIL(r->err, ERANGE, "%u devices: expected at most %d", p->n_device, CD_MACHINE_DEVICES);
     if (!(p->device = CD_NEWN(r->a, const char *, (size_t)p->n_device + 1))) return CD_FAIL(r->err, ENOMEM, "%u devices", p->n_device);
@@ -216,7 +216,7 @@ static cdmpp_status read_devices(const reader *r, const cd_json *root) {
 }
 
 static cdmpp_status read_head(const reader *r, const cd_json *root) {
-    cd_plan *p = r->p;
+    cd_shard_plan *p = r->p;
     cd_str schema;
     int64_t version;
     CD_TRY(cd_json_need_str(root, "schema", &schema, r->err));
@@ -250,10 +250,10 @@ static cdmpp_status read_all(const reader *r, cd_arena *tree, const char *data, 
     return split == r->p->split ? CDMPP_OK : CD_FAIL(r->err, ESCHEMA, "split: the plan says %s, its operators say otherwise", r->p->split ? "true" : "false");
 }
 
-cdmpp_status cd_plan_read_text(const char *path, const char *data, size_t n, cd_plan **out, cdmpp_err *err) {
+cdmpp_status cd_plan_read_text(const char *path, const char *data, size_t n, cd_shard_plan **out, cdmpp_err *err) {
     cd_arena tree = {0};
     *out = NULL;
-    cd_plan *p = cd_calloc(1, sizeof *p);
+    cd_shard_plan *p = cd_calloc(1, sizeof *p);
     if (!p) return CD_FAIL(err, ENOMEM, "a plan");
     const reader r = {p, &p->arena, err};
     const cdmpp_status st = cd_err_at(err, read_all(&r, &tree, data, n), path, 0);
@@ -263,7 +263,7 @@ cdmpp_status cd_plan_read_text(const char *path, const char *data, size_t n, cd_
     return st;
 }
 
-cdmpp_status cd_plan_read(const char *path, cd_plan **out, cdmpp_err *err) {
+cdmpp_status cd_plan_read(const char *path, cd_shard_plan **out, cdmpp_err *err) {
     char *data;
     size_t n;
     *out = NULL;

@@ -6,7 +6,7 @@
 #include "predictor/partition/shard/shard_plan_internal.h"
 
 typedef struct maker {
-    const cd_plan *p;
+    const cd_shard_plan *p;
     const cd_snet *net;
     cd_arena *a;
     cd_replay_op *op;           /* the heap's, as `after` */
@@ -103,7 +103,7 @@ static cdmpp_status put_op(maker *m, uint32_t k, uint32_t *copy, cdmpp_err *err)
     return CDMPP_OK;
 }
 
-static cdmpp_status check(const cd_plan *p, const cd_snet *net, const cd_machine *m, cdmpp_err *err) {
+static cdmpp_status check(const cd_shard_plan *p, const cd_snet *net, const cd_machine *m, cdmpp_err *err) {
     if (p->n_op != net->n_op || p->n_device != m->n || m->n > CD_MACHINE_DEVICES)
         return CD_FAIL(err, EINVALID, "a plan of %u operators on %u devices for a network of %u on %u", p->n_op, p->n_device, net->n_op, m->n);
     for (uint32_t i = 0; i < p->n_copy; i++)
@@ -115,7 +115,7 @@ static cdmpp_status check(const cd_plan *p, const cd_snet *net, const cd_machine
 
 /* A queue for each device and for each link that is used; copies are operators, so links between queues cost nothing. */
 static cdmpp_status put_queues(maker *m, cd_replay_net *out, cdmpp_err *err) {
-    const cd_plan *p = m->p;
+    const cd_shard_plan *p = m->p;
     m->n_queue = p->n_device;
     for (uint32_t i = 0; i < p->n_copy; i++) {
         const cd_plan_copy *c = &p->copy[i];
@@ -154,7 +154,7 @@ static cdmpp_status build(maker *m, cd_replay_net *out, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_plan_replay(const cd_plan *p, const cd_snet *net, const cd_machine *m, cd_arena *a, cd_replay_net *out, cdmpp_err *err) {
+cdmpp_status cd_plan_replay(const cd_shard_plan *p, const cd_snet *net, const cd_machine *m, cd_arena *a, cd_replay_net *out, cdmpp_err *err) {
     maker k = {.p = p, .net = net, .a = a};
     *out = (cd_replay_net){0};
     CD_TRY(check(p, net, m, err));

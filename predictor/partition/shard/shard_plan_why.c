@@ -118,7 +118,7 @@ const char *cd_splan_why(const cd_splan *s, const cd_splan_found *f, uint32_t op
 }
 
 /* ---- the plan ---- */
-static const char *why_refused(const cd_splan *s, const cd_splan_found *f, const cd_plan *p, cd_arena *a) {
+static const char *why_refused(const cd_splan *s, const cd_splan_found *f, const cd_shard_plan *p, cd_arena *a) {
     const double most = s->margin > 0 ? (1 - s->margin) / s->margin : (double)INFINITY; /* rho where the ceiling is the margin */
     uint32_t slow = 0;
     for (uint32_t d = 0; d < s->n_device; d++)
@@ -131,7 +131,7 @@ static const char *why_refused(const cd_splan *s, const cd_splan_found *f, const
     return cd_splan_text(a, "do not split, all on %s: no split saves %.3g %% of %s; at most %.2fx", here, 100 * s->margin, T(f->alone_s), p->ceiling);
 }
 
-static const char *verdict(const cd_splan *s, const cd_splan_found *f, const cd_plan *p, cd_arena *a) {
+static const char *verdict(const cd_splan *s, const cd_splan_found *f, const cd_shard_plan *p, cd_arena *a) {
     uint32_t split = 0, used = 0, bit = 0;
     for (uint32_t k = 0; k < p->n_op; k++) {
         split += p->op[k].dim[0] != 0;
@@ -145,7 +145,7 @@ static const char *verdict(const cd_splan *s, const cd_splan_found *f, const cd_
     return cd_splan_text(a, "all on %s", p->n_op ? p->device[p->op[0].part[0].device] : p->device[0]);
 }
 
-const char *cd_splan_verdict(const cd_splan *s, const cd_splan_found *f, const cd_plan *p, cd_arena *a) {
+const char *cd_splan_verdict(const cd_splan *s, const cd_splan_found *f, const cd_shard_plan *p, cd_arena *a) {
     const char *says = verdict(s, f, p, a);
     if (!says || f->tight == CD_SPLAN_NONE) return says;
     return cd_splan_text(a, "%s; a better plan does not fit into %.6g GB of %s", says, s->limit[f->tight] * 1e-9, s->m->device[f->tight].name);

@@ -20,7 +20,7 @@ double cd_split_curve_time(const void *curve, double units) {
            carried(c->out, c->out_bytes, c->out_unit_bytes, units);
 }
 
-double cd_split_ratio_ceiling(const double *alone_s, uint32_t n) {
+double cd_shard_ratio_ceiling(const double *alone_s, uint32_t n) {
     double best = HUGE_VAL, sum = 0;
     for (uint32_t i = 0; i < n; i++) best = fmin(best, alone_s[i]);
     for (uint32_t i = 0; i < n; i++) sum += best / alone_s[i];
@@ -58,7 +58,7 @@ static cdmpp_status alone(const cd_split_ask *a, cd_split_plan *p, cdmpp_err *er
         slow = fmax(slow, p->alone_s[i]);
     }
     p->rho = a->n > 1 ? slow / p->alone_s[p->best] : HUGE_VAL;
-    p->ceiling = cd_split_ratio_ceiling(p->alone_s, a->n);
+    p->ceiling = cd_shard_ratio_ceiling(p->alone_s, a->n);
     return CDMPP_OK;
 }
 

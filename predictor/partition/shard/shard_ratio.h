@@ -76,8 +76,8 @@ cdmpp_status cd_split_fixed(const cd_split_ask *a, double share, cd_split_plan *
 
 /* Affine times, shares as real numbers: units (n) of D and the time without joining; devices whose fixed time is above it get 0.
  * Errors: EINVALID (unit_s <= 0, fixed_s < 0, D <= 0). */
-cdmpp_status cd_split_closed(const cd_split_affine *t, uint32_t n, double units, double *share, double *seconds, cdmpp_err *err);
+cdmpp_status cd_shard_ratio_closed(const cd_split_affine *t, uint32_t n, double units, double *share, double *seconds, cdmpp_err *err);
 /* The same with join_s for each part beyond the first, best over which devices take part. */
-cdmpp_status cd_split_closed_join(const cd_split_affine *t, uint32_t n, double units, double join_s, double *share, double *seconds, cdmpp_err *err);
-double cd_split_ratio_ceiling(const double *alone_s, uint32_t n);
+cdmpp_status cd_shard_ratio_closed_join(const cd_split_affine *t, uint32_t n, double units, double join_s, double *share, double *seconds, cdmpp_err *err);
+double cd_shard_ratio_ceiling(const double *alone_s, uint32_t n);
 #endif

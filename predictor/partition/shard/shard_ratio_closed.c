@@ -34,12 +34,12 @@ static void shares(const cd_split_affine *t, uint32_t n, uint32_t set, double at
     for (uint32_t i = 0; i < n; i++) share[i] = set >> i & 1 ? (at - t[i].fixed_s) / t[i].unit_s : 0;
 }
 
-cdmpp_status cd_split_closed(const cd_split_affine *t, uint32_t n, double units, double *share, double *seconds, cdmpp_err *err) {
-    return cd_split_closed_join(t, n, units, 0, share, seconds, err);
+cdmpp_status cd_shard_ratio_closed(const cd_split_affine *t, uint32_t n, double units, double *share, double *seconds, cdmpp_err *err) {
+    return cd_shard_ratio_closed_join(t, n, units, 0, share, seconds, err);
 }
 
 /* Which devices: all sets of up to 16, each levelled. */
-cdmpp_status cd_split_closed_join(const cd_split_affine *t, uint32_t n, double units, double join_s, double *share, double *seconds, cdmpp_err *err) {
+cdmpp_status cd_shard_ratio_closed_join(const cd_split_affine *t, uint32_t n, double units, double join_s, double *share, double *seconds, cdmpp_err *err) {
     CD_TRY(check(t, n, units, err));
     if (!(join_s >= 0) || !isfinite(join_s)) return CD_FAIL(err, EINVALID, "join_s: expected seconds, found %g", join_s);
     double best = HUGE_VAL, level_at = 0;

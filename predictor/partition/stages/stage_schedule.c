@@ -106,8 +106,8 @@ static uint64_t part_of(const search *s, uint64_t set, uint64_t seed) {
 }
 
 /* The stage of a set in lists: op and first have room for all. */
-static cd_stage lay_out(const search *s, uint64_t set, cd_stage_kind kind, uint32_t *op, uint32_t *first) {
-    cd_stage out = {kind, 0, first, op, 0};
+static cd_stage_step lay_out(const search *s, uint64_t set, cd_stage_kind kind, uint32_t *op, uint32_t *first) {
+    cd_stage_step out = {kind, 0, first, op, 0};
     uint32_t n = 0;
     for (uint64_t left = set; left;) {
         const uint64_t part = kind == CD_STAGE_MERGE ? set : part_of(s, set, left & ~(left - 1));
@@ -132,7 +132,7 @@ static bool can_merge(const search *s, uint64_t set) {
 
 static cdmpp_status ask_kind(search *s, uint64_t set, cd_stage_kind kind, entry *out) {
     uint32_t op[CD_STAGE_OPS], first[CD_STAGE_OPS + 1];
-    const cd_stage stage = lay_out(s, set, kind, op, first);
+    const cd_stage_step stage = lay_out(s, set, kind, op, first);
     if (kind == CD_STAGE_CONCURRENT && s->ask->s && stage.n_group > s->ask->s) return CDMPP_OK;
     const double t = s->ask->time(&stage, s->ask->ctx);
     s->n_asked++;
@@ -193,7 +193,7 @@ static cdmpp_status least(search *s, uint64_t set, double *cost) {
 
 static cdmpp_status write_plan(search *s, uint64_t all, cd_stage_plan *out) {
     for (uint64_t set = all; set; set &= ~find(&s->sets, set)->ending) out->n_stage++;
-    out->stage = CD_NEWN(&out->arena, cd_stage, (size_t)out->n_stage + 1);
+    out->stage = CD_NEWN(&out->arena, cd_stage_step, (size_t)out->n_stage + 1);
     if (!out->stage) return CD_FAIL(s->err, ENOMEM, "%u stages", out->n_stage);
     uint32_t i = out->n_stage;
     for (uint64_t set = all; set; set &= ~find(&s->sets, set)->ending) {

@@ -36,15 +36,15 @@ typedef struct cd_stage_graph {
 typedef enum cd_stage_kind { CD_STAGE_CONCURRENT, CD_STAGE_MERGE, CD_STAGE_SPLIT } cd_stage_kind;
 #define CD_STAGE_KINDS "concurrent|merge|split"
 
-typedef struct cd_stage {
+typedef struct cd_stage_step {
     cd_stage_kind kind;
     uint32_t n_group;           /* merge and split: 1 */
     const uint32_t *first;      /* (n_group + 1): op[first[g] .. first[g+1]) are group g, in an order to run in */
     const uint32_t *op;
     double seconds;             /* filled in plans; 0 when asked */
-} cd_stage;
+} cd_stage_step;
 
-typedef double cd_stage_time(const cd_stage *s, void *ctx);
+typedef double cd_stage_time(const cd_stage_step *s, void *ctx);
 
 typedef struct cd_stage_ask {
     uint32_t r, s;              /* 0: no limit */
@@ -57,7 +57,7 @@ typedef struct cd_stage_ask {
 typedef struct cd_stage_plan {
     cd_arena arena;
     uint32_t n_stage;
-    cd_stage *stage;            /* (n_stage) first to run first */
+    cd_stage_step *stage;            /* (n_stage) first to run first */
     double total_s, alone_s;    /* alone_s: one operator a stage, in order */
     uint64_t n_state, n_ending, n_asked; /* sets, endings of them, calls of the callback */
 } cd_stage_plan;
@@ -108,5 +108,5 @@ typedef struct cd_stage_solo {
     double (*merged_s)(const uint32_t *op, uint32_t n, void *ctx); /* NULL: none */
     void *ctx;
 } cd_stage_solo;
-double cd_stage_solo_time(const cd_stage *s, void *solo); /* a cd_stage_time */
+double cd_stage_solo_time(const cd_stage_step *s, void *solo); /* a cd_stage_time */
 #endif

@@ -12,15 +12,15 @@
 #include "base/core/err.h"
 #include "base/core/mem.h"
 
-typedef struct cd_tune_keys {
+typedef struct cd_tune_key_set {
     struct cd_tune_slot *slot;  /* (cap) */
     size_t n, cap;              /* cap: 0 or a power of two */
-} cd_tune_keys;                 /* zero: empty */
+} cd_tune_key_set;                 /* zero: empty */
 
-void cd_tune_keys_free(cd_tune_keys *k);
-void cd_tune_keys_clear(cd_tune_keys *k); /* keeps the room */
+void cd_tune_key_set_free(cd_tune_key_set *k);
+void cd_tune_key_set_clear(cd_tune_key_set *k); /* keeps the room */
 /* *value of a key; false: it is not there. value may be NULL. */
-bool cd_tune_keys_find(const cd_tune_keys *k, uint64_t key, double *value);
+bool cd_tune_key_set_find(const cd_tune_key_set *k, uint64_t key, double *value);
 /* Enter, or change the value of, a key. Errors: ENOMEM; nothing has changed then. */
-cdmpp_status cd_tune_keys_put(cd_tune_keys *k, uint64_t key, double value, cdmpp_err *err);
+cdmpp_status cd_tune_key_set_put(cd_tune_key_set *k, uint64_t key, double value, cdmpp_err *err);
 #endif

@@ -28,7 +28,7 @@ uint64_t cd_tune_class(const cd_step *step, uint32_t n_step) {
     return h.a;
 }
 
-uint32_t cd_tune_number_count(const cd_step *step, uint32_t n_step) {
+uint32_t cd_tune_knobs_count(const cd_step *step, uint32_t n_step) {
     uint32_t n = 0;
     for (uint32_t k = 0; k < n_step; k++) n += 4 + step[k].n_list;
     return n;

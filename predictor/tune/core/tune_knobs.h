@@ -9,7 +9,7 @@
 #include "predictor/tune/core/tune.h"
 
 uint64_t cd_tune_class(const cd_step *step, uint32_t n_step);
-uint32_t cd_tune_number_count(const cd_step *step, uint32_t n_step);
+uint32_t cd_tune_knobs_count(const cd_step *step, uint32_t n_step);
 /* at (may be NULL): the step of each. */
 void cd_tune_numbers(const cd_step *step, uint32_t n_step, int32_t *number, uint16_t *at);
 #endif

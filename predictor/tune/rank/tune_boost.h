@@ -36,7 +36,7 @@ typedef struct cd_tune_boost_task {
     char *target;
     size_t n, n_good;           /* samples; those that did not fail */
     double best_s;
-    cd_gbt *trees;              /* NULL: none yet, or shared */
+    cd_xgb *trees;              /* NULL: none yet, or shared */
     size_t width, n_fitted;
 } cd_tune_boost_task;
 
@@ -47,18 +47,18 @@ typedef struct cd_tune_boost {
     uint64_t seed;
     cd_tune_feat feat;
     cd_tune_row row;
-    cd_tune_keys known;         /* key -> number of seen */
+    cd_tune_key_set known;         /* key -> number of seen */
     cd_tune_seen *seen;
     cd_tune_boost_task *task;
     cd_tune_boost_sample *sample;
     float *x, *input, *output;
     size_t n_seen, cap_seen, n_task, cap_task, n_sample, cap_sample, n_x, cap_x, cap_input, cap_output;
-    cd_gbt *trees;              /* shared */
+    cd_xgb *trees;              /* shared */
     size_t n_fitted, n_round;   /* n_round: samples of the first learn */
 } cd_tune_boost;
 
 /* list: where the pointer to n items of `size` bytes is; room for `add` more. Errors: ENOMEM. */
 cdmpp_status cd_tune_boost_room(void *list, size_t n, size_t add, size_t *cap, size_t size, cdmpp_err *err);
 /* The trees for a task that is ready. Errors: EBACKEND, EMODEL, ENOMEM. */
-cdmpp_status cd_tune_boost_trees(cd_tune_boost *r, size_t task, CD_KEEP const cd_gbt **trees, size_t *width, cdmpp_err *err);
+cdmpp_status cd_tune_boost_trees(cd_tune_boost *r, size_t task, CD_KEEP const cd_xgb **trees, size_t *width, cdmpp_err *err);
 #endif

@@ -68,18 +68,18 @@ static cdmpp_status lines(const cd_tune_boost *r, size_t task, matrix *m, cdmpp_
     return CDMPP_OK;
 }
 
-static cdmpp_status train(const cd_tune_boost *r, const matrix *m, cd_gbt **trees, cdmpp_err *err) {
+static cdmpp_status train(const cd_tune_boost *r, const matrix *m, cd_xgb **trees, cdmpp_err *err) {
     const cd_tune_fit f = {.x = m->x, .width = m->width, .n = m->n, .start = m->start, .y = m->y, .seed = r->seed};
-    cd_gbt *made = NULL;
+    cd_xgb *made = NULL;
     CD_TRY(r->shared ? cd_tune_fit_pack_sum(&f, &made, err) : cd_tune_fit_pairs(&f, &made, err));
-    cd_gbt_free(*trees);
+    cd_xgb_free(*trees);
     *trees = made;
     return CDMPP_OK;
 }
 
-cdmpp_status cd_tune_boost_trees(cd_tune_boost *r, size_t task, const cd_gbt **out, size_t *width, cdmpp_err *err) {
+cdmpp_status cd_tune_boost_trees(cd_tune_boost *r, size_t task, const cd_xgb **out, size_t *width, cdmpp_err *err) {
     cd_tune_boost_task *k = &r->task[task];
-    cd_gbt **trees = r->shared ? &r->trees : &k->trees;
+    cd_xgb **trees = r->shared ? &r->trees : &k->trees;
     size_t *fitted = r->shared ? &r->n_fitted : &k->n_fitted;
     const size_t have = r->shared ? r->n_sample : k->n;
     if (*fitted != have) {

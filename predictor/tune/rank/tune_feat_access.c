@@ -15,7 +15,7 @@ typedef struct {
     int32_t *end;               /* node after each of them */
     uint32_t depth;
     double topdown;
-    cd_tune_index index;
+    cd_tune_feat_index index;
     bool oom;
 } walker;
 
@@ -91,11 +91,11 @@ static int side_by_side(cd_tune_loop_kind k) {
 
 /* Leaving the loops from the innermost: products of lengths, and at each border between what runs side by side and
  * what is in it, the product in it for the loops of the kind above. */
-static void multiply(cd_tune_loop *all, const uint32_t *loop, cd_tune_touch *touch, uint32_t depth) {
+static void multiply(cd_tune_loop *all, const uint32_t *loop, cd_tune_feat_access *touch, uint32_t depth) {
     double count = 1, reuse = 1;
     for (uint32_t k = depth; k-- > 0;) {
         cd_tune_loop *l = &all[loop[k]];
-        cd_tune_touch *t = &touch[k];
+        cd_tune_feat_access *t = &touch[k];
         if (t->stride != 0) count *= l->length;
         else reuse *= l->length;
         t->count = count;
@@ -132,7 +132,7 @@ static void touch(walker *w, uint32_t tensor, const cd_expr *const *x, uint32_t 
     const cd_nest_tensor *to = &w->nest->tensor[tensor];
     const cd_node *region = to->arg < 0 ? w->region[tensor] : NULL;
     void *p = t->access;
-    cd_tune_touch *in = cd_arena_zalloc(&t->a, w->depth + 1, sizeof *in);
+    cd_tune_feat_access *in = cd_arena_zalloc(&t->a, w->depth + 1, sizeof *in);
     uint32_t *loop = cd_arena_alloc(&t->a, w->depth + 1, sizeof *loop);
     if (!in || !loop || !room(&p, t->n_access, &t->cap_access, sizeof *t->access)) {
         w->oom = true;
@@ -140,9 +140,9 @@ static void touch(walker *w, uint32_t tensor, const cd_expr *const *x, uint32_t 
     }
     t->access = p;
     if (w->depth) memcpy(loop, w->stack, w->depth * sizeof *loop);
-    cd_tune_index_read(&w->index, x, n, region && region->n == 2 * n ? region->x : NULL, to->shape);
+    cd_tune_feat_index_read(&w->index, x, n, region && region->n == 2 * n ? region->x : NULL, to->shape);
     for (uint32_t k = 0; k < w->depth; k++)
-        in[k] = (cd_tune_touch){.access = t->n_access, .stride = cd_tune_index_stride(&w->index, t->loop[loop[k]].var)};
+        in[k] = (cd_tune_feat_access){.access = t->n_access, .stride = cd_tune_feat_index_stride(&w->index, t->loop[loop[k]].var)};
     multiply(t->loop, loop, in, w->depth);
     cd_tune_access *c = &t->access[t->n_access++];
     *c = (cd_tune_access){.depth = w->depth, .touch = in, .loop = loop};
@@ -161,7 +161,7 @@ static bool visit(void *ctx, const cd_expr *e) {
 }
 
 static void node(walker *w, const cd_node *n) {
-    switch ((cd_node_kind)n->kind) {
+    switch ((cd_ast_kind)n->kind) {
     case CD_NODE_FOR:
     case CD_NODE_THREAD: enter(w, n); break;
     case CD_NODE_REALIZE:

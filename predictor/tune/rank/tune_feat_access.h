@@ -22,13 +22,13 @@ typedef enum cd_tune_loop_kind {
     CD_TUNE_UNROLLED, CD_TUNE_VECTORIZED, CD_TUNE_PARALLEL, CD_TUNE_SERIAL, CD_TUNE_VTHREAD, CD_TUNE_LOOP_KINDS
 } cd_tune_loop_kind;
 
-typedef struct cd_tune_touch {
+typedef struct cd_tune_feat_access {
     uint32_t access;
     double stride;
     double count, reuse;        /* of this loop and those in it: steps that move the access, that do not */
     double thread_count, thread_reuse; /* by how much more than without the threads right below; 0: not above such */
-    struct cd_tune_touch *next; /* of the loop */
-} cd_tune_touch;
+    struct cd_tune_feat_access *next; /* of the loop */
+} cd_tune_feat_access;
 
 typedef struct cd_tune_loop {
     cd_tune_loop_kind kind;
@@ -36,14 +36,14 @@ typedef struct cd_tune_loop {
     uint32_t var;
     double length, topdown, bottomup; /* -1: touches nothing */
     double n_add, n_mul, n_div; /* float operations right inside */
-    cd_tune_touch *touch, **last;
+    cd_tune_feat_access *touch, **last;
 } cd_tune_loop;
 
 typedef struct cd_tune_access {
     const char *name;           /* "A.shared_2" */
     size_t n_raw;               /* of these letters "A" */
     uint32_t depth;
-    cd_tune_touch *touch;       /* (depth) outermost loop first */
+    cd_tune_feat_access *touch;       /* (depth) outermost loop first */
     const uint32_t *loop;       /* (depth) */
 } cd_tune_access;
 

@@ -10,7 +10,7 @@
 
 enum { CD_TUNE_INDEX_TERMS = 48 }; /* what is beyond is not looked at; the reference sets need 19 */
 
-typedef struct cd_tune_index {
+typedef struct cd_tune_feat_index {
     uint32_t n_term, n_var;
     struct {
         const cd_expr *e;
@@ -20,9 +20,9 @@ typedef struct cd_tune_index {
         uint32_t var;
         double stride;
     } var[CD_TUNE_INDEX_TERMS];
-} cd_tune_index;
+} cd_tune_feat_index;
 
 /* x (n): where; region: (min, extent) of each dimension, or NULL: all of shape (n). */
-void cd_tune_index_read(cd_tune_index *w, const cd_expr *const *x, uint32_t n, const cd_expr *const *region, const int64_t *shape);
-double cd_tune_index_stride(const cd_tune_index *w, uint32_t var); /* 0: not there */
+void cd_tune_feat_index_read(cd_tune_feat_index *w, const cd_expr *const *x, uint32_t n, const cd_expr *const *region, const int64_t *shape);
+double cd_tune_feat_index_stride(const cd_tune_feat_index *w, uint32_t var); /* 0: not there */
 #endif

@@ -17,7 +17,7 @@ static void loop(const cd_tune_loop *l, cd_tune_row *out) {
     cd_tune_row_put(out, log2p(l->n_div));
 }
 
-static void touch(const cd_tune_touch *t, cd_tune_row *out) {
+static void touch(const cd_tune_feat_access *t, cd_tune_row *out) {
     cd_tune_row_put(out, log2p(t->stride));
     cd_tune_row_put(out, log2p(-1)); /* autotvm's `mod`, which it never sets */
     cd_tune_row_put(out, log2p(t->count));
@@ -29,6 +29,6 @@ static void touch(const cd_tune_touch *t, cd_tune_row *out) {
 void cd_tune_feat_itervar(const cd_tune_touches *t, cd_tune_row *out) {
     for (uint32_t k = 0; k < t->n_loop; k++) {
         loop(&t->loop[k], out);
-        for (const cd_tune_touch *to = t->loop[k].touch; to; to = to->next) touch(to, out);
+        for (const cd_tune_feat_access *to = t->loop[k].touch; to; to = to->next) touch(to, out);
     }
 }

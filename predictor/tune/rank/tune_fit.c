@@ -13,12 +13,12 @@ typedef struct fitting {
     float *score, *grad, *hess; /* (n_row) */
     size_t *order, *rank;       /* (n) programs from the fastest on; the place of each there */
     cd_tune_place *place;       /* (n) */
-    cd_gbt_data *data;
-    cd_gbt *booster;
+    cd_xgb_data *data;
+    cd_xgb *booster;
 } fitting;
 
 typedef struct fit_kind {
-    const cd_gbt_param *param;
+    const cd_xgb_param *param;
     size_t n_param;
     int rounds, patience, every; /* every: trees from one look to the next */
     void (*gradient)(fitting *w, int round);
@@ -26,8 +26,8 @@ typedef struct fit_kind {
 } fit_kind;
 
 static void end(fitting *w) {
-    cd_gbt_free(w->booster);
-    cd_gbt_data_free(w->data);
+    cd_xgb_free(w->booster);
+    cd_xgb_data_free(w->data);
     cd_free(w->score);
     cd_free(w->grad);
     cd_free(w->hess);
@@ -62,9 +62,9 @@ static cdmpp_status begin(fitting *w, const cd_tune_fit *f, const fit_kind *k, c
     if (!w->score || !w->grad || !w->hess || !w->order || !w->rank || !w->place)
         return CD_FAIL(err, ENOMEM, "%zu rows", w->n_row);
     order_labels(w);
-    CD_TRY(cd_gbt_data_new(f->x, w->n_row, f->width, 1, &w->data, err));
-    CD_TRY(cd_gbt_new(w->data, NULL, k->param, k->n_param, &w->booster, err));
-    return cd_gbt_scores(w->booster, w->data, w->score, err);
+    CD_TRY(cd_xgb_data_new(f->x, w->n_row, f->width, 1, &w->data, err));
+    CD_TRY(cd_xgb_new(w->data, NULL, k->param, k->n_param, &w->booster, err));
+    return cd_xgb_scores(w->booster, w->data, w->score, err);
 }
 
 /* As TVM's callbacks: trees after the best one stay. */
@@ -73,8 +73,8 @@ static cdmpp_status grow(fitting *w, const fit_kind *k, cdmpp_err *err) {
     int best_round = 0;
     for (int i = 0; i < k->rounds; i++) {
         k->gradient(w, i);
-        CD_TRY(cd_gbt_boost(w->booster, w->data, w->grad, w->hess, err));
-        CD_TRY(cd_gbt_scores(w->booster, w->data, w->score, err));
+        CD_TRY(cd_xgb_boost(w->booster, w->data, w->grad, w->hess, err));
+        CD_TRY(cd_xgb_scores(w->booster, w->data, w->score, err));
         if (i % k->every) continue;
         const double now = round(k->figure(w) * 1e6);
         if (now > best) {
@@ -88,15 +88,15 @@ static cdmpp_status grow(fitting *w, const fit_kind *k, cdmpp_err *err) {
 }
 
 /* Read back, they are walked without XGBoost (learner/trees/tree_inference.h). */
-static cdmpp_status publish(const fitting *w, cd_gbt **out, cdmpp_err *err) {
+static cdmpp_status publish(const fitting *w, cd_xgb **out, cdmpp_err *err) {
     cd_buf b = {0};
-    cdmpp_status st = cd_gbt_save(w->booster, &b, err);
-    if (!st) st = cd_gbt_load(b.p, b.n, w->f->width, out, err);
+    cdmpp_status st = cd_xgb_save(w->booster, &b, err);
+    if (!st) st = cd_xgb_load(b.p, b.n, w->f->width, out, err);
     cd_buf_free(&b);
     return st;
 }
 
-static cdmpp_status run(const cd_tune_fit *f, const fit_kind *k, cd_gbt **out, cdmpp_err *err) {
+static cdmpp_status run(const cd_tune_fit *f, const fit_kind *k, cd_xgb **out, cdmpp_err *err) {
     fitting w;
     cdmpp_status st = begin(&w, f, k, err);
     if (!st) st = grow(&w, k, err);
@@ -133,8 +133,8 @@ static double pack_figure(fitting *w) {
     return -sqrt(s / (double)w->n_row);
 }
 
-cdmpp_status cd_tune_fit_pack_sum(const cd_tune_fit *f, cd_gbt **out, cdmpp_err *err) {
-    static const cd_gbt_param param[] = {{"nthread", "1"}, {"max_depth", "10"}, {"gamma", "0.001"}, {"min_child_weight", "0"},
+cdmpp_status cd_tune_fit_pack_sum(const cd_tune_fit *f, cd_xgb **out, cdmpp_err *err) {
+    static const cd_xgb_param param[] = {{"nthread", "1"}, {"max_depth", "10"}, {"gamma", "0.001"}, {"min_child_weight", "0"},
                                          {"eta", "0.2"}, {"base_score", "0.5"}, {"seed", "43"}};
     static const fit_kind kind = {param, sizeof param / sizeof *param, 10000, 50, 2, pack_gradient, pack_figure};
     return run(f, &kind, out, err);
@@ -180,8 +180,8 @@ double cd_tune_fit_recall(const float *score, const size_t *rank, size_t n, size
 
 static double pair_figure(fitting *w) { return cd_tune_fit_recall(w->score, w->rank, w->f->n, CD_TUNE_FIT_RECALL, w->place); }
 
-cdmpp_status cd_tune_fit_pairs(const cd_tune_fit *f, cd_gbt **out, cdmpp_err *err) {
-    static const cd_gbt_param param[] = {{"nthread", "1"}, {"max_depth", "3"}, {"gamma", "0.0001"}, {"min_child_weight", "1"},
+cdmpp_status cd_tune_fit_pairs(const cd_tune_fit *f, cd_xgb **out, cdmpp_err *err) {
+    static const cd_xgb_param param[] = {{"nthread", "1"}, {"max_depth", "3"}, {"gamma", "0.0001"}, {"min_child_weight", "1"},
                                          {"subsample", "1"}, {"eta", "0.3"}, {"lambda", "1"}, {"alpha", "0"}};
     static const fit_kind kind = {param, sizeof param / sizeof *param, 8000, 20, 1, pair_gradient, pair_figure};
     return run(f, &kind, out, err);

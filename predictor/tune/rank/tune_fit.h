@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "learner/trees/xgb_api.h"
+#include "learner/trees/xgb.h"
 
 enum { CD_TUNE_FIT_RECALL = 64 }; /* the plan of autotvm's tuner */
 
@@ -25,9 +25,9 @@ typedef struct cd_tune_fit {
     uint64_t seed;
 } cd_tune_fit;
 
-/* A booster for cd_gbt_predict. Errors: EBACKEND, EMODEL, ENOMEM. */
-cdmpp_status cd_tune_fit_pack_sum(const cd_tune_fit *f, CD_GIVE cd_gbt **out, cdmpp_err *err);
-cdmpp_status cd_tune_fit_pairs(const cd_tune_fit *f, CD_GIVE cd_gbt **out, cdmpp_err *err);
+/* A booster for cd_xgb_predict. Errors: EBACKEND, EMODEL, ENOMEM. */
+cdmpp_status cd_tune_fit_pack_sum(const cd_tune_fit *f, CD_GIVE cd_xgb **out, cdmpp_err *err);
+cdmpp_status cd_tune_fit_pairs(const cd_tune_fit *f, CD_GIVE cd_xgb **out, cdmpp_err *err);
 
 typedef struct cd_tune_place {
     double v;

@@ -20,18 +20,18 @@ static cdmpp_status features_of(cd_tune_boost *r, const cd_tune_task *t, size_t 
                                 cdmpp_err *err) {
     const uint64_t key = c->key ^ cd_rng_mix(task);
     double at;
-    if (cd_tune_keys_find(&r->known, key, &at)) {
+    if (cd_tune_key_set_find(&r->known, key, &at)) {
         *out = r->seen[(size_t)at];
         return CDMPP_OK;
     }
     if (r->row.n > CD_TUNE_BOOST_CACHE) {
         r->row.n = r->n_seen = 0;
-        cd_tune_keys_clear(&r->known);
+        cd_tune_key_set_clear(&r->known);
     }
     CD_TRY(read_rows(r, t, c, out, err));
     CD_TRY(cd_tune_boost_room(&r->seen, r->n_seen, 1, &r->cap_seen, sizeof *r->seen, err));
     r->seen[r->n_seen] = *out;
-    CD_TRY(cd_tune_keys_put(&r->known, key, (double)r->n_seen, err));
+    CD_TRY(cd_tune_key_set_put(&r->known, key, (double)r->n_seen, err));
     r->n_seen++;
     return CDMPP_OK;
 }
@@ -108,14 +108,14 @@ static bool ready(const cd_tune_ranker *base, const cd_tune_task *t) {
 }
 
 /* The score of rows of a candidate: their sum. */
-static cdmpp_status score_rows(cd_tune_boost *r, const cd_gbt *trees, size_t width, const cd_tune_seen *f, double *score,
+static cdmpp_status score_rows(cd_tune_boost *r, const cd_xgb *trees, size_t width, const cd_tune_seen *f, double *score,
                                cdmpp_err *err) {
     const size_t n = r->shared ? f->n / width : 1, have = r->shared ? width : f->n < width ? f->n : width;
     CD_TRY(cd_tune_boost_room(&r->input, 0, n * width, &r->cap_input, sizeof *r->input, err));
     CD_TRY(cd_tune_boost_room(&r->output, 0, n, &r->cap_output, sizeof *r->output, err));
     memset(r->input, 0, n * width * sizeof *r->input);
     memcpy(r->input, r->row.v + f->at, n * have * sizeof *r->input);
-    CD_TRY(cd_gbt_predict(trees, r->input, n, width, r->output, err));
+    CD_TRY(cd_xgb_predict(trees, r->input, n, width, r->output, err));
     *score = 0;
     for (size_t k = 0; k < n; k++) *score += (double)r->output[k];
     return CDMPP_OK;
@@ -125,7 +125,7 @@ static cdmpp_status rank(cd_tune_ranker *base, const cd_tune_task *t, const cd_t
                          cdmpp_err *err) {
     cd_tune_boost *r = (cd_tune_boost *)base;
     const bool trained = ready(base, t);
-    const cd_gbt *trees = NULL;
+    const cd_xgb *trees = NULL;
     size_t task, width = 0;
     CD_TRY(enter_task(r, t, &task, err));
     if (trained) CD_TRY(cd_tune_boost_trees(r, task, &trees, &width, err));
@@ -145,13 +145,13 @@ static void free_ranker(cd_tune_ranker *base) {
     cd_tune_boost *r = (cd_tune_boost *)base;
     if (!r) return;
     for (size_t k = 0; k < r->n_task; k++) {
-        cd_gbt_free(r->task[k].trees);
+        cd_xgb_free(r->task[k].trees);
         cd_free(r->task[k].target);
     }
-    cd_gbt_free(r->trees);
+    cd_xgb_free(r->trees);
     cd_tune_feat_free(&r->feat);
     cd_tune_row_free(&r->row);
-    cd_tune_keys_free(&r->known);
+    cd_tune_key_set_free(&r->known);
     cd_free(r->seen);
     cd_free(r->task);
     cd_free(r->sample);

@@ -35,9 +35,9 @@ typedef struct {
 
 typedef struct {
     const cd_model *m;
-    cd_adapt *adapt;
-    cd_cache *cache;
-    cd_tune_keys faulty;        /* what was no program, by key and task */
+    cd_online_adapt *adapt;
+    cd_answer_cache *cache;
+    cd_tune_key_set faulty;        /* what was no program, by key and task */
     cd_scorer **scorer;         /* (n_thread) */
     cd_scored **scored;         /* (n_thread)(CHUNK) */
 } stage;
@@ -64,9 +64,9 @@ static void free_stage(stage *s, int n_thread) {
     }
     cd_free(s->scorer);
     cd_free(s->scored);
-    cd_cache_free(s->cache);
-    cd_tune_keys_free(&s->faulty);
-    cd_adapt_free(s->adapt);
+    cd_answer_cache_free(s->cache);
+    cd_tune_key_set_free(&s->faulty);
+    cd_online_adapt_free(s->adapt);
 }
 
 static void free_ranker(cd_tune_ranker *ranker) {
@@ -91,8 +91,8 @@ static cdmpp_status open_stage(rank_model *r, stage *s, const cd_model *m, cdmpp
         CD_TRY(cd_scorer_new(m, NULL, &o, &s->scorer[k], err));
         if (!(s->scored[k] = cd_calloc(CHUNK, sizeof *s->scored[k]))) return CD_FAIL(err, ENOMEM, "chunk of candidates");
     }
-    CD_TRY(cd_cache_new(CACHED, &s->cache, err));
-    return cd_adapt_new(&s->adapt, err);
+    CD_TRY(cd_answer_cache_new(CACHED, &s->cache, err));
+    return cd_online_adapt_new(&s->adapt, err);
 }
 
 /* Descriptions are a help, not a must: a model of one device finds the nearest without. */
@@ -192,7 +192,7 @@ static cdmpp_status run_chunk(void *ctx, size_t beg, size_t end, int w, cdmpp_er
             if (err) *err = p->err;
             return p->st;
         }
-        if (!p->st) cd_cache_put(j->s->cache, &j->r->key[j->r->miss[k]], p);
+        if (!p->st) cd_answer_cache_put(j->s->cache, &j->r->key[j->r->miss[k]], p);
         keep(&j->r->ans[j->r->miss[k]], p);
     }
     return CDMPP_OK;
@@ -206,9 +206,9 @@ static cd_aim aim_of(const cd_tune_task *t) {
 
 /* Bounded as the cache is; all at once, for these are cheap to find out again. */
 static cdmpp_status note_faulty(rank_model *r, stage *s, size_t n_miss, cdmpp_err *err) {
-    if (s->faulty.n > CACHED) cd_tune_keys_clear(&s->faulty);
+    if (s->faulty.n > CACHED) cd_tune_key_set_clear(&s->faulty);
     for (size_t k = 0; k < n_miss; k++)
-        if (r->ans[r->miss[k]].st) CD_TRY(cd_tune_keys_put(&s->faulty, r->key[r->miss[k]].a, 0, err));
+        if (r->ans[r->miss[k]].st) CD_TRY(cd_tune_key_set_put(&s->faulty, r->key[r->miss[k]].a, 0, err));
     return CDMPP_OK;
 }
 
@@ -216,15 +216,15 @@ static cdmpp_status note_faulty(rank_model *r, stage *s, size_t n_miss, cdmpp_er
 static cdmpp_status answer_all(rank_model *r, stage *s, const cd_tune_task *t, const cd_tune_cand *c, const uint32_t *pick, size_t n,
                                cdmpp_err *err) {
     job j = {r, s, aim_of(t), c, pick};
-    const cd_hash task = cd_cache_key(&(cd_ask){.form = CD_ASK_SCHEDULE, .aim = &j.aim});
+    const cd_hash task = cd_answer_cache_key(&(cd_ask){.form = CD_ASK_SCHEDULE, .aim = &j.aim});
     size_t n_miss = 0;
     for (size_t i = 0; i < n; i++) {
         const cd_ask ask = {.form = CD_ASK_SCHEDULE, .aim = &j.aim};
         cd_scored o;
         r->key[i] = task;
         cd_hash_add(&r->key[i], &cand_of(&j, i)->key, sizeof(uint64_t));
-        if (cd_cache_find(s->cache, &r->key[i], &ask, &o)) keep(&r->ans[i], &o);
-        else if (cd_tune_keys_find(&s->faulty, r->key[i].a, NULL)) r->ans[i].st = CDMPP_EREJECTED;
+        if (cd_answer_cache_find(s->cache, &r->key[i], &ask, &o)) keep(&r->ans[i], &o);
+        else if (cd_tune_key_set_find(&s->faulty, r->key[i].a, NULL)) r->ans[i].st = CDMPP_EREJECTED;
         else r->miss[n_miss++] = (uint32_t)i;
     }
     CD_TRY(cd_threads_run(r->pool, n_miss, CHUNK, run_chunk, &j, err));
@@ -247,7 +247,7 @@ static cdmpp_status score_chunk(void *ctx, size_t beg, size_t end, int w, cdmpp_
         answer *a = &k->r->ans[i];
         k->score[i] = -INFINITY;
         if (a->st) continue;
-        cd_adapt_apply(k->s->adapt, a->which.name, k->t->task->workload_key, a->trait, &a->pred);
+        cd_online_adapt_apply(k->s->adapt, a->which.name, k->t->task->workload_key, a->trait, &a->pred);
         k->score[i] = -log(a->pred.median_s) - (a->pred.rel_std > 0 ? caution * a->pred.rel_std : 0);
     }
     return CDMPP_OK;
@@ -323,10 +323,10 @@ static cdmpp_status learn(cd_tune_ranker *ranker, const cd_tune_task *t, const c
         for (size_t i = 0; i < n; i++) {
             const answer *a = &r->ans[i];
             if (a->st || !(seconds[i] > 0) || seconds[i] >= CD_TUNE_FAILED_S) continue;
-            const cd_adapt_item item = cd_adapt_item_of(&a->pred, a->trait, seconds[i]);
-            CD_TRY(cd_adapt_add(s->adapt, a->which.name, a->which.unknown, t->task->workload_key, &item, err));
+            const cd_online_adapt_item item = cd_online_adapt_item_of(&a->pred, a->trait, seconds[i]);
+            CD_TRY(cd_online_adapt_add(s->adapt, a->which.name, a->which.unknown, t->task->workload_key, &item, err));
         }
-        CD_TRY(cd_adapt_fit(s->adapt, err));
+        CD_TRY(cd_online_adapt_fit(s->adapt, err));
     }
     return CDMPP_OK;
 }

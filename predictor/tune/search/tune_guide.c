@@ -18,7 +18,7 @@ cdmpp_status cd_tune_guide_open(const cd_tune_search_kind *kind, const cd_tune_s
     g->generations = s->generations ? s->generations : own->generations;
     g->epsilon = s->epsilon >= 0 ? fmin(s->epsilon, 1) : own->epsilon;
     g->widen = own->widen;
-    const cdmpp_status st = cd_tune_book_open(&g->b, kind, s, err);
+    const cdmpp_status st = cd_tune_tried_open(&g->b, kind, s, err);
     if (st) cd_tune_guide_free(&g->b.search);
     else *out = &g->b.search;
     return st;
@@ -27,17 +27,17 @@ cdmpp_status cd_tune_guide_open(const cd_tune_search_kind *kind, const cd_tune_s
 void cd_tune_guide_free(cd_tune_search *s) {
     cd_tune_guide *g = (cd_tune_guide *)s;
     cd_tune_pool_free(&g->pool);
-    cd_tune_book_close(&g->b);
+    cd_tune_tried_close(&g->b);
     cd_free(g);
 }
 
 cdmpp_status cd_tune_guide_tell(cd_tune_search *s, const cd_tune_cand *c, const double *seconds, size_t n, cdmpp_err *err) {
-    return cd_tune_book_tell(&((cd_tune_guide *)s)->b, c, seconds, n, err);
+    return cd_tune_tried_tell(&((cd_tune_guide *)s)->b, c, seconds, n, err);
 }
 
 cdmpp_status cd_tune_guide_child(cd_tune_guide *g, const cd_tune_cand *from, const cd_tune_cand *mate, size_t *at, cdmpp_err *err) {
     cd_tune_space *space = g->b.space;
-    const uint64_t i = cd_tune_book_number(&g->b);
+    const uint64_t i = cd_tune_tried_number(&g->b);
     cd_tune_cand c;
     *at = SIZE_MAX;
     const cdmpp_status st = mate ? space->kind->cross(space, from, mate, i, &c, err) : space->kind->change(space, from, i, &c, err);
@@ -50,7 +50,7 @@ cdmpp_status cd_tune_guide_child(cd_tune_guide *g, const cd_tune_cand *from, con
 static cdmpp_status add_list(cd_tune_guide *g, cdmpp_err *err) {
     size_t at;
     for (size_t i = 0; i < g->b.n_list; i++)
-        if (!cd_tune_book_knows(&g->b, &g->b.list[i])) CD_TRY(cd_tune_pool_add(&g->pool, &g->b.list[i], true, &at, NULL, err));
+        if (!cd_tune_tried_knows(&g->b, &g->b.list[i])) CD_TRY(cd_tune_pool_add(&g->pool, &g->b.list[i], true, &at, NULL, err));
     return CDMPP_OK;
 }
 
@@ -67,7 +67,7 @@ static cdmpp_status add_draws(cd_tune_guide *g, cdmpp_err *err) {
     cd_tune_cand c;
     size_t at;
     for (size_t tries = 0; g->pool.n < first + want && tries < DRAWS * want; tries++) {
-        const cdmpp_status st = cd_tune_book_draw(&g->b, &c, err);
+        const cdmpp_status st = cd_tune_tried_draw(&g->b, &c, err);
         if (st == CDMPP_ENODATA) break;
         if (st == CDMPP_EREJECTED) continue;
         CD_TRY(st);
@@ -77,7 +77,7 @@ static cdmpp_status add_draws(cd_tune_guide *g, cdmpp_err *err) {
 }
 
 static cdmpp_status fill(cd_tune_guide *g, cdmpp_err *err) {
-    cd_tune_book *b = &g->b;
+    cd_tune_tried *b = &g->b;
     if (b->list) {
         CD_TRY(add_list(g, err));
         return cd_tune_pool_rank(&g->pool, b->ranker, &b->space->of, err);
@@ -116,9 +116,9 @@ static cdmpp_status guided(cd_tune_guide *g, size_t n, cdmpp_err *err) {
 
 cdmpp_status cd_tune_guide_ask(cd_tune_search *s, size_t n, const cd_tune_cand **out, size_t *got, cdmpp_err *err) {
     cd_tune_guide *g = (cd_tune_guide *)s;
-    CD_TRY(cd_tune_book_begin(&g->b, n, err));
-    if (n && cd_tune_book_guided(&g->b)) CD_TRY(guided(g, n, err));
-    CD_TRY(cd_tune_book_random(&g->b, n, err));
-    cd_tune_book_end(&g->b, out, got);
+    CD_TRY(cd_tune_tried_begin(&g->b, n, err));
+    if (n && cd_tune_tried_guided(&g->b)) CD_TRY(guided(g, n, err));
+    CD_TRY(cd_tune_tried_random(&g->b, n, err));
+    cd_tune_tried_end(&g->b, out, got);
     return CDMPP_OK;
 }

@@ -13,7 +13,7 @@ typedef struct cd_tune_guide cd_tune_guide;
 typedef cdmpp_status cd_tune_guide_fn(cd_tune_guide *g, cdmpp_err *err);
 
 struct cd_tune_guide {
-    cd_tune_book b;
+    cd_tune_tried b;
     cd_tune_pool pool;
     cd_tune_guide_fn *widen;
     uint32_t population, generations;

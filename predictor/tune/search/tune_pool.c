@@ -12,7 +12,7 @@ enum { LOOK = 24 };
 
 void cd_tune_pool_free(cd_tune_pool *p) {
     cd_arena_free(&p->mem);
-    cd_tune_keys_free(&p->place);
+    cd_tune_key_set_free(&p->place);
     cd_free(p->cand);
     cd_free(p->score);
     cd_free(p->order);
@@ -35,14 +35,14 @@ static cdmpp_status room(cd_tune_pool *p, cdmpp_err *err) {
 
 cdmpp_status cd_tune_pool_add(cd_tune_pool *p, const cd_tune_cand *c, bool borrow, size_t *at, bool *is_new, cdmpp_err *err) {
     double place = (double)p->n;
-    const bool found = cd_tune_keys_find(&p->place, c->key, &place);
+    const bool found = cd_tune_key_set_find(&p->place, c->key, &place);
     if (is_new) *is_new = !found;
     *at = (size_t)place;
     if (found) return CDMPP_OK;
     CD_TRY(room(p, err));
     if (borrow) p->cand[p->n] = *c;
     else CD_TRY(cd_tune_cand_copy(&p->mem, c, &p->cand[p->n], err));
-    CD_TRY(cd_tune_keys_put(&p->place, c->key, place, err));
+    CD_TRY(cd_tune_key_set_put(&p->place, c->key, place, err));
     p->n++;
     return CDMPP_OK;
 }
@@ -63,10 +63,10 @@ static int by_score(const void *x, const void *y, void *arg) {
 }
 
 /* Those that are programs and not known, sorted; how many. */
-static size_t sort_new(cd_tune_pool *p, const cd_tune_book *b) {
+static size_t sort_new(cd_tune_pool *p, const cd_tune_tried *b) {
     size_t n = 0;
     for (size_t i = 0; i < p->n_scored; i++)
-        if (p->score[i] > (double)-INFINITY && !cd_tune_book_knows(b, &p->cand[i])) p->order[n++] = (uint32_t)i;
+        if (p->score[i] > (double)-INFINITY && !cd_tune_tried_knows(b, &p->cand[i])) p->order[n++] = (uint32_t)i;
     if (n) qsort_r(p->order, n, sizeof *p->order, by_score, p);
     return n;
 }
@@ -83,18 +83,18 @@ size_t cd_tune_pool_distance(const cd_tune_cand *a, const cd_tune_cand *b) {
 }
 
 /* What a step in score is worth: 1 where scores are ln s, else the spread of those looked at. */
-static double unit(const cd_tune_pool *p, size_t n, const cd_tune_book *b) {
+static double unit(const cd_tune_pool *p, size_t n, const cd_tune_tried *b) {
     if (b->ranker->kind->seconds || n < 2) return 1;
     return fabs(p->score[p->order[0]] - p->score[p->order[n - 1]]);
 }
 
 /* Take the best of order[0 .. n) by score less loss, both moved along so that the rest stays in order. */
-static cdmpp_status take_best(cd_tune_pool *p, cd_tune_book *b, double *loss, size_t n, double cost, cdmpp_err *err) {
+static cdmpp_status take_best(cd_tune_pool *p, cd_tune_tried *b, double *loss, size_t n, double cost, cdmpp_err *err) {
     size_t best = 0;
     for (size_t k = 1; k < n; k++)
         if (p->score[p->order[k]] - loss[k] > p->score[p->order[best]] - loss[best]) best = k;
     const cd_tune_cand *c = &p->cand[p->order[best]];
-    CD_TRY(cd_tune_book_take(b, c, err));
+    CD_TRY(cd_tune_tried_take(b, c, err));
     memmove(p->order + best, p->order + best + 1, (n - 1 - best) * sizeof *p->order);
     memmove(loss + best, loss + best + 1, (n - 1 - best) * sizeof *loss);
     for (size_t k = 0; k + 1 < n; k++) {
@@ -104,7 +104,7 @@ static cdmpp_status take_best(cd_tune_pool *p, cd_tune_book *b, double *loss, si
     return CDMPP_OK;
 }
 
-cdmpp_status cd_tune_pool_pick(cd_tune_pool *p, cd_tune_book *b, size_t n, cdmpp_err *err) {
+cdmpp_status cd_tune_pool_pick(cd_tune_pool *p, cd_tune_tried *b, size_t n, cdmpp_err *err) {
     size_t left = sort_new(p, b);
     const size_t want = n > b->n_out ? n - b->n_out : 0;
     if (left > LOOK * want) left = LOOK * want;
@@ -118,7 +118,7 @@ cdmpp_status cd_tune_pool_pick(cd_tune_pool *p, cd_tune_book *b, size_t n, cdmpp
     return st;
 }
 
-cdmpp_status cd_tune_pool_keep(cd_tune_pool *p, const cd_tune_book *b, size_t most, cdmpp_err *err) {
+cdmpp_status cd_tune_pool_keep(cd_tune_pool *p, const cd_tune_tried *b, size_t most, cdmpp_err *err) {
     cd_tune_pool kept = {0};
     cdmpp_status st = CDMPP_OK;
     size_t n = sort_new(p, b), at;

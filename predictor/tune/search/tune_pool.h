@@ -11,7 +11,7 @@
 
 typedef struct cd_tune_pool {
     cd_arena mem;
-    cd_tune_keys place;
+    cd_tune_key_set place;
     cd_tune_cand *cand;         /* (cap) */
     double *score;              /* (cap) */
     uint32_t *order;            /* (cap) of pick: best first */
@@ -25,9 +25,9 @@ cdmpp_status cd_tune_pool_add(cd_tune_pool *p, const cd_tune_cand *c, bool borro
 cdmpp_status cd_tune_pool_rank(cd_tune_pool *p, cd_tune_ranker *r, const cd_tune_task *t, cdmpp_err *err);
 /* Ask for the best that are not known, until the book has n: by score less what they share with those picked already.
  * Errors: ENOMEM. */
-cdmpp_status cd_tune_pool_pick(cd_tune_pool *p, cd_tune_book *b, size_t n, cdmpp_err *err);
+cdmpp_status cd_tune_pool_pick(cd_tune_pool *p, cd_tune_tried *b, size_t n, cdmpp_err *err);
 /* Keep the `most` best of those that are not known, without scores. Errors: ENOMEM; then it is empty. */
-cdmpp_status cd_tune_pool_keep(cd_tune_pool *p, const cd_tune_book *b, size_t most, cdmpp_err *err);
+cdmpp_status cd_tune_pool_keep(cd_tune_pool *p, const cd_tune_tried *b, size_t most, cdmpp_err *err);
 /* How many choices tell two candidates apart. */
 size_t cd_tune_pool_distance(const cd_tune_cand *a, const cd_tune_cand *b);
 #endif

@@ -26,7 +26,7 @@ typedef struct point {
 } point;
 
 typedef struct anneal {
-    cd_tune_book book;
+    cd_tune_tried book;
     uint32_t n_point, cap_point, iterations; /* n_point: of cap_point that the space gave */
     double epsilon, owed;       /* owed: part of a random candidate left over from plans before */
     size_t n_plan, at_plan, n_random, told; /* told: since the plan was made */
@@ -71,7 +71,7 @@ static bool in_plan(const anneal *w, uint64_t key) {
 static cdmpp_status offer(anneal *w, const cd_tune_cand *c, double score, bool *better, cdmpp_err *err) {
     const bool full = w->n_best == w->cap_plan;
     if (!(score > -HUGE_VAL) || (full && score <= w->plan[0].score)) return CDMPP_OK;
-    if (cd_tune_book_knows(&w->book, c) || in_plan(w, c->key)) return CDMPP_OK;
+    if (cd_tune_tried_knows(&w->book, c) || in_plan(w, c->key)) return CDMPP_OK;
     point *p = &w->plan[full ? 0 : w->n_best];
     cd_arena_reset(&p->a);
     CD_TRY(cd_tune_cand_copy(&p->a, c, &p->c, err));
@@ -110,7 +110,7 @@ static cdmpp_status place(anneal *w, cdmpp_err *err) {
     cd_tune_cand c;
     uint32_t n = 0;
     for (uint32_t tries = 0; n < w->n_point && tries < 100 * w->n_point; tries++) {
-        const cdmpp_status st = cd_tune_book_draw(&w->book, &c, err);
+        const cdmpp_status st = cd_tune_tried_draw(&w->book, &c, err);
         if (st == CDMPP_ENODATA) break;
         if (st == CDMPP_EREJECTED) continue;
         CD_TRY(st);
@@ -129,7 +129,7 @@ static cdmpp_status step(anneal *w, cdmpp_err *err) {
     for (uint32_t i = 0; i < w->n_point; i++) {
         cdmpp_status st = CDMPP_EREJECTED;
         for (int tries = 0; tries < 8 && st == CDMPP_EREJECTED; tries++)
-            st = kind->change(w->book.space, &w->at[i].c, cd_tune_book_number(&w->book), &c, err);
+            st = kind->change(w->book.space, &w->at[i].c, cd_tune_tried_number(&w->book), &c, err);
         if (st && st != CDMPP_EREJECTED && st != CDMPP_ENODATA) return st;
         CD_TRY(set(&w->next[i], st ? &w->at[i].c : &c, err));
         w->asked[i] = w->next[i].c;
@@ -138,7 +138,7 @@ static cdmpp_status step(anneal *w, cdmpp_err *err) {
 }
 
 static bool accepts(anneal *w, double now, double then, double heat) {
-    const double gain = (then - now) / (heat + 1e-5), unit = cd_tune_book_unit(&w->book);
+    const double gain = (then - now) / (heat + 1e-5), unit = cd_tune_tried_unit(&w->book);
     return isnan(gain) || unit < exp(fmin(gain, 1));
 }
 
@@ -172,7 +172,7 @@ static cdmpp_status walk(anneal *w, cdmpp_err *err) {
 }
 
 static cdmpp_status rank_list(anneal *w, cdmpp_err *err) {
-    const cd_tune_book *b = &w->book;
+    const cd_tune_tried *b = &w->book;
     bool better;
     CD_TRY(rank(w, b->list, b->n_list, w->score, err));
     for (size_t i = 0; i < b->n_list; i++) CD_TRY(offer(w, &b->list[i], w->score[i], &better, err));
@@ -196,20 +196,20 @@ static cdmpp_status make_plan(anneal *w, size_t n, cdmpp_err *err) {
 
 static cdmpp_status ask(cd_tune_search *s, size_t n, const cd_tune_cand **out, size_t *got, cdmpp_err *err) {
     anneal *w = (anneal *)s;
-    cd_tune_book *b = &w->book;
+    cd_tune_tried *b = &w->book;
     const size_t size = n < LEAST ? LEAST : n > MOST ? MOST : n;
-    CD_TRY(cd_tune_book_begin(b, n, err));
-    if ((!w->planned || w->told >= size) && cd_tune_book_guided(b)) CD_TRY(make_plan(w, size, err));
+    CD_TRY(cd_tune_tried_begin(b, n, err));
+    if ((!w->planned || w->told >= size) && cd_tune_tried_guided(b)) CD_TRY(make_plan(w, size, err));
     const size_t end = w->n_plan > w->n_random ? w->n_plan - w->n_random : 0;
-    while (w->planned && b->n_out < n && w->at_plan < end) CD_TRY(cd_tune_book_take(b, &w->plan[w->at_plan++].c, err));
-    CD_TRY(cd_tune_book_random(b, n, err));
-    cd_tune_book_end(b, out, got);
+    while (w->planned && b->n_out < n && w->at_plan < end) CD_TRY(cd_tune_tried_take(b, &w->plan[w->at_plan++].c, err));
+    CD_TRY(cd_tune_tried_random(b, n, err));
+    cd_tune_tried_end(b, out, got);
     return CDMPP_OK;
 }
 
 static cdmpp_status tell(cd_tune_search *s, const cd_tune_cand *c, const double *seconds, size_t n, cdmpp_err *err) {
     ((anneal *)s)->told += n;
-    return cd_tune_book_tell((cd_tune_book *)s, c, seconds, n, err);
+    return cd_tune_tried_tell((cd_tune_tried *)s, c, seconds, n, err);
 }
 
 static void free_search(cd_tune_search *s) {
@@ -220,7 +220,7 @@ static void free_search(cd_tune_search *s) {
         cd_arena_free(&w->at[k].a);
         cd_arena_free(&w->next[k].a);
     }
-    cd_tune_book_close(&w->book);
+    cd_tune_tried_close(&w->book);
     cd_free(w->at);
     cd_free(w->next);
     cd_free(w->asked);
@@ -244,7 +244,7 @@ static cdmpp_status open_search(const cd_tune_search_setup *s, cd_tune_search **
     w->n_point = w->cap_point = s->population ? s->population : POINTS;
     w->iterations = s->generations ? s->generations : cheap ? ITERATIONS : LOWERED;
     w->epsilon = s->epsilon < 0 ? 0.05 : s->epsilon;
-    cdmpp_status st = cd_tune_book_open(&w->book, &cd_tune_search_anneal, s, err);
+    cdmpp_status st = cd_tune_tried_open(&w->book, &cd_tune_search_anneal, s, err);
     if (!st) st = room(w, err);
     if (st) free_search(&w->book.search);
     else *out = &w->book.search;

@@ -34,7 +34,7 @@ static bool weigh(const cd_tune_guide *g, people *p) {
 }
 
 static size_t select_one(cd_tune_guide *g, const people *p) {
-    const double x = cd_tune_book_unit(&g->b) * p->up_to[p->n - 1];
+    const double x = cd_tune_tried_unit(&g->b) * p->up_to[p->n - 1];
     size_t low = 0, high = p->n - 1;
     while (low < high) {
         const size_t mid = (low + high) / 2;
@@ -46,7 +46,7 @@ static size_t select_one(cd_tune_guide *g, const people *p) {
 
 static cdmpp_status child(cd_tune_guide *g, const people *p, size_t *at, cdmpp_err *err) {
     const size_t parent = select_one(g, p);
-    const double lot = cd_tune_book_unit(&g->b);
+    const double lot = cd_tune_tried_unit(&g->b);
     const cd_tune_cand from = g->pool.cand[parent];
     *at = parent;
     if (lot < changed) return cd_tune_guide_child(g, &from, NULL, at, err);

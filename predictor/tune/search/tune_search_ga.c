@@ -19,7 +19,7 @@ typedef struct {
 } gene;
 
 typedef struct {
-    cd_tune_book b;
+    cd_tune_tried b;
     uint32_t population;
     cd_arena queue_mem, told_mem;
     cd_tune_cand *queue;        /* (population) children, from at on */
@@ -46,7 +46,7 @@ static cdmpp_status tell(cd_tune_search *s, const cd_tune_cand *c, const double 
     ga *g = (ga *)s;
     for (size_t i = 0; i < n; i++)
         CD_TRY(keep(g, &c[i], seconds[i] > 0 && seconds[i] < CD_TUNE_FAILED_S ? 1 / seconds[i] : 0, err));
-    return cd_tune_book_tell(&g->b, c, seconds, n, err);
+    return cd_tune_tried_tell(&g->b, c, seconds, n, err);
 }
 
 static int by_score(const void *x, const void *y) {
@@ -78,7 +78,7 @@ static cdmpp_status forget(ga *g, cdmpp_err *err) {
 
 /* ---- the next generation ---- */
 static const gene *parent(ga *g, double sum, const gene *not) {
-    double left = (sum - (not ? not->score : 0)) * cd_tune_book_unit(&g->b);
+    double left = (sum - (not ? not->score : 0)) * cd_tune_tried_unit(&g->b);
     const gene *last = NULL;
     for (size_t i = 0; i < g->n_told && g->told[i].score > 0; i++) {
         if (&g->told[i] == not) continue;
@@ -97,11 +97,11 @@ static cdmpp_status child(ga *g, double sum, cd_tune_cand *out, cdmpp_err *err) 
     cd_tune_cand own;
     cdmpp_status st = CDMPP_OK;
     *out = a->cand;
-    if (a != b) st = space->kind->cross(space, &a->cand, &b->cand, cd_tune_book_number(&g->b), out, err);
+    if (a != b) st = space->kind->cross(space, &a->cand, &b->cand, cd_tune_tried_number(&g->b), out, err);
     for (uint32_t k = 0, n = st ? 0 : out->n_choice; !st && k < n; k++) {
-        if (cd_tune_book_unit(&g->b) >= mutation) continue;
+        if (cd_tune_tried_unit(&g->b) >= mutation) continue;
         st = cd_tune_cand_copy(&mem, out, &own, err); /* the next call may write where `out` points */
-        if (!st) st = space->kind->change(space, &own, cd_tune_book_number(&g->b), out, err);
+        if (!st) st = space->kind->change(space, &own, cd_tune_tried_number(&g->b), out, err);
     }
     cd_arena_free(&mem);
     return st;
@@ -120,7 +120,7 @@ static cdmpp_status breed(ga *g, double sum, cdmpp_err *err) {
         const cdmpp_status st = child(g, sum, &c, err);
         if (st == CDMPP_EREJECTED || st == CDMPP_ENODATA) continue;
         CD_TRY(st);
-        if (cd_tune_book_knows(&g->b, &c) || is_queued(g, &c)) continue;
+        if (cd_tune_tried_knows(&g->b, &c) || is_queued(g, &c)) continue;
         CD_TRY(cd_tune_cand_copy(&g->queue_mem, &c, &g->queue[g->n_queue], err));
         g->n_queue++;
     }
@@ -142,21 +142,21 @@ static bool is_due(const ga *g, size_t n) { return g->n_told > ELITE && g->n_tol
 
 static cdmpp_status ask(cd_tune_search *s, size_t n, const cd_tune_cand **out, size_t *got, cdmpp_err *err) {
     ga *g = (ga *)s;
-    CD_TRY(cd_tune_book_begin(&g->b, n, err));
+    CD_TRY(cd_tune_tried_begin(&g->b, n, err));
     while (g->b.n_out < n) {
         if (g->at == g->n_queue && is_due(g, n)) CD_TRY(generation(g, err));
         if (g->at == g->n_queue) break;
-        CD_TRY(cd_tune_book_take(&g->b, &g->queue[g->at], err));
+        CD_TRY(cd_tune_tried_take(&g->b, &g->queue[g->at], err));
         g->at++;
     }
-    CD_TRY(cd_tune_book_random(&g->b, n, err)); /* the first generation, and where children are missing */
-    cd_tune_book_end(&g->b, out, got);
+    CD_TRY(cd_tune_tried_random(&g->b, n, err)); /* the first generation, and where children are missing */
+    cd_tune_tried_end(&g->b, out, got);
     return CDMPP_OK;
 }
 
 static void free_search(cd_tune_search *s) {
     ga *g = (ga *)s;
-    cd_tune_book_close(&g->b);
+    cd_tune_tried_close(&g->b);
     cd_arena_free(&g->queue_mem);
     cd_arena_free(&g->told_mem);
     cd_free(g->queue);
@@ -170,7 +170,7 @@ static cdmpp_status open_search(const cd_tune_search_setup *s, cd_tune_search **
     g->population = s->population ? s->population : POPULATION;
     g->queue = cd_calloc(g->population, sizeof *g->queue);
     cdmpp_status st = g->queue ? CDMPP_OK : CD_FAIL(err, ENOMEM, "population of %u", g->population);
-    if (!st) st = cd_tune_book_open(&g->b, &cd_tune_search_ga, s, err);
+    if (!st) st = cd_tune_tried_open(&g->b, &cd_tune_search_ga, s, err);
     if (st) free_search(&g->b.search);
     else *out = &g->b.search;
     return st;

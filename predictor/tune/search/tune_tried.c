@@ -4,7 +4,7 @@
 
 #include "base/core/rng.h"
 
-cdmpp_status cd_tune_book_open(cd_tune_book *b, const cd_tune_search_kind *kind, const cd_tune_search_setup *s, cdmpp_err *err) {
+cdmpp_status cd_tune_tried_open(cd_tune_tried *b, const cd_tune_search_kind *kind, const cd_tune_search_setup *s, cdmpp_err *err) {
     b->search.kind = kind;
     b->space = s->space;
     b->ranker = s->ranker;
@@ -16,8 +16,8 @@ cdmpp_status cd_tune_book_open(cd_tune_book *b, const cd_tune_search_kind *kind,
     return CDMPP_OK;
 }
 
-void cd_tune_book_close(cd_tune_book *b) {
-    cd_tune_keys_free(&b->known);
+void cd_tune_tried_close(cd_tune_tried *b) {
+    cd_tune_key_set_free(&b->known);
     cd_arena_free(&b->out_mem);
     cd_arena_free(&b->good_mem);
     cd_free(b->order);
@@ -26,12 +26,12 @@ void cd_tune_book_close(cd_tune_book *b) {
 }
 
 /* ---- random numbers ---- */
-uint64_t cd_tune_book_number(cd_tune_book *b) { return cd_rng_at(b->seed, b->counter++); }
-size_t cd_tune_book_below(cd_tune_book *b, size_t n) { return (size_t)(cd_tune_book_number(b) % n); }
-double cd_tune_book_unit(cd_tune_book *b) { return cd_rng_unit(b->seed, b->counter++); }
+uint64_t cd_tune_tried_number(cd_tune_tried *b) { return cd_rng_at(b->seed, b->counter++); }
+size_t cd_tune_tried_below(cd_tune_tried *b, size_t n) { return (size_t)(cd_tune_tried_number(b) % n); }
+double cd_tune_tried_unit(cd_tune_tried *b) { return cd_rng_unit(b->seed, b->counter++); }
 
 /* ---- an ask ---- */
-cdmpp_status cd_tune_book_begin(cd_tune_book *b, size_t n, cdmpp_err *err) {
+cdmpp_status cd_tune_tried_begin(cd_tune_tried *b, size_t n, cdmpp_err *err) {
     b->n_out = 0;
     cd_arena_reset(&b->out_mem);
     if (n <= b->cap_out) return CDMPP_OK;
@@ -43,18 +43,18 @@ cdmpp_status cd_tune_book_begin(cd_tune_book *b, size_t n, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-bool cd_tune_book_knows(const cd_tune_book *b, const cd_tune_cand *c) { return cd_tune_keys_find(&b->known, c->key, NULL); }
+bool cd_tune_tried_knows(const cd_tune_tried *b, const cd_tune_cand *c) { return cd_tune_key_set_find(&b->known, c->key, NULL); }
 
-cdmpp_status cd_tune_book_take(cd_tune_book *b, const cd_tune_cand *c, cdmpp_err *err) {
-    if (cd_tune_book_knows(b, c)) return CDMPP_OK;
+cdmpp_status cd_tune_tried_take(cd_tune_tried *b, const cd_tune_cand *c, cdmpp_err *err) {
+    if (cd_tune_tried_knows(b, c)) return CDMPP_OK;
     CD_TRY(cd_tune_cand_copy(&b->out_mem, c, &b->out[b->n_out], err));
-    CD_TRY(cd_tune_keys_put(&b->known, c->key, 0, err));
+    CD_TRY(cd_tune_key_set_put(&b->known, c->key, 0, err));
     b->n_out++;
     return CDMPP_OK;
 }
 
 /* A random order of the list: Fisher and Yates, with numbers of its own so that it does not depend on when. */
-static cdmpp_status make_order(cd_tune_book *b, cdmpp_err *err) {
+static cdmpp_status make_order(cd_tune_tried *b, cdmpp_err *err) {
     if (b->order) return CDMPP_OK;
     b->order = cd_calloc(b->n_list, sizeof *b->order);
     if (!b->order) return CD_FAIL(err, ENOMEM, "%zu candidates", b->n_list);
@@ -66,41 +66,41 @@ static cdmpp_status make_order(cd_tune_book *b, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status random_listed(cd_tune_book *b, size_t n, cdmpp_err *err) {
+static cdmpp_status random_listed(cd_tune_tried *b, size_t n, cdmpp_err *err) {
     CD_TRY(make_order(b, err));
     while (b->n_out < n && b->at_order < b->n_list) {
-        CD_TRY(cd_tune_book_take(b, &b->list[b->order[b->at_order]], err));
+        CD_TRY(cd_tune_tried_take(b, &b->list[b->order[b->at_order]], err));
         b->at_order++;
     }
     return CDMPP_OK;
 }
 
-cdmpp_status cd_tune_book_draw(cd_tune_book *b, cd_tune_cand *out, cdmpp_err *err) {
-    return b->space->kind->draw(b->space, cd_tune_book_number(b), out, err);
+cdmpp_status cd_tune_tried_draw(cd_tune_tried *b, cd_tune_cand *out, cdmpp_err *err) {
+    return b->space->kind->draw(b->space, cd_tune_tried_number(b), out, err);
 }
 
-cdmpp_status cd_tune_book_random(cd_tune_book *b, size_t n, cdmpp_err *err) {
+cdmpp_status cd_tune_tried_random(cd_tune_tried *b, size_t n, cdmpp_err *err) {
     cd_tune_cand c;
     if (b->list) return random_listed(b, n, err);
     for (int vain = 0; b->n_out < n && vain < CD_TUNE_PATIENCE; vain++) {
         const size_t before = b->n_out;
-        const cdmpp_status st = cd_tune_book_draw(b, &c, err);
+        const cdmpp_status st = cd_tune_tried_draw(b, &c, err);
         if (st == CDMPP_ENODATA) break;
         if (st == CDMPP_EREJECTED) continue;
         CD_TRY(st);
-        CD_TRY(cd_tune_book_take(b, &c, err));
+        CD_TRY(cd_tune_tried_take(b, &c, err));
         if (b->n_out > before) vain = -1;
     }
     return CDMPP_OK;
 }
 
 /* ---- what was measured ---- */
-bool cd_tune_book_guided(const cd_tune_book *b) {
+bool cd_tune_tried_guided(const cd_tune_tried *b) {
     return b->ranker && b->ranker->kind->ready(b->ranker, &b->space->of);
 }
 
 /* Copies that fell out of good are garbage in its arena: start it anew. */
-static cdmpp_status tidy(cd_tune_book *b, cdmpp_err *err) {
+static cdmpp_status tidy(cd_tune_tried *b, cdmpp_err *err) {
     cd_arena fresh = {0};
     cd_tune_cand copy[CD_TUNE_GOOD];
     cdmpp_status st = CDMPP_OK;
@@ -117,7 +117,7 @@ static cdmpp_status tidy(cd_tune_book *b, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status enter_good(cd_tune_book *b, const cd_tune_cand *c, double seconds, cdmpp_err *err) {
+static cdmpp_status enter_good(cd_tune_tried *b, const cd_tune_cand *c, double seconds, cdmpp_err *err) {
     size_t at = b->n_good;
     cd_tune_cand copy;
     while (at && b->good[at - 1].seconds > seconds) at--;
@@ -131,11 +131,11 @@ static cdmpp_status enter_good(cd_tune_book *b, const cd_tune_cand *c, double se
     return CDMPP_OK;
 }
 
-cdmpp_status cd_tune_book_tell(cd_tune_book *b, const cd_tune_cand *c, const double *seconds, size_t n, cdmpp_err *err) {
+cdmpp_status cd_tune_tried_tell(cd_tune_tried *b, const cd_tune_cand *c, const double *seconds, size_t n, cdmpp_err *err) {
     for (size_t i = 0; i < n; i++) {
         double told = 0;
-        const bool again = cd_tune_keys_find(&b->known, c[i].key, &told) && told > 0;
-        CD_TRY(cd_tune_keys_put(&b->known, c[i].key, seconds[i], err));
+        const bool again = cd_tune_key_set_find(&b->known, c[i].key, &told) && told > 0;
+        CD_TRY(cd_tune_key_set_put(&b->known, c[i].key, seconds[i], err));
         if (!again && seconds[i] > 0 && seconds[i] < CD_TUNE_FAILED_S) CD_TRY(enter_good(b, &c[i], seconds[i], err));
     }
     return b->ranker && n ? b->ranker->kind->learn(b->ranker, &b->space->of, c, seconds, n, err) : CDMPP_OK;

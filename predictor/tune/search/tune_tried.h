@@ -22,12 +22,12 @@ typedef struct cd_tune_good {
     double seconds;
 } cd_tune_good;
 
-typedef struct cd_tune_book {
+typedef struct cd_tune_tried {
     cd_tune_search search;
     cd_tune_space *space;
     cd_tune_ranker *ranker;     /* NULL: none */
     uint64_t seed, counter;
-    cd_tune_keys known;
+    cd_tune_key_set known;
     const cd_tune_cand *list;   /* (n_list) of the space; NULL: too large */
     size_t n_list;
     uint32_t *order;            /* (n_list) made when first needed */
@@ -37,31 +37,31 @@ typedef struct cd_tune_book {
     size_t n_out, cap_out;
     cd_tune_good *good;         /* (CD_TUNE_GOOD) */
     size_t n_good, n_copied;    /* n_copied: into good_mem, since it was last emptied */
-} cd_tune_book;
+} cd_tune_tried;
 
 /* Errors: ENOMEM. Whatever it returns, close. */
-cdmpp_status cd_tune_book_open(cd_tune_book *b, const cd_tune_search_kind *kind, const cd_tune_search_setup *s, cdmpp_err *err);
-void cd_tune_book_close(cd_tune_book *b);
+cdmpp_status cd_tune_tried_open(cd_tune_tried *b, const cd_tune_search_kind *kind, const cd_tune_search_setup *s, cdmpp_err *err);
+void cd_tune_tried_close(cd_tune_tried *b);
 /* A random number; one below n > 0; one of [0, 1). */
-uint64_t cd_tune_book_number(cd_tune_book *b);
-size_t cd_tune_book_below(cd_tune_book *b, size_t n);
-double cd_tune_book_unit(cd_tune_book *b);
+uint64_t cd_tune_tried_number(cd_tune_tried *b);
+size_t cd_tune_tried_below(cd_tune_tried *b, size_t n);
+double cd_tune_tried_unit(cd_tune_tried *b);
 
 /* Begin an ask for n candidates: out is empty. Errors: ENOMEM. */
-cdmpp_status cd_tune_book_begin(cd_tune_book *b, size_t n, cdmpp_err *err);
+cdmpp_status cd_tune_tried_begin(cd_tune_tried *b, size_t n, cdmpp_err *err);
 /* Ask for one, if it is not known; there is room for it. Errors: ENOMEM. */
-cdmpp_status cd_tune_book_take(cd_tune_book *b, const cd_tune_cand *c, cdmpp_err *err);
-bool cd_tune_book_knows(const cd_tune_book *b, const cd_tune_cand *c);
+cdmpp_status cd_tune_tried_take(cd_tune_tried *b, const cd_tune_cand *c, cdmpp_err *err);
+bool cd_tune_tried_knows(const cd_tune_tried *b, const cd_tune_cand *c);
 /* Random candidates that are not known, until out holds n or there are no more. Errors: ENOMEM, the space's. */
-cdmpp_status cd_tune_book_random(cd_tune_book *b, size_t n, cdmpp_err *err);
+cdmpp_status cd_tune_tried_random(cd_tune_tried *b, size_t n, cdmpp_err *err);
 /* One random candidate, known or not; EREJECTED: this draw was none, ENODATA: the space is empty. */
-cdmpp_status cd_tune_book_draw(cd_tune_book *b, cd_tune_cand *out, cdmpp_err *err);
+cdmpp_status cd_tune_tried_draw(cd_tune_tried *b, cd_tune_cand *out, cdmpp_err *err);
 /* Can the ranker say anything yet? */
-bool cd_tune_book_guided(const cd_tune_book *b);
+bool cd_tune_tried_guided(const cd_tune_tried *b);
 /* For tell of every search. Errors: ENOMEM, the ranker's. */
-cdmpp_status cd_tune_book_tell(cd_tune_book *b, const cd_tune_cand *c, const double *seconds, size_t n, cdmpp_err *err);
+cdmpp_status cd_tune_tried_tell(cd_tune_tried *b, const cd_tune_cand *c, const double *seconds, size_t n, cdmpp_err *err);
 /* The results of an ask. */
-static inline void cd_tune_book_end(const cd_tune_book *b, const cd_tune_cand **out, size_t *got) {
+static inline void cd_tune_tried_end(const cd_tune_tried *b, const cd_tune_cand **out, size_t *got) {
     *out = b->out;
     *got = b->n_out;
 }

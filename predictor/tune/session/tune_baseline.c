@@ -128,7 +128,7 @@ static cdmpp_status lowers(cd_program *p, const cd_tune_task *t, const steps *s,
     return cd_program_build(p, t->task, &r, &rows, err);
 }
 
-cdmpp_status cd_tune_default(cd_arena *a, cd_program *p, const cd_tune_task *t, cd_tune_cand *out, cdmpp_err *err) {
+cdmpp_status cd_tune_baseline(cd_arena *a, cd_program *p, const cd_tune_task *t, cd_tune_cand *out, cdmpp_err *err) {
     cdmpp_err why = {0};
     if (!t->task->dag) return CD_FAIL(err, ENOTASK, "the task has no definition");
     for (int level = t->gpu ? PLAIN : FULL; level >= (t->gpu ? PLAIN : NAIVE); level--) {

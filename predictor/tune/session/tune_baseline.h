@@ -13,5 +13,5 @@
 
 /* p: to see whether it can be lowered. `out` lives in the arena. Errors: EUNSUPPORTED (none of them makes a program:
  * a GPU's task without axes), ENOTASK (no DAG), ENOMEM. */
-cdmpp_status cd_tune_default(cd_arena *a, cd_program *p, const cd_tune_task *t, cd_tune_cand *out, cdmpp_err *err);
+cdmpp_status cd_tune_baseline(cd_arena *a, cd_program *p, const cd_tune_task *t, cd_tune_cand *out, cdmpp_err *err);
 #endif

@@ -7,8 +7,8 @@
 
 enum { CHUNK = 8 };             /* programs of one run of the compiler */
 
-struct cd_tune_meter {
-    cd_tune_meter_setup s;
+struct cd_tune_measure {
+    cd_tune_measure_setup s;
     cd_recmaker maker;
     cd_buf line;
     cd_affinity all;
@@ -18,7 +18,7 @@ struct cd_tune_meter {
     const cd_tune_task *task;
     const cd_tune_cand *cand;
     cd_tune_trial *trial;
-    cd_recjob *job;             /* (n) */
+    cd_record_program *job;             /* (n) */
     cd_measure_item *item;      /* (n) */
     size_t n, built, ran, end;  /* [ran, built) is run, [built, end) compiled meanwhile */
 };
@@ -32,20 +32,20 @@ void cd_tune_record(const cd_tune_task *t, const cd_tune_cand *c, cd_record *r) 
                      .layout_rewrite = cd_layout_default(t->gpu), .n_cost = 1, .cost_s = &never, .error_no = CD_ERROR_NO_MAX, .version = text("v0.6")};
 }
 
-cdmpp_status cd_tune_meter_new(const cd_tune_meter_setup *s, cd_tune_meter **out, cdmpp_err *err) {
-    cd_tune_meter *m = cd_calloc(1, sizeof *m);
+cdmpp_status cd_tune_measure_new(const cd_tune_measure_setup *s, cd_tune_measure **out, cdmpp_err *err) {
+    cd_tune_measure *m = cd_calloc(1, sizeof *m);
     if (!m) return CD_FAIL(err, ENOMEM, "measuring");
     m->s = *s;
     m->maker = (cd_recmaker){.tasks = s->tasks, .dialect = -1, .isa = s->isa};
     m->cpus = cd_affinity_count();
     cd_affinity_get(&m->all);
     const cdmpp_status st = cd_program_new(&m->maker.program, err);
-    if (st) cd_tune_meter_free(m);
+    if (st) cd_tune_measure_free(m);
     else *out = m;
     return st;
 }
 
-void cd_tune_meter_free(cd_tune_meter *m) {
+void cd_tune_measure_free(cd_tune_measure *m) {
     if (!m) return;
     cd_program_free(m->maker.program);
     cd_buf_free(&m->line);
@@ -53,13 +53,13 @@ void cd_tune_meter_free(cd_tune_meter *m) {
 }
 
 /* ---- programs ---- */
-static int threads_of(const cd_tune_meter *m, const cd_recjob *j) {
+static int threads_of(const cd_tune_measure *m, const cd_record_program *j) {
     const int64_t cores = j->record.hardware.num_cores;
     if (m->s.threads > 0) return m->s.threads;
     return cores < 1 || cores > m->cpus ? m->cpus : (int)cores;
 }
 
-cdmpp_status cd_tune_meter_job(cd_tune_meter *m, const cd_tune_task *t, const cd_tune_cand *c, bool reference, cd_recjob *out, cdmpp_err *err) {
+cdmpp_status cd_tune_measure_job(cd_tune_measure *m, const cd_tune_task *t, const cd_tune_cand *c, bool reference, cd_record_program *out, cdmpp_err *err) {
     cd_record r;
     memset(out, 0, sizeof *out);
     cd_tune_record(t, c, &r);
@@ -67,41 +67,41 @@ cdmpp_status cd_tune_meter_job(cd_tune_meter *m, const cd_tune_task *t, const cd
     CD_TRY(cd_record_write(&m->line, &r, err));
     const cd_recline l = {.path = "tune", .text = m->line.p, .len = m->line.n};
     m->maker.reference = reference;
-    CD_TRY(cd_recjob_make(&m->maker, &l, out, err));
-    return cd_recjob_code(&m->maker, out, err);
+    CD_TRY(cd_record_program_make(&m->maker, &l, out, err));
+    return cd_record_program_code(&m->maker, out, err);
 }
 
-cd_measure_item cd_tune_meter_item(const cd_tune_meter *m, const cd_recjob *j, bool reference) {
+cd_measure_item cd_tune_measure_item(const cd_tune_measure *m, const cd_record_program *j, bool reference) {
     cd_measure_item item = {.code = &j->code, .arg = j->arg, .reference = reference ? &j->reference : NULL, .target = j->target, .threads = threads_of(m, j)};
     if (j->why.code) cd_measured_fail(&item.out, 1, &j->why);
     return item;
 }
 
 /* ---- a batch ---- */
-static cdmpp_status compile(cd_tune_meter *m, cdmpp_err *err) {
+static cdmpp_status compile(cd_tune_measure *m, cdmpp_err *err) {
     const double begin = cd_clock_now(NULL);
     const size_t from = m->built;
     for (size_t i = from; i < m->end; i++) {
-        CD_TRY(cd_tune_meter_job(m, m->task, &m->cand[i], m->s.check, &m->job[i], err));
-        m->item[i] = cd_tune_meter_item(m, &m->job[i], m->s.check);
+        CD_TRY(cd_tune_measure_job(m, m->task, &m->cand[i], m->s.check, &m->job[i], err));
+        m->item[i] = cd_tune_measure_item(m, &m->job[i], m->s.check);
     }
     CD_TRY(cd_measure_build(m->s.measure, m->item + from, m->end - from, err));
     if (m->end > from) m->build_s = (cd_clock_now(NULL) - begin) / (double)(m->end - from) * m->jobs;
     return CDMPP_OK;
 }
 
-static cdmpp_status write_down(cd_tune_meter *m, size_t i, cdmpp_err *err) {
+static cdmpp_status write_down(cd_tune_measure *m, size_t i, cdmpp_err *err) {
     const cd_measured *out = &m->item[i].out;
     cd_record r;
-    CD_TRY(cd_recjob_record(&m->job[i], out, &r, err));
-    if (m->s.log) CD_TRY(cd_reclog_add(m->s.log, &r, NULL, err));
-    m->trial[i] = (cd_tune_trial){cd_recjob_cost_s(&r), out->error_no, out->build_s, out->run_s};
+    CD_TRY(cd_record_program_record(&m->job[i], out, &r, err));
+    if (m->s.log) CD_TRY(cd_record_log_add(m->s.log, &r, NULL, err));
+    m->trial[i] = (cd_tune_trial){cd_record_program_cost_s(&r), out->error_no, out->build_s, out->run_s};
     m->ran = i + 1;
     if (m->s.each) m->s.each(m->s.ctx, &m->job[i], out);
     return CDMPP_OK;
 }
 
-static cdmpp_status measure_some(cd_tune_meter *m, size_t to, cdmpp_err *err) {
+static cdmpp_status measure_some(cd_tune_measure *m, size_t to, cdmpp_err *err) {
     const double begin = cd_clock_now(NULL);
     const size_t from = m->ran;
     for (size_t i = from; i < to; i++) {
@@ -114,20 +114,20 @@ static cdmpp_status measure_some(cd_tune_meter *m, size_t to, cdmpp_err *err) {
 }
 
 static cdmpp_status step(void *ctx, size_t beg, size_t end, int w, cdmpp_err *err) {
-    cd_tune_meter *m = ctx;
+    cd_tune_measure *m = ctx;
     (void)end, (void)w;
     return beg == 0 ? measure_some(m, m->built, err) : compile(m, err);
 }
 
 /* Is a program done sooner when compiling has `rest` processors all the time than when it has all of them in its turn? */
-static bool sooner(const cd_tune_meter *m, int rest) {
+static bool sooner(const cd_tune_measure *m, int rest) {
     if (m->build_s <= 0 || m->run_s <= 0) return rest > m->cpus / 2; /* nothing is known yet */
     const double together = m->build_s / rest > m->run_s ? m->build_s / rest : m->run_s;
     return together < m->build_s / m->cpus + m->run_s;
 }
 
 /* Both at once for this batch? */
-static bool share(cd_tune_meter *m, int threads) {
+static bool share(cd_tune_measure *m, int threads) {
     const bool both = !m->s.alternate && m->n > CHUNK && m->s.pin && threads < m->cpus && sooner(m, m->cpus - threads);
     m->jobs = both ? m->cpus - threads : m->cpus;
     if (m->s.jobs && m->s.jobs < m->jobs) m->jobs = m->s.jobs;
@@ -136,7 +136,7 @@ static bool share(cd_tune_meter *m, int threads) {
     return both;
 }
 
-static cdmpp_status all_chunks(cd_tune_meter *m, bool both, cdmpp_err *err) {
+static cdmpp_status all_chunks(cd_tune_measure *m, bool both, cdmpp_err *err) {
     cd_threads *pool = NULL;
     const size_t chunk = both ? CHUNK : m->n;
     m->built = m->ran = 0;
@@ -154,8 +154,8 @@ static cdmpp_status all_chunks(cd_tune_meter *m, bool both, cdmpp_err *err) {
 }
 
 static cdmpp_status measure(void *ctx, const cd_tune_task *t, const cd_tune_cand *c, size_t n, cd_tune_trial *out, size_t *done, cdmpp_err *err) {
-    cd_tune_meter *m = ctx;
-    const cd_recjob of = {.record.hardware = t->hardware};
+    cd_tune_measure *m = ctx;
+    const cd_record_program of = {.record.hardware = t->hardware};
     *done = 0;
     m->task = t;
     m->cand = c;
@@ -167,7 +167,7 @@ static cdmpp_status measure(void *ctx, const cd_tune_task *t, const cd_tune_cand
     cdmpp_status st = m->job && m->item ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu candidates", n);
     if (!st) st = all_chunks(m, share(m, threads_of(m, &of)), err);
     *done = m->ran;
-    for (size_t i = 0; m->job && i < n; i++) cd_recjob_free(&m->job[i]);
+    for (size_t i = 0; m->job && i < n; i++) cd_record_program_free(&m->job[i]);
     cd_free(m->job);
     cd_free(m->item);
     m->job = NULL;
@@ -175,4 +175,4 @@ static cdmpp_status measure(void *ctx, const cd_tune_task *t, const cd_tune_cand
     return st;
 }
 
-cd_tune_meter_kind cd_tune_meter_of(cd_tune_meter *m) { return (cd_tune_meter_kind){m, measure, cd_clock_now}; }
+cd_tune_measure_kind cd_tune_measure_of(cd_tune_measure *m) { return (cd_tune_measure_kind){m, measure, cd_clock_now}; }

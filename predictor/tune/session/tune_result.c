@@ -13,8 +13,8 @@ const char *cd_tune_verdict_name(cd_tune_verdict v) {
 }
 
 void cd_tune_result_free(cd_tune_result *r) {
-    cd_recjob_free(&r->untuned.job);
-    cd_recjob_free(&r->tuned.job);
+    cd_record_program_free(&r->untuned.job);
+    cd_record_program_free(&r->tuned.job);
     cd_arena_free(&r->arena);
     memset(r, 0, sizeof *r);
 }
@@ -25,9 +25,9 @@ static void lost(cd_tune_side *s, const cdmpp_err *why) {
     s->why = *why;
 }
 
-static cdmpp_status make_side(cd_tune_meter *m, const cd_tune_task *t, cd_tune_side *s, cdmpp_err *err) {
-    CD_TRY(cd_tune_meter_job(m, t, &s->cand, true, &s->job, err));
-    s->item = cd_tune_meter_item(m, &s->job, true);
+static cdmpp_status make_side(cd_tune_measure *m, const cd_tune_task *t, cd_tune_side *s, cdmpp_err *err) {
+    CD_TRY(cd_tune_measure_job(m, t, &s->cand, true, &s->job, err));
+    s->item = cd_tune_measure_item(m, &s->job, true);
     s->there = true;
     return CDMPP_OK;
 }
@@ -91,7 +91,7 @@ static cdmpp_status make_default(const cd_tune_task *t, cd_tune_result *r, cdmpp
     cd_program *p = NULL;
     CD_TRY(cd_program_new(&p, err));
     cdmpp_err why = {0};
-    const cdmpp_status st = cd_tune_default(&r->arena, p, t, &r->untuned.cand, &why);
+    const cdmpp_status st = cd_tune_baseline(&r->arena, p, t, &r->untuned.cand, &why);
     cd_program_free(p);
     if (st) lost(&r->untuned, &why);
     r->untuned.there = !st;
@@ -99,7 +99,7 @@ static cdmpp_status make_default(const cd_tune_task *t, cd_tune_result *r, cdmpp
     return st == CDMPP_ENOMEM ? st : CDMPP_OK;
 }
 
-cdmpp_status cd_tune_result_make(cd_tune_meter *m, cd_measure *measure, const cd_tune_task *t, const cd_tune_cand *best, cd_tune_result *r, cdmpp_err *err) {
+cdmpp_status cd_tune_result_make(cd_tune_measure *m, cd_measure *measure, const cd_tune_task *t, const cd_tune_cand *best, cd_tune_result *r, cdmpp_err *err) {
     memset(r, 0, sizeof *r);
     r->tuned.seconds = r->untuned.seconds = CD_TUNE_FAILED_S;
     CD_TRY(make_default(t, r, err));
@@ -129,4 +129,4 @@ cd_tune_side *cd_tune_result_kept(cd_tune_result *r) {
     }
 }
 
-cdmpp_status cd_tune_result_record(cd_tune_side *s, cd_record *out, cdmpp_err *err) { return cd_recjob_record(&s->job, &s->item.out, out, err); }
+cdmpp_status cd_tune_result_record(cd_tune_side *s, cd_record *out, cdmpp_err *err) { return cd_record_program_record(&s->job, &s->item.out, out, err); }

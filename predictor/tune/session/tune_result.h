@@ -6,7 +6,7 @@
  *   (1) both are measured in the same minutes by turns, so that what disturbs one disturbs the other;
  *   (2) a best one whose results are wrong is none: the untuned one is kept (WRONG);
  *   (3) a best one that is slower is refused: the untuned one is kept (WORSE).
- * Of cd_tune_meter's thread. */
+ * Of cd_tune_measure's thread. */
 #ifndef CD_TUNE_RESULT_H
 #define CD_TUNE_RESULT_H
 #include "predictor/tune/session/tune_measure.h"
@@ -22,7 +22,7 @@ const char *cd_tune_verdict_name(cd_tune_verdict v); /* "better", "worse" ... */
 
 typedef struct cd_tune_side {
     cd_tune_cand cand;          /* in the result's arena */
-    cd_recjob job;
+    cd_record_program job;
     cd_measure_item item;
     bool there;
     double seconds, max_error;  /* CD_TUNE_FAILED_S: does not run */
@@ -37,7 +37,7 @@ typedef struct cd_tune_result {
 } cd_tune_result;
 
 /* `best` NULL: only the untuned one. Errors: EINTERRUPTED, EIO, EBACKEND, ENOMEM. Free after an error too. */
-cdmpp_status cd_tune_result_make(cd_tune_meter *m, cd_measure *measure, const cd_tune_task *t, const cd_tune_cand *best, cd_tune_result *out, cdmpp_err *err);
+cdmpp_status cd_tune_result_make(cd_tune_measure *m, cd_measure *measure, const cd_tune_task *t, const cd_tune_cand *best, cd_tune_result *out, cdmpp_err *err);
 void cd_tune_result_free(cd_tune_result *r); /* zeroed is fine */
 /* The side that is kept; NULL: neither runs. */
 CD_KEEP cd_tune_side *cd_tune_result_kept(cd_tune_result *r);

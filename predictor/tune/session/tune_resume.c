@@ -17,17 +17,17 @@ static bool is_of(const cd_record *r, const cd_tune_task *t) {
     return equal(r->workload_key, t->task->workload_key) && equal(r->target, t->target) && r->has_hardware && !memcmp(&r->hardware, &t->hardware, sizeof r->hardware);
 }
 
-static cdmpp_status take(cd_tune_run *run, const cd_tune_unit *unit, uint32_t n, const cd_record *r, cd_tune_warm_tally *t, cdmpp_err *err) {
+static cdmpp_status take(cd_tune_run *run, const cd_tune_unit *unit, uint32_t n, const cd_record *r, cd_tune_resume_tally *t, cdmpp_err *err) {
     for (uint32_t i = 0; i < n; i++) {
         if (!is_of(r, &unit[i].of)) continue;
         t->known++;
-        return cd_tune_run_known(run, i, r, cd_recjob_cost_s(r), err);
+        return cd_tune_run_known(run, i, r, cd_record_program_cost_s(r), err);
     }
     t->other++;
     return CDMPP_OK;
 }
 
-static cdmpp_status take_line(cd_tune_run *run, const cd_tune_unit *unit, uint32_t n, cd_arena *a, const cd_recline *l, cd_tune_warm_tally *t, cdmpp_err *err) {
+static cdmpp_status take_line(cd_tune_run *run, const cd_tune_unit *unit, uint32_t n, cd_arena *a, const cd_recline *l, cd_tune_resume_tally *t, cdmpp_err *err) {
     cd_record r;
     t->lines++;
     if (cd_record_read(a, l->text, l->len, &r, NULL)) {
@@ -37,15 +37,15 @@ static cdmpp_status take_line(cd_tune_run *run, const cd_tune_unit *unit, uint32
     return take(run, unit, n, &r, t, err);
 }
 
-cdmpp_status cd_tune_warm_resume(cd_tune_run *run, const cd_tune_unit *unit, uint32_t n, const char *log, cd_tune_warm_tally *t, cdmpp_err *err) {
-    cd_recfile *f = NULL;
+cdmpp_status cd_tune_resume_resume(cd_tune_run *run, const cd_tune_unit *unit, uint32_t n, const char *log, cd_tune_resume_tally *t, cdmpp_err *err) {
+    cd_record_reader *f = NULL;
     cd_arena a = {0};
     if (access(log, R_OK)) return CDMPP_OK;
-    CD_TRY(cd_recfile_open(&log, 1, &f, err));
+    CD_TRY(cd_record_reader_open(&log, 1, &f, err));
     cdmpp_status st = CDMPP_OK;
     for (cd_recline l; !st; cd_arena_reset(&a)) {
         cdmpp_err why = {0};
-        st = cd_recfile_next(f, &l, &why);
+        st = cd_record_reader_next(f, &l, &why);
         const bool line_only = st == CDMPP_ERANGE || st == CDMPP_EPARSE;
         if (st && !line_only && err) *err = why;
         if (line_only) {
@@ -55,7 +55,7 @@ cdmpp_status cd_tune_warm_resume(cd_tune_run *run, const cd_tune_unit *unit, uin
         else if (!st) st = take_line(run, unit, n, &a, &l, t, err);
     }
     cd_arena_free(&a);
-    cd_recfile_close(f);
+    cd_record_reader_close(f);
     return st;
 }
 
@@ -66,7 +66,7 @@ typedef struct {
     size_t taken;
     bool same;                  /* the task itself is in the store */
     cd_arena arena;
-    cd_tune_warm_tally *tally;
+    cd_tune_resume_tally *tally;
 } taker;
 
 static cdmpp_status take_near(void *ctx, const cd_store_near *near, cdmpp_err *err) {
@@ -87,7 +87,7 @@ static cdmpp_status take_near(void *ctx, const cd_store_near *near, cdmpp_err *e
     return st;
 }
 
-static cdmpp_status near_of(cd_tune_run *run, const cd_tune_unit *u, uint32_t i, cd_store *s, cd_tune_warm_tally *t, cdmpp_err *err) {
+static cdmpp_status near_of(cd_tune_run *run, const cd_tune_unit *u, uint32_t i, cd_store *s, cd_tune_resume_tally *t, cdmpp_err *err) {
     char kind[24];
     cdmpp_err why = {0};
     taker k = {.run = run, .task = i, .tally = t};
@@ -110,7 +110,7 @@ static bool is_store(const char *path) {
 }
 
 /* Logs go into a store of their own that is nowhere but in memory. */
-static cdmpp_status start_from(cd_tune_run *run, const cd_tune_unit *unit, uint32_t n, const char *path, cd_tune_warm_tally *t, cdmpp_err *err) {
+static cdmpp_status start_from(cd_tune_run *run, const cd_tune_unit *unit, uint32_t n, const char *path, cd_tune_resume_tally *t, cdmpp_err *err) {
     const bool store = is_store(path);
     const cd_store_import how = {.form = CD_STORE_ANSOR};
     cd_store_tally tally = {0};
@@ -123,7 +123,7 @@ static cdmpp_status start_from(cd_tune_run *run, const cd_tune_unit *unit, uint3
     return cd_err_at(err, st, path, 0);
 }
 
-cdmpp_status cd_tune_warm_start(cd_tune_run *run, const cd_tune_unit *unit, uint32_t n, const char *const *path, size_t n_path, cd_tune_warm_tally *t,
+cdmpp_status cd_tune_resume_start(cd_tune_run *run, const cd_tune_unit *unit, uint32_t n, const char *const *path, size_t n_path, cd_tune_resume_tally *t,
                                 cdmpp_err *err) {
     for (size_t k = 0; k < n_path; k++) CD_TRY(start_from(run, unit, n, path[k], t, err));
     return CDMPP_OK;

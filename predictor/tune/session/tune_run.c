@@ -13,9 +13,9 @@ typedef struct {
     cd_tune_unit of;
     cd_tune_space *space;
     cd_tune_search *search;
-    cd_tune_state state;
+    cd_tune_task_state state;
     cd_arena arena;             /* candidates that are kept */
-    cd_tune_keys known;          /* key -> seconds of what is measured */
+    cd_tune_key_set known;          /* key -> seconds of what is measured */
     cd_tune_point *point;
     size_t cap_point;
     cd_tune_cand *told;         /* (n_told) of earlier runs, until go() */
@@ -31,7 +31,7 @@ struct cd_tune_run {
     unit *unit;                 /* (n) */
     uint32_t n;
     cd_tune_ranker *ranker;
-    cd_tune_sched *sched;
+    cd_tune_task_scheduler *sched;
     cd_tune_times times;
     double begin_s;
     cd_tune_cand *batch;        /* (per_round) */
@@ -39,9 +39,9 @@ struct cd_tune_run {
     cd_tune_trial *trial;       /* (per_round) */
 };
 
-const cd_tune_state *cd_tune_run_state(const cd_tune_run *r, uint32_t task) { return &r->unit[task].state; }
+const cd_tune_task_state *cd_tune_run_state(const cd_tune_run *r, uint32_t task) { return &r->unit[task].state; }
 const cd_tune_times *cd_tune_run_times(const cd_tune_run *r) { return &r->times; }
-const cd_tune_sched *cd_tune_run_sched(const cd_tune_run *r) { return r->sched; }
+const cd_tune_task_scheduler *cd_tune_run_sched(const cd_tune_run *r) { return r->sched; }
 
 void cd_tune_run_free(cd_tune_run *r) {
     if (!r) return;
@@ -49,7 +49,7 @@ void cd_tune_run_free(cd_tune_run *r) {
         unit *u = &r->unit[i];
         if (u->search) u->search->kind->free(u->search);
         cd_tune_space_free(u->space);
-        cd_tune_keys_free(&u->known);
+        cd_tune_key_set_free(&u->known);
         cd_arena_free(&u->arena);
         cd_free(u->point);
         cd_free(u->told);
@@ -57,7 +57,7 @@ void cd_tune_run_free(cd_tune_run *r) {
         cd_free(u->first);
     }
     if (r->ranker) r->ranker->kind->free(r->ranker);
-    cd_tune_sched_free(r->sched);
+    cd_tune_task_scheduler_free(r->sched);
     cd_free(r->unit);
     cd_free(r->batch);
     cd_free(r->seconds);
@@ -77,15 +77,15 @@ static void similarity(const cd_tune_unit *u, char *out, size_t cap) {
 
 static cdmpp_status make_sched(cd_tune_run *r, cdmpp_err *err) {
     cd_arena a = {0};
-    cd_tune_sched_task *t = CD_NEWN(&a, cd_tune_sched_task, r->n + 1);
+    cd_tune_task_scheduler_task *t = CD_NEWN(&a, cd_tune_task_scheduler_task, r->n + 1);
     cdmpp_status st = t ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%u tasks", r->n);
     for (uint32_t i = 0; !st && i < r->n; i++) {
         char *tag = cd_arena_zalloc(&a, GROUP * 8, 1);
         if (!tag) st = CD_FAIL(err, ENOMEM, "%u tasks", r->n);
         else similarity(&r->unit[i].of, tag, GROUP * 8);
-        t[i] = (cd_tune_sched_task){r->unit[i].of.weight, r->unit[i].of.of.flop, tag};
+        t[i] = (cd_tune_task_scheduler_task){r->unit[i].of.weight, r->unit[i].of.of.flop, tag};
     }
-    if (!st) st = cd_tune_sched_new(t, r->n, &r->o.sched, &r->sched, err);
+    if (!st) st = cd_tune_task_scheduler_new(t, r->n, &r->o.sched, &r->sched, err);
     cd_arena_free(&a);
     return st;
 }
@@ -102,7 +102,7 @@ static cdmpp_status make_unit(cd_tune_run *r, uint32_t i, cdmpp_err *err) {
                                     .generations = o->generations, .epsilon = o->epsilon};
     if (!st) st = o->tuner->search->open(&s, &u->search, why);
     u->state.status = st;
-    if (st) cd_tune_sched_leave(r->sched, i);
+    if (st) cd_tune_task_scheduler_leave(r->sched, i);
     if (st == CDMPP_ENOMEM && err) *err = *why;
     return st == CDMPP_ENOMEM ? st : CDMPP_OK;
 }
@@ -168,7 +168,7 @@ static cdmpp_status cand_of(unit *u, const cd_record *rec, cd_tune_cand *out, bo
 }
 
 static cdmpp_status add_point(unit *u, uint64_t key, const cd_tune_trial *t, bool before, cdmpp_err *err) {
-    cd_tune_state *s = &u->state;
+    cd_tune_task_state *s = &u->state;
     if (s->n_point == u->cap_point) {
         const size_t to = u->cap_point ? 2 * u->cap_point : 64;
         cd_tune_point *p = cd_calloc(to, sizeof *p);
@@ -186,7 +186,7 @@ static cdmpp_status add_point(unit *u, uint64_t key, const cd_tune_trial *t, boo
 
 /* One measured candidate enters the books. `kept`: it lives as long as the unit. */
 static cdmpp_status enter(unit *u, const cd_tune_cand *c, const cd_tune_trial *t, bool before, bool kept, cdmpp_err *err) {
-    CD_TRY(cd_tune_keys_put(&u->known, c->key, t->seconds, err));
+    CD_TRY(cd_tune_key_set_put(&u->known, c->key, t->seconds, err));
     if (t->seconds < u->state.best_s) {
         if (kept) u->state.best = *c;
         else CD_TRY(cd_tune_cand_copy(&u->arena, c, &u->state.best, err));
@@ -201,7 +201,7 @@ cdmpp_status cd_tune_run_known(cd_tune_run *r, uint32_t task, const cd_record *r
     const cd_tune_trial t = {.seconds = seconds, .error_no = (int)rec->error_no, .build_s = rec->total_s};
     cd_tune_cand c = {0};
     bool exact;
-    if (u->state.status || cd_tune_keys_find(&u->known, key, NULL)) return CDMPP_OK;
+    if (u->state.status || cd_tune_key_set_find(&u->known, key, NULL)) return CDMPP_OK;
     CD_TRY(cand_of(u, rec, &c, &exact, err));
     if (!exact || c.key != key) c = (cd_tune_cand){.key = key, .n_step = rec->n_step, .step = rec->step};
     CD_TRY(room(&u->told, &u->told_s, u->n_told, &u->cap_told, err));
@@ -239,7 +239,7 @@ static cdmpp_status tell_known(cd_tune_run *r, cdmpp_err *err) {
         unit *u = &r->unit[i];
         for (size_t k = 0; k < u->n_told; k += TELL)
             CD_TRY(tell(u, u->told + k, u->told_s + k, u->n_told - k < TELL ? u->n_told - k : TELL, err));
-        CD_TRY(cd_tune_sched_add(r->sched, i, u->told_s, u->n_told, 0, err));
+        CD_TRY(cd_tune_task_scheduler_add(r->sched, i, u->told_s, u->n_told, 0, err));
         u->n_told = 0;
     }
     return CDMPP_OK;
@@ -260,7 +260,7 @@ static cdmpp_status ask(cd_tune_run *r, unit *u, size_t want, size_t *n, cdmpp_e
     u->empty = got ? u->empty : u->empty + 1;
     for (size_t k = 0; k < got; k++) {
         double s;
-        if (cd_tune_keys_find(&u->known, c[k].key, &s)) CD_TRY(tell(u, &c[k], &s, 1, err));
+        if (cd_tune_key_set_find(&u->known, c[k].key, &s)) CD_TRY(tell(u, &c[k], &s, 1, err));
         else if (!in_batch(r, *n, c[k].key)) r->batch[(*n)++] = c[k];
     }
     return CDMPP_OK;
@@ -270,7 +270,7 @@ static cdmpp_status fill(cd_tune_run *r, unit *u, size_t want, size_t *n, cdmpp_
     *n = 0;
     while (u->first_at < u->n_first && *n < want) {
         const cd_tune_cand *c = &u->first[u->first_at++];
-        if (cd_tune_keys_find(&u->known, c->key, NULL) || in_batch(r, *n, c->key)) continue;
+        if (cd_tune_key_set_find(&u->known, c->key, NULL) || in_batch(r, *n, c->key)) continue;
         r->batch[(*n)++] = *c;
         u->state.warm++;
     }
@@ -285,7 +285,7 @@ static cdmpp_status report(cd_tune_run *r, uint32_t i, const unit *u, cd_tune_ro
     rd->task_trials = u->state.n_point;
     rd->best_s = u->state.best_s;
     for (uint32_t k = 0; k < r->n; k++) {
-        const cd_tune_state *s = &r->unit[k].state;
+        const cd_tune_task_state *s = &r->unit[k].state;
         rd->trials += s->n_point;
         if (s->best_s < CD_TUNE_FAILED_S) rd->total_s += r->unit[k].of.weight * s->best_s;
         else rd->without++;
@@ -307,7 +307,7 @@ static cdmpp_status book(cd_tune_run *r, uint32_t i, unit *u, size_t done, doubl
     r->times.build_s += rd->build_s;
     r->times.run_s += rd->run_s;
     r->times.trials += done;
-    return cd_tune_sched_add(r->sched, i, r->seconds, done, took_s, err);
+    return cd_tune_task_scheduler_add(r->sched, i, r->seconds, done, took_s, err);
 }
 
 static double now(const cd_tune_run *r) { return r->o.meter.now(r->o.meter.ctx); }
@@ -321,7 +321,7 @@ static cdmpp_status round_of(cd_tune_run *r, uint32_t i, uint32_t want, cdmpp_er
     const double asked = now(r);
     r->times.search_s += rd.search_s = asked - begin;
     if (!n) {
-        if (++u->empty > 1) cd_tune_sched_leave(r->sched, i);
+        if (++u->empty > 1) cd_tune_task_scheduler_leave(r->sched, i);
         return CDMPP_OK;
     }
     const cdmpp_status st = r->o.meter.measure(r->o.meter.ctx, &u->of.of, r->batch, n, r->trial, &done, err);
@@ -337,17 +337,17 @@ static cdmpp_status round_of(cd_tune_run *r, uint32_t i, uint32_t want, cdmpp_er
     return kept ? kept : report(r, i, u, &rd, err);
 }
 
-static cdmpp_status loop(cd_tune_run *r, cd_tune_sched_end *end, cdmpp_err *err) {
+static cdmpp_status loop(cd_tune_run *r, cd_tune_task_scheduler_end *end, cdmpp_err *err) {
     uint32_t task, n;
     CD_TRY(tell_known(r, err));
-    while (!(*end = cd_tune_sched_next(r->sched, now(r) - r->begin_s, &task, &n))) {
+    while (!(*end = cd_tune_task_scheduler_next(r->sched, now(r) - r->begin_s, &task, &n))) {
         if (r->o.stop && *r->o.stop) return CD_FAIL(err, EINTERRUPTED, "after %zu trials", r->times.trials);
         CD_TRY(round_of(r, task, n, err));
     }
     return CDMPP_OK;
 }
 
-cdmpp_status cd_tune_run_go(cd_tune_run *r, cd_tune_sched_end *end, cdmpp_err *err) {
+cdmpp_status cd_tune_run_go(cd_tune_run *r, cd_tune_task_scheduler_end *end, cdmpp_err *err) {
     *end = CD_TUNE_GOES_ON;
     r->begin_s = now(r);
     const cdmpp_status st = loop(r, end, err);

@@ -25,13 +25,13 @@ typedef struct cd_tune_trial {
 } cd_tune_trial;
 
 /* Who measures: here (tune_meter.h), or made up. */
-typedef struct cd_tune_meter_kind {
+typedef struct cd_tune_measure_kind {
     void *ctx;
     /* n candidates of a task, in order, each written down as soon as it is measured. *done: so many are in `out`, after
      * an error too. Errors end the tuning: EINTERRUPTED, EIO, EBACKEND, ENOMEM; a candidate that fails is none. */
     cdmpp_status (*measure)(void *ctx, const cd_tune_task *t, const cd_tune_cand *c, size_t n, cd_tune_trial *out, size_t *done, cdmpp_err *err);
     double (*now)(void *ctx);   /* seconds */
-} cd_tune_meter_kind;
+} cd_tune_measure_kind;
 
 typedef struct cd_tune_unit {   /* a task to tune */
     cd_tune_task of;
@@ -56,8 +56,8 @@ typedef struct cd_tune_run_options {
     uint64_t seed;
     uint32_t population, generations; /* 0: the search's own */
     double epsilon;             /* negative: the search's own */
-    cd_tune_sched_options sched;
-    cd_tune_meter_kind meter;
+    cd_tune_task_scheduler_options sched;
+    cd_tune_measure_kind meter;
     cdmpp_status (*round)(void *ctx, const cd_tune_round *r, cdmpp_err *err); /* NULL: nobody listens */
     void *ctx;
     const volatile sig_atomic_t *stop; /* NULL: nobody */
@@ -75,7 +75,7 @@ typedef struct cd_tune_point {
     bool before;                /* of an earlier run */
 } cd_tune_point;
 
-typedef struct cd_tune_state {
+typedef struct cd_tune_task_state {
     bool naive;                 /* no rule fits it: its space is its naive program */
     cdmpp_status status;        /* not OK: the task has no space, see why, and is left */
     cdmpp_err why;
@@ -84,7 +84,7 @@ typedef struct cd_tune_state {
     const cd_tune_point *point; /* (n_point) trials in their order */
     size_t n_point, failed, before, warm; /* before: of earlier runs; warm: tried first */
     int last_error;             /* number of the last failed one; 0: none */
-} cd_tune_state;
+} cd_tune_task_state;
 
 typedef struct cd_tune_times {
     double search_s, measure_s, build_s, run_s, wall_s; /* measure_s: all that the meter took */
@@ -101,8 +101,8 @@ cdmpp_status cd_tune_run_known(cd_tune_run *r, uint32_t task, const cd_record *r
 /* A record of this or a like task, to be tried first; *taken (may be NULL): a program of this task follows it. */
 cdmpp_status cd_tune_run_first(cd_tune_run *r, uint32_t task, const cd_record *rec, bool *taken, cdmpp_err *err);
 /* *end: why it is over. Errors: those of meter, search and ranker. */
-cdmpp_status cd_tune_run_go(cd_tune_run *r, cd_tune_sched_end *end, cdmpp_err *err);
-CD_KEEP const cd_tune_state *cd_tune_run_state(const cd_tune_run *r, uint32_t task);
+cdmpp_status cd_tune_run_go(cd_tune_run *r, cd_tune_task_scheduler_end *end, cdmpp_err *err);
+CD_KEEP const cd_tune_task_state *cd_tune_run_state(const cd_tune_run *r, uint32_t task);
 CD_KEEP const cd_tune_times *cd_tune_run_times(const cd_tune_run *r);
-CD_KEEP const cd_tune_sched *cd_tune_run_sched(const cd_tune_run *r);
+CD_KEEP const cd_tune_task_scheduler *cd_tune_run_sched(const cd_tune_run *r);
 #endif

@@ -22,19 +22,19 @@ typedef struct {
     bool left;
 } unit;
 
-struct cd_tune_sched {
-    cd_tune_sched_options o;
+struct cd_tune_task_scheduler {
+    cd_tune_task_scheduler_options o;
     unit *unit;                 /* (n) */
     uint32_t n;
     uint64_t trials;
 };
 
-const char *cd_tune_sched_says(cd_tune_sched_end e) {
+const char *cd_tune_task_scheduler_says(cd_tune_task_scheduler_end e) {
     static const char *const text[] = {"goes on", "the trials are used up", "the time is used up", "more would cost more than it brings", "no task has more to try"};
     return text[e];
 }
 
-static void group(cd_tune_sched *s, const cd_tune_sched_task *task) {
+static void group(cd_tune_task_scheduler *s, const cd_tune_task_scheduler_task *task) {
     for (uint32_t i = 0; i < s->n; i++) {
         s->unit[i].group = task[i].group && task[i].flop > 0 ? (int)i : -1;
         for (uint32_t k = 0; k < i && s->unit[i].group == (int)i; k++)
@@ -42,22 +42,22 @@ static void group(cd_tune_sched *s, const cd_tune_sched_task *task) {
     }
 }
 
-cdmpp_status cd_tune_sched_new(const cd_tune_sched_task *task, uint32_t n, const cd_tune_sched_options *o, cd_tune_sched **out, cdmpp_err *err) {
-    cd_tune_sched *s = cd_calloc(1, sizeof *s);
+cdmpp_status cd_tune_task_scheduler_new(const cd_tune_task_scheduler_task *task, uint32_t n, const cd_tune_task_scheduler_options *o, cd_tune_task_scheduler **out, cdmpp_err *err) {
+    cd_tune_task_scheduler *s = cd_calloc(1, sizeof *s);
     unit *u = cd_calloc(n + 1u, sizeof *u);
     if (!s || !u) {
         cd_free(s);
         cd_free(u);
         return CD_FAIL(err, ENOMEM, "%u tasks", n);
     }
-    *s = (cd_tune_sched){.o = *o, .unit = u, .n = n};
+    *s = (cd_tune_task_scheduler){.o = *o, .unit = u, .n = n};
     for (uint32_t i = 0; i < n; i++) u[i].weight = task[i].weight, u[i].flop = task[i].flop;
     group(s, task);
     *out = s;
     return CDMPP_OK;
 }
 
-void cd_tune_sched_free(cd_tune_sched *s) {
+void cd_tune_task_scheduler_free(cd_tune_task_scheduler *s) {
     if (!s) return;
     for (uint32_t i = 0; i < s->n; i++) {
         cd_free(s->unit[i].best);
@@ -69,9 +69,9 @@ void cd_tune_sched_free(cd_tune_sched *s) {
 
 /* ---- what is known of a task ---- */
 static double best_of(const unit *u) { return u->n_trial ? u->best[u->n_trial - 1] : CD_TUNE_FAILED_S; }
-double cd_tune_sched_best(const cd_tune_sched *s, uint32_t task) { return best_of(&s->unit[task]); }
-uint64_t cd_tune_sched_trials(const cd_tune_sched *s, uint32_t task) { return s->unit[task].n_trial; }
-void cd_tune_sched_leave(cd_tune_sched *s, uint32_t task) { s->unit[task].left = true; }
+double cd_tune_task_scheduler_best(const cd_tune_task_scheduler *s, uint32_t task) { return best_of(&s->unit[task]); }
+uint64_t cd_tune_task_scheduler_trials(const cd_tune_task_scheduler *s, uint32_t task) { return s->unit[task].n_trial; }
+void cd_tune_task_scheduler_leave(cd_tune_task_scheduler *s, uint32_t task) { s->unit[task].left = true; }
 
 static cdmpp_status append(double **v, size_t *n, size_t *cap, double x, cdmpp_err *err) {
     if (*n == *cap) {
@@ -90,7 +90,7 @@ static cdmpp_status append(double **v, size_t *n, size_t *cap, double x, cdmpp_e
 static double speed(const unit *u) { return u->flop / best_of(u); }
 
 /* The fastest of its group, itself included; *others: rounds of the others, at most; false: it is alone. */
-static bool group_best(const cd_tune_sched *s, const unit *u, double *flops, size_t *others) {
+static bool group_best(const cd_tune_task_scheduler *s, const unit *u, double *flops, size_t *others) {
     bool any = false;
     *flops = speed(u);
     *others = 0;
@@ -104,7 +104,7 @@ static bool group_best(const cd_tune_sched *s, const unit *u, double *flops, siz
     return any;
 }
 
-cdmpp_status cd_tune_sched_add(cd_tune_sched *s, uint32_t task, const double *seconds, size_t n, double took_s, cdmpp_err *err) {
+cdmpp_status cd_tune_task_scheduler_add(cd_tune_task_scheduler *s, uint32_t task, const double *seconds, size_t n, double took_s, cdmpp_err *err) {
     unit *u = &s->unit[task];
     double flops;
     size_t others;
@@ -123,7 +123,7 @@ cdmpp_status cd_tune_sched_add(cd_tune_sched *s, uint32_t task, const double *se
     return CDMPP_OK;
 }
 
-double cd_tune_sched_gain(const cd_tune_sched *s, uint32_t task) {
+double cd_tune_task_scheduler_gain(const cd_tune_task_scheduler *s, uint32_t task) {
     const unit *u = &s->unit[task];
     const size_t n = u->n_trial, half = (n + 1) / 2;
     const double b = s->o.per_round;
@@ -133,7 +133,7 @@ double cd_tune_sched_gain(const cd_tune_sched *s, uint32_t task) {
 }
 
 /* TVM's numbers: what a round may bring is best / rounds at most, or what similar tasks show to be possible. */
-double cd_tune_sched_gradient(const cd_tune_sched *s, uint32_t task) {
+double cd_tune_task_scheduler_gradient(const cd_tune_task_scheduler *s, uint32_t task) {
     const unit *u = &s->unit[task];
     const size_t r = u->n_round;
     const double best = best_of(u);
@@ -147,26 +147,26 @@ double cd_tune_sched_gradient(const cd_tune_sched *s, uint32_t task) {
 }
 
 /* ---- choosing ---- */
-static bool open_task(const cd_tune_sched *s, const unit *u) {
+static bool open_task(const cd_tune_task_scheduler *s, const unit *u) {
     if (u->left || (s->o.trials_per_task && u->n_trial >= s->o.trials_per_task)) return false;
     return !s->o.early_stop || u->since < s->o.early_stop;
 }
 
 /* Would a round of it pay for itself? */
-static bool pays(const cd_tune_sched *s, uint32_t i) {
+static bool pays(const cd_tune_task_scheduler *s, uint32_t i) {
     const unit *u = &s->unit[i];
-    const double gain = cd_tune_sched_gain(s, i);
+    const double gain = cd_tune_task_scheduler_gain(s, i);
     if (isinf(gain) || !u->took_n) return true;
     return s->o.runs * u->weight * gain > u->took_s / (double)u->took_n * s->o.per_round;
 }
 
 /* Share of the network's time that the later half of the trials took away; infinity: unknown. */
-static double late_gain(const cd_tune_sched *s) {
+static double late_gain(const cd_tune_task_scheduler *s) {
     double now = 0, then = 0;
     for (uint32_t i = 0; i < s->n; i++) {
         const unit *u = &s->unit[i];
         if (!open_task(s, u) && best_of(u) >= CD_TUNE_FAILED_S) continue;
-        if (open_task(s, u) && isinf(cd_tune_sched_gain(s, i))) return INFINITY;
+        if (open_task(s, u) && isinf(cd_tune_task_scheduler_gain(s, i))) return INFINITY;
         const double before = u->best[(u->n_trial + 1) / 2 - 1];
         now += u->weight * best_of(u);
         then += u->weight * (before < CD_TUNE_FAILED_S ? before : best_of(u));
@@ -174,7 +174,7 @@ static double late_gain(const cd_tune_sched *s) {
     return then > 0 ? (then - now) / then : 0;
 }
 
-static bool enough(const cd_tune_sched *s) {
+static bool enough(const cd_tune_task_scheduler *s) {
     if (s->o.min_gain > 0 && late_gain(s) < s->o.min_gain) return true;
     if (s->o.runs <= 0) return false;
     for (uint32_t i = 0; i < s->n; i++)
@@ -182,13 +182,13 @@ static bool enough(const cd_tune_sched *s) {
     return true;
 }
 
-static uint32_t choose(const cd_tune_sched *s) {
+static uint32_t choose(const cd_tune_task_scheduler *s) {
     uint32_t best = s->n;
     double least = 0;
     for (uint32_t i = 0; i < s->n; i++) {
         const unit *u = &s->unit[i];
         if (!open_task(s, u) || (s->o.runs > 0 && u->n_round && !pays(s, i))) continue;
-        const double g = cd_tune_sched_gradient(s, i);
+        const double g = cd_tune_task_scheduler_gradient(s, i);
         if (best < s->n && (g > least || (!(g < least) && u->n_trial >= s->unit[best].n_trial))) continue;
         best = i;
         least = g;
@@ -197,7 +197,7 @@ static uint32_t choose(const cd_tune_sched *s) {
     return best;
 }
 
-cd_tune_sched_end cd_tune_sched_next(cd_tune_sched *s, double spent_s, uint32_t *task, uint32_t *n) {
+cd_tune_task_scheduler_end cd_tune_task_scheduler_next(cd_tune_task_scheduler *s, double spent_s, uint32_t *task, uint32_t *n) {
     uint64_t most = s->o.per_round;
     if (s->o.trials && s->trials >= s->o.trials) return CD_TUNE_NO_TRIALS;
     if (s->o.seconds > 0 && spent_s >= s->o.seconds) return CD_TUNE_NO_TIME;

@@ -121,7 +121,7 @@ cdmpp_status cd_tune_log_number(cd_arena *a, cd_tune_cand *cand, size_t n, cdmpp
     entry *e = cd_calloc(n + 1, sizeof *e);
     cdmpp_status st = e ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu candidates", n);
     for (size_t i = 0; !st && i < n; i++) {
-        const uint32_t m = cd_tune_number_count(cand[i].step, cand[i].n_step);
+        const uint32_t m = cd_tune_knobs_count(cand[i].step, cand[i].n_step);
         int32_t *number = cd_arena_alloc(&numbers, m + 1, sizeof *number);
         if (!number) st = CD_FAIL(err, ENOMEM, "%zu candidates", n);
         else cd_tune_numbers(cand[i].step, cand[i].n_step, number, NULL);
@@ -239,14 +239,14 @@ static double apart(const int32_t *x, const int32_t *y, uint32_t n) {
 
 static cdmpp_status follow_near(const space *s, const cd_record *r, uint32_t *best, cdmpp_err *err) {
     const uint64_t class = cd_tune_class(r->step, r->n_step);
-    const uint32_t m = cd_tune_number_count(r->step, r->n_step);
+    const uint32_t m = cd_tune_knobs_count(r->step, r->n_step);
     int32_t *want = cd_calloc(2 * (size_t)m + 1, sizeof *want);
     if (!want) return CD_FAIL(err, ENOMEM, "%u numbers", m);
     double least = HUGE_VAL;
     cd_tune_numbers(r->step, r->n_step, want, NULL);
     for (uint32_t i = 0; i < s->n; i++) {
         const cd_tune_cand *c = &s->cand[i];
-        if (cd_tune_number_count(c->step, c->n_step) != m || cd_tune_class(c->step, c->n_step) != class) continue;
+        if (cd_tune_knobs_count(c->step, c->n_step) != m || cd_tune_class(c->step, c->n_step) != class) continue;
         cd_tune_numbers(c->step, c->n_step, want + m, NULL);
         const double d = apart(want, want + m, m);
         if (d >= least) continue;

@@ -18,7 +18,7 @@ enum { WALK = 10 * CD_TUNE_LIST_MAX, VAST = 20, LOOKS = 8 };
 typedef struct {
     cd_tune_space space;
     cd_sketches *sketches;
-    cd_sampler *sampler;
+    cd_sketch_sampler *sampler;
     cd_choices at;              /* of the walk: the choices of its last candidate */
     cd_arena list_mem;
     cd_tune_cand *list;         /* (n_list) */
@@ -106,7 +106,7 @@ static bool is_vast(sketch_space *s) {
     return false;
 }
 
-static cdmpp_status list_into(sketch_space *s, cd_tune_keys *seen, bool *whole, cdmpp_err *err) {
+static cdmpp_status list_into(sketch_space *s, cd_tune_key_set *seen, bool *whole, cdmpp_err *err) {
     cd_tune_cand c;
     for (size_t k = 0; k < WALK; k++) {
         const cdmpp_status st = walk(&s->space, !k, &c, err);
@@ -116,9 +116,9 @@ static cdmpp_status list_into(sketch_space *s, cd_tune_keys *seen, bool *whole, 
         }
         if (st == CDMPP_EREJECTED) continue;
         CD_TRY(st);
-        if (cd_tune_keys_find(seen, c.key, NULL)) continue;
+        if (cd_tune_key_set_find(seen, c.key, NULL)) continue;
         if (s->n_list == CD_TUNE_LIST_MAX) return CDMPP_OK;
-        CD_TRY(cd_tune_keys_put(seen, c.key, 0, err));
+        CD_TRY(cd_tune_key_set_put(seen, c.key, 0, err));
         CD_TRY(cd_tune_cand_copy(&s->list_mem, &c, &s->list[s->n_list], err));
         s->list[s->n_list].row = (uint32_t)s->n_list;
         s->n_list++;
@@ -135,14 +135,14 @@ static void forget_list(sketch_space *s) {
 
 static cdmpp_status list(cd_tune_space *space, const cd_tune_cand **all, size_t *n, cdmpp_err *err) {
     sketch_space *s = (sketch_space *)space;
-    cd_tune_keys seen = {0};
+    cd_tune_key_set seen = {0};
     bool whole = false;
     cdmpp_status st = CDMPP_OK;
     if (!s->listed) {
         s->list = cd_calloc(CD_TUNE_LIST_MAX, sizeof *s->list);
         if (!s->list) return CD_FAIL(err, ENOMEM, "list of programs");
         if (!is_vast(s)) st = list_into(s, &seen, &whole, err);
-        cd_tune_keys_free(&seen);
+        cd_tune_key_set_free(&seen);
         if (st || !whole) forget_list(s);
         s->listed = !st;
     }

@@ -59,7 +59,7 @@ typedef struct cd_cpair {       /* two lanes that were stored and are in variabl
 typedef struct cd_cgen {
     const cd_nest *nest;
     const cd_ast *t;
-    cd_plan plan;
+    cd_codegen_plan plan;
     cd_env env;
     const char *name;
     cd_code *out;

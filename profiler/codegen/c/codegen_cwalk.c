@@ -282,7 +282,7 @@ static void declare(cd_cgen *g, uint32_t tensor) {
 
 static cdmpp_status one(cd_cgen *g, int32_t k, cdmpp_err *err) {
     const cd_node *n = &g->t->node[k];
-    switch ((cd_node_kind)n->kind) {
+    switch ((cd_ast_kind)n->kind) {
     case CD_NODE_FOR:  return loop(g, k, err);
     case CD_NODE_IF:   return branch(g, k, err);
     case CD_NODE_ATTR: return cd_cwalk(g, k + 1, n->end, err);

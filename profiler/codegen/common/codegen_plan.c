@@ -6,7 +6,7 @@
 
 typedef struct {
     cd_arena *a;
-    cd_plan *p;
+    cd_codegen_plan *p;
     uint32_t n_order;
     bool oom;
 } planner;
@@ -128,10 +128,10 @@ static cdmpp_status walk(planner *pl, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_plan_make(cd_arena *a, const cd_nest *nest, cd_plan *out, cdmpp_err *err) {
+cdmpp_status cd_plan_make(cd_arena *a, const cd_nest *nest, cd_codegen_plan *out, cdmpp_err *err) {
     planner pl = {.a = a, .p = out};
     cd_bound *var = CD_NEWN(a, cd_bound, nest->n_var + 1);
-    *out = (cd_plan){.nest = nest, .n_slot = nest->n_tensor, .slot = CD_NEWN(a, cd_slot, nest->n_tensor + 1),
+    *out = (cd_codegen_plan){.nest = nest, .n_slot = nest->n_tensor, .slot = CD_NEWN(a, cd_slot, nest->n_tensor + 1),
                      .var = CD_NEWN(a, uint32_t, nest->n_var + 1)};
     if (!var || !out->slot || !out->var) return CD_FAIL(err, ENOMEM, "storage plan");
     memset(out->var, 0xff, (nest->n_var + 1) * sizeof *out->var);

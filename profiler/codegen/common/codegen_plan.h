@@ -32,17 +32,17 @@ typedef struct cd_slot {
     int64_t elements;
 } cd_slot;
 
-typedef struct cd_plan {
+typedef struct cd_codegen_plan {
     const cd_nest *nest;
     uint32_t n_slot;
     cd_slot *slot;              /* (n_slot) by tensor */
     uint32_t *var;              /* (nest->n_var) */
     cd_ranges ranges;           /* of all loops */
     bool has_thread, has_parallel;
-} cd_plan;
+} cd_codegen_plan;
 
 /* Errors: EUNSUPPORTED (a region of unknown size, more than 2^40 elements), ENOMEM. */
-cdmpp_status cd_plan_make(cd_arena *a, const cd_nest *nest, cd_plan *out, cdmpp_err *err);
+cdmpp_status cd_plan_make(cd_arena *a, const cd_nest *nest, cd_codegen_plan *out, cdmpp_err *err);
 
 /* "conv2d_nhwc": what is left of a name when only letters, digits and _ may stay, at most n-1 of them. */
 void cd_plan_clean_name(const char *name, char *out, size_t n);

@@ -25,7 +25,7 @@
 
 typedef struct cd_gpu {
     cd_cexpr w;                 /* writes expressions into the code's text */
-    cd_plan plan;
+    cd_codegen_plan plan;
     cd_code *code;
     cd_dialect dialect;
     const char *name;

@@ -60,7 +60,7 @@ static uint32_t turns_of(const cd_gpu *g, int32_t k) {
 
 static cdmpp_status write_plain(cd_gpu *g, int32_t k, cdmpp_err *err) {
     const cd_node *n = &g->t->node[k];
-    switch ((cd_node_kind)n->kind) {
+    switch ((cd_ast_kind)n->kind) {
     case CD_NODE_FOR:   return write_loop(g, k, err);
     case CD_NODE_IF:    return write_if(g, k, err);
     case CD_NODE_STORE: return cd_gpu_write_store(g, k, err);

@@ -130,7 +130,7 @@ static cdmpp_status branch(syncer *s, int32_t k) {
 static cdmpp_status sync_node(syncer *s, int32_t k) {
     const cd_node *n = &s->g->t->node[k];
     if (++s->work > MAX_WORK) return CD_FAIL(s->err, EUNSUPPORTED, "loops too deep to place barriers in");
-    switch ((cd_node_kind)n->kind) {
+    switch ((cd_ast_kind)n->kind) {
     case CD_NODE_FOR:
         if (differs(s->g, n->extent_e) || n->loop == CD_LOOP_VECTORIZED || is_simple(s, k)) return statement(s, k, n->end);
         return loop(s, k);

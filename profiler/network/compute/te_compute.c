@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-cdmpp_status cd_compute_new(const cd_fgraph *f, cd_compute **out, cdmpp_err *err) {
-    cd_compute *c = cd_calloc(1, sizeof *c);
+cdmpp_status cd_te_compute_new(const cd_fgraph *f, cd_te_compute **out, cdmpp_err *err) {
+    cd_te_compute *c = cd_calloc(1, sizeof *c);
     *out = NULL;
     if (c) c->stage_of = cd_calloc(f->n + 1, sizeof *c->stage_of);
     if (!c || !c->stage_of) {
@@ -19,7 +19,7 @@ cdmpp_status cd_compute_new(const cd_fgraph *f, cd_compute **out, cdmpp_err *err
     return CDMPP_OK;
 }
 
-void cd_compute_free(cd_compute *c) {
+void cd_te_compute_free(cd_te_compute *c) {
     if (!c) return;
     cd_arena_free(&c->arena);
     cd_buf_free(&c->ops);
@@ -33,18 +33,18 @@ void cd_compute_free(cd_compute *c) {
     cd_free(c);
 }
 
-uint32_t cd_cs_fail(cd_compute *c, const char *why) {
+uint32_t cd_cs_fail(cd_te_compute *c, const char *why) {
     if (!c->st) c->st = CD_FAIL(c->err, EUNSUPPORTED, "%s", why);
     return 0;
 }
 
-static uint32_t no_memory(cd_compute *c) {
+static uint32_t no_memory(cd_te_compute *c) {
     if (!c->st) c->st = CD_FAIL(c->err, ENOMEM, "out of memory for a definition");
     return 0;
 }
 
 /* Room for one more in an array of the heap. */
-static bool grow(cd_compute *c, void **p, uint32_t n, uint32_t *cap, size_t size) {
+static bool grow(cd_te_compute *c, void **p, uint32_t n, uint32_t *cap, size_t size) {
     if (n < *cap) return true;
     const uint32_t more = *cap ? *cap * 2 : 64;
     void *q = cd_realloc(*p, *cap * size, more * size);
@@ -81,7 +81,7 @@ void cd_cs_times(char out[CD_CTEXT], const char *x, int64_t k) {
     else cd_cs_set(out, sum ? "(%.150s)*%lld" : "%.150s*%lld", copy, (long long)k);
 }
 
-void cd_cs_put(cd_compute *c, const char *fmt, ...) {
+void cd_cs_put(cd_te_compute *c, const char *fmt, ...) {
     char text[1024];
     va_list ap;
     va_start(ap, fmt);
@@ -91,7 +91,7 @@ void cd_cs_put(cd_compute *c, const char *fmt, ...) {
     cd_buf_puts(&c->body, text);
 }
 
-void cd_cs_number(cd_compute *c, double v, cd_dtype t) {
+void cd_cs_number(cd_te_compute *c, double v, cd_dtype t) {
     char name[16], text[40];
     if (t == CD_F32) v = (double)(float)v;
     if (isnan(v)) cd_cs_put(c, "nan");
@@ -105,7 +105,7 @@ void cd_cs_number(cd_compute *c, double v, cd_dtype t) {
 
 /* ---- a stage ---- */
 
-void cd_cs_begin(cd_compute *c) {
+void cd_cs_begin(cd_te_compute *c) {
     cd_buf_clear(&c->axis);
     cd_buf_clear(&c->raxis);
     cd_buf_clear(&c->body);
@@ -113,13 +113,13 @@ void cd_cs_begin(cd_compute *c) {
     c->open_first = c->n_read;
 }
 
-void cd_cs_axis(cd_compute *c, const char *name, int64_t extent) {
+void cd_cs_axis(cd_te_compute *c, const char *name, int64_t extent) {
     cd_buf_putf(&c->axis, "%s[\"%s\", 0, %lld]", c->axis.n ? ", " : "", name, (long long)extent);
     if (c->shape.rank == CD_GRAPH_MAX_RANK) cd_cs_fail(c, "too many dimensions");
     else c->shape.dim[c->shape.rank++] = extent;
 }
 
-void cd_cs_axes(cd_compute *c, const char *prefix, const cd_shape *s) {
+void cd_cs_axes(cd_te_compute *c, const char *prefix, const cd_shape *s) {
     char name[CD_CTEXT];
     for (uint32_t d = 0; d < s->rank; d++) {
         cd_cs_set(name, "%s%u", prefix, d);
@@ -127,21 +127,21 @@ void cd_cs_axes(cd_compute *c, const char *prefix, const cd_shape *s) {
     }
 }
 
-void cd_cs_raxis(cd_compute *c, const char *name, int64_t extent) {
+void cd_cs_raxis(cd_te_compute *c, const char *name, int64_t extent) {
     cd_buf_putf(&c->raxis, "%s[\"%s\", 0, %lld]", c->raxis.n ? ", " : "", name, (long long)extent);
 }
 
-void cd_cs_raxis_text(cd_compute *c, const char *name, const char *extent) {
+void cd_cs_raxis_text(cd_te_compute *c, const char *name, const char *extent) {
     cd_buf_putf(&c->raxis, "%s[\"%s\", 0, \"%s\"]", c->raxis.n ? ", " : "", name, extent);
 }
 
-void cd_cs_touch(cd_compute *c, uint32_t stage) {
+void cd_cs_touch(cd_te_compute *c, uint32_t stage) {
     for (uint32_t k = c->open_first; k < c->n_read; k++)
         if (c->reads[k] == stage) return;
     if (grow(c, (void **)&c->reads, c->n_read, &c->cap_read, sizeof *c->reads)) c->reads[c->n_read++] = stage;
 }
 
-static void load(cd_compute *c, uint32_t stage, const char *result, char (*ix)[CD_CTEXT]) {
+static void load(cd_te_compute *c, uint32_t stage, const char *result, char (*ix)[CD_CTEXT]) {
     if (c->st) return;
     cd_cs_touch(c, stage);
     cd_cs_put(c, "t%u%s[", stage, result);
@@ -149,14 +149,14 @@ static void load(cd_compute *c, uint32_t stage, const char *result, char (*ix)[C
     cd_cs_put(c, "]");
 }
 
-void cd_cs_load(cd_compute *c, uint32_t stage, char (*ix)[CD_CTEXT]) { load(c, stage, "", ix); }
+void cd_cs_load(cd_te_compute *c, uint32_t stage, char (*ix)[CD_CTEXT]) { load(c, stage, "", ix); }
 
-void cd_cs_load_first(cd_compute *c, uint32_t stage, char (*ix)[CD_CTEXT]) { load(c, stage, ".v0", ix); }
+void cd_cs_load_first(cd_te_compute *c, uint32_t stage, char (*ix)[CD_CTEXT]) { load(c, stage, ".v0", ix); }
 
-static void load_at(cd_compute *c, uint32_t stage, const char *result, const char *prefix, const cd_shape *out) {
+static void load_at(cd_te_compute *c, uint32_t stage, const char *result, const char *prefix, const cd_shape *out) {
     char ix[CD_GRAPH_MAX_RANK][CD_CTEXT];
     if (c->st) return;
-    const cd_cstage *s = &c->stage[stage];
+    const cd_te_compute_stage *s = &c->stage[stage];
     for (uint32_t d = 0; d < s->rank; d++) {
         const uint32_t o = d + out->rank - s->rank;
         if (s->dim[d] == out->dim[o]) cd_cs_set(ix[d], "%s%u", prefix, o);
@@ -165,20 +165,20 @@ static void load_at(cd_compute *c, uint32_t stage, const char *result, const cha
     load(c, stage, result, ix);
 }
 
-void cd_cs_load_at(cd_compute *c, uint32_t stage, const char *prefix, const cd_shape *out) { load_at(c, stage, "", prefix, out); }
-void cd_cs_first_of(cd_compute *c, uint32_t stage, const char *prefix, const cd_shape *out) { load_at(c, stage, ".v0", prefix, out); }
+void cd_cs_load_at(cd_te_compute *c, uint32_t stage, const char *prefix, const cd_shape *out) { load_at(c, stage, "", prefix, out); }
+void cd_cs_first_of(cd_te_compute *c, uint32_t stage, const char *prefix, const cd_shape *out) { load_at(c, stage, ".v0", prefix, out); }
 
-static uint32_t add_stage(cd_compute *c, const char *name, const cd_shape *s, uint32_t node) {
+static uint32_t add_stage(cd_te_compute *c, const char *name, const cd_shape *s, uint32_t node) {
     if (c->st || !grow(c, (void **)&c->stage, c->n, &c->cap, sizeof *c->stage)) return 0;
-    cd_cstage *t = &c->stage[c->n];
+    cd_te_compute_stage *t = &c->stage[c->n];
     const char *copy = cd_str_dup(&c->arena, (cd_str){name, strlen(name)});
     if (!copy) return no_memory(c);
-    *t = (cd_cstage){.node = node, .rank = s->rank, .name = copy, .first_in = c->open_first, .n_in = c->n_read - c->open_first};
+    *t = (cd_te_compute_stage){.node = node, .rank = s->rank, .name = copy, .first_in = c->open_first, .n_in = c->n_read - c->open_first};
     memcpy(t->dim, s->dim, sizeof t->dim);
     return c->n++;
 }
 
-uint32_t cd_cs_end(cd_compute *c, const char *name, const char *tag, const char *reduce) {
+uint32_t cd_cs_end(cd_te_compute *c, const char *name, const char *tag, const char *reduce) {
     if (c->st) return 0;
     cd_buf_putf(&c->ops, "%s{\"name\": \"%s\", \"ref\": \"t%u\", \"axis\": [%s]", c->n ? ",\n" : "", name, c->n, c->axis.n ? c->axis.p : "");
     if (reduce) cd_buf_putf(&c->ops, ", \"reduce_axis\": [%s], \"reduce\": %s", c->raxis.p ? c->raxis.p : "", reduce);
@@ -193,7 +193,7 @@ uint32_t cd_cs_end(cd_compute *c, const char *name, const char *tag, const char 
     return add_stage(c, name, &c->shape, CD_GRAPH_NONE);
 }
 
-static uint32_t placeholder(cd_compute *c, uint32_t node) {
+static uint32_t placeholder(cd_te_compute *c, uint32_t node) {
     const cd_fnode *n = &c->f->node[node];
     char type[16];
     cd_buf_putf(&c->ops, "%s{\"name\": \"placeholder\", \"ref\": \"t%u\", \"shape\": [", c->n ? ",\n" : "", c->n);
@@ -203,7 +203,7 @@ static uint32_t placeholder(cd_compute *c, uint32_t node) {
     return add_stage(c, "placeholder", &n->shape, node);
 }
 
-void cd_cs_layout_free(cd_compute *c, uint32_t stage) {
+void cd_cs_layout_free(cd_te_compute *c, uint32_t stage) {
     char ref[40];
     if (c->st || c->stage[stage].node == CD_GRAPH_NONE) return;
     snprintf(ref, sizeof ref, "\"ref\": \"t%u\", ", stage);
@@ -218,7 +218,7 @@ void cd_cs_layout_free(cd_compute *c, uint32_t stage) {
     c->ops = copy;
 }
 
-static uint32_t constant(cd_compute *c, const cd_fnode *n) {
+static uint32_t constant(cd_te_compute *c, const cd_fnode *n) {
     cd_cs_begin(c);
     cd_cs_number(c, n->value, n->dtype);
     return cd_cs_end(c, "compile_engine_const", "broadcast", NULL);
@@ -226,37 +226,37 @@ static uint32_t constant(cd_compute *c, const cd_fnode *n) {
 
 /* ---- operators ---- */
 
-static bool member(const cd_compute *c, uint32_t node) { return !c->single && c->f->group[node] == c->group; }
+static bool member(const cd_te_compute *c, uint32_t node) { return !c->single && c->f->group[node] == c->group; }
 
-static uint32_t write(cd_compute *c, const cd_fnode *n) {
-    typedef uint32_t (*writer)(cd_compute *c, const cd_fnode *n);
+static uint32_t write(cd_te_compute *c, const cd_fnode *n) {
+    typedef uint32_t (*writer)(cd_te_compute *c, const cd_fnode *n);
     static const writer table[CD_F_RELU] = {
-        [CD_F_CONV] = cd_compute_conv, [CD_F_CONVT] = cd_compute_convt, [CD_F_DENSE] = cd_compute_dense, [CD_F_BMM] = cd_compute_bmm,
-        [CD_F_POOL] = cd_compute_pool, [CD_F_POOLGRAD] = cd_compute_poolgrad, [CD_F_ADAPTIVE] = cd_compute_adaptive, [CD_F_LRN] = cd_compute_lrn,
-        [CD_F_SOFTMAX] = cd_compute_softmax, [CD_F_LOGSOFTMAX] = cd_compute_softmax, [CD_F_REDUCE] = cd_compute_reduce,
-        [CD_F_ARG] = cd_compute_arg, [CD_F_CONCAT] = cd_compute_concat, [CD_F_RESHAPE] = cd_compute_reshape,
-        [CD_F_TRANSPOSE] = cd_compute_transpose, [CD_F_SLICE] = cd_compute_slice, [CD_F_PAD] = cd_compute_padding,
-        [CD_F_EXPAND] = cd_compute_expand, [CD_F_TILE] = cd_compute_tile, [CD_F_TAKE] = cd_compute_take,
-        [CD_F_GATHER] = cd_compute_gather, [CD_F_RESIZE] = cd_compute_resize,
+        [CD_F_CONV] = cd_te_compute_conv, [CD_F_CONVT] = cd_te_compute_convt, [CD_F_DENSE] = cd_te_compute_dense, [CD_F_BMM] = cd_te_compute_bmm,
+        [CD_F_POOL] = cd_te_compute_pool, [CD_F_POOLGRAD] = cd_te_compute_poolgrad, [CD_F_ADAPTIVE] = cd_te_compute_adaptive, [CD_F_LRN] = cd_te_compute_lrn,
+        [CD_F_SOFTMAX] = cd_te_compute_softmax, [CD_F_LOGSOFTMAX] = cd_te_compute_softmax, [CD_F_REDUCE] = cd_te_compute_reduce,
+        [CD_F_ARG] = cd_te_compute_arg, [CD_F_CONCAT] = cd_te_compute_concat, [CD_F_RESHAPE] = cd_te_compute_reshape,
+        [CD_F_TRANSPOSE] = cd_te_compute_transpose, [CD_F_SLICE] = cd_te_compute_slice, [CD_F_PAD] = cd_te_compute_padding,
+        [CD_F_EXPAND] = cd_te_compute_expand, [CD_F_TILE] = cd_te_compute_tile, [CD_F_TAKE] = cd_te_compute_take,
+        [CD_F_GATHER] = cd_te_compute_gather, [CD_F_RESIZE] = cd_te_compute_resize,
     };
-    if (cd_fop_is_expr(n->op)) return cd_compute_expr(c, n);
+    if (cd_fop_is_expr(n->op)) return cd_te_compute_expr(c, n);
     return table[n->op] ? table[n->op](c, n) : cd_cs_fail(c, "no compute definition for this operator");
 }
 
-static void remember(cd_compute *c, uint32_t node, uint32_t stage) {
+static void remember(cd_te_compute *c, uint32_t node, uint32_t stage) {
     if (c->st || !grow(c, (void **)&c->touched, c->n_touched, &c->cap_touched, sizeof *c->touched)) return;
     c->touched[c->n_touched++] = node;
     c->stage_of[node] = stage + 1;
 }
 
 /* A view of what another group makes is an argument of the view's shape. */
-static bool is_argument(const cd_compute *c, uint32_t node) {
+static bool is_argument(const cd_te_compute *c, uint32_t node) {
     const cd_fnode *n = &c->f->node[node];
     if (!member(c, node)) return true;
     return n->op == CD_F_RESHAPE && is_argument(c, n->in[0]);
 }
 
-static uint32_t stage_for(cd_compute *c, uint32_t node) {
+static uint32_t stage_for(cd_te_compute *c, uint32_t node) {
     if (c->st) return 0;
     if (c->stage_of[node]) return c->stage_of[node] - 1;
     const cd_fnode *n = &c->f->node[node];
@@ -265,17 +265,17 @@ static uint32_t stage_for(cd_compute *c, uint32_t node) {
     return stage;
 }
 
-uint32_t cd_cs_operand(cd_compute *c, const cd_fnode *n, uint32_t k) { return stage_for(c, n->in[k]); }
+uint32_t cd_cs_operand(cd_te_compute *c, const cd_fnode *n, uint32_t k) { return stage_for(c, n->in[k]); }
 
-static void walk_args(cd_compute *c, uint32_t stage, bool *seen) {
+static void walk_args(cd_te_compute *c, uint32_t stage, bool *seen) {
     if (seen[stage]) return;
     seen[stage] = true;
-    const cd_cstage *s = &c->stage[stage];
+    const cd_te_compute_stage *s = &c->stage[stage];
     if (s->node != CD_GRAPH_NONE) c->arg[c->n_arg++] = stage;
     for (uint32_t k = 0; k < s->n_in; k++) walk_args(c, c->reads[s->first_in + k], seen);
 }
 
-static void find_args(cd_compute *c) {
+static void find_args(cd_te_compute *c) {
     bool *seen = CD_NEWN(&c->arena, bool, c->n + 1);
     c->arg = CD_NEWN(&c->arena, uint32_t, c->n + 1);
     if (!seen || !c->arg) {
@@ -286,7 +286,7 @@ static void find_args(cd_compute *c) {
     c->arg[c->n_arg++] = c->n - 1;
 }
 
-static void start(cd_compute *c, uint32_t root, cdmpp_err *err) {
+static void start(cd_te_compute *c, uint32_t root, cdmpp_err *err) {
     for (uint32_t i = 0; i < c->n_touched; i++) c->stage_of[c->touched[i]] = 0;
     cd_arena_reset(&c->arena);
     cd_buf_clear(&c->ops);
@@ -297,7 +297,7 @@ static void start(cd_compute *c, uint32_t root, cdmpp_err *err) {
     c->err = err;
 }
 
-cdmpp_status cd_compute_group(cd_compute *c, uint32_t root, uint32_t last, cdmpp_err *err) {
+cdmpp_status cd_te_compute_group(cd_te_compute *c, uint32_t root, uint32_t last, cdmpp_err *err) {
     start(c, root, err);
     remember(c, last, write(c, &c->f->node[last]));
     if (!c->st) find_args(c);

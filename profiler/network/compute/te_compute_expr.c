@@ -15,7 +15,7 @@ static const row rows[] = {
 };
 
 /* One $x of the expression. */
-static void put_part(cd_compute *c, const cd_fnode *n, const row *r, char what, const uint32_t *in) {
+static void put_part(cd_te_compute *c, const cd_fnode *n, const row *r, char what, const uint32_t *in) {
     char type[16];
     const cd_dtype own = c->f->node[n->in[0]].dtype;
     switch (what) {
@@ -26,7 +26,7 @@ static void put_part(cd_compute *c, const cd_fnode *n, const row *r, char what, 
     }
 }
 
-uint32_t cd_compute_expr(cd_compute *c, const cd_fnode *n) {
+uint32_t cd_te_compute_expr(cd_te_compute *c, const cd_fnode *n) {
     const row *r = &rows[n->op - CD_F_RELU];
     uint32_t in[3] = {0};
     for (uint32_t k = 0; k < n->n_in && k < 3; k++) in[k] = cd_cs_operand(c, n, k);

@@ -3,14 +3,14 @@
 
 #include "profiler/network/compute/te_compute.h"
 
-static uint32_t moved(cd_compute *c, const cd_fnode *n, uint32_t x, char (*ix)[CD_CTEXT], const char *name) {
+static uint32_t moved(cd_te_compute *c, const cd_fnode *n, uint32_t x, char (*ix)[CD_CTEXT], const char *name) {
     cd_cs_begin(c);
     cd_cs_axes(c, "ax", &n->shape);
     cd_cs_load(c, x, ix);
     return cd_cs_end(c, name, "injective", NULL);
 }
 
-uint32_t cd_compute_transpose(cd_compute *c, const cd_fnode *n) {
+uint32_t cd_te_compute_transpose(cd_te_compute *c, const cd_fnode *n) {
     char ix[CD_GRAPH_MAX_RANK][CD_CTEXT];
     const uint32_t x = cd_cs_operand(c, n, 0);
     for (uint32_t d = 0; d < n->shape.rank; d++) cd_cs_set(ix[n->a.v[d]], "ax%u", d);
@@ -52,7 +52,7 @@ static void unravel(const cd_shape *s, uint32_t from, uint32_t to, const char *a
 }
 
 /* Dimensions fall into runs of equal products; in each a number is put together and taken apart. */
-uint32_t cd_compute_reshape(cd_compute *c, const cd_fnode *n) {
+uint32_t cd_te_compute_reshape(cd_te_compute *c, const cd_fnode *n) {
     char ix[CD_GRAPH_MAX_RANK][CD_CTEXT], at[CD_CTEXT];
     const uint32_t x = cd_cs_operand(c, n, 0);
     const cd_shape *in = &c->f->node[n->in[0]].shape, *out = &n->shape;
@@ -76,7 +76,7 @@ uint32_t cd_compute_reshape(cd_compute *c, const cd_fnode *n) {
 
 /* ---- parts ---- */
 
-uint32_t cd_compute_slice(cd_compute *c, const cd_fnode *n) {
+uint32_t cd_te_compute_slice(cd_te_compute *c, const cd_fnode *n) {
     char ix[CD_GRAPH_MAX_RANK][CD_CTEXT], t[CD_CTEXT];
     const uint32_t x = cd_cs_operand(c, n, 0);
     for (uint32_t d = 0; d < n->shape.rank; d++) {
@@ -94,7 +94,7 @@ typedef struct parts {
     uint32_t axis;
 } parts;
 
-static void part(cd_compute *c, const parts *p, uint32_t k) {
+static void part(cd_te_compute *c, const parts *p, uint32_t k) {
     char ix[CD_GRAPH_MAX_RANK][CD_CTEXT];
     for (uint32_t d = 0; d < p->n->shape.rank; d++) cd_cs_set(ix[d], "ax%u", d);
     cd_cs_plus(ix[p->axis], ix[p->axis], -p->from[k]);
@@ -102,7 +102,7 @@ static void part(cd_compute *c, const parts *p, uint32_t k) {
 }
 
 /* Of parts lo .. hi: TVM asks from the last to the first; many are halved, so that the expression stays flat. */
-static void choose(cd_compute *c, const parts *p, uint32_t lo, uint32_t hi) {
+static void choose(cd_te_compute *c, const parts *p, uint32_t lo, uint32_t hi) {
     if (hi - lo == 1) {
         part(c, p, lo);
         return;
@@ -115,7 +115,7 @@ static void choose(cd_compute *c, const parts *p, uint32_t lo, uint32_t hi) {
     cd_cs_put(c, ")");
 }
 
-uint32_t cd_compute_concat(cd_compute *c, const cd_fnode *n) {
+uint32_t cd_te_compute_concat(cd_te_compute *c, const cd_fnode *n) {
     const cd_fnode *tuple = &c->f->node[n->in[0]];
     uint32_t *stage = CD_NEWN(&c->arena, uint32_t, tuple->n_in + 1);
     int64_t *from = CD_NEWN(&c->arena, int64_t, tuple->n_in + 1), at = 0;
@@ -142,7 +142,7 @@ static void mirrored(char out[CD_CTEXT], uint32_t d, int64_t before, int64_t dim
               (long long)(before + dim), (long long)(before + 2 * dim - 2), d, d, (long long)before);
 }
 
-uint32_t cd_compute_padding(cd_compute *c, const cd_fnode *n) {
+uint32_t cd_te_compute_padding(cd_te_compute *c, const cd_fnode *n) {
     char ix[CD_GRAPH_MAX_RANK][CD_CTEXT];
     const uint32_t x = cd_cs_operand(c, n, 0);
     const cd_shape *in = &c->f->node[n->in[0]].shape;
@@ -157,7 +157,7 @@ uint32_t cd_compute_padding(cd_compute *c, const cd_fnode *n) {
 
 /* ---- the same again ---- */
 
-uint32_t cd_compute_expand(cd_compute *c, const cd_fnode *n) {
+uint32_t cd_te_compute_expand(cd_te_compute *c, const cd_fnode *n) {
     const uint32_t x = cd_cs_operand(c, n, 0);
     cd_cs_begin(c);
     cd_cs_axes(c, "ax", &n->shape);
@@ -165,7 +165,7 @@ uint32_t cd_compute_expand(cd_compute *c, const cd_fnode *n) {
     return cd_cs_end(c, "T_broadcast_to", "broadcast", NULL);
 }
 
-uint32_t cd_compute_tile(cd_compute *c, const cd_fnode *n) {
+uint32_t cd_te_compute_tile(cd_te_compute *c, const cd_fnode *n) {
     char ix[CD_GRAPH_MAX_RANK][CD_CTEXT];
     const uint32_t x = cd_cs_operand(c, n, 0);
     const cd_shape *in = &c->f->node[n->in[0]].shape;
@@ -179,7 +179,7 @@ uint32_t cd_compute_tile(cd_compute *c, const cd_fnode *n) {
 /* ---- by index: negative ones count from the end, those outside read the nearest ---- */
 
 /* Position along `dim` elements that stage t's element (text) names. */
-static void put_index(cd_compute *c, uint32_t t, char (*at)[CD_CTEXT], int64_t dim) {
+static void put_index(cd_te_compute *c, uint32_t t, char (*at)[CD_CTEXT], int64_t dim) {
     for (int k = 0; k < 3; k++) {
         if (k == 2) cd_cs_put(c, ") + %lld, int32(", (long long)dim);
         else cd_cs_put(c, k ? ") < 0, int32(" : "min(max(select(int32(");
@@ -188,7 +188,7 @@ static void put_index(cd_compute *c, uint32_t t, char (*at)[CD_CTEXT], int64_t d
     cd_cs_put(c, ")), 0), %lld)", (long long)(dim - 1));
 }
 
-static uint32_t indexed(cd_compute *c, const cd_fnode *n, uint32_t x, uint32_t t, char (*at)[CD_CTEXT], char (*ix)[CD_CTEXT], const char *name) {
+static uint32_t indexed(cd_te_compute *c, const cd_fnode *n, uint32_t x, uint32_t t, char (*at)[CD_CTEXT], char (*ix)[CD_CTEXT], const char *name) {
     const cd_shape *in = &c->f->node[n->in[0]].shape;
     const uint32_t axis = (uint32_t)n->a.axis;
     cd_cs_begin(c);
@@ -205,7 +205,7 @@ static uint32_t indexed(cd_compute *c, const cd_fnode *n, uint32_t x, uint32_t t
 }
 
 /* out[.., index.., ..] = x[.., index[index..], ..] */
-uint32_t cd_compute_take(cd_compute *c, const cd_fnode *n) {
+uint32_t cd_te_compute_take(cd_te_compute *c, const cd_fnode *n) {
     char ix[CD_GRAPH_MAX_RANK][CD_CTEXT], at[CD_GRAPH_MAX_RANK][CD_CTEXT];
     const uint32_t x = cd_cs_operand(c, n, 0), t = cd_cs_operand(c, n, 1);
     const uint32_t axis = (uint32_t)n->a.axis, more = c->f->node[n->in[1]].shape.rank;
@@ -214,7 +214,7 @@ uint32_t cd_compute_take(cd_compute *c, const cd_fnode *n) {
     return indexed(c, n, x, t, at, ix, "T_take");
 }
 
-uint32_t cd_compute_gather(cd_compute *c, const cd_fnode *n) {
+uint32_t cd_te_compute_gather(cd_te_compute *c, const cd_fnode *n) {
     char ix[CD_GRAPH_MAX_RANK][CD_CTEXT];
     const uint32_t x = cd_cs_operand(c, n, 0), t = cd_cs_operand(c, n, 1);
     for (uint32_t d = 0; d < n->shape.rank; d++) cd_cs_set(ix[d], "ax%u", d);
@@ -252,7 +252,7 @@ static void nearest(const cd_fnode *n, uint32_t d, int64_t in, char out[CD_CTEXT
 }
 
 /* The mean of both neighbours along dimension d, weighted by nearness; and so on for the dimensions behind. */
-static void blend(cd_compute *c, const cd_fnode *n, uint32_t x, const cd_shape *in, uint32_t d, char (*ix)[CD_CTEXT]) {
+static void blend(cd_te_compute *c, const cd_fnode *n, uint32_t x, const cd_shape *in, uint32_t d, char (*ix)[CD_CTEXT]) {
     char s[CD_CTEXT];
     while (d < in->rank && in->dim[d] == n->shape.dim[d]) d++;
     if (d == in->rank) {
@@ -269,7 +269,7 @@ static void blend(cd_compute *c, const cd_fnode *n, uint32_t x, const cd_shape *
     }
 }
 
-uint32_t cd_compute_resize(cd_compute *c, const cd_fnode *n) {
+uint32_t cd_te_compute_resize(cd_te_compute *c, const cd_fnode *n) {
     char ix[CD_GRAPH_MAX_RANK][CD_CTEXT];
     const uint32_t x = cd_cs_operand(c, n, 0);
     const cd_shape *in = &c->f->node[n->in[0]].shape;

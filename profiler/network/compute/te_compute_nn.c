@@ -11,7 +11,7 @@ typedef struct conv {
     bool last;
 } conv;
 
-static conv conv_of(const cd_compute *c, const cd_fnode *n) {
+static conv conv_of(const cd_te_compute *c, const cd_fnode *n) {
     const cd_fnode *x = &c->f->node[n->in[0]], *w = &c->f->node[n->in[1]];
     return (conv){.n = n, .a = &n->a, .x = &x->shape, .w = &w->shape, .out = &n->shape, .dims = n->a.n, .last = n->a.last};
 }
@@ -20,7 +20,7 @@ static int64_t channels(const conv *v) { return v->x->dim[v->last ? v->dims + 1 
 static int64_t filters(const conv *v) { return v->out->dim[v->last ? v->dims + 1 : 1]; }
 
 /* The padded operand; spatial dimensions stand behind the batch (last) or the channels. */
-static uint32_t padded(cd_compute *c, const conv *v, uint32_t x, const char *name) {
+static uint32_t padded(cd_te_compute *c, const conv *v, uint32_t x, const char *name) {
     int64_t before[CD_GRAPH_MAX_RANK] = {0}, after[CD_GRAPH_MAX_RANK] = {0};
     for (uint32_t d = 0; d < v->dims; d++) {
         before[d + (v->last ? 1 : 2)] = v->a->before[d];
@@ -51,7 +51,7 @@ static void channel_index(const conv *v, char out[CD_CTEXT]) {
     cd_cs_set(out, "%s + rc", t);
 }
 
-static uint32_t plain_conv(cd_compute *c, const conv *v, uint32_t x, uint32_t w) {
+static uint32_t plain_conv(cd_te_compute *c, const conv *v, uint32_t x, uint32_t w) {
     static const char *const ys[] = {"yy", "xx", "zz"}, *const rs[] = {"ry", "rx", "rz"};
     static const char *const orders[2][3] = {{"ncw", "nchw", "ncdhw"}, {"nwc", "nhwc", "ndhwc"}};
     char ix[CD_GRAPH_MAX_RANK][CD_CTEXT], iw[CD_GRAPH_MAX_RANK][CD_CTEXT], name[CD_CTEXT];
@@ -81,7 +81,7 @@ static uint32_t plain_conv(cd_compute *c, const conv *v, uint32_t x, uint32_t w)
     return cd_cs_end(c, name, name, "\"sum\"");
 }
 
-static uint32_t depthwise(cd_compute *c, const conv *v, uint32_t x, uint32_t w) {
+static uint32_t depthwise(cd_te_compute *c, const conv *v, uint32_t x, uint32_t w) {
     char ix[4][CD_CTEXT], iw[4][CD_CTEXT];
     const uint32_t at = v->last ? 1 : 2, wat = v->last ? 0 : 2;
     const uint32_t pad = padded(c, v, x, "PaddedInput");
@@ -107,7 +107,7 @@ static uint32_t depthwise(cd_compute *c, const conv *v, uint32_t x, uint32_t w) 
     return cd_cs_end(c, "DepthwiseConv2d", v->last ? "depthwise_conv2d_nhwc" : "depthwise_conv2d_nchw", "\"sum\"");
 }
 
-uint32_t cd_compute_conv(cd_compute *c, const cd_fnode *n) {
+uint32_t cd_te_compute_conv(cd_te_compute *c, const cd_fnode *n) {
     const conv v = conv_of(c, n);
     const uint32_t x = cd_cs_operand(c, n, 0), w = cd_cs_operand(c, n, 1);
     const bool dw = v.dims == 2 && v.a->groups > 1 && channels(&v) == v.a->groups && filters(&v) == v.a->groups;
@@ -117,7 +117,7 @@ uint32_t cd_compute_conv(cd_compute *c, const cd_fnode *n) {
 /* ---- transposed ---- */
 
 /* stride - 1 zeros between elements. */
-static uint32_t dilate(cd_compute *c, const conv *v, uint32_t x) {
+static uint32_t dilate(cd_te_compute *c, const conv *v, uint32_t x) {
     char ix[CD_GRAPH_MAX_RANK][CD_CTEXT];
     cd_shape s = *v->x;
     bool any = false;
@@ -145,7 +145,7 @@ static uint32_t dilate(cd_compute *c, const conv *v, uint32_t x) {
 }
 
 /* [I,O,h,w] -> [O,I,h,w], turned around. */
-static uint32_t turned(cd_compute *c, const conv *v, uint32_t w) {
+static uint32_t turned(cd_te_compute *c, const conv *v, uint32_t w) {
     static const char *const names[3][5] = {{"o", "i", "w"}, {"o", "i", "h", "w"}, {"o", "i", "d", "h", "w"}};
     char iw[CD_GRAPH_MAX_RANK][CD_CTEXT];
     cd_cs_begin(c);
@@ -161,7 +161,7 @@ static uint32_t turned(cd_compute *c, const conv *v, uint32_t w) {
     return cd_cs_end(c, "kernel_transform", NULL, NULL);
 }
 
-static uint32_t spread(cd_compute *c, const conv *v, uint32_t x) {
+static uint32_t spread(cd_te_compute *c, const conv *v, uint32_t x) {
     int64_t before[CD_GRAPH_MAX_RANK] = {0}, after[CD_GRAPH_MAX_RANK] = {0};
     for (uint32_t d = 0; d < v->dims; d++) {
         const int64_t reach = (v->w->dim[d + 2] - 1) * v->a->dilation[d];
@@ -186,7 +186,7 @@ static void transposed_channels(const conv *v, char in[CD_CTEXT], char out[CD_CT
     else cd_cs_set(in, "c // %lld*%lld + dc", per, from);
 }
 
-uint32_t cd_compute_convt(cd_compute *c, const cd_fnode *n) {
+uint32_t cd_te_compute_convt(cd_te_compute *c, const cd_fnode *n) {
     static const char *const names[3][3] = {{"w"}, {"h", "w"}, {"d", "h", "w"}};
     static const char *const tags[3] = {"conv1d_transpose_ncw", "conv2d_transpose_nchw", "conv3d_transpose_ncdhw"};
     char ix[CD_GRAPH_MAX_RANK][CD_CTEXT], iw[CD_GRAPH_MAX_RANK][CD_CTEXT], r[CD_CTEXT];
@@ -217,7 +217,7 @@ uint32_t cd_compute_convt(cd_compute *c, const cd_fnode *n) {
 /* ---- matrices ---- */
 
 /* The product of operands as they lie: TOPI's matmul, batch_matmul with transpose_a, transpose_b. */
-static uint32_t lying(cd_compute *c, const cd_fnode *n, uint32_t x, uint32_t y, bool batch) {
+static uint32_t lying(cd_te_compute *c, const cd_fnode *n, uint32_t x, uint32_t y, bool batch) {
     char ix[3][CD_CTEXT] = {"b", "i", "k"}, iy[3][CD_CTEXT] = {"b", "j", "k"}, name[CD_CTEXT];
     const bool tx = n->a.mode & CD_FM_X, ty = n->a.mode & CD_FM_Y;
     const cd_shape *a = &c->f->node[n->in[0]].shape, *b = &c->f->node[n->in[1]].shape;
@@ -237,7 +237,7 @@ static uint32_t lying(cd_compute *c, const cd_fnode *n, uint32_t x, uint32_t y, 
     return cd_cs_end(c, name, batch ? "batch_matmul" : "matmul", "\"sum\"");
 }
 
-uint32_t cd_compute_dense(cd_compute *c, const cd_fnode *n) {
+uint32_t cd_te_compute_dense(cd_te_compute *c, const cd_fnode *n) {
     const uint32_t x = cd_cs_operand(c, n, 0), w = cd_cs_operand(c, n, 1);
     if (n->a.mode) return lying(c, n, x, w, false);
     cd_cs_begin(c);
@@ -251,7 +251,7 @@ uint32_t cd_compute_dense(cd_compute *c, const cd_fnode *n) {
     return cd_cs_end(c, "T_matmul_NT", "dense", "\"sum\"");
 }
 
-uint32_t cd_compute_bmm(cd_compute *c, const cd_fnode *n) {
+uint32_t cd_te_compute_bmm(cd_te_compute *c, const cd_fnode *n) {
     const uint32_t x = cd_cs_operand(c, n, 0), y = cd_cs_operand(c, n, 1);
     char ix[3][CD_CTEXT] = {"b", "i", "k"}, iy[3][CD_CTEXT] = {"b", "j", "k"};
     if (n->a.mode) return lying(c, n, x, y, true);

@@ -5,7 +5,7 @@
 #include "profiler/network/compute/te_compute.h"
 
 typedef struct bounds {
-    cd_compute *c;
+    cd_te_compute *c;
     bool any;
 } bounds;
 
@@ -14,10 +14,10 @@ static void bound(bounds *b, const char *axis, const char *sign, int64_t v) {
     b->any = true;
 }
 
-uint32_t cd_cs_pad(cd_compute *c, uint32_t x, const char *name, bool python, const int64_t *before, const int64_t *after,
+uint32_t cd_cs_pad(cd_te_compute *c, uint32_t x, const char *name, bool python, const int64_t *before, const int64_t *after,
                    double value, cd_dtype t) {
     if (c->st) return 0;
-    const cd_cstage *s = &c->stage[x];
+    const cd_te_compute_stage *s = &c->stage[x];
     cd_shape out = {s->rank, {0}};
     char ix[CD_GRAPH_MAX_RANK][CD_CTEXT], axis[CD_CTEXT];
     bounds b = {c, false};
@@ -46,7 +46,7 @@ uint32_t cd_cs_pad(cd_compute *c, uint32_t x, const char *name, bool python, con
 static uint32_t spatial(const cd_fnode *n) { return n->a.last ? 1 : 2; }
 
 /* The last position of a window may hang over: pad for it. */
-static uint32_t padded(cd_compute *c, const cd_fnode *n, uint32_t x) {
+static uint32_t padded(cd_te_compute *c, const cd_fnode *n, uint32_t x) {
     int64_t before[CD_GRAPH_MAX_RANK] = {0}, after[CD_GRAPH_MAX_RANK] = {0};
     bool any = false;
     for (uint32_t d = 0; d < n->a.n; d++) {
@@ -59,7 +59,7 @@ static uint32_t padded(cd_compute *c, const cd_fnode *n, uint32_t x) {
     return any ? cd_cs_pad(c, x, "pad_temp", false, before, after, n->a.is_max ? least : 0, n->dtype) : x;
 }
 
-static uint32_t windowed(cd_compute *c, const cd_fnode *n, uint32_t x, const char *tag, const char *how) {
+static uint32_t windowed(cd_te_compute *c, const cd_fnode *n, uint32_t x, const char *tag, const char *how) {
     char ix[CD_GRAPH_MAX_RANK][CD_CTEXT], axis[CD_CTEXT], r[CD_CTEXT], a[CD_CTEXT], b[CD_CTEXT];
     cd_cs_begin(c);
     cd_cs_axes(c, "ax", &n->shape);
@@ -95,7 +95,7 @@ static void counted(const cd_fnode *n, uint32_t d, int64_t in, char out[CD_CTEXT
                    start, (long long)(dil - 1), s, (long long)dil, (long long)dil, (long long)dil);
 }
 
-static uint32_t divided(cd_compute *c, const cd_fnode *n, uint32_t sum) {
+static uint32_t divided(cd_te_compute *c, const cd_fnode *n, uint32_t sum) {
     char type[16], one[CD_CTEXT];
     const cd_shape *in = &c->f->node[n->in[0]].shape;
     cd_cs_begin(c);
@@ -110,7 +110,7 @@ static uint32_t divided(cd_compute *c, const cd_fnode *n, uint32_t sum) {
     return cd_cs_end(c, "tensor", "elemwise", NULL);
 }
 
-uint32_t cd_compute_pool(cd_compute *c, const cd_fnode *n) {
+uint32_t cd_te_compute_pool(cd_te_compute *c, const cd_fnode *n) {
     const uint32_t x = padded(c, n, cd_cs_operand(c, n, 0));
     if (n->a.is_max) return windowed(c, n, x, "pool_max", "\"max\"");
     return divided(c, n, windowed(c, n, x, "pool_sum", "\"sum\""));
@@ -126,7 +126,7 @@ static void adaptive_extent(char out[CD_CTEXT], const char *axis, int64_t in) {
     cd_cs_set(out, "select(true, %.50s, %.50s + 1) - %.30s", end, end, start);
 }
 
-static uint32_t adaptive_sum(cd_compute *c, const cd_fnode *n, uint32_t x, const cd_shape *in) {
+static uint32_t adaptive_sum(cd_te_compute *c, const cd_fnode *n, uint32_t x, const cd_shape *in) {
     char ix[CD_GRAPH_MAX_RANK][CD_CTEXT], axis[CD_CTEXT], r[CD_CTEXT], extent[CD_CTEXT], start[CD_CTEXT];
     cd_cs_begin(c);
     cd_cs_axes(c, "ax", &n->shape);
@@ -144,7 +144,7 @@ static uint32_t adaptive_sum(cd_compute *c, const cd_fnode *n, uint32_t x, const
     return cd_cs_end(c, "tensor", n->a.is_max ? "adaptive_pool_max" : "adaptive_pool_sum", n->a.is_max ? "\"max\"" : "\"sum\"");
 }
 
-uint32_t cd_compute_adaptive(cd_compute *c, const cd_fnode *n) {
+uint32_t cd_te_compute_adaptive(cd_te_compute *c, const cd_fnode *n) {
     char type[16], axis[CD_CTEXT], extent[CD_CTEXT];
     const cd_shape *in = &c->f->node[n->in[0]].shape;
     const uint32_t sum = adaptive_sum(c, n, cd_cs_operand(c, n, 0), in);
@@ -164,7 +164,7 @@ uint32_t cd_compute_adaptive(cd_compute *c, const cd_fnode *n) {
 
 /* ---- x / (bias + alpha/size * sum of squares of near channels)^beta ---- */
 
-static uint32_t near_squares(cd_compute *c, const cd_fnode *n, uint32_t x, int64_t size) {
+static uint32_t near_squares(cd_te_compute *c, const cd_fnode *n, uint32_t x, int64_t size) {
     char ix[CD_GRAPH_MAX_RANK][CD_CTEXT];
     cd_cs_begin(c);
     cd_cs_axes(c, "ax", &n->shape);
@@ -176,7 +176,7 @@ static uint32_t near_squares(cd_compute *c, const cd_fnode *n, uint32_t x, int64
     return cd_cs_end(c, "tensor", NULL, "\"sum\"");
 }
 
-uint32_t cd_compute_lrn(cd_compute *c, const cd_fnode *n) {
+uint32_t cd_te_compute_lrn(cd_te_compute *c, const cd_fnode *n) {
     const int64_t size = n->a.v[0];
     const int64_t before[CD_GRAPH_MAX_RANK] = {0, (size - 1) / 2}, after[CD_GRAPH_MAX_RANK] = {0, size - 1 - (size - 1) / 2};
     const uint32_t x = cd_cs_operand(c, n, 0);

@@ -24,7 +24,7 @@ static void number(const cd_fnode *n, const int64_t *padded, char (*at)[CD_CTEXT
 }
 
 /* The operand as long as its windows reach, and its spatial extents. */
-static uint32_t padded(cd_compute *c, const cd_fnode *n, uint32_t x, int64_t *extent) {
+static uint32_t padded(cd_te_compute *c, const cd_fnode *n, uint32_t x, int64_t *extent) {
     int64_t before[CD_GRAPH_MAX_RANK] = {0}, after[CD_GRAPH_MAX_RANK] = {0};
     const cd_shape *y = &c->f->node[n->in[1]].shape;
     bool any = false;
@@ -42,7 +42,7 @@ static uint32_t padded(cd_compute *c, const cd_fnode *n, uint32_t x, int64_t *ex
 }
 
 /* The pair (element number, value) of each window's first largest element. */
-static uint32_t largest(cd_compute *c, const cd_fnode *n, uint32_t x, const int64_t *extent) {
+static uint32_t largest(cd_te_compute *c, const cd_fnode *n, uint32_t x, const int64_t *extent) {
     static const char *const how =
         "{\"lhs\": [\"x0\", \"x1\"], \"rhs\": [\"y0\", \"y1\"], \"result\": [\"select(x1 > y1 || x1 == y1 && x0 < y0, x0, y0)\", "
         "\"select(x1 > y1, x1, y1)\"], \"identity\": [\"2147483647:int32\", \"-3.402823466e+38:float32\"]}";
@@ -79,7 +79,7 @@ static void counted(const cd_fnode *n, uint32_t d, const char *y, char out[CD_CT
 }
 
 /* Does the average of every window have the same number of elements? */
-static bool all_full(const cd_compute *c, const cd_fnode *n) {
+static bool all_full(const cd_te_compute *c, const cd_fnode *n) {
     const cd_shape *y = &c->f->node[n->in[1]].shape;
     for (uint32_t d = 0; d < n->a.n; d++) {
         const int64_t end = (y->dim[d + spatial(n)] - 1) * n->a.stride[d] + reach(n, d) + 1, x = n->shape.dim[d + spatial(n)];
@@ -88,7 +88,7 @@ static bool all_full(const cd_compute *c, const cd_fnode *n) {
     return true;
 }
 
-static void put_share(cd_compute *c, const cd_fnode *n, char (*y)[CD_CTEXT]) {
+static void put_share(cd_te_compute *c, const cd_fnode *n, char (*y)[CD_CTEXT]) {
     char one[CD_CTEXT], type[16];
     double full = 1;
     for (uint32_t d = 0; d < n->a.n; d++) full *= (double)n->a.kernel[d];
@@ -106,7 +106,7 @@ static void put_share(cd_compute *c, const cd_fnode *n, char (*y)[CD_CTEXT]) {
 }
 
 /* Where y is a window, and h one of its elements. */
-static void put_bounds(cd_compute *c, const cd_fnode *n, char (*y)[CD_CTEXT], char (*h)[CD_CTEXT]) {
+static void put_bounds(cd_te_compute *c, const cd_fnode *n, char (*y)[CD_CTEXT], char (*h)[CD_CTEXT]) {
     const cd_shape *s = &c->f->node[n->in[1]].shape;
     for (uint32_t d = 0; d < n->a.n; d++) {
         cd_cs_put(c, "%s%s >= 0 && %s < %lld", d ? " && " : "", y[d], y[d], (long long)s->dim[d + spatial(n)]);
@@ -116,7 +116,7 @@ static void put_bounds(cd_compute *c, const cd_fnode *n, char (*y)[CD_CTEXT], ch
     }
 }
 
-uint32_t cd_compute_poolgrad(cd_compute *c, const cd_fnode *n) {
+uint32_t cd_te_compute_poolgrad(cd_te_compute *c, const cd_fnode *n) {
     char ix[CD_GRAPH_MAX_RANK][CD_CTEXT], y[3][CD_CTEXT], h[3][CD_CTEXT], r[CD_CTEXT], num[CD_CTEXT];
     int64_t extent[3] = {0};
     const uint32_t x = n->a.is_max ? cd_cs_operand(c, n, 0) : 0, dy = cd_cs_operand(c, n, 1);

@@ -34,7 +34,7 @@ static void across(const cd_fnode *n, const soft *s, char (*ix)[CD_CTEXT]) {
 }
 
 /* The reduction of x, or of exp(x - less). */
-static uint32_t over(cd_compute *c, const cd_fnode *n, const soft *s, uint32_t x, uint32_t less, bool exps, const char *name, const char *how) {
+static uint32_t over(cd_te_compute *c, const cd_fnode *n, const soft *s, uint32_t x, uint32_t less, bool exps, const char *name, const char *how) {
     char full[CD_GRAPH_MAX_RANK][CD_CTEXT], own[CD_GRAPH_MAX_RANK][CD_CTEXT];
     cd_cs_begin(c);
     cd_cs_axes(c, "i", &s->reduced);
@@ -51,7 +51,7 @@ static uint32_t over(cd_compute *c, const cd_fnode *n, const soft *s, uint32_t x
     return cd_cs_end(c, name, n->op == CD_F_SOFTMAX ? "softmax_output" : "log_softmax_output", how);
 }
 
-static uint32_t softmax(cd_compute *c, const cd_fnode *n, const soft *s, uint32_t x) {
+static uint32_t softmax(cd_te_compute *c, const cd_fnode *n, const soft *s, uint32_t x) {
     char red[CD_GRAPH_MAX_RANK][CD_CTEXT];
     const uint32_t most = over(c, n, s, x, 0, false, "T_softmax_maxelem", "\"max\"");
     across(n, s, red);
@@ -72,7 +72,7 @@ static uint32_t softmax(cd_compute *c, const cd_fnode *n, const soft *s, uint32_
     return cd_cs_end(c, "T_softmax_norm", "softmax_output", NULL);
 }
 
-static uint32_t log_softmax(cd_compute *c, const cd_fnode *n, const soft *s, uint32_t x) {
+static uint32_t log_softmax(cd_te_compute *c, const cd_fnode *n, const soft *s, uint32_t x) {
     char red[CD_GRAPH_MAX_RANK][CD_CTEXT];
     const uint32_t most = over(c, n, s, x, 0, false, "compute", "\"max\"");
     const uint32_t sum = over(c, n, s, x, most, true, "compute", "\"sum\"");
@@ -88,7 +88,7 @@ static uint32_t log_softmax(cd_compute *c, const cd_fnode *n, const soft *s, uin
     return cd_cs_end(c, "compute", "log_softmax_output", NULL);
 }
 
-uint32_t cd_compute_softmax(cd_compute *c, const cd_fnode *n) {
+uint32_t cd_te_compute_softmax(cd_te_compute *c, const cd_fnode *n) {
     const soft s = soft_of(n);
     const uint32_t x = cd_cs_operand(c, n, 0);
     return n->op == CD_F_SOFTMAX ? softmax(c, n, &s, x) : log_softmax(c, n, &s, x);
@@ -103,7 +103,7 @@ static bool gone(const cd_fnode *n, uint32_t d) {
 }
 
 /* Axes and reduce axes of the open stage; indices of the operand. */
-static void positions(cd_compute *c, const cd_fnode *n, const cd_shape *in, char (*ix)[CD_CTEXT]) {
+static void positions(cd_te_compute *c, const cd_fnode *n, const cd_shape *in, char (*ix)[CD_CTEXT]) {
     cd_cs_axes(c, "ax", &n->shape);
     for (uint32_t d = 0, o = 0; d < in->rank; d++) {
         const bool out = gone(n, d);
@@ -113,7 +113,7 @@ static void positions(cd_compute *c, const cd_fnode *n, const cd_shape *in, char
     }
 }
 
-uint32_t cd_compute_reduce(cd_compute *c, const cd_fnode *n) {
+uint32_t cd_te_compute_reduce(cd_te_compute *c, const cd_fnode *n) {
     static const char *const how[] = {"\"sum\"", "\"sum\"", "\"max\"", "\"min\"",
                                       "{\"lhs\": [\"x\"], \"rhs\": [\"y\"], \"result\": [\"x*y\"], \"identity\": [\"1\"]}"};
     char ix[CD_GRAPH_MAX_RANK][CD_CTEXT], name[CD_CTEXT];
@@ -137,7 +137,7 @@ uint32_t cd_compute_reduce(cd_compute *c, const cd_fnode *n) {
 }
 
 /* The pair (position, value), then the position. Of equal values the first. */
-uint32_t cd_compute_arg(cd_compute *c, const cd_fnode *n) {
+uint32_t cd_te_compute_arg(cd_te_compute *c, const cd_fnode *n) {
     char ix[CD_GRAPH_MAX_RANK][CD_CTEXT], how[512], type[16];
     const uint32_t x = cd_cs_operand(c, n, 0);
     const cd_fnode *from = &c->f->node[n->in[0]];

@@ -278,7 +278,7 @@ static void iteration(cd_gg *b) {
     if (!b->st) set_phases(b, back, update);
 }
 
-cdmpp_status cd_graph_grad(const cd_graph *from, const cd_grad_options *o, cd_grad *out, cdmpp_err *err) {
+cdmpp_status cd_autodiff(const cd_graph *from, const cd_grad_options *o, cd_grad *out, cdmpp_err *err) {
     static const cd_grad_options none = {0};
     *out = (cd_grad){.loss = CD_GRAPH_NONE};
     CD_TRY(cd_graph_new(from->name, &out->graph, err));

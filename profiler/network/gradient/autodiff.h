@@ -55,7 +55,7 @@ typedef struct cd_grad {
 
 /* `o` NULL: defaults. The forward graph may be freed afterwards. Errors: EINVALID (no result is of a real type; a
  * name in frozen that no weight has), ESCHEMA, ERANGE, ENOMEM. */
-cdmpp_status cd_graph_grad(const cd_graph *forward, const cd_grad_options *o, cd_grad *out, cdmpp_err *err);
+cdmpp_status cd_autodiff(const cd_graph *forward, const cd_grad_options *o, cd_grad *out, cdmpp_err *err);
 void cd_grad_free(CD_TAKE cd_grad *g); /* zeroed is fine */
 
 /* Has this operator a gradient (or is its gradient known to be zero)? */

@@ -29,7 +29,7 @@ static cdmpp_status check_model(const CdOnnx__ModelProto *m, cd_graph *g, cdmpp_
     return CDMPP_OK;
 }
 
-static cdmpp_status results(cd_onnx *r, const cd_onnx_scope *s, cdmpp_err *err) {
+static cdmpp_status results(cd_onnx_reader *r, const cd_onnx_scope *s, cdmpp_err *err) {
     const CdOnnx__GraphProto *g = r->model->graph;
     for (size_t i = 0; i < g->n_output; i++) {
         const uint32_t *t = cd_onnx_look_up(s, cd_onnx_text(g->output[i]->name));
@@ -43,7 +43,7 @@ static cdmpp_status results(cd_onnx *r, const cd_onnx_scope *s, cdmpp_err *err) 
     return CDMPP_OK;
 }
 
-static cdmpp_status read_graph(cd_onnx *r, cdmpp_err *err) {
+static cdmpp_status read_graph(cd_onnx_reader *r, cdmpp_err *err) {
     const CdOnnx__GraphProto *g = r->model->graph;
     cd_onnx_scope s = {0};
     r->used = CD_NEWN(r->a, bool, (size_t)r->o->n_dim + 1);
@@ -54,7 +54,7 @@ static cdmpp_status read_graph(cd_onnx *r, cdmpp_err *err) {
     return results(r, &s, err);
 }
 
-static cdmpp_status parse(cd_onnx *r, const void *data, size_t n, cdmpp_err *err) {
+static cdmpp_status parse(cd_onnx_reader *r, const void *data, size_t n, cdmpp_err *err) {
     cd_buf slim = {0};
     cdmpp_status st = cd_onnx_slim(data, n, &slim, err);
     if (!st) st = unpack(r->a, &slim, &r->model, err);
@@ -67,7 +67,7 @@ cdmpp_status cd_onnx_parse(const void *data, size_t n, const char *name, const c
                            const cd_onnx_miss **miss, uint32_t *n_miss, cdmpp_err *err) {
     static const cd_onnx_options none = {0};
     cd_arena scratch = {0};
-    cd_onnx r = {.o = o ? o : &none, .folder = folder, .a = &scratch};
+    cd_onnx_reader r = {.o = o ? o : &none, .folder = folder, .a = &scratch};
     *out = NULL;
     if (r.o->batch < 0 || r.o->batch > (int64_t)1 << 32) return CD_FAIL(err, EUSAGE, "a batch of %lld", (long long)r.o->batch);
     CD_TRY(cd_graph_new(name, &r.g, err));

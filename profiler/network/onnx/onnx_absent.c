@@ -18,7 +18,7 @@ static const CdOnnx__AttributeProto *const *known(const CdOnnx__FunctionProto *f
 }
 
 /* Bytes with their length in front. */
-static cdmpp_status unpack(cd_onnx *r, const ProtobufCMessageUnknownField *u, const CdOnnx__AttributeProto **out, cdmpp_err *err) {
+static cdmpp_status unpack(cd_onnx_reader *r, const ProtobufCMessageUnknownField *u, const CdOnnx__AttributeProto **out, cdmpp_err *err) {
     cd_onnx_quota q;
     ProtobufCAllocator alloc = cd_onnx_quota_begin(&q, r->a, u->len);
     size_t k = 0;
@@ -27,7 +27,7 @@ static cdmpp_status unpack(cd_onnx *r, const ProtobufCMessageUnknownField *u, co
     return *out ? CDMPP_OK : cd_onnx_quota_why(&q, "a function's attribute cannot be read", err);
 }
 
-cdmpp_status cd_onnx_absent(cd_onnx *r, cd_onnx_scope *s, const CdOnnx__FunctionProto *f, cdmpp_err *err) {
+cdmpp_status cd_onnx_absent(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__FunctionProto *f, cdmpp_err *err) {
     size_t n = 0;
     const CdOnnx__AttributeProto *const *list = known(f, &n);
     s->absent = CD_NEWN(r->a, const CdOnnx__AttributeProto *, n + f->base.n_unknown_fields + 1);

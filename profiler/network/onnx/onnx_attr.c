@@ -93,7 +93,7 @@ static cdmpp_status convert(cd_arena *a, const CdOnnx__AttributeProto *p, cd_gat
 }
 
 /* The one element of ConstantOfShape's value, and its type. */
-static cdmpp_status fill(cd_onnx *r, const CdOnnx__TensorProto *t, cd_gattr *out, uint32_t *n, cdmpp_err *err) {
+static cdmpp_status fill(cd_onnx_reader *r, const CdOnnx__TensorProto *t, cd_gattr *out, uint32_t *n, cdmpp_err *err) {
     const int64_t *v;
     const double *f;
     CD_TRY(cd_onnx_content(r, t, 1, &v, &f, err));
@@ -105,7 +105,7 @@ static cdmpp_status fill(cd_onnx *r, const CdOnnx__TensorProto *t, cd_gattr *out
     return CDMPP_OK;
 }
 
-cdmpp_status cd_onnx_attrs(cd_onnx *r, const cd_onnx_scope *s, const CdOnnx__NodeProto *n, cd_gattr **out, uint32_t *n_out, cdmpp_err *err) {
+cdmpp_status cd_onnx_attrs(cd_onnx_reader *r, const cd_onnx_scope *s, const CdOnnx__NodeProto *n, cd_gattr **out, uint32_t *n_out, cdmpp_err *err) {
     cd_gattr *p = CD_NEWN(r->a, cd_gattr, 2 * n->n_attribute + 1);
     bool keep;
     *out = p;

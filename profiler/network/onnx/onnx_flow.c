@@ -9,7 +9,7 @@ int64_t cd_onnx_opset(CdOnnx__OperatorSetIdProto *const *set, size_t n) {
     return 0;
 }
 
-const CdOnnx__FunctionProto *cd_onnx_function(const cd_onnx *r, const CdOnnx__NodeProto *n) {
+const CdOnnx__FunctionProto *cd_onnx_function(const cd_onnx_reader *r, const CdOnnx__NodeProto *n) {
     for (size_t i = 0; i < r->model->n_functions; i++) {
         const CdOnnx__FunctionProto *f = r->model->functions[i];
         if (!strcmp(cd_onnx_text(f->name), cd_onnx_text(n->op_type)) && !strcmp(cd_onnx_text(f->domain), cd_onnx_text(n->domain))) return f;
@@ -18,7 +18,7 @@ const CdOnnx__FunctionProto *cd_onnx_function(const cd_onnx *r, const CdOnnx__No
 }
 
 /* Results of an inner scope under the names that the node has for them; tensors from `first` on are its own. */
-static cdmpp_status give_back(cd_onnx *r, cd_onnx_scope *s, const cd_onnx_scope *in, const CdOnnx__NodeProto *n, uint32_t first,
+static cdmpp_status give_back(cd_onnx_reader *r, cd_onnx_scope *s, const cd_onnx_scope *in, const CdOnnx__NodeProto *n, uint32_t first,
                               const char *const *result, size_t n_result, cdmpp_err *err) {
     if (n->n_output > n_result) return CD_FAIL(err, ESCHEMA, "expected at most %zu results, found %zu", n_result, n->n_output);
     for (size_t i = 0; i < n->n_output; i++) {
@@ -32,7 +32,7 @@ static cdmpp_status give_back(cd_onnx *r, cd_onnx_scope *s, const cd_onnx_scope 
     return CDMPP_OK;
 }
 
-static cdmpp_status formal(cd_onnx *r, const cd_onnx_scope *s, cd_onnx_scope *in, const CdOnnx__NodeProto *n, const CdOnnx__FunctionProto *f, cdmpp_err *err) {
+static cdmpp_status formal(cd_onnx_reader *r, const cd_onnx_scope *s, cd_onnx_scope *in, const CdOnnx__NodeProto *n, const CdOnnx__FunctionProto *f, cdmpp_err *err) {
     if (n->n_input > f->n_input) return CD_FAIL(err, ESCHEMA, "expected at most %zu operands, found %zu", f->n_input, n->n_input);
     for (size_t i = 0; i < f->n_input; i++) {
         const char *name = i < n->n_input ? cd_onnx_text(n->input[i]) : "";
@@ -43,7 +43,7 @@ static cdmpp_status formal(cd_onnx *r, const cd_onnx_scope *s, cd_onnx_scope *in
     return CDMPP_OK;
 }
 
-cdmpp_status cd_onnx_inline(cd_onnx *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n, const CdOnnx__FunctionProto *f, cdmpp_err *err) {
+cdmpp_status cd_onnx_inline(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n, const CdOnnx__FunctionProto *f, cdmpp_err *err) {
     cd_onnx_scope in = {.call = n, .caller = s, .depth = s->depth + 1};
     const int64_t opset = cd_onnx_opset(f->opset_import, f->n_opset_import);
     const int outer = r->g->opset;
@@ -57,7 +57,7 @@ cdmpp_status cd_onnx_inline(cd_onnx *r, cd_onnx_scope *s, const CdOnnx__NodeProt
     return st ? st : give_back(r, s, &in, n, first, (const char *const *)f->output, f->n_output, err);
 }
 
-static cdmpp_status branch(cd_onnx *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n, const CdOnnx__GraphProto *g, cdmpp_err *err) {
+static cdmpp_status branch(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n, const CdOnnx__GraphProto *g, cdmpp_err *err) {
     cd_onnx_scope in = {.up = s, .call = s->call, .caller = s->caller, .absent = s->absent, .n_absent = s->n_absent, .depth = s->depth + 1};
     const uint32_t first = r->g->n_tensor;
     if (in.depth > CD_ONNX_MAX_NESTED) return CD_FAIL(err, ERANGE, "branches nested deeper than %d", CD_ONNX_MAX_NESTED);
@@ -70,7 +70,7 @@ static cdmpp_status branch(cd_onnx *r, cd_onnx_scope *s, const CdOnnx__NodeProto
     return give_back(r, s, &in, n, first, result, g->n_output, err);
 }
 
-cdmpp_status cd_onnx_if(cd_onnx *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n, const char **why, cdmpp_err *err) {
+cdmpp_status cd_onnx_if(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n, const char **why, cdmpp_err *err) {
     const uint32_t *t = n->n_input == 1 ? cd_onnx_look_up(s, cd_onnx_text(n->input[0])) : NULL;
     if (!t) return CD_FAIL(err, ESCHEMA, "If: expected one operand");
     const cd_gtensor *c = *t < r->g->n_tensor ? &r->g->tensor[*t] : NULL;

@@ -6,7 +6,7 @@
 #include "profiler/network/onnx/onnx_scope.h"
 
 /* Value of "key=value" among the options; false: not given. */
-static cdmpp_status option(cd_onnx *r, const char *key, bool *found, int64_t *v, cdmpp_err *err) {
+static cdmpp_status option(cd_onnx_reader *r, const char *key, bool *found, int64_t *v, cdmpp_err *err) {
     const size_t n = strlen(key);
     *found = false;
     for (uint32_t i = 0; i < r->o->n_dim; i++) {
@@ -21,7 +21,7 @@ static cdmpp_status option(cd_onnx *r, const char *key, bool *found, int64_t *v,
 }
 
 /* Dimension k of an input: an option of its place or name, the number in the file, the batch. */
-static cdmpp_status dimension(cd_onnx *r, const char *input, uint32_t k, const CdOnnx__TensorShapeProto__Dimension *d, bool batch, int64_t *v, cdmpp_err *err) {
+static cdmpp_status dimension(cd_onnx_reader *r, const char *input, uint32_t k, const CdOnnx__TensorShapeProto__Dimension *d, bool batch, int64_t *v, cdmpp_err *err) {
     char place[256];
     const bool named = d->value_case == CD_ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
     const char *name = named ? cd_onnx_text(d->dim_param) : "";
@@ -50,7 +50,7 @@ static const CdOnnx__TypeProto__Tensor *tensor_type(const CdOnnx__ValueInfoProto
     return v->type && v->type->value_case == CD_ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE ? v->type->tensor_type : NULL;
 }
 
-static cdmpp_status input(cd_onnx *r, cd_onnx_scope *s, const CdOnnx__ValueInfoProto *v, bool data, cdmpp_err *err) {
+static cdmpp_status input(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__ValueInfoProto *v, bool data, cdmpp_err *err) {
     const char *name = cd_onnx_text(v->name);
     const CdOnnx__TypeProto__Tensor *t = tensor_type(v);
     cd_shape shape = {0};
@@ -66,7 +66,7 @@ static cdmpp_status input(cd_onnx *r, cd_onnx_scope *s, const CdOnnx__ValueInfoP
     return cd_onnx_define(r, s, name, tensor, err);
 }
 
-static cdmpp_status initializers(cd_onnx *r, cd_onnx_scope *s, const CdOnnx__GraphProto *g, cdmpp_err *err) {
+static cdmpp_status initializers(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__GraphProto *g, cdmpp_err *err) {
     uint32_t tensor;
     for (size_t i = 0; i < g->n_initializer; i++) {
         const char *name = cd_onnx_text(g->initializer[i]->name);
@@ -88,7 +88,7 @@ static cdmpp_status initializers(cd_onnx *r, cd_onnx_scope *s, const CdOnnx__Gra
 }
 
 /* The batch size that the file is written for, or its name. */
-static void find_batch(cd_onnx *r, const CdOnnx__GraphProto *g, const bool *data) {
+static void find_batch(cd_onnx_reader *r, const CdOnnx__GraphProto *g, const bool *data) {
     for (size_t i = 0; i < g->n_input && r->o->batch > 0; i++) {
         const CdOnnx__TypeProto__Tensor *t = data[i] ? tensor_type(g->input[i]) : NULL;
         if (!t || !t->shape || !t->shape->n_dim) continue;
@@ -100,7 +100,7 @@ static void find_batch(cd_onnx *r, const CdOnnx__GraphProto *g, const bool *data
     }
 }
 
-static cdmpp_status main_inputs(cd_onnx *r, cd_onnx_scope *s, const CdOnnx__GraphProto *g, cdmpp_err *err) {
+static cdmpp_status main_inputs(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__GraphProto *g, cdmpp_err *err) {
     const uint32_t *order;
     cd_onnx_map names = {0};
     bool old, *data = CD_NEWN(r->a, bool, g->n_input + 1), *weight = CD_NEWN(r->a, bool, g->n_input + 1);
@@ -117,7 +117,7 @@ static cdmpp_status main_inputs(cd_onnx *r, cd_onnx_scope *s, const CdOnnx__Grap
     return CDMPP_OK;
 }
 
-cdmpp_status cd_onnx_inputs(cd_onnx *r, cd_onnx_scope *s, const CdOnnx__GraphProto *g, cdmpp_err *err) {
+cdmpp_status cd_onnx_inputs(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__GraphProto *g, cdmpp_err *err) {
     if (s->depth == 0) CD_TRY(main_inputs(r, s, g, err));
     CD_TRY(initializers(r, s, g, err));
     for (uint32_t i = 0; i < r->o->n_dim && s->depth == 0; i++)

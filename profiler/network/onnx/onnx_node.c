@@ -9,7 +9,7 @@ typedef struct operands {
     const char *unknown;        /* an operand whose shape nobody knows; NULL: none */
 } operands;
 
-static cdmpp_status resolve(cd_onnx *r, const cd_onnx_scope *s, const CdOnnx__NodeProto *n, operands *p, cdmpp_err *err) {
+static cdmpp_status resolve(cd_onnx_reader *r, const cd_onnx_scope *s, const CdOnnx__NodeProto *n, operands *p, cdmpp_err *err) {
     *p = (operands){CD_NEWN(r->a, uint32_t, n->n_input + 1), CD_NEWN(r->a, uint32_t, n->n_output + 1), NULL};
     if (!p->in || !p->out) return CD_FAIL(err, ENOMEM, "a node");
     for (size_t i = 0; i < n->n_input; i++) {
@@ -25,7 +25,7 @@ static cdmpp_status resolve(cd_onnx *r, const cd_onnx_scope *s, const CdOnnx__No
 }
 
 /* Results by the names that the file has for them. */
-static cdmpp_status define(cd_onnx *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n, const uint32_t *out, cdmpp_err *err) {
+static cdmpp_status define(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n, const uint32_t *out, cdmpp_err *err) {
     for (size_t i = 0; i < n->n_output; i++) {
         const char *name = cd_onnx_text(n->output[i]);
         if (!*name) continue;
@@ -40,7 +40,7 @@ static const char *node_name(const CdOnnx__NodeProto *n) {
     return *name || !n->n_output ? name : cd_onnx_text(n->output[0]);
 }
 
-static cdmpp_status keep(cd_onnx *r, uint32_t tensor, cdmpp_err *err) {
+static cdmpp_status keep(cd_onnx_reader *r, uint32_t tensor, cdmpp_err *err) {
     if (r->n_kept == r->cap_kept) {
         const uint32_t cap = r->cap_kept ? 2 * r->cap_kept : 16;
         uint32_t *v = CD_NEWN(r->a, uint32_t, cap);
@@ -54,7 +54,7 @@ static cdmpp_status keep(cd_onnx *r, uint32_t tensor, cdmpp_err *err) {
 }
 
 /* A node that nothing can be said about: opaque where the file tells its results' shapes. */
-static cdmpp_status missing(cd_onnx *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n, operands *p, const char *reason, cdmpp_err *err) {
+static cdmpp_status missing(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n, operands *p, const char *reason, cdmpp_err *err) {
     cd_shape *shape = CD_NEWN(r->a, cd_shape, n->n_output + 1);
     cd_dtype *type = CD_NEWN(r->a, cd_dtype, n->n_output + 1);
     bool told = n->n_output > 0;
@@ -72,7 +72,7 @@ static cdmpp_status missing(cd_onnx *r, cd_onnx_scope *s, const CdOnnx__NodeProt
 }
 
 /* Constant: a tensor in the attribute of whichever name it has. */
-static cdmpp_status constant(cd_onnx *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n, cdmpp_err *err) {
+static cdmpp_status constant(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n, cdmpp_err *err) {
     cd_gattr *a;
     uint32_t k, t;
     operands p;
@@ -98,7 +98,7 @@ static cdmpp_status constant(cd_onnx *r, cd_onnx_scope *s, const CdOnnx__NodePro
 }
 
 /* With another batch size than the file's: a Reshape whose target begins with the old one. */
-static cdmpp_status new_batch(cd_onnx *r, const CdOnnx__NodeProto *n, operands *p, cdmpp_err *err) {
+static cdmpp_status new_batch(cd_onnx_reader *r, const CdOnnx__NodeProto *n, operands *p, cdmpp_err *err) {
     if (!r->old_batch || r->old_batch == r->o->batch || strcmp(cd_onnx_text(n->op_type), "Reshape") || n->n_input != 2) return CDMPP_OK;
     if (p->in[0] == CD_GRAPH_NONE || p->in[1] == CD_GRAPH_NONE) return CDMPP_OK;
     const cd_gtensor *x = &r->g->tensor[p->in[0]], *to = &r->g->tensor[p->in[1]];
@@ -113,13 +113,13 @@ static cdmpp_status new_batch(cd_onnx *r, const CdOnnx__NodeProto *n, operands *
 }
 
 /* An operand whose content is in a file that is not there? */
-static const char *lost(const cd_onnx *r, const CdOnnx__NodeProto *n) {
+static const char *lost(const cd_onnx_reader *r, const CdOnnx__NodeProto *n) {
     for (size_t i = 0; i < n->n_input; i++)
         if (cd_onnx_map_find(&r->lost, cd_onnx_text(n->input[i]))) return cd_onnx_text(n->input[i]);
     return NULL;
 }
 
-static cdmpp_status plain(cd_onnx *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n, operands *p, cdmpp_err *err) {
+static cdmpp_status plain(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n, operands *p, cdmpp_err *err) {
     cd_gattr *attr;
     uint32_t n_attr;
     cdmpp_err why = {0};
@@ -137,13 +137,13 @@ static cdmpp_status plain(cd_onnx *r, cd_onnx_scope *s, const CdOnnx__NodeProto 
     return st;
 }
 
-static cdmpp_status behind(cd_onnx *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n, operands *p, cdmpp_err *err) {
+static cdmpp_status behind(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n, operands *p, cdmpp_err *err) {
     char why[160];
     snprintf(why, sizeof why, "it reads \"%.100s\", whose shape nobody knows", p->unknown);
     return missing(r, s, n, p, why, err);
 }
 
-static cdmpp_status node(cd_onnx *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n, cdmpp_err *err) {
+static cdmpp_status node(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__NodeProto *n, cdmpp_err *err) {
     operands p;
     const char *op = cd_onnx_text(n->op_type), *why = NULL;
     const bool own = cd_onnx_own_domain(n->domain);
@@ -162,7 +162,7 @@ static cdmpp_status node(cd_onnx *r, cd_onnx_scope *s, const CdOnnx__NodeProto *
     return plain(r, s, n, &p, err);
 }
 
-cdmpp_status cd_onnx_nodes(cd_onnx *r, cd_onnx_scope *s, CdOnnx__NodeProto *const *list, size_t n, cdmpp_err *err) {
+cdmpp_status cd_onnx_nodes(cd_onnx_reader *r, cd_onnx_scope *s, CdOnnx__NodeProto *const *list, size_t n, cdmpp_err *err) {
     const uint32_t *order;
     CD_TRY(cd_onnx_order(r->a, list, n, &order, err));
     for (size_t i = 0; i < n; i++) {

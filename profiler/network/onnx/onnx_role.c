@@ -38,7 +38,7 @@ static uint32_t combined(const cd_onnx_map *m, const CdOnnx__NodeProto *n) {
     return l;
 }
 
-static cdmpp_status node(cd_onnx *r, cd_onnx_map *m, const CdOnnx__NodeProto *n, bool *data, cdmpp_err *err) {
+static cdmpp_status node(cd_onnx_reader *r, cd_onnx_map *m, const CdOnnx__NodeProto *n, bool *data, cdmpp_err *err) {
     const char *op = cd_onnx_text(n->op_type);
     bool old;
     uint32_t l = combined(m, n);
@@ -53,7 +53,7 @@ static cdmpp_status node(cd_onnx *r, cd_onnx_map *m, const CdOnnx__NodeProto *n,
 }
 
 /* Rule d. */
-static cdmpp_status by_use(cd_onnx *r, const CdOnnx__GraphProto *g, const uint32_t *order, bool *data, cdmpp_err *err) {
+static cdmpp_status by_use(cd_onnx_reader *r, const CdOnnx__GraphProto *g, const uint32_t *order, bool *data, cdmpp_err *err) {
     cd_onnx_map m = {0};
     bool old;
     CD_TRY(cd_onnx_map_put(&m, r->a, "", CONSTANT, &old, err));
@@ -77,7 +77,7 @@ static bool told_by_type(const CdOnnx__ValueInfoProto *v) {
     return false;
 }
 
-static cdmpp_status by_option(const cd_onnx *r, const CdOnnx__GraphProto *g, bool *data, cdmpp_err *err) {
+static cdmpp_status by_option(const cd_onnx_reader *r, const CdOnnx__GraphProto *g, bool *data, cdmpp_err *err) {
     for (uint32_t k = 0; k < r->o->n_input; k++) {
         bool found = false;
         for (size_t i = 0; i < g->n_input; i++)
@@ -93,7 +93,7 @@ static size_t count(const bool *data, size_t n) {
     return k;
 }
 
-cdmpp_status cd_onnx_roles(cd_onnx *r, const CdOnnx__GraphProto *g, const uint32_t *order, bool *data, cdmpp_err *err) {
+cdmpp_status cd_onnx_roles(cd_onnx_reader *r, const CdOnnx__GraphProto *g, const uint32_t *order, bool *data, cdmpp_err *err) {
     cd_onnx_map init = {0};
     bool old;
     if (r->o->n_input) return by_option(r, g, data, err);

@@ -12,13 +12,13 @@ const uint32_t *cd_onnx_look_up(const cd_onnx_scope *s, const char *name) {
     return NULL;
 }
 
-cdmpp_status cd_onnx_define(cd_onnx *r, cd_onnx_scope *s, const char *name, uint32_t tensor, cdmpp_err *err) {
+cdmpp_status cd_onnx_define(cd_onnx_reader *r, cd_onnx_scope *s, const char *name, uint32_t tensor, cdmpp_err *err) {
     bool old;
     if (cd_onnx_look_up(s, name)) return CD_FAIL(err, ESCHEMA, "\"%s\" is defined twice", name);
     return cd_onnx_map_put(&s->name, r->a, name, tensor, &old, err);
 }
 
-static cdmpp_status grow(cd_onnx *r, cdmpp_err *err) {
+static cdmpp_status grow(cd_onnx_reader *r, cdmpp_err *err) {
     const uint32_t cap = r->cap_miss ? r->cap_miss * 2 : 8;
     cd_onnx_miss *p = CD_NEWN(&r->g->arena, cd_onnx_miss, cap);
     if (!p) return CD_FAIL(err, ENOMEM, "unsupported nodes");
@@ -28,7 +28,7 @@ static cdmpp_status grow(cd_onnx *r, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_onnx_missed(cd_onnx *r, const CdOnnx__NodeProto *n, const char *reason, cdmpp_err *err) {
+cdmpp_status cd_onnx_missed(cd_onnx_reader *r, const CdOnnx__NodeProto *n, const char *reason, cdmpp_err *err) {
     if (r->n_miss == r->cap_miss) CD_TRY(grow(r, err));
     const char *name = cd_onnx_text(n->name);
     if (!*name && n->n_output) name = cd_onnx_text(n->output[0]);
@@ -39,7 +39,7 @@ cdmpp_status cd_onnx_missed(cd_onnx *r, const CdOnnx__NodeProto *n, const char *
     return CDMPP_OK;
 }
 
-cdmpp_status cd_onnx_index_shapes(cd_onnx *r, cd_onnx_scope *s, const CdOnnx__GraphProto *g, cdmpp_err *err) {
+cdmpp_status cd_onnx_index_shapes(cd_onnx_reader *r, cd_onnx_scope *s, const CdOnnx__GraphProto *g, cdmpp_err *err) {
     const size_t n = g->n_value_info + g->n_output;
     bool old;
     s->info = CD_NEWN(r->a, CdOnnx__ValueInfoProto *, n + 1);
@@ -51,7 +51,7 @@ cdmpp_status cd_onnx_index_shapes(cd_onnx *r, cd_onnx_scope *s, const CdOnnx__Gr
     return CDMPP_OK;
 }
 
-bool cd_onnx_told(const cd_onnx *r, const cd_onnx_scope *s, const char *name, cd_shape *shape, cd_dtype *t) {
+bool cd_onnx_told(const cd_onnx_reader *r, const cd_onnx_scope *s, const char *name, cd_shape *shape, cd_dtype *t) {
     const uint32_t *i = cd_onnx_map_find(&s->shape, name);
     const CdOnnx__TypeProto *type = i ? s->info[*i]->type : NULL;
     if (!type || type->value_case != CD_ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE || !type->tensor_type->shape || r->old_batch) return false;

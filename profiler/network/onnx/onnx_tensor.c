@@ -89,7 +89,7 @@ static const char *external(const CdOnnx__TensorProto *t, const char *key) {
 }
 
 /* `n` bytes of the file beside the model; only its own folder is read. NULL: not there, r->lost_why says so. */
-static unsigned char *read_external(cd_onnx *r, const CdOnnx__TensorProto *t, size_t n) {
+static unsigned char *read_external(cd_onnx_reader *r, const CdOnnx__TensorProto *t, size_t n) {
     char path[4096];
     const char *file = external(t, "location");
     if (!r->folder || !*file || *file == '/' || strstr(file, "..")) return NULL;
@@ -103,13 +103,13 @@ static unsigned char *read_external(cd_onnx *r, const CdOnnx__TensorProto *t, si
     return got == (ssize_t)n ? p : NULL;
 }
 
-static cdmpp_status lose(cd_onnx *r, const CdOnnx__TensorProto *t, cdmpp_err *err) {
+static cdmpp_status lose(cd_onnx_reader *r, const CdOnnx__TensorProto *t, cdmpp_err *err) {
     bool old;
     r->lost_why = external(t, "location");
     return cd_onnx_map_put(&r->lost, r->a, cd_onnx_text(t->name), 0, &old, err);
 }
 
-cdmpp_status cd_onnx_content(cd_onnx *r, const CdOnnx__TensorProto *t, int64_t n, const int64_t **v, const double **f, cdmpp_err *err) {
+cdmpp_status cd_onnx_content(cd_onnx_reader *r, const CdOnnx__TensorProto *t, int64_t n, const int64_t **v, const double **f, cdmpp_err *err) {
     cd_dtype type;
     *v = NULL;
     *f = NULL;
@@ -131,7 +131,7 @@ cdmpp_status cd_onnx_content(cd_onnx *r, const CdOnnx__TensorProto *t, int64_t n
     return CDMPP_OK;
 }
 
-cdmpp_status cd_onnx_tensor(cd_onnx *r, const CdOnnx__TensorProto *t, const char *name, bool weight, uint32_t *tensor, cdmpp_err *err) {
+cdmpp_status cd_onnx_tensor(cd_onnx_reader *r, const CdOnnx__TensorProto *t, const char *name, bool weight, uint32_t *tensor, cdmpp_err *err) {
     cd_shape s;
     cd_dtype type;
     const int64_t *v = NULL;

@@ -115,7 +115,7 @@ static cdmpp_status set_up(cd_wbuild *b) {
         return CD_FAIL(b->err, ENOMEM, "out of memory for a workload");
     for (uint32_t i = 0; i < n; i++) b->group_of[i] = b->buffer_of[i] = CD_GRAPH_NONE;
     CD_TRY(cd_tasks_new(&b->one, b->err));
-    return cd_compute_new(b->f, &b->c, b->err);
+    return cd_te_compute_new(b->f, &b->c, b->err);
 }
 
 /* The reader knows better why a node is not supported. */
@@ -159,7 +159,7 @@ cdmpp_status cd_workload_build(const cd_graph *g, const cd_workload_options *o, 
     cdmpp_status st = fused(g, o, &bad, &first, &f, err);
     cd_wbuild b = {.w = w, .o = o, .f = f, .err = err};
     if (!st) st = take_apart(&b);
-    cd_compute_free(b.c);
+    cd_te_compute_free(b.c);
     cd_tasks_free(b.one);
     cd_arena_free(&b.scratch);
     cd_fuse_free(f);

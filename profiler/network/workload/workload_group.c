@@ -56,11 +56,11 @@ static void refuse(cd_wbuild *b, uint32_t node, const char *why) {
 
 /* The definition of a group that ends in `last`; a refused one stands as a group without a task. */
 static cdmpp_status define(cd_wbuild *b, uint32_t root, uint32_t last) {
-    cd_compute *c = b->c;
+    cd_te_compute *c = b->c;
     cdmpp_err own = {0};
     const char *why = NULL;
     uint32_t task = CD_GRAPH_NONE;
-    cdmpp_status st = cd_compute_group(c, root, last, &own);
+    cdmpp_status st = cd_te_compute_group(c, root, last, &own);
     if (st == CDMPP_ENOMEM) return no_memory(b);
     if (st) why = cd_str_dup(&b->w->arena, (cd_str){own.msg, strlen(own.msg)});
     if (st && !why) return no_memory(b);

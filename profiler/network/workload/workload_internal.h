@@ -15,7 +15,7 @@ typedef struct cd_wbuild {
     cd_workload *w;
     const cd_workload_options *o;
     const cd_fgraph *f;
-    cd_compute *c;
+    cd_te_compute *c;
     cd_arena scratch;
     uint32_t *group_of;         /* (f->n) group that the node's value comes from; CD_GRAPH_NONE */
     uint32_t *buffer_of;        /* (f->n) CD_GRAPH_NONE: none yet */

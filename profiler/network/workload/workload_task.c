@@ -11,7 +11,7 @@ static uint32_t hash(const char *s, size_t n) {
 }
 
 /* "args": [...], "ops": [...] of the definition in c. */
-static void put_body(cd_buf *out, const cd_compute *c) {
+static void put_body(cd_buf *out, const cd_te_compute *c) {
     cd_buf_puts(out, "\"args\": [");
     for (uint32_t i = 0; i < c->n_arg; i++) cd_buf_putf(out, "%s\"t%u\"", i ? ", " : "", c->arg[i]);
     cd_buf_puts(out, "], \"ops\": [\n");

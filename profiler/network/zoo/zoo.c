@@ -77,7 +77,7 @@ static cdmpp_status find(const char *name, const row **out, cdmpp_err *err) {
         *out = &zoo[k];
         return CDMPP_OK;
     }
-    const char *near = cd_spell_nearest(name, names, N_ZOO);
+    const char *near = cd_did_you_mean_nearest(name, names, N_ZOO);
     if (near) return CD_FAIL(err, ESCHEMA, "no network \"%s\" in the zoo; did you mean %s?", name, near);
     return CD_FAIL(err, ESCHEMA, "no network \"%s\" in the zoo", name);
 }

@@ -8,7 +8,7 @@
 
 /* ---- devices and what waits for what ---- */
 
-static cdmpp_status make_workers(cd_devnet *r, cdmpp_err *err) {
+static cdmpp_status make_workers(cd_multi_executor *r, cdmpp_err *err) {
     const cd_dn *n = r->dn;
     r->worker = CD_NEWN(&r->arena, cd_dn_worker, n->n_device + 1);
     if (!r->worker) return CD_FAIL(err, ENOMEM, "%u devices", n->n_device);
@@ -24,7 +24,7 @@ static cdmpp_status make_workers(cd_devnet *r, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status make_waits(cd_devnet *r, uint32_t k, cdmpp_err *err) {
+static cdmpp_status make_waits(cd_multi_executor *r, uint32_t k, cdmpp_err *err) {
     const cd_dn_action *a = &r->dn->action[k];
     cd_dn_step *s = &r->step[k];
     s->worker = &r->worker[a->device];
@@ -38,7 +38,7 @@ static cdmpp_status make_waits(cd_devnet *r, uint32_t k, cdmpp_err *err) {
 }
 
 /* The last of a device is asked about by the pass, the one before a wait by the device itself. */
-static void ask_ends(cd_devnet *r) {
+static void ask_ends(cd_multi_executor *r) {
     for (uint32_t d = 0; d < r->dn->n_device; d++) {
         const cd_dn_worker *w = &r->worker[d];
         for (uint32_t i = 0; i < w->n; i++)
@@ -67,7 +67,7 @@ static cd_dn_box box_of(const cd_dn_copy *c) {
     return b;
 }
 
-static cdmpp_status make_steps(cd_devnet *r, cdmpp_err *err) {
+static cdmpp_status make_steps(cd_multi_executor *r, cdmpp_err *err) {
     const uint32_t n = r->dn->n_action;
     r->step_block = cd_calloc((size_t)n + 2, sizeof *r->step);
     if (!r->step_block) return CD_FAIL(err, ENOMEM, "%u actions", n);
@@ -83,14 +83,14 @@ static cdmpp_status make_steps(cd_devnet *r, cdmpp_err *err) {
 
 /* ---- programs ---- */
 
-static cdmpp_status load(cd_devnet *r, uint32_t k, cdmpp_err *err) {
+static cdmpp_status load(cd_multi_executor *r, uint32_t k, cdmpp_err *err) {
     const cd_dn_action *a = &r->dn->action[k];
     cd_dn_step *s = &r->step[k];
-    if (a->build && s->worker->is->kind != CD_DN_OPENCL) CD_TRY(cd_err_key(err, cd_cpuobj_open(a->build, 1, &s->handle, &s->entry, err), a->name));
+    if (a->build && s->worker->is->kind != CD_DN_OPENCL) CD_TRY(cd_err_key(err, cd_object_loader_open(a->build, 1, &s->handle, &s->entry, err), a->name));
     return s->worker->is->kind == CD_DN_CPU ? CDMPP_OK : cd_dn_queue_load(s->worker, k, err);
 }
 
-static cdmpp_status load_all(cd_devnet *r, cdmpp_err *err) {
+static cdmpp_status load_all(cd_multi_executor *r, cdmpp_err *err) {
     r->build = CD_NEWN(&r->arena, cd_build, r->dn->n_action + 1);
     if (!r->build) return CD_FAIL(err, ENOMEM, "%u actions", r->dn->n_action);
     for (uint32_t d = 0; d < r->dn->n_device; d++)
@@ -101,13 +101,13 @@ static cdmpp_status load_all(cd_devnet *r, cdmpp_err *err) {
 
 /* ---- life ---- */
 
-void cd_devnet_close(cd_devnet *r) {
+void cd_multi_executor_close(cd_multi_executor *r) {
     if (!r) return;
     cd_dn_end(r);
     for (uint32_t d = 0; r->worker && d < r->dn->n_device; d++)
         if (!cd_dn_queue_over(&r->worker[d])) return; /* its driver says of nothing that it has ended: the memory stays with it */
     for (uint32_t d = 0; r->worker && d < r->dn->n_device; d++) cd_dn_queue_close(&r->worker[d]);
-    for (uint32_t k = 0; r->step && k < r->dn->n_action; k++) cd_cpuobj_close(r->step[k].handle);
+    for (uint32_t k = 0; r->step && k < r->dn->n_action; k++) cd_object_loader_close(r->step[k].handle);
     for (uint32_t b = 0; b < r->n_build; b++) cd_free(r->build[b].object);
     if (r->block) munmap(r->block, r->n_block);
     cd_free(r->step_block);
@@ -118,10 +118,10 @@ void cd_devnet_close(cd_devnet *r) {
     cd_free(r);
 }
 
-cdmpp_status cd_devnet_open(const cd_dn *n, cd_devnet **out, cdmpp_err *err) {
+cdmpp_status cd_multi_executor_open(const cd_dn *n, cd_multi_executor **out, cdmpp_err *err) {
     CD_TRY(cd_dn_check(n, err));
     CD_TRY(cd_dn_check_order(n, err));
-    cd_devnet *r = cd_calloc(1, sizeof *r);
+    cd_multi_executor *r = cd_calloc(1, sizeof *r);
     if (!r) return CD_FAIL(err, ENOMEM, "net of devices");
     r->dn = n;
     cdmpp_status st = make_workers(r, err);
@@ -129,22 +129,22 @@ cdmpp_status cd_devnet_open(const cd_dn *n, cd_devnet **out, cdmpp_err *err) {
     if (!st) st = cd_dn_place_all(r, err);
     if (!st) st = load_all(r, err);
     if (!st) st = cd_dn_begin(r, err);
-    if (st) cd_devnet_close(r);
+    if (st) cd_multi_executor_close(r);
     else *out = r;
     return st;
 }
 
 /* ---- tests and what-ifs ---- */
 
-void cd_devnet_slow(cd_devnet *r, uint32_t device, unsigned times) {
+void cd_multi_executor_slow(cd_multi_executor *r, uint32_t device, unsigned times) {
     if (device < r->dn->n_device) r->worker[device].slow = times;
 }
 
-void cd_devnet_break(cd_devnet *r, uint32_t device, uint32_t after) {
+void cd_multi_executor_break(cd_multi_executor *r, uint32_t device, uint32_t after) {
     if (device < r->dn->n_device) r->worker[device].breaks = after;
 }
 
-void cd_devnet_moved(const cd_devnet *r, int64_t *between, int64_t *within) {
+void cd_multi_executor_moved(const cd_multi_executor *r, int64_t *between, int64_t *within) {
     *between = *within = 0;
     for (uint32_t k = 0; k < r->dn->n_action; k++) {
         const cd_dn_action *a = &r->dn->action[k];

@@ -72,28 +72,28 @@ typedef struct cd_dn {
     const cd_dn_action *action;
 } cd_dn;
 
-typedef struct cd_devnet cd_devnet;
+typedef struct cd_multi_executor cd_multi_executor;
 /* Everything borrowed until close. Errors: EINVALID (a window outside its buffer or of another memory; a buffer smaller than a program's
  * parameter; two actions that touch the same bytes, one writing, without an order: both named), EBACKEND (device, object), EIO (thread), ENOMEM. */
-cdmpp_status cd_devnet_open(CD_KEEP const cd_dn *n, CD_GIVE cd_devnet **out, cdmpp_err *err);
-void cd_devnet_close(CD_TAKE cd_devnet *r); /* NULL is fine */
+cdmpp_status cd_multi_executor_open(CD_KEEP const cd_dn *n, CD_GIVE cd_multi_executor **out, cdmpp_err *err);
+void cd_multi_executor_close(CD_TAKE cd_multi_executor *r); /* NULL is fine */
 /* The whole content of a buffer; from constants before the first pass: they are packed again. Errors: ERANGE, EBACKEND. */
-cdmpp_status cd_devnet_write(cd_devnet *r, uint32_t buffer, const void *from, cdmpp_err *err);
-cdmpp_status cd_devnet_read(cd_devnet *r, uint32_t buffer, void *to, cdmpp_err *err);
-/* As cd_fill, by number. */
-cdmpp_status cd_devnet_fill(cd_devnet *r, uint32_t buffer, uint64_t seed, cdmpp_err *err);
+cdmpp_status cd_multi_executor_write(cd_multi_executor *r, uint32_t buffer, const void *from, cdmpp_err *err);
+cdmpp_status cd_multi_executor_read(cd_multi_executor *r, uint32_t buffer, void *to, cdmpp_err *err);
+/* As cd_tensor_fill, by number. */
+cdmpp_status cd_multi_executor_fill(cd_multi_executor *r, uint32_t buffer, uint64_t seed, cdmpp_err *err);
 
 typedef struct cd_dn_ran {
     double start_s, end_s;      /* from the beginning of the pass, host's clock */
     bool done;
 } cd_dn_ran;
 /* ran (n_action) or NULL. Errors: EBACKEND: device *failed (NULL: not wanted; UINT32_MAX otherwise). */
-cdmpp_status cd_devnet_pass(cd_devnet *r, cd_dn_ran *ran, double *total_s, uint32_t *failed, cdmpp_err *err);
+cdmpp_status cd_multi_executor_pass(cd_multi_executor *r, cd_dn_ran *ran, double *total_s, uint32_t *failed, cdmpp_err *err);
 
 /* ---- for tests, and for what-ifs on real devices ---- */
-void cd_devnet_slow(cd_devnet *r, uint32_t device, unsigned times);   /* from the next pass on; 0: as given */
+void cd_multi_executor_slow(cd_multi_executor *r, uint32_t device, unsigned times);   /* from the next pass on; 0: as given */
 /* The device fails before its action number `after` of a pass (counted from 0); UINT32_MAX: never. */
-void cd_devnet_break(cd_devnet *r, uint32_t device, uint32_t after);
+void cd_multi_executor_break(cd_multi_executor *r, uint32_t device, uint32_t after);
 /* Bytes copied by copies of the last pass, between memories and within. */
-void cd_devnet_moved(const cd_devnet *r, int64_t *between, int64_t *within);
+void cd_multi_executor_moved(const cd_multi_executor *r, int64_t *between, int64_t *within);
 #endif

@@ -59,7 +59,7 @@ typedef struct cd_dn_step {
     bool asked;                 /* somebody waits for it: queues tell when it is done */
     /* programs */
     void *handle;
-    cd_cpuobj_entry *entry;
+    cd_object_loader_entry *entry;
     uint32_t n_place, *place;   /* (n_place) of the code's buffers */
     void **arg;                 /* (n_place) memory 0 */
     cd_loaded *program;
@@ -76,7 +76,7 @@ typedef struct cd_dn_step {
 } cd_dn_step;
 
 typedef struct cd_dn_worker {   /* a device */
-    cd_devnet *net;
+    cd_multi_executor *net;
     const cd_dn_device *is;
     uint32_t number, n, *action; /* (n) in their order */
     bool walks;
@@ -98,7 +98,7 @@ typedef struct cd_dn_worker {   /* a device */
     bool begun;
 } cd_dn_worker;
 
-struct cd_devnet {
+struct cd_multi_executor {
     cd_arena arena;
     const cd_dn *dn;
     cd_dn_step *step;           /* (n_action), aligned */
@@ -125,17 +125,17 @@ cdmpp_status cd_dn_check_order(const cd_dn *n, cdmpp_err *err);     /* (7) */
 static inline uint32_t cd_dn_root(const cd_dn *n, uint32_t buffer) { return n->buffer[buffer].of == CD_DN_OWN ? buffer : n->buffer[buffer].of; }
 
 /* ---- devnet_memory ---- */
-cdmpp_status cd_dn_place_all(cd_devnet *r, cdmpp_err *err);         /* places, the host's block */
-static inline unsigned char *cd_dn_at(const cd_devnet *r, uint32_t place) { return r->block + r->place[place].at; }
+cdmpp_status cd_dn_place_all(cd_multi_executor *r, cdmpp_err *err);         /* places, the host's block */
+static inline unsigned char *cd_dn_at(const cd_multi_executor *r, uint32_t place) { return r->block + r->place[place].at; }
 
 /* ---- devnet_word: who waits for whom ---- */
 #define CD_DN_SPIN_S 2e-3
 double cd_dn_clock(void);
-double cd_dn_now(const cd_devnet *r);                               /* seconds of the pass */
+double cd_dn_now(const cd_multi_executor *r);                               /* seconds of the pass */
 bool cd_dn_wait(cd_dn_word *w, uint32_t want, double spin_s);       /* until it is `want` or beyond. spin_s >= 0: false after so long; < 0: sleeps then */
 void cd_dn_tell(cd_dn_word *w, uint32_t value);
 uint32_t cd_dn_count(cd_dn_word *w);                                /* one more */
-uint32_t cd_dn_value(const cd_devnet *r, bool lost);                /* of this pass's words */
+uint32_t cd_dn_value(const cd_multi_executor *r, bool lost);                /* of this pass's words */
 bool cd_dn_await(cd_dn_worker *w, const cd_dn_step *s, double spin_s, bool *lost); /* steps of other devices; false: not all within spin_s */
 void cd_dn_finish(cd_dn_step *s);                                   /* done now */
 void cd_dn_lose(cd_dn_worker *w, uint32_t from);                    /* its actions from number `from` on will not be done */
@@ -151,16 +151,16 @@ void cd_dn_die(cd_dn_worker *w);
 
 /* ---- devnet_run ---- */
 void cd_dn_run_program(const cd_dn_worker *w, const cd_dn_step *s, void *const *arg);
-void cd_dn_run_copy(const cd_devnet *r, uint32_t action);           /* within memory 0 */
-cdmpp_status cd_dn_begin(cd_devnet *r, cdmpp_err *err);             /* threads */
-void cd_dn_end(cd_devnet *r);
+void cd_dn_run_copy(const cd_multi_executor *r, uint32_t action);           /* within memory 0 */
+cdmpp_status cd_dn_begin(cd_multi_executor *r, cdmpp_err *err);             /* threads */
+void cd_dn_end(cd_multi_executor *r);
 
 /* ---- devnet_queue ---- */
 /* devnet_load */
 cdmpp_status cd_dn_queue_open(cd_dn_worker *w, cdmpp_err *err);     /* device and its buffers */
 cdmpp_status cd_dn_queue_load(cd_dn_worker *w, uint32_t action, cdmpp_err *err); /* an action */
 void cd_dn_queue_close(cd_dn_worker *w);
-cdmpp_status cd_dn_queue_content(cd_devnet *r, uint32_t place, int64_t at, size_t n, const void *from, void *to, cdmpp_err *err);
+cdmpp_status cd_dn_queue_content(cd_multi_executor *r, uint32_t place, int64_t at, size_t n, const void *from, void *to, cdmpp_err *err);
 /* devnet_queue */
 void cd_dn_queue_pass(cd_dn_worker *w);
 void cd_dn_native_pass(cd_dn_worker *w, void (*walk)(void *));

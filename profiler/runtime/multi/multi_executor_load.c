@@ -32,7 +32,7 @@ static cdmpp_status new_window(const cd_dn_worker *w, const cd_dn_place *p, cd_c
 }
 
 static cdmpp_status make_buffers(cd_dn_worker *w, cdmpp_err *err) {
-    cd_devnet *r = w->net;
+    cd_multi_executor *r = w->net;
     if (!(w->mem = CD_NEWN(&r->arena, cd_cl, r->n_place + 1))) return CD_FAIL(err, ENOMEM, "buffers of a device");
     for (uint32_t p = 0; p < r->n_place && w->is->memory; p++) {
         if (r->place[p].memory != w->is->memory) continue;
@@ -57,7 +57,7 @@ cdmpp_status cd_dn_queue_open(cd_dn_worker *w, cdmpp_err *err) {
 
 /* The buffers of a program, each once, in the order in which they were made: PoCL 3.1 sorts the list so, and leaves the holes as they are. */
 static void list_buffers(cd_dn_worker *w, cd_dn_step *s) {
-    const cd_devnet *r = w->net;
+    const cd_multi_executor *r = w->net;
     for (uint32_t p = 0; p < r->n_place; p++) {
         bool any = false;
         for (uint32_t b = 0; b < s->n_place; b++) {
@@ -73,7 +73,7 @@ static void list_buffers(cd_dn_worker *w, cd_dn_step *s) {
 }
 
 static cdmpp_status load_native(cd_dn_worker *w, uint32_t action, cdmpp_err *err) {
-    cd_devnet *r = w->net;
+    cd_multi_executor *r = w->net;
     cd_dn_step *s = &r->step[action];
     s->n_native = sizeof *s->native + 2 * s->n_place * sizeof s->native->arg[0];
     s->native = cd_arena_zalloc(&r->arena, 1, s->n_native);
@@ -87,7 +87,7 @@ static cdmpp_status load_native(cd_dn_worker *w, uint32_t action, cdmpp_err *err
 }
 
 static cdmpp_status give_buffer(cd_dn_worker *w, cd_dn_step *s, uint32_t b, cdmpp_err *err) {
-    cd_devnet *r = w->net;
+    cd_multi_executor *r = w->net;
     const uint32_t p = s->place[b];
     if (!w->mem[p] && !r->place[p].memory) CD_TRY(new_buffer(w, r->place[p].bytes, cd_dn_at(r, p), &w->mem[p], err));
     s->mem[b] = w->mem[p];
@@ -96,7 +96,7 @@ static cdmpp_status give_buffer(cd_dn_worker *w, cd_dn_step *s, uint32_t b, cdmp
     return new_buffer(w, r->place[p].bytes, NULL, &s->mem[b], err);
 }
 
-static const cd_build *built(const cd_devnet *r, const cd_build *b) {
+static const cd_build *built(const cd_multi_executor *r, const cd_build *b) {
     for (uint32_t k = 0; k < r->n_build && !b->object; k++)
         if (r->build[k].code == b->code) return &r->build[k];
     return b;
@@ -104,7 +104,7 @@ static const cd_build *built(const cd_devnet *r, const cd_build *b) {
 
 /* OpenCL C without an object is compiled here. */
 static cdmpp_status build_for(cd_dn_worker *w, const cd_build *b, cdmpp_err *err) {
-    cd_devnet *r = w->net;
+    cd_multi_executor *r = w->net;
     if (b->object || built(r, b) != b) return CDMPP_OK;
     cd_build *mine = &r->build[r->n_build++];
     *mine = (cd_build){.code = b->code};
@@ -114,7 +114,7 @@ static cdmpp_status build_for(cd_dn_worker *w, const cd_build *b, cdmpp_err *err
 }
 
 static cdmpp_status load_opencl(cd_dn_worker *w, uint32_t action, cdmpp_err *err) {
-    cd_devnet *r = w->net;
+    cd_multi_executor *r = w->net;
     cd_dn_step *s = &r->step[action];
     const cd_build *b = r->dn->action[action].build;
     s->mem = CD_NEWN(&r->arena, cd_cl, s->n_place + 1);
@@ -132,7 +132,7 @@ cdmpp_status cd_dn_queue_load(cd_dn_worker *w, uint32_t action, cdmpp_err *err) 
 }
 
 void cd_dn_queue_close(cd_dn_worker *w) {
-    cd_devnet *r = w->net;
+    cd_multi_executor *r = w->net;
     for (uint32_t i = 0; i < w->n && w->cl; i++) {
         cd_dn_step *s = &r->step[w->action[i]];
         cd_backend_opencl.unload(s->program);
@@ -148,7 +148,7 @@ void cd_dn_queue_close(cd_dn_worker *w) {
 
 /* ---- content ---- */
 
-cdmpp_status cd_dn_queue_content(cd_devnet *r, uint32_t place, int64_t at, size_t n, const void *from, void *to, cdmpp_err *err) {
+cdmpp_status cd_dn_queue_content(cd_multi_executor *r, uint32_t place, int64_t at, size_t n, const void *from, void *to, cdmpp_err *err) {
     const cd_dn_place *p = &r->place[place];
     const cd_dn_worker *w = NULL;
     for (uint32_t d = 0; d < r->dn->n_device; d++)

@@ -8,13 +8,13 @@
 #include "profiler/runtime/multi/multi_executor_internal.h"
 #include "profiler/backend/tensor_fill.h"
 
-static uint32_t new_place(cd_devnet *r, uint32_t memory, int64_t bytes) {
+static uint32_t new_place(cd_multi_executor *r, uint32_t memory, int64_t bytes) {
     const uint32_t p = r->n_place++;
     r->place[p] = (cd_dn_place){.memory = memory, .root = p, .bytes = bytes};
     return p;
 }
 
-static void place_buffers(cd_devnet *r) {
+static void place_buffers(cd_multi_executor *r) {
     for (uint32_t k = 0; k < r->dn->n_buffer; k++) {
         const cd_dn_buffer *b = &r->dn->buffer[k];
         new_place(r, b->memory, b->bytes);
@@ -24,7 +24,7 @@ static void place_buffers(cd_devnet *r) {
     }
 }
 
-static cdmpp_status place_packed(cd_devnet *r, const cd_dn_action *a, uint32_t param, uint32_t *place, cdmpp_err *err) {
+static cdmpp_status place_packed(cd_multi_executor *r, const cd_dn_action *a, uint32_t param, uint32_t *place, cdmpp_err *err) {
     const uint32_t buffer = a->buffer[param];
     cd_dn_packed *p = r->packed;
     while (p && (p->code != a->build->code || p->param != param || p->buffer != buffer)) p = p->next;
@@ -38,7 +38,7 @@ static cdmpp_status place_packed(cd_devnet *r, const cd_dn_action *a, uint32_t p
 }
 
 /* Actions of a device run one after the other: they share scratch. */
-static cdmpp_status place_scratch(cd_devnet *r, cd_dn_worker *w, uint32_t number, int64_t bytes, uint32_t *place, cdmpp_err *err) {
+static cdmpp_status place_scratch(cd_multi_executor *r, cd_dn_worker *w, uint32_t number, int64_t bytes, uint32_t *place, cdmpp_err *err) {
     if (number >= w->n_scratch) return CD_FAIL(err, EINVALID, "scratch %u", number);
     if (w->scratch[number] == UINT32_MAX) w->scratch[number] = new_place(r, w->is->memory, 0);
     *place = w->scratch[number];
@@ -46,7 +46,7 @@ static cdmpp_status place_scratch(cd_devnet *r, cd_dn_worker *w, uint32_t number
     return CDMPP_OK;
 }
 
-static cdmpp_status place_action(cd_devnet *r, uint32_t k, cdmpp_err *err) {
+static cdmpp_status place_action(cd_multi_executor *r, uint32_t k, cdmpp_err *err) {
     const cd_dn_action *a = &r->dn->action[k];
     const cd_code *c = a->build->code;
     cd_dn_step *s = &r->step[k];
@@ -62,7 +62,7 @@ static cdmpp_status place_action(cd_devnet *r, uint32_t k, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status make_places(cd_devnet *r, cdmpp_err *err) {
+static cdmpp_status make_places(cd_multi_executor *r, cdmpp_err *err) {
     const cd_dn *n = r->dn;
     size_t most = n->n_buffer + 1;
     for (uint32_t d = 0; d < n->n_device; d++) r->worker[d].n_scratch = 0;
@@ -87,7 +87,7 @@ static cdmpp_status make_places(cd_devnet *r, cdmpp_err *err) {
 }
 
 /* All of memory 0 in one block. */
-static cdmpp_status make_block(cd_devnet *r, cdmpp_err *err) {
+static cdmpp_status make_block(cd_multi_executor *r, cdmpp_err *err) {
     enum { PAGE = 4096 };
     int64_t all = 0;
     for (uint32_t p = 0; p < r->n_place; p++) {
@@ -111,7 +111,7 @@ static cdmpp_status make_block(cd_devnet *r, cdmpp_err *err) {
 }
 
 /* Content on its way to and from devices. */
-static cdmpp_status make_stages(cd_devnet *r, cdmpp_err *err) {
+static cdmpp_status make_stages(cd_multi_executor *r, cdmpp_err *err) {
     int64_t most[2] = {0, 0};
     for (const cd_dn_packed *p = r->packed; p; p = p->next) {
         if (!r->place[p->place].memory) continue;
@@ -123,7 +123,7 @@ static cdmpp_status make_stages(cd_devnet *r, cdmpp_err *err) {
     return r->chunk && r->stage[0] && r->stage[1] ? CDMPP_OK : CD_FAIL(err, ENOMEM, "content of buffers");
 }
 
-cdmpp_status cd_dn_place_all(cd_devnet *r, cdmpp_err *err) {
+cdmpp_status cd_dn_place_all(cd_multi_executor *r, cdmpp_err *err) {
     CD_TRY(make_places(r, err));
     CD_TRY(make_block(r, err));
     return make_stages(r, err);
@@ -131,7 +131,7 @@ cdmpp_status cd_dn_place_all(cd_devnet *r, cdmpp_err *err) {
 
 /* ---- content ---- */
 
-static cdmpp_status move(cd_devnet *r, uint32_t place, int64_t at, size_t n, const void *from, void *to, cdmpp_err *err) {
+static cdmpp_status move(cd_multi_executor *r, uint32_t place, int64_t at, size_t n, const void *from, void *to, cdmpp_err *err) {
     if (!n) return CDMPP_OK;
     if (r->place[place].memory) return cd_dn_queue_content(r, place, at, n, from, to, err);
     if (from) memcpy(cd_dn_at(r, place) + at, from, n);
@@ -139,7 +139,7 @@ static cdmpp_status move(cd_devnet *r, uint32_t place, int64_t at, size_t n, con
     return CDMPP_OK;
 }
 
-static cdmpp_status pack(cd_devnet *r, const cd_dn_packed *p, cdmpp_err *err) {
+static cdmpp_status pack(cd_multi_executor *r, const cd_dn_packed *p, cdmpp_err *err) {
     const cd_dn_buffer *b = &r->dn->buffer[p->buffer];
     const cd_code_buffer *c = &p->code->buffer[p->param];
     if (!b->memory) {
@@ -153,34 +153,34 @@ static cdmpp_status pack(cd_devnet *r, const cd_dn_packed *p, cdmpp_err *err) {
 }
 
 /* What was made of a constant, or of what shares its bytes. */
-static cdmpp_status pack_again(cd_devnet *r, uint32_t buffer, cdmpp_err *err) {
+static cdmpp_status pack_again(cd_multi_executor *r, uint32_t buffer, cdmpp_err *err) {
     for (const cd_dn_packed *p = r->packed; p; p = p->next)
         if (r->place[p->buffer].root == r->place[buffer].root) CD_TRY(pack(r, p, err));
     return CDMPP_OK;
 }
 
-static cdmpp_status known(const cd_devnet *r, uint32_t buffer, cdmpp_err *err) {
+static cdmpp_status known(const cd_multi_executor *r, uint32_t buffer, cdmpp_err *err) {
     return buffer < r->dn->n_buffer ? CDMPP_OK : CD_FAIL(err, ERANGE, "there is no buffer %u", buffer);
 }
 
-cdmpp_status cd_devnet_write(cd_devnet *r, uint32_t buffer, const void *from, cdmpp_err *err) {
+cdmpp_status cd_multi_executor_write(cd_multi_executor *r, uint32_t buffer, const void *from, cdmpp_err *err) {
     CD_TRY(known(r, buffer, err));
     CD_TRY(move(r, buffer, 0, (size_t)r->dn->buffer[buffer].bytes, from, NULL, err));
     return pack_again(r, buffer, err);
 }
 
-cdmpp_status cd_devnet_read(cd_devnet *r, uint32_t buffer, void *to, cdmpp_err *err) {
+cdmpp_status cd_multi_executor_read(cd_multi_executor *r, uint32_t buffer, void *to, cdmpp_err *err) {
     CD_TRY(known(r, buffer, err));
     return move(r, buffer, 0, (size_t)r->dn->buffer[buffer].bytes, NULL, to, err);
 }
 
-cdmpp_status cd_devnet_fill(cd_devnet *r, uint32_t buffer, uint64_t seed, cdmpp_err *err) {
+cdmpp_status cd_multi_executor_fill(cd_multi_executor *r, uint32_t buffer, uint64_t seed, cdmpp_err *err) {
     CD_TRY(known(r, buffer, err));
     const cd_dn_buffer *b = &r->dn->buffer[buffer];
     const size_t size = cd_dtype_bytes(b->dtype), each = size ? CD_DN_CHUNK / size : 0, n = size ? (size_t)b->bytes / size : 0;
     for (size_t at = 0; at < n || !size; at += each) {
         const size_t m = n - at < each ? n - at : each;
-        if (!size || !cd_fill(b->dtype, (uint32_t)seed, at, m, r->chunk)) return CD_FAIL(err, EUNSUPPORTED, "buffer %u (%.60s): a type that cannot be filled", buffer, b->name);
+        if (!size || !cd_tensor_fill(b->dtype, (uint32_t)seed, at, m, r->chunk)) return CD_FAIL(err, EUNSUPPORTED, "buffer %u (%.60s): a type that cannot be filled", buffer, b->name);
         CD_TRY(move(r, buffer, (int64_t)(at * size), m * size, r->chunk, NULL, err));
     }
     return pack_again(r, buffer, err);

@@ -58,10 +58,10 @@ static void keep(const cd_dn_worker *w, cd_dn_step *s, cd_cl event) {
 
 static void run_entered(cd_dn_native *n) {
     cd_dn_worker *w = n->worker;
-    cd_devnet *r = w->net;
+    cd_multi_executor *r = w->net;
     cd_dn_step *s = &r->step[n->step];
     s->start_s = cd_dn_now(r);
-    if (s->handle && r->dn->action[n->step].build->code->parallel) cd_cpuobj_threads(s->handle, 1);
+    if (s->handle && r->dn->action[n->step].build->code->parallel) cd_object_loader_threads(s->handle, 1);
     for (uint32_t b = 0; b < s->n_place; b++) n->arg[b] = (unsigned char *)n->arg[s->n_place + s->which[b]] + r->place[s->place[b]].offset;
     if (s->entry) cd_dn_run_program(w, s, n->arg);
     else cd_dn_run_copy(r, n->step);
@@ -160,7 +160,7 @@ static int32_t send(const transfer *t, const cd_dn_box *b, uint32_t d, int64_t f
 }
 
 static cdmpp_status hand_copy(cd_dn_worker *w, uint32_t action) {
-    cd_devnet *r = w->net;
+    cd_multi_executor *r = w->net;
     cd_dn_step *s = &r->step[action];
     const cd_dn_copy *c = &r->dn->action[action].copy;
     const cd_dn_place *from = &r->place[c->from], *to = &r->place[c->to];
@@ -255,7 +255,7 @@ static void let_go(cd_dn_worker *w) {
 
 /* Everything handed out, n actions, is over. */
 static void settle(cd_dn_worker *w, uint32_t n, cdmpp_status code) {
-    cd_devnet *r = w->net;
+    cd_multi_executor *r = w->net;
     int32_t st = api(w)->clFinish(w->cl->queue);
     for (uint32_t i = 0; i < n && !st; i++) {
         cd_dn_step *s = step_of(w, i);

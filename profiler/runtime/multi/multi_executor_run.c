@@ -12,7 +12,7 @@ void cd_dn_run_program(const cd_dn_worker *w, const cd_dn_step *s, void *const *
     for (unsigned t = 0; t < w->times; t++) s->entry(arg);
 }
 
-void cd_dn_run_copy(const cd_devnet *r, uint32_t action) {
+void cd_dn_run_copy(const cd_multi_executor *r, uint32_t action) {
     const cd_dn_copy *c = &r->dn->action[action].copy;
     const cd_dn_box *b = &r->step[action].box;
     if (b->bytes) cd_box_copy(cd_dn_at(r, c->to) + b->to_first, b->to, cd_dn_at(r, c->from) + b->from_first, b->from, b->rank, b->n, 1);
@@ -46,7 +46,7 @@ static void walk(cd_dn_worker *w, double spin_s) {
 /* Programs with OpenMP loops run on this thread alone. */
 static void one_thread(cd_dn_worker *w) {
     for (uint32_t i = 0; i < w->n; i++)
-        if (w->net->step[w->action[i]].handle && w->net->dn->action[w->action[i]].build->code->parallel) cd_cpuobj_threads(w->net->step[w->action[i]].handle, 1);
+        if (w->net->step[w->action[i]].handle && w->net->dn->action[w->action[i]].build->code->parallel) cd_object_loader_threads(w->net->step[w->action[i]].handle, 1);
 }
 
 static void walk_native(void *arg) {
@@ -71,7 +71,7 @@ static void one_pass(cd_dn_worker *w) {
 
 static void *live(void *arg) {
     cd_dn_worker *w = arg;
-    cd_devnet *r = w->net;
+    cd_multi_executor *r = w->net;
     if (w->is->core >= 0 && !cd_affinity_at(w->is->core)) w->status = CD_FAIL(&w->err, EIO, "device %.60s: no processor %d", w->is->name, w->is->core);
     if (w->is->kind == CD_DN_CPU) one_thread(w);
     (void)cd_dn_count(&r->out);
@@ -83,9 +83,9 @@ static void *live(void *arg) {
     }
 }
 
-static void wait_out(cd_devnet *r, uint32_t n) { (void)cd_dn_wait(&r->out, n, -AT_ONCE_S); }
+static void wait_out(cd_multi_executor *r, uint32_t n) { (void)cd_dn_wait(&r->out, n, -AT_ONCE_S); }
 
-cdmpp_status cd_dn_begin(cd_devnet *r, cdmpp_err *err) {
+cdmpp_status cd_dn_begin(cd_multi_executor *r, cdmpp_err *err) {
     uint32_t n = 0;
     cdmpp_status st = CDMPP_OK;
     for (; n < r->dn->n_device && !st; n += !st) {
@@ -99,7 +99,7 @@ cdmpp_status cd_dn_begin(cd_devnet *r, cdmpp_err *err) {
     return st;
 }
 
-void cd_dn_end(cd_devnet *r) {
+void cd_dn_end(cd_multi_executor *r) {
     atomic_store(&r->end, true);
     (void)cd_dn_count(&r->pass);
     for (uint32_t d = 0; r->worker && d < r->dn->n_device; d++)
@@ -108,7 +108,7 @@ void cd_dn_end(cd_devnet *r) {
 
 /* ---- a pass ---- */
 
-static cdmpp_status judge(cd_devnet *r, uint32_t *failed, cdmpp_err *err) {
+static cdmpp_status judge(cd_multi_executor *r, uint32_t *failed, cdmpp_err *err) {
     const uint32_t d = atomic_load(&r->failed);
     if (failed) *failed = d;
     if (d == UINT32_MAX) return CDMPP_OK;
@@ -116,7 +116,7 @@ static cdmpp_status judge(cd_devnet *r, uint32_t *failed, cdmpp_err *err) {
     return r->worker[d].status;
 }
 
-cdmpp_status cd_devnet_pass(cd_devnet *r, cd_dn_ran *ran, double *total_s, uint32_t *failed, cdmpp_err *err) {
+cdmpp_status cd_multi_executor_pass(cd_multi_executor *r, cd_dn_ran *ran, double *total_s, uint32_t *failed, cdmpp_err *err) {
     const uint32_t n = r->dn->n_action;
     for (uint32_t d = 0; d < r->dn->n_device; d++) r->worker[d].status = CDMPP_OK;
     atomic_store(&r->failed, UINT32_MAX);

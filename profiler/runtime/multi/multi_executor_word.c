@@ -16,7 +16,7 @@ double cd_dn_clock(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-double cd_dn_now(const cd_devnet *r) { return cd_dn_clock() - r->begin_s; }
+double cd_dn_now(const cd_multi_executor *r) { return cd_dn_clock() - r->begin_s; }
 
 /* ---- words ---- */
 
@@ -68,10 +68,10 @@ uint32_t cd_dn_count(cd_dn_word *w) {
 
 /* ---- steps ---- */
 
-uint32_t cd_dn_value(const cd_devnet *r, bool lost) { return 2 * atomic_load(&r->pass.value) + lost; }
+uint32_t cd_dn_value(const cd_multi_executor *r, bool lost) { return 2 * atomic_load(&r->pass.value) + lost; }
 
 bool cd_dn_await(cd_dn_worker *w, const cd_dn_step *s, double spin_s, bool *lost) {
-    cd_devnet *r = w->net;
+    cd_multi_executor *r = w->net;
     for (uint32_t k = 0; k < s->n_wait; k++) {
         cd_dn_word *word = &r->step[s->wait[k]].word;
         if (!cd_dn_wait(word, cd_dn_value(r, false), spin_s)) return false;
@@ -81,7 +81,7 @@ bool cd_dn_await(cd_dn_worker *w, const cd_dn_step *s, double spin_s, bool *lost
 }
 
 void cd_dn_finish(cd_dn_step *s) {
-    cd_devnet *r = s->worker->net;
+    cd_multi_executor *r = s->worker->net;
     s->end_s = cd_dn_now(r);
     cd_dn_tell(&s->word, cd_dn_value(r, false));
 }

@@ -16,7 +16,7 @@
 
 typedef struct {
     void *handle;
-    cd_cpuobj_entry *entry;
+    cd_object_loader_entry *entry;
     void **arg;                 /* (n_buffer) */
     uint32_t *place;            /* (n_buffer) of the plan */
 } step;
@@ -24,7 +24,7 @@ typedef struct {
 /* A weight in the order that a program wants: one for all steps of that program. */
 typedef struct copy {
     const cd_code *code;
-    cd_net_shape shape;
+    cd_executor_net_shape shape;
     uint32_t b, place;
     struct copy *next;          /* of the tensor */
 } copy;
@@ -34,52 +34,52 @@ typedef struct {
     uint32_t n, *step;
 } users;
 
-struct cd_netrun {
+struct cd_executor {
     cd_arena arena;
-    const cd_net *net;
+    const cd_executor_net *net;
     int threads;
     uint32_t workers;
-    cd_netdeps deps;            /* of several workers, and what follows */
+    cd_executor_deps deps;            /* of several workers, and what follows */
     users *users;               /* (n_plan) */
     double *rank;               /* (n_step) or NULL */
-    cd_netpool *pool;
-    cd_netrun_ran *ran;         /* (n_step) of the pass */
+    cd_executor_pool *pool;
+    cd_executor_ran *ran;         /* (n_step) of the pass */
     copy **copy;                /* (n_tensor) */
     double begin_s;
     clockid_t clock;
     step *step;
-    cd_netplan_tensor *plan;    /* (n_plan) the net's tensors, packed copies, scratch */
+    cd_executor_memory_tensor *plan;    /* (n_plan) the net's tensors, packed copies, scratch */
     uint32_t n_plan;
     unsigned char *block;
     size_t n_block;
-    cd_netrun_memory bytes;
+    cd_executor_bytes_used bytes;
 };
 
-static double now_s(const cd_netrun *r) {
+static double now_s(const cd_executor *r) {
     struct timespec t;
     clock_gettime(r->clock, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static const cd_code *code_of(const cd_netrun *r, uint32_t k) { return r->net->step[k].build->code; }
+static const cd_code *code_of(const cd_executor *r, uint32_t k) { return r->net->step[k].build->code; }
 
 /* ---- the plan ---- */
 
-static uint32_t most_places(const cd_net *n) {
+static uint32_t most_places(const cd_executor_net *n) {
     uint32_t m = n->n_tensor;
     for (uint32_t k = 0; k < n->n_step; k++) m += n->step[k].build->code->n_buffer;
     return m;
 }
 
-static bool always(const cd_net_tensor *t) { return t->role != CD_NET_INNER; }
+static bool always(const cd_executor_net_tensor *t) { return t->role != CD_TENSOR_INNER; }
 
-static cdmpp_status touch(cd_netrun *r, uint32_t t, uint32_t k, const cd_code_buffer *b, cdmpp_err *err) {
-    const cd_net *n = r->net;
+static cdmpp_status touch(cd_executor *r, uint32_t t, uint32_t k, const cd_code_buffer *b, cdmpp_err *err) {
+    const cd_executor_net *n = r->net;
     if (t >= n->n_tensor || n->tensor[t].bytes < b->elements * cd_dtype_bytes(b->dtype))
         return CD_FAIL(err, EINVALID, "step %u (%.60s): parameter %.60s does not fit its tensor", k, n->step[k].name, b->name);
-    if (b->n_digit && n->tensor[t].role != CD_NET_WEIGHT)
+    if (b->n_digit && n->tensor[t].role != CD_TENSOR_WEIGHT)
         return CD_FAIL(err, EINVALID, "step %u (%.60s): parameter %.60s is packed, and no weight", k, n->step[k].name, b->name);
-    cd_netplan_tensor *p = &r->plan[t];
+    cd_executor_memory_tensor *p = &r->plan[t];
     if (always(&n->tensor[t])) return CDMPP_OK;
     if (p->first == UINT32_MAX && !b->written)
         return CD_FAIL(err, EINVALID, "step %u (%.60s) reads tensor %u before it is made", k, n->step[k].name, t);
@@ -89,17 +89,17 @@ static cdmpp_status touch(cd_netrun *r, uint32_t t, uint32_t k, const cd_code_bu
 }
 
 /* The packed copy of parameter b of step k. */
-static cdmpp_status place_copy(cd_netrun *r, uint32_t k, uint32_t b, uint32_t t, cdmpp_err *err) {
-    const cd_net_step *s = &r->net->step[k];
-    const cd_net_tensor *x = &r->net->tensor[t];
+static cdmpp_status place_copy(cd_executor *r, uint32_t k, uint32_t b, uint32_t t, cdmpp_err *err) {
+    const cd_executor_net_step *s = &r->net->step[k];
+    const cd_executor_net_tensor *x = &r->net->tensor[t];
     copy *c = r->copy[t];
     while (c && (c->code != code_of(r, k) || c->b != b)) c = c->next;
     if (!c) {
         c = CD_NEW(&r->arena, copy);
         if (!c) return CD_FAIL(err, ENOMEM, "packed weights");
-        *c = (copy){code_of(r, k), s->shape ? s->shape[b] : (cd_net_shape){x->rank, x->shape}, b, r->n_plan, r->copy[t]};
+        *c = (copy){code_of(r, k), s->shape ? s->shape[b] : (cd_executor_net_shape){x->rank, x->shape}, b, r->n_plan, r->copy[t]};
         r->copy[t] = c;
-        r->plan[r->n_plan++] = (cd_netplan_tensor){.bytes = c->code->buffer[b].bytes, .last = UINT32_MAX};
+        r->plan[r->n_plan++] = (cd_executor_memory_tensor){.bytes = c->code->buffer[b].bytes, .last = UINT32_MAX};
         r->bytes.weights += c->code->buffer[b].bytes;
     }
     r->step[k].place[b] = c->place;
@@ -107,7 +107,7 @@ static cdmpp_status place_copy(cd_netrun *r, uint32_t k, uint32_t b, uint32_t t,
 }
 
 /* Where buffer b of step k is: the tensor's own place, a packed copy, or scratch. */
-static cdmpp_status place_buffer(cd_netrun *r, uint32_t k, uint32_t b, cdmpp_err *err) {
+static cdmpp_status place_buffer(cd_executor *r, uint32_t k, uint32_t b, cdmpp_err *err) {
     const cd_code_buffer *buf = &code_of(r, k)->buffer[b];
     const uint32_t t = buf->is_arg ? r->net->step[k].tensor[b] : UINT32_MAX;
     if (buf->is_arg) CD_TRY(touch(r, t, k, buf, err));
@@ -118,12 +118,12 @@ static cdmpp_status place_buffer(cd_netrun *r, uint32_t k, uint32_t b, cdmpp_err
     if (buf->is_arg) return place_copy(r, k, b, t, err);
     const int64_t times = buf->per_thread ? r->threads : 1;
     r->step[k].place[b] = r->n_plan;
-    r->plan[r->n_plan++] = (cd_netplan_tensor){.bytes = buf->bytes * times, .first = k, .last = k};
+    r->plan[r->n_plan++] = (cd_executor_memory_tensor){.bytes = buf->bytes * times, .first = k, .last = k};
     return CDMPP_OK;
 }
 
 /* What lives at once, without what lives always. */
-static int64_t inner_least(const cd_netrun *r, int64_t least) {
+static int64_t inner_least(const cd_executor *r, int64_t least) {
     for (uint32_t k = 0; k < r->n_plan; k++)
         if (r->plan[k].last == UINT32_MAX) least -= (r->plan[k].bytes + CD_NETPLAN_ALIGN - 1) / CD_NETPLAN_ALIGN * CD_NETPLAN_ALIGN;
     return least;
@@ -131,20 +131,20 @@ static int64_t inner_least(const cd_netrun *r, int64_t least) {
 
 /* ---- several workers ---- */
 
-static bool all_before(const cd_netrun *r, const users *a, const users *b) {
+static bool all_before(const cd_executor *r, const users *a, const users *b) {
     for (uint32_t k = 0; k < a->n; k++)
-        if (!cd_netdeps_before(&r->deps, a->step[k], b->step[0])) return false;
+        if (!cd_executor_deps_before(&r->deps, a->step[k], b->step[0])) return false;
     return true;
 }
 
 /* A tensor's first user makes it: whoever has gone by then leaves its bytes. */
 static bool meet(const void *ctx, uint32_t a, uint32_t b) {
-    const cd_netrun *r = ctx;
+    const cd_executor *r = ctx;
     const users *x = &r->users[a], *y = &r->users[b];
     return !x->n || !y->n || (!all_before(r, x, y) && !all_before(r, y, x));
 }
 
-static cdmpp_status list_users(cd_netrun *r, cdmpp_err *err) {
+static cdmpp_status list_users(cd_executor *r, cdmpp_err *err) {
     r->users = CD_NEWN(&r->arena, users, r->n_plan + 1);
     if (!r->users) return CD_FAIL(err, ENOMEM, "network of %u steps", r->net->n_step);
     for (int fill = 0; fill < 2; fill++) {
@@ -156,7 +156,7 @@ static cdmpp_status list_users(cd_netrun *r, cdmpp_err *err) {
         for (uint32_t k = 0; k < r->net->n_step; k++)
             for (uint32_t b = 0; b < code_of(r, k)->n_buffer; b++) {
                 users *u = &r->users[r->step[k].place[b]];
-                const cd_netplan_tensor *p = &r->plan[r->step[k].place[b]];
+                const cd_executor_memory_tensor *p = &r->plan[r->step[k].place[b]];
                 if (p->last == UINT32_MAX) continue;
                 if (fill) u->step[u->n] = k;
                 u->n++;
@@ -165,23 +165,23 @@ static cdmpp_status list_users(cd_netrun *r, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status place_all(cd_netrun *r, int64_t *least, cdmpp_err *err) {
-    if (r->workers < 2) return cd_netplan(r->plan, r->n_plan, &r->bytes.all, least, err);
-    CD_TRY(cd_netdeps_make(r->net, &r->arena, &r->deps, err));
+static cdmpp_status place_all(cd_executor *r, int64_t *least, cdmpp_err *err) {
+    if (r->workers < 2) return cd_executor_memory_plan(r->plan, r->n_plan, &r->bytes.all, least, err);
+    CD_TRY(cd_executor_deps_make(r->net, &r->arena, &r->deps, err));
     CD_TRY(list_users(r, err));
-    return cd_netplan_apart(r->plan, r->n_plan, meet, r, &r->bytes.all, least, err);
+    return cd_executor_memory_apart(r->plan, r->n_plan, meet, r, &r->bytes.all, least, err);
 }
 
-static cdmpp_status make_plan(cd_netrun *r, cdmpp_err *err) {
-    const cd_net *n = r->net;
-    r->plan = CD_NEWN(&r->arena, cd_netplan_tensor, most_places(n) + 1);
+static cdmpp_status make_plan(cd_executor *r, cdmpp_err *err) {
+    const cd_executor_net *n = r->net;
+    r->plan = CD_NEWN(&r->arena, cd_executor_memory_tensor, most_places(n) + 1);
     r->step = CD_NEWN(&r->arena, step, n->n_step + 1);
     r->copy = CD_NEWN(&r->arena, copy *, n->n_tensor + 1);
     if (!r->plan || !r->step || !r->copy) return CD_FAIL(err, ENOMEM, "network of %u steps", n->n_step);
     r->n_plan = n->n_tensor;
     for (uint32_t t = 0; t < n->n_tensor; t++) {
-        r->plan[t] = (cd_netplan_tensor){.bytes = n->tensor[t].bytes, .first = always(&n->tensor[t]) ? 0 : UINT32_MAX, .last = UINT32_MAX};
-        if (n->tensor[t].role == CD_NET_WEIGHT) r->bytes.weights += n->tensor[t].bytes;
+        r->plan[t] = (cd_executor_memory_tensor){.bytes = n->tensor[t].bytes, .first = always(&n->tensor[t]) ? 0 : UINT32_MAX, .last = UINT32_MAX};
+        if (n->tensor[t].role == CD_TENSOR_WEIGHT) r->bytes.weights += n->tensor[t].bytes;
     }
     for (uint32_t k = 0; k < n->n_step; k++) {
         const uint32_t m = code_of(r, k)->n_buffer;
@@ -191,7 +191,7 @@ static cdmpp_status make_plan(cd_netrun *r, cdmpp_err *err) {
         for (uint32_t b = 0; b < m; b++) CD_TRY(place_buffer(r, k, b, err));
     }
     for (uint32_t t = 0; t < n->n_tensor; t++) /* touched by nobody */
-        if (r->plan[t].first == UINT32_MAX) r->plan[t] = (cd_netplan_tensor){0};
+        if (r->plan[t].first == UINT32_MAX) r->plan[t] = (cd_executor_memory_tensor){0};
     int64_t least = 0;
     CD_TRY(place_all(r, &least, err));
     r->bytes.inner_least = inner_least(r, least);
@@ -200,7 +200,7 @@ static cdmpp_status make_plan(cd_netrun *r, cdmpp_err *err) {
 
 /* ---- memory ---- */
 
-static cdmpp_status make_block(cd_netrun *r, cdmpp_err *err) {
+static cdmpp_status make_block(cd_executor *r, cdmpp_err *err) {
     enum { PAGE = 4096 };
     r->n_block = (size_t)r->bytes.all + PAGE;
     void *p = mmap(NULL, r->n_block, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -212,20 +212,20 @@ static cdmpp_status make_block(cd_netrun *r, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static unsigned char *at(const cd_netrun *r, uint32_t place) { return r->block + r->plan[place].offset; }
+static unsigned char *at(const cd_executor *r, uint32_t place) { return r->block + r->plan[place].offset; }
 
 /* Every packed copy of a tensor anew. */
-static void pack_copies(cd_netrun *r, uint32_t tensor) {
+static void pack_copies(cd_executor *r, uint32_t tensor) {
     for (const copy *c = r->copy[tensor]; c; c = c->next)
         cd_code_pack(&c->code->buffer[c->b], c->shape.rank, c->shape.shape, at(r, tensor), at(r, c->place));
 }
 
-static cdmpp_status fill(cd_netrun *r, cdmpp_err *err) {
+static cdmpp_status fill(cd_executor *r, cdmpp_err *err) {
     for (uint32_t t = 0; t < r->net->n_tensor; t++) {
-        const cd_net_tensor *x = &r->net->tensor[t];
+        const cd_executor_net_tensor *x = &r->net->tensor[t];
         const size_t size = cd_dtype_bytes(x->dtype);
-        if (x->role != CD_NET_INPUT && x->role != CD_NET_WEIGHT) continue;
-        if (!size || !cd_fill(x->dtype, t, 0, (size_t)x->bytes / size, at(r, t)))
+        if (x->role != CD_TENSOR_INPUT && x->role != CD_TENSOR_WEIGHT) continue;
+        if (!size || !cd_tensor_fill(x->dtype, t, 0, (size_t)x->bytes / size, at(r, t)))
             return CD_FAIL(err, EUNSUPPORTED, "tensor %u: a type that cannot be filled", t);
         pack_copies(r, t);
     }
@@ -234,47 +234,47 @@ static cdmpp_status fill(cd_netrun *r, cdmpp_err *err) {
 
 /* ---- programs ---- */
 
-static cdmpp_status link_step(cd_netrun *r, uint32_t k, cdmpp_err *err) {
+static cdmpp_status link_step(cd_executor *r, uint32_t k, cdmpp_err *err) {
     const cd_build *b = r->net->step[k].build;
     if (b->status || !b->object) return CD_FAIL(err, EBACKEND, "step %u (%.60s) has not been compiled", k, r->net->step[k].name);
-    return cd_cpuobj_open(b, r->threads, &r->step[k].handle, &r->step[k].entry, err);
+    return cd_object_loader_open(b, r->threads, &r->step[k].handle, &r->step[k].entry, err);
 }
 
 static void set_threads(void *ctx) {
-    const cd_netrun *r = ctx;
-    for (uint32_t k = 0; k < r->net->n_step; k++) cd_cpuobj_threads(r->step[k].handle, r->threads);
+    const cd_executor *r = ctx;
+    for (uint32_t k = 0; k < r->net->n_step; k++) cd_object_loader_threads(r->step[k].handle, r->threads);
 }
 
 static void run_step(void *ctx, uint32_t k, uint32_t worker) {
-    cd_netrun *r = ctx;
+    cd_executor *r = ctx;
     const double begin = now_s(r);
     r->step[k].entry(r->step[k].arg);
-    r->ran[k] = (cd_netrun_ran){begin - r->begin_s, now_s(r) - r->begin_s, worker};
+    r->ran[k] = (cd_executor_ran){begin - r->begin_s, now_s(r) - r->begin_s, worker};
 }
 
-static cdmpp_status make_pool(cd_netrun *r, const double *seconds, cdmpp_err *err) {
+static cdmpp_status make_pool(cd_executor *r, const double *seconds, cdmpp_err *err) {
     const uint32_t n = r->net->n_step;
-    r->ran = CD_NEWN(&r->arena, cd_netrun_ran, n + 1);
+    r->ran = CD_NEWN(&r->arena, cd_executor_ran, n + 1);
     if (seconds && r->workers > 1) r->rank = CD_NEWN(&r->arena, double, n + 1);
     if (!r->ran || (seconds && r->workers > 1 && !r->rank)) return CD_FAIL(err, ENOMEM, "network of %u steps", n);
     if (r->workers < 2) return CDMPP_OK;
-    if (seconds) cd_netdeps_chains(&r->deps, seconds, r->rank);
-    const cd_netpool_ask a = {.workers = r->workers, .deps = &r->deps, .rank = r->rank, .begin = set_threads, .step = run_step, .ctx = r};
-    return cd_netpool_new(&a, &r->pool, err);
+    if (seconds) cd_executor_deps_chains(&r->deps, seconds, r->rank);
+    const cd_executor_pool_ask a = {.workers = r->workers, .deps = &r->deps, .rank = r->rank, .begin = set_threads, .step = run_step, .ctx = r};
+    return cd_executor_pool_new(&a, &r->pool, err);
 }
 
-void cd_netrun_close(cd_netrun *r) {
+void cd_executor_close(cd_executor *r) {
     if (!r) return;
-    cd_netpool_free(r->pool);
+    cd_executor_pool_free(r->pool);
     for (uint32_t k = 0; r->step && k < r->net->n_step; k++)
-        cd_cpuobj_close(r->step[k].handle);
+        cd_object_loader_close(r->step[k].handle);
     if (r->block) munmap(r->block, r->n_block);
     cd_arena_free(&r->arena);
     cd_free(r);
 }
 
-cdmpp_status cd_netrun_open_with(const cd_net *n, const cd_netrun_options *o, cd_netrun **out, cdmpp_err *err) {
-    cd_netrun *r = cd_calloc(1, sizeof *r);
+cdmpp_status cd_executor_open_with(const cd_executor_net *n, const cd_executor_options *o, cd_executor **out, cdmpp_err *err) {
+    cd_executor *r = cd_calloc(1, sizeof *r);
     if (!r) return CD_FAIL(err, ENOMEM, "network");
     r->net = n;
     r->workers = o->workers ? o->workers : 1;
@@ -286,24 +286,24 @@ cdmpp_status cd_netrun_open_with(const cd_net *n, const cd_netrun_options *o, cd
     if (!st) st = fill(r, err);
     for (uint32_t k = 0; k < n->n_step && !st; k++) st = link_step(r, k, err);
     if (!st) st = make_pool(r, o->seconds, err);
-    if (st) cd_netrun_close(r);
+    if (st) cd_executor_close(r);
     else *out = r;
     return st;
 }
 
-cdmpp_status cd_netrun_open(const cd_net *n, int threads, cd_netrun **out, cdmpp_err *err) {
-    return cd_netrun_open_with(n, &(cd_netrun_options){.threads = threads}, out, err);
+cdmpp_status cd_executor_open(const cd_executor_net *n, int threads, cd_executor **out, cdmpp_err *err) {
+    return cd_executor_open_with(n, &(cd_executor_options){.threads = threads}, out, err);
 }
 
 /* ---- running ---- */
 
-static void on_workers(cd_netrun *r, double *total_s) {
+static void on_workers(cd_executor *r, double *total_s) {
     r->begin_s = now_s(r);
-    cd_netpool_pass(r->pool);
+    cd_executor_pool_pass(r->pool);
     *total_s = now_s(r) - r->begin_s;
 }
 
-void cd_netrun_pass(cd_netrun *r, double *step_s, double *total_s) {
+void cd_executor_pass(cd_executor *r, double *step_s, double *total_s) {
     const double begin = now_s(r);
     double last = begin;
     if (r->pool) {
@@ -321,7 +321,7 @@ void cd_netrun_pass(cd_netrun *r, double *step_s, double *total_s) {
     *total_s = now_s(r) - begin;
 }
 
-void cd_netrun_pass_at(cd_netrun *r, cd_netrun_ran *ran, double *total_s) {
+void cd_executor_pass_at(cd_executor *r, cd_executor_ran *ran, double *total_s) {
     if (r->pool) on_workers(r, total_s);
     else {
         r->begin_s = now_s(r);
@@ -331,7 +331,7 @@ void cd_netrun_pass_at(cd_netrun *r, cd_netrun_ran *ran, double *total_s) {
     for (uint32_t k = 0; k < r->net->n_step; k++) ran[k] = r->ran[k];
 }
 
-void cd_netrun_step(cd_netrun *r, uint32_t k, unsigned times, double *seconds) {
+void cd_executor_step(cd_executor *r, uint32_t k, unsigned times, double *seconds) {
     const double begin = now_s(r);
     for (unsigned i = 0; i < times; i++) r->step[k].entry(r->step[k].arg);
     *seconds = now_s(r) - begin;
@@ -339,17 +339,17 @@ void cd_netrun_step(cd_netrun *r, uint32_t k, unsigned times, double *seconds) {
 
 /* ---- content ---- */
 
-cdmpp_status cd_netrun_write(cd_netrun *r, uint32_t tensor, const void *from, cdmpp_err *err) {
+cdmpp_status cd_executor_write(cd_executor *r, uint32_t tensor, const void *from, cdmpp_err *err) {
     if (tensor >= r->net->n_tensor || !always(&r->net->tensor[tensor])) return CD_FAIL(err, ERANGE, "tensor %u is no input, weight or result", tensor);
     memcpy(at(r, tensor), from, (size_t)r->net->tensor[tensor].bytes);
     pack_copies(r, tensor);
     return CDMPP_OK;
 }
 
-cdmpp_status cd_netrun_read(const cd_netrun *r, uint32_t tensor, void *to, cdmpp_err *err) {
+cdmpp_status cd_executor_read(const cd_executor *r, uint32_t tensor, void *to, cdmpp_err *err) {
     if (tensor >= r->net->n_tensor || !always(&r->net->tensor[tensor])) return CD_FAIL(err, ERANGE, "tensor %u is no input, weight or result", tensor);
     memcpy(to, at(r, tensor), (size_t)r->net->tensor[tensor].bytes);
     return CDMPP_OK;
 }
 
-cd_netrun_memory cd_netrun_bytes(const cd_netrun *r) { return r->bytes; }
+cd_executor_bytes_used cd_executor_bytes(const cd_executor *r) { return r->bytes; }

@@ -19,7 +19,7 @@ typedef struct {
 } reading;
 
 typedef struct {
-    const cd_net *n;
+    const cd_executor_net *n;
     use *use;                   /* (n_tensor) */
     reading *read;              /* (n_read) */
     edge *edge;                 /* (n_edge, cap) */
@@ -55,7 +55,7 @@ static void find_edges(walk *w) {
     }
 }
 
-static void order(const walk *w, cd_netdeps *d) {
+static void order(const walk *w, cd_executor_deps *d) {
     for (size_t e = 0; e < w->n_edge; e++) d->first[w->edge[e].from + 1]++;
     for (uint32_t k = 0; k < d->n; k++) d->first[k + 1] += d->first[k];
     uint32_t *at = d->n_after; /* borrowed for places, then what it is for */
@@ -71,7 +71,7 @@ static void order(const walk *w, cd_netdeps *d) {
     }
 }
 
-static cdmpp_status make(walk *w, cd_arena *a, cd_netdeps *d, cdmpp_err *err) {
+static cdmpp_status make(walk *w, cd_arena *a, cd_executor_deps *d, cdmpp_err *err) {
     size_t args = 0;
     for (uint32_t k = 0; k < w->n->n_step; k++) args += w->n->step[k].build->code->n_arg;
     w->cap = 2 * args + 1; /* each use has its writer; each reading is met by one writer */
@@ -91,9 +91,9 @@ static cdmpp_status make(walk *w, cd_arena *a, cd_netdeps *d, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_netdeps_make(const cd_net *n, cd_arena *a, cd_netdeps *out, cdmpp_err *err) {
+cdmpp_status cd_executor_deps_make(const cd_executor_net *n, cd_arena *a, cd_executor_deps *out, cdmpp_err *err) {
     walk w = {.n = n};
-    *out = (cd_netdeps){0};
+    *out = (cd_executor_deps){0};
     if (n->n_step > CD_NETDEPS_MAX) return CD_FAIL(err, ERANGE, "%u steps; at most %d on several workers", n->n_step, CD_NETDEPS_MAX);
     const cdmpp_status st = make(&w, a, out, err);
     cd_free(w.use);
@@ -102,7 +102,7 @@ cdmpp_status cd_netdeps_make(const cd_net *n, cd_arena *a, cd_netdeps *out, cdmp
     return st;
 }
 
-void cd_netdeps_chains(const cd_netdeps *d, const double *seconds, double *chain) {
+void cd_executor_deps_chains(const cd_executor_deps *d, const double *seconds, double *chain) {
     for (uint32_t k = d->n; k-- > 0;) {
         chain[k] = 0;
         for (uint32_t e = d->first[k]; e < d->first[k + 1]; e++)

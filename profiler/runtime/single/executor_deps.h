@@ -14,18 +14,18 @@
 
 #define CD_NETDEPS_MAX 32768    /* steps: chains are kept as bits, n^2 / 8 bytes */
 
-typedef struct cd_netdeps {
+typedef struct cd_executor_deps {
     uint32_t n, words;
     uint32_t *n_after;          /* (n) steps that it waits for */
     uint32_t *first, *next;     /* (n + 1), next[first[k] .. first[k+1]): those that wait for k */
     uint64_t *before;           /* (n, words) bit b of row a: b comes before a */
-} cd_netdeps;
+} cd_executor_deps;
 
 /* All in the arena. Errors: ERANGE (too many steps), ENOMEM. */
-cdmpp_status cd_netdeps_make(const cd_net *n, cd_arena *a, cd_netdeps *out, cdmpp_err *err);
-static inline bool cd_netdeps_before(const cd_netdeps *d, uint32_t b, uint32_t a) {
+cdmpp_status cd_executor_deps_make(const cd_executor_net *n, cd_arena *a, cd_executor_deps *out, cdmpp_err *err);
+static inline bool cd_executor_deps_before(const cd_executor_deps *d, uint32_t b, uint32_t a) {
     return d->before[(size_t)a * d->words + b / 64] >> b % 64 & 1;
 }
 /* Seconds of the longest chain that begins with each step. */
-void cd_netdeps_chains(const cd_netdeps *d, const double *seconds, double *chain);
+void cd_executor_deps_chains(const cd_executor_deps *d, const double *seconds, double *chain);
 #endif

@@ -6,7 +6,7 @@
 
 static int64_t room(int64_t bytes) { return (bytes + CD_NETPLAN_ALIGN - 1) / CD_NETPLAN_ALIGN * CD_NETPLAN_ALIGN; }
 
-static cdmpp_status check(const cd_netplan_tensor *t, uint32_t n, cdmpp_err *err) {
+static cdmpp_status check(const cd_executor_memory_tensor *t, uint32_t n, cdmpp_err *err) {
     int64_t sum = 0;
     for (uint32_t k = 0; k < n; k++) {
         if (t[k].first > t[k].last) return CD_FAIL(err, ERANGE, "tensor %u lives from step %u to %u", k, t[k].first, t[k].last);
@@ -46,20 +46,20 @@ static int64_t gap(const span *s, uint32_t n, int64_t bytes) {
 }
 
 typedef struct {
-    cd_netplan_meet *meet;      /* NULL: by first and last */
+    cd_executor_memory_meet *meet;      /* NULL: by first and last */
     const void *ctx;
 } rule;
 
-static bool together(const cd_netplan_tensor *t, const rule *r, uint32_t a, uint32_t b) {
+static bool together(const cd_executor_memory_tensor *t, const rule *r, uint32_t a, uint32_t b) {
     return r->meet ? r->meet(r->ctx, a, b) : t[b].first <= t[a].last && t[a].first <= t[b].last;
 }
 
-static void place(cd_netplan_tensor *t, const rule *r, const big *order, uint32_t n, span *taken) {
+static void place(cd_executor_memory_tensor *t, const rule *r, const big *order, uint32_t n, span *taken) {
     for (uint32_t k = 0; k < n; k++) {
-        cd_netplan_tensor *x = &t[order[k].t];
+        cd_executor_memory_tensor *x = &t[order[k].t];
         uint32_t m = 0;
         for (uint32_t j = 0; j < k; j++) { /* those that are placed and live with it */
-            const cd_netplan_tensor *y = &t[order[j].t];
+            const cd_executor_memory_tensor *y = &t[order[j].t];
             if (y->bytes && together(t, r, order[k].t, order[j].t)) taken[m++] = (span){y->offset, y->offset + room(y->bytes)};
         }
         qsort(taken, m, sizeof *taken, by_begin);
@@ -78,7 +78,7 @@ static int by_step(const void *a, const void *b) {
     return (x->step > y->step) - (x->step < y->step);
 }
 
-static int64_t peak(const cd_netplan_tensor *t, uint32_t n, event *e) {
+static int64_t peak(const cd_executor_memory_tensor *t, uint32_t n, event *e) {
     int64_t now = 0, most = 0;
     for (uint32_t k = 0; k < n; k++) {
         e[2 * k] = (event){t[k].first, room(t[k].bytes)};
@@ -92,7 +92,7 @@ static int64_t peak(const cd_netplan_tensor *t, uint32_t n, event *e) {
     return most;
 }
 
-static cdmpp_status plan(cd_netplan_tensor *t, uint32_t n, const rule *r, int64_t *total, int64_t *least, cdmpp_err *err) {
+static cdmpp_status plan(cd_executor_memory_tensor *t, uint32_t n, const rule *r, int64_t *total, int64_t *least, cdmpp_err *err) {
     CD_TRY(check(t, n, err));
     big *order = cd_calloc(n + 1, sizeof *order);
     span *taken = cd_calloc(n + 1, sizeof *taken);
@@ -113,10 +113,10 @@ static cdmpp_status plan(cd_netplan_tensor *t, uint32_t n, const rule *r, int64_
     return ok ? CDMPP_OK : CD_FAIL(err, ENOMEM, "plan of %u tensors", n);
 }
 
-cdmpp_status cd_netplan(cd_netplan_tensor *t, uint32_t n, int64_t *total, int64_t *least, cdmpp_err *err) {
+cdmpp_status cd_executor_memory_plan(cd_executor_memory_tensor *t, uint32_t n, int64_t *total, int64_t *least, cdmpp_err *err) {
     return plan(t, n, &(rule){0}, total, least, err);
 }
 
-cdmpp_status cd_netplan_apart(cd_netplan_tensor *t, uint32_t n, cd_netplan_meet *meet, const void *ctx, int64_t *total, int64_t *least, cdmpp_err *err) {
+cdmpp_status cd_executor_memory_apart(cd_executor_memory_tensor *t, uint32_t n, cd_executor_memory_meet *meet, const void *ctx, int64_t *total, int64_t *least, cdmpp_err *err) {
     return plan(t, n, &(rule){meet, ctx}, total, least, err);
 }

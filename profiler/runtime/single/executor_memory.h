@@ -17,19 +17,19 @@
 
 #define CD_NETPLAN_ALIGN 64
 
-typedef struct cd_netplan_tensor {
+typedef struct cd_executor_memory_tensor {
     int64_t bytes;              /* in */
     uint32_t first, last;       /* in: steps in which it lives, first <= last */
     int64_t offset;             /* out: a multiple of CD_NETPLAN_ALIGN */
-} cd_netplan_tensor;
+} cd_executor_memory_tensor;
 
 /* *total: bytes of all together; *least: the most that live at once, which no plan
  * can go below (NULL: not wanted). Errors: ERANGE (a size below 0, a sum beyond
  * int64, first > last), ENOMEM. */
-cdmpp_status cd_netplan(cd_netplan_tensor *t, uint32_t n, int64_t *total, int64_t *least, cdmpp_err *err);
+cdmpp_status cd_executor_memory_plan(cd_executor_memory_tensor *t, uint32_t n, int64_t *total, int64_t *least, cdmpp_err *err);
 
 /* The same where steps have no one order: meet() tells which two tensors may live at the same time. It is symmetric, and
  * true at least for those whose lives, by number, overlap. *least stays that of the order. */
-typedef bool cd_netplan_meet(const void *ctx, uint32_t a, uint32_t b);
-cdmpp_status cd_netplan_apart(cd_netplan_tensor *t, uint32_t n, cd_netplan_meet *meet, const void *ctx, int64_t *total, int64_t *least, cdmpp_err *err);
+typedef bool cd_executor_memory_meet(const void *ctx, uint32_t a, uint32_t b);
+cdmpp_status cd_executor_memory_apart(cd_executor_memory_tensor *t, uint32_t n, cd_executor_memory_meet *meet, const void *ctx, int64_t *total, int64_t *least, cdmpp_err *err);
 #endif

@@ -24,9 +24,9 @@ typedef struct {
     cd_cl first, last;          /* events of the pass; last NULL: one kernel */
 } step;
 
-struct cd_netcl {
+struct cd_executor_opencl {
     cd_arena arena;
-    const cd_net *net;
+    const cd_executor_net *net;
     cd_backend *backend;
     const cd_opencl *device;
     life *life;                 /* (n_tensor) */
@@ -37,17 +37,17 @@ struct cd_netcl {
     uint32_t n_slot, n_build;
 };
 
-static cdmpp_status fail(const cd_netcl *r, int32_t st, const char *what, cdmpp_err *err) {
+static cdmpp_status fail(const cd_executor_opencl *r, int32_t st, const char *what, cdmpp_err *err) {
     return CD_FAIL(err, EBACKEND, "OpenCL device %s: %s (%s)", r->device->name, what, cd_opencl_api_error(st));
 }
 
-static const cd_code *code_of(const cd_netcl *r, uint32_t k) { return r->net->step[k].build->code; }
-static bool always(const cd_net_tensor *t) { return t->role != CD_NET_INNER; }
+static const cd_code *code_of(const cd_executor_opencl *r, uint32_t k) { return r->net->step[k].build->code; }
+static bool always(const cd_executor_net_tensor *t) { return t->role != CD_TENSOR_INNER; }
 
 /* ---- slots ---- */
 
-static cdmpp_status find_lives(cd_netcl *r, cdmpp_err *err) {
-    const cd_net *n = r->net;
+static cdmpp_status find_lives(cd_executor_opencl *r, cdmpp_err *err) {
+    const cd_executor_net *n = r->net;
     for (uint32_t t = 0; t < n->n_tensor; t++) r->life[t] = (life){UINT32_MAX, 0, UINT32_MAX};
     for (uint32_t k = 0; k < n->n_step; k++)
         for (uint32_t b = 0; b < code_of(r, k)->n_arg; b++) {
@@ -65,7 +65,7 @@ static cdmpp_status find_lives(cd_netcl *r, cdmpp_err *err) {
 }
 
 /* A slot for `bytes` from step k on: the smallest free one that is large enough, else the largest free one grows. */
-static uint32_t take(cd_netcl *r, int64_t bytes, uint32_t k, uint32_t until) {
+static uint32_t take(cd_executor_opencl *r, int64_t bytes, uint32_t k, uint32_t until) {
     uint32_t best = UINT32_MAX;
     for (uint32_t s = 0; s < r->n_slot && until != UINT32_MAX; s++) {
         if (r->slot[s].free_at > k) continue;
@@ -78,7 +78,7 @@ static uint32_t take(cd_netcl *r, int64_t bytes, uint32_t k, uint32_t until) {
     return best;
 }
 
-static void place_step(cd_netcl *r, uint32_t k) {
+static void place_step(cd_executor_opencl *r, uint32_t k) {
     const cd_code *c = code_of(r, k);
     for (uint32_t b = 0; b < c->n_buffer; b++) {
         if (b >= c->n_arg) {
@@ -91,7 +91,7 @@ static void place_step(cd_netcl *r, uint32_t k) {
     }
 }
 
-static cdmpp_status make_slots(cd_netcl *r, cdmpp_err *err) {
+static cdmpp_status make_slots(cd_executor_opencl *r, cdmpp_err *err) {
     uint32_t most = r->net->n_tensor;
     for (uint32_t k = 0; k < r->net->n_step; k++) most += code_of(r, k)->n_buffer;
     r->slot = CD_NEWN(&r->arena, slot, most + 1);
@@ -119,31 +119,31 @@ static cdmpp_status make_slots(cd_netcl *r, cdmpp_err *err) {
 
 /* ---- content ---- */
 
-static cdmpp_status copy_in(cd_netcl *r, uint32_t t, const void *from, cdmpp_err *err) {
+static cdmpp_status copy_in(cd_executor_opencl *r, uint32_t t, const void *from, cdmpp_err *err) {
     const cd_opencl *d = r->device;
     if (!r->net->tensor[t].bytes) return CDMPP_OK;
     const int32_t st = d->api.clEnqueueWriteBuffer(d->queue, r->slot[r->life[t].slot].buffer, 1, 0, (size_t)r->net->tensor[t].bytes, from, 0, NULL, NULL);
     return st ? fail(r, st, "buffer's content", err) : CDMPP_OK;
 }
 
-static cdmpp_status fill_tensor(cd_netcl *r, uint32_t t, cdmpp_err *err) {
-    const cd_net_tensor *x = &r->net->tensor[t];
+static cdmpp_status fill_tensor(cd_executor_opencl *r, uint32_t t, cdmpp_err *err) {
+    const cd_executor_net_tensor *x = &r->net->tensor[t];
     const size_t size = cd_dtype_bytes(x->dtype);
     unsigned char *v = cd_malloc((size_t)x->bytes + 1);
     if (!v) return CD_FAIL(err, ENOMEM, "content of a tensor");
     cdmpp_status st = CDMPP_OK;
-    if (!size || !cd_fill(x->dtype, t, 0, (size_t)x->bytes / size, v)) st = CD_FAIL(err, EUNSUPPORTED, "tensor %u: a type that cannot be filled", t);
+    if (!size || !cd_tensor_fill(x->dtype, t, 0, (size_t)x->bytes / size, v)) st = CD_FAIL(err, EUNSUPPORTED, "tensor %u: a type that cannot be filled", t);
     if (!st) st = copy_in(r, t, v, err);
     cd_free(v);
     return st;
 }
 
-cdmpp_status cd_netcl_write(cd_netcl *r, uint32_t t, const void *from, cdmpp_err *err) {
+cdmpp_status cd_executor_opencl_write(cd_executor_opencl *r, uint32_t t, const void *from, cdmpp_err *err) {
     if (t >= r->net->n_tensor || !always(&r->net->tensor[t])) return CD_FAIL(err, ERANGE, "tensor %u is no input, weight or result", t);
     return copy_in(r, t, from, err);
 }
 
-cdmpp_status cd_netcl_read(cd_netcl *r, uint32_t t, void *to, cdmpp_err *err) {
+cdmpp_status cd_executor_opencl_read(cd_executor_opencl *r, uint32_t t, void *to, cdmpp_err *err) {
     const cd_opencl *d = r->device;
     if (t >= r->net->n_tensor || !always(&r->net->tensor[t])) return CD_FAIL(err, ERANGE, "tensor %u is no input, weight or result", t);
     if (!r->net->tensor[t].bytes) return CDMPP_OK;
@@ -153,7 +153,7 @@ cdmpp_status cd_netcl_read(cd_netcl *r, uint32_t t, void *to, cdmpp_err *err) {
 
 /* ---- programs ---- */
 
-static cdmpp_status build_all(cd_netcl *r, cdmpp_err *err) {
+static cdmpp_status build_all(cd_executor_opencl *r, cdmpp_err *err) {
     r->build = CD_NEWN(&r->arena, cd_build, r->net->n_step + 1);
     r->which = CD_NEWN(&r->arena, uint32_t, r->net->n_step + 1);
     if (!r->build || !r->which) return CD_FAIL(err, ENOMEM, "network of %u steps", r->net->n_step);
@@ -166,7 +166,7 @@ static cdmpp_status build_all(cd_netcl *r, cdmpp_err *err) {
     return cd_backend_opencl.build(r->backend, r->build, r->n_build, 1, err);
 }
 
-static cdmpp_status load_step(cd_netcl *r, uint32_t k, cdmpp_err *err) {
+static cdmpp_status load_step(cd_executor_opencl *r, uint32_t k, cdmpp_err *err) {
     const cd_build *b = &r->build[r->which[k]];
     if (b->status) {
         if (err) *err = b->err;
@@ -176,7 +176,7 @@ static cdmpp_status load_step(cd_netcl *r, uint32_t k, cdmpp_err *err) {
     return cd_err_key(err, cd_backend_opencl_load_on(r->backend, b, r->step[k].buffer, &r->step[k].program, err), r->net->step[k].name);
 }
 
-void cd_netcl_close(cd_netcl *r) {
+void cd_executor_opencl_close(cd_executor_opencl *r) {
     if (!r) return;
     for (uint32_t k = 0; r->step && k < r->net->n_step; k++) cd_backend_opencl.unload(r->step[k].program);
     for (uint32_t b = 0; b < r->n_build; b++) cd_free(r->build[b].object);
@@ -187,8 +187,8 @@ void cd_netcl_close(cd_netcl *r) {
     cd_free(r);
 }
 
-cdmpp_status cd_netcl_open(const cd_net *n, const char *device, cd_netcl **out, cdmpp_err *err) {
-    cd_netcl *r = cd_calloc(1, sizeof *r);
+cdmpp_status cd_executor_opencl_open(const cd_executor_net *n, const char *device, cd_executor_opencl **out, cdmpp_err *err) {
+    cd_executor_opencl *r = cd_calloc(1, sizeof *r);
     if (!r) return CD_FAIL(err, ENOMEM, "network");
     r->net = n;
     cdmpp_status st = cd_backend_opencl.open(device ? device : "", "opencl", &r->backend, err);
@@ -197,13 +197,13 @@ cdmpp_status cd_netcl_open(const cd_net *n, const char *device, cd_netcl **out, 
     if (!st) st = build_all(r, err);
     for (uint32_t k = 0; k < n->n_step && !st; k++) st = load_step(r, k, err);
     for (uint32_t t = 0; t < n->n_tensor && !st; t++)
-        if (n->tensor[t].role == CD_NET_INPUT || n->tensor[t].role == CD_NET_WEIGHT) st = fill_tensor(r, t, err);
-    if (st) cd_netcl_close(r);
+        if (n->tensor[t].role == CD_TENSOR_INPUT || n->tensor[t].role == CD_TENSOR_WEIGHT) st = fill_tensor(r, t, err);
+    if (st) cd_executor_opencl_close(r);
     else *out = r;
     return st;
 }
 
-int64_t cd_netcl_bytes(const cd_netcl *r) {
+int64_t cd_executor_opencl_bytes(const cd_executor_opencl *r) {
     int64_t all = 0;
     for (uint32_t s = 0; s < r->n_slot; s++) all += r->slot[s].bytes;
     return all;
@@ -217,7 +217,7 @@ static double now_s(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static cdmpp_status read_times(cd_netcl *r, cd_netrun_ran *ran, cdmpp_err *err) {
+static cdmpp_status read_times(cd_executor_opencl *r, cd_executor_ran *ran, cdmpp_err *err) {
     const cd_opencl_api *a = &r->device->api;
     uint64_t begin = 0;
     for (uint32_t k = 0; k < r->net->n_step; k++) {
@@ -226,12 +226,12 @@ static cdmpp_status read_times(cd_netcl *r, cd_netrun_ran *ran, cdmpp_err *err) 
         if (!st) st = a->clGetEventProfilingInfo(r->step[k].last ? r->step[k].last : r->step[k].first, CD_CL_PROFILING_END, sizeof to, &to, NULL);
         if (st) return fail(r, st, "no times", err);
         if (k == 0) begin = from;
-        ran[k] = (cd_netrun_ran){(double)(from - begin) * 1e-9, (double)(to - begin) * 1e-9, 0};
+        ran[k] = (cd_executor_ran){(double)(from - begin) * 1e-9, (double)(to - begin) * 1e-9, 0};
     }
     return CDMPP_OK;
 }
 
-cdmpp_status cd_netcl_pass(cd_netcl *r, cd_netrun_ran *ran, double *total_s, cdmpp_err *err) {
+cdmpp_status cd_executor_opencl_pass(cd_executor_opencl *r, cd_executor_ran *ran, double *total_s, cdmpp_err *err) {
     const cd_opencl_api *a = &r->device->api;
     cdmpp_status st = CDMPP_OK;
     const double begin = now_s();

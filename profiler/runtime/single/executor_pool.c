@@ -10,13 +10,13 @@
 enum { LOOKS = 2000 };          /* for the next pass, before a worker lies down */
 
 typedef struct {
-    cd_netpool *pool;
+    cd_executor_pool *pool;
     uint32_t number;
     pthread_t thread;
 } worker;
 
-struct cd_netpool {
-    cd_netpool_ask ask;
+struct cd_executor_pool {
+    cd_executor_pool_ask ask;
     worker *worker;             /* (workers), 0 is nobody's */
     uint32_t n_begun;
     atomic_uint pass;           /* how many were begun */
@@ -33,18 +33,18 @@ struct cd_netpool {
 
 /* ---- the heap ---- */
 
-static bool above(const cd_netpool *p, uint32_t a, uint32_t b) {
+static bool above(const cd_executor_pool *p, uint32_t a, uint32_t b) {
     const double *r = p->ask.rank;
     return r && r[a] != r[b] ? r[a] > r[b] : a < b;
 }
 
-static void push(cd_netpool *p, uint32_t k) {
+static void push(cd_executor_pool *p, uint32_t k) {
     uint32_t at = p->n_ready++;
     for (; at && above(p, k, p->ready[(at - 1) / 2]); at = (at - 1) / 2) p->ready[at] = p->ready[(at - 1) / 2];
     p->ready[at] = k;
 }
 
-static uint32_t pop(cd_netpool *p) {
+static uint32_t pop(cd_executor_pool *p) {
     const uint32_t top = p->ready[0], last = p->ready[--p->n_ready];
     uint32_t at = 0;
     for (uint32_t c; (c = 2 * at + 1) < p->n_ready; at = c) {
@@ -58,7 +58,7 @@ static uint32_t pop(cd_netpool *p) {
 
 /* ---- a pass ---- */
 
-static bool take(cd_netpool *p, uint32_t *k) {
+static bool take(cd_executor_pool *p, uint32_t *k) {
     pthread_mutex_lock(&p->lock);
     const bool any = p->n_ready > 0;
     if (any) *k = pop(p);
@@ -66,8 +66,8 @@ static bool take(cd_netpool *p, uint32_t *k) {
     return any;
 }
 
-static void finish(cd_netpool *p, uint32_t k) {
-    const cd_netdeps *d = p->ask.deps;
+static void finish(cd_executor_pool *p, uint32_t k) {
+    const cd_executor_deps *d = p->ask.deps;
     pthread_mutex_lock(&p->lock);
     for (uint32_t e = d->first[k]; e < d->first[k + 1]; e++)
         if (--p->left[d->next[e]] == 0) push(p, d->next[e]);
@@ -75,7 +75,7 @@ static void finish(cd_netpool *p, uint32_t k) {
     atomic_fetch_add(&p->done, 1);
 }
 
-static void work(cd_netpool *p, uint32_t number) {
+static void work(cd_executor_pool *p, uint32_t number) {
     uint32_t k;
     while (atomic_load(&p->done) < p->ask.deps->n) {
         if (!take(p, &k)) {
@@ -88,7 +88,7 @@ static void work(cd_netpool *p, uint32_t number) {
 }
 
 /* The pass behind `seen`, or the end. */
-static bool wait_for_pass(cd_netpool *p, unsigned seen) {
+static bool wait_for_pass(cd_executor_pool *p, unsigned seen) {
     for (int i = 0; i < LOOKS && atomic_load(&p->pass) == seen && !atomic_load(&p->end); i++) (void)sched_yield();
     pthread_mutex_lock(&p->sleep);
     while (atomic_load(&p->pass) == seen && !atomic_load(&p->end)) pthread_cond_wait(&p->wake, &p->sleep);
@@ -96,7 +96,7 @@ static bool wait_for_pass(cd_netpool *p, unsigned seen) {
     return !atomic_load(&p->end);
 }
 
-static void call_all(cd_netpool *p, bool end) {
+static void call_all(cd_executor_pool *p, bool end) {
     pthread_mutex_lock(&p->sleep);
     if (end) atomic_store(&p->end, true);
     else atomic_fetch_add(&p->pass, 1);
@@ -106,7 +106,7 @@ static void call_all(cd_netpool *p, bool end) {
 
 static void *live(void *arg) {
     worker *w = arg;
-    cd_netpool *p = w->pool;
+    cd_executor_pool *p = w->pool;
     (void)cd_affinity_one(p->ask.workers, w->number);
     if (p->ask.begin) p->ask.begin(p->ask.ctx);
     for (unsigned seen = 0; wait_for_pass(p, seen); seen++) {
@@ -116,8 +116,8 @@ static void *live(void *arg) {
     return NULL;
 }
 
-void cd_netpool_pass(cd_netpool *p) {
-    const cd_netdeps *d = p->ask.deps;
+void cd_executor_pool_pass(cd_executor_pool *p) {
+    const cd_executor_deps *d = p->ask.deps;
     cd_affinity all;
     cd_affinity_get(&all);
     (void)cd_affinity_one(p->ask.workers, 0);
@@ -135,7 +135,7 @@ void cd_netpool_pass(cd_netpool *p) {
 
 /* ---- threads ---- */
 
-void cd_netpool_free(cd_netpool *p) {
+void cd_executor_pool_free(cd_executor_pool *p) {
     if (!p) return;
     call_all(p, true);
     for (uint32_t k = 1; k <= p->n_begun; k++) pthread_join(p->worker[k].thread, NULL);
@@ -148,7 +148,7 @@ void cd_netpool_free(cd_netpool *p) {
     cd_free(p);
 }
 
-static cdmpp_status begin_all(cd_netpool *p, cdmpp_err *err) {
+static cdmpp_status begin_all(cd_executor_pool *p, cdmpp_err *err) {
     const uint32_t n = p->ask.deps->n;
     p->worker = cd_calloc(p->ask.workers + 1, sizeof *p->worker);
     p->left = cd_calloc(n + 1, sizeof *p->left);
@@ -162,16 +162,16 @@ static cdmpp_status begin_all(cd_netpool *p, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-cdmpp_status cd_netpool_new(const cd_netpool_ask *a, cd_netpool **out, cdmpp_err *err) {
+cdmpp_status cd_executor_pool_new(const cd_executor_pool_ask *a, cd_executor_pool **out, cdmpp_err *err) {
     if (a->workers < 1 || a->workers > CD_NETPOOL_MAX) return CD_FAIL(err, ERANGE, "%u workers; from 1 to %d", a->workers, CD_NETPOOL_MAX);
-    cd_netpool *p = cd_calloc(1, sizeof *p);
+    cd_executor_pool *p = cd_calloc(1, sizeof *p);
     if (!p) return CD_FAIL(err, ENOMEM, "workers");
     p->ask = *a;
     pthread_mutex_init(&p->sleep, NULL);
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->wake, NULL);
     const cdmpp_status st = begin_all(p, err);
-    if (st) cd_netpool_free(p);
+    if (st) cd_executor_pool_free(p);
     else *out = p;
     return st;
 }

@@ -10,20 +10,20 @@
 #define CD_NETPOOL_H
 #include "profiler/runtime/single/executor_deps.h"
 
-typedef struct cd_netpool cd_netpool;
-typedef struct cd_netpool_ask {
+typedef struct cd_executor_pool cd_executor_pool;
+typedef struct cd_executor_pool_ask {
     uint32_t workers;           /* >= 1; at most CD_NETPOOL_MAX */
-    const cd_netdeps *deps;     /* borrowed */
+    const cd_executor_deps *deps;     /* borrowed */
     const double *rank;         /* (n) borrowed; NULL: the lower the number the higher the rank */
     void (*begin)(void *ctx);   /* on each new thread, once; NULL: nothing */
     void (*step)(void *ctx, uint32_t k, uint32_t worker);
     void *ctx;
-} cd_netpool_ask;
+} cd_executor_pool_ask;
 #define CD_NETPOOL_MAX 256
 
 /* Errors: ERANGE (workers), EIO (no thread), ENOMEM. */
-cdmpp_status cd_netpool_new(const cd_netpool_ask *a, CD_GIVE cd_netpool **out, cdmpp_err *err);
-void cd_netpool_free(CD_TAKE cd_netpool *p); /* NULL is fine; ends the threads */
+cdmpp_status cd_executor_pool_new(const cd_executor_pool_ask *a, CD_GIVE cd_executor_pool **out, cdmpp_err *err);
+void cd_executor_pool_free(CD_TAKE cd_executor_pool *p); /* NULL is fine; ends the threads */
 /* Every step once. The caller is worker 0, on its processor while it is in here. */
-void cd_netpool_pass(cd_netpool *p);
+void cd_executor_pool_pass(cd_executor_pool *p);
 #endif

@@ -5,7 +5,7 @@
 #include "profiler/runtime/single/op_profile.h"
 
 typedef struct {
-    const cd_opcurve_size *size;
+    const cd_op_curve_size *size;
     size_t n;
 } sizes;
 
@@ -18,7 +18,7 @@ static const cd_te_dag *dag_of(const sizes *s, size_t i, uint32_t group) {
 
 /* Milliseconds; 0: none. */
 static double ms_at(const sizes *s, size_t i, uint32_t group) {
-    const cd_netpick_task *t = &s->size[i].pick->task[task_of(s, i, group)];
+    const cd_program_select_task *t = &s->size[i].pick->task[task_of(s, i, group)];
     return t->status || t->item.out.error_no ? 0 : t->item.out.time.median_s * 1e3;
 }
 
@@ -96,7 +96,7 @@ static void put_line(cd_buf *b, const char *host, const sizes *s, uint32_t group
     const cd_workload *w = s->size[0].workload;
     const char *between = "\t";
     cd_buf_putf(b, "%s\t%s\t", w->graph->name, host);
-    cd_netops_operators(b, w, &w->group[group], '+');
+    cd_op_profile_operators(b, w, &w->group[group], '+');
     cd_buf_puts(b, "\t-1\t");
     put_varied(b, s, group, where);
     cd_buf_puts(b, "\t");
@@ -109,7 +109,7 @@ static void put_line(cd_buf *b, const char *host, const sizes *s, uint32_t group
     cd_buf_puts(b, "\n");
 }
 
-static void one_group(cd_buf *b, const char *host, const sizes *s, uint32_t group, int64_t *x, cd_opcurve_tally *t) {
+static void one_group(cd_buf *b, const char *host, const sizes *s, uint32_t group, int64_t *x, cd_op_curve_tally *t) {
     uint32_t where[2] = {0, 0};
     size_t points = 0;
     const kind k = compare(s, group, x, where);
@@ -131,11 +131,11 @@ static cdmpp_status usable(const sizes *s, uint32_t group, bool *yes, cdmpp_err 
     return have == 0 || *yes ? CDMPP_OK : CD_FAIL(err, EINVALID, "group %u has a program at some sizes only", group);
 }
 
-cdmpp_status cd_opcurve_write(cd_buf *b, const char *host, const cd_opcurve_size *size, size_t n, cd_opcurve_tally *t, cdmpp_err *err) {
+cdmpp_status cd_op_curve_write(cd_buf *b, const char *host, const cd_op_curve_size *size, size_t n, cd_op_curve_tally *t, cdmpp_err *err) {
     const sizes s = {size, n};
     int64_t *x = cd_calloc(n + 1, sizeof *x);
     cdmpp_status st = x ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu sizes", n);
-    *t = (cd_opcurve_tally){0};
+    *t = (cd_op_curve_tally){0};
     for (size_t i = 1; i < n && !st; i++)
         if (size[i].workload->n_group != size[0].workload->n_group)
             st = CD_FAIL(err, EINVALID, "the network has %u groups at one size and %u at another", size[0].workload->n_group, size[i].workload->n_group);

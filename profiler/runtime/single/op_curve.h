@@ -15,15 +15,15 @@
 #define CD_OPCURVE_H
 #include "profiler/runtime/single/program_select.h"
 
-typedef struct cd_opcurve_size {
+typedef struct cd_op_curve_size {
     const cd_workload *workload;
-    const cd_netpick *pick;
-} cd_opcurve_size;
+    const cd_program_select *pick;
+} cd_op_curve_size;
 
-typedef struct cd_opcurve_tally {
+typedef struct cd_op_curve_tally {
     size_t written, fixed, apart, short_of_points; /* groups: lines; no dimension varies; they vary apart; too few times */
-} cd_opcurve_tally;
+} cd_op_curve_tally;
 
 /* The table of n sizes. Errors: EINVALID (networks of different groups), ENOMEM. */
-cdmpp_status cd_opcurve_write(cd_buf *b, const char *host, const cd_opcurve_size *size, size_t n, cd_opcurve_tally *tally, cdmpp_err *err);
+cdmpp_status cd_op_curve_write(cd_buf *b, const char *host, const cd_op_curve_size *size, size_t n, cd_op_curve_tally *tally, cdmpp_err *err);
 #endif

@@ -12,7 +12,7 @@
 
 #include "profiler/runtime/single/op_profile_internal.h"
 
-void cd_netops_free(cd_netops *n) {
+void cd_op_profile_free(cd_op_profile *n) {
     if (!n) return;
     cd_free(n->group);
     cd_free(n);
@@ -31,7 +31,7 @@ static bool put_all(int fd, const void *p, size_t n) {
     return true;
 }
 
-static void child(const cd_nop_net *m, const cd_netops_options *o, int fd) {
+static void child(const cd_nop_net *m, const cd_op_profile_options *o, int fd) {
     cd_nop_told t;
     memset(&t, 0, sizeof t);
     struct rusage u;
@@ -77,7 +77,7 @@ static cdmpp_status hear(int fd, pid_t pid, const cd_nop_net *m, double limit_s,
     return CD_FAIL(err, EINTERRUPTED, "while the network ran");
 }
 
-static cdmpp_status in_child(const cd_nop_net *m, const cd_netops_options *o, cd_nop_told *t, cd_nop_step *step, cdmpp_err *err) {
+static cdmpp_status in_child(const cd_nop_net *m, const cd_op_profile_options *o, cd_nop_told *t, cd_nop_step *step, cdmpp_err *err) {
     int fd[2];
     if (pipe(fd)) return CD_FAIL(err, EIO, "no pipe: %s", strerror(errno));
     const pid_t pid = fork();
@@ -95,7 +95,7 @@ static cdmpp_status in_child(const cd_nop_net *m, const cd_netops_options *o, cd
 
 /* ---- shares ---- */
 
-static void sizes(cd_netops_group *g, const cd_workload *w, const cd_wgroup *x) {
+static void sizes(cd_op_profile_group *g, const cd_workload *w, const cd_wgroup *x) {
     for (uint32_t k = 0; k < x->n_read; k++) g->read += cd_nop_bytes(&w->buffer[x->read[k]]);
     g->written = cd_nop_bytes(&w->buffer[x->write]);
 }
@@ -111,7 +111,7 @@ static int by_share(const void *a, const void *b) {
     return x->group < y->group ? -1 : 1;
 }
 
-static cdmpp_status mark_keys(cd_netops *n, const cd_netops_options *o, cdmpp_err *err) {
+static cdmpp_status mark_keys(cd_op_profile *n, const cd_op_profile_options *o, cdmpp_err *err) {
     rank *r = cd_calloc(n->n + 1, sizeof *r);
     if (!r) return CD_FAIL(err, ENOMEM, "shares");
     for (uint32_t k = 0; k < n->n; k++) r[k] = (rank){k, n->group[k].share};
@@ -126,15 +126,15 @@ static cdmpp_status mark_keys(cd_netops *n, const cd_netops_options *o, cdmpp_er
     return CDMPP_OK;
 }
 
-static cdmpp_status fill(cd_netops *n, const cd_workload *w, const cd_netpick *p, const cd_nop_net *m, const cd_nop_told *t, const cd_nop_step *step,
-                         const cd_netops_options *o, cdmpp_err *err) {
+static cdmpp_status fill(cd_op_profile *n, const cd_workload *w, const cd_program_select *p, const cd_nop_net *m, const cd_nop_told *t, const cd_nop_step *step,
+                         const cd_op_profile_options *o, cdmpp_err *err) {
     double sum = 0;
     n->n = w->n_group;
     n->group = cd_calloc(w->n_group + 1, sizeof *n->group);
     if (!n->group) return CD_FAIL(err, ENOMEM, "groups");
     for (uint32_t g = 0; g < w->n_group; g++) sizes(&n->group[g], w, &w->group[g]);
     for (uint32_t k = 0; k < m->net.n_step; k++) {
-        cd_netops_group *g = &n->group[m->group[k]];
+        cd_op_profile_group *g = &n->group[m->group[k]];
         const uint32_t task = w->group[m->group[k]].task;
         g->ran = true;
         g->place_s = step[k].place_s;
@@ -160,10 +160,10 @@ static cdmpp_status fill(cd_netops *n, const cd_workload *w, const cd_netpick *p
     return mark_keys(n, o, err);
 }
 
-cdmpp_status cd_netops_run(const cd_workload *w, const cd_netpick *p, const cd_netops_options *o, cd_netops **out, cdmpp_err *err) {
+cdmpp_status cd_op_profile_run(const cd_workload *w, const cd_program_select *p, const cd_op_profile_options *o, cd_op_profile **out, cdmpp_err *err) {
     cd_nop_net m = {.net = {0}};
     cd_nop_told t;
-    cd_netops *n = cd_calloc(1, sizeof *n);
+    cd_op_profile *n = cd_calloc(1, sizeof *n);
     cd_nop_step *step = cd_calloc(w->n_group + 1, sizeof *step);
     cdmpp_status st = n && step ? CDMPP_OK : CD_FAIL(err, ENOMEM, "network");
     if (!st) st = cd_nop_net_make(&m, w, p, err);
@@ -171,7 +171,7 @@ cdmpp_status cd_netops_run(const cd_workload *w, const cd_netpick *p, const cd_n
     if (!st) st = fill(n, w, p, &m, &t, step, o, err);
     cd_free(step);
     cd_arena_free(&m.arena);
-    if (st) cd_netops_free(n);
+    if (st) cd_op_profile_free(n);
     else *out = n;
     return st;
 }

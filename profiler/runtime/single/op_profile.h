@@ -14,7 +14,7 @@
  *             cover `cover` of the time
  *
  *   (1) groups without a program (unsupported, or nothing compiled) are left out of
- *       passes; what they would make holds the content of cd_fill;
+ *       passes; what they would make holds the content of cd_tensor_fill;
  *   (2) the pass is warm: passes run one behind the other, what one left in the caches the next one finds;
  *   (3) programs in OpenCL C run on their device, all buffers there, in one queue: places are by its events, the pass
  *       by the host's clock from the first call to the end of the queue; no workers, and nothing alone;
@@ -25,7 +25,7 @@
 #include "profiler/runtime/single/program_select.h"
 #include "profiler/runtime/single/executor.h"
 
-typedef struct cd_netops_options {
+typedef struct cd_op_profile_options {
     int threads;                /* 0: all processors */
     double budget_s;            /* of passes; 0: 2 */
     unsigned passes;            /* exactly so many, to compare with another clock; 0: until the interval is narrow */
@@ -38,9 +38,9 @@ typedef struct cd_netops_options {
     bool cpu_time;              /* as in netrun.h */
     bool check;                 /* results against the reference's (netpick.h: reference): max_error */
     double key_share, cover;    /* fractions; 0: 0.01 and none */
-} cd_netops_options;
+} cd_op_profile_options;
 
-typedef struct cd_netops_group {
+typedef struct cd_op_profile_group {
     bool ran, key;
     double alone_s, place_s, share;
     double warm_s, cool_s;      /* NaN: not measured */
@@ -48,11 +48,11 @@ typedef struct cd_netops_group {
     uint32_t worker;
     double flop;
     int64_t read, written;      /* bytes of arguments; weights among what is read */
-} cd_netops_group;
+} cd_op_profile_group;
 
-typedef struct cd_netops {
+typedef struct cd_op_profile {
     uint32_t n;                 /* as the workload's groups */
-    cd_netops_group *group;     /* (n) */
+    cd_op_profile_group *group;     /* (n) */
     uint32_t n_ran;
     cd_timing pass;             /* of the whole network, no clock between steps */
     double cold_s;              /* a pass after all caches were emptied: median; NaN: not measured */
@@ -60,20 +60,20 @@ typedef struct cd_netops {
     double max_error;           /* of the results, by each result's largest value; NaN: not compared */
     double wall_s;              /* of the timed passes together, by the child's clock */
     unsigned passes;
-    cd_netrun_memory memory;
+    cd_executor_bytes_used memory;
     int64_t rss_peak;           /* of the child, bytes */
-} cd_netops;
+} cd_op_profile;
 
-/* Errors: EBACKEND (no group has a program, or the child died), EINTERRUPTED, EIO, those of cd_netrun_open; with check also EUSAGE (no
+/* Errors: EBACKEND (no group has a program, or the child died), EINTERRUPTED, EIO, those of cd_executor_open; with check also EUSAGE (no
  * reference), ENUMERIC (a result that is no number). */
-cdmpp_status cd_netops_run(const cd_workload *w, const cd_netpick *p, const cd_netops_options *o, CD_GIVE cd_netops **out, cdmpp_err *err);
-void cd_netops_free(CD_TAKE cd_netops *n); /* NULL is fine */
+cdmpp_status cd_op_profile_run(const cd_workload *w, const cd_program_select *p, const cd_op_profile_options *o, CD_GIVE cd_op_profile **out, cdmpp_err *err);
+void cd_op_profile_free(CD_TAKE cd_op_profile *n); /* NULL is fine */
 
 /* "Conv+Relu": the graph's operators of a group, runs of equal ones once. */
-void cd_netops_operators(cd_buf *b, const cd_workload *w, const cd_wgroup *g, char between);
+void cd_op_profile_operators(cd_buf *b, const cd_workload *w, const cd_wgroup *g, char between);
 /* Reports; `key_only` leaves the others out. Errors: ENOMEM. */
-cdmpp_status cd_netops_text(cd_buf *b, const cd_workload *w, const cd_netpick *p, const cd_netops *n, bool key_only, cdmpp_err *err);
-cdmpp_status cd_netops_json(cd_buf *b, const cd_workload *w, const cd_netpick *p, const cd_netops *n, cdmpp_err *err);
+cdmpp_status cd_op_profile_text(cd_buf *b, const cd_workload *w, const cd_program_select *p, const cd_op_profile *n, bool key_only, cdmpp_err *err);
+cdmpp_status cd_op_profile_json(cd_buf *b, const cd_workload *w, const cd_program_select *p, const cd_op_profile *n, cdmpp_err *err);
 /* One row a group; `eop`: in the layout of EOP's files, by operator type ("op_name,op_time,op_proportion", time in ns, percent). */
-cdmpp_status cd_netops_csv(cd_buf *b, const cd_workload *w, const cd_netpick *p, const cd_netops *n, bool eop, cdmpp_err *err);
+cdmpp_status cd_op_profile_csv(cd_buf *b, const cd_workload *w, const cd_program_select *p, const cd_op_profile *n, bool eop, cdmpp_err *err);
 #endif

@@ -5,13 +5,13 @@
 #include "profiler/backend/tensor_fill.h"
 #include "profiler/runtime/single/op_profile_internal.h"
 
-static cdmpp_status write_weights(const cd_net *n, const cd_nop_runner *r, cdmpp_err *err) {
+static cdmpp_status write_weights(const cd_executor_net *n, const cd_nop_runner *r, cdmpp_err *err) {
     for (uint32_t t = 0; t < n->n_tensor; t++) {
-        const cd_net_tensor *x = &n->tensor[t];
-        if (x->role != CD_NET_WEIGHT || x->dtype != CD_F32 || x->rank < 2) continue;
+        const cd_executor_net_tensor *x = &n->tensor[t];
+        if (x->role != CD_TENSOR_WEIGHT || x->dtype != CD_F32 || x->rank < 2) continue;
         float *v = cd_malloc(x->bytes ? (size_t)x->bytes : 4);
         if (!v) return CD_FAIL(err, ENOMEM, "weights");
-        (void)cd_fill_weight(CD_F32, t, x->rank, x->shape, v);
+        (void)cd_tensor_fill_weight(CD_F32, t, x->rank, x->shape, v);
         const cdmpp_status st = r->write(r->run, t, v, err);
         cd_free(v);
         CD_TRY(st);
@@ -22,7 +22,7 @@ static cdmpp_status write_weights(const cd_net *n, const cd_nop_runner *r, cdmpp
 cdmpp_status cd_nop_scalars(const cd_nop_net *m, const cd_nop_runner *r, cdmpp_err *err) {
     for (uint32_t k = 0; k < m->net.n_tensor; k++) {
         const float f = (float)m->scalar[k];
-        if (isnan(m->scalar[k]) || m->tensor[k].dtype != CD_F32 || m->tensor[k].role == CD_NET_INNER || m->tensor[k].bytes != 4) continue;
+        if (isnan(m->scalar[k]) || m->tensor[k].dtype != CD_F32 || m->tensor[k].role == CD_TENSOR_INNER || m->tensor[k].bytes != 4) continue;
         CD_TRY(r->write(r->run, k, &f, err));
     }
     return CDMPP_OK;
@@ -30,12 +30,12 @@ cdmpp_status cd_nop_scalars(const cd_nop_net *m, const cd_nop_runner *r, cdmpp_e
 
 /* One pass, and all results behind one another. */
 static cdmpp_status results(const cd_nop_net *m, const cd_nop_runner *r, float *to, cdmpp_err *err) {
-    const cd_net *n = &m->net;
+    const cd_executor_net *n = &m->net;
     CD_TRY(write_weights(n, r, err));
     CD_TRY(cd_nop_scalars(m, r, err));
     CD_TRY(r->pass(r->run, err));
     for (uint32_t t = 0; t < n->n_tensor; t++) {
-        if (n->tensor[t].role != CD_NET_RESULT || n->tensor[t].dtype != CD_F32) continue;
+        if (n->tensor[t].role != CD_TENSOR_RESULT || n->tensor[t].dtype != CD_F32) continue;
         CD_TRY(r->read(r->run, t, to, err));
         to += n->tensor[t].bytes / 4;
     }
@@ -43,10 +43,10 @@ static cdmpp_status results(const cd_nop_net *m, const cd_nop_runner *r, float *
 }
 
 /* Largest difference of a result, by its largest value. */
-static cdmpp_status compare(const cd_net *n, const float *want, const float *got, double *max_error, cdmpp_err *err) {
+static cdmpp_status compare(const cd_executor_net *n, const float *want, const float *got, double *max_error, cdmpp_err *err) {
     *max_error = 0;
     for (uint32_t t = 0; t < n->n_tensor; t++) {
-        if (n->tensor[t].role != CD_NET_RESULT || n->tensor[t].dtype != CD_F32) continue;
+        if (n->tensor[t].role != CD_TENSOR_RESULT || n->tensor[t].dtype != CD_F32) continue;
         const size_t elements = (size_t)n->tensor[t].bytes / 4;
         double far = 0, large = 0;
         for (size_t i = 0; i < elements; i++) {
@@ -63,30 +63,30 @@ static cdmpp_status compare(const cd_net *n, const float *want, const float *got
 
 /* ---- this processor ---- */
 
-static cdmpp_status write_here(void *r, uint32_t t, const void *from, cdmpp_err *err) { return cd_netrun_write(r, t, from, err); }
-static cdmpp_status read_here(void *r, uint32_t t, void *to, cdmpp_err *err) { return cd_netrun_read(r, t, to, err); }
+static cdmpp_status write_here(void *r, uint32_t t, const void *from, cdmpp_err *err) { return cd_executor_write(r, t, from, err); }
+static cdmpp_status read_here(void *r, uint32_t t, void *to, cdmpp_err *err) { return cd_executor_read(r, t, to, err); }
 static cdmpp_status pass_here(void *r, cdmpp_err *err) {
     double total;
     (void)err;
-    cd_netrun_pass(r, NULL, &total);
+    cd_executor_pass(r, NULL, &total);
     return CDMPP_OK;
 }
 
-cd_nop_runner cd_nop_here(cd_netrun *r) { return (cd_nop_runner){r, write_here, read_here, pass_here}; }
+cd_nop_runner cd_nop_here(cd_executor *r) { return (cd_nop_runner){r, write_here, read_here, pass_here}; }
 
 static cdmpp_status plain_results(const cd_nop_net *m, float *to, cdmpp_err *err) {
-    cd_net plain = m->net;
-    cd_netrun *r = NULL;
-    cd_net_step *step = cd_calloc(plain.n_step + 1, sizeof *step);
+    cd_executor_net plain = m->net;
+    cd_executor *r = NULL;
+    cd_executor_net_step *step = cd_calloc(plain.n_step + 1, sizeof *step);
     cdmpp_status st = step ? CDMPP_OK : CD_FAIL(err, ENOMEM, "steps");
     for (uint32_t k = 0; k < plain.n_step && !st; k++) {
         if (!m->plain[k]) st = CD_FAIL(err, EUSAGE, "step %u (%.60s) has no reference to compare with", k, m->step[k].name);
-        else step[k] = (cd_net_step){m->step[k].name, m->plain[k], m->step[k].tensor, m->step[k].shape};
+        else step[k] = (cd_executor_net_step){m->step[k].name, m->plain[k], m->step[k].tensor, m->step[k].shape};
     }
     plain.step = step;
-    if (!st) st = cd_netrun_open_with(&plain, &(cd_netrun_options){.threads = 1}, &r, err);
+    if (!st) st = cd_executor_open_with(&plain, &(cd_executor_options){.threads = 1}, &r, err);
     if (!st) st = results(m, &(cd_nop_runner){r, write_here, read_here, pass_here}, to, err);
-    cd_netrun_close(r);
+    cd_executor_close(r);
     cd_free(step);
     return st;
 }
@@ -94,7 +94,7 @@ static cdmpp_status plain_results(const cd_nop_net *m, float *to, cdmpp_err *err
 cdmpp_status cd_nop_check_with(const cd_nop_net *m, const cd_nop_runner *r, cd_nop_told *t, cdmpp_err *err) {
     size_t bytes = 0;
     for (uint32_t k = 0; k < m->net.n_tensor; k++)
-        if (m->tensor[k].role == CD_NET_RESULT) bytes += (size_t)m->tensor[k].bytes;
+        if (m->tensor[k].role == CD_TENSOR_RESULT) bytes += (size_t)m->tensor[k].bytes;
     float *want = cd_malloc(bytes + 4), *got = cd_malloc(bytes + 4);
     cdmpp_status st = want && got ? CDMPP_OK : CD_FAIL(err, ENOMEM, "%zu bytes of results", bytes);
     if (!st) st = plain_results(m, want, err);
@@ -105,11 +105,11 @@ cdmpp_status cd_nop_check_with(const cd_nop_net *m, const cd_nop_runner *r, cd_n
     return st;
 }
 
-cdmpp_status cd_nop_check(const cd_nop_net *m, const cd_netops_options *o, cd_nop_told *t, cdmpp_err *err) {
-    cd_netrun *r = NULL;
-    CD_TRY(cd_netrun_open_with(&m->net, &(cd_netrun_options){.threads = o->threads, .workers = o->workers}, &r, err));
+cdmpp_status cd_nop_check(const cd_nop_net *m, const cd_op_profile_options *o, cd_nop_told *t, cdmpp_err *err) {
+    cd_executor *r = NULL;
+    CD_TRY(cd_executor_open_with(&m->net, &(cd_executor_options){.threads = o->threads, .workers = o->workers}, &r, err));
     const cd_nop_runner here = cd_nop_here(r);
     const cdmpp_status st = cd_nop_check_with(m, &here, t, err);
-    cd_netrun_close(r);
+    cd_executor_close(r);
     return st;
 }

@@ -12,9 +12,9 @@ enum { PLACE_MAX = 101, PLACE_MIN = 5, ALONE_MAX = 25, ALONE_MIN = 5, COLD = 5 }
 
 typedef struct {
     const cd_nop_net *m;
-    const cd_netops_options *o;
-    cd_netrun *r;
-    cd_wipe wipe;
+    const cd_op_profile_options *o;
+    cd_executor *r;
+    cd_cache_flush wipe;
     cd_nop_told *t;
     cd_nop_step *step;
 } run;
@@ -24,7 +24,7 @@ static cdmpp_status one_pass(void *ctx, unsigned times, double *seconds, cdmpp_e
     (void)err;
     *seconds = 0;
     for (unsigned i = 0; i < times; i++) {
-        cd_netrun_pass(ctx, NULL, &one);
+        cd_executor_pass(ctx, NULL, &one);
         *seconds += one;
     }
     return CDMPP_OK;
@@ -43,7 +43,7 @@ double cd_nop_median(double *v, unsigned n) {
 /* ---- passes ---- */
 
 /* As many passes as asked for, in up to 100 groups of equal size. */
-static cdmpp_status exact(cd_netrun *r, unsigned n, cd_timing *t, cdmpp_err *err) {
+static cdmpp_status exact(cd_executor *r, unsigned n, cd_timing *t, cdmpp_err *err) {
     enum { GROUPS = 100 };
     t->n = n < GROUPS ? n : GROUPS;
     t->number = n / t->n;
@@ -73,8 +73,8 @@ static cdmpp_status cold_passes(run *x, cdmpp_err *err) {
     double v[COLD], begin = cd_clock_now(NULL);
     unsigned n = 0;
     while (n < COLD && (n < 2 || cd_clock_now(NULL) - begin < budget_of(x))) {
-        CD_TRY(cd_wipe_caches(&x->wipe, CD_WIPE_ALL, err));
-        cd_netrun_pass(x->r, NULL, &v[n++]);
+        CD_TRY(cd_cache_flush_caches(&x->wipe, CD_WIPE_ALL, err));
+        cd_executor_pass(x->r, NULL, &v[n++]);
     }
     x->t->cold_s = cd_nop_median(v, n);
     return CDMPP_OK;
@@ -85,17 +85,17 @@ static cdmpp_status cold_passes(run *x, cdmpp_err *err) {
 /* Times and places of the pass that took the median of n; times of steps: medians of their own. */
 static cdmpp_status in_place(run *x, unsigned n, cdmpp_err *err) {
     const uint32_t m = x->m->net.n_step;
-    cd_netrun_ran *all = cd_calloc((size_t)n * m, sizeof *all);
+    cd_executor_ran *all = cd_calloc((size_t)n * m, sizeof *all);
     double v[PLACE_MAX], total[PLACE_MAX];
     if (!all) return CD_FAIL(err, ENOMEM, "passes");
-    for (unsigned i = 0; i < n; i++) cd_netrun_pass_at(x->r, all + (size_t)i * m, &total[i]);
+    for (unsigned i = 0; i < n; i++) cd_executor_pass_at(x->r, all + (size_t)i * m, &total[i]);
     memcpy(v, total, n * sizeof *v);
     qsort(v, n, sizeof *v, by_value);
     x->t->clocked_s = v[n / 2];
     unsigned middle = 0;
     while (total[middle] != x->t->clocked_s) middle++;
     for (uint32_t k = 0; k < m; k++) {
-        const cd_netrun_ran *a = &all[(size_t)middle * m + k];
+        const cd_executor_ran *a = &all[(size_t)middle * m + k];
         for (unsigned i = 0; i < n; i++) v[i] = all[(size_t)i * m + k].end_s - all[(size_t)i * m + k].start_s;
         x->step[k].start_s = a->start_s;
         x->step[k].end_s = a->end_s;
@@ -112,12 +112,12 @@ static cdmpp_status in_place(run *x, unsigned n, cdmpp_err *err) {
 static cdmpp_status alone(run *x, uint32_t k, bool cool, double *out, cdmpp_err *err) {
     double v[ALONE_MAX], once;
     unsigned n = 0, times = 1;
-    cd_netrun_step(x->r, k, 2, &once); /* the first one is nobody's */
+    cd_executor_step(x->r, k, 2, &once); /* the first one is nobody's */
     if (!cool && once < 2e-3) times = (unsigned)(1e-3 / (once / 2 + 1e-9)) + 1;
     const double begin = cd_clock_now(NULL);
     while (n < ALONE_MAX && (n < ALONE_MIN || cd_clock_now(NULL) - begin < ALONE_S)) {
-        if (cool) CD_TRY(cd_wipe_caches(&x->wipe, CD_WIPE_CORE, err));
-        cd_netrun_step(x->r, k, times, &v[n]);
+        if (cool) CD_TRY(cd_cache_flush_caches(&x->wipe, CD_WIPE_CORE, err));
+        cd_executor_step(x->r, k, times, &v[n]);
         v[n++] /= times;
         if (cd_clock_now(NULL) - begin > 50 * ALONE_S) break;
     }
@@ -153,7 +153,7 @@ static cdmpp_status measure(run *x, cdmpp_err *err) {
     return x->o->alone ? all_alone(x, err) : CDMPP_OK;
 }
 
-void cd_nop_measure(const cd_nop_net *m, const cd_netops_options *o, cd_nop_told *t, cd_nop_step *step) {
+void cd_nop_measure(const cd_nop_net *m, const cd_op_profile_options *o, cd_nop_told *t, cd_nop_step *step) {
     const uint32_t workers = o->workers ? o->workers : 1;
     run x = {.m = m, .o = o, .t = t, .step = step};
     t->cold_s = t->max_error = (double)NAN;
@@ -165,11 +165,11 @@ void cd_nop_measure(const cd_nop_net *m, const cd_netops_options *o, cd_nop_told
     if (o->pin) (void)cd_affinity_last((int)workers * (o->threads > 0 ? o->threads : 1));
     if (o->check) t->status = cd_nop_check(m, o, t, &t->err);
     if (t->status) return;
-    const cd_netrun_options ro = {.threads = o->threads, .workers = workers, .seconds = o->by_chain ? m->seconds : NULL, .cpu_time = o->cpu_time};
-    t->status = cd_netrun_open_with(&m->net, &ro, &x.r, &t->err);
+    const cd_executor_options ro = {.threads = o->threads, .workers = workers, .seconds = o->by_chain ? m->seconds : NULL, .cpu_time = o->cpu_time};
+    t->status = cd_executor_open_with(&m->net, &ro, &x.r, &t->err);
     if (t->status) return;
     t->status = measure(&x, &t->err);
-    t->memory = cd_netrun_bytes(x.r);
-    cd_netrun_close(x.r);
-    cd_wipe_free(&x.wipe);
+    t->memory = cd_executor_bytes(x.r);
+    cd_executor_close(x.r);
+    cd_cache_flush_free(&x.wipe);
 }

@@ -8,9 +8,9 @@
 
 typedef struct cd_nop_net {
     cd_arena arena;
-    cd_net net;
-    cd_net_tensor *tensor;
-    cd_net_step *step;
+    cd_executor_net net;
+    cd_executor_net_tensor *tensor;
+    cd_executor_net_step *step;
     const cd_build **plain;     /* (n_step) the reference's; NULL: none */
     uint32_t *group, *task;     /* (n_step) */
     double *seconds;            /* (n_step) alone, as it was chosen by */
@@ -18,7 +18,7 @@ typedef struct cd_nop_net {
 } cd_nop_net;
 
 /* Errors: EBACKEND (no group has a program), ENOMEM. */
-cdmpp_status cd_nop_net_make(cd_nop_net *m, const cd_workload *w, const cd_netpick *p, cdmpp_err *err);
+cdmpp_status cd_nop_net_make(cd_nop_net *m, const cd_workload *w, const cd_program_select *p, cdmpp_err *err);
 int64_t cd_nop_bytes(const cd_wbuffer *b);
 
 /* Of a step, as the child measured it. */
@@ -33,14 +33,14 @@ typedef struct cd_nop_told {
     cd_timing pass;
     double wall_s, cold_s, clocked_s, max_error;
     unsigned passes;
-    cd_netrun_memory memory;
+    cd_executor_bytes_used memory;
     int64_t rss_peak;
 } cd_nop_told;
 
 /* Everything into *t and step (n_step). */
-void cd_nop_measure(const cd_nop_net *m, const cd_netops_options *o, cd_nop_told *t, cd_nop_step *step);
+void cd_nop_measure(const cd_nop_net *m, const cd_op_profile_options *o, cd_nop_told *t, cd_nop_step *step);
 /* The same on an OpenCL device, for programs in OpenCL C: by the device's clock, and nothing alone. */
-void cd_nop_measure_cl(const cd_nop_net *m, const cd_netops_options *o, cd_nop_told *t, cd_nop_step *step);
+void cd_nop_measure_cl(const cd_nop_net *m, const cd_op_profile_options *o, cd_nop_told *t, cd_nop_step *step);
 double cd_nop_median(double *v, unsigned n); /* sorts */
 /* Who runs a network: this processor or a device. */
 typedef struct cd_nop_runner {
@@ -49,11 +49,11 @@ typedef struct cd_nop_runner {
     cdmpp_status (*read)(void *run, uint32_t tensor, void *to, cdmpp_err *err);
     cdmpp_status (*pass)(void *run, cdmpp_err *err);
 } cd_nop_runner;
-cd_nop_runner cd_nop_here(cd_netrun *r);
+cd_nop_runner cd_nop_here(cd_executor *r);
 /* Known scalars. */
 cdmpp_status cd_nop_scalars(const cd_nop_net *m, const cd_nop_runner *r, cdmpp_err *err);
 /* Its results on the content of checks; the same of programs without schedules; how far they are apart: t->max_error. */
 cdmpp_status cd_nop_check_with(const cd_nop_net *m, const cd_nop_runner *r, cd_nop_told *t, cdmpp_err *err);
 /* Results of the programs against those of the reference, on the same content: t->max_error. */
-cdmpp_status cd_nop_check(const cd_nop_net *m, const cd_netops_options *o, cd_nop_told *t, cdmpp_err *err);
+cdmpp_status cd_nop_check(const cd_nop_net *m, const cd_op_profile_options *o, cd_nop_told *t, cdmpp_err *err);
 #endif

@@ -3,7 +3,7 @@
 
 #include "profiler/runtime/single/op_profile.h"
 
-void cd_netops_operators(cd_buf *b, const cd_workload *w, const cd_wgroup *g, char between) {
+void cd_op_profile_operators(cd_buf *b, const cd_workload *w, const cd_wgroup *g, char between) {
     const char *last = "";
     for (uint32_t k = 0, n = 0; k < g->n_node; k++) {
         const cd_gnode *x = &w->graph->node[g->node[k]];
@@ -23,15 +23,15 @@ static cdmpp_status done(const cd_buf *b, cdmpp_err *err) { return b->oom ? CD_F
 
 /* ---- text ---- */
 
-static void put_row(cd_buf *b, const cd_workload *w, const cd_netops *n, uint32_t k) {
-    const cd_netops_group *g = &n->group[k];
+static void put_row(cd_buf *b, const cd_workload *w, const cd_op_profile *n, uint32_t k) {
+    const cd_op_profile_group *g = &n->group[k];
     cd_buf_putf(b, "%5u  %9.4f  %9.4f  %5.1f%s  %8.2f  %9.1f  ", k, g->alone_s * 1e3, g->place_s * 1e3, g->share * 100,
                 g->key ? "*" : " ", g->flop / g->place_s * 1e-9, (double)(g->read + g->written) / 1024);
-    cd_netops_operators(b, w, &w->group[k], '+');
+    cd_op_profile_operators(b, w, &w->group[k], '+');
     cd_buf_puts(b, "\n");
 }
 
-cdmpp_status cd_netops_text(cd_buf *b, const cd_workload *w, const cd_netpick *p, const cd_netops *n, bool key_only, cdmpp_err *err) {
+cdmpp_status cd_op_profile_text(cd_buf *b, const cd_workload *w, const cd_program_select *p, const cd_op_profile *n, bool key_only, cdmpp_err *err) {
     uint32_t failed = 0;
     for (uint32_t k = 0; k < p->n; k++) failed += p->task[k].status != CDMPP_OK;
     cd_buf_putf(b, "%s: %.4f ms a pass (median of %u, 95 %% interval +-%.1f %%), %u of %u groups, %u tasks (%u without a program)\n", w->graph->name,
@@ -51,13 +51,13 @@ static void put_str(cd_buf *b, const char *key, const char *s) {
     cd_buf_put_json_str(b, s, strlen(s));
 }
 
-static void put_group(cd_buf *b, const cd_workload *w, const cd_netops *n, uint32_t k) {
-    const cd_netops_group *g = &n->group[k];
+static void put_group(cd_buf *b, const cd_workload *w, const cd_op_profile *n, uint32_t k) {
+    const cd_op_profile_group *g = &n->group[k];
     const cd_wgroup *x = &w->group[k];
     cd_buf_putf(b, "{\"group\":%u,", k);
     put_str(b, "name", first_name(w, x));
     cd_buf_puts(b, ",\"operators\":\"");
-    cd_netops_operators(b, w, x, '+');
+    cd_op_profile_operators(b, w, x, '+');
     cd_buf_puts(b, "\"");
     if (x->task != CD_GRAPH_NONE) {
         cd_buf_puts(b, ",");
@@ -69,8 +69,8 @@ static void put_group(cd_buf *b, const cd_workload *w, const cd_netops *n, uint3
     cd_buf_putf(b, ",\"flop\":%.17g,\"read_bytes\":%lld,\"written_bytes\":%lld}", g->flop, (long long)g->read, (long long)g->written);
 }
 
-static void put_task(cd_buf *b, const cd_workload *w, const cd_netpick *p, uint32_t k) {
-    const cd_netpick_task *t = &p->task[k];
+static void put_task(cd_buf *b, const cd_workload *w, const cd_program_select *p, uint32_t k) {
+    const cd_program_select_task *t = &p->task[k];
     cd_buf_puts(b, "{");
     put_str(b, "workload_key", cd_tasks_at(w->tasks, w->task[k].task)->workload_key);
     cd_buf_putf(b, ",\"weight\":%lld,\"tried\":%u,\"failed\":%u,\"from_log\":%s", (long long)w->task[k].weight, t->tried, t->failed, t->from_log ? "true" : "false");
@@ -83,7 +83,7 @@ static void put_task(cd_buf *b, const cd_workload *w, const cd_netpick *p, uint3
     cd_buf_puts(b, "}");
 }
 
-cdmpp_status cd_netops_json(cd_buf *b, const cd_workload *w, const cd_netpick *p, const cd_netops *n, cdmpp_err *err) {
+cdmpp_status cd_op_profile_json(cd_buf *b, const cd_workload *w, const cd_program_select *p, const cd_op_profile *n, cdmpp_err *err) {
     cd_buf_puts(b, "{");
     put_str(b, "network", w->graph->name);
     cd_buf_putf(b, ",\"pass\":{\"median_s\":%.9g,\"mean_s\":%.9g,\"min_s\":%.9g,\"std_s\":%.4g,\"ci\":%.4g,\"n\":%u,\"runs\":%u,\"wall_s\":%.6g}",
@@ -105,23 +105,23 @@ cdmpp_status cd_netops_json(cd_buf *b, const cd_workload *w, const cd_netpick *p
 
 /* ---- CSV ---- */
 
-static void put_csv(cd_buf *b, const cd_workload *w, const cd_netops *n, uint32_t k) {
-    const cd_netops_group *g = &n->group[k];
+static void put_csv(cd_buf *b, const cd_workload *w, const cd_op_profile *n, uint32_t k) {
+    const cd_op_profile_group *g = &n->group[k];
     cd_buf_putf(b, "%u,", k);
-    cd_netops_operators(b, w, &w->group[k], '+');
+    cd_op_profile_operators(b, w, &w->group[k], '+');
     cd_buf_putf(b, ",%.9g,%.9g,%.6g,%d,%.17g,%lld,%lld\n", g->alone_s, g->place_s, g->share, g->key, g->flop, (long long)g->read, (long long)g->written);
 }
 
 static bool same_ops(const cd_workload *w, cd_buf *a, cd_buf *b, uint32_t i, uint32_t k) {
     cd_buf_clear(a);
     cd_buf_clear(b);
-    cd_netops_operators(a, w, &w->group[i], '_');
-    cd_netops_operators(b, w, &w->group[k], '_');
+    cd_op_profile_operators(a, w, &w->group[i], '_');
+    cd_op_profile_operators(b, w, &w->group[k], '_');
     return a->n == b->n && (!a->n || !memcmp(a->p, b->p, a->n));
 }
 
 /* All groups of the same operators are one row, where the first of them stands. */
-static void put_types(cd_buf *b, const cd_workload *w, const cd_netops *n) {
+static void put_types(cd_buf *b, const cd_workload *w, const cd_op_profile *n) {
     cd_buf x = {0}, y = {0};
     for (uint32_t k = 0; k < n->n; k++) {
         double time = 0, share = 0;
@@ -133,7 +133,7 @@ static void put_types(cd_buf *b, const cd_workload *w, const cd_netops *n) {
             share += n->group[i].share;
         }
         if (!first) continue;
-        cd_netops_operators(b, w, &w->group[k], '_');
+        cd_op_profile_operators(b, w, &w->group[k], '_');
         cd_buf_putf(b, ",%.1f,%.6g\n", time * 1e9, share * 100);
     }
     b->oom = b->oom || x.oom || y.oom;
@@ -141,7 +141,7 @@ static void put_types(cd_buf *b, const cd_workload *w, const cd_netops *n) {
     cd_buf_free(&y);
 }
 
-cdmpp_status cd_netops_csv(cd_buf *b, const cd_workload *w, const cd_netpick *p, const cd_netops *n, bool eop, cdmpp_err *err) {
+cdmpp_status cd_op_profile_csv(cd_buf *b, const cd_workload *w, const cd_program_select *p, const cd_op_profile *n, bool eop, cdmpp_err *err) {
     (void)p;
     cd_buf_puts(b, eop ? "op_name,op_time,op_proportion\n" : "group,operators,alone_s,in_place_s,share,key,flop,read_bytes,written_bytes\n");
     if (eop) put_types(b, w, n);

@@ -19,8 +19,8 @@ typedef struct {
 
 typedef struct {
     const cd_workload *w;
-    const cd_netpick_options *o;
-    cd_netpick *out;
+    const cd_program_select_options *o;
+    cd_program_select *out;
     cd_arena arena;
     candidate *best;            /* (n_task) of logs; text NULL: none */
     candidate *c;               /* (n, cap) */
@@ -28,9 +28,9 @@ typedef struct {
     cd_recmaker maker;
 } picker;
 
-static void drop(cd_netpick_task *t) { cd_recjob_free(&t->job); }
+static void drop(cd_program_select_task *t) { cd_record_program_free(&t->job); }
 
-void cd_netpick_free(cd_netpick *p) {
+void cd_program_select_free(cd_program_select *p) {
     if (!p) return;
     for (uint32_t k = 0; p->task && k < p->n; k++) drop(&p->task[k]);
     cd_free(p->task);
@@ -63,21 +63,21 @@ static cdmpp_status look_at(picker *p, cd_arena *a, const cd_recline *l, cdmpp_e
         return CDMPP_OK;
     }
     const uint32_t t = task_of(p, r.workload_key);
-    const double cost = cd_recjob_cost_s(&r);
+    const double cost = cd_record_program_cost_s(&r);
     if (t == CD_GRAPH_NONE || (p->best[t].text && p->best[t].cost_s <= cost)) return CDMPP_OK;
     p->best[t] = (candidate){.task = t, .from_log = true, .cost_s = cost};
     return keep_text(p, &p->best[t], l->text, l->len, err);
 }
 
 static cdmpp_status read_logs(picker *p, cdmpp_err *err) {
-    cd_recfile *f = NULL;
+    cd_record_reader *f = NULL;
     cd_arena a = {0};
     if (!p->o->n_log) return CDMPP_OK;
-    CD_TRY(cd_recfile_open(p->o->log, p->o->n_log, &f, err));
+    CD_TRY(cd_record_reader_open(p->o->log, p->o->n_log, &f, err));
     cdmpp_status st = CDMPP_OK;
     for (cd_recline l = {0}; !st; cd_arena_reset(&a)) {
         cdmpp_err why = {0};
-        st = cd_recfile_next(f, &l, &why);
+        st = cd_record_reader_next(f, &l, &why);
         if (st == CDMPP_ERANGE || st == CDMPP_EPARSE) p->out->bad_lines++;
         else if (st && err) *err = why;
         if (st == CDMPP_ERANGE || st == CDMPP_EPARSE) {
@@ -88,7 +88,7 @@ static cdmpp_status read_logs(picker *p, cdmpp_err *err) {
         st = look_at(p, &a, &l, err);
     }
     cd_arena_free(&a);
-    cd_recfile_close(f);
+    cd_record_reader_close(f);
     return st;
 }
 
@@ -137,42 +137,42 @@ static cdmpp_status add_drawn(picker *p, const char *line, size_t len, cdmpp_err
 }
 
 static cdmpp_status draw_rest(picker *p, cdmpp_err *err) {
-    const cd_draw_options o = {.trials = p->o->trials ? p->o->trials : TRIALS, .seed = p->o->seed, .target = p->o->target, .hardware = p->o->hardware};
-    cd_draw *d = NULL;
+    const cd_random_schedules_options o = {.trials = p->o->trials ? p->o->trials : TRIALS, .seed = p->o->seed, .target = p->o->target, .hardware = p->o->hardware};
+    cd_random_schedules *d = NULL;
     cd_buf line = {0};
-    cdmpp_status st = cd_draw_new(p->w->tasks, &o, &d, err);
+    cdmpp_status st = cd_random_schedules_new(p->w->tasks, &o, &d, err);
     while (!st) {
         cdmpp_err why = {0};
         cd_buf_clear(&line);
-        const cdmpp_status drawn = cd_draw_next(d, &line, &why);
+        const cdmpp_status drawn = cd_random_schedules_next(d, &line, &why);
         if (drawn == CDMPP_ENOMEM || line.oom) st = CD_FAIL(err, ENOMEM, "schedules");
         else if (drawn) continue; /* a task without schedules stays without a program */
         else if (!line.n) break;
         else st = add_drawn(p, line.p, line.n, err);
     }
     cd_buf_free(&line);
-    cd_draw_free(d);
+    cd_random_schedules_free(d);
     return st;
 }
 
 /* ---- trying ---- */
 
-static bool better(const cd_measured *a, const cd_netpick_task *t) {
+static bool better(const cd_measured *a, const cd_program_select_task *t) {
     return t->status || a->time.median_s < t->item.out.time.median_s;
 }
 
 /* The job goes to its task, or away. */
-static void settle(cd_netpick *out, const candidate *c, cd_recjob *j, cd_measure_item *item) {
-    cd_netpick_task *t = &out->task[c->task];
+static void settle(cd_program_select *out, const candidate *c, cd_record_program *j, cd_measure_item *item) {
+    cd_program_select_task *t = &out->task[c->task];
     t->tried++;
     if (item->out.error_no) {
         t->failed++;
         if (t->status) t->err = item->out.err, t->status = item->out.status;
-        cd_recjob_free(j);
+        cd_record_program_free(j);
         return;
     }
     if (!better(&item->out, t)) {
-        cd_recjob_free(j);
+        cd_record_program_free(j);
         return;
     }
     drop(t);
@@ -196,20 +196,20 @@ static bool packs_data(const picker *p, uint32_t task, const cd_code *c) {
 }
 
 /* The same steps on row-major parameters: another program, with another identity. */
-static cdmpp_status unpack(picker *p, cd_recjob *j, cdmpp_err *err) {
+static cdmpp_status unpack(picker *p, cd_record_program *j, cdmpp_err *err) {
     cd_code_free(&j->code);
     cd_code_free(&j->reference);
     j->code = j->reference = (cd_code){0};
     j->record.layout_rewrite = 0;
     CD_TRY(cd_recid_of(&j->record, &j->id, err));
-    return cd_recjob_code(&p->maker, j, err);
+    return cd_record_program_code(&p->maker, j, err);
 }
 
-static cdmpp_status make(picker *p, candidate *c, cd_recjob *j, cd_measure_item *item, cdmpp_err *err) {
+static cdmpp_status make(picker *p, candidate *c, cd_record_program *j, cd_measure_item *item, cdmpp_err *err) {
     const cd_recline l = {.text = c->text, .len = c->len, .path = c->from_log ? "log" : "draw"};
-    CD_TRY(cd_recjob_make(&p->maker, &l, j, err));
+    CD_TRY(cd_record_program_make(&p->maker, &l, j, err));
     c->layout = j->record.layout_rewrite != 0;
-    CD_TRY(cd_recjob_code(&p->maker, j, err));
+    CD_TRY(cd_record_program_code(&p->maker, j, err));
     if (!j->why.code && packs_data(p, c->task, &j->code)) CD_TRY(unpack(p, j, err));
     *item = (cd_measure_item){.code = &j->code, .target = j->target, .threads = p->o->threads};
     if (p->o->reference && !j->why.code) item->reference = &j->reference, item->arg = j->arg;
@@ -217,7 +217,7 @@ static cdmpp_status make(picker *p, candidate *c, cd_recjob *j, cd_measure_item 
     return CDMPP_OK;
 }
 
-static cdmpp_status try_some(picker *p, candidate *c, size_t n, cd_recjob *job, cd_measure_item *item, cdmpp_err *err) {
+static cdmpp_status try_some(picker *p, candidate *c, size_t n, cd_record_program *job, cd_measure_item *item, cdmpp_err *err) {
     size_t made = 0, done = 0;
     cdmpp_status st = CDMPP_OK;
     for (; made < n && !st; made++) st = make(p, &c[made], &job[made], &item[made], err);
@@ -228,12 +228,12 @@ static cdmpp_status try_some(picker *p, candidate *c, size_t n, cd_recjob *job, 
         if (st) break;
         settle(p->out, &c[done], &job[done], &item[done]);
     }
-    for (; done < made; done++) cd_recjob_free(&job[done]);
+    for (; done < made; done++) cd_record_program_free(&job[done]);
     return st;
 }
 
 static cdmpp_status try_all(picker *p, cdmpp_err *err) {
-    cd_recjob *job = cd_calloc(BATCH, sizeof *job);
+    cd_record_program *job = cd_calloc(BATCH, sizeof *job);
     cd_measure_item *item = cd_calloc(BATCH, sizeof *item);
     cdmpp_status st = job && item ? CDMPP_OK : CD_FAIL(err, ENOMEM, "batch");
     for (size_t k = 0; k < p->n && !st; k += BATCH)
@@ -259,14 +259,14 @@ static cdmpp_status run(picker *p, cdmpp_err *err) {
     return try_all(p, err);
 }
 
-cdmpp_status cd_netpick_run(const cd_workload *w, const cd_netpick_options *o, cd_netpick **out, cdmpp_err *err) {
+cdmpp_status cd_program_select_run(const cd_workload *w, const cd_program_select_options *o, cd_program_select **out, cdmpp_err *err) {
     picker p = {.w = w, .o = o, .maker = {.tasks = w->tasks, .target = o->target, .dialect = -1, .reference = o->reference}};
     p.out = cd_calloc(1, sizeof *p.out);
     if (!p.out) return CD_FAIL(err, ENOMEM, "programs");
     const cdmpp_status st = run(&p, err);
     cd_program_free(p.maker.program);
     cd_arena_free(&p.arena);
-    if (st) cd_netpick_free(p.out);
+    if (st) cd_program_select_free(p.out);
     else *out = p.out;
     return st;
 }

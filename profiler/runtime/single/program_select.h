@@ -17,7 +17,7 @@
 #include "profiler/records/record_program.h"
 #include "profiler/network/workload/workload.h"
 
-typedef struct cd_netpick_options {
+typedef struct cd_program_select_options {
     const char *const *log;     /* (n_log) files or folders of records */
     size_t n_log;
     const char *const *line;    /* (n_line) records, one for a task: they win over logs */
@@ -30,25 +30,25 @@ typedef struct cd_netpick_options {
     int threads;                /* of a program; 0: the measurer's */
     CD_KEEP cd_measure *measure;
     const volatile sig_atomic_t *stop;
-} cd_netpick_options;
+} cd_program_select_options;
 
-typedef struct cd_netpick_task {
-    cd_recjob job;              /* the chosen one; only where status is OK */
+typedef struct cd_program_select_task {
+    cd_record_program job;              /* the chosen one; only where status is OK */
     cd_measure_item item;       /* with its object and times */
     uint32_t tried, failed;
     bool from_log;
     bool unpacked;              /* (4) */
     cdmpp_status status;
     cdmpp_err err;
-} cd_netpick_task;
+} cd_program_select_task;
 
-typedef struct cd_netpick {
+typedef struct cd_program_select {
     uint32_t n;                 /* as the workload's tasks */
-    cd_netpick_task *task;      /* (n) */
+    cd_program_select_task *task;      /* (n) */
     size_t bad_lines;           /* of logs */
-} cd_netpick;
+} cd_program_select;
 
 /* Errors: EIO (a log that cannot be read), EINTERRUPTED, those of cd_measure_build, ENOMEM. */
-cdmpp_status cd_netpick_run(const cd_workload *w, const cd_netpick_options *o, CD_GIVE cd_netpick **out, cdmpp_err *err);
-void cd_netpick_free(CD_TAKE cd_netpick *p); /* NULL is fine */
+cdmpp_status cd_program_select_run(const cd_workload *w, const cd_program_select_options *o, CD_GIVE cd_program_select **out, cdmpp_err *err);
+void cd_program_select_free(CD_TAKE cd_program_select *p); /* NULL is fine */
 #endif

@@ -58,7 +58,7 @@ static void reset_keeps_the_largest_chunk(void **st) {
     cd_arena a = {0};
     for (int i = 0; i < 100; i++) cd_arena_alloc(&a, 1000, 1);
     cd_arena_reset(&a);
-    const struct cd_chunk *head = a.head;
+    const struct cd_arena_chunk *head = a.head;
     for (int i = 0; i < 60; i++) cd_arena_alloc(&a, 1000, 1);
     assert_ptr_equal(a.head, head);
     cd_arena_reset(&a);

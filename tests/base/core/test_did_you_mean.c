@@ -6,10 +6,10 @@
 
 static void examples(void **s) {
     (void)s;
-    assert_int_equal(cd_spell_distance("", ""), 0);
-    assert_int_equal(cd_spell_distance("", "abc"), 3);
-    assert_int_equal(cd_spell_distance("kitten", "sitting"), 3);
-    assert_int_equal(cd_spell_distance("flaw", "lawn"), 2);
+    assert_int_equal(cd_did_you_mean_distance("", ""), 0);
+    assert_int_equal(cd_did_you_mean_distance("", "abc"), 3);
+    assert_int_equal(cd_did_you_mean_distance("kitten", "sitting"), 3);
+    assert_int_equal(cd_did_you_mean_distance("flaw", "lawn"), 2);
 }
 
 static void laws(void **s) {
@@ -18,11 +18,11 @@ static void laws(void **s) {
     (void)s;
     for (size_t i = 0; i < N; i++)
         for (size_t j = 0; j < N; j++) {
-            const size_t d = cd_spell_distance(w[i], w[j]);
-            assert_int_equal(d, cd_spell_distance(w[j], w[i]));
+            const size_t d = cd_did_you_mean_distance(w[i], w[j]);
+            assert_int_equal(d, cd_did_you_mean_distance(w[j], w[i]));
             assert_int_equal(d == 0, i == j);
             for (size_t k = 0; k < N; k++)
-                assert_true(d <= cd_spell_distance(w[i], w[k]) + cd_spell_distance(w[k], w[j]));
+                assert_true(d <= cd_did_you_mean_distance(w[i], w[k]) + cd_did_you_mean_distance(w[k], w[j]));
         }
 }
 
@@ -31,10 +31,10 @@ static void too_long(void **s) {
     (void)s;
     memset(a, 'x', sizeof a - 1);
     a[sizeof a - 1] = 0;
-    assert_int_equal(cd_spell_distance(a, "x"), CD_SPELL_FAR);
-    assert_int_equal(cd_spell_distance("x", a), CD_SPELL_FAR);
+    assert_int_equal(cd_did_you_mean_distance(a, "x"), CD_SPELL_FAR);
+    assert_int_equal(cd_did_you_mean_distance("x", a), CD_SPELL_FAR);
     a[CD_SPELL_FAR - 1] = 0;
-    assert_int_equal(cd_spell_distance(a, "x"), CD_SPELL_FAR - 2);
+    assert_int_equal(cd_did_you_mean_distance(a, "x"), CD_SPELL_FAR - 2);
 }
 
 static void nearest(void **s) {
@@ -42,13 +42,13 @@ static void nearest(void **s) {
     enum { N = sizeof w / sizeof *w };
     char lng[80] = "";
     (void)s;
-    assert_string_equal(cd_spell_nearest("v10", w, N), "v100");
-    assert_string_equal(cd_spell_nearest("resnet18", w, N), "resnet_18");
-    assert_string_equal(cd_spell_nearest("zen5-avx51", w, N), "zen5-avx512");
-    assert_null(cd_spell_nearest("bert_base", w, N));
-    assert_null(cd_spell_nearest("v100", w, 0));
+    assert_string_equal(cd_did_you_mean_nearest("v10", w, N), "v100");
+    assert_string_equal(cd_did_you_mean_nearest("resnet18", w, N), "resnet_18");
+    assert_string_equal(cd_did_you_mean_nearest("zen5-avx51", w, N), "zen5-avx512");
+    assert_null(cd_did_you_mean_nearest("bert_base", w, N));
+    assert_null(cd_did_you_mean_nearest("v100", w, 0));
     memset(lng, 'x', 79);
-    assert_null(cd_spell_nearest(lng, w, N));
+    assert_null(cd_did_you_mean_nearest(lng, w, N));
 }
 
 int main(void) {

@@ -34,7 +34,7 @@ static void test_equals_drawing(void **state) {
         for (size_t i = 0; i < n; i++) mean[i] = cd_rng_unit(100 + c, i);
         const double want = drawn(mean, n, which, 0.5, 200000, &kept);
         assert_true(kept > 4000);
-        assert_close(cd_least_mean(mean, NULL, n, which, 0.5), want, 0, 0.02);
+        assert_close(cd_order_stat_mean(mean, NULL, n, which, 0.5), want, 0, 0.02);
     }
 }
 
@@ -42,19 +42,19 @@ static void test_equals_drawing(void **state) {
 static void test_closed_forms(void **state) {
     const double mean[3] = {-12, -12, -12};
     (void)state;
-    assert_close(cd_least_mean(mean, NULL, 2, 0, 0.3), -12 - 0.3 / sqrt(M_PI), 0, 1e-6);
-    assert_close(cd_least_mean(mean, NULL, 3, 1, 0.3), -12 - 1.5 * 0.3 / sqrt(M_PI), 0, 1e-6);
-    assert_close(cd_least_mean(mean, NULL, 1, 0, 0.3), -12, 0, 0);
-    assert_close(cd_least_mean(mean, NULL, 3, 0, 0), -12, 0, 0);
+    assert_close(cd_order_stat_mean(mean, NULL, 2, 0, 0.3), -12 - 0.3 / sqrt(M_PI), 0, 1e-6);
+    assert_close(cd_order_stat_mean(mean, NULL, 3, 1, 0.3), -12 - 1.5 * 0.3 / sqrt(M_PI), 0, 1e-6);
+    assert_close(cd_order_stat_mean(mean, NULL, 1, 0, 0.3), -12, 0, 0);
+    assert_close(cd_order_stat_mean(mean, NULL, 3, 0, 0), -12, 0, 0);
 }
 
 /* Others far above say nothing; one far below says nearly all: y is below it by sd * phi/Phi of the difference. */
 static void test_far_others(void **state) {
     const double far[2] = {0, 50}, low[2] = {0, -4};
     (void)state;
-    assert_close(cd_least_mean(far, NULL, 2, 0, 1), 0, 0, 1e-9);
+    assert_close(cd_order_stat_mean(far, NULL, 2, 0, 1), 0, 0, 1e-9);
     const double a = 4 / sqrt(2), p = 0.5 * erfc(a * M_SQRT1_2), d = exp(-a * a / 2) / sqrt(2 * M_PI);
-    assert_close(cd_least_mean(low, NULL, 2, 0, 1), -d / p / sqrt(2), 0, 1e-3);
+    assert_close(cd_order_stat_mean(low, NULL, 2, 0, 1), -d / p / sqrt(2), 0, 1e-3);
 }
 
 static void test_laws(void **state) {
@@ -63,15 +63,15 @@ static void test_laws(void **state) {
     for (size_t i = 0; i < 40; i++) mean[i] = -3, moved[i] = 5 + 2 * mean[i];
     double last = 0;
     for (size_t n = 1; n <= 40; n++) { /* more others: lower */
-        const double now = cd_least_mean(mean, NULL, n, 0, 0.4);
+        const double now = cd_order_stat_mean(mean, NULL, n, 0, 0.4);
         assert_true(n == 1 ? now == -3 : now < last);
         last = now;
     }
-    assert_close(cd_least_mean(pair, times, 2, 0, 0.4), last, 0, 1e-9); /* one that stands for 39 */
-    assert_close(cd_least_mean(moved, NULL, 40, 0, 0.8), 5 + 2 * last, 0, 1e-9); /* units */
+    assert_close(cd_order_stat_mean(pair, times, 2, 0, 0.4), last, 0, 1e-9); /* one that stands for 39 */
+    assert_close(cd_order_stat_mean(moved, NULL, 40, 0, 0.8), 5 + 2 * last, 0, 1e-9); /* units */
     const double below[2] = {0, -60};
-    assert_true(isfinite(cd_least_mean(below, NULL, 2, 0, 0.01)));
-    assert_close(cd_least_mean(below, NULL, 2, 0, 0.01), -30, 0, 0.05);
+    assert_true(isfinite(cd_order_stat_mean(below, NULL, 2, 0, 0.01)));
+    assert_close(cd_order_stat_mean(below, NULL, 2, 0, 0.01), -30, 0, 0.05);
 }
 
 int main(void) {

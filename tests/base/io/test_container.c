@@ -6,12 +6,12 @@
 
 static const char *const magic[] = {"CDMPPMDL", "CDMPPCKP"};
 
-static void made(cd_frame_kind kind, const char *head, size_t n, cd_buf *file) {
+static void made(cd_container_kind kind, const char *head, size_t n, cd_buf *file) {
     cd_buf header = {0}, weights = {0};
     cdmpp_err err = {0};
     cd_buf_put(&header, head, n);
     cd_buf_put(&weights, "\0\1\2\3", 4);
-    assert_ok(cd_frame_put(kind, file, &header, &weights, &err));
+    assert_ok(cd_container_put(kind, file, &header, &weights, &err));
     cd_buf_free(&header);
     cd_buf_free(&weights);
 }
@@ -20,33 +20,33 @@ static void round_trip(void **s) {
     (void)s;
     for (int kind = CD_FRAME_MODEL; kind <= CD_FRAME_CHECKPOINT; kind++) {
         cd_buf f = {0};
-        cd_frame g;
+        cd_container g;
         cdmpp_err err = {0};
-        made((cd_frame_kind)kind, "{\"a\":1}", 7, &f);
+        made((cd_container_kind)kind, "{\"a\":1}", 7, &f);
         assert_int_equal(f.n, 32 + 7 + 4 + 64);
         assert_memory_equal(f.p, magic[kind], 8);
-        assert_ok(cd_frame_get((cd_frame_kind)kind, f.p, f.n, &g, &err));
+        assert_ok(cd_container_get((cd_container_kind)kind, f.p, f.n, &g, &err));
         assert_true(cd_str_is(g.header, "{\"a\":1}") && g.weights.n == 4 && !memcmp(g.weights.p, "\0\1\2\3", 4));
         assert_int_equal(g.version, kind == CD_FRAME_MODEL ? 2 : 1);
-        assert_status(cd_frame_get((cd_frame_kind)!kind, f.p, f.n, &g, &err), CDMPP_EPARSE); /* of the other kind */
+        assert_status(cd_container_get((cd_container_kind)!kind, f.p, f.n, &g, &err), CDMPP_EPARSE); /* of the other kind */
         cd_buf_free(&f);
     }
 }
 
 static void every_byte_counts(void **s) {
     cd_buf f = {0};
-    cd_frame g;
+    cd_container g;
     cdmpp_err err = {0};
     (void)s;
     made(CD_FRAME_MODEL, "{\"a\":1}", 7, &f);
     for (size_t i = 0; i < f.n; i++) {
         f.p[i] = (char)(f.p[i] ^ 1);
-        assert_true(cd_frame_get(CD_FRAME_MODEL, f.p, f.n, &g, &err) != CDMPP_OK);
+        assert_true(cd_container_get(CD_FRAME_MODEL, f.p, f.n, &g, &err) != CDMPP_OK);
         f.p[i] = (char)(f.p[i] ^ 1);
-        assert_status(cd_frame_get(CD_FRAME_MODEL, f.p, i, &g, &err), CDMPP_EPARSE);
+        assert_status(cd_container_get(CD_FRAME_MODEL, f.p, i, &g, &err), CDMPP_EPARSE);
     }
     f.p[8] = 9;
-    assert_status(cd_frame_get(CD_FRAME_MODEL, f.p, f.n, &g, &err), CDMPP_EUNSUPPORTED);
+    assert_status(cd_container_get(CD_FRAME_MODEL, f.p, f.n, &g, &err), CDMPP_EUNSUPPORTED);
     cd_buf_free(&f);
 }
 
@@ -60,13 +60,13 @@ static void header_is_json(void **s) {
     for (size_t k = 0; k < sizeof tab / sizeof *tab; k++) {
         cd_buf f = {0};
         cd_arena a = {0};
-        cd_frame g;
+        cd_container g;
         cdmpp_err err = {0};
         const char *text;
         const cd_json *root;
         made(CD_FRAME_MODEL, tab[k].text, tab[k].n, &f);
-        assert_ok(cd_frame_get(CD_FRAME_MODEL, f.p, f.n, &g, &err));
-        assert_status(cd_frame_header(&g, &a, &text, &root, &err), tab[k].want);
+        assert_ok(cd_container_get(CD_FRAME_MODEL, f.p, f.n, &g, &err));
+        assert_status(cd_container_header(&g, &a, &text, &root, &err), tab[k].want);
         if (!tab[k].want) assert_non_null(cd_json_get(root, "a"));
         cd_arena_free(&a);
         cd_buf_free(&f);

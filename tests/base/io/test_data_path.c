@@ -7,8 +7,8 @@ static void of_the_checkout(void **s) {
     cd_arena a = {0};
     (void)s;
     /* build/release/tests/base/io/test_data_path: three names up is build/release/tests */
-    assert_null(cd_installed_find(&a, "configs/nosuch.yaml"));
-    const char *p = cd_installed_find(&a, "base/io/test_data_path");
+    assert_null(cd_data_path_find(&a, "configs/nosuch.yaml"));
+    const char *p = cd_data_path_find(&a, "base/io/test_data_path");
     assert_non_null(p);
     assert_int_equal(p[0], '/');
     assert_null(strstr(p, ".."));
@@ -20,12 +20,12 @@ static void own_files_come_first(void **s) {
     tmp_dir t = tmp_make();
     const char *own = tmp_put(&t, "test_data_path", "", 0);
     (void)s;
-    assert_ptr_equal(cd_installed_or(&a, "base/io", own), own);
-    assert_ptr_equal(cd_installed_or(&a, "base/io", "/nosuch/x"), "/nosuch/x");
-    assert_string_equal(cd_installed_or(&a, "base/io", "nosuch"), "nosuch");
-    assert_string_equal(cd_installed_or(&a, "base/io", "deep/test_data_path"), "deep/test_data_path");
-    assert_string_equal(cd_installed_or(&a, "base/io", ""), "");
-    const char *bare = cd_installed_or(&a, "base/io", "test_data_path"), *named = cd_installed_or(&a, "base/io", "base/io/test_data_path");
+    assert_ptr_equal(cd_data_path_or(&a, "base/io", own), own);
+    assert_ptr_equal(cd_data_path_or(&a, "base/io", "/nosuch/x"), "/nosuch/x");
+    assert_string_equal(cd_data_path_or(&a, "base/io", "nosuch"), "nosuch");
+    assert_string_equal(cd_data_path_or(&a, "base/io", "deep/test_data_path"), "deep/test_data_path");
+    assert_string_equal(cd_data_path_or(&a, "base/io", ""), "");
+    const char *bare = cd_data_path_or(&a, "base/io", "test_data_path"), *named = cd_data_path_or(&a, "base/io", "base/io/test_data_path");
     assert_string_equal(bare, named);
     assert_int_equal(access(bare, R_OK), 0);
     cd_arena_free(&a);

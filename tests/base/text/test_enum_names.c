@@ -11,19 +11,19 @@ static void there_and_back(void **s) {
     static const char *const want[] = {"a", "bc", "a b", "d"};
     (void)s;
     for (int k = 0; k < 4; k++) {
-        assert_true(cd_str_is(cd_words_at(list, k), want[k]));
-        assert_int_equal(cd_words_find(list, str(want[k])), k);
+        assert_true(cd_str_is(cd_enum_names_at(list, k), want[k]));
+        assert_int_equal(cd_enum_names_find(list, str(want[k])), k);
     }
-    assert_int_equal(cd_words_find("one", str("one")), 0);
+    assert_int_equal(cd_enum_names_find("one", str("one")), 0);
 }
 
 static void none_of_them(void **s) {
     static const char *const none[] = {"", "b", "bcd", "a|bc", "|", "d|", "D"};
     (void)s;
-    for (size_t k = 0; k < sizeof none / sizeof *none; k++) assert_int_equal(cd_words_find("a|bc|d", str(none[k])), -1);
-    assert_int_equal(cd_words_find("", str("a")), -1);
-    for (int k = 3; k < 6; k++) assert_int_equal(cd_words_at("a|bc|d", k).n, 0);
-    assert_int_equal(cd_words_at("", 0).n, 0);
+    for (size_t k = 0; k < sizeof none / sizeof *none; k++) assert_int_equal(cd_enum_names_find("a|bc|d", str(none[k])), -1);
+    assert_int_equal(cd_enum_names_find("", str("a")), -1);
+    for (int k = 3; k < 6; k++) assert_int_equal(cd_enum_names_at("a|bc|d", k).n, 0);
+    assert_int_equal(cd_enum_names_at("", 0).n, 0);
 }
 
 int main(void) {

@@ -21,7 +21,7 @@ static void vectors(void **st) {
         a[0] = b[0] = 5, a[1] = b[1] = (float)i, a[2] = 1, b[2] = (float)(i * i), a[3] = 3e38f, b[3] = i % 2 ? 3e38f : -3e38f;
     }
     const cd_dataset d = {.n = N, .n_row = 2 * N, .n_col = C, .row = row, .row_ptr = ptr};
-    assert_ok(cd_embed_rows(&d, program, N, &x, &dim, &err));
+    assert_ok(cd_task_embedding_rows(&d, program, N, &x, &dim, &err));
     assert_int_equal(dim, 5); /* means of 1, 2, 3; maxima of 1, 2 */
     for (size_t j = 0; j < dim; j++) {
         double mean = 0, var = 0;
@@ -35,11 +35,11 @@ static void vectors(void **st) {
         assert_true(x[i * dim + 1] < x[(i - 1) * dim + 1]);
     }
     cd_free(x);
-    assert_ok(cd_embed_rows(&d, program, 1, &x, &dim, &err)); /* nothing varies */
+    assert_ok(cd_task_embedding_rows(&d, program, 1, &x, &dim, &err)); /* nothing varies */
     assert_int_equal(dim, 1);
     assert_true(x[0] == 0.0f);
     cd_free(x);
-    assert_ok(cd_embed_rows(&d, program, 0, &x, &dim, &err));
+    assert_ok(cd_task_embedding_rows(&d, program, 0, &x, &dim, &err));
     cd_free(x);
 }
 

@@ -8,7 +8,7 @@
 typedef struct {
     tmp_dir dir;
     cd_opreader *r;
-    cd_oprecord o;
+    cd_library_op_record o;
     const char *device;
     bool more;
     cdmpp_err err;
@@ -125,17 +125,17 @@ static void bad_tables(void **s) {
 }
 
 static void keys_tell_records_apart(void **s) {
-    const cd_oprecord a = {.kind = CD_OP_ADD, .b = 1, .m = 4, .n = 8, .k = 1, .latency_s = 1};
-    cd_oprecord c = a;
+    const cd_library_op_record a = {.kind = CD_OP_ADD, .b = 1, .m = 4, .n = 8, .k = 1, .latency_s = 1};
+    cd_library_op_record c = a;
     (void)s;
     c.latency_s = 2;
-    assert_true(cd_oprecord_same(&a, &c) && cd_oprecord_key(&a, 3) == cd_oprecord_key(&c, 3));
-    assert_true(cd_oprecord_key(&a, 3) != cd_oprecord_key(&a, 4));
+    assert_true(cd_library_op_record_same(&a, &c) && cd_library_op_record_key(&a, 3) == cd_library_op_record_key(&c, 3));
+    assert_true(cd_library_op_record_key(&a, 3) != cd_library_op_record_key(&a, 4));
     c.m = 8, c.n = 4;
-    assert_true(!cd_oprecord_same(&a, &c) && cd_oprecord_key(&a, 3) != cd_oprecord_key(&c, 3));
+    assert_true(!cd_library_op_record_same(&a, &c) && cd_library_op_record_key(&a, 3) != cd_library_op_record_key(&c, 3));
     c = a;
     c.kind = CD_OP_MUL;
-    assert_true(!cd_oprecord_same(&a, &c) && cd_oprecord_key(&a, 3) != cd_oprecord_key(&c, 3));
+    assert_true(!cd_library_op_record_same(&a, &c) && cd_library_op_record_key(&a, 3) != cd_library_op_record_key(&c, 3));
 }
 
 int main(void) {

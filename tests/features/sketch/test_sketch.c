@@ -54,7 +54,7 @@ static void check_steps(const cd_draft *d) {
 /* A drawn schedule can be lowered, and is the same whatever was drawn before. */
 static size_t draw_all(const fixture *f, const cd_tasks *t, size_t task, bool gpu, uint64_t n) {
     cd_sketches *sp = made_space(t, task, gpu);
-    cd_sampler *a = made_sampler(sp, 7), *b = made_sampler(sp, 7);
+    cd_sketch_sampler *a = made_sampler(sp, 7), *b = made_sampler(sp, 7);
     cdmpp_err err = {0};
     cd_buf one = {0}, two = {0};
     size_t good = 0;
@@ -106,7 +106,7 @@ static void test_seeds_differ(void **state) {
     for (uint64_t i = 0; i < 20; i++) {
         bool ok = true;
         for (uint64_t seed = 0; seed < 2; seed++) {
-            cd_sampler *w = made_sampler(sp, seed);
+            cd_sketch_sampler *w = made_sampler(sp, seed);
             cd_draft d;
             ok = ok && !cd_sampler_draw(w, i, &d, &err);
             if (ok) made_text(&d, &text[seed]);
@@ -140,7 +140,7 @@ static void test_draws_stay(void **state) {
         "[\"PR\", 4, 0, \"auto_unroll_max_step$512\"]]"};
     for (int gpu = 0; gpu < 2; gpu++) {
         cd_sketches *sp = made_space(f->tasks, MADE_MM_RELU, gpu);
-        cd_sampler *w = made_sampler(sp, 7);
+        cd_sketch_sampler *w = made_sampler(sp, 7);
         cdmpp_err err = {0};
         cd_buf text = {0};
         cd_draft d;
@@ -158,7 +158,7 @@ static void test_naive(void **state) {
     const fixture *f = *state;
     for (int gpu = 0; gpu < 2; gpu++) {
         cd_sketches *sp = made_space(f->tasks, MADE_MANY_SUMS, gpu);
-        cd_sampler *w = made_sampler(sp, 1);
+        cd_sketch_sampler *w = made_sampler(sp, 1);
         cdmpp_err err = {0};
         cd_draft d;
         cd_choices at = {0};
@@ -198,7 +198,7 @@ typedef struct {
     cd_buf json;
 } loot;
 
-static cdmpp_status use(cd_sampler *w, const cd_sketches *sp, loot *l, cdmpp_err *err) {
+static cdmpp_status use(cd_sketch_sampler *w, const cd_sketches *sp, loot *l, cdmpp_err *err) {
     cd_draft d;
     double size;
     bool exact;
@@ -219,7 +219,7 @@ static cdmpp_status use(cd_sampler *w, const cd_sketches *sp, loot *l, cdmpp_err
 
 static cdmpp_status whole(const cd_tasks *t, size_t task, bool gpu) {
     cd_sketches *sp = NULL;
-    cd_sampler *w = NULL;
+    cd_sketch_sampler *w = NULL;
     loot l = {.at = {0}};
     cdmpp_err err = {0};
     cdmpp_status st = made_space_new(t, task, gpu, &sp, &err);

@@ -5,7 +5,7 @@ enum { MOVES = 40 };
 
 typedef struct {
     cd_sketches *sp;
-    cd_sampler *w, *other;
+    cd_sketch_sampler *w, *other;
     cd_buf one, two;
 } room;
 

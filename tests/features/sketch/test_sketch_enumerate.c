@@ -6,7 +6,7 @@
 static void test_walk(void **state) {
     for (int gpu = 0; gpu < 2; gpu++) {
         cd_sketches *sp = made_space(*state, MADE_ADD, gpu);
-        cd_sampler *w = made_sampler(sp, 7);
+        cd_sketch_sampler *w = made_sampler(sp, 7);
         cd_choices at = {0}, last = {0};
         cdmpp_err err = {0};
         cd_draft d;

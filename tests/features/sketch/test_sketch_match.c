@@ -3,7 +3,7 @@
 
 typedef struct {
     cd_sketches *sp;
-    cd_sampler *w, *other;
+    cd_sketch_sampler *w, *other;
     cd_arena a;
     cd_buf one, two;
 } room;

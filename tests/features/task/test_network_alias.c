@@ -14,10 +14,10 @@ static void parts(void **st) {
              {"(resnet3d_18,[(2,3,112,112,16)])", "resnet3d_18", 2}, {"(,[(8)])", "", 8}};
     (void)st;
     for (size_t i = 0; i < sizeof c / sizeof *c; i++) {
-        const cd_str b = cd_netname_base(c[i].name);
+        const cd_str b = cd_network_alias_base(c[i].name);
         assert_int_equal(b.n, strlen(c[i].base));
         assert_memory_equal(b.p, c[i].base, b.n);
-        assert_int_equal(cd_netname_batch(c[i].name), c[i].batch);
+        assert_int_equal(cd_network_alias_batch(c[i].name), c[i].batch);
     }
 }
 
@@ -27,11 +27,11 @@ static void answers(void **st) {
     static const char *const yes[] = {"(resnet_50,[(1,3,224,224)])", "resnet_50", "resnet_50_", "resnet_50_bs1"};
     static const char *const no[] = {"resnet_5", "resnet_500", "resnet", "resnet_50_bs", "resnet_50_bs4", "resnet_50_bs10", "resnet_50_bsx",
                                      "resnet_50_bs1x", "resnet_50_bs-1", "", "(resnet_50", "resnet_50_bs99999999999999999999"};
-    for (size_t i = 0; i < sizeof yes / sizeof *yes; i++) assert_true(cd_netname_answers(r, yes[i]));
-    for (size_t i = 0; i < sizeof no / sizeof *no; i++) assert_false(cd_netname_answers(r, no[i]));
-    assert_true(cd_netname_answers(b, "bert_large"));
-    assert_true(cd_netname_answers(b, "bert_large_"));
-    assert_false(cd_netname_answers(b, "bert_large_bs1")); /* nothing says so */
+    for (size_t i = 0; i < sizeof yes / sizeof *yes; i++) assert_true(cd_network_alias_answers(r, yes[i]));
+    for (size_t i = 0; i < sizeof no / sizeof *no; i++) assert_false(cd_network_alias_answers(r, no[i]));
+    assert_true(cd_network_alias_answers(b, "bert_large"));
+    assert_true(cd_network_alias_answers(b, "bert_large_"));
+    assert_false(cd_network_alias_answers(b, "bert_large_bs1")); /* nothing says so */
 }
 
 int main(void) {

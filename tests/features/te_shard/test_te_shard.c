@@ -48,15 +48,15 @@ static void assert_ways(const fix *f, const char *want) {
     assert_string_equal(got, want);
 }
 
-static cd_te_part *part(const fix *f, const char *name, int64_t lo, int64_t hi) {
+static cd_te_shard *part(const fix *f, const char *name, int64_t lo, int64_t hi) {
     cdmpp_err err = {0};
-    cd_te_part *p = NULL;
-    assert_ok(cd_te_part_make(f->dag, way(f, name), lo, hi, &p, &err));
+    cd_te_shard *p = NULL;
+    assert_ok(cd_te_shard_make(f->dag, way(f, name), lo, hi, &p, &err));
     return p;
 }
 
 /* "0:1x21x56x32@0,0,0,0 ..." */
-static void assert_boxes(const cd_te_part *p, const char *want) {
+static void assert_boxes(const cd_te_shard *p, const char *want) {
     char got[400] = "";
     for (uint32_t k = 0; k < p->n_arg; k++) {
         size_t n = strlen(got);
@@ -67,7 +67,7 @@ static void assert_boxes(const cd_te_part *p, const char *want) {
     assert_string_equal(got, want);
 }
 
-static void assert_text(const cd_te_part *p, const char *want) {
+static void assert_text(const cd_te_shard *p, const char *want) {
     cd_buf b = {0};
     cd_te_dag_print(&b, p->dag);
     assert_string_equal(b.p, want);
@@ -90,21 +90,21 @@ static void test_conv_axes(void **state) {
     (void)state;
     fix f = start(conv);
     assert_ways(&f, "H W O I");
-    cd_te_part *p = part(&f, "H", 0, 20);
+    cd_te_shard *p = part(&f, "H", 0, 20);
     assert_boxes(p, "0:1x21x56x32@0,0,0,0 1:3x3x32x64@0,0,0,0 2:64@0 3:1x20x56x64@0,0,0,0");
     assert_true(p->dag->op[3].flop_attr == 1000 * 20.0 / 56);
     assert_true(p->dag->op[2].layout_free);
-    cd_te_part_free(p);
+    cd_te_shard_free(p);
     p = part(&f, "H", 20, 56);
     assert_boxes(p, "0:1x37x56x32@0,19,0,0 1:3x3x32x64@0,0,0,0 2:64@0 3:1x36x56x64@0,20,0,0");
     assert_text(p, "x = PLACEHOLDER [1, 37, 56, 32]\n"
                    "pad(i0, i1, i2, i3) = tir.if_then_else(((((i1 >= 0) && (i1 < 37)) && (i2 >= 1)) && (i2 < 57)), x[i0, i1, (i2 - 1), i3], 0f)\n"
                    "k = PLACEHOLDER [3, 3, 32, 64]\nconv(nn, yy, xx, ff) += (pad[nn, (yy + ry), (xx + rx), rc]*k[ry, rx, rc, ff])\n"
                    "b = PLACEHOLDER [64]\nadd(a0, a1, a2, a3) = (conv[a0, a1, a2, a3] + b[a3])\ny(a0, a1, a2, a3) = max(add[a0, a1, a2, a3], 0f)\n");
-    cd_te_part_free(p);
+    cd_te_shard_free(p);
     p = part(&f, "O", 0, 24);
     assert_boxes(p, "0:1x56x56x32@0,0,0,0 1:3x3x32x24@0,0,0,0 2:24@0 3:1x56x56x24@0,0,0,0");
-    cd_te_part_free(p);
+    cd_te_shard_free(p);
     stop(&f);
 }
 
@@ -112,18 +112,18 @@ static void test_conv_sum(void **state) {
     (void)state;
     fix f = start(conv);
     cdmpp_err err = {0};
-    cd_te_part *p = part(&f, "I", 8, 32);
+    cd_te_shard *p = part(&f, "I", 8, 32);
     assert_boxes(p, "0:1x56x56x24@0,0,0,8 1:3x3x24x64@0,0,8,0 p0:1x56x56x64@0,0,0,0");
     assert_int_equal(p->dag->n_op, 4);
     assert_int_equal(p->dag->op[3].raxis[2].extent->u.i, 24);
     assert_true(p->dag->op[3].flop_attr == 1000 * 24.0 / 32);
-    cd_te_part_free(p);
+    cd_te_shard_free(p);
     assert_ok(cd_te_join_make(f.dag, way(&f, "I"), 3, &p, &err));
     assert_boxes(p, "p0:1x56x56x64@0,0,0,0 p1:1x56x56x64@0,0,0,0 p2:1x56x56x64@0,0,0,0 2:64@0 3:1x56x56x64@0,0,0,0");
     assert_text(p, "partial = PLACEHOLDER [1, 56, 56, 64]\npartial = PLACEHOLDER [1, 56, 56, 64]\npartial = PLACEHOLDER [1, 56, 56, 64]\n"
                    "conv(nn, yy, xx, ff) = ((partial[nn, yy, xx, ff] + partial[nn, yy, xx, ff]) + partial[nn, yy, xx, ff])\n"
                    "b = PLACEHOLDER [64]\nadd(a0, a1, a2, a3) = (conv[a0, a1, a2, a3] + b[a3])\ny(a0, a1, a2, a3) = max(add[a0, a1, a2, a3], 0f)\n");
-    cd_te_part_free(p);
+    cd_te_shard_free(p);
     stop(&f);
 }
 
@@ -134,7 +134,7 @@ static void test_keys(void **state) {
     fix f = start(conv);
     cdmpp_err err = {0};
     char tvm[33], other[33];
-    cd_te_part *const p[] = {part(&f, "H", 0, 28), part(&f, "H", 28, 56), part(&f, "H", 8, 16), part(&f, "H", 24, 32), part(&f, "O", 0, 32), part(&f, "O", 32, 64)};
+    cd_te_shard *const p[] = {part(&f, "H", 0, 28), part(&f, "H", 28, 56), part(&f, "H", 8, 16), part(&f, "H", 24, 32), part(&f, "O", 0, 32), part(&f, "O", 32, 64)};
     assert_string_not_equal(p[0]->workload_key, p[1]->workload_key);
     assert_string_equal(p[2]->workload_key, p[3]->workload_key);
     assert_true(cd_te_dag_equal(p[2]->dag, p[3]->dag));
@@ -145,10 +145,10 @@ static void test_keys(void **state) {
     assert_string_not_equal(p[0]->key, tvm);
     assert_ok(cd_te_dag_hash(p[1]->dag, other, &err));
     assert_string_equal(tvm, other); /* the two of them would be one */
-    cd_te_part *whole = part(&f, "H", 0, 56);
+    cd_te_shard *whole = part(&f, "H", 0, 56);
     assert_true(cd_te_dag_equal(whole->dag, f.dag));
-    cd_te_part_free(whole);
-    for (size_t i = 0; i < sizeof p / sizeof *p; i++) cd_te_part_free(p[i]);
+    cd_te_shard_free(whole);
+    for (size_t i = 0; i < sizeof p / sizeof *p; i++) cd_te_shard_free(p[i]);
     stop(&f);
 }
 
@@ -159,12 +159,12 @@ static void test_unread(void **state) {
                   "{\"name\":\"conv\",\"axis\":[[\"n\",0,1],[\"y\",0,4],[\"z\",0,4],[\"f\",0,6]],\"reduce_axis\":[[\"ry\",0,1],[\"rx\",0,1],[\"rc\",0,4]],"
                   "\"reduce\":\"sum\",\"body\":\"x[n, y*2 + ry, z*2 + rx, rc]*w[ry, rx, rc, f]\"}");
     assert_ways(&f, "H W O I");
-    cd_te_part *p = part(&f, "O", 0, 3);
+    cd_te_shard *p = part(&f, "O", 0, 3);
     assert_boxes(p, "0:1x8x8x4@0,0,0,0 1:1x1x4x3@0,0,0,0 2:1x4x4x3@0,0,0,0");
-    cd_te_part_free(p);
+    cd_te_shard_free(p);
     p = part(&f, "H", 1, 3);
     assert_boxes(p, "0:1x3x8x4@0,2,0,0 1:1x1x4x6@0,0,0,0 2:1x2x4x6@0,1,0,0");
-    cd_te_part_free(p);
+    cd_te_shard_free(p);
     stop(&f);
 }
 
@@ -174,26 +174,26 @@ static void test_moves(void **state) {
     fix f = start("{\"name\":\"a\",\"shape\":[2,4],\"dtype\":\"float32\"},{\"name\":\"b\",\"shape\":[2,6],\"dtype\":\"float32\"},"
                   "{\"name\":\"c\",\"axis\":[[\"i\",0,2],[\"j\",0,10]],\"body\":\"if_then_else(j >= 4, b[i, j - 4], a[i, j])\"}");
     assert_ways(&f, "i j");
-    cd_te_part *p = part(&f, "j", 6, 10);
+    cd_te_shard *p = part(&f, "j", 6, 10);
     assert_boxes(p, "1:2x4@0,2 2:2x4@0,6");
     assert_text(p, "b = PLACEHOLDER [2, 4]\nc(i, j) = b[i, j]\n");
-    cd_te_part_free(p);
+    cd_te_shard_free(p);
     p = part(&f, "j", 2, 6);
     assert_boxes(p, "0:2x2@0,2 1:2x2@0,0 2:2x4@0,2");
-    cd_te_part_free(p);
+    cd_te_shard_free(p);
     stop(&f);
     f = start("{\"name\":\"x\",\"shape\":[6,8],\"dtype\":\"float32\"},"
               "{\"name\":\"y\",\"axis\":[[\"i\",0,12],[\"j\",0,4]],\"body\":\"x[(i*4 + j) // 8, (i*4 + j) % 8]\"}");
     p = part(&f, "i", 2, 6);
     assert_boxes(p, "0:2x8@1,0 1:4x4@2,0");
     assert_text(p, "x = PLACEHOLDER [2, 8]\ny(i, j) = x[floordiv(((i*4) + j), 8), floormod(((i*4) + j), 8)]\n");
-    cd_te_part_free(p);
+    cd_te_shard_free(p);
     stop(&f);
     f = start("{\"name\":\"x\",\"shape\":[6,8],\"dtype\":\"float32\"},{\"name\":\"at\",\"shape\":[5],\"dtype\":\"int32\"},"
               "{\"name\":\"y\",\"axis\":[[\"i\",0,5],[\"j\",0,8]],\"body\":\"x[at[i], j]\"}");
     p = part(&f, "i", 1, 3);
     assert_boxes(p, "0:6x8@0,0 1:2@1 2:2x8@1,0");
-    cd_te_part_free(p);
+    cd_te_shard_free(p);
     stop(&f);
 }
 
@@ -202,10 +202,10 @@ static void test_transposed(void **state) {
     fix f = start("{\"name\":\"x\",\"shape\":[4],\"dtype\":\"float32\"},"
                   "{\"name\":\"spread\",\"axis\":[[\"i\",0,7]],\"body\":\"if_then_else(i % 2 == 0, x[i // 2], 0.0)\"},"
                   "{\"name\":\"y\",\"axis\":[[\"i\",0,7]],\"body\":\"spread[6 - i]\"}");
-    cd_te_part *p = part(&f, "i", 1, 4); /* spread 3 .. 5: of x only 2 */
+    cd_te_shard *p = part(&f, "i", 1, 4); /* spread 3 .. 5: of x only 2 */
     assert_boxes(p, "0:1@2 1:3@1");
     assert_text(p, "x = PLACEHOLDER [1]\nspread(i) = tir.if_then_else((floormod((i + 1), 2) == 0), x[(floordiv((i + 1), 2) - 1)], 0f)\ny(i) = spread[(2 - i)]\n");
-    cd_te_part_free(p);
+    cd_te_shard_free(p);
     stop(&f);
 }
 
@@ -217,18 +217,18 @@ static void test_rare(void **state) {
                   "{\"name\":\"y\",\"axis\":[[\"i\",0,3],[\"p\",0,8]],\"reduce_axis\":[[\"k\",0,3]],\"reduce\":\"sum\",\"where\":\"k <= i\","
                   "\"body\":\"m[i, k]*x[k, p]\",\"simplify_const\":true}");
     assert_ways(&f, "M N K");
-    cd_te_part *p = part(&f, "M", 1, 3);
+    cd_te_shard *p = part(&f, "M", 1, 3);
     assert_boxes(p, "0:3x8@0,0 1:2x8@1,0");
     assert_true(p->dag->op[0].const_matrix && p->dag->op[2].simplify_const && p->dag->op[2].cond);
     assert_text(p, "m(i, j) = select(((i + 1) == j), 1f, 0f)\nx = PLACEHOLDER [3, 8]\ny(i, p) += (m[i, k]*x[k, p])\n");
-    cd_te_part_free(p);
+    cd_te_shard_free(p);
     stop(&f);
     f = start("{\"name\":\"x\",\"shape\":[4,6],\"dtype\":\"float32\"},"
               "{\"name\":\"s\",\"axis\":[[\"i\",0,4]],\"reduce_axis\":[[\"k\",0,6]],\"reduce\":\"sum\",\"init\":\"1.0\",\"body\":\"x[i, k]\"}");
     assert_ways(&f, "i"); /* a start would be added twice */
     p = part(&f, "i", 2, 4);
     assert_non_null(p->dag->op[1].init);
-    cd_te_part_free(p);
+    cd_te_shard_free(p);
     stop(&f);
     f = start("{\"name\":\"x\",\"shape\":[7],\"dtype\":\"float32\"},"
               "{\"name\":\"s\",\"axis\":[[\"i\",0,3]],\"reduce_axis\":[[\"k\",0,\"(i + 1)*7 // 3 - i*7 // 3\"]],\"reduce\":\"sum\",\"body\":\"x[i*7 // 3 + k]\"}");
@@ -241,14 +241,14 @@ static void test_none(void **state) {
     fix f = start("{\"name\":\"x\",\"shape\":[4],\"dtype\":\"float32\"},{\"name\":\"a\",\"axis\":[[\"i\",0,4]],\"body\":\"x[i]\"},"
                   "{\"name\":\"b\",\"axis\":[[\"i\",0,4]],\"body\":\"x[i] + 1\"}");
     cdmpp_err err = {0};
-    cd_te_part *p = NULL;
+    cd_te_shard *p = NULL;
     assert_int_equal(f.n, 0);
-    assert_status(cd_te_part_make(f.dag, &(cd_te_way){.op = 1, .extent = 4}, 0, 2, &p, &err), CDMPP_EUNSUPPORTED);
+    assert_status(cd_te_shard_make(f.dag, &(cd_te_way){.op = 1, .extent = 4}, 0, 2, &p, &err), CDMPP_EUNSUPPORTED);
     stop(&f);
     f = start("{\"name\":\"x\",\"shape\":[4],\"dtype\":\"float32\"},{\"name\":\"a\",\"axis\":[[\"i\",1,4]],\"body\":\"x[i - 1]\"}");
     assert_int_equal(f.n, 0);
     err = (cdmpp_err){0};
-    assert_status(cd_te_part_make(f.dag, &(cd_te_way){.op = 1, .extent = 4}, 0, 2, &p, &err), CDMPP_EUNSUPPORTED);
+    assert_status(cd_te_shard_make(f.dag, &(cd_te_way){.op = 1, .extent = 4}, 0, 2, &p, &err), CDMPP_EUNSUPPORTED);
     assert_non_null(strstr(err.msg, "\"i\""));
     stop(&f);
     f = start("{\"name\":\"x\",\"shape\":[0,4],\"dtype\":\"float32\"},{\"name\":\"a\",\"axis\":[[\"i\",0,0],[\"j\",0,4]],\"body\":\"x[i, j]\"}");
@@ -272,11 +272,11 @@ static cdmpp_status all_of(const cd_te_dag *dag, cdmpp_err *err) {
     uint32_t n;
     cdmpp_status st = cd_te_ways(dag, &a, &w, &n, err);
     for (uint32_t k = 0; k < n && !st; k++) {
-        cd_te_part *p = NULL, *j = NULL;
-        st = cd_te_part_make(dag, &w[k], 1, w[k].extent - 1, &p, err);
+        cd_te_shard *p = NULL, *j = NULL;
+        st = cd_te_shard_make(dag, &w[k], 1, w[k].extent - 1, &p, err);
         if (!st && w[k].reduce) st = cd_te_join_make(dag, &w[k], 2, &j, err);
-        cd_te_part_free(p);
-        cd_te_part_free(j);
+        cd_te_shard_free(p);
+        cd_te_shard_free(j);
     }
     cd_arena_free(&a);
     return st;

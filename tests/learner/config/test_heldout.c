@@ -21,7 +21,7 @@ static cd_split *split_of(const char *path, const char *kind, long seed, cd_buf 
     assert_int_equal(cd_config_init(&c, err), CDMPP_OK);
     for (int k = 0; k < 2; k++) assert_int_equal(cd_config_set(&c, set[k], err), CDMPP_OK);
     assert_int_equal(cd_dataset_load(&path, 1, &d, err), CDMPP_OK);
-    assert_int_equal(cd_choose(&c, d, NULL, keep, &count, &s, err), CDMPP_OK);
+    assert_int_equal(cd_select_programs(&c, d, NULL, keep, &count, &s, err), CDMPP_OK);
     c.data_files = (cd_texts){1, &path};
     c.output_model = ""; /* as --out leaves it */
     cd_config_print(config, &c);

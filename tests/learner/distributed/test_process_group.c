@@ -81,7 +81,7 @@ static cdmpp_status first_failure(void *ctx, cdmpp_status st, cdmpp_err *err) {
     return st;
 }
 
-static bool on_tick(void *ctx, const cd_tick *t) {
+static bool on_tick(void *ctx, const cd_progress_event *t) {
     seat *me = ctx;
     (void)t;
     return !me->stop_at || ++me->ticks < me->stop_at;
@@ -89,7 +89,7 @@ static bool on_tick(void *ctx, const cd_tick *t) {
 
 static void *work(void *arg) {
     seat *me = arg;
-    const cd_crew crew = {me->rank, me->room->n, true, me, all_add, to_first, first_failure};
+    const cd_process_group crew = {me->rank, me->room->n, true, me, all_add, to_first, first_failure};
     const cd_learner_how how = {.tick = on_tick, .ctx = me, .folder = me->folder, .crew = &crew};
     me->st = cd_learner_run(me->c, NULL, &how, &me->l, &me->err);
     return NULL;
@@ -119,7 +119,7 @@ static void dealing(void **s) {
             for (size_t i = 0; i < n; i++) m[i] = (cd_member){.kind = (cd_member_kind)(i % CD_N_MEMBER_KIND)};
             for (size_t i = 0; i < n; i++) nets += cd_member_is_net(m[i].kind);
             memset(load, 0, sizeof load);
-            cd_crew_deal(m, n, ranks, 16, false, owner);
+            cd_process_group_deal(m, n, ranks, 16, false, owner);
             for (size_t i = 0; i < n; i++) {
                 if (owner[i] == CD_CREW_ALL) all++;
                 else assert_true(owner[i] < ranks), load[owner[i]]++;
@@ -127,9 +127,9 @@ static void dealing(void **s) {
             }
             assert_int_equal(all, nets && nets < ranks && ranks <= 16 ? nets : 0);
             for (size_t r = 0; !all && r < ranks; r++) assert_true(load[r] > 0 || ranks > n); /* nobody idle */
-            cd_crew_deal(m, n, ranks, 1, false, owner); /* without slices: all dealt */
+            cd_process_group_deal(m, n, ranks, 1, false, owner); /* without slices: all dealt */
             for (size_t i = 0; i < n; i++) assert_true(owner[i] < ranks);
-            cd_crew_deal(m, n, ranks, 1, true, owner); /* the trees by all, unless nobody else is there */
+            cd_process_group_deal(m, n, ranks, 1, true, owner); /* the trees by all, unless nobody else is there */
             for (size_t i = 0; i < n; i++) assert_true((owner[i] == CD_CREW_ALL) == (ranks > 1 && !cd_member_is_net(m[i].kind)));
         }
 }

@@ -147,14 +147,14 @@ static void all_find_each_other(void **s) {
     (void)s;
     for (int n = 2; n <= MOST; n++) {
         cdmpp_err err = {0};
-        cd_tracker *k;
+        cd_rabit_tracker *k;
         rank_t r[MOST];
         pthread_t t[MOST];
-        assert_ok(cd_tracker_start("127.0.0.1", (size_t)n, 20, &k, &err));
-        start_all(r, n, cd_tracker_port(k), t, -1);
+        assert_ok(cd_rabit_tracker_start("127.0.0.1", (size_t)n, 20, &k, &err));
+        start_all(r, n, cd_rabit_tracker_port(k), t, -1);
         for (int i = 0; i < n; i++) check_rank(&r[i], r);
-        for (int i = 0; i < n; i++) close(call_as(cd_tracker_port(k), i, n, i, "shutdown"));
-        assert_ok(cd_tracker_end(k, 20, &err));
+        for (int i = 0; i < n; i++) close(call_as(cd_rabit_tracker_port(k), i, n, i, "shutdown"));
+        assert_ok(cd_rabit_tracker_end(k, 20, &err));
     }
 }
 
@@ -162,12 +162,12 @@ static void all_find_each_other(void **s) {
 static void strangers_are_sent_away(void **s) {
     (void)s;
     cdmpp_err err = {0};
-    cd_tracker *k;
+    cd_rabit_tracker *k;
     rank_t r[3];
     pthread_t t[3];
     int v;
-    assert_ok(cd_tracker_start("127.0.0.1", 3, 20, &k, &err));
-    const int port = cd_tracker_port(k), noise = dial(port), gone = dial(port);
+    assert_ok(cd_rabit_tracker_start("127.0.0.1", 3, 20, &k, &err));
+    const int port = cd_rabit_tracker_port(k), noise = dial(port), gone = dial(port);
     assert_true(put(noise, 0x20544547) && noise >= 0);
     close(gone);
     assert_false(get(noise, &v));
@@ -182,21 +182,21 @@ static void strangers_are_sent_away(void **s) {
     for (int i = 0; i < 3; i++) check_rank(&r[i], r);
     close(noise);
     for (int i = 0; i < 3; i++) close(call_as(port, i, 3, i, "shutdown"));
-    assert_ok(cd_tracker_end(k, 20, &err));
+    assert_ok(cd_rabit_tracker_end(k, 20, &err));
 }
 
 /* One does not come: the others are let go when the limit is over, and it is named. */
 static void limits_hold(void **s) {
     (void)s;
     cdmpp_err err = {0};
-    cd_tracker *k;
+    cd_rabit_tracker *k;
     rank_t r[3];
     pthread_t t[3];
     const double begin = seconds();
-    assert_ok(cd_tracker_start("127.0.0.1", 3, 1, &k, &err));
-    start_all(r, 3, cd_tracker_port(k), t, 1);
+    assert_ok(cd_rabit_tracker_start("127.0.0.1", 3, 1, &k, &err));
+    start_all(r, 3, cd_rabit_tracker_port(k), t, 1);
     assert_false(r[0].ok || r[2].ok);
-    assert_status(cd_tracker_end(k, 20, &err), CDMPP_EBACKEND);
+    assert_status(cd_rabit_tracker_end(k, 20, &err), CDMPP_EBACKEND);
     assert_non_null(strstr(err.msg, "rank 1 "));
     assert_true(seconds() - begin < 5);
 }
@@ -205,20 +205,20 @@ static void limits_hold(void **s) {
 static void ends_when_told(void **s) {
     (void)s;
     cdmpp_err err = {0};
-    cd_tracker *k;
+    cd_rabit_tracker *k;
     rank_t r[3];
     pthread_t t[3];
     const double begin = seconds();
-    assert_ok(cd_tracker_start("127.0.0.1", 3, 1000, &k, &err));
-    assert_status(cd_tracker_end(k, 0, &err), CDMPP_EBACKEND); /* nobody came */
+    assert_ok(cd_rabit_tracker_start("127.0.0.1", 3, 1000, &k, &err));
+    assert_status(cd_rabit_tracker_end(k, 0, &err), CDMPP_EBACKEND); /* nobody came */
     err = (cdmpp_err){0};
-    assert_ok(cd_tracker_start("127.0.0.1", 3, 1000, &k, &err));
-    start_all(r, 3, cd_tracker_port(k), t, -1);
-    close(call_as(cd_tracker_port(k), 1, 3, 1, "shutdown"));
-    assert_status(cd_tracker_end(k, 0, &err), CDMPP_EBACKEND); /* two have not left */
+    assert_ok(cd_rabit_tracker_start("127.0.0.1", 3, 1000, &k, &err));
+    start_all(r, 3, cd_rabit_tracker_port(k), t, -1);
+    close(call_as(cd_rabit_tracker_port(k), 1, 3, 1, "shutdown"));
+    assert_status(cd_rabit_tracker_end(k, 0, &err), CDMPP_EBACKEND); /* two have not left */
     err = (cdmpp_err){0};
-    assert_status(cd_tracker_start("no address", 3, 1, &k, &err), CDMPP_EBACKEND);
-    assert_ok(cd_tracker_end(NULL, 1, &err));
+    assert_status(cd_rabit_tracker_start("no address", 3, 1, &k, &err), CDMPP_EBACKEND);
+    assert_ok(cd_rabit_tracker_end(NULL, 1, &err));
     assert_true(seconds() - begin < 5);
 }
 

@@ -35,16 +35,16 @@ static void trees_read_back(void **state) {
     (void)state;
     cdmpp_err err = {0};
     cd_buf b = {0};
-    cd_gbt *g;
-    const size_t j = first_of(CD_MEMBER_ROWS), width = cd_input_width(CD_FORM_ROWS);
+    cd_xgb *g;
+    const size_t j = first_of(CD_MEMBER_ROWS), width = cd_tree_input_width(CD_FORM_ROWS);
     float x[200] = {0}, y, z;
     assert_ok(cd_model_export(model, CD_EXPORT_XGBOOST, (int)j, &b, &err));
-    assert_ok(cd_gbt_load(b.p, b.n, width, &g, &err));
+    assert_ok(cd_xgb_load(b.p, b.n, width, &g, &err));
     for (size_t c = 0; c < width; c++) x[c] = (float)(c % 9);
-    assert_ok(cd_gbt_predict(g, x, 1, width, &y, &err));
-    assert_ok(cd_gbt_predict(model->member[j].gbt, x, 1, width, &z, &err));
+    assert_ok(cd_xgb_predict(g, x, 1, width, &y, &err));
+    assert_ok(cd_xgb_predict(model->member[j].gbt, x, 1, width, &z, &err));
     assert_true(memcmp(&y, &z, sizeof y) == 0);
-    cd_gbt_free(g);
+    cd_xgb_free(g);
     cd_buf_free(&b);
 }
 
@@ -166,7 +166,7 @@ static void graph_is_whole(void **state) {
 static void bytes_of_a_file(void **state) {
     (void)state;
     cdmpp_err err = {0};
-    cd_onnx f = {0};
+    cd_onnx_writer f = {0};
     cd_buf b = {0};
     static const char node[] = "\x0a\x01x\x0a\x01x\x12\x02v0\x22\x03" "Add";
     cd_onnx_input(&f, "x", CD_ONNX_F32, &(int64_t){-1}, 1);

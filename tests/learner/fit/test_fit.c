@@ -11,7 +11,7 @@
 
 static double mape(const cd_fitted *f, const uint32_t *index, size_t n) {
     cdmpp_err err = {0};
-    const size_t n_out = (size_t)cd_net_spec_of(f->net)->n_out;
+    const size_t n_out = (size_t)cd_net_config_of(f->net)->n_out;
     float out[N * 3];
     double sum = 0;
     assert_ok(cd_fit_outputs(f->net, &f->scalers, &made.view, index, n, device, 2, 50, NULL, out, &err));
@@ -42,7 +42,7 @@ static void seconds_add_up(void **s) { /* head sum on labels that are sums */
     spec.net.head = CD_HEAD_SUM;
     spec.max_epochs = 40;
     cd_fitted f = made_run(&spec, &parts, NULL, NULL);
-    assert_close(cd_net_spec_of(f.net)->temperature, f.transform.std, 0, 0);
+    assert_close(cd_net_config_of(f.net)->temperature, f.transform.std, 0, 0);
     assert_true(f.best < 0.25);
     cd_fitted_free(&f);
     cdmpp_err err = {0};
@@ -58,8 +58,8 @@ static void iterations(void **s) {
     cd_fit_spec spec = made_spec(CD_NET_LSTM);
     cdmpp_err err = {0};
     cd_fitted f = made_run(&spec, &parts, NULL, NULL);
-    assert_true(cd_net_spec_of(f.net)->trips);
-    assert_close(cd_net_spec_of(f.net)->temperature, f.transform.std, 0, 0);
+    assert_true(cd_net_config_of(f.net)->trips);
+    assert_close(cd_net_config_of(f.net)->temperature, f.transform.std, 0, 0);
     cd_fitted_free(&f);
     spec.transform = CD_TRANSFORM_BOX_COX;
     assert_status(cd_fit(&spec, &parts, NULL, &(cd_fit_run){0}, &f, &err), CDMPP_ERANGE);
@@ -87,7 +87,7 @@ static void every_loss(void **s) {
         cd_fitted f = made_run(&spec, &parts, NULL, NULL);
         if (!(f.eval_train[f.n_eval - 1] < f.eval_train[0]))
             fail_msg("%s: loss %g, then %g", loss[k], f.eval_train[0], f.eval_train[f.n_eval - 1]);
-        assert_int_equal(cd_net_spec_of(f.net)->n_out, cd_penalty_width(&f.penalty));
+        assert_int_equal(cd_net_config_of(f.net)->n_out, cd_net_loss_width(&f.penalty));
         cd_fitted_free(&f);
     }
 }
@@ -168,7 +168,7 @@ static void early_stop(void **s) {
     cd_fit_spec spec = made_spec(CD_NET_MLP);
     spec.max_epochs = 500;
     spec.patience = 5;
-    spec.lrate = cd_lrate_of(CD_LRATE_CONSTANT, 0.02);
+    spec.lrate = cd_learning_rate_of(CD_LRATE_CONSTANT, 0.02);
     spec.ema = 0;
     cd_fitted f = made_run(&spec, &parts, NULL, NULL);
     assert_true(f.steps < 500 * 8);
@@ -208,7 +208,7 @@ static void not_finite(void **s) {
     cd_fit_spec spec = made_spec(CD_NET_MLP);
     spec.loss = "1mse";
     spec.optim = cd_optim_spec_of(CD_OPTIM_SGD);
-    spec.lrate = cd_lrate_of(CD_LRATE_CONSTANT, 1000);
+    spec.lrate = cd_learning_rate_of(CD_LRATE_CONSTANT, 1000);
     spec.net.norm = CD_NORM_NONE;
     spec.max_epochs = 50;
     assert_status(cd_fit(&spec, &parts, NULL, &run, &f, &err), CDMPP_ENUMERIC);
@@ -264,7 +264,7 @@ static void not_to_be_shown(void **s) {
     cd_fitted f;
     const cd_fit_run run = {0};
     const cd_fit_spec spec = made_spec(CD_NET_TSF);
-    cd_view bare = made.view;
+    cd_program_view bare = made.view;
     cd_fit_data d = parts;
     const uint32_t far = made.device[parts.valid[5]];
     bare.leaf_ptr = NULL;

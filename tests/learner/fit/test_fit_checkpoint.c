@@ -230,7 +230,7 @@ static void another_training(void **s) {
         spec = keep;
         parts = keep_data;
     }
-    spec.lrate = cd_lrate_of(CD_LRATE_CONSTANT, 1e-3); /* nothing depends on the end: go on for longer */
+    spec.lrate = cd_learning_rate_of(CD_LRATE_CONSTANT, 1e-3); /* nothing depends on the end: go on for longer */
     until(path, 7, 0, false);
     spec.max_epochs = 5;
     const cd_fit_run run = {.checkpoint = path, .resume = true};

@@ -83,7 +83,7 @@ static void ranks_add_up(void **s) {
         spec.eval_every = 1;
         spec.optim = cd_optim_spec_of(CD_OPTIM_SGD); /* Adam would turn the rounding of tiny gradients into steps */
         spec.optim.clip = 1;
-        spec.lrate = cd_lrate_of(CD_LRATE_CONSTANT, 0.05);
+        spec.lrate = cd_learning_rate_of(CD_LRATE_CONSTANT, 0.05);
         run_ranks(&spec, me, 0);
         cd_fitted one = made_run(&spec, &parts, NULL, NULL);
         for (size_t r = 0; r < RANKS; r++) {

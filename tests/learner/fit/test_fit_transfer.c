@@ -18,7 +18,7 @@ static void fine_tuning(void **s) {
     const cd_fit_start start = {base.net, &base.scalers, &base.transform};
     cd_fit_data d = parts; /* half of the train part, on its own scalers if they were fitted again */
     d.n_train = TRAIN / 2;
-    spec.lrate = cd_lrate_of(CD_LRATE_CONSTANT, 1e-3);
+    spec.lrate = cd_learning_rate_of(CD_LRATE_CONSTANT, 1e-3);
     spec.freeze_encoder = true;
     spec.ema = 0;
     spec.seed = 99;
@@ -74,7 +74,7 @@ static void latents_of(const cd_fitted *f, const two_domains *t, const uint32_t 
     cd_batch_dims dims;
     cd_batch b = {0};
     cd_net_state *state;
-    const cd_batch_spec bs = cd_net_batch_spec(cd_net_spec_of(f->net), device, 2);
+    const cd_batch_spec bs = cd_net_batch_spec(cd_net_config_of(f->net), device, 2);
     assert_ok(cd_batch_bound(&bs, &t->all.view, NULL, N, N, &dims, &err));
     assert_ok(cd_batch_init(&b, &bs, &dims, &err));
     assert_ok(cd_net_state_new(f->net, &dims, 1, false, &state, &err));
@@ -88,12 +88,12 @@ static void latents_of(const cd_fitted *f, const two_domains *t, const uint32_t 
 static double distance(const cd_fitted *f, const two_domains *t) {
     static float latent[2][N * 64];
     cdmpp_err err = {0};
-    cd_domain *dom;
+    cd_domain_distance *dom;
     latents_of(f, t, t->source, t->n, latent[0]);
     latents_of(f, t, t->target, t->m, latent[1]);
-    assert_ok(cd_domain_new(N, cd_net_n_latent(f->net), 1, &dom, &err));
-    const double size = cd_domain_cmd(dom, NULL, latent[0], t->n, latent[1], t->m, 1, NULL, NULL);
-    cd_domain_free(dom);
+    assert_ok(cd_domain_distance_new(N, cd_net_n_latent(f->net), 1, &dom, &err));
+    const double size = cd_domain_distance_cmd(dom, NULL, latent[0], t->n, latent[1], t->m, 1, NULL, NULL);
+    cd_domain_distance_free(dom);
     return size;
 }
 

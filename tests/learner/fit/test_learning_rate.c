@@ -32,25 +32,25 @@ static void as_torch(void **s) {
         {0.002, 0.0040000000000000001, 0.0060000000000000001, 0.0080000000000000002, 0.01, 0.01, 0.01, 0.01, 0.01,
          0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01, 0.01},
     };
-    cd_lrate r[5] = {cd_lrate_of(CD_LRATE_CYCLIC, 0.01), cd_lrate_of(CD_LRATE_ONE_CYCLE, 0.01), cd_lrate_of(CD_LRATE_COSINE, 0.01),
-                     cd_lrate_of(CD_LRATE_EXPONENTIAL, 0.01), cd_lrate_of(CD_LRATE_CONSTANT, 0.01)};
+    cd_learning_rate r[5] = {cd_learning_rate_of(CD_LRATE_CYCLIC, 0.01), cd_learning_rate_of(CD_LRATE_ONE_CYCLE, 0.01), cd_learning_rate_of(CD_LRATE_COSINE, 0.01),
+                     cd_learning_rate_of(CD_LRATE_EXPONENTIAL, 0.01), cd_learning_rate_of(CD_LRATE_CONSTANT, 0.01)};
     r[0].up = 7, r[0].down = 4;
     r[1].total = r[2].total = N;
     r[2].low = 0.1;
     r[4].warmup = 5;
     for (int k = 0; k < 5; k++)
-        for (uint64_t t = 0; t < (k == 1 ? ONE : N); t++) assert_close(cd_lrate_at(&r[k], t), want[k][t], 1e-12, 0);
+        for (uint64_t t = 0; t < (k == 1 ? ONE : N); t++) assert_close(cd_learning_rate_at(&r[k], t), want[k][t], 1e-12, 0);
 }
 
 /* The published training: 1.67657e-6 to 1.67657e-4 in 2000 steps and back. */
 static void published(void **s) {
     (void)s;
-    const cd_lrate r = cd_lrate_of(CD_LRATE_CYCLIC, 1.67657e-5);
-    assert_close(cd_lrate_at(&r, 0), 1.67657e-6, 1e-12, 0);
-    assert_close(cd_lrate_at(&r, 2000), 1.67657e-4, 1e-12, 0);
-    assert_close(cd_lrate_at(&r, 4000), 1.67657e-6, 1e-12, 0);
-    assert_close(cd_lrate_at(&r, 3000), cd_lrate_at(&r, 1000), 1e-12, 0);
-    assert_close(cd_lrate_at(&r, 4001), cd_lrate_at(&r, 1), 1e-12, 0);
+    const cd_learning_rate r = cd_learning_rate_of(CD_LRATE_CYCLIC, 1.67657e-5);
+    assert_close(cd_learning_rate_at(&r, 0), 1.67657e-6, 1e-12, 0);
+    assert_close(cd_learning_rate_at(&r, 2000), 1.67657e-4, 1e-12, 0);
+    assert_close(cd_learning_rate_at(&r, 4000), 1.67657e-6, 1e-12, 0);
+    assert_close(cd_learning_rate_at(&r, 3000), cd_learning_rate_at(&r, 1000), 1e-12, 0);
+    assert_close(cd_learning_rate_at(&r, 4001), cd_learning_rate_at(&r, 1), 1e-12, 0);
 }
 
 /* For any step, however far: finite, never above the peak, and never negative. */
@@ -60,24 +60,24 @@ static void bounded(void **s) {
         for (uint64_t total = 1; total < 40; total += 3)
             for (uint64_t warmup = 0; warmup < 50; warmup += 24) {
                 cdmpp_err err = {0};
-                cd_lrate r = cd_lrate_of((cd_lrate_kind)kind, 0.5);
+                cd_learning_rate r = cd_learning_rate_of((cd_learning_rate_kind)kind, 0.5);
                 r.total = total;
                 r.warmup = warmup;
-                assert_ok(cd_lrate_check(&r, &err));
+                assert_ok(cd_learning_rate_check(&r, &err));
                 for (uint64_t t = 0; t < 100; t++) {
-                    const double v = cd_lrate_at(&r, t);
+                    const double v = cd_learning_rate_at(&r, t);
                     if (!(v >= 0 && v <= (kind == CD_LRATE_CYCLIC ? 5.0001 : 0.5000001))) fail_msg("kind %d step %d: %g", kind, (int)t, v);
                 }
-                assert_true(isfinite(cd_lrate_at(&r, UINT64_MAX)));
+                assert_true(isfinite(cd_learning_rate_at(&r, UINT64_MAX)));
             }
-    cd_lrate r = cd_lrate_of(CD_LRATE_COSINE, 1);
+    cd_learning_rate r = cd_learning_rate_of(CD_LRATE_COSINE, 1);
     r.total = 100;
     r.warmup = 10;
     r.low = 0.05;
-    assert_close(cd_lrate_at(&r, 9), 1, 1e-12, 0); /* the top of the warm-up */
-    assert_close(cd_lrate_at(&r, 55), 0.525, 1e-12, 0);
-    assert_close(cd_lrate_at(&r, 100), 0.05, 1e-12, 0);
-    assert_close(cd_lrate_at(&r, 1000), 0.05, 1e-12, 0);
+    assert_close(cd_learning_rate_at(&r, 9), 1, 1e-12, 0); /* the top of the warm-up */
+    assert_close(cd_learning_rate_at(&r, 55), 0.525, 1e-12, 0);
+    assert_close(cd_learning_rate_at(&r, 100), 0.05, 1e-12, 0);
+    assert_close(cd_learning_rate_at(&r, 1000), 0.05, 1e-12, 0);
 }
 
 static void refused(void **s) {
@@ -85,7 +85,7 @@ static void refused(void **s) {
     static const char *const key[] = {"lr", "low", "high", "gamma", "up", "down", "per", "total"};
     for (size_t k = 0; k < sizeof key / sizeof key[0]; k++) {
         cdmpp_err err = {0};
-        cd_lrate r = cd_lrate_of(CD_LRATE_COSINE, 1);
+        cd_learning_rate r = cd_learning_rate_of(CD_LRATE_COSINE, 1);
         if (k == 0) r.lr = (double)NAN;
         if (k == 1) r.low = -1;
         if (k == 2) r.high = 0;
@@ -94,7 +94,7 @@ static void refused(void **s) {
         if (k == 5) r.down = 0;
         if (k == 6) r.per = 0;
         if (k == 7) r.total = 0;
-        assert_status(cd_lrate_check(&r, &err), CDMPP_ERANGE);
+        assert_status(cd_learning_rate_check(&r, &err), CDMPP_ERANGE);
         assert_string_equal(err.key, key[k]);
     }
 }

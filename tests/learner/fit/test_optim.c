@@ -19,7 +19,7 @@ static void gradient(float *g, int t) {
     for (int i = 0; i < FEW; i++) g[i] = (float)(cos(1.3 * t + i) * (i + 1) * 0.3);
 }
 
-static void run(const cd_optim_spec *spec, const cd_lrate *rate, const double *want) {
+static void run(const cd_optim_spec *spec, const cd_learning_rate *rate, const double *want) {
     cdmpp_err err = {0};
     cd_optim o;
     float x[FEW], g[FEW];
@@ -27,7 +27,7 @@ static void run(const cd_optim_spec *spec, const cd_lrate *rate, const double *w
     assert_ok(cd_optim_init(&o, spec, FEW, all, 1, &err));
     for (int t = 0; t < STEPS; t++) {
         gradient(g, t);
-        assert_ok(cd_optim_step(&o, NULL, cd_lrate_at(rate, (uint64_t)t), x, g, NULL, &err));
+        assert_ok(cd_optim_step(&o, NULL, cd_learning_rate_at(rate, (uint64_t)t), x, g, NULL, &err));
     }
     for (int i = 0; i < FEW; i++) assert_close((double)x[i], want[i], 2e-6, 1e-7);
     cd_optim_free(&o);
@@ -35,8 +35,8 @@ static void run(const cd_optim_spec *spec, const cd_lrate *rate, const double *w
 
 static void as_torch(void **s) {
     (void)s;
-    const cd_lrate constant = cd_lrate_of(CD_LRATE_CONSTANT, 0.01);
-    cd_lrate cyclic = cd_lrate_of(CD_LRATE_CYCLIC, 0.01);
+    const cd_learning_rate constant = cd_learning_rate_of(CD_LRATE_CONSTANT, 0.01);
+    cd_learning_rate cyclic = cd_learning_rate_of(CD_LRATE_CYCLIC, 0.01);
     cyclic.up = 7;
     cyclic.down = 4;
     cd_optim_spec o = cd_optim_spec_of(CD_OPTIM_ADAM);

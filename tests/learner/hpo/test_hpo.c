@@ -73,7 +73,7 @@ static void on_event(void *ctx, const cd_tune_event *e) {
 }
 
 typedef struct {
-    cd_space s;
+    cd_hpo_space s;
     cd_config base;
 } fixture;
 
@@ -81,20 +81,20 @@ static void start(fixture *f, const char *text, const char *const *set, size_t n
     cdmpp_err err = {0};
     const char *path = scratch("space.yaml");
     scratch_write(path, text, strlen(text));
-    if (cd_space_load(&f->s, path, set, n_set, &err)) fail_msg("%s", f->s.diag.n ? f->s.diag.text.p : err.msg);
+    if (cd_hpo_space_load(&f->s, path, set, n_set, &err)) fail_msg("%s", f->s.diag.n ? f->s.diag.text.p : err.msg);
     assert_ok(cd_config_init(&f->base, &err));
 }
 
 static void stop(fixture *f) {
     cd_config_free(&f->base);
-    cd_space_free(&f->s);
+    cd_hpo_space_free(&f->s);
 }
 
 static cdmpp_status tune(fixture *f, plan *p, int jobs, const char *journal, cd_found *out, cdmpp_err *err) {
     const cd_search s = {&f->s, &f->base, journal, "data", objective, on_event, p};
     cd_threads *pool = NULL;
     assert_int_equal(cd_threads_new(jobs, &pool, err), CDMPP_OK);
-    const cdmpp_status st = cd_autotune(&s, pool, out, err);
+    const cdmpp_status st = cd_hpo(&s, pool, out, err);
     cd_threads_free(pool);
     return st;
 }
@@ -108,7 +108,7 @@ static const char *fresh(const char *name) {
 static double worth(const fixture *f, const cd_found *r, size_t trial) {
     cdmpp_err err = {0};
     cd_config c;
-    assert_ok(cd_space_config(&f->s, &f->base, &r->trial[trial], 270, &c, &err));
+    assert_ok(cd_hpo_space_config(&f->s, &f->base, &r->trial[trial], 270, &c, &err));
     const double w = planted(&c);
     cd_config_free(&c);
     return w;
@@ -126,11 +126,11 @@ static double random_search(fixture *f, uint64_t seed, double cost) {
     plan p = {.noise = seed};
     f->s.tune.sampler = CD_SAMPLER_RANDOM;
     f->s.tune.trials = (int64_t)(cost / 270);
-    assert_ok(cd_space_draw(&f->s, &f->base, &a, &t, &n, &err));
+    assert_ok(cd_hpo_space_sample(&f->s, &f->base, &a, &t, &n, &err));
     for (size_t i = 0; i < n; i++) {
         cd_config c;
         double e = 0;
-        assert_ok(cd_space_config(&f->s, &f->base, &t[i], 270, &c, &err));
+        assert_ok(cd_hpo_space_config(&f->s, &f->base, &t[i], 270, &c, &err));
         assert_ok(objective(&p, &c, 270, 0, &e, &err));
         if (e < least) least = e, best = i;
         cd_config_free(&c);
@@ -373,9 +373,9 @@ static void out_of_memory(void **s) {
         plan p = {0};
         const cd_search in = {&f.s, &f.base, "/dev/null", "data", objective, on_event, &p};
         cd_mem_fail_at(k);
-        st = cd_space_load(&f.s, path, &few, 1, &err);
+        st = cd_hpo_space_load(&f.s, path, &few, 1, &err);
         if (!st) st = cd_config_init(&f.base, &err);
-        if (!st) st = cd_autotune(&in, NULL, &r, &err);
+        if (!st) st = cd_hpo(&in, NULL, &r, &err);
         cd_mem_fail_at(-1);
         cd_found_free(&r);
         stop(&f);

@@ -30,17 +30,17 @@ typedef struct {
 /* As autotune does it: decision k knows the results before k - lag + 1. */
 static void run(play *p) {
     cdmpp_err err = {0};
-    cd_asha *a;
+    cd_hpo_asha *a;
     static piece queue[MAX_TRIAL * MAX_RUNG];
     size_t asked = 0, told = 0;
     for (size_t t = 0; t < MAX_TRIAL; t++)
         for (unsigned r = 0; r < MAX_RUNG; r++) p->told[t][r] = NAN;
     memset(p->n_rung_of, 0, sizeof p->n_rung_of);
-    assert_ok(cd_asha_new(p->n, p->eta, p->n_rung, &a, &err));
+    assert_ok(cd_hpo_asha_new(p->n, p->eta, p->n_rung, &a, &err));
     for (;;) {
         piece *q = &queue[asked];
-        const bool got = cd_asha_ask(a, &q->trial, &q->rung);
-        if (!got && cd_asha_open(a) == 0) break;
+        const bool got = cd_hpo_asha_ask(a, &q->trial, &q->rung);
+        if (!got && cd_hpo_asha_open(a) == 0) break;
         if (got) {
             assert_true(q->trial < p->n && q->rung < p->n_rung);
             assert_true(isnan(p->told[q->trial][q->rung])); /* nothing twice */
@@ -53,12 +53,12 @@ static void run(play *p) {
             const piece *f = &queue[told++];
             const double e = p->error(p->seed, f->trial, f->rung);
             p->told[f->trial][f->rung] = isfinite(e) ? e : (double)INFINITY;
-            cd_asha_tell(a, f->trial, f->rung, e);
+            cd_hpo_asha_tell(a, f->trial, f->rung, e);
             if (!got) break;
         }
     }
-    p->found = cd_asha_best(a, &p->best, &p->best_error);
-    cd_asha_free(a);
+    p->found = cd_hpo_asha_best(a, &p->best, &p->best_error);
+    cd_hpo_asha_free(a);
 }
 
 static double noisy(uint64_t seed, size_t t, unsigned r) { return cd_rng_unit(seed, t) + 0.3 * cd_rng_unit(seed + 99, 8 * t + r) / (r + 1); }

@@ -7,11 +7,11 @@
 
 #include "base/core/rng.h"
 
-static cd_sobol s;
+static cd_hpo_sobol s;
 
 static int setup(void **state) {
     (void)state;
-    cd_sobol_init(&s);
+    cd_hpo_sobol_init(&s);
     return 0;
 }
 
@@ -21,8 +21,8 @@ static void known_start(void **state) {
     static const double x[] = {0, 0.5, 0.25, 0.75, 0.125, 0.625, 0.375, 0.875};
     static const double y[] = {0, 0.5, 0.75, 0.25, 0.625, 0.125, 0.375, 0.875};
     for (uint32_t i = 0; i < 8; i++) {
-        assert_true(cd_sobol_digits(&s, i, 0) * 0x1p-32 == x[i]);
-        assert_true(cd_sobol_digits(&s, i, 1) * 0x1p-32 == y[i]);
+        assert_true(cd_hpo_sobol_digits(&s, i, 0) * 0x1p-32 == x[i]);
+        assert_true(cd_hpo_sobol_digits(&s, i, 1) * 0x1p-32 == y[i]);
     }
 }
 
@@ -30,8 +30,8 @@ static void strata(unsigned d, uint32_t first, unsigned k, uint64_t seed) {
     static unsigned char seen[1 << 12];
     memset(seen, 0, sizeof seen);
     for (uint32_t i = first; i < first + (1u << k); i++) {
-        const uint32_t a = cd_sobol_digits(&s, i, d) >> (32 - k);
-        const double u = cd_sobol_unit(&s, seed, i, d);
+        const uint32_t a = cd_hpo_sobol_digits(&s, i, d) >> (32 - k);
+        const double u = cd_hpo_sobol_unit(&s, seed, i, d);
         assert_true(u >= 0 && u < 1);
         const uint32_t b = (uint32_t)(u * (1u << k));
         if (seen[a] & 1 || seen[b] & 2) fail_msg("axis %u, 2^%u points from %u: point %u shares an interval", d, k, first, i);
@@ -56,8 +56,8 @@ static void first_two_axes_fill_boxes(void **state) {
     for (unsigned a = 0; a <= K; a++) {
         unsigned char plain[1 << K] = {0}, mixed[1 << K] = {0};
         for (uint32_t i = 0; i < 1u << K; i++) {
-            const uint32_t x = a ? cd_sobol_digits(&s, i, 0) >> (32 - a) : 0, y = a < K ? cd_sobol_digits(&s, i, 1) >> (32 - (K - a)) : 0;
-            const uint32_t u = (uint32_t)(cd_sobol_unit(&s, 5, i, 0) * (1u << a)), v = (uint32_t)(cd_sobol_unit(&s, 5, i, 1) * (1u << (K - a)));
+            const uint32_t x = a ? cd_hpo_sobol_digits(&s, i, 0) >> (32 - a) : 0, y = a < K ? cd_hpo_sobol_digits(&s, i, 1) >> (32 - (K - a)) : 0;
+            const uint32_t u = (uint32_t)(cd_hpo_sobol_unit(&s, 5, i, 0) * (1u << a)), v = (uint32_t)(cd_hpo_sobol_unit(&s, 5, i, 1) * (1u << (K - a)));
             plain[x << (K - a) | y]++;
             mixed[u << (K - a) | v]++;
         }
@@ -73,7 +73,7 @@ static void all_pairs_are_even(void **state) {
     static uint32_t x[CD_SOBOL_DIMS][1 << M];
     unsigned worst = 0;
     for (unsigned d = 0; d < CD_SOBOL_DIMS; d++)
-        for (uint32_t i = 0; i < 1u << M; i++) x[d][i] = cd_sobol_digits(&s, i, d);
+        for (uint32_t i = 0; i < 1u << M; i++) x[d][i] = cd_hpo_sobol_digits(&s, i, d);
     for (unsigned d = 1; d < CD_SOBOL_DIMS; d++)
         for (unsigned e = 0; e < d; e++)
             for (unsigned a = 1; a < M - T; a++) {
@@ -100,7 +100,7 @@ static void integrates_better_than_random(void **state) {
         double a = 0, b = 0, u[DIM], r[DIM];
         for (uint32_t i = 0; i < N; i++) {
             for (unsigned d = 0; d < DIM; d++) {
-                u[d] = cd_sobol_unit(&s, seed, i, d);
+                u[d] = cd_hpo_sobol_unit(&s, seed, i, d);
                 r[d] = cd_rng_unit(cd_rng_at(seed, d), i);
             }
             a += corner(u, DIM) / N;
@@ -115,10 +115,10 @@ static void integrates_better_than_random(void **state) {
 static void seeds_differ_and_are_uniform(void **state) {
     (void)state;
     double mean = 0;
-    for (uint64_t seed = 0; seed < 4096; seed++) mean += cd_sobol_unit(&s, seed, 0, 3) / 4096;
+    for (uint64_t seed = 0; seed < 4096; seed++) mean += cd_hpo_sobol_unit(&s, seed, 0, 3) / 4096;
     assert_close(mean, 0.5, 0, 0.02);
-    assert_true(cd_sobol_unit(&s, 1, 5, 0) != cd_sobol_unit(&s, 2, 5, 0));
-    assert_true(cd_sobol_unit(&s, 1, 5, 0) == cd_sobol_unit(&s, 1, 5, 0));
+    assert_true(cd_hpo_sobol_unit(&s, 1, 5, 0) != cd_hpo_sobol_unit(&s, 2, 5, 0));
+    assert_true(cd_hpo_sobol_unit(&s, 1, 5, 0) == cd_hpo_sobol_unit(&s, 1, 5, 0));
 }
 
 int main(void) {

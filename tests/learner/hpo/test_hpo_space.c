@@ -14,10 +14,10 @@ static const char *put(const char *text) {
     return path;
 }
 
-static cdmpp_status load(cd_space *s, const char *text, cdmpp_err *err) { return cd_space_load(s, put(text), NULL, 0, err); }
+static cdmpp_status load(cd_hpo_space *s, const char *text, cdmpp_err *err) { return cd_hpo_space_load(s, put(text), NULL, 0, err); }
 
 typedef struct {
-    cd_space s;
+    cd_hpo_space s;
     cd_config base;
     cd_arena a;
     cd_trial *trial;
@@ -29,13 +29,13 @@ static void draw(drawn *d, const char *text) {
     *d = (drawn){0};
     if (load(&d->s, text, &err)) fail_msg("%s", d->s.diag.n ? d->s.diag.text.p : err.msg);
     assert_ok(cd_config_init(&d->base, &err));
-    assert_ok(cd_space_draw(&d->s, &d->base, &d->a, &d->trial, &d->n, &err));
+    assert_ok(cd_hpo_space_sample(&d->s, &d->base, &d->a, &d->trial, &d->n, &err));
 }
 
 static void done(drawn *d) {
     cd_arena_free(&d->a);
     cd_config_free(&d->base);
-    cd_space_free(&d->s);
+    cd_hpo_space_free(&d->s);
 }
 
 static const char mistakes[] =
@@ -80,19 +80,19 @@ static const char *const told[] = {
 static void every_mistake_in_one_run(void **state) {
     (void)state;
     cdmpp_err err = {0};
-    cd_space s;
+    cd_hpo_space s;
     assert_status(load(&s, mistakes, &err), CDMPP_ESCHEMA);
     char want[4096], *at = want, *end = want + sizeof want;
     for (size_t i = 0; i < sizeof told / sizeof *told; i++)
         at += snprintf(at, (size_t)(end - at), "%s:%s\n", s.path, told[i]);
     assert_string_equal(s.diag.text.p, want);
-    cd_space_free(&s);
+    cd_hpo_space_free(&s);
 }
 
 static void settings(void **state) {
     (void)state;
     cdmpp_err err = {0};
-    cd_space s;
+    cd_hpo_space s;
     const char *set[] = {"tune.trials=9", "tune.max_budget=270"};
     static const char *const bad[][2] = {
         {"tune: {budget: train.ronds}\nspace: {train.eta: {real: [0.1, 1]}}\n", ":1:16: error: unknown key 'train.ronds', did you mean 'train.rounds'?"},
@@ -106,19 +106,19 @@ static void settings(void **state) {
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_true(load(&s, bad[i][0], &err) != CDMPP_OK);
         if (!strstr(s.diag.text.p, bad[i][1])) fail_msg("wanted %s\nfound %s", bad[i][1], s.diag.text.p);
-        cd_space_free(&s);
+        cd_hpo_space_free(&s);
         err = (cdmpp_err){0};
     }
-    assert_ok(cd_space_load(&s, put("tune: {base: b.yaml, eta: 3, min_budget: 10}\nspace: {train.eta: {real: [0.1, 1]}}\n"), set, 2, &err));
+    assert_ok(cd_hpo_space_load(&s, put("tune: {base: b.yaml, eta: 3, min_budget: 10}\nspace: {train.eta: {real: [0.1, 1]}}\n"), set, 2, &err));
     assert_int_equal(s.tune.trials, 9);
-    assert_int_equal(cd_space_rungs(&s), 4);
-    for (unsigned r = 0, b = 10; r < 4; r++, b *= 3) assert_true(cd_space_budget(&s, r) == b);
+    assert_int_equal(cd_hpo_space_rungs(&s), 4);
+    for (unsigned r = 0, b = 10; r < 4; r++, b *= 3) assert_true(cd_hpo_space_budget(&s, r) == b);
     s.tune.max_budget = 100, s.tune.min_budget = 7; /* from the top: 100, 33, 11 */
-    assert_int_equal(cd_space_rungs(&s), 3);
-    assert_true(cd_space_budget(&s, 0) == 11 && cd_space_budget(&s, 1) == 33 && cd_space_budget(&s, 2) == 100);
+    assert_int_equal(cd_hpo_space_rungs(&s), 3);
+    assert_true(cd_hpo_space_budget(&s, 0) == 11 && cd_hpo_space_budget(&s, 1) == 33 && cd_hpo_space_budget(&s, 2) == 100);
     s.tune.min_budget = 100;
-    assert_int_equal(cd_space_rungs(&s), 1);
-    cd_space_free(&s);
+    assert_int_equal(cd_hpo_space_rungs(&s), 1);
+    cd_hpo_space_free(&s);
 }
 
 /* Number behind "key": in the parameters of a trial; NaN when it is not there. */
@@ -153,7 +153,7 @@ static void values_are_inside_and_spread(void **state) {
         for (size_t i = 0; i < d.n; i++) {
             cd_config c;
             const cd_trial *t = &d.trial[i];
-            assert_ok(cd_space_config(&d.s, &d.base, t, 200, &c, &err));
+            assert_ok(cd_hpo_space_config(&d.s, &d.base, t, 200, &c, &err));
             assert_true(c.train_eta >= 0.01 && c.train_eta <= 1 && c.train_max_depth >= 2 && c.train_max_depth <= 5);
             assert_true(c.train_max_bin >= 16 && c.train_max_bin <= 1024);
             assert_true(c.train_rounds == 200 && c.train_seed == 7 && isnan(number(t, "train.seed")));
@@ -242,8 +242,8 @@ static void texts_and_lists(void **state) {
     draw(&d, "tune: {budget: filter.max_std_ratio, min_budget: 0.1, max_budget: 0.8, eta: 2, try_base: false}\n"
              "space:\n  data.files: {fixed: [a.h5, 'b \"c\".h5']}\n  data.devices: {fixed: 'x: #y'}\n  train.eta: {choice: [0.1, 0.25]}\n");
     assert_int_equal(d.n, 2);
-    assert_true(cd_space_budget(&d.s, 0) == 0.1);
-    assert_ok(cd_space_config(&d.s, &d.base, &d.trial[0], 0.2, &c, &err));
+    assert_true(cd_hpo_space_budget(&d.s, 0) == 0.1);
+    assert_ok(cd_hpo_space_config(&d.s, &d.base, &d.trial[0], 0.2, &c, &err));
     assert_string_equal(c.data_files.v[1], "b \"c\".h5");
     assert_string_equal(c.data_devices.v[0], "x: #y");
     assert_true(c.filter_max_std_ratio == 0.2);
@@ -257,7 +257,7 @@ static void manual_has_the_settings(void **state) {
     cdmpp_err err = {0};
     cd_buf table = {0};
     char *doc;
-    const cd_conf_key *key = cd_space_keys(&n);
+    const cd_conf_key *key = cd_hpo_space_keys(&n);
     cd_conf_doc(&table, key, n);
     assert_ok(cd_file_read("docs/autotune.md", 0, &doc, &len, &err));
     if (!strstr(doc, table.p)) fail_msg("docs/autotune.md: write the table again with cdmpp-train --autotune - --doc-config");

@@ -22,10 +22,10 @@ static float row[N_ROW * 164];
 static const float *leaf_x[N_LEAF] = {row, row + 164, row + 2 * 164, row + 3 * 164};
 static const float vectors[2 * W_DEV] = {1, 2, 3, 4};
 
-static cd_view view(void) {
+static cd_program_view view(void) {
     finite_values(row, NULL, N_ROW * 164, 1);
     for (size_t i = 0; i < N_ROW * 164; i++) row[i] = 5 + 5 * row[i];
-    return (cd_view){.n = N_PROG, .row = row, .row_ptr = row_ptr, .leaf_ptr = leaf_ptr, .leaf_x = leaf_x, .leaf_pos = leaf_pos,
+    return (cd_program_view){.n = N_PROG, .row = row, .row_ptr = row_ptr, .leaf_ptr = leaf_ptr, .leaf_x = leaf_x, .leaf_pos = leaf_pos,
                      .leaf_node = leaf_node, .path_ptr = path_ptr, .path_extent = path_extent, .path_kind = path_kind,
                      .tree_ptr = tree_ptr, .tree = tree, .device = device, .flop = flop};
 }
@@ -67,7 +67,7 @@ static void check_context(const cd_batch *b) {
     want[81] = 2;
     for (size_t c = 0; c < CD_BATCH_CONTEXT; c++) assert_close((double)x[c], (double)want[c], 1e-6, 1e-6);
     float sums[CD_N_DERIVED];
-    cd_input_derived(row + 164, sums);
+    cd_tree_input_derived(row + 164, sums);
     for (size_t c = 0; c < CD_N_DERIVED; c++) assert_true(x[82 + c] == fmaxf(fminf(sums[c], CD_SCALER_CLIP), -CD_SCALER_CLIP));
     x = b->tok + 164; /* ten loops: 11 is innermost, then vectors; 2 is outermost */
     assert_close((double)x[0], log2(11), 1e-6, 0);
@@ -77,7 +77,7 @@ static void check_context(const cd_batch *b) {
 }
 
 static void columns(void **state) {
-    const cd_view v = view();
+    const cd_program_view v = view();
     const uint32_t index[] = {2, 0};
     cdmpp_err err = {0};
     rig r;
@@ -100,7 +100,7 @@ static void columns(void **state) {
 }
 
 static void refusals(void **state) {
-    cd_view v = view();
+    cd_program_view v = view();
     const uint32_t wrong[] = {0, 0, 7};
     cdmpp_err err = {0};
     rig r;
@@ -125,7 +125,7 @@ static void refusals(void **state) {
 
 /* Trees go where the programs go; what is none, and where none is, is said. */
 static void trees(void **state) {
-    cd_view v = view();
+    cd_program_view v = view();
     const uint32_t index[] = {2, 0};
     int32_t bent[18], pos[4];
     const cd_batch_spec spec = {.tokens = true, .tree = true};
@@ -136,7 +136,7 @@ static void trees(void **state) {
     assert_ok(cd_batch_init(&r.b, &spec, &dims, &err));
     assert_ok(cd_scalers_init(&r.s, &spec, &err));
     assert_ok(cd_batch_fill(&r.b, &spec, &r.s, &v, index, 2, &err));
-    const cd_tree *t = &r.b.tree; /* nodes: 3; 1; roots 0 and, with fewer children, ... */
+    const cd_program_tree *t = &r.b.tree; /* nodes: 3; 1; roots 0 and, with fewer children, ... */
     assert_true(r.b.has_tree && t->n == 2 && t->n_tok == 3 && t->n_node == 4 && t->n_level == 3);
     assert_true(t->level[0] == 0 && t->level[1] == 1 && t->level[2] == 2 && t->level[3] == 4);
     assert_true(t->child.row[t->child.at[0]] == 2); /* the deepest node shows the last leaf */
@@ -162,7 +162,7 @@ static void trees(void **state) {
 
 /* Rows for tokens: the columns of leaves that show them, and no leaf is looked at. */
 static void rows(void **state) {
-    cd_view v = view(), bare = v;
+    cd_program_view v = view(), bare = v;
     const cd_batch_spec leaves = {.tokens = true, .derived = true}, spec = {.tokens = true, .rows = true, .derived = true};
     const uint32_t index[] = {2, 0};
     cd_batch_dims d;
@@ -191,7 +191,7 @@ static void rows(void **state) {
 }
 
 static void bound(void **state) {
-    const cd_view v = view();
+    const cd_program_view v = view();
     const cd_batch_spec with = {.tokens = true, .tree = true}, alone = {.tokens = true};
     const uint32_t small[] = {1, 2};
     cd_batch_dims d;
@@ -207,7 +207,7 @@ static void bound(void **state) {
     assert_true(d.n == 0 && d.n_tok == 0 && d.max_leaf == 0 && d.n_node == 0);
     assert_ok(cd_batch_bound(&alone, &v, NULL, 3, 2, &d, &err));
     assert_true(d.n_tok == 3 && d.n_node == 0);
-    cd_view none = v;
+    cd_program_view none = v;
     none.tree_ptr = NULL;
     assert_ok(cd_batch_bound(&with, &none, NULL, 3, 2, &d, &err));
     assert_true(d.n_tok == 3 && d.n_node == 0);
@@ -217,7 +217,7 @@ static void bound(void **state) {
 /* The train part comes out with mean 0 and deviation 1, or within 0..1; a column that
  * is constant as 0. */
 static void fitted(void **state) {
-    const cd_view v = view();
+    const cd_program_view v = view();
     cdmpp_err err = {0};
     (void)state;
     for (int kind = CD_SCALE_NONE; kind <= CD_SCALE_MINMAX; kind++) {

@@ -13,14 +13,14 @@
 static const int32_t p0[] = {0, 1, -1, 2, 3, -1, 4, 5, -1, -1, -1, -1}, at0[] = {1, 4, 7};
 static const int32_t p1[] = {0, 1, -1, -1}, at1[] = {1};
 
-static void open_tree(cd_tree *t, cd_slab *s, size_t n, size_t n_tok, size_t n_node) {
+static void open_tree(cd_program_tree *t, cd_slab *s, size_t n, size_t n_tok, size_t n_node) {
     cdmpp_err err = {0};
     memset(t, 0, sizeof *t);
     memset(s, 0, sizeof *s);
-    cd_tree_plan(t, s, n, n_tok, n_node);
+    cd_program_tree_plan(t, s, n, n_tok, n_node);
     assert_ok(cd_slab_alloc(s, &err));
-    cd_tree_plan(t, s, n, n_tok, n_node);
-    cd_tree_clear(t);
+    cd_program_tree_plan(t, s, n, n_tok, n_node);
+    cd_program_tree_clear(t);
 }
 
 static void same(const uint32_t *got, const uint32_t *want, size_t n) {
@@ -28,16 +28,16 @@ static void same(const uint32_t *got, const uint32_t *want, size_t n) {
 }
 
 static void drawing(void **state) {
-    cd_tree t;
+    cd_program_tree t;
     cd_slab s;
     cdmpp_err err = {0};
     (void)state;
     open_tree(&t, &s, 2, 4, 4);
-    assert_ok(cd_tree_check(p0, 12, at0, 3, &err));
-    assert_ok(cd_tree_add(&t, p0, 12, at0, 3, &err));
-    assert_ok(cd_tree_add(&t, p1, 4, at1, 1, &err));
-    assert_status(cd_tree_add(&t, p1, 4, at1, 1, &err), CDMPP_ERANGE);
-    cd_tree_close(&t);
+    assert_ok(cd_program_tree_check(p0, 12, at0, 3, &err));
+    assert_ok(cd_program_tree_add(&t, p0, 12, at0, 3, &err));
+    assert_ok(cd_program_tree_add(&t, p1, 4, at1, 1, &err));
+    assert_status(cd_program_tree_add(&t, p1, 4, at1, 1, &err), CDMPP_ERANGE);
+    cd_program_tree_close(&t);
     assert_true(t.n == 2 && t.n_tok == 4 && t.n_node == 4 && t.n_tile == 1 && t.n_level == 3);
     same(t.level, (const uint32_t[]){0, 1, 2, 4}, 4);
     same(t.root, (const uint32_t[]){2, 3}, 2);
@@ -86,7 +86,7 @@ static truth slow;
 static size_t where[ALL]; /* row of the tree -> item of the truth */
 
 /* Which node is which: roots first, then children through the steps. */
-static void name_nodes(const cd_tree *t) {
+static void name_nodes(const cd_program_tree *t) {
     for (size_t k = 0; k < t->n_tok; k++) where[k] = k;
     for (size_t k = t->n_tok; k < t->n_tok + t->n_node; k++) where[k] = SIZE_MAX;
     for (size_t k = TOK; k < TOK + slow.n_node; k++)
@@ -101,7 +101,7 @@ static void name_nodes(const cd_tree *t) {
             }
 }
 
-static void check_levels(const cd_tree *t) {
+static void check_levels(const cd_program_tree *t) {
     for (size_t tile = 0; tile < t->n_tile; tile++)
         for (size_t l = t->tile_level[tile]; l < t->tile_level[tile + 1]; l++)
             for (size_t k = t->level[l]; k < t->level[l + 1]; k++) {
@@ -113,7 +113,7 @@ static void check_levels(const cd_tree *t) {
 }
 
 /* Each shown once, by the right node, in its place; first steps before all others. */
-static void check_children(const cd_tree *t) {
+static void check_children(const cd_program_tree *t) {
     static int seen[ALL];
     memset(seen, 0, sizeof seen);
     for (size_t l = 0; l < t->n_level; l++)
@@ -130,7 +130,7 @@ static void check_children(const cd_tree *t) {
         assert_int_equal(seen[k], slow.parent[where[k]] != SIZE_MAX);
 }
 
-static void check_own(const cd_tree *t) {
+static void check_own(const cd_program_tree *t) {
     size_t shown = 0;
     for (size_t tile = 0; tile < t->n_tile; tile++)
         for (size_t s = t->leaf.first[tile]; s < t->leaf.first[tile + 1]; s++)
@@ -145,31 +145,31 @@ static void check_own(const cd_tree *t) {
 }
 
 static void laws(void **state) {
-    cd_tree t;
+    cd_program_tree t;
     cd_slab s;
     cdmpp_err err = {0};
     (void)state;
     open_tree(&t, &s, N, TOK, NODE);
     for (uint64_t seed = 0; seed < 3; seed++) {
-        cd_tree_clear(&t); /* used again */
+        cd_program_tree_clear(&t); /* used again */
         memset(&slow, 0, sizeof slow);
         for (size_t p = 0; p < N; p++) {
             int32_t list[2 * (MADE_NODES(MADE_LEAVES) + MADE_LEAVES)], leaf_pos[MADE_LEAVES] = {0};
             const uint64_t key = cd_rng_at(seed, p);
             const size_t leaves = 1 + key % MOST, n = made_tree(key, leaves, list, leaf_pos);
-            assert_ok(cd_tree_check(list, n, leaf_pos, leaves, &err));
-            assert_ok(cd_tree_add(&t, list, n, leaf_pos, leaves, &err));
+            assert_ok(cd_program_tree_check(list, n, leaf_pos, leaves, &err));
+            assert_ok(cd_program_tree_add(&t, list, n, leaf_pos, leaves, &err));
             read_list(&slow, p, list, n, leaf_pos);
         }
-        cd_tree_close(&t);
+        cd_program_tree_close(&t);
         assert_true(t.n_tok == slow.n_tok && t.n_node == slow.n_node && t.n_tile == 4);
         name_nodes(&t);
         check_levels(&t);
         check_children(&t);
         check_own(&t);
     }
-    cd_tree_clear(&t);
-    cd_tree_close(&t); /* no programs */
+    cd_program_tree_clear(&t);
+    cd_program_tree_close(&t); /* no programs */
     assert_true(t.n_tile == 0 && t.child.n_row == 0 && t.leaf.n_row == 0);
     cd_slab_free(&s);
 }
@@ -198,20 +198,20 @@ static void broken(void **state) {
         {{0, 1, -1, 2, -1, -1}, 6, {3, 1}, 2},     /* leaves out of order */
     };
     for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++)
-        assert_status(cd_tree_check(bad[k].list, bad[k].n, bad[k].leaf_pos, bad[k].n_leaf, &err), CDMPP_EMODEL);
+        assert_status(cd_program_tree_check(bad[k].list, bad[k].n, bad[k].leaf_pos, bad[k].n_leaf, &err), CDMPP_EMODEL);
     /* a node that never got a leaf is one */
-    assert_ok(cd_tree_check((const int32_t[]){0, 1, -1, 2, -1, -1}, 6, (const int32_t[]){3}, 1, &err));
+    assert_ok(cd_program_tree_check((const int32_t[]){0, 1, -1, 2, -1, -1}, 6, (const int32_t[]){3}, 1, &err));
 }
 
 static void no_room(void **state) {
-    cd_tree t;
+    cd_program_tree t;
     cd_slab s;
     cdmpp_err err = {0};
     (void)state;
     for (int k = 0; k < 3; k++) {
         open_tree(&t, &s, k == 0 ? 1 : 2, k == 1 ? 3 : 4, k == 2 ? 3 : 4);
-        assert_ok(cd_tree_add(&t, p0, 12, at0, 3, &err));
-        assert_status(cd_tree_add(&t, p1, 4, at1, 1, &err), CDMPP_ERANGE);
+        assert_ok(cd_program_tree_add(&t, p0, 12, at0, 3, &err));
+        assert_status(cd_program_tree_add(&t, p1, 4, at1, 1, &err), CDMPP_ERANGE);
         cd_slab_free(&s);
     }
 }

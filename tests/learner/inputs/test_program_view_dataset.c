@@ -5,7 +5,7 @@
 #include "made_items.h"
 #include "scratch.h"
 
-static void same_program(const cd_view *a, size_t i, const cd_view *b, size_t k) {
+static void same_program(const cd_program_view *a, size_t i, const cd_program_view *b, size_t k) {
     assert_int_equal(a->row_ptr[i], b->row_ptr[k]);
     assert_int_equal(a->row_ptr[i + 1], b->row_ptr[k + 1]);
     assert_int_equal(a->leaf_ptr[i], b->leaf_ptr[k]);
@@ -24,7 +24,7 @@ static void views(void **state) {
     for (uint32_t i = 0; i < 40; i++) device[i] = 100 + i;
     assert_ok(make_file(path, 0, 40, &err));
     assert_ok(cd_dataset_load_ast(&path, 1, &d, &err));
-    const cd_view v = cd_view_of(d, device), r = cd_view_range(&v, 10, 20), rr = cd_view_range(&r, 5, 3);
+    const cd_program_view v = cd_program_view_dataset(d, device), r = cd_program_view_range(&v, 10, 20), rr = cd_program_view_range(&r, 5, 3);
     assert_int_equal(v.n, 40);
     assert_int_equal(r.n, 20);
     for (size_t i = 0; i < 20; i++) same_program(&r, i, &v, i + 10);
@@ -32,7 +32,7 @@ static void views(void **state) {
     for (int64_t l = v.leaf_ptr[0]; l < v.leaf_ptr[40]; l++) assert_ptr_equal(v.leaf_x[l], d->leaf_x[l]);
     cd_dataset_free(d);
     assert_ok(cd_dataset_load(&path, 1, &d, &err));
-    const cd_view w = cd_view_of(d, device), s = cd_view_range(&w, 10, 20);
+    const cd_program_view w = cd_program_view_dataset(d, device), s = cd_program_view_range(&w, 10, 20);
     assert_null(w.leaf_ptr);
     assert_null(s.leaf_ptr);
     assert_null(s.tree_ptr);

@@ -20,7 +20,7 @@ static int make(void **s) {
     return 0;
 }
 
-typedef double fn(cd_domain *s, cd_threads *pool, const float *x, size_t n, const float *y, size_t m, double weight, float *gx,
+typedef double fn(cd_domain_distance *s, cd_threads *pool, const float *x, size_t n, const float *y, size_t m, double weight, float *gx,
                   float *gy);
 
 /* ---- slow truth ---- */
@@ -61,22 +61,22 @@ static double slow_mmd(const float *a, size_t n, const float *b, size_t m, size_
 static void as_slow(void **s) {
     (void)s;
     cdmpp_err err = {0};
-    cd_domain *dom;
-    assert_ok(cd_domain_new(N + M, D, 1, &dom, &err));
-    assert_close(cd_domain_cmd(dom, NULL, x, N, y, M, 1, NULL, NULL), slow_cmd(x, N, y, M, D), 1e-9, 0);
-    assert_close(cd_domain_mmd(dom, NULL, x, N, y, M, 1, NULL, NULL), slow_mmd(x, N, y, M, D), 1e-4, 1e-6);
-    cd_domain_free(dom);
+    cd_domain_distance *dom;
+    assert_ok(cd_domain_distance_new(N + M, D, 1, &dom, &err));
+    assert_close(cd_domain_distance_cmd(dom, NULL, x, N, y, M, 1, NULL, NULL), slow_cmd(x, N, y, M, D), 1e-9, 0);
+    assert_close(cd_domain_distance_mmd(dom, NULL, x, N, y, M, 1, NULL, NULL), slow_mmd(x, N, y, M, D), 1e-4, 1e-6);
+    cd_domain_distance_free(dom);
 }
 
 /* Few rows and columns, so that each number weighs enough for differences in float. */
 static void differences(fn *f, double tolerance) {
     enum { n = 7, m = 5, d = 4 };
     cdmpp_err err = {0};
-    cd_domain *dom;
+    cd_domain_distance *dom;
     float p[(n + m) * d], g[(n + m) * d] = {0}, q[(n + m) * d];
     const double weight = 0.7;
     for (uint64_t i = 0; i < (n + m) * d; i++) p[i] = (float)(unit(20, i) * (i < n * d ? 1 : 0.6) + (i < n * d ? 0.1 : 0.4));
-    assert_ok(cd_domain_new(n + m, d, 1, &dom, &err));
+    assert_ok(cd_domain_distance_new(n + m, d, 1, &dom, &err));
     f(dom, NULL, p, n, p + n * d, m, weight, g, g + n * d);
     for (size_t k = 0; k < (n + m) * d; k++) {
         const float h = 1e-2f;
@@ -87,20 +87,20 @@ static void differences(fn *f, double tolerance) {
         const double down = f(dom, NULL, q, n, q + n * d, m, 1, NULL, NULL);
         assert_close((double)g[k], weight * (up - down) / (top - (double)q[k]), 0.01, tolerance);
     }
-    cd_domain_free(dom);
+    cd_domain_distance_free(dom);
 }
 
 static void gradients(void **s) {
     (void)s;
-    differences(cd_domain_cmd, 3e-4);
-    differences(cd_domain_mmd, 1e-4);
+    differences(cd_domain_distance_cmd, 3e-4);
+    differences(cd_domain_distance_mmd, 1e-4);
 }
 
 static void laws(fn *f) {
     cdmpp_err err = {0};
-    cd_domain *dom;
+    cd_domain_distance *dom;
     static float g[2][2 * N * D];
-    assert_ok(cd_domain_new(2 * N, D, 1, &dom, &err));
+    assert_ok(cd_domain_distance_new(2 * N, D, 1, &dom, &err));
     memset(g, 0, sizeof g);
     assert_close(f(dom, NULL, x, N, x, N, 1, g[0], g[0] + N * D), 0, 0, 1e-6); /* equal samples */
     for (size_t k = 0; k < 2 * N * D; k++) assert_close((double)g[0][k], 0, 0, 1e-6);
@@ -114,34 +114,34 @@ static void laws(fn *f) {
     f(dom, NULL, x, N, y, M, 1, g[0], g[0] + N * D);
     f(dom, NULL, x, N, y, M, 2, g[1], g[1] + N * D);
     for (size_t k = 0; k < 2 * N * D; k++) assert_close((double)g[0][k], (double)g[1][k], 1e-5, 1e-9);
-    cd_domain_free(dom);
+    cd_domain_distance_free(dom);
 }
 
 static void cmd_laws(void **s) {
     (void)s;
-    laws(cd_domain_cmd);
+    laws(cd_domain_distance_cmd);
 }
 
 static void mmd_laws(void **s) {
     (void)s;
-    laws(cd_domain_mmd);
+    laws(cd_domain_distance_mmd);
 }
 
 static void any_pool(void **s) {
     (void)s;
     cdmpp_err err = {0};
     static float g[2][(N + M) * D];
-    fn *const all[] = {cd_domain_cmd, cd_domain_mmd};
+    fn *const all[] = {cd_domain_distance_cmd, cd_domain_distance_mmd};
     for (int k = 0; k < 2; k++) {
         double v[2];
         for (int p = 0; p < 2; p++) {
             cd_threads *pool;
-            cd_domain *dom;
+            cd_domain_distance *dom;
             assert_ok(cd_threads_new(p ? 3 : 1, &pool, &err));
-            assert_ok(cd_domain_new(N + M, D, cd_threads_count(pool), &dom, &err));
+            assert_ok(cd_domain_distance_new(N + M, D, cd_threads_count(pool), &dom, &err));
             memset(g[p], 0, sizeof g[p]);
             v[p] = all[k](dom, pool, x, N, y, M, 1, g[p], g[p] + N * D);
-            cd_domain_free(dom);
+            cd_domain_distance_free(dom);
             cd_threads_free(pool);
         }
         assert_memory_equal(&v[0], &v[1], sizeof v[0]);
@@ -153,12 +153,12 @@ static void any_pool(void **s) {
 static void descent(void **s) {
     (void)s;
     cdmpp_err err = {0};
-    fn *const all[] = {cd_domain_cmd, cd_domain_mmd};
+    fn *const all[] = {cd_domain_distance_cmd, cd_domain_distance_mmd};
     for (int k = 0; k < 2; k++) {
         static float p[N * D], g[N * D], h[M * D];
-        cd_domain *dom;
+        cd_domain_distance *dom;
         memcpy(p, x, sizeof p);
-        assert_ok(cd_domain_new(N + M, D, 1, &dom, &err));
+        assert_ok(cd_domain_distance_new(N + M, D, 1, &dom, &err));
         const double before = all[k](dom, NULL, p, N, y, M, 1, NULL, NULL);
         for (int t = 0; t < 20; t++) {
             memset(g, 0, sizeof g);
@@ -166,7 +166,7 @@ static void descent(void **s) {
             for (int i = 0; i < N * D; i++) p[i] -= 3 * g[i];
         }
         assert_true(all[k](dom, NULL, p, N, y, M, 1, NULL, NULL) < 0.6 * before);
-        cd_domain_free(dom);
+        cd_domain_distance_free(dom);
     }
 }
 
@@ -175,10 +175,10 @@ static void out_of_memory(void **s) {
 #ifdef CD_FAULT
     for (long k = 0; k < 6; k++) {
         cdmpp_err err = {0};
-        cd_domain *dom;
+        cd_domain_distance *dom;
         const long live = cd_mem_live();
         cd_mem_fail_at(k);
-        const cdmpp_status st = cd_domain_new(10, 4, 2, &dom, &err);
+        const cdmpp_status st = cd_domain_distance_new(10, 4, 2, &dom, &err);
         cd_mem_fail_at(-1);
         assert_int_equal(st, CDMPP_ENOMEM);
         assert_int_equal(cd_mem_live(), live);

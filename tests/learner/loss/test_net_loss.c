@@ -37,32 +37,32 @@ static int make(void **state) {
     return 0;
 }
 
-static cd_penalty parse(const char *text) {
+static cd_net_loss parse(const char *text) {
     cdmpp_err err = {0};
-    cd_penalty p;
-    assert_ok(cd_penalty_parse(text, quantile, 3, &p, &err));
+    cd_net_loss p;
+    assert_ok(cd_net_loss_parse(text, quantile, 3, &p, &err));
     return p;
 }
 
-static const cd_penalty_batch batch = {N, z, log_s, weight, group, &box_cox};
+static const cd_net_loss_batch batch = {N, z, log_s, weight, group, &box_cox};
 
-static double value(const cd_penalty *p, const cd_penalty_batch *b, const float *o, float *grad, double *term) {
+static double value(const cd_net_loss *p, const cd_net_loss_batch *b, const float *o, float *grad, double *term) {
     cdmpp_err err = {0};
-    cd_penalty_scratch *s;
+    cd_net_loss_scratch *s;
     cd_transform const *t = &box_cox;
-    cd_penalty_batch own = *b;
+    cd_net_loss_batch own = *b;
     own.transform = t;
-    assert_ok(cd_penalty_scratch_new(p, N, &s, &err));
-    const cd_penalty_norm norm = cd_penalty_count(p, &own, s);
-    const double v = cd_penalty_eval(p, &own, &norm, o, grad, term, s);
-    cd_penalty_scratch_free(s);
+    assert_ok(cd_net_loss_scratch_new(p, N, &s, &err));
+    const cd_net_loss_norm norm = cd_net_loss_count(p, &own, s);
+    const double v = cd_net_loss_eval(p, &own, &norm, o, grad, term, s);
+    cd_net_loss_scratch_free(s);
     return v;
 }
 
 /* Gradient of every output against central differences. */
 static void check_gradient(const char *text) {
-    const cd_penalty p = parse(text);
-    const size_t width = cd_penalty_width(&p);
+    const cd_net_loss p = parse(text);
+    const size_t width = cd_net_loss_width(&p);
     static float grad[N * 8], moved[N * 8];
     value(&p, &batch, out, grad, NULL);
     size_t bad = 0;
@@ -92,9 +92,9 @@ static void by_hand(void **s) {
     static const double zz[] = {1, -2, 0.01, 0.5}, ls[] = {-7, -10, -8.2, -7.9};
     static const float o[] = {1.5f, -1, 0.03f, 0.25f}, w[] = {1, 2, 3, 4};
     static const uint32_t g[] = {5, 5, 5, 1};
-    const cd_penalty_batch b = {4, zz, ls, w, g, NULL};
+    const cd_net_loss_batch b = {4, zz, ls, w, g, NULL};
     double t[CD_PENALTY_TERMS];
-    const cd_penalty p = parse("1mse+1mape+1mspe+1mae+1huber+1rank+1listnet");
+    const cd_net_loss p = parse("1mse+1mape+1mspe+1mae+1huber+1rank+1listnet");
     const double v = value(&p, &b, o, NULL, t);
     const double e2 = (double)0.03f - 0.01;
     assert_close(t[CD_PENALTY_mse], (0.25 + 2 * 1 + 3 * e2 * e2 + 4 * 0.0625) / 10, 1e-12, 0);
@@ -119,8 +119,8 @@ static void lambdarank_by_hand(void **s) {
     static const double zz[] = {0.3, -1, 2, 0.9}, ls[] = {-8, -9, -6.5, -7};
     static const float o[] = {0.5f, 0.25f, 1, -2};
     static const uint32_t g[] = {0, 0, 0, 0};
-    const cd_penalty_batch b = {4, zz, ls, NULL, g, NULL};
-    const cd_penalty p = parse("2lambdarank");
+    const cd_net_loss_batch b = {4, zz, ls, NULL, g, NULL};
+    const cd_net_loss p = parse("2lambdarank");
     static const int place_by_pred[] = {2, 1, 3, 0}, place_by_label[] = {1, 0, 3, 2};
     double gain[4], ideal = 0, sum = 0;
     for (int i = 0; i < 4; i++) {
@@ -138,7 +138,7 @@ static void lambdarank_by_hand(void **s) {
 static void in_seconds(void **s) {
     (void)s;
     double t[CD_PENALTY_TERMS], ape = 0, sq = 0, w = 0;
-    const cd_penalty p = parse("1mape_s+1mse_log");
+    const cd_net_loss p = parse("1mape_s+1mse_log");
     value(&p, &batch, out, NULL, t);
     for (int i = 0; i < N; i++) {
         const double ratio = cd_transform_inverse(&box_cox, (double)out[i]) / exp(log_s[i]), r = log(ratio);
@@ -154,11 +154,11 @@ static void uncertainty(void **s) {
     (void)s;
     static const double zz[] = {1, 1}, ls[] = {-7, -7};
     static const float o[] = {1.5f, 0.5f, 0.2f, 1, 3, /* */ 0.5f, -12, 2, 1, 0};
-    const cd_penalty_batch b = {2, zz, ls, NULL, NULL, NULL};
+    const cd_net_loss_batch b = {2, zz, ls, NULL, NULL, NULL};
     double t[CD_PENALTY_TERMS];
-    const cd_penalty p = parse("1nll+1pinball");
-    assert_int_equal(cd_penalty_width(&p), 5);
-    assert_int_equal(cd_penalty_quantile_at(&p), 2);
+    const cd_net_loss p = parse("1nll+1pinball");
+    assert_int_equal(cd_net_loss_width(&p), 5);
+    assert_int_equal(cd_net_loss_quantile_at(&p), 2);
     value(&p, &b, o, NULL, t);
     const double nll = 0.5 * (0.5 + 0.25 * exp(-0.5)) + 0.5 * (-10 + 0.25 * exp(10) + 4);
     assert_close(t[CD_PENALTY_nll], nll / 2, 1e-6, 0);
@@ -171,7 +171,7 @@ static void perfect_is_zero(void **s) {
     (void)s;
     static float o[N * 5], g[N * 5];
     for (int i = 0; i < N; i++) o[i] = (float)z[i];
-    const cd_penalty p = parse("1mse+1mape+1mspe+1mae+1huber+1mape_s+1mse_log+1huber_log");
+    const cd_net_loss p = parse("1mse+1mape+1mspe+1mae+1huber+1mape_s+1mse_log+1huber_log");
     assert_close(value(&p, &batch, o, g, NULL), 0, 0, 1e-5);
 }
 
@@ -179,20 +179,20 @@ static void perfect_is_zero(void **s) {
 static void order_and_weights(void **s) {
     (void)s;
     const char *text = "1mse+1mape_s+1rank+1lambdarank+1listnet";
-    const cd_penalty p = parse(text);
+    const cd_net_loss p = parse(text);
     double zr[N], lr[N];
     float wr[N], o[N];
     uint32_t gr[N];
     for (int i = 0; i < N; i++) {
         zr[i] = z[N - 1 - i], lr[i] = log_s[N - 1 - i], wr[i] = weight[N - 1 - i], gr[i] = group[N - 1 - i], o[i] = out[N - 1 - i];
     }
-    const cd_penalty_batch r = {N, zr, lr, wr, gr, NULL};
+    const cd_net_loss_batch r = {N, zr, lr, wr, gr, NULL};
     assert_close(value(&p, &batch, out, NULL, NULL), value(&p, &r, o, NULL, NULL), 1e-12, 0);
 
-    const cd_penalty q = parse("1mse+1mape_s");
+    const cd_net_loss q = parse("1mse+1mape_s");
     const double z2[] = {z[0], z[0], z[1]}, l2[] = {log_s[0], log_s[0], log_s[1]};
     const float o2[] = {out[0], out[0], out[1]}, w2[] = {2, 1};
-    const cd_penalty_batch twice = {3, z2, l2, NULL, NULL, NULL}, once = {2, z, log_s, w2, NULL, NULL};
+    const cd_net_loss_batch twice = {3, z2, l2, NULL, NULL, NULL}, once = {2, z, log_s, w2, NULL, NULL};
     assert_close(value(&q, &twice, o2, NULL, NULL), value(&q, &once, out, NULL, NULL), 1e-12, 0);
 }
 
@@ -200,13 +200,13 @@ static void order_and_weights(void **s) {
 static void shares_add_up(void **s) {
     (void)s;
     cdmpp_err err = {0};
-    const cd_penalty p = parse("3mse+1mape_s+1nll+1pinball+1rank+1lambdarank+1listnet");
-    const size_t width = cd_penalty_width(&p);
+    const cd_net_loss p = parse("3mse+1mape_s+1nll+1pinball+1rank+1lambdarank+1listnet");
+    const size_t width = cd_net_loss_width(&p);
     static float whole[N * 5], part[N * 5], o[N * 5];
-    cd_penalty_scratch *scratch;
-    assert_ok(cd_penalty_scratch_new(&p, N, &scratch, &err));
-    const cd_penalty_norm norm = cd_penalty_count(&p, &batch, scratch);
-    const double loss = cd_penalty_eval(&p, &batch, &norm, out, whole, NULL, scratch);
+    cd_net_loss_scratch *scratch;
+    assert_ok(cd_net_loss_scratch_new(&p, N, &scratch, &err));
+    const cd_net_loss_norm norm = cd_net_loss_count(&p, &batch, scratch);
+    const double loss = cd_net_loss_eval(&p, &batch, &norm, out, whole, NULL, scratch);
     double sum = 0;
     for (uint32_t rank = 0; rank < 3; rank++) {
         double zr[N], lr[N];
@@ -218,20 +218,20 @@ static void shares_add_up(void **s) {
             zr[n] = z[i], lr[n] = log_s[i], wr[n] = weight[i], gr[n] = group[i], at[n] = i;
             memcpy(o + n++ * width, out + i * width, width * sizeof *o);
         }
-        const cd_penalty_batch b = {n, zr, lr, wr, gr, &box_cox};
-        sum += cd_penalty_eval(&p, &b, &norm, o, part, NULL, scratch);
+        const cd_net_loss_batch b = {n, zr, lr, wr, gr, &box_cox};
+        sum += cd_net_loss_eval(&p, &b, &norm, o, part, NULL, scratch);
         for (size_t i = 0; i < n; i++)
             for (size_t k = 0; k < width; k++)
                 assert_close((double)part[i * width + k], (double)whole[at[i] * width + k], 1e-6, 1e-12);
     }
     assert_close(sum, loss, 1e-12, 0);
-    cd_penalty_scratch_free(scratch);
+    cd_net_loss_scratch_free(scratch);
 }
 
 /* Wild outputs give a finite loss and gradient, and a gradient that leads back. */
 static void wild_outputs(void **s) {
     (void)s;
-    const cd_penalty p = parse("1mape_s+1huber_log+1nll+1rank+1lambdarank+1listnet");
+    const cd_net_loss p = parse("1mape_s+1huber_log+1nll+1rank+1lambdarank+1listnet");
     static float o[N * 2], g[N * 2];
     for (int side = -1; side <= 1; side += 2) {
         for (int i = 0; i < N; i++) o[2 * i] = (float)side * 1e4f, o[2 * i + 1] = (float)side * 50;
@@ -246,12 +246,12 @@ static void wild_outputs(void **s) {
 /* ---- text ---- */
 static void text(void **s) {
     (void)s;
-    const cd_penalty p = parse(" 1000mse+1e-3 mape + .5cmd");
+    const cd_net_loss p = parse(" 1000mse+1e-3 mape + .5cmd");
     assert_close(p.weight[CD_PENALTY_mse], 1000, 0, 0);
     assert_close(p.weight[CD_PENALTY_mape], 1e-3, 0, 0);
     assert_close(p.weight[CD_PENALTY_cmd], 0.5, 0, 0);
-    assert_true(cd_penalty_domains(&p) && !cd_penalty_ranks(&p));
-    assert_int_equal(cd_penalty_width(&p), 1);
+    assert_true(cd_net_loss_domains(&p) && !cd_net_loss_ranks(&p));
+    assert_int_equal(cd_net_loss_width(&p), 1);
     assert_int_equal(p.n_quantile, 0);
 }
 
@@ -279,31 +279,31 @@ static void refused_text(void **s) {
     (void)s;
     for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
         cdmpp_err err = {0};
-        cd_penalty q;
-        assert_status(cd_penalty_parse(bad[k].text, quantile, 3, &q, &err), bad[k].st);
+        cd_net_loss q;
+        assert_status(cd_net_loss_parse(bad[k].text, quantile, 3, &q, &err), bad[k].st);
         if (!strstr(err.msg, bad[k].has)) fail_msg("'%s': %s", bad[k].text, err.msg);
     }
     cdmpp_err err = {0};
-    cd_penalty q;
+    cd_net_loss q;
     const double falling[] = {0.5, 0.1}, outside[] = {1};
-    assert_status(cd_penalty_parse("1pinball", NULL, 0, &q, &err), CDMPP_ESCHEMA);
-    assert_status(cd_penalty_parse("1pinball", falling, 2, &q, &err), CDMPP_ERANGE);
-    assert_status(cd_penalty_parse("1pinball", outside, 1, &q, &err), CDMPP_ERANGE);
+    assert_status(cd_net_loss_parse("1pinball", NULL, 0, &q, &err), CDMPP_ESCHEMA);
+    assert_status(cd_net_loss_parse("1pinball", falling, 2, &q, &err), CDMPP_ERANGE);
+    assert_status(cd_net_loss_parse("1pinball", outside, 1, &q, &err), CDMPP_ERANGE);
 }
 
 static void out_of_memory(void **s) {
     (void)s;
 #ifdef CD_FAULT
-    const cd_penalty p = parse("1mse");
+    const cd_net_loss p = parse("1mse");
     const long live = cd_mem_live();
     for (long k = 0;; k++) {
         cdmpp_err err = {0};
-        cd_penalty_scratch *scratch;
+        cd_net_loss_scratch *scratch;
         cd_mem_fail_at(k);
-        const cdmpp_status st = cd_penalty_scratch_new(&p, N, &scratch, &err);
+        const cdmpp_status st = cd_net_loss_scratch_new(&p, N, &scratch, &err);
         cd_mem_fail_at(-1);
         if (!st) {
-            cd_penalty_scratch_free(scratch);
+            cd_net_loss_scratch_free(scratch);
             break;
         }
         assert_int_equal(st, CDMPP_ENOMEM);

@@ -40,14 +40,14 @@ static void exact_values(void **state) {
         value[set] = (set & 5) == 5 ? 6 : 0;
         for (size_t r = 0; r < 4; r++) value[set] += set >> r & 1 ? own[r] : 0;
     }
-    cd_share_exact(value, 4, phi);
+    cd_attribution_exact(value, 4, phi);
     for (size_t r = 0; r < 4; r++) assert_close(phi[r], own[r] + (r % 2 ? 0 : 3), 1e-14, 1e-14);
 }
 
 /* n rows, each a leaf below a loop of its own, of one program of the training set, with other trip counts. */
 enum { MOST = 70 };
 typedef struct {
-    cd_view view;
+    cd_program_view view;
     float row[MOST * CD_N_COL];
     const float *leaf_x[MOST];
     int64_t row_ptr[2], leaf_ptr[2], tree_ptr[2], path_ptr[MOST + 1], path_extent[MOST];
@@ -79,12 +79,12 @@ static void make_many(many *m, const cd_rows *from, size_t n, uint32_t device) {
     m->row_ptr[1] = m->leaf_ptr[1] = (int64_t)n;
     m->tree_ptr[1] = t - m->tree;
     m->device[0] = device;
-    m->view = (cd_view){.n = 1, .row = m->row, .row_ptr = m->row_ptr, .leaf_ptr = m->leaf_ptr, .leaf_x = m->leaf_x,
+    m->view = (cd_program_view){.n = 1, .row = m->row, .row_ptr = m->row_ptr, .leaf_ptr = m->leaf_ptr, .leaf_x = m->leaf_x,
                         .leaf_pos = m->leaf_pos, .leaf_node = m->leaf_node, .path_ptr = m->path_ptr, .path_extent = m->path_extent,
                         .path_kind = m->path_kind, .tree_ptr = m->tree_ptr, .tree = m->tree, .device = m->device};
 }
 
-static void check_shares(const cd_model *m, const cd_view *v, const int32_t *leaf_row) {
+static void check_shares(const cd_model *m, const cd_program_view *v, const int32_t *leaf_row) {
     cdmpp_err err = {0};
     double row[MOST], leaf[MOST], sum_row = 0, sum_leaf = 0;
     const size_t n_row = (size_t)v->row_ptr[1], n_leaf = (size_t)v->leaf_ptr[1];

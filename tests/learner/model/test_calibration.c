@@ -38,10 +38,10 @@ static void knows_the_least_certain(void **s) {
     static double order[N_NEW];
     double tenth = 0, rest = 0;
     memcpy(order, first.sigma, sizeof order);
-    const double limit = cd_calib_quantile(order, N_NEW, 0.9);
+    const double limit = cd_calibration_quantile(order, N_NEW, 0.9);
     for (size_t i = 0; i < N_NEW; i++) *(first.sigma[i] > limit ? &tenth : &rest) += fabs(expm1(first.point[i] - fresh.y[i]));
     assert_true(tenth / (N_NEW / 10.0) > 2 * rest / (N_NEW * 0.9));
-    assert_true(cd_calib_info_of(fitted).decile_ratio > 2);
+    assert_true(cd_calibration_info_of(fitted).decile_ratio > 2);
 }
 
 static void point_has_the_least_mape(void **s) {
@@ -55,29 +55,29 @@ static void point_has_the_least_mape(void **s) {
     }
     assert_true(point < 0.95 * median);
     assert_in_range(above, N_NEW * 43 / 100, N_NEW * 57 / 100);
-    const cd_calib_info info = cd_calib_info_of(fitted);
+    const cd_calibration_info info = cd_calibration_info_of(fitted);
     assert_true(info.tilt > 0.7 && info.tilt < 1.3); /* normal: 1 */
     assert_true(info.mape_point <= info.mape_median);
 }
 
 static void better_kind_weighs_more(void **s) {
     (void)s;
-    const cd_calib_info info = cd_calib_info_of(fitted);
+    const cd_calibration_info info = cd_calibration_info_of(fitted);
     assert_true(info.weight[0] >= 0.8 && info.weight[0] <= 1); /* 0.9 */
     assert_close(info.weight[0] + info.weight[1], 1, 1e-15, 0);
     made four = make(500, 6, 7); /* too many kinds for a grid: 0.83 0.09 0.03 .. */
-    const cd_calib_in in = in_of(&four);
-    cd_calib *c = fit_opt(&in, cd_calib_opt_default());
-    assert_true(cd_calib_info_of(c).weight[0] >= 0.6);
-    cd_calib_free(c);
+    const cd_calibration_in in = in_of(&four);
+    cd_calibration *c = fit_opt(&in, cd_calibration_opt_default());
+    assert_true(cd_calibration_info_of(c).weight[0] >= 0.6);
+    cd_calibration_free(c);
     made_free(&four);
 }
 
 /* ---- the same bits ---- */
 static void any_number_of_threads(void **s) {
     (void)s;
-    const cd_calib_in in = in_of(&old);
-    cd_calib_opt opt = cd_calib_opt_default();
+    const cd_calibration_in in = in_of(&old);
+    cd_calibration_opt opt = cd_calibration_opt_default();
     cdmpp_err err = {0};
     assert_ok(cd_threads_new(3, &opt.pool, &err));
     same_answers(NULL, &in, opt);
@@ -95,8 +95,8 @@ static void any_order_of_programs(void **s) {
         d.group[i] = old.group[j];
         for (size_t k = 0; k < KINDS; k++) d.kind[k * N + i] = old.kind[k * N + j];
     }
-    const cd_calib_in in = in_of(&d);
-    same_answers(NULL, &in, cd_calib_opt_default());
+    const cd_calibration_in in = in_of(&d);
+    same_answers(NULL, &in, cd_calibration_opt_default());
     made_free(&d);
 }
 
@@ -122,20 +122,20 @@ static void quantiles_count_tasks(void **s) {
     static uint32_t group[T * K];
     cdmpp_err err = {0};
     double q[3], e;
-    cd_calib_set set = {.n = T * K, .n_group = T, .group = group, .work = work};
+    cd_calibration_set set = {.n = T * K, .n_group = T, .group = group, .work = work};
     for (size_t i = 0; i < T * K; i++) {
         group[i] = (uint32_t)(i / K);
         z[i] = (double)(i / K) - 24.5;
     }
-    assert_ok(cd_calib_quantiles(&set, z, 0.9, q, &e, &err));
+    assert_ok(cd_calibration_quantiles(&set, z, 0.9, q, &e, &err));
     assert_close(e, T, 1e-9, 0);
     assert_close(q[0], -23.5, 0, 0); /* 0.95 * 51/50 of 50 tasks: the 49th */
     assert_close(q[2], 23.5, 0, 0);
     for (size_t i = 0; i < T * K; i++) z[i] = normal(9, i);
-    assert_ok(cd_calib_quantiles(&set, z, 0.9, q, &e, &err));
+    assert_ok(cd_calibration_quantiles(&set, z, 0.9, q, &e, &err));
     assert_true(e > 0.6 * T * K);
     assert_close(q[2], 1.645, 0.15, 0);
-    assert_ok(cd_calib_quantiles(&set, z, 0.99, q, &e, &err));
+    assert_ok(cd_calibration_quantiles(&set, z, 0.99, q, &e, &err));
     assert_true(q[2] > 2.2);
     /* one task with half of the programs and the largest errors counts as one in 26 */
     for (size_t i = 0; i < T * K / 2; i++) {
@@ -145,7 +145,7 @@ static void quantiles_count_tasks(void **s) {
     for (size_t i = T * K / 2; i < T * K; i++) group[i] = (uint32_t)(i / K - 25);
     set.n_group = 26;
     for (size_t i = T * K / 2; i < T * K; i++) z[i] *= 0.1;
-    assert_ok(cd_calib_quantiles(&set, z, 0.8, q, &e, &err));
+    assert_ok(cd_calibration_quantiles(&set, z, 0.8, q, &e, &err));
     assert_true(q[2] < 1);
 }
 
@@ -155,13 +155,13 @@ static void outside_of_a_range(void **s) {
     const float far[] = {12, 5, 2}, odd[] = {5, 6, 2}, in[] = {5, 5, 2};
     float range[6];
     size_t n, worst = 99;
-    cd_calib_range_add(range, x, 1, 3, true);
-    cd_calib_range_add(range, x + 3, 1, 3, false);
-    assert_close(cd_calib_outside_of(range, far, 3, &n, &worst), 0.2, 1e-12, 0);
+    cd_calibration_range_add(range, x, 1, 3, true);
+    cd_calibration_range_add(range, x + 3, 1, 3, false);
+    assert_close(cd_calibration_outside_of(range, far, 3, &n, &worst), 0.2, 1e-12, 0);
     assert_int_equal(worst, 0);
-    assert_close(cd_calib_outside_of(range, odd, 3, &n, &worst), 1, 0, 0); /* never moved in training */
+    assert_close(cd_calibration_outside_of(range, odd, 3, &n, &worst), 1, 0, 0); /* never moved in training */
     assert_int_equal(worst, 1);
-    assert_close(cd_calib_outside_of(range, in, 3, &n, NULL), 0, 0, 0);
+    assert_close(cd_calibration_outside_of(range, in, 3, &n, NULL), 0, 0, 0);
     assert_int_equal(n, 0);
 }
 
@@ -174,7 +174,7 @@ static void flags_the_foreign(void **s) {
     for (size_t i = 0; i < 100; i++) far.x[i * W + W - 1] = 1;
     apply(fitted, &far, &second);
     for (size_t i = 0; i < 100; i++) assert_int_equal(second.flags[i], CD_FLAG_OUT_OF_RANGE);
-    assert_true(cd_calib_outside(fitted, far.x, &worst) >= 1);
+    assert_true(cd_calibration_outside(fitted, far.x, &worst) >= 1);
     assert_int_equal(worst, W - 1);
     made_free(&far);
 }
@@ -184,18 +184,18 @@ static void flags_the_foreign(void **s) {
 static void averages_err_less(void **s) {
     (void)s;
     made d = make(200, 1, 5);
-    cd_calib_in in = in_of(&d);
-    cd_calib *b = fit_opt(&in, cd_calib_opt_default());
+    cd_calibration_in in = in_of(&d);
+    cd_calibration *b = fit_opt(&in, cd_calibration_opt_default());
     in.n_fold = 1;
     in.fold = NULL;
-    cd_calib *a = fit_opt(&in, cd_calib_opt_default());
-    assert_close(cd_calib_info_of(a).shrink, 1, 0, 0);
-    assert_close(cd_calib_info_of(b).shrink, sqrt(1 - 0.083 * 0.8), 1e-12, 0);
+    cd_calibration *a = fit_opt(&in, cd_calibration_opt_default());
+    assert_close(cd_calibration_info_of(a).shrink, 1, 0, 0);
+    assert_close(cd_calibration_info_of(b).shrink, sqrt(1 - 0.083 * 0.8), 1e-12, 0);
     apply(a, &d, &first);
     apply(b, &d, &second);
-    for (size_t i = 0; i < d.n; i++) assert_close(second.sigma[i], first.sigma[i] * cd_calib_info_of(b).shrink, 1e-9, 0);
-    cd_calib_free(a);
-    cd_calib_free(b);
+    for (size_t i = 0; i < d.n; i++) assert_close(second.sigma[i], first.sigma[i] * cd_calibration_info_of(b).shrink, 1e-9, 0);
+    cd_calibration_free(a);
+    cd_calibration_free(b);
     made_free(&d);
     apply(fitted, &fresh, &first);
 }
@@ -205,13 +205,13 @@ static void few_programs(void **s) {
     (void)s;
     for (size_t n = 2; n <= 60; n += 29) {
         made d = make(n, 3, 9);
-        cd_calib_in in = in_of(&d);
-        cd_calib_opt opt = cd_calib_opt_default();
+        cd_calibration_in in = in_of(&d);
+        cd_calibration_opt opt = cd_calibration_opt_default();
         opt.point = CD_CALIB_MEDIAN;
         in.n_fold = 1;
         in.fold = NULL;
-        cd_calib *c = fit_opt(&in, opt);
-        assert_int_equal(cd_calib_info_of(c).n_sigma, 0);
+        cd_calibration *c = fit_opt(&in, opt);
+        assert_int_equal(cd_calibration_info_of(c).n_sigma, 0);
         apply(c, &d, &second);
         for (size_t i = 0; i < n; i++) {
             assert_true(isfinite(second.low[i]) && second.low[i] <= second.high[i] && second.sigma[i] > 0);
@@ -219,7 +219,7 @@ static void few_programs(void **s) {
             /* fewer than 19 errors: up to the farthest */
             assert_true(n > 19 || (d.y[i] >= second.low[i] - 1e-9 && d.y[i] <= second.high[i] + 1e-9));
         }
-        cd_calib_free(c);
+        cd_calibration_free(c);
         made_free(&d);
     }
 }
@@ -228,14 +228,14 @@ static void perfect_kinds(void **s) {
     (void)s;
     made d = make(400, 1, 9);
     memcpy(d.kind, d.y, d.n * sizeof *d.y);
-    const cd_calib_in in = in_of(&d);
-    cd_calib *c = fit_opt(&in, cd_calib_opt_default());
+    const cd_calibration_in in = in_of(&d);
+    cd_calibration *c = fit_opt(&in, cd_calibration_opt_default());
     apply(c, &d, &second);
     for (size_t i = 0; i < d.n; i++) {
         assert_close(second.point[i], d.y[i], 0, 1e-4);
         assert_true(second.sigma[i] > 0 && second.sigma[i] < 1e-3);
     }
-    cd_calib_free(c);
+    cd_calibration_free(c);
     made_free(&d);
 }
 
@@ -243,7 +243,7 @@ static void perfect_kinds(void **s) {
 static void without_folds(void **s) {
     (void)s;
     made d = make(600, KINDS, 21);
-    cd_calib_in in = in_of(&d);
+    cd_calibration_in in = in_of(&d);
     float range[2 * W];
     for (size_t c = 0; c < W; c++) {
         range[c] = -1;
@@ -252,43 +252,43 @@ static void without_folds(void **s) {
     in.n_fold = 1;
     in.fold = NULL;
     in.range = range;
-    cd_calib *c = fit_opt(&in, cd_calib_opt_default());
-    const cd_calib_info info = cd_calib_info_of(c);
+    cd_calibration *c = fit_opt(&in, cd_calibration_opt_default());
+    const cd_calibration_info info = cd_calibration_info_of(c);
     assert_int_equal(info.n_sigma, 5);
     assert_true(info.decile_ratio_log > 2);
     assert_close(info.flagged, 0, 0, 0);
-    cd_calib_free(c);
+    cd_calibration_free(c);
     made_free(&d);
 }
 
 static void bad_input(void **s) {
     (void)s;
     cdmpp_err err = {0};
-    cd_calib *c;
-    cd_calib_opt opt = cd_calib_opt_default();
+    cd_calibration *c;
+    cd_calibration_opt opt = cd_calibration_opt_default();
     made d = make(50, KINDS, 9);
-    cd_calib_in in = in_of(&d);
+    cd_calibration_in in = in_of(&d);
     in.n_kind = 9;
-    assert_status(cd_calib_fit(&in, &opt, &c, &err), CDMPP_ESCHEMA);
+    assert_status(cd_calibration_fit(&in, &opt, &c, &err), CDMPP_ESCHEMA);
     in = in_of(&d);
     in.n = 1;
-    assert_status(cd_calib_fit(&in, &opt, &c, &err), CDMPP_ESCHEMA);
+    assert_status(cd_calibration_fit(&in, &opt, &c, &err), CDMPP_ESCHEMA);
     in = in_of(&d);
     d.fold[7] = FOLDS;
-    assert_status(cd_calib_fit(&in, &opt, &c, &err), CDMPP_ESCHEMA);
+    assert_status(cd_calibration_fit(&in, &opt, &c, &err), CDMPP_ESCHEMA);
     d.fold[7] = 0;
     d.x[3] = (float)NAN;
-    assert_status(cd_calib_fit(&in, &opt, &c, &err), CDMPP_ENUMERIC);
+    assert_status(cd_calibration_fit(&in, &opt, &c, &err), CDMPP_ENUMERIC);
     d.x[3] = 0;
     d.kind[3] = (double)INFINITY;
-    assert_status(cd_calib_fit(&in, &opt, &c, &err), CDMPP_ENUMERIC);
+    assert_status(cd_calibration_fit(&in, &opt, &c, &err), CDMPP_ENUMERIC);
     assert_non_null(strstr(err.msg, "program 3"));
-    void *scratch = cd_malloc(cd_calib_scratch_bytes(fitted));
-    const cd_calib_out none = {0};
-    assert_status(cd_calib_apply(fitted, d.kind, d.x, d.n, scratch, &none, &err), CDMPP_ENUMERIC);
+    void *scratch = cd_malloc(cd_calibration_scratch_bytes(fitted));
+    const cd_calibration_out none = {0};
+    assert_status(cd_calibration_apply(fitted, d.kind, d.x, d.n, scratch, &none, &err), CDMPP_ENUMERIC);
     cd_free(scratch);
     opt.level = 1;
-    assert_status(cd_calib_fit(&in, &opt, &c, &err), CDMPP_ERANGE);
+    assert_status(cd_calibration_fit(&in, &opt, &c, &err), CDMPP_ERANGE);
     made_free(&d);
 }
 
@@ -298,18 +298,18 @@ static void out_of_memory(void **s) {
     made few = make(60, 3, 9), many = make(600, 1, 9);
     const made *of[] = {&few, &many};
     for (int w = 0; w < 2; w++) {
-        const cd_calib_in in = in_of(of[w]);
-        const cd_calib_opt opt = cd_calib_opt_default();
+        const cd_calibration_in in = in_of(of[w]);
+        const cd_calibration_opt opt = cd_calibration_opt_default();
         const long live = cd_mem_live();
         cdmpp_status st = CDMPP_ENOMEM;
         for (long k = 0; st; k++) {
             cdmpp_err err = {0};
-            cd_calib *c = NULL;
+            cd_calibration *c = NULL;
             cd_mem_fail_at(k);
-            st = cd_calib_fit(&in, &opt, &c, &err);
+            st = cd_calibration_fit(&in, &opt, &c, &err);
             cd_mem_fail_at(-1);
             if (st) assert_status(st, CDMPP_ENOMEM);
-            cd_calib_free(c);
+            cd_calibration_free(c);
             assert_int_equal(cd_mem_live(), live);
         }
     }

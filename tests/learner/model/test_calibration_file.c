@@ -7,11 +7,11 @@
 #include "base/core/arena.h"
 #include "made_calib.h"
 
-static cdmpp_status read_text(const char *text, size_t n_text, const cd_buf *blob, size_t n, cd_calib **out, cdmpp_err *err) {
+static cdmpp_status read_text(const char *text, size_t n_text, const cd_buf *blob, size_t n, cd_calibration **out, cdmpp_err *err) {
     cd_arena a = {0};
     const cd_json *v;
     cdmpp_status st = cd_json_parse(&a, text, n_text, &v, err);
-    if (!st) st = cd_calib_read(v, blob->p, n, out, err);
+    if (!st) st = cd_calibration_read(v, blob->p, n, out, err);
     cd_arena_free(&a);
     return st;
 }
@@ -20,17 +20,17 @@ static void there_and_back(void **s) {
     (void)s;
     cdmpp_err err = {0};
     cd_buf json = {0}, blob = {0}, again = {0}, blob2 = {0};
-    cd_calib *c = NULL;
-    assert_ok(cd_calib_write(fitted, &json, &blob, &err));
+    cd_calibration *c = NULL;
+    assert_ok(cd_calibration_write(fitted, &json, &blob, &err));
     assert_ok(read_text(json.p, json.n, &blob, blob.n, &c, &err));
-    same_answers(c, NULL, cd_calib_opt_default());
-    assert_int_equal(cd_calib_n_kind(c), KINDS);
-    assert_int_equal(cd_calib_width(c), W);
-    const cd_calib_info a = cd_calib_info_of(fitted), b = cd_calib_info_of(c);
+    same_answers(c, NULL, cd_calibration_opt_default());
+    assert_int_equal(cd_calibration_n_kind(c), KINDS);
+    assert_int_equal(cd_calibration_width(c), W);
+    const cd_calibration_info a = cd_calibration_info_of(fitted), b = cd_calibration_info_of(c);
     assert_memory_equal(&a, &b, sizeof a);
-    assert_ok(cd_calib_write(c, &again, &blob2, &err));
+    assert_ok(cd_calibration_write(c, &again, &blob2, &err));
     assert_string_equal(json.p, again.p);
-    cd_calib_free(c);
+    cd_calibration_free(c);
     cd_buf_free(&json);
     cd_buf_free(&again);
     cd_buf_free(&blob);
@@ -79,8 +79,8 @@ static void hostile_text(void **s) {
     (void)s;
     cdmpp_err err = {0};
     cd_buf json = {0}, blob = {0}, text = {0};
-    cd_calib *c = NULL;
-    assert_ok(cd_calib_write(fitted, &json, &blob, &err));
+    cd_calibration *c = NULL;
+    assert_ok(cd_calibration_write(fitted, &json, &blob, &err));
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
         replace(json.p, bad[k].key, bad[k].end, bad[k].by, &text);
         err = (cdmpp_err){0};

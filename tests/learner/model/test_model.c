@@ -46,7 +46,7 @@ static void predict_two(const cd_model *m, cd_pred p[2]) {
     const int64_t ptr[] = {0, 1, 4};
     const uint32_t dev[] = {0, 1};
     const double flop[] = {1e8, -1};
-    const cd_view v = {.n = 2, .row = row, .row_ptr = ptr, .device = dev, .flop = flop};
+    const cd_program_view v = {.n = 2, .row = row, .row_ptr = ptr, .device = dev, .flop = flop};
     for (int k = 0; k < 4 * CD_N_COL; k++) row[k] = 0.5f * (float)((k % CD_N_COL * 7 + k / CD_N_COL * 3) % 11);
     for (int r = 0; r < 4; r++) row[r * CD_N_COL + CD_COL_OUTER_PROD] = 12 + 2 * (float)r;
     assert_false(cd_model_needs_leaves(m));

@@ -14,45 +14,45 @@ static cd_pred pred_of(double median_log, double sigma) {
 }
 
 /* Program i of a made-up task whose measurements are `shift` above the model, give or take `noise`. */
-static cd_adapt_item made_item(uint64_t i, double shift, double noise) {
-    cd_adapt_item it = {.median_log = -8 + 2 * cd_rng_unit(1, i), .sigma = 0.4};
+static cd_online_adapt_item made_item(uint64_t i, double shift, double noise) {
+    cd_online_adapt_item it = {.median_log = -8 + 2 * cd_rng_unit(1, i), .sigma = 0.4};
     it.measured_log = it.median_log + shift + noise * (2 * cd_rng_unit(2, i) - 1);
     for (int k = 0; k < CD_N_TRAIT; k++) it.trait[k] = (float)(20 * cd_rng_unit(3 + (uint64_t)k, i));
     return it;
 }
 
-static void add(cd_adapt *a, const char *device, const char *task, const cd_adapt_item *it) {
+static void add(cd_online_adapt *a, const char *device, const char *task, const cd_online_adapt_item *it) {
     cdmpp_err err = {0};
-    assert_ok(cd_adapt_add(a, device, false, task, it, &err));
+    assert_ok(cd_online_adapt_add(a, device, false, task, it, &err));
 }
 
-static cd_adapt *made(const char *task, int n, double shift, double noise) {
-    cd_adapt *a = NULL;
+static cd_online_adapt *made(const char *task, int n, double shift, double noise) {
+    cd_online_adapt *a = NULL;
     cdmpp_err err = {0};
-    assert_ok(cd_adapt_new(&a, &err));
+    assert_ok(cd_online_adapt_new(&a, &err));
     for (int i = 0; i < n; i++) {
-        const cd_adapt_item it = made_item((uint64_t)i, shift, noise);
+        const cd_online_adapt_item it = made_item((uint64_t)i, shift, noise);
         add(a, "d", task, &it);
     }
-    assert_ok(cd_adapt_fit(a, &err));
+    assert_ok(cd_online_adapt_fit(a, &err));
     return a;
 }
 
-static double corrected(const cd_adapt *a, const char *device, const char *task, const cd_adapt_item *it) {
+static double corrected(const cd_online_adapt *a, const char *device, const char *task, const cd_online_adapt_item *it) {
     cd_pred p = pred_of(it->median_log, it->sigma);
-    cd_adapt_apply(a, device, task, it->trait, &p);
+    cd_online_adapt_apply(a, device, task, it->trait, &p);
     return log(p.median_s) - it->median_log;
 }
 
 static void nothing_measured_changes_nothing(void **state) {
     (void)state;
-    cd_adapt *a = made("t", 0, 0, 0);
-    const cd_adapt_item it = made_item(500, 0, 0);
+    cd_online_adapt *a = made("t", 0, 0, 0);
+    const cd_online_adapt_item it = made_item(500, 0, 0);
     cd_pred p = pred_of(-7, 0.3), q = p;
-    assert_false(cd_adapt_apply(a, "d", "t", it.trait, &p));
+    assert_false(cd_online_adapt_apply(a, "d", "t", it.trait, &p));
     assert_memory_equal(&p, &q, sizeof p);
-    assert_int_equal(cd_adapt_count(a), 0);
-    cd_adapt_free(a);
+    assert_int_equal(cd_online_adapt_count(a), 0);
+    cd_online_adapt_free(a);
 }
 
 /* A task that is 0.5 slower than the model says: more measurements come closer, never beyond. */
@@ -60,15 +60,15 @@ static void a_shift_is_learned(void **state) {
     (void)state;
     double last = 0;
     for (int n = 1; n <= 64; n *= 4) {
-        cd_adapt *a = made("t", n, 0.5, 0.1);
+        cd_online_adapt *a = made("t", n, 0.5, 0.1);
         double mean = 0;
         for (uint64_t i = 500; i < 520; i++) {
-            const cd_adapt_item it = made_item(i, 0, 0);
+            const cd_online_adapt_item it = made_item(i, 0, 0);
             mean += corrected(a, "d", "t", &it) / 20;
         }
         assert_true(mean > last && mean < 0.55);
         last = mean;
-        cd_adapt_free(a);
+        cd_online_adapt_free(a);
     }
     assert_true(last > 0.35);
 }
@@ -77,8 +77,8 @@ static void a_shift_is_learned(void **state) {
 static void what_is_shared(void **state) {
     (void)state;
     cdmpp_err err = {0};
-    cd_adapt *a = made("t0", 16, 0.5, 0.1);
-    const cd_adapt_item it = made_item(500, 0, 0);
+    cd_online_adapt *a = made("t0", 16, 0.5, 0.1);
+    const cd_online_adapt_item it = made_item(500, 0, 0);
     assert_true(corrected(a, "other", "t0", &it) == 0);
     const double one = corrected(a, "d", "new", &it);
     assert_true(one > 0 && one < 0.25);
@@ -86,102 +86,102 @@ static void what_is_shared(void **state) {
         char name[16];
         snprintf(name, sizeof name, "t%d", t);
         for (int i = 0; i < 4; i++) {
-            const cd_adapt_item x = made_item((uint64_t)(100 * t + i), 0.5, 0.1);
+            const cd_online_adapt_item x = made_item((uint64_t)(100 * t + i), 0.5, 0.1);
             add(a, "d", name, &x);
         }
     }
-    assert_ok(cd_adapt_fit(a, &err));
+    assert_ok(cd_online_adapt_fit(a, &err));
     assert_true(corrected(a, "d", "new", &it) > 1.5 * one);
-    cd_adapt_free(a);
+    cd_online_adapt_free(a);
     /* a device that the model does not know: one task says nearly all */
-    assert_ok(cd_adapt_new(&a, &err));
+    assert_ok(cd_online_adapt_new(&a, &err));
     for (int i = 0; i < 16; i++) {
-        const cd_adapt_item x = made_item((uint64_t)i, 0.5, 0.1);
-        assert_ok(cd_adapt_add(a, "d", true, "t0", &x, &err));
+        const cd_online_adapt_item x = made_item((uint64_t)i, 0.5, 0.1);
+        assert_ok(cd_online_adapt_add(a, "d", true, "t0", &x, &err));
     }
-    assert_ok(cd_adapt_fit(a, &err));
+    assert_ok(cd_online_adapt_fit(a, &err));
     assert_true(corrected(a, "d", "new", &it) > 0.4);
-    cd_adapt_free(a);
+    cd_online_adapt_free(a);
 }
 
 static void order_does_not_matter(void **state) {
     (void)state;
     enum { N = 40 };
     cdmpp_err err = {0};
-    cd_adapt *a = made("t", N, 0.3, 0.5), *b = NULL;
-    assert_ok(cd_adapt_new(&b, &err));
+    cd_online_adapt *a = made("t", N, 0.3, 0.5), *b = NULL;
+    assert_ok(cd_online_adapt_new(&b, &err));
     for (int i = 0; i < N; i++) {
-        const cd_adapt_item it = made_item((uint64_t)(i * 17 % N), 0.3, 0.5);
+        const cd_online_adapt_item it = made_item((uint64_t)(i * 17 % N), 0.3, 0.5);
         add(b, "d", "t", &it);
-        if (i % 9 == 0) assert_ok(cd_adapt_fit(b, &err)); /* nor does when it is fitted */
+        if (i % 9 == 0) assert_ok(cd_online_adapt_fit(b, &err)); /* nor does when it is fitted */
     }
-    assert_ok(cd_adapt_fit(b, &err));
+    assert_ok(cd_online_adapt_fit(b, &err));
     for (uint64_t i = 500; i < 520; i++) {
-        const cd_adapt_item it = made_item(i, 0, 0);
+        const cd_online_adapt_item it = made_item(i, 0, 0);
         assert_close(corrected(a, "d", "t", &it), corrected(b, "d", "t", &it), 1e-9, 1e-12);
     }
-    cd_adapt_free(a);
-    cd_adapt_free(b);
+    cd_online_adapt_free(a);
+    cd_online_adapt_free(b);
 }
 
 /* One measurement a thousand times too slow moves others less than an honest one of one sigma twice. */
 static void outliers_count_less(void **state) {
     (void)state;
     cdmpp_err err = {0};
-    cd_adapt *a = made("t", 16, 0.2, 0.1);
-    cd_adapt_item wild = made_item(77, 7, 0);
-    const cd_adapt_item it = made_item(500, 0, 0);
+    cd_online_adapt *a = made("t", 16, 0.2, 0.1);
+    cd_online_adapt_item wild = made_item(77, 7, 0);
+    const cd_online_adapt_item it = made_item(500, 0, 0);
     const double before = corrected(a, "d", "t", &it);
     add(a, "d", "t", &wild);
-    assert_ok(cd_adapt_fit(a, &err));
+    assert_ok(cd_online_adapt_fit(a, &err));
     assert_true(fabs(corrected(a, "d", "t", &it) - before) < 0.15);
-    cd_adapt_free(a);
+    cd_online_adapt_free(a);
 }
 
 /* One program, no robust weights in play: the textbook's formula, with the shift of the device. */
 static void one_program_by_hand(void **state) {
     (void)state;
     cdmpp_err err = {0};
-    cd_adapt *a = NULL;
-    cd_adapt_item it = made_item(1, 0.1, 0);
-    assert_ok(cd_adapt_new(&a, &err));
+    cd_online_adapt *a = NULL;
+    cd_online_adapt_item it = made_item(1, 0.1, 0);
+    assert_ok(cd_online_adapt_new(&a, &err));
     add(a, "d", "t", &it);
-    assert_ok(cd_adapt_fit(a, &err));
+    assert_ok(cd_online_adapt_fit(a, &err));
     const double s2 = 0.16, shift = 0.1 / s2 / (100 + 1 / s2), z = (0.1 - shift) / 0.4;
     assert_close(corrected(a, "d", "t", &it), shift + 0.4 * (0.6 / 1.0) * z, 1e-9, 0); /* the same program again */
     for (int k = 0; k < CD_N_TRAIT; k++) it.trait[k] += 4;
     it.median_log += 1; /* d = 2 */
     assert_close(corrected(a, "d", "t", &it), shift + 0.4 * (0.1 + 0.5 * exp(-1)) * z, 1e-6, 0);
     cd_pred p = pred_of(it.median_log, 0.4);
-    assert_true(cd_adapt_apply(a, "d", "t", it.trait, &p));
+    assert_true(cd_online_adapt_apply(a, "d", "t", it.trait, &p));
     const double agreed = 8.0 / 9; /* around the task's own mean nothing is left */
     assert_close(p.rel_std, 0.4 * sqrt((1 - pow(0.1 + 0.5 * exp(-1), 2)) * agreed), 1e-6, 0);
     assert_true(p.low_s < p.latency_s && p.latency_s < p.median_s && p.median_s < p.high_s);
-    cd_adapt_free(a);
+    cd_online_adapt_free(a);
 }
 
 static void certainty_grows(void **state) {
     (void)state;
     double last = 0.4 * 1.0001;
-    const cd_adapt_item it = made_item(3, 0, 0);
+    const cd_online_adapt_item it = made_item(3, 0, 0);
     for (int n = 4; n <= 64; n *= 4) {
-        cd_adapt *a = made("t", n, 0.1, 0.2);
+        cd_online_adapt *a = made("t", n, 0.1, 0.2);
         cd_pred p = pred_of(it.median_log, 0.4);
-        cd_adapt_apply(a, "d", "t", it.trait, &p);
+        cd_online_adapt_apply(a, "d", "t", it.trait, &p);
         assert_true(p.rel_std < last);
         last = p.rel_std;
-        cd_adapt_free(a);
+        cd_online_adapt_free(a);
     }
 }
 
 static void a_model_without_intervals(void **state) {
     (void)state;
-    cd_adapt *a = made("t", 8, 0.3, 0.1);
-    const cd_adapt_item it = made_item(500, 0, 0);
+    cd_online_adapt *a = made("t", 8, 0.3, 0.1);
+    const cd_online_adapt_item it = made_item(500, 0, 0);
     cd_pred p = {.latency_s = 1e-3, .median_s = 1e-3, .low_s = (double)NAN, .high_s = (double)NAN, .rel_std = (double)NAN};
-    assert_true(cd_adapt_apply(a, "d", "t", it.trait, &p));
+    assert_true(cd_online_adapt_apply(a, "d", "t", it.trait, &p));
     assert_true(p.latency_s > 1e-3 && isnan(p.low_s) && isnan(p.high_s) && isnan(p.rel_std));
-    cd_adapt_free(a);
+    cd_online_adapt_free(a);
 }
 
 /* The oldest are forgotten; what is written is read back to the same bits. */
@@ -189,27 +189,27 @@ static void file_and_limit(void **state) {
     (void)state;
     cdmpp_err err = {0};
     cd_buf b = {0}, c = {0};
-    cd_adapt *a = made("t \"quoted\"", CD_ADAPT_MAX, -0.9, 0.1), *r = NULL;
+    cd_online_adapt *a = made("t \"quoted\"", CD_ADAPT_MAX, -0.9, 0.1), *r = NULL;
     for (uint64_t i = 1000; i < 1000 + CD_ADAPT_MAX + 5; i++) {
-        const cd_adapt_item it = made_item(i, 0.5, 0.1);
+        const cd_online_adapt_item it = made_item(i, 0.5, 0.1);
         add(a, "d", "t \"quoted\"", &it);
     }
-    assert_ok(cd_adapt_fit(a, &err));
-    assert_int_equal(cd_adapt_count(a), CD_ADAPT_MAX);
-    cd_adapt_write(a, "abc", &b);
-    assert_ok(cd_adapt_read(b.p, b.n, "abc", &r, &err));
+    assert_ok(cd_online_adapt_fit(a, &err));
+    assert_int_equal(cd_online_adapt_count(a), CD_ADAPT_MAX);
+    cd_online_adapt_write(a, "abc", &b);
+    assert_ok(cd_online_adapt_read(b.p, b.n, "abc", &r, &err));
     for (uint64_t i = 500; i < 520; i++) {
-        const cd_adapt_item it = made_item(i, 0, 0);
+        const cd_online_adapt_item it = made_item(i, 0, 0);
         const double x = corrected(a, "d", "t \"quoted\"", &it);
         assert_true(x > 0.3);
         assert_close(x, corrected(r, "d", "t \"quoted\"", &it), 1e-9, 0);
     }
-    cd_adapt_write(r, "abc", &c);
+    cd_online_adapt_write(r, "abc", &c);
     assert_string_equal(b.p, c.p);
-    cd_adapt_free(r);
-    assert_status(cd_adapt_read(b.p, b.n, "abd", &r, &err), CDMPP_EMODEL);
-    for (size_t n = 0; n + 2 < b.n; n += 97) assert_int_not_equal(cd_adapt_read(b.p, n, "abc", &r, &err), CDMPP_OK);
-    cd_adapt_free(a);
+    cd_online_adapt_free(r);
+    assert_status(cd_online_adapt_read(b.p, b.n, "abd", &r, &err), CDMPP_EMODEL);
+    for (size_t n = 0; n + 2 < b.n; n += 97) assert_int_not_equal(cd_online_adapt_read(b.p, n, "abc", &r, &err), CDMPP_OK);
+    cd_online_adapt_free(a);
     cd_buf_free(&b);
     cd_buf_free(&c);
 }
@@ -228,9 +228,9 @@ static void bad_files(void **state) {
                {HEAD "[1,1,1e9,1,1,1,1,1,1,1,1,1,1,1,1,1]" TAIL, CDMPP_ERANGE},
                {HEAD "7" TAIL, CDMPP_ESCHEMA}};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        cd_adapt *a;
+        cd_online_adapt *a;
         cdmpp_err err = {0};
-        assert_status(cd_adapt_read(bad[i].text, strlen(bad[i].text), "m", &a, &err), bad[i].st);
+        assert_status(cd_online_adapt_read(bad[i].text, strlen(bad[i].text), "m", &a, &err), bad[i].st);
     }
 }
 
@@ -238,18 +238,18 @@ static void failing_at_every_allocation(void **state) {
     (void)state;
 #ifdef CD_FAULT
     cd_buf b = {0};
-    cd_adapt *a = made("t", 20, 0.1, 0.1);
+    cd_online_adapt *a = made("t", 20, 0.1, 0.1);
     cdmpp_status st = CDMPP_ENOMEM;
     long k = 0;
-    cd_adapt_write(a, "m", &b);
-    cd_adapt_free(a);
+    cd_online_adapt_write(a, "m", &b);
+    cd_online_adapt_free(a);
     const long before = cd_mem_live();
     for (; st; k++) {
         cdmpp_err err = {0};
         cd_mem_fail_at(k);
-        st = cd_adapt_read(b.p, b.n, "m", &a, &err);
+        st = cd_online_adapt_read(b.p, b.n, "m", &a, &err);
         cd_mem_fail_at(-1);
-        if (!st) cd_adapt_free(a);
+        if (!st) cd_online_adapt_free(a);
         else assert_int_equal(st, CDMPP_ENOMEM);
         assert_int_equal(cd_mem_live(), before);
     }

@@ -12,7 +12,7 @@ enum { D = 12, HEADS = 3, HW = D / HEADS, FF = 20, MAX_ROWS = 64 };
 typedef double row[D];
 
 typedef struct {
-    cd_net_spec s;
+    cd_net_config s;
     cd_encoder e;
     cd_params p;
     cd_batch b;
@@ -23,7 +23,7 @@ typedef struct {
 static void open_rig(rig *r, bool pre, cd_net_act act, cd_net_position pos, int64_t width, bool train) {
     cdmpp_err err = {0};
     memset(r, 0, sizeof *r);
-    r->s = cd_net_spec_small(CD_NET_TSF);
+    r->s = cd_net_config_small(CD_NET_TSF);
     r->s.layers = 2;
     r->s.width = width;
     r->s.heads = width == D ? HEADS : 4;

@@ -10,8 +10,8 @@
 
 enum { W = 10, FF = 9, MAX_W = 300 };
 
-static cd_net_spec spec_of(cd_net_norm norm, cd_net_act act, bool skip) {
-    cd_net_spec s = cd_net_spec_small(CD_NET_LSTM);
+static cd_net_config spec_of(cd_net_norm norm, cd_net_act act, bool skip) {
+    cd_net_config s = cd_net_config_small(CD_NET_LSTM);
     s.width = W;
     s.ff = FF;
     s.head_first = 12;
@@ -34,7 +34,7 @@ typedef struct {
     float *out, *latent;
 } rig;
 
-static void open_state(rig *r, const cd_net_spec *s, size_t n) {
+static void open_state(rig *r, const cd_net_config *s, size_t n) {
     cdmpp_err err = {0};
     assert_ok(cd_net_new(s, 3, &r->net, &err));
     assert_ok(cd_net_state_new(r->net, &r->b.dims, 2, true, &r->st, &err));
@@ -42,7 +42,7 @@ static void open_state(rig *r, const cd_net_spec *s, size_t n) {
     r->latent = calloc(n * cd_net_n_latent(r->net), sizeof *r->latent);
 }
 
-static void open_rig(rig *r, const cd_net_spec *s, size_t first, size_t n, size_t most) {
+static void open_rig(rig *r, const cd_net_config *s, size_t first, size_t n, size_t most) {
     cdmpp_err err = {0};
     memset(r, 0, sizeof *r);
     assert_ok(made_batch(&r->b, s, first, n, most, 8, &err));
@@ -95,7 +95,7 @@ static size_t linear(const cd_net *net, const char *w, const char *b, const doub
 
 /* Layers name.0, name.1 ..., in place; returns the width of the last. */
 static size_t mlp(const cd_net *net, const char *name, size_t layers, double *x, size_t in) {
-    const cd_net_spec *s = cd_net_spec_of(net);
+    const cd_net_config *s = cd_net_config_of(net);
     for (size_t k = 0; k < layers; k++) {
         char w[64], b[64], g[64], t[64];
         double y[MAX_W], mean = 0, var = 0;
@@ -161,7 +161,7 @@ static bool read_node(reader *r, size_t n_leaf, double *v) {
     memcpy(x + W, hl, sizeof hl);
     mlp(r->net, "encoder.merge", 2, x, 2 * W);
     for (size_t i = 0; i < W; i++)
-        v[i] = x[i] + (cd_net_spec_of(r->net)->skip && children > 0 ? mean[i] / children : 0);
+        v[i] = x[i] + (cd_net_config_of(r->net)->skip && children > 0 ? mean[i] / children : 0);
     return false;
 }
 
@@ -182,7 +182,7 @@ static void recursion(void **state) {
     enum { N = 70, MOST = 12 };
     (void)state;
     for (int k = 0; k < 6; k++) {
-        const cd_net_spec s = spec_of(k % 2 ? CD_NORM_NONE : CD_NORM_LAYER, (cd_net_act)(k / 2), k < 4);
+        const cd_net_config s = spec_of(k % 2 ? CD_NORM_NONE : CD_NORM_LAYER, (cd_net_act)(k / 2), k < 4);
         rig r;
         open_rig(&r, &s, 0, N, MOST);
         predict(&r);
@@ -200,7 +200,7 @@ static void recursion(void **state) {
 /* With `trips` the iterations of all leaves are added, as the label has them. */
 static void with_trips(void **state) {
     enum { N = 20 };
-    cd_net_spec s = spec_of(CD_NORM_LAYER, CD_ACT_ELU, true);
+    cd_net_config s = spec_of(CD_NORM_LAYER, CD_ACT_ELU, true);
     rig r, t;
     (void)state;
     open_rig(&r, &s, 0, N, 5);
@@ -221,7 +221,7 @@ static void with_trips(void **state) {
 
 /* ---- order and company ---- */
 /* Programs order[0 .. n) of made_batch as a batch of their own. */
-static void gather(rig *r, const cd_net_spec *s, const rig *from, const uint32_t *order, size_t n) {
+static void gather(rig *r, const cd_net_config *s, const rig *from, const uint32_t *order, size_t n) {
     const cd_batch_spec spec = cd_net_batch_spec(s, NULL, 0);
     const cd_batch *f = &from->b;
     cd_batch *b = &r->b;
@@ -237,13 +237,13 @@ static void gather(rig *r, const cd_net_spec *s, const rig *from, const uint32_t
         b->tok_ptr[i + 1] = (uint32_t)b->n_tok;
         if (leaves > b->max_leaf) b->max_leaf = leaves;
     }
-    cd_tree_close(&b->tree);
+    cd_program_tree_close(&b->tree);
     open_state(r, s, n);
 }
 
 static void any_order(void **state) {
     enum { N = 200 };
-    const cd_net_spec s = spec_of(CD_NORM_LAYER, CD_ACT_ELU, true);
+    const cd_net_config s = spec_of(CD_NORM_LAYER, CD_ACT_ELU, true);
     uint32_t order[N];
     rig all, other;
     (void)state;
@@ -265,7 +265,7 @@ static void gradients_add_up(void **state) {
     (void)state;
     made_floats(d, N, 5);
     for (int k = 0; k < 2; k++) {
-        const cd_net_spec s = spec_of(k ? CD_NORM_LAYER : CD_NORM_NONE, CD_ACT_GELU, k == 1);
+        const cd_net_config s = spec_of(k ? CD_NORM_LAYER : CD_NORM_NONE, CD_ACT_GELU, k == 1);
         rig all, one;
         open_rig(&all, &s, 0, N, 6);
         cd_params *p = cd_net_params(all.net);
@@ -300,8 +300,8 @@ static void add_shape(cd_batch *b, size_t depth, size_t wide) {
         list[n++] = -1;
     }
     for (size_t k = 0; k < depth; k++) list[n++] = -1;
-    assert_ok(cd_tree_check(list, n, leaf_pos, wide, &err));
-    assert_ok(cd_tree_add(&b->tree, list, n, leaf_pos, wide, &err));
+    assert_ok(cd_program_tree_check(list, n, leaf_pos, wide, &err));
+    assert_ok(cd_program_tree_add(&b->tree, list, n, leaf_pos, wide, &err));
     made_floats(b->tok + b->n_tok * b->w_tok, wide * b->w_tok, 40);
     b->n_tok += wide;
     b->tok_ptr[++b->n] = (uint32_t)b->n_tok;
@@ -314,7 +314,7 @@ static void shapes(void **state) {
     enum { DEEP = 100 };
     cdmpp_err err = {0};
     (void)state;
-    cd_net_spec s = spec_of(CD_NORM_LAYER, CD_ACT_ELU, true);
+    cd_net_config s = spec_of(CD_NORM_LAYER, CD_ACT_ELU, true);
     const cd_batch_spec spec = cd_net_batch_spec(&s, NULL, 0);
     const cd_batch_dims dims = {4, 63, 60, 3 + DEEP + 1};
     rig r = {0};
@@ -323,7 +323,7 @@ static void shapes(void **state) {
     add_shape(&r.b, 2, 1);
     add_shape(&r.b, DEEP, 1);
     add_shape(&r.b, 1, 60);
-    cd_tree_close(&r.b.tree);
+    cd_program_tree_close(&r.b.tree);
     open_state(&r, &s, 4);
     predict(&r);
     for (size_t i = 0; i < 4; i++)
@@ -339,7 +339,7 @@ static void shapes(void **state) {
 /* Labels that only the tree tells: its depth, and whether a leaf comes first. */
 static void learns_shape(void **state) {
     enum { N = 64, STEPS = 150 };
-    cd_net_spec s = spec_of(CD_NORM_LAYER, CD_ACT_ELU, true);
+    cd_net_config s = spec_of(CD_NORM_LAYER, CD_ACT_ELU, true);
     float d[N], y[N];
     double first = 0, loss = 0;
     cdmpp_err err = {0};

@@ -6,8 +6,8 @@
 
 enum { N = 6, MOST = 5, MAX_OUT = 64 * 3, MAX_LATENT = 64 * 16 };
 
-static cd_net_spec tiny(cd_net_kind kind, cd_net_head head, cd_net_norm norm, bool pre) {
-    cd_net_spec s = cd_net_spec_small(kind);
+static cd_net_config tiny(cd_net_kind kind, cd_net_head head, cd_net_norm norm, bool pre) {
+    cd_net_config s = cd_net_config_small(kind);
     s.layers = 2;
     s.width = 12;
     s.heads = 3;
@@ -44,7 +44,7 @@ static double loss(rig *r) {
     cdmpp_err err = {0};
     double sum = 0;
     assert_ok(cd_net_forward(r->net, &r->b, r->st, NULL, 77, out, latent, &err));
-    for (size_t i = 0; i < N * (size_t)cd_net_spec_of(r->net)->n_out; i++) sum += (double)out[i] * (double)r->c_out[i];
+    for (size_t i = 0; i < N * (size_t)cd_net_config_of(r->net)->n_out; i++) sum += (double)out[i] * (double)r->c_out[i];
     for (size_t i = 0; i < N * cd_net_n_latent(r->net); i++) sum += (double)latent[i] * (double)r->c_latent[i];
     return sum;
 }
@@ -90,7 +90,7 @@ static void check_tensor(rig *r, size_t id) {
     assert_true(fabs(got - want) <= slack);
 }
 
-static void differences(const cd_net_spec *s) {
+static void differences(const cd_net_config *s) {
     rig r;
     cdmpp_err err = {0};
     memset(&r, 0, sizeof r);
@@ -113,7 +113,7 @@ static void differences(const cd_net_spec *s) {
 static void gradients_mlp(void **state) {
     (void)state;
     for (int norm = 0; norm < 3; norm++) {
-        const cd_net_spec s = tiny(CD_NET_MLP, CD_HEAD_POOL, (cd_net_norm)norm, false);
+        const cd_net_config s = tiny(CD_NET_MLP, CD_HEAD_POOL, (cd_net_norm)norm, false);
         differences(&s);
     }
 }
@@ -122,7 +122,7 @@ static void gradients_tsf(void **state) {
     (void)state;
     for (int head = 0; head < 3; head++)
         for (int pre = 0; pre < 2; pre++) {
-            cd_net_spec s = tiny(CD_NET_TSF, (cd_net_head)head, pre ? CD_NORM_LAYER : CD_NORM_NONE, pre == 1);
+            cd_net_config s = tiny(CD_NET_TSF, (cd_net_head)head, pre ? CD_NORM_LAYER : CD_NORM_NONE, pre == 1);
             if (!pre) s.slots = 9; /* more than leaves: weights without a use */
             differences(&s);
         }
@@ -132,7 +132,7 @@ static void gradients_lstm(void **state) {
     (void)state;
     for (int norm = 0; norm < 3; norm++)
         for (int skip = 0; skip < 2; skip++) {
-            cd_net_spec s = tiny(CD_NET_LSTM, CD_HEAD_POOL, (cd_net_norm)norm, false);
+            cd_net_config s = tiny(CD_NET_LSTM, CD_HEAD_POOL, (cd_net_norm)norm, false);
             s.skip = skip == 1;
             if (norm) s.act = CD_ACT_ELU;
             differences(&s);
@@ -141,7 +141,7 @@ static void gradients_lstm(void **state) {
 
 /* A hidden layer of more than one block of columns, ReLU. */
 static void gradients_wide(void **state) {
-    cd_net_spec s = tiny(CD_NET_TSF, CD_HEAD_FLATTEN, CD_NORM_NONE, false);
+    cd_net_config s = tiny(CD_NET_TSF, CD_HEAD_FLATTEN, CD_NORM_NONE, false);
     (void)state;
     s.layers = 1;
     s.ff = 1100;

@@ -9,8 +9,8 @@
 
 enum { N_CASE = 9 };
 
-static cd_net_spec spec_of(int k) {
-    cd_net_spec s = cd_net_spec_small(k < 2 ? CD_NET_MLP : k < 7 ? CD_NET_TSF : CD_NET_LSTM);
+static cd_net_config spec_of(int k) {
+    cd_net_config s = cd_net_config_small(k < 2 ? CD_NET_MLP : k < 7 ? CD_NET_TSF : CD_NET_LSTM);
     s.width = 24;
     s.ff = 48;
     s.slots = 4;
@@ -36,7 +36,7 @@ typedef struct {
     size_t n_out, n_latent;
 } rig;
 
-static void open_rig(rig *r, const cd_net_spec *s, size_t first, size_t n, int workers, bool train) {
+static void open_rig(rig *r, const cd_net_config *s, size_t first, size_t n, int workers, bool train) {
     cdmpp_err err = {0};
     memset(r, 0, sizeof *r);
     assert_ok(cd_net_new(s, 9, &r->net, &err));
@@ -76,7 +76,7 @@ static void company(void **state) {
     (void)state;
     for (int k = 0; k < N_CASE; k++) {
         enum { N = 15 };
-        const cd_net_spec s = spec_of(k);
+        const cd_net_config s = spec_of(k);
         rig all, one;
         open_rig(&all, &s, 0, N, 1, false);
         stir(all.net);
@@ -104,7 +104,7 @@ static void pools(void **state) {
     made_floats(d_out, N * 3, 1);
     made_floats(d_latent, N * 128, 2);
     for (int k = 0; k < N_CASE; k++) {
-        const cd_net_spec s = spec_of(k);
+        const cd_net_config s = spec_of(k);
         float eval[N * 3];
         rig r[3];
         for (int t = 0; t < 3; t++) {
@@ -136,7 +136,7 @@ static void *predict_often(void *arg) {
 }
 
 static void shared(void **state) {
-    const cd_net_spec s = spec_of(5);
+    const cd_net_config s = spec_of(5);
     rig r[4];
     pthread_t thread[4];
     cd_net *own[4];
@@ -162,7 +162,7 @@ static void shared(void **state) {
 /* Adding up: two gradients without zeroing in between are twice one; eval leaves no trace. */
 static void accumulates(void **state) {
     enum { N = 30 };
-    const cd_net_spec s = spec_of(6);
+    const cd_net_config s = spec_of(6);
     static float d_out[N * 3];
     cdmpp_err err = {0};
     rig a, b;
@@ -197,7 +197,7 @@ static void one_device(void **state) {
     (void)state;
     made_floats(d_out, N * 3, 1);
     for (int k = 0; k < N_CASE; k++) {
-        const cd_net_spec s = spec_of(k);
+        const cd_net_config s = spec_of(k);
         rig r;
         float before[N * 3];
         double moved = 0, grad = 0;
@@ -222,7 +222,7 @@ static void one_device(void **state) {
 }
 
 static void misfits(void **state) {
-    cd_net_spec s = spec_of(2), other = s, mlp = spec_of(0);
+    cd_net_config s = spec_of(2), other = s, mlp = spec_of(0);
     cdmpp_err err = {0};
     rig r, m;
     float out[64];
@@ -241,14 +241,14 @@ static void misfits(void **state) {
     close_rig(&r);
     close_rig(&m);
     other.heads = 5;
-    assert_status(cd_net_spec_check(&other, &err), CDMPP_ERANGE);
+    assert_status(cd_net_config_check(&other, &err), CDMPP_ERANGE);
     assert_string_equal(err.key, "heads");
     other = s;
     other.dropout = 1;
-    assert_status(cd_net_spec_check(&other, &err), CDMPP_ERANGE);
+    assert_status(cd_net_config_check(&other, &err), CDMPP_ERANGE);
     other = s;
     other.n_out = 4;
-    assert_status(cd_net_spec_check(&other, &err), CDMPP_ERANGE);
+    assert_status(cd_net_config_check(&other, &err), CDMPP_ERANGE);
 }
 
 /* A function of the leaves that adds up is learnt: plain gradient descent, 100 steps. */
@@ -257,7 +257,7 @@ static void learns(void **state) {
     cdmpp_err err = {0};
     (void)state;
     for (int head = 0; head < 3; head++) {
-        cd_net_spec s = spec_of(2);
+        cd_net_config s = spec_of(2);
         rig r;
         float d[N], y[N] = {0};
         double first = 0, loss = 0;
@@ -291,7 +291,7 @@ static void learns(void **state) {
 static void no_heap(void **state) {
     (void)state;
     for (int k = 0; k < N_CASE; k++) {
-        const cd_net_spec s = spec_of(k);
+        const cd_net_config s = spec_of(k);
         static float d_out[30 * 3];
         rig r;
         open_rig(&r, &s, 0, 30, 1, true);
@@ -306,7 +306,7 @@ static void no_heap(void **state) {
 }
 
 static void refuse(int k_spec) {
-    const cd_net_spec s = spec_of(k_spec);
+    const cd_net_config s = spec_of(k_spec);
     const cd_batch_dims dims = {10, 50, 7, 100};
     const long live = cd_mem_live();
     for (long k = 0, done = 0; !done; k++) {

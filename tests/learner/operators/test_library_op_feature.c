@@ -10,10 +10,10 @@ static cd_device device(void) {
                        .fp32_matrix_gflops = 0, .fp16_tflops = 2.56, .tensor_tflops = 10.24, .warp = 32, .tdp_w = 300, .process_nm = 12};
 }
 
-static cd_opbase base_of(const cd_oprecord *r, const cd_device *d, float *x) {
+static cd_opbase base_of(const cd_library_op_record *r, const cd_device *d, float *x) {
     cd_opbase b;
     cdmpp_err err = {0};
-    assert_ok(cd_opfeature(r, d, true, x, &b, &err));
+    assert_ok(cd_library_op_feature(r, d, true, x, &b, &err));
     return b;
 }
 
@@ -22,22 +22,22 @@ static void base_times(void **s) {
     float x[CD_N_OPFEATURE];
     (void)s;
     /* 2 * 2 * 100 * 200 * 300 operations at 1.28e12; 4 bytes of 2 * (20000 + 60000 + 30000) numbers at 1e11 */
-    cd_opbase b = base_of(&(cd_oprecord){.kind = CD_OP_BMM, .b = 2, .m = 100, .n = 300, .k = 200}, &d, x);
+    cd_opbase b = base_of(&(cd_library_op_record){.kind = CD_OP_BMM, .b = 2, .m = 100, .n = 300, .k = 200}, &d, x);
     assert_close(b.flops, 24e6, 1e-12, 0);
     assert_close(b.bytes, 880e3, 1e-12, 0);
     assert_close(b.base_s, hypot(24e6 / 1.28e12, 880e3 / 1e11), 1e-12, 0);
     assert_close(b.floor_s, 24e6 / 1.28e12, 1e-12, 0);
     /* half precision: tensor units, half the bytes, no limit by power */
-    b = base_of(&(cd_oprecord){.kind = CD_OP_BMM, .dtype = CD_OPDTYPE_F16, .b = 2, .m = 100, .n = 300, .k = 200}, &d, x);
+    b = base_of(&(cd_library_op_record){.kind = CD_OP_BMM, .dtype = CD_OPDTYPE_F16, .b = 2, .m = 100, .n = 300, .k = 200}, &d, x);
     assert_close(b.base_s, hypot(24e6 / 10.24e12, 440e3 / 1e11), 1e-12, 0);
     /* add: 3 tensors of 1e6 numbers, from memory and through the cores */
-    b = base_of(&(cd_oprecord){.kind = CD_OP_ADD, .b = 1, .m = 1000, .n = 1000, .k = 1}, &d, x);
+    b = base_of(&(cd_library_op_record){.kind = CD_OP_ADD, .b = 1, .m = 1000, .n = 1000, .k = 1}, &d, x);
     assert_close(b.base_s, 12e6 / 1e11 + 12e6 / 1.28e12 + 2e-5, 1e-12, 0);
     /* softmax of long rows reads them three times, but memory only once */
-    b = base_of(&(cd_oprecord){.kind = CD_OP_SOFTMAX, .b = 1, .m = 1000, .n = 2000, .k = 1}, &d, x);
+    b = base_of(&(cd_library_op_record){.kind = CD_OP_SOFTMAX, .b = 1, .m = 1000, .n = 2000, .k = 1}, &d, x);
     assert_close(b.base_s, 16e6 / 1e11 + 32e6 / 1.28e12 + 2e-5, 1e-12, 0);
     /* 3x3, stride 2, padding 1 on 2 images of 8 x 8 x 4 to 4 x 4 x 16 */
-    b = base_of(&(cd_oprecord){.kind = CD_OP_CONV, .b = 1, .m = 32, .n = 16, .k = 36, .cin = 4, .ksize = 3, .stride = 2, .pad = 1, .size = 8}, &d, x);
+    b = base_of(&(cd_library_op_record){.kind = CD_OP_CONV, .b = 1, .m = 32, .n = 16, .k = 36, .cin = 4, .ksize = 3, .stride = 2, .pad = 1, .size = 8}, &d, x);
     assert_close(b.bytes, 4 * (2 * 64 * 4 + 36 * 16 + 32 * 16), 1e-12, 0);
     assert_close(b.floor_s, 0, 0, 0);
 }
@@ -45,8 +45,8 @@ static void base_times(void **s) {
 static void power_limits_long_calls(void **s) {
     cd_device d = device();
     float x[CD_N_OPFEATURE];
-    const cd_oprecord small = {.kind = CD_OP_BMM, .b = 1, .m = 64, .n = 64, .k = 64};
-    const cd_oprecord large = {.kind = CD_OP_BMM, .b = 1, .m = 8192, .n = 8192, .k = 8192};
+    const cd_library_op_record small = {.kind = CD_OP_BMM, .b = 1, .m = 64, .n = 64, .k = 64};
+    const cd_library_op_record large = {.kind = CD_OP_BMM, .b = 1, .m = 8192, .n = 8192, .k = 8192};
     (void)s;
     const double fast = base_of(&large, &d, x).base_s, quick = base_of(&small, &d, x).base_s;
     d.tdp_w = 0.5 * 0.85 * 1280 * 15e-3; /* half of what 85 % of the peak takes */
@@ -63,8 +63,8 @@ static void power_limits_long_calls(void **s) {
 static void issue_limits_wide_cores(void **s) {
     cd_device d = device();
     float x[CD_N_OPFEATURE];
-    const cd_oprecord large = {.kind = CD_OP_LINEAR, .b = 1, .m = 8192, .n = 8192, .k = 8192};
-    const cd_oprecord small = {.kind = CD_OP_BMM, .b = 1, .m = 64, .n = 64, .k = 4096};
+    const cd_library_op_record large = {.kind = CD_OP_LINEAR, .b = 1, .m = 8192, .n = 8192, .k = 8192};
+    const cd_library_op_record small = {.kind = CD_OP_BMM, .b = 1, .m = 64, .n = 64, .k = 4096};
     (void)s;
     const double fast = base_of(&large, &d, x).compute_s;
     assert_close(base_of(&large, &d, x).base_s, fast, 1e-3, 0);
@@ -76,7 +76,7 @@ static void issue_limits_wide_cores(void **s) {
     d.tdp_w = 0.5 * 0.85 * 1280 * 15e-3;
     assert_close(base_of(&large, &d, x).base_s, 2 * fast, 1e-3, 0);
     d.tdp_w = 300;
-    cd_oprecord half = large;
+    cd_library_op_record half = large;
     half.dtype = CD_OPDTYPE_F16; /* tensor units */
     assert_close(base_of(&half, &d, x).base_s, base_of(&half, &d, x).compute_s, 1e-2, 0);
     d.process_nm = 16; /* Pascal issues two */
@@ -91,10 +91,10 @@ static void unseen_devices_look_alike(void **s) {
     uint8_t column[CD_N_OPFEATURE];
     (void)s;
     for (int f = 0; f < CD_N_OPFAMILY; f++) {
-        const size_t all = cd_opfeature_columns((cd_opfamily)f, true, column), n = cd_opfeature_columns((cd_opfamily)f, false, column);
+        const size_t all = cd_library_op_feature_columns((cd_opfamily)f, true, column), n = cd_library_op_feature_columns((cd_opfamily)f, false, column);
         assert_true(n > 3 && n < all);
         for (size_t i = 0; i < n; i++)
-            assert_true(strcmp(cd_opfeature_name(column[i]), "power") != 0 && strcmp(cd_opfeature_name(column[i]), "cores") != 0);
+            assert_true(strcmp(cd_library_op_feature_name(column[i]), "power") != 0 && strcmp(cd_library_op_feature_name(column[i]), "cores") != 0);
     }
 }
 
@@ -106,29 +106,29 @@ static void ratios_are_finite(void **s) {
             const double v = big ? 1 << 20 : 1;
             float x[CD_N_OPFEATURE];
             uint8_t column[CD_N_OPFEATURE];
-            cd_oprecord r = {.kind = (cd_opkind)k, .b = v, .m = v, .n = v, .k = v};
+            cd_library_op_record r = {.kind = (cd_opkind)k, .b = v, .m = v, .n = v, .k = v};
             if (k == CD_OP_CONV) r.cin = r.ksize = r.stride = r.size = 1, r.k = 1;
             const cd_opbase b = base_of(&r, &d, x);
-            const size_t n = cd_opfeature_columns(cd_opfamily_of(r.kind), true, column);
+            const size_t n = cd_library_op_feature_columns(cd_opfamily_of(r.kind), true, column);
             for (size_t i = 0; i < n; i++)
-                if (!isfinite(x[i])) fail_msg("%s: %s is %g", cd_opkind_name(r.kind), cd_opfeature_name(column[i]), (double)x[i]);
+                if (!isfinite(x[i])) fail_msg("%s: %s is %g", cd_opkind_name(r.kind), cd_library_op_feature_name(column[i]), (double)x[i]);
             assert_true(isfinite(b.base_s) && b.base_s > 0);
         }
 }
 
 static void devices_that_do_not_do(void **s) {
     cd_device d = device();
-    const cd_oprecord r = {.kind = CD_OP_ADD, .b = 1, .m = 8, .n = 8, .k = 1};
+    const cd_library_op_record r = {.kind = CD_OP_ADD, .b = 1, .m = 8, .n = 8, .k = 1};
     float x[CD_N_OPFEATURE];
     cd_opbase b;
     cdmpp_err err = {0};
     (void)s;
     d.bandwidth_gb_s = CD_DEVICE_UNKNOWN;
-    assert_status(cd_opfeature(&r, &d, true, x, &b, &err), CDMPP_EMODEL);
+    assert_status(cd_library_op_feature(&r, &d, true, x, &b, &err), CDMPP_EMODEL);
     assert_string_equal(err.key, "bandwidth_gb_s");
     d = device();
     d.kind = CD_DEVICE_CPU;
-    assert_status(cd_opfeature(&r, &d, true, x, &b, &err), CDMPP_EMODEL);
+    assert_status(cd_library_op_feature(&r, &d, true, x, &b, &err), CDMPP_EMODEL);
 }
 
 int main(void) {

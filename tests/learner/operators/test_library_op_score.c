@@ -4,28 +4,28 @@
 
 #include <string.h>
 
-static bool only_add(const cd_opscore_row *r, const void *ctx) {
+static bool only_add(const cd_library_op_score_row *r, const void *ctx) {
     (void)ctx;
     return r->class == CD_OPCLASS_ELEMENTWISE;
 }
 
 static void figures(void **s) {
     static const double e[] = {0.1, -0.3, 0.2, -0.1};
-    cd_opscore v = {0};
-    cd_opscore_sum sum;
+    cd_library_op_score v = {0};
+    cd_library_op_score_sum sum;
     cdmpp_err err = {0};
     (void)s;
     for (size_t i = 0; i < 4; i++)
-        assert_ok(cd_opscore_add(&v, &(cd_opscore_row){CD_OPCLASS_ELEMENTWISE, "t4", true, i > 1, e[i]}, &err));
-    assert_ok(cd_opscore_add(&v, &(cd_opscore_row){CD_OPCLASS_BMM, "l4", false, false, 1}, &err));
-    assert_ok(cd_opscore_sum_of(&v, only_add, NULL, &sum, &err));
+        assert_ok(cd_library_op_score_add(&v, &(cd_library_op_score_row){CD_OPCLASS_ELEMENTWISE, "t4", true, i > 1, e[i]}, &err));
+    assert_ok(cd_library_op_score_add(&v, &(cd_library_op_score_row){CD_OPCLASS_BMM, "l4", false, false, 1}, &err));
+    assert_ok(cd_library_op_score_sum_of(&v, only_add, NULL, &sum, &err));
     assert_int_equal(sum.n, 4);
     assert_close(sum.mape, 0.175, 1e-12, 0);
     assert_close(sum.median, 0.15, 1e-12, 0);
     assert_close(sum.bias, 0, 0, 1e-12);
     assert_close(sum.within20, 0.75, 1e-12, 0);
     cd_buf b = {0};
-    assert_ok(cd_opscore_text(&v, &b, &err));
+    assert_ok(cd_library_op_score_text(&v, &b, &err));
     assert_string_equal(b.p,
         "| class | device | sizes | n | MAPE % | median % | bias % | within 20 % |\n"
         "| --- | --- | --- | --: | --: | --: | --: | --: |\n"
@@ -37,18 +37,18 @@ static void figures(void **s) {
         "| elementwise | **trained on** | larger | 2 | 15.0 | 15.0 | +5.0 | 100.0 |\n"
         "| elementwise | **trained on** | all | 4 | 17.5 | 15.0 | +0.0 | 75.0 |\n");
     cd_buf_free(&b);
-    cd_opscore_free(&v);
+    cd_library_op_score_free(&v);
 }
 
 static void nothing(void **s) {
-    cd_opscore v = {0};
-    cd_opscore_sum sum;
+    cd_library_op_score v = {0};
+    cd_library_op_score_sum sum;
     cd_buf b = {0};
     cdmpp_err err = {0};
     (void)s;
-    assert_ok(cd_opscore_sum_of(&v, NULL, NULL, &sum, &err));
+    assert_ok(cd_library_op_score_sum_of(&v, NULL, NULL, &sum, &err));
     assert_true(sum.n == 0 && isnan(sum.mape));
-    assert_ok(cd_opscore_text(&v, &b, &err));
+    assert_ok(cd_library_op_score_text(&v, &b, &err));
     cd_buf_free(&b);
 }
 

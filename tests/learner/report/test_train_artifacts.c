@@ -52,20 +52,20 @@ static void outlives_the_data(void **st) {
     (void)st;
     cdmpp_err err = {0};
     data m;
-    cd_trainkeep *k = NULL;
+    cd_train_artifacts *k = NULL;
     cd_trainreport r;
     const uint32_t program[] = {5, 0, 3};
     double *p = malloc(3 * sizeof *p);
     p[0] = 1, p[1] = 2, p[2] = 3;
     make(&m);
-    assert_ok(cd_trainkeep_new(&k, &err));
+    assert_ok(cd_train_artifacts_new(&k, &err));
     const cd_filter_count f = {.in = 9, .kept = N, .drop = {3}};
-    assert_ok(cd_trainkeep_data(k, &m.c, &m.d, &m.split, &f, &err));
-    assert_ok(cd_trainkeep_part(k, CD_PART_TEST, &m.d, program, 3, &(cd_trainscore){.predicted_s = p, .rel_std = p},
+    assert_ok(cd_train_artifacts_data(k, &m.c, &m.d, &m.split, &f, &err));
+    assert_ok(cd_train_artifacts_part(k, CD_PART_TEST, &m.d, program, 3, &(cd_trainscore){.predicted_s = p, .rel_std = p},
                                 &(cd_metrics){.mape = 0.5}, &err));
     gone(&m);
     free(p);
-    assert_ok(cd_trainkeep_report(k, &r, &err));
+    assert_ok(cd_train_artifacts_report(k, &r, &err));
     const cd_trainreport_part *t = &r.part[CD_PART_TEST];
     assert_int_equal(t->n, 3);
     assert_close(t->measured_s[0], 6e-6, 1e-15, 0);
@@ -79,7 +79,7 @@ static void outlives_the_data(void **st) {
     assert_string_equal(r.split_digest, "d1ce");
     assert_int_equal(r.filter.drop[0], 3);
     assert_non_null(strstr(r.config, "loss: absolute"));
-    cd_trainkeep_free(k);
+    cd_train_artifacts_free(k);
 }
 
 static cdmpp_status shout(void *ctx, size_t beg, size_t end, int w, cdmpp_err *err) {
@@ -88,7 +88,7 @@ static cdmpp_status shout(void *ctx, size_t beg, size_t end, int w, cdmpp_err *e
         char name[32];
         snprintf(name, sizeof name, "member %zu", 11 - i);
         for (uint64_t k = 1; k <= 200; k++)
-            cd_trainkeep_loss(ctx, &(cd_tick){.member = name, .unit = "epoch", .step = k, .train = 1.0 / (double)k, .valid = (double)i});
+            cd_train_artifacts_loss(ctx, &(cd_progress_event){.member = name, .unit = "epoch", .step = k, .train = 1.0 / (double)k, .valid = (double)i});
     }
     return CDMPP_OK;
 }
@@ -96,14 +96,14 @@ static cdmpp_status shout(void *ctx, size_t beg, size_t end, int w, cdmpp_err *e
 static void curves_in_order(void **st) {
     (void)st;
     cdmpp_err err = {0};
-    cd_trainkeep *k = NULL;
+    cd_train_artifacts *k = NULL;
     cd_threads *t = NULL;
     cd_trainreport r;
-    assert_ok(cd_trainkeep_new(&k, &err));
+    assert_ok(cd_train_artifacts_new(&k, &err));
     assert_ok(cd_threads_new(3, &t, &err));
     assert_ok(cd_threads_run(t, 12, 1, shout, k, &err));
     cd_threads_free(t);
-    assert_ok(cd_trainkeep_report(k, &r, &err));
+    assert_ok(cd_train_artifacts_report(k, &r, &err));
     assert_int_equal(r.n_curve, 12);
     assert_string_equal(r.step_name, "epoch");
     for (size_t i = 0; i < 12; i++) {
@@ -115,7 +115,7 @@ static void curves_in_order(void **st) {
         assert_close(r.curve[i].train[99], 0.01, 1e-15, 0);
         assert_close(r.curve[i].valid[0], 11.0 - (double)i, 0, 0);
     }
-    cd_trainkeep_free(k);
+    cd_train_artifacts_free(k);
 }
 
 /* dir/a.b.html gives three files; a name of another kind gets its endings added. */
@@ -123,19 +123,19 @@ static void three_files(void **st) {
     (void)st;
     cdmpp_err err = {0};
     data m;
-    cd_trainkeep *k = NULL;
+    cd_train_artifacts *k = NULL;
     tmp_dir dir = tmp_make();
     char *text;
     size_t n;
     const uint32_t program[] = {0, 1, 2};
     const double p[] = {1e-6, 2e-6, 4e-6};
     make(&m);
-    assert_ok(cd_trainkeep_new(&k, &err));
-    assert_ok(cd_trainkeep_data(k, &m.c, &m.d, &m.split, &(cd_filter_count){.in = N, .kept = N}, &err));
-    assert_ok(cd_trainkeep_part(k, CD_PART_TEST, &m.d, program, 3, &(cd_trainscore){.predicted_s = p}, &(cd_metrics){.n = 3}, &err));
+    assert_ok(cd_train_artifacts_new(&k, &err));
+    assert_ok(cd_train_artifacts_data(k, &m.c, &m.d, &m.split, &(cd_filter_count){.in = N, .kept = N}, &err));
+    assert_ok(cd_train_artifacts_part(k, CD_PART_TEST, &m.d, program, 3, &(cd_trainscore){.predicted_s = p}, &(cd_metrics){.n = 3}, &err));
     static const char *const name[] = {"a.b.html", "c"}, *const file[][3] = {{"a.b.html", "a.b.json", "a.b.csv"}, {"c", "c.json", "c.csv"}};
     for (int i = 0; i < 2; i++) {
-        assert_ok(cd_trainkeep_write(k, tmp_path(&dir, name[i]), "cdmpp-train x.yaml", &err));
+        assert_ok(cd_train_artifacts_write(k, tmp_path(&dir, name[i]), "cdmpp-train x.yaml", &err));
         for (int f = 0; f < 3; f++) {
             assert_ok(cd_file_read(tmp_path(&dir, file[i][f]), 0, &text, &n, &err));
             if (f == 0) assert_non_null(strstr(text, i ? "<h1>Training report: c</h1>" : "<h1>Training report: a.b</h1>"));
@@ -146,8 +146,8 @@ static void three_files(void **st) {
         }
     }
     assert_int_equal(rmdir(dir.path), 0); /* empty: no temporary stayed */
-    assert_status(cd_trainkeep_write(k, tmp_path(&dir, "a.html"), "", &err), CDMPP_EIO);
-    cd_trainkeep_free(k);
+    assert_status(cd_train_artifacts_write(k, tmp_path(&dir, "a.html"), "", &err), CDMPP_EIO);
+    cd_train_artifacts_free(k);
     gone(&m);
 }
 
@@ -156,10 +156,10 @@ static void nobody_wants_it(void **st) {
     cdmpp_err err = {0};
     data m;
     make(&m);
-    assert_ok(cd_trainkeep_data(NULL, &m.c, &m.d, &m.split, &(cd_filter_count){0}, &err));
-    assert_ok(cd_trainkeep_part(NULL, CD_PART_TEST, &m.d, NULL, 0, &(cd_trainscore){0}, &(cd_metrics){0}, &err));
-    cd_trainkeep_loss(NULL, &(cd_tick){.member = "rows"});
-    cd_trainkeep_free(NULL);
+    assert_ok(cd_train_artifacts_data(NULL, &m.c, &m.d, &m.split, &(cd_filter_count){0}, &err));
+    assert_ok(cd_train_artifacts_part(NULL, CD_PART_TEST, &m.d, NULL, 0, &(cd_trainscore){0}, &(cd_metrics){0}, &err));
+    cd_train_artifacts_loss(NULL, &(cd_progress_event){.member = "rows"});
+    cd_train_artifacts_free(NULL);
     gone(&m);
 }
 

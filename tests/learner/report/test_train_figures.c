@@ -59,9 +59,9 @@ static void groups(void **st) {
     (void)st;
     cdmpp_err err = {0};
     made_report m;
-    cd_trainfig f;
+    cd_train_figures f;
     made_report_new(&m, 3000, 40, 3, 5);
-    assert_ok(cd_trainfig_compute(&f, &m.r, &err));
+    assert_ok(cd_train_figures_compute(&f, &m.r, &err));
     assert_int_equal(f.shown, CD_PART_TEST);
     for (int k = 0; k < CD_N_PART; k++) {
         const cd_trainreport_part *p = &m.r.part[k];
@@ -80,7 +80,7 @@ static void groups(void **st) {
         assert_int_equal(n, p->n);
         assert_string_equal(g->task.v[3].name, m.name[g->task.v[3].key]);
     }
-    cd_trainfig_free(&f);
+    cd_train_figures_free(&f);
     made_report_free(&m);
 }
 
@@ -89,18 +89,18 @@ static void memberships(void **st) {
     (void)st;
     cdmpp_err err = {0};
     made_report m;
-    cd_trainfig f;
+    cd_train_figures f;
     made_report_new(&m, 500, 4, 1, 2);
     const uint32_t net[] = {0, 1, 1, 0}, task[] = {0, 0, 0, 1}; /* 2 and 3 in none */
     m.r.n_net_task = 4, m.r.net_network = net, m.r.net_task = task;
-    assert_ok(cd_trainfig_compute(&f, &m.r, &err));
+    assert_ok(cd_train_figures_compute(&f, &m.r, &err));
     const cd_fig_part *g = &f.part[CD_PART_TRAIN];
     assert_int_equal(g->task.n, 4);
     assert_int_equal(g->network.n, 2);
     assert_int_equal(g->network.v[0].d.n, g->task.v[0].d.n + g->task.v[1].d.n);
     assert_int_equal(g->network.v[1].d.n, g->task.v[0].d.n);
     assert_int_equal(g->n_no_network, g->task.v[2].d.n + g->task.v[3].d.n);
-    cd_trainfig_free(&f);
+    cd_train_figures_free(&f);
     made_report_free(&m);
 }
 
@@ -108,9 +108,9 @@ static void cumulative(void **st) {
     (void)st;
     cdmpp_err err = {0};
     made_report m;
-    cd_trainfig f;
+    cd_train_figures f;
     made_report_new(&m, 700, 10, 1, 0);
-    assert_ok(cd_trainfig_compute(&f, &m.r, &err));
+    assert_ok(cd_train_figures_compute(&f, &m.r, &err));
     const cd_trainreport_part *p = &m.r.part[CD_PART_TEST];
     assert_close(cd_fig_cdf_x(0), 0.001, 1e-12, 0);
     assert_close(cd_fig_cdf_x(CD_FIG_N_CDF - 1), 10, 1e-12, 0);
@@ -119,7 +119,7 @@ static void cumulative(void **st) {
         for (size_t i = 0; i < p->n; i++) n += fabs(p->predicted_s[i] / p->measured_s[i] - 1) <= cd_fig_cdf_x(k);
         assert_close(f.part[CD_PART_TEST].cdf[k], (double)n / (double)p->n, 1e-12, 1e-12);
     }
-    cd_trainfig_free(&f);
+    cd_train_figures_free(&f);
     made_report_free(&m);
 }
 
@@ -129,9 +129,9 @@ static void calibration(void **st) {
     (void)st;
     cdmpp_err err = {0};
     made_report m;
-    cd_trainfig a, b;
+    cd_train_figures a, b;
     made_report_new(&m, 10000, 40, 1, 0);
-    assert_ok(cd_trainfig_compute(&a, &m.r, &err));
+    assert_ok(cd_train_figures_compute(&a, &m.r, &err));
     const cd_fig_part *g = &a.part[CD_PART_TRAIN];
     assert_true(g->has_sigma && g->has_interval);
     for (int l = 0; l < CD_FIG_N_LEVEL; l++) assert_close(g->cover[l], cd_fig_level(l), 0, 0.021);
@@ -143,21 +143,21 @@ static void calibration(void **st) {
         assert_close(g->unsure.v[i].observed, g->unsure.v[i].sigma, 0.15, 0);
         assert_true(!i || g->unsure.v[i].sigma > g->unsure.v[i - 1].sigma);
     }
-    const cd_unsure *u = &g->tenth; /* 700 of 7000 */
+    const cd_uncertainty *u = &g->tenth; /* 700 of 7000 */
     assert_int_equal(u->n, 7000);
     assert_close(0.1 * u->least_certain + 0.9 * u->rest, g->all.mape, 1e-9, 0);
     assert_true(u->least_certain_log > 1.5 * u->rest_log && u->rest_log > 0);
     m.r.part[CD_PART_TRAIN].rel_std = NULL; /* read off the interval: the same */
-    assert_ok(cd_trainfig_compute(&b, &m.r, &err));
+    assert_ok(cd_train_figures_compute(&b, &m.r, &err));
     assert_true(isnan(b.part[CD_PART_TRAIN].tenth.least_certain_log));
     for (int l = 0; l < CD_FIG_N_LEVEL; l++) assert_close(b.part[CD_PART_TRAIN].cover[l], g->cover[l], 0, 1e-3);
-    cd_trainfig_free(&b);
+    cd_train_figures_free(&b);
     for (int k = 0; k < CD_N_PART; k++) m.r.part[k].low_s = m.r.part[k].high_s = NULL;
-    assert_ok(cd_trainfig_compute(&b, &m.r, &err));
+    assert_ok(cd_train_figures_compute(&b, &m.r, &err));
     assert_false(b.part[CD_PART_TRAIN].has_sigma);
     assert_true(b.part[CD_PART_TEST].has_sigma && !b.part[CD_PART_TEST].has_interval);
-    cd_trainfig_free(&b);
-    cd_trainfig_free(&a);
+    cd_train_figures_free(&b);
+    cd_train_figures_free(&a);
     made_report_free(&m);
 }
 
@@ -166,11 +166,11 @@ static void interval_of_the_mape(void **st) {
     (void)st;
     cdmpp_err err = {0};
     made_report m;
-    cd_trainfig a, b;
+    cd_train_figures a, b;
     made_report_new(&m, 4000, 400, 1, 0);
-    assert_ok(cd_trainfig_compute(&a, &m.r, &err));
+    assert_ok(cd_train_figures_compute(&a, &m.r, &err));
     m.r.kind = CD_SPLIT_RECORD;
-    assert_ok(cd_trainfig_compute(&b, &m.r, &err));
+    assert_ok(cd_train_figures_compute(&b, &m.r, &err));
     const cd_fig_part *t = &a.part[CD_PART_TEST], *r = &b.part[CD_PART_TEST];
     assert_int_equal(t->n_unit, t->task.n);
     assert_int_equal(r->n_unit, 0);
@@ -178,8 +178,8 @@ static void interval_of_the_mape(void **st) {
     assert_close(0.5 * (r->mape_low + r->mape_high), r->all.mape, 1e-12, 0);
     assert_true(t->mape_high - t->mape_low > r->mape_high - r->mape_low);
     assert_true(t->mape_high - t->mape_low < 4 * (r->mape_high - r->mape_low));
-    cd_trainfig_free(&a);
-    cd_trainfig_free(&b);
+    cd_train_figures_free(&a);
+    cd_train_figures_free(&b);
     made_report_free(&m);
 }
 
@@ -187,7 +187,7 @@ static void errors_are_told(void **st) {
     (void)st;
     cdmpp_err err = {0};
     made_report m;
-    cd_trainfig f;
+    cd_train_figures f;
     cd_buf b = {0};
     made_report_new(&m, 100, 4, 1, 2);
     const struct { double *at; double bad; } value[] = {
@@ -197,16 +197,16 @@ static void errors_are_told(void **st) {
     for (size_t k = 0; k < sizeof value / sizeof *value; k++) {
         const double was = *value[k].at;
         *value[k].at = value[k].bad;
-        assert_status(cd_trainfig_compute(&f, &m.r, &err), CDMPP_ENUMERIC);
-        cd_trainfig_free(&f);
+        assert_status(cd_train_figures_compute(&f, &m.r, &err), CDMPP_ENUMERIC);
+        cd_train_figures_free(&f);
         *value[k].at = was;
     }
     uint32_t *index[] = {m.k[CD_PART_TEST], m.k[CD_PART_TEST] + 20, m.net, m.net + 4};
     for (size_t k = 0; k < sizeof index / sizeof *index; k++) {
         const uint32_t was = *index[k];
         *index[k] = 4;
-        assert_status(cd_trainfig_compute(&f, &m.r, &err), CDMPP_ERANGE);
-        cd_trainfig_free(&f);
+        assert_status(cd_train_figures_compute(&f, &m.r, &err), CDMPP_ERANGE);
+        cd_train_figures_free(&f);
         if (k < 2) assert_status(cd_trainreport_csv(&b, &m.r, &err), CDMPP_ERANGE);
         *index[k] = was;
     }

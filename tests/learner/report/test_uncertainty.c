@@ -31,10 +31,10 @@ static void make(made *m) {
 static void figures_by_hand(void **s) {
     (void)s;
     made m;
-    cd_unsure u;
+    cd_uncertainty u;
     cdmpp_err err = {0};
     make(&m);
-    assert_ok(cd_unsure_compute(m.y, &m.s, N, &u, &err));
+    assert_ok(cd_uncertainty_compute(m.y, &m.s, N, &u, &err));
     assert_int_equal(u.n, N);
     assert_close(u.least_certain, 0.75, 1e-12, 0);
     assert_close(u.rest, 0.5, 1e-12, 0);
@@ -44,8 +44,8 @@ static void figures_by_hand(void **s) {
     assert_close(u.width, 4, 1e-12, 0);
     assert_close(u.out_of_range, 1.0 / N, 1e-12, 0);
     for (int i = 0; i < N; i++) m.p[i] *= 2, m.y[i] *= 2; /* seconds or half seconds */
-    cd_unsure v;
-    assert_ok(cd_unsure_compute(m.y, &m.s, N, &v, &err));
+    cd_uncertainty v;
+    assert_ok(cd_uncertainty_compute(m.y, &m.s, N, &v, &err));
     assert_close(v.least_certain_log, u.least_certain_log, 1e-12, 0);
     assert_close(v.rest, u.rest, 1e-12, 0);
 }
@@ -53,16 +53,16 @@ static void figures_by_hand(void **s) {
 static void told(void **s) {
     (void)s;
     made m;
-    cd_unsure u;
+    cd_uncertainty u;
     cdmpp_err err = {0};
     cd_buf b = {0};
     make(&m);
-    assert_ok(cd_unsure_compute(m.y, &m.s, N, &u, &err));
-    cd_unsure_json(&b, &u);
+    assert_ok(cd_uncertainty_compute(m.y, &m.s, N, &u, &err));
+    cd_uncertainty_json(&b, &u);
     assert_non_null(strstr(b.p, "\"least_certain_mape\":0.75,\"rest_mape\":0.5,\"least_certain_log\":1.386"));
     assert_non_null(strstr(b.p, ",\"rest_log\":0.405"));
     cd_buf_free(&b);
-    cd_unsure_text(&b, "test", 0.9, &u);
+    cd_uncertainty_text(&b, "test", 0.9, &u);
     assert_non_null(strstr(b.p, "MAPE 75.0 % in the least certain tenth, 50.0 % in the rest (mean |ln(predicted/measured)| 1.386, 0.405)"));
     cd_buf_free(&b);
 }
@@ -71,20 +71,20 @@ static void told(void **s) {
 static void missing(void **s) {
     (void)s;
     made m;
-    cd_unsure u;
+    cd_uncertainty u;
     cdmpp_err err = {0};
     cd_buf b = {0};
     make(&m);
-    assert_ok(cd_unsure_compute(m.y, &m.s, 1, &u, &err));
+    assert_ok(cd_uncertainty_compute(m.y, &m.s, 1, &u, &err));
     assert_close(u.least_certain_log, log(1.5), 1e-12, 0);
     assert_true(isnan(u.rest) && isnan(u.rest_log));
     m.s.low_s = NULL;
-    assert_ok(cd_unsure_compute(m.y, &m.s, N, &u, &err));
+    assert_ok(cd_uncertainty_compute(m.y, &m.s, N, &u, &err));
     assert_true(isnan(u.least_certain) && isnan(u.least_certain_log) && isnan(u.rest_log));
-    cd_unsure_json(&b, &u);
+    cd_uncertainty_json(&b, &u);
     assert_non_null(strstr(b.p, "\"least_certain_log\":null,\"rest_log\":null"));
     cd_buf_free(&b);
-    cd_unsure_text(&b, "test", 0.9, &u);
+    cd_uncertainty_text(&b, "test", 0.9, &u);
     assert_int_equal(b.n, 0);
 }
 

@@ -42,7 +42,7 @@ static double scalar(void *ctx, const double *qkv) {
 
 /* What is kept, found out with values that mark their row: weights are 1/n when all
  * keys are equal. */
-static void find_mask(const cd_drop *d, float *scratch, setting *s) {
+static void find_mask(const cd_dropout *d, float *scratch, setting *s) {
     static float qkv[ROWS * 3 * W], out[ROWS * W];
     for (size_t p = 0; p < 3; p++)
         for (size_t j = ptr[p]; j < ptr[p + 1]; j++) {
@@ -59,7 +59,7 @@ static void check_attention(double dropout) {
     static float qkv[ROWS * 3 * W], out[ROWS * W], dqkv[ROWS * 3 * W], scratch[4096];
     static double q[ROWS * 3 * W], want[ROWS * W];
     static setting s;
-    const cd_drop d = cd_ops_drop(dropout, 31, 2);
+    const cd_dropout d = cd_ops_drop(dropout, 31, 2);
     assert_true(cd_ops_attention_scratch(W, HEADS, ROWS) <= 4096);
     find_mask(&d, scratch, &s);
     finite_values(s.dout, NULL, ROWS * W, 2);
@@ -86,7 +86,7 @@ static void dropped(void **state) {
 /* The middle program alone gives the same bits as among others. */
 static void alone(void **state) {
     static float qkv[ROWS * 3 * W], out[ROWS * W], one[ROWS * W], scratch[4096];
-    const cd_drop none = {.scale = 1};
+    const cd_dropout none = {.scale = 1};
     (void)state;
     finite_values(qkv, NULL, ROWS * 3 * W, 4);
     cd_ops_attention(qkv, ptr, 0, 3, W, HEADS, &none, scratch, out);
@@ -99,7 +99,7 @@ static void alone(void **state) {
 /* Keys far apart: weights of 0 and 1, nothing overflows. */
 static void extreme(void **state) {
     static float qkv[ROWS * 3 * W], out[ROWS * W], dqkv[ROWS * 3 * W], scratch[4096];
-    const cd_drop none = {.scale = 1};
+    const cd_dropout none = {.scale = 1};
     (void)state;
     finite_values(qkv, NULL, ROWS * 3 * W, 4);
     for (size_t i = 0; i < ROWS * 3 * W; i++) qkv[i] *= 1e4f;

@@ -9,7 +9,7 @@
 
 enum { N = 23, W = 37, LD = 50, ALL = N * LD };
 
-static const cd_drop none = {.scale = 1};
+static const cd_dropout none = {.scale = 1};
 
 static void exponential(void **state) {
     float x[4001];
@@ -40,7 +40,7 @@ static double elu_slope(double x) { return x > 0 ? 1 : exp(x); }
 enum { RELU, GELU, ELU };
 static double (*const value[])(double) = {relu, gelu, elu}, (*const slope_of[])(double) = {relu_slope, gelu_slope, elu_slope};
 
-static void activation(int act, const cd_drop *drop) {
+static void activation(int act, const cd_dropout *drop) {
     static float x[ALL], y[ALL], pre[ALL], dy[ALL], got[ALL], b[W], db[W];
     double sum[W] = {0};
     finite_values(x, NULL, ALL, 1);
@@ -71,7 +71,7 @@ static void activation(int act, const cd_drop *drop) {
 }
 
 static void activations(void **state) {
-    const cd_drop half = cd_ops_drop(0.5, 99, 1);
+    const cd_dropout half = cd_ops_drop(0.5, 99, 1);
     (void)state;
     for (int act = RELU; act <= ELU; act++) {
         activation(act, &none);
@@ -85,7 +85,7 @@ static void dropout(void **state) {
     const double ps[] = {0.1, 0.5, 0.9};
     (void)state;
     for (int k = 0; k < 3; k++) {
-        const cd_drop d = cd_ops_drop(ps[k], 1234, 3), other = cd_ops_drop(ps[k], 1234, 4);
+        const cd_dropout d = cd_ops_drop(ps[k], 1234, 3), other = cd_ops_drop(ps[k], 1234, 4);
         size_t kept = 0, same = 0;
         for (size_t i = 0; i < 400 * 256; i++) x[i] = again[i] = part[i] = 1;
         cd_ops_dropout(x, 400, 256, 0, &d);
@@ -102,14 +102,14 @@ static void dropout(void **state) {
         assert_close((double)same / n, q * q + ps[k] * ps[k], 0, 5 * 0.5 / sqrt(n)); /* streams are independent */
         assert_close((double)d.scale * q, 1, 1e-6, 0);
     }
-    const cd_drop off = cd_ops_drop(0.5, 0, 1);
+    const cd_dropout off = cd_ops_drop(0.5, 0, 1);
     assert_true(off.below == 0 && off.scale == 1);
 }
 
 /* Rows and columns of a mask are uncorrelated. */
 static void mask_is_white(void **state) {
     static float x[512 * 512];
-    const cd_drop d = cd_ops_drop(0.5, 7, 7);
+    const cd_dropout d = cd_ops_drop(0.5, 7, 7);
     size_t row = 0, col = 0;
     (void)state;
     for (size_t i = 0; i < 512 * 512; i++) x[i] = 1;
@@ -125,7 +125,7 @@ static void mask_is_white(void **state) {
 
 static void sums(void **state) {
     static float x[N * W], y[N * W], r[N * W], b[W], s[W], z[N * W];
-    const cd_drop d = cd_ops_drop(0.3, 5, 5);
+    const cd_dropout d = cd_ops_drop(0.3, 5, 5);
     (void)state;
     finite_values(x, NULL, N * W, 1);
     finite_values(r, NULL, N * W, 2);

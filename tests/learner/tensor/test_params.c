@@ -110,7 +110,7 @@ static void lies(void **state) {
 }
 
 /* ---- a whole network ---- */
-static void made_scalers(cd_scalers *s, const cd_net_spec *spec) {
+static void made_scalers(cd_scalers *s, const cd_net_config *spec) {
     const cd_batch_spec b = cd_net_batch_spec(spec, NULL, 0);
     cdmpp_err err = {0};
     assert_ok(cd_scalers_init(s, &b, &err));
@@ -123,7 +123,7 @@ static void network(void **state) {
     cdmpp_err err = {0};
     (void)state;
     for (int k = 0; k < 4; k++) {
-        cd_net_spec s = cd_net_spec_small(k == 3 ? CD_NET_LSTM : k ? CD_NET_TSF : CD_NET_MLP);
+        cd_net_config s = cd_net_config_small(k == 3 ? CD_NET_LSTM : k ? CD_NET_TSF : CD_NET_MLP);
         cd_net *net = NULL, *back = NULL;
         cd_scalers sc, got;
         cd_buf file = {0}, again = {0};
@@ -140,8 +140,8 @@ static void network(void **state) {
         assert_ok(cd_net_save(net, &sc, &file, &err));
         assert_ok(cd_net_load(file.p, file.n, &back, &got, &err));
         assert_memory_equal(cd_net_params(net)->value, cd_net_params(back)->value, cd_net_params(net)->n_float * sizeof(float));
-        assert_true(cd_net_spec_of(back)->temperature == s.temperature && cd_net_spec_of(back)->head == s.head);
-        assert_true(cd_net_spec_of(back)->kind == s.kind && cd_net_spec_of(back)->act == s.act && cd_net_spec_of(back)->skip == s.skip);
+        assert_true(cd_net_config_of(back)->temperature == s.temperature && cd_net_config_of(back)->head == s.head);
+        assert_true(cd_net_config_of(back)->kind == s.kind && cd_net_config_of(back)->act == s.act && cd_net_config_of(back)->skip == s.skip);
         assert_ok(cd_net_save(back, &got, &again, &err));
         assert_int_equal(file.n, again.n);
         assert_memory_equal(file.p, again.p, file.n);
@@ -160,7 +160,7 @@ static void spoilt(void **state) {
         {"\\\"layers\\\":2", "\\\"layers\\\":0"}, {"\\\"layers\\\":2", "\\\"layers\\\":1"}, {"\\\"ff\\\":192", "\\\"ff\\\":193"},
         {"\\\"transformer\\\"", "\\\"transformes\\\""}, {"cdmpp.net", "cdmpp.nut"}, {"output.bias", "output.bios"},
         {"\\\"pre_norm\\\":true", "\\\"pre_norm\\\":1111"}, {"\\\"width\\\":96", "\\\"midth\\\":96"}};
-    cd_net_spec s = cd_net_spec_small(CD_NET_TSF);
+    cd_net_config s = cd_net_config_small(CD_NET_TSF);
     cd_net *net = NULL, *back = NULL;
     cd_scalers sc, got;
     cd_buf file = {0};
@@ -187,7 +187,7 @@ static void spoilt(void **state) {
 
 /* The published networks have as many numbers as their PyTorch counterparts. */
 static void published(void **state) {
-    cd_net_spec s = cd_net_spec_published();
+    cd_net_config s = cd_net_config_published();
     cd_net *net = NULL;
     cdmpp_err err = {0};
     (void)state;
@@ -196,7 +196,7 @@ static void published(void **state) {
     assert_ok(cd_net_new(&s, 1, &net, &err));
     assert_int_equal(cd_params_count(cd_net_params(net)), 13726658);
     cd_net_free(net);
-    s = cd_net_spec_tiramisu();
+    s = cd_net_config_tiramisu();
     s.device = false;
     assert_ok(cd_net_new(&s, 1, &net, &err));
     /* leaf MLP, two LSTMs with one bias each, merge MLP, regression */

@@ -134,8 +134,8 @@ static void together_alone_is_the_same(void **s) {
         for (size_t i = 0; i < 3; i++) {
             cd_buf a = {0}, b = {0};
             const cd_member *m = &l[0].model->member[i], *w = &l[1].model->member[i];
-            assert_ok(cd_gbt_save(m->gbt, &a, &err));
-            assert_ok(cd_gbt_save(w->gbt, &b, &err));
+            assert_ok(cd_xgb_save(m->gbt, &a, &err));
+            assert_ok(cd_xgb_save(w->gbt, &b, &err));
             assert_int_equal(a.n, b.n);
             assert_memory_equal(a.p, b.p, a.n);
             assert_true(m->scale == w->scale && m->shift == w->shift && m->slope == w->slope && m->bias == w->bias);
@@ -147,7 +147,7 @@ static void together_alone_is_the_same(void **s) {
 }
 
 /* ---- one member, its programs in another order ---- */
-static void list(const cd_trainset *t, cd_part p, size_t by, uint32_t *program, double *log_s, uint32_t *group, cd_boost_set *out) {
+static void list(const cd_training_set *t, cd_split_part p, size_t by, uint32_t *program, double *log_s, uint32_t *group, cd_boost_set *out) {
     const size_t n = t->split->n_program[p];
     for (size_t i = 0; i < n; i++) {
         program[i] = t->program[p][i * by % n];
@@ -157,7 +157,7 @@ static void list(const cd_trainset *t, cd_part p, size_t by, uint32_t *program, 
     *out = (cd_boost_set){n, program, log_s, group};
 }
 
-static void train(const cd_trainset *t, size_t by, double *log_s) {
+static void train(const cd_training_set *t, size_t by, double *log_s) {
     static uint32_t program[2][N], group[2][N];
     static double y[2][N];
     cdmpp_err err = {0};
@@ -179,15 +179,15 @@ static void order_is_nothing(void **s) {
     for (int o = 0; o < 2; o++) {
         cdmpp_err err = {0};
         cd_config c;
-        cd_trainset t;
+        cd_training_set t;
         configure(&c, objective[o], "train.subsample=1"); /* rows are drawn by number; with 32 bins XGBoost's sketch depends on order, too */
         assert_ok(cd_config_set(&c, "train.rounds=10", &err));
-        assert_ok(cd_trainset_make(&t, &c, NULL, NULL, &err));
+        assert_ok(cd_training_set_make(&t, &c, NULL, NULL, &err));
         train(&t, 1, a);
         train(&t, 7, b); /* neither part's size is a multiple */
         assert_true(t.split->n_program[0] % 7 && t.split->n_program[1] % 7);
         for (size_t i = 0; i < t.split->n_program[CD_PART_TEST]; i++) assert_close(a[i], b[i], 1e-9, 0);
-        cd_trainset_free(&t);
+        cd_training_set_free(&t);
         cd_config_free(&c);
     }
 }

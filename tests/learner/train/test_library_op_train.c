@@ -57,11 +57,11 @@ static void count_bad(void *ctx, const cdmpp_err *err) {
     ++*(size_t *)ctx;
 }
 
-static cd_opdata load(const fixture *f, const char *path, const cd_opfilter *filter) {
-    cd_opdata d = {0};
+static cd_library_op_data load(const fixture *f, const char *path, const cd_opfilter *filter) {
+    cd_library_op_data d = {0};
     size_t bad = 0;
     cdmpp_err err = {0};
-    assert_ok(cd_opdata_add(&d, path, f->devices, filter, count_bad, &bad, &err));
+    assert_ok(cd_library_op_data_add(&d, path, f->devices, filter, count_bad, &bad, &err));
     assert_int_equal(bad, d.drop[CD_OPDROP_BAD]);
     return d;
 }
@@ -78,32 +78,32 @@ static void rows_are_told_apart(void **state) {
     fixture *f = *state;
     tmp_dir dir = tmp_make();
     const char *path = tmp_put(&dir, "a.csv", text, sizeof text - 1), *wanted[] = {"T4", "v100"}, *out[] = {"v100/elementwise", "t4/mul"};
-    cd_opdata d = load(f, path, &(cd_opfilter){{0}, {0}});
+    cd_library_op_data d = load(f, path, &(cd_opfilter){{0}, {0}});
     assert_true(d.n == 4 && d.n_known == 3 && d.n_line == 8);
     assert_true(d.drop[CD_OPDROP_BAD] == 2 && d.drop[CD_OPDROP_QUESTION] == 1 && d.drop[CD_OPDROP_REPEATED] == 1);
     assert_close(d.r[0].latency_s, 1e-3, 1e-12, 0);
-    cd_opdata_free(&d);
+    cd_library_op_data_free(&d);
     d = load(f, dir.path, &(cd_opfilter){{2, wanted}, {2, out}}); /* the folder */
     assert_true(d.n == 1 && d.drop[CD_OPDROP_UNWANTED] == 3);
-    cd_opdata_free(&d);
+    cd_library_op_data_free(&d);
     cdmpp_err err = {0};
     const char *unknown[] = {"t5/add"};
-    assert_status(cd_opdata_add(&d, path, f->devices, &(cd_opfilter){{0}, {1, unknown}}, NULL, NULL, &err), CDMPP_ESCHEMA);
+    assert_status(cd_library_op_data_add(&d, path, f->devices, &(cd_opfilter){{0}, {1, unknown}}, NULL, NULL, &err), CDMPP_ESCHEMA);
     assert_string_equal(err.key, "operators.exclude");
-    cd_opdata_free(&d);
+    cd_library_op_data_free(&d);
     tmp_remove(&dir);
 }
 
 /* Mean |error| of n made-up rows of either operator. */
-static double error_on(const cd_opmodel *m, const cd_device *d, int top, uint64_t seed) {
+static double error_on(const cd_library_op_model *m, const cd_device *d, int top, uint64_t seed) {
     double sum = 0;
     for (uint64_t i = 0; i < 100; i++) {
         double v[4], y;
         cdmpp_err err = {0};
         for (uint64_t k = 0; k < 4; k++) v[k] = floor(exp2(top - 2 + 2 * cd_rng_unit(seed, 4 * i + k)));
-        const cd_oprecord r = i % 2 ? (cd_oprecord){.kind = CD_OP_BMM, .b = v[0], .m = v[1], .n = v[2], .k = v[3]}
-                                    : (cd_oprecord){.kind = CD_OP_ADD, .b = 1, .m = v[0] * v[1], .n = v[2], .k = 1};
-        assert_ok(cd_opmodel_predict(m, &r, &d, 1, &y, &err));
+        const cd_library_op_record r = i % 2 ? (cd_library_op_record){.kind = CD_OP_BMM, .b = v[0], .m = v[1], .n = v[2], .k = v[3]}
+                                    : (cd_library_op_record){.kind = CD_OP_ADD, .b = 1, .m = v[0] * v[1], .n = v[2], .k = 1};
+        assert_ok(cd_library_op_model_predict(m, &r, &d, 1, &y, &err));
         sum += fabs(y / made_op_s(d, i % 2, r.b, r.m, r.n, r.k) - 1);
     }
     return sum / 100;
@@ -113,104 +113,104 @@ static void learns_and_carries_over(void **state) {
     fixture *f = *state;
     cd_oplearned l = {0};
     cdmpp_err err = {0};
-    cd_opdata d = load(f, f->table, &(cd_opfilter){{0}, {0}});
-    assert_ok(cd_oplearner_train(&f->c, &d, NULL, NULL, NULL, &l, &err));
+    cd_library_op_data d = load(f, f->table, &(cd_opfilter){{0}, {0}});
+    assert_ok(cd_library_op_train_train(&f->c, &d, NULL, NULL, NULL, &l, &err));
     assert_int_equal(l.n_row, d.n);
     assert_true(error_on(l.model, named(f, "p100"), 9, 77) < 0.08);
     assert_true(error_on(l.model, named(f, "a100"), 11, 78) < 0.1);       /* larger than anything trained on */
     assert_true(error_on(l.model, named(f, "a100-80gb"), 9, 79) < 0.1);   /* never seen */
-    assert_true(cd_opmodel_seen(l.model, CD_OP_ADD, named(f, "p100")) && !cd_opmodel_seen(l.model, CD_OP_ADD, named(f, "h100")));
-    assert_false(cd_opmodel_seen(l.model, CD_OP_SOFTMAX, named(f, "p100"))); /* no row of that family */
+    assert_true(cd_library_op_model_seen(l.model, CD_OP_ADD, named(f, "p100")) && !cd_library_op_model_seen(l.model, CD_OP_ADD, named(f, "h100")));
+    assert_false(cd_library_op_model_seen(l.model, CD_OP_SOFTMAX, named(f, "p100"))); /* no row of that family */
     /* bmm and linear share trees, but those that see a device serve only classes that were trained on it */
-    assert_true(cd_opmodel_seen(l.model, CD_OP_BMM, named(f, "p100")) && !cd_opmodel_seen(l.model, CD_OP_LINEAR, named(f, "p100")));
-    const cd_oprecord softmax = {.kind = CD_OP_SOFTMAX, .b = 1, .m = 8, .n = 8, .k = 1};
+    assert_true(cd_library_op_model_seen(l.model, CD_OP_BMM, named(f, "p100")) && !cd_library_op_model_seen(l.model, CD_OP_LINEAR, named(f, "p100")));
+    const cd_library_op_record softmax = {.kind = CD_OP_SOFTMAX, .b = 1, .m = 8, .n = 8, .k = 1};
     const cd_device *p100 = named(f, "p100");
     double y;
-    assert_status(cd_opmodel_predict(l.model, &softmax, &p100, 1, &y, &err), CDMPP_EMODEL);
-    const cd_oprecord linear = {.kind = CD_OP_LINEAR, .b = 1, .m = 512, .n = 512, .k = 512};
-    assert_ok(cd_opmodel_predict(l.model, &linear, &p100, 1, &y, &err));
+    assert_status(cd_library_op_model_predict(l.model, &softmax, &p100, 1, &y, &err), CDMPP_EMODEL);
+    const cd_library_op_record linear = {.kind = CD_OP_LINEAR, .b = 1, .m = 512, .n = 512, .k = 512};
+    assert_ok(cd_library_op_model_predict(l.model, &linear, &p100, 1, &y, &err));
     cd_oplearned_free(&l);
-    cd_opdata_free(&d);
+    cd_library_op_data_free(&d);
 }
 
 static void same_file_for_any_threads(void **state) {
     fixture *f = *state;
     cdmpp_err err = {0};
     cd_oplearned l[2] = {{0}, {0}};
-    cd_opdata d = load(f, f->table, &(cd_opfilter){{0}, {0}});
+    cd_library_op_data d = load(f, f->table, &(cd_opfilter){{0}, {0}});
     for (int k = 0; k < 2; k++) {
         cd_threads *pool;
         assert_ok(cd_threads_new(k + 1, &pool, &err));
-        assert_ok(cd_oplearner_train(&f->c, &d, pool, NULL, NULL, &l[k], &err));
+        assert_ok(cd_library_op_train_train(&f->c, &d, pool, NULL, NULL, &l[k], &err));
         cd_threads_free(pool);
     }
     assert_true(l[0].file.n == l[1].file.n && !memcmp(l[0].file.p, l[1].file.p, l[0].file.n));
-    cd_opmodel *m; /* and what was read back predicts the same bits */
-    assert_ok(cd_opmodel_from_bytes(l[0].file.p, l[0].file.n, &m, &err));
+    cd_library_op_model *m; /* and what was read back predicts the same bits */
+    assert_ok(cd_library_op_model_from_bytes(l[0].file.p, l[0].file.n, &m, &err));
     for (size_t i = 0; i < 50; i++) {
         const cd_device *v = d.known[d.device[i]];
         double a, b;
-        assert_ok(cd_opmodel_predict(m, &d.r[i], &v, 1, &a, &err));
-        assert_ok(cd_opmodel_predict(l[1].model, &d.r[i], &v, 1, &b, &err));
+        assert_ok(cd_library_op_model_predict(m, &d.r[i], &v, 1, &a, &err));
+        assert_ok(cd_library_op_model_predict(l[1].model, &d.r[i], &v, 1, &b, &err));
         assert_memory_equal(&a, &b, sizeof a);
     }
-    cd_opmodel_free(m);
+    cd_library_op_model_free(m);
     for (int k = 0; k < 2; k++) cd_oplearned_free(&l[k]);
-    cd_opdata_free(&d);
+    cd_library_op_data_free(&d);
 }
 
 static void many_at_once_are_as_one_by_one(void **state) {
     fixture *f = *state;
     cdmpp_err err = {0};
     cd_oplearned l = {0};
-    cd_opdata d = load(f, f->table, &(cd_opfilter){{0}, {0}});
-    assert_ok(cd_oplearner_train(&f->c, &d, NULL, NULL, NULL, &l, &err));
+    cd_library_op_data d = load(f, f->table, &(cd_opfilter){{0}, {0}});
+    assert_ok(cd_library_op_train_train(&f->c, &d, NULL, NULL, NULL, &l, &err));
     const cd_device **v = calloc(d.n, sizeof *v);
     double *y = calloc(d.n, sizeof *y);
     for (size_t i = 0; i < d.n; i++) v[i] = i % 3 ? d.known[d.device[i]] : named(f, "h100");
-    assert_ok(cd_opmodel_predict(l.model, d.r, v, d.n, y, &err));
+    assert_ok(cd_library_op_model_predict(l.model, d.r, v, d.n, y, &err));
     for (size_t i = 0; i < d.n; i += 37) {
         double one;
-        assert_ok(cd_opmodel_predict(l.model, &d.r[i], &v[i], 1, &one, &err));
+        assert_ok(cd_library_op_model_predict(l.model, &d.r[i], &v[i], 1, &one, &err));
         assert_memory_equal(&one, &y[i], sizeof one);
     }
     free(v);
     free(y);
     cd_oplearned_free(&l);
-    cd_opdata_free(&d);
+    cd_library_op_data_free(&d);
 }
 
 static void checks_hold_out_what_they_say(void **state) {
     fixture *f = *state;
     cdmpp_err err = {0};
-    cd_opdata d = load(f, f->table, &(cd_opfilter){{0}, {0}});
+    cd_library_op_data d = load(f, f->table, &(cd_opfilter){{0}, {0}});
     for (int k = 0; k < 2; k++) {
         cd_oplearned l = {0};
         assert_ok(cd_config_set(&f->c, k ? "operators.check=device" : "operators.check=large", &err));
-        assert_ok(cd_oplearner_train(&f->c, &d, NULL, NULL, NULL, &l, &err));
+        assert_ok(cd_library_op_train_train(&f->c, &d, NULL, NULL, NULL, &l, &err));
         assert_true(k ? l.check.n == d.n : l.check.n > 6 * 12 && l.check.n <= 6 * 15); /* some rows recur */
         for (size_t i = 0; i < l.check.n; i++) assert_true(l.check.row[i].seen == !k);
         cd_oplearned_free(&l);
     }
     assert_ok(cd_config_set(&f->c, "operators.check=none", &err));
-    cd_opdata_free(&d);
+    cd_library_op_data_free(&d);
 }
 
 static void damaged_files(void **state) {
     fixture *f = *state;
     cdmpp_err err = {0};
-    cd_opmodel *m;
+    cd_library_op_model *m;
     const char *wanted[] = {"p100"};
     cd_oplearned l = {0};
-    cd_opdata d = load(f, f->table, &(cd_opfilter){{1, wanted}, {0}});
-    assert_ok(cd_oplearner_train(&f->c, &d, NULL, NULL, NULL, &l, &err));
-    assert_status(cd_opmodel_from_bytes(l.file.p, l.file.n / 2, &m, &err), CDMPP_EPARSE);
+    cd_library_op_data d = load(f, f->table, &(cd_opfilter){{1, wanted}, {0}});
+    assert_ok(cd_library_op_train_train(&f->c, &d, NULL, NULL, NULL, &l, &err));
+    assert_status(cd_library_op_model_from_bytes(l.file.p, l.file.n / 2, &m, &err), CDMPP_EPARSE);
     l.file.p[l.file.n / 2] ^= 1;
-    assert_status(cd_opmodel_from_bytes(l.file.p, l.file.n, &m, &err), CDMPP_EPARSE);
-    assert_status(cd_opmodel_load("tests/golden/model_v1.cdmpp", &m, &err), CDMPP_EMODEL); /* of another kind */
+    assert_status(cd_library_op_model_from_bytes(l.file.p, l.file.n, &m, &err), CDMPP_EPARSE);
+    assert_status(cd_library_op_model_load("tests/golden/model_v1.cdmpp", &m, &err), CDMPP_EMODEL); /* of another kind */
     cd_oplearned_free(&l);
-    cd_opdata_free(&d);
-    assert_status(cd_oplearner_train(&f->c, &(cd_opdata){0}, NULL, NULL, NULL, &l, &err), CDMPP_ERANGE);
+    cd_library_op_data_free(&d);
+    assert_status(cd_library_op_train_train(&f->c, &(cd_library_op_data){0}, NULL, NULL, NULL, &l, &err), CDMPP_ERANGE);
 }
 
 #ifdef CD_FAULT
@@ -219,20 +219,20 @@ static void any_allocation_may_fail(void **state) {
     fixture *f = *state;
     cdmpp_err err = {0};
     cd_oplearned l = {0};
-    cd_opdata d = load(f, f->table, &(cd_opfilter){{0}, {0}});
+    cd_library_op_data d = load(f, f->table, &(cd_opfilter){{0}, {0}});
     assert_ok(cd_config_set(&f->c, "operators.rounds=2", &err));
-    assert_ok(cd_oplearner_train(&f->c, &d, NULL, NULL, NULL, &l, &err));
-    cd_opdata_free(&d);
+    assert_ok(cd_library_op_train_train(&f->c, &d, NULL, NULL, NULL, &l, &err));
+    cd_library_op_data_free(&d);
     const long before = cd_mem_live();
     for (long k = 0;; k++) {
-        cd_opmodel *m = NULL;
+        cd_library_op_model *m = NULL;
         cd_mem_fail_at(k);
-        cdmpp_status st = cd_opdata_add(&d, f->table, f->devices, &(cd_opfilter){{0}, {0}}, NULL, NULL, &err);
-        if (!st) st = cd_opmodel_from_bytes(l.file.p, l.file.n, &m, &err);
+        cdmpp_status st = cd_library_op_data_add(&d, f->table, f->devices, &(cd_opfilter){{0}, {0}}, NULL, NULL, &err);
+        if (!st) st = cd_library_op_model_from_bytes(l.file.p, l.file.n, &m, &err);
         cd_mem_fail_at(-1);
         if (st) assert_int_equal(st, CDMPP_ENOMEM);
-        cd_opdata_free(&d);
-        cd_opmodel_free(m);
+        cd_library_op_data_free(&d);
+        cd_library_op_model_free(m);
         assert_int_equal(cd_mem_live(), before);
         if (!st) break;
     }

@@ -20,7 +20,7 @@ typedef struct {
     uint8_t fold[N];
     double log_s[N];
     uint32_t group[N], device[N];
-    cd_trainset t;
+    cd_training_set t;
 } made;
 
 static void make(made *m) {
@@ -30,13 +30,13 @@ static void make(made *m) {
     memset(m->d.content_digest, 'a', 64);
     memset(m->split.digest, 'b', 64);
     for (int i = 0; i < N; i++) m->log_s[i] = -i;
-    m->t = (cd_trainset){.c = &m->c, .d = &m->d, .split = &m->split, .fold = m->fold, .log_s = m->log_s, .group = m->group,
+    m->t = (cd_training_set){.c = &m->c, .d = &m->d, .split = &m->split, .fold = m->fold, .log_s = m->log_s, .group = m->group,
                          .device = m->device, .n_fold = 1};
 }
 
 static cd_member make_net(void) {
     cdmpp_err err = {0};
-    cd_net_spec s = cd_net_spec_small(CD_NET_MLP);
+    cd_net_config s = cd_net_config_small(CD_NET_MLP);
     const double y[3] = {1e-3, 2e-3, 5e-3};
     cd_member e = {.kind = CD_MEMBER_MLP, .fold = 0};
     const cd_batch_spec b = cd_net_batch_spec(&s, NULL, 0);
@@ -53,7 +53,7 @@ typedef struct {
     double last;
 } heard;
 
-static bool hear(void *ctx, const cd_tick *t) {
+static bool hear(void *ctx, const cd_progress_event *t) {
     heard *h = ctx;
     h->n++;
     h->ends += t->end;
@@ -61,11 +61,11 @@ static bool hear(void *ctx, const cd_tick *t) {
     return true;
 }
 
-static void tell(cd_keepmember_told *told) {
+static void tell(cd_member_checkpoint_told *told) {
     for (uint64_t k = 1; k <= 5; k++) {
         const bool evaluated = k % 2 == 1;
-        const cd_tick t = {"mlp", "step", k, 5, 8, evaluated ? 1.0 / (double)k : (double)NAN, evaluated ? 0.5 : (double)NAN, k == 5, 0};
-        assert_true(cd_keepmember_tick(told, &t));
+        const cd_progress_event t = {"mlp", "step", k, 5, 8, evaluated ? 1.0 / (double)k : (double)NAN, evaluated ? 0.5 : (double)NAN, k == 5, 0};
+        assert_true(cd_member_checkpoint_tick(told, &t));
     }
 }
 
@@ -87,15 +87,15 @@ static void there_and_back(void **s) {
     cd_keep k;
     bool found;
     heard h = {0}, again = {0};
-    cd_keepmember_told told = {.tick = hear, .ctx = &h}, retold = {.tick = hear, .ctx = &again};
+    cd_member_checkpoint_told told = {.tick = hear, .ctx = &h}, retold = {.tick = hear, .ctx = &again};
     cd_member e = make_net(), got = {.kind = CD_MEMBER_MLP, .fold = 0}, other = {.kind = CD_MEMBER_MLP, .fold = 1};
     make(&m);
     assert_ok(cd_keep_open(&k, dir, &m.t, NULL, &err));
-    assert_ok(cd_keepmember_read(&k, "mlp", &retold, &got, &found, &err));
+    assert_ok(cd_member_checkpoint_read(&k, "mlp", &retold, &got, &found, &err));
     assert_false(found);
     tell(&told);
-    assert_ok(cd_keepmember_write(&k, &e, &told, &err));
-    assert_ok(cd_keepmember_read(&k, "mlp", &retold, &got, &found, &err));
+    assert_ok(cd_member_checkpoint_write(&k, &e, &told, &err));
+    assert_ok(cd_member_checkpoint_read(&k, "mlp", &retold, &got, &found, &err));
     assert_true(found);
     assert_same_member(&e, &got);
     assert_int_equal(h.n, 5);
@@ -103,7 +103,7 @@ static void there_and_back(void **s) {
     assert_int_equal(again.ends, 1);
     assert_close(again.last, 0.5, 0, 0);
     assert_string_equal(told.curve.p, retold.curve.p);
-    assert_ok(cd_keepmember_read(&k, "mlp 2/2", &retold, &other, &found, &err));
+    assert_ok(cd_member_checkpoint_read(&k, "mlp 2/2", &retold, &other, &found, &err));
     assert_false(found);
     cd_member_free(&e);
     cd_member_free(&got);
@@ -121,7 +121,7 @@ static void strangers(void **s) {
         cdmpp_err err = {0};
         cd_keep k;
         bool found;
-        cd_keepmember_told told = {0};
+        cd_member_checkpoint_told told = {0};
         cd_member got = {.kind = CD_MEMBER_MLP, .fold = 0};
         make(&m);
         switch (change) {
@@ -137,7 +137,7 @@ static void strangers(void **s) {
         default: break;
         }
         assert_ok(cd_keep_open(&k, dir, &m.t, NULL, &err));
-        const cdmpp_status st = cd_keepmember_read(&k, "mlp", &told, &got, &found, &err);
+        const cdmpp_status st = cd_member_checkpoint_read(&k, "mlp", &told, &got, &found, &err);
         assert_int_equal(st, change < 7 ? CDMPP_EMODEL : CDMPP_OK);
         assert_int_equal(found, change >= 7);
         cd_member_free(&got);
@@ -154,18 +154,18 @@ static void damage(void **s) {
     cdmpp_err err = {0};
     cd_keep k;
     cd_buf b = {0};
-    cd_keepmember_told told = {0};
+    cd_member_checkpoint_told told = {0};
     cd_member e = make_net();
     make(&m);
     tell(&told);
     assert_ok(cd_keep_open(&k, NULL, &m.t, NULL, &err));
-    assert_ok(cd_keepmember_encode(&k, &e, &told, &b, &err));
+    assert_ok(cd_member_checkpoint_encode(&k, &e, &told, &b, &err));
     const size_t step = b.n / 60 + 1;
     for (size_t i = 0; i < b.n; i += step) {
         cd_member got = {.kind = CD_MEMBER_MLP, .fold = 0};
-        assert_status(cd_keepmember_decode(&k, b.p, i, "mlp", &told, &got, &err), CDMPP_EPARSE);
+        assert_status(cd_member_checkpoint_decode(&k, b.p, i, "mlp", &told, &got, &err), CDMPP_EPARSE);
         b.p[i] ^= 1;
-        assert_true(cd_keepmember_decode(&k, b.p, b.n, "mlp", &told, &got, &err) != CDMPP_OK);
+        assert_true(cd_member_checkpoint_decode(&k, b.p, b.n, "mlp", &told, &got, &err) != CDMPP_OK);
         b.p[i] ^= 1;
         cd_member_free(&got);
     }

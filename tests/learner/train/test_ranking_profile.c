@@ -11,7 +11,7 @@
 
 static char dir[] = "/tmp/cdmpp-tuner-XXXXXX", h5[64], set_files[96];
 static cd_config c;
-static cd_trainset t;
+static cd_training_set t;
 static cd_model m; /* the whole model */
 static double *kind_log_s;
 static cd_threads *pool;
@@ -22,7 +22,7 @@ static double *a;   /* its answers out of fold */
 static double *train(cd_threads *with, cd_model **tuner) {
     cdmpp_err err = {0};
     double *log_s;
-    assert_ok(cd_tuner_train(&t, kind_log_s, &(cd_ensemble_run){.pool = with}, &m, &log_s, &err));
+    assert_ok(cd_ranking_profile_train(&t, kind_log_s, &(cd_ensemble_run){.pool = with}, &m, &log_s, &err));
     *tuner = m.tuner;
     m.tuner = NULL;
     return log_s;
@@ -39,7 +39,7 @@ static int set_up(void **s) {
     cdmpp_status st = cd_config_init(&c, &err);
     for (size_t i = 0; !st && i < sizeof set / sizeof *set; i++) st = cd_config_set(&c, set[i], &err);
     if (!st) st = cd_threads_new(2, &pool, &err);
-    if (!st) st = cd_trainset_make(&t, &c, NULL, pool, &err);
+    if (!st) st = cd_training_set_make(&t, &c, NULL, pool, &err);
     m = (cd_model){.log_min = -40, .log_max = 10, .n_device = t.n_device, .w_device = CD_N_DEVICE_COL, .device_vector = t.device_vector};
     if (!st) st = cd_ensemble_train(&t, &(cd_ensemble_run){.pool = pool}, &m, &kind_log_s, &err);
     if (st) print_error("%s: %s\n", err.key, err.msg);
@@ -53,9 +53,9 @@ static int tear_down(void **s) {
     cd_model_free(k);
     for (size_t i = 0; i < m.n_member; i++) cd_member_free(&m.member[i]);
     cd_free(m.member);
-    cd_calib_free(m.calib);
+    cd_calibration_free(m.calib);
     cd_free(kind_log_s);
-    cd_trainset_free(&t);
+    cd_training_set_free(&t);
     cd_threads_free(pool);
     cd_config_free(&c);
     unlink(h5);

@@ -13,7 +13,7 @@ static void test_ratio_is_of_the_fastest(void **state) {
     cdmpp_err err = {0};
     double y[N], p[N];
     uint32_t group[N];
-    cd_best got;
+    cd_selection_bias got;
     (void)state;
     for (int i = 0; i < N; i++) {
         y[i] = 1e-6 * (double)(1 + cd_rng_at(1, (uint64_t)i) % 100000);
@@ -31,7 +31,7 @@ static void test_ratio_is_of_the_fastest(void **state) {
         mean += r[g] / GROUPS;
     }
     for (int g = 0; g < GROUPS; g++) square += (r[g] - mean) * (r[g] - mean) / (GROUPS - 1);
-    assert_ok(cd_best_of(y, p, group, N, &got, &err));
+    assert_ok(cd_selection_bias_of(y, p, group, N, &got, &err));
     assert_int_equal(got.n, GROUPS);
     assert_close(got.ratio, exp(mean), 1e-12, 0);
     assert_close(got.spread, sqrt(square), 1e-9, 0);
@@ -42,17 +42,17 @@ static void test_scale_comes_out(void **state) {
     cdmpp_err err = {0};
     double y[20], p[20];
     uint32_t group[20];
-    cd_best got;
+    cd_selection_bias got;
     (void)state;
     for (int i = 0; i < 20; i++) {
         y[i] = 1 + i;
         p[i] = 3 * y[i];
         group[i] = (uint32_t)(i % 4);
     }
-    assert_ok(cd_best_of(y, p, group, 20, &got, &err));
+    assert_ok(cd_selection_bias_of(y, p, group, 20, &got, &err));
     assert_close(got.ratio, 1.0 / 3, 1e-12, 0);
     assert_close(got.spread, 0, 0, 1e-7);
-    assert_ok(cd_best_of(y, p, group, 0, &got, &err));
+    assert_ok(cd_selection_bias_of(y, p, group, 0, &got, &err));
     assert_int_equal(got.n, 0);
     assert_close(got.ratio, 1, 0, 0);
 }
@@ -64,7 +64,7 @@ static void test_among_the_others(void **state) {
     static double y[TASKS * EACH], p[TASKS * EACH];
     static uint32_t group[TASKS * EACH];
     cdmpp_err err = {0};
-    cd_best got;
+    cd_selection_bias got;
     (void)state;
     for (uint64_t i = 0; i < TASKS * EACH; i++) {
         const double u = 1 - cd_rng_unit(5, 2 * i), v = cd_rng_unit(5, 2 * i + 1);
@@ -72,7 +72,7 @@ static void test_among_the_others(void **state) {
         p[i] = 1e-5 * exp(0.3 * cd_rng_unit(6, i));
         y[i] = p[i] * exp(0.4 * sqrt(-2 * log(u)) * cos(2 * M_PI * v) + 0.2 * (double)(group[i] % 2) - 0.1);
     }
-    assert_ok(cd_best_of(y, p, group, TASKS * EACH, &got, &err));
+    assert_ok(cd_selection_bias_of(y, p, group, TASKS * EACH, &got, &err));
     assert_int_equal(got.n, TASKS);
     assert_close(got.within, 0.4, 0.05, 0);
     assert_true(got.ratio < 0.6);
@@ -95,7 +95,7 @@ static void test_devices_apart(void **state) {
         y[i] = 1 + i % EACH;
         p[i] = y[i] * (device[i] ? 4 : 0.5);
     }
-    assert_ok(cd_best_by_device(y, p, group, device, 2 * TASKS * EACH + LAST, name, 3, &out, &err));
+    assert_ok(cd_selection_bias_by_device(y, p, group, device, 2 * TASKS * EACH + LAST, name, 3, &out, &err));
     assert_non_null(strstr(out.p, "\"a\":{\"n\":10,\"ratio\":2,"));
     assert_non_null(strstr(out.p, "\"b \\\"c\\\"\":{\"n\":10,\"ratio\":0.25,"));
     assert_null(strstr(out.p, "few"));
@@ -103,12 +103,12 @@ static void test_devices_apart(void **state) {
 }
 
 static void test_json(void **state) {
-    const cd_best a = {3, 0.5, 0.25, 0.75, 2, 0.125}, b = {.ratio = 1, .among = 1};
+    const cd_selection_bias a = {3, 0.5, 0.25, 0.75, 2, 0.125}, b = {.ratio = 1, .among = 1};
     cd_buf out = {0}, tasks = {0}, of = {0}, none = {0};
     (void)state;
     cd_buf_puts(&tasks, "[\"00000000000000ff\"]");
     cd_buf_puts(&of, "\"chip\":{}");
-    cd_best_json(&out, &a, &b, &of, &none, &tasks);
+    cd_selection_bias_json(&out, &a, &b, &of, &none, &tasks);
     assert_string_equal(out.p, "\"best\":{\"train\":{\"n\":3,\"ratio\":0.5,\"spread\":0.25,\"within\":0.75,\"among\":2,\"among_spread\":0.125},"
                                "\"validation\":{\"n\":0,\"ratio\":1,\"spread\":0,\"within\":0,\"among\":1,\"among_spread\":0},"
                                "\"train_of\":{\"chip\":{}},\"validation_of\":{},\"tasks\":[\"00000000000000ff\"]}");

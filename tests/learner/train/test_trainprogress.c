@@ -31,8 +31,8 @@ static int teardown(void **s) {
     return fclose(file);
 }
 
-static cd_tick step(const char *member, uint64_t k, bool end) {
-    return (cd_tick){.member = member, .unit = "round", .step = k, .n_step = 100, .n_sample = 1000, .train = 0.5, .valid = 0.25,
+static cd_progress_event step(const char *member, uint64_t k, bool end) {
+    return (cd_progress_event){.member = member, .unit = "round", .step = k, .n_step = 100, .n_sample = 1000, .train = 0.5, .valid = 0.25,
                      .n_member = 2, .end = end};
 }
 
@@ -45,13 +45,13 @@ static void figures(void **s) {
     assert_true(isinf(p.every_s)); /* nobody asked for lines */
     p.every_s = 10;
     for (uint64_t k = 1; k <= 11; k++) {
-        const cd_tick t = step("rows", k, false);
+        const cd_progress_event t = step("rows", k, false);
         cd_trainprogress_step_at(&p, &t, 100 + (double)k);
     }
     assert_close(cd_trainprogress_rate(&p, 111), 1000, 1e-12, 0);
     assert_close(cd_trainprogress_eta(&p, 111), 189, 1e-12, 0); /* 89 steps, and 100 of a member to come */
     assert_string_equal(said(), "x: 0:10 rows: round 11/100, loss 0.5 train, 0.25 validation; 1k samples/s, ETA 3:09\n");
-    cd_tick t = step("program", 1, false);
+    cd_progress_event t = step("program", 1, false);
     t.train = NAN;
     cd_trainprogress_step_at(&p, &t, 112);
     assert_close(cd_trainprogress_eta(&p, 112), (89 + 99) * 11.0 / 11, 1e-12, 0);
@@ -72,7 +72,7 @@ static void terminal(void **s) {
     cd_trainprogress p;
     cd_trainprogress_begin(&p, &lg);
     p.tty = true, p.every_s = 0.2, p.width = 200;
-    cd_tick t = step("rows", 1, false);
+    cd_progress_event t = step("rows", 1, false);
     cd_trainprogress_step_at(&p, &t, 0);
     t = step("program", 1, false);
     cd_trainprogress_step_at(&p, &t, 1);
@@ -93,7 +93,7 @@ static void terminal(void **s) {
 static void levels(void **s) {
     (void)s;
     cd_trainprogress p;
-    const cd_tick t = step("rows", 1, false);
+    const cd_progress_event t = step("rows", 1, false);
     lg.level = CD_LOG_ERROR;
     cd_trainprogress_begin(&p, &lg);
     p.every_s = 0;
@@ -122,7 +122,7 @@ static void many_members(void **s) {
     for (int k = 0; k < CD_TRAINPROGRESS_MEMBERS + 3; k++) {
         snprintf(name, sizeof name, "a member with quite a long name %d", k);
         if (k % 2 == 0) memmove(name, name + 20, strlen(name + 20) + 1);
-        const cd_tick t = step(name, 1, false);
+        const cd_progress_event t = step(name, 1, false);
         cd_trainprogress_step_at(&p, &t, k);
     }
     assert_true(p.n_member <= CD_TRAINPROGRESS_MEMBERS);

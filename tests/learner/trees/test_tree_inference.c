@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/core/rng.h"
-#include "learner/trees/xgb_api.h"
+#include "learner/trees/xgb.h"
 
 enum { N = 600, W = 11, ROUNDS = 37 };
 static float x[N * W];
@@ -23,37 +23,37 @@ static void fill(void) {
 /* A booster of `rounds` trees of `depth` levels, as a file. */
 static void train(const char *depth, int rounds, cd_buf *file) {
     static float score[N], grad[N], hess[N];
-    const cd_gbt_param p[] = {{"max_depth", depth}, {"eta", "0.3"}, {"nthread", "1"}, {"min_child_weight", "0.01"}};
+    const cd_xgb_param p[] = {{"max_depth", depth}, {"eta", "0.3"}, {"nthread", "1"}, {"min_child_weight", "0.01"}};
     cdmpp_err err = {0};
-    cd_gbt_data *d = NULL;
-    cd_gbt *g = NULL;
-    assert_ok(cd_gbt_data_new(x, N, W, 1, &d, &err));
-    assert_ok(cd_gbt_new(d, NULL, p, 4, &g, &err));
+    cd_xgb_data *d = NULL;
+    cd_xgb *g = NULL;
+    assert_ok(cd_xgb_data_new(x, N, W, 1, &d, &err));
+    assert_ok(cd_xgb_new(d, NULL, p, 4, &g, &err));
     for (int r = 0; r < rounds; r++) {
-        assert_ok(cd_gbt_scores(g, d, score, &err));
+        assert_ok(cd_xgb_scores(g, d, score, &err));
         for (size_t i = 0; i < N; i++) {
             const double y = sin((double)i) + (isnan(x[i * W]) ? 3 : (double)x[i * W]) * (double)x[i * W + 3];
             grad[i] = score[i] - (float)y;
             hess[i] = 1;
         }
-        assert_ok(cd_gbt_boost(g, d, grad, hess, &err));
+        assert_ok(cd_xgb_boost(g, d, grad, hess, &err));
     }
-    assert_ok(cd_gbt_save(g, file, &err));
+    assert_ok(cd_xgb_save(g, file, &err));
     /* of a booster that was not loaded, XGBoost's own answer */
-    assert_ok(cd_gbt_predict(g, x, N, W, score, &err));
-    cd_forest *f = NULL;
-    assert_ok(cd_forest_read(file->p, file->n, W, &f, &err));
+    assert_ok(cd_xgb_predict(g, x, N, W, score, &err));
+    cd_tree_inference *f = NULL;
+    assert_ok(cd_tree_inference_read(file->p, file->n, W, &f, &err));
     assert_non_null(f);
     static float mine[N];
     static const size_t batch[] = {1, 2, 3, 4, 7, 8, 9, 63, 64, 65, N};
     for (size_t b = 0; b < sizeof batch / sizeof *batch; b++) {
         memset(mine, 0, sizeof mine);
-        for (size_t i = 0; i < N; i += batch[b]) cd_forest_score(f, x + i * W, N - i < batch[b] ? N - i : batch[b], W, mine + i);
+        for (size_t i = 0; i < N; i += batch[b]) cd_tree_inference_score(f, x + i * W, N - i < batch[b] ? N - i : batch[b], W, mine + i);
         assert_memory_equal(mine, score, sizeof score);
     }
-    cd_forest_free(f);
-    cd_gbt_free(g);
-    cd_gbt_data_free(d);
+    cd_tree_inference_free(f);
+    cd_xgb_free(g);
+    cd_xgb_data_free(d);
 }
 
 static void the_same_bits(void **state) {
@@ -76,28 +76,28 @@ static void as_it_was(void **state) {
     static float was[N], some[N], all[N], most[N];
     cdmpp_err err = {0};
     cd_buf early = {0}, late = {0};
-    cd_forest *f = NULL, *g = NULL;
+    cd_tree_inference *f = NULL, *g = NULL;
     (void)state;
     fill();
     train("6", EARLY, &early);
     train("6", ROUNDS, &late);
-    assert_ok(cd_forest_read(early.p, early.n, W, &f, &err));
-    assert_ok(cd_forest_read(late.p, late.n, W, &g, &err));
-    cd_forest_score(f, x, N, W, was);
-    cd_forest_score(g, x, N, W, all);
+    assert_ok(cd_tree_inference_read(early.p, early.n, W, &f, &err));
+    assert_ok(cd_tree_inference_read(late.p, late.n, W, &g, &err));
+    cd_tree_inference_score(f, x, N, W, was);
+    cd_tree_inference_score(g, x, N, W, all);
     static const size_t batch[] = {1, 3, 4, 65, N};
     for (size_t b = 0; b < sizeof batch / sizeof *batch; b++) {
         for (size_t i = 0; i < N; i += batch[b]) {
             const size_t n = N - i < batch[b] ? N - i : batch[b];
-            cd_forest_score_some(g, x + i * W, n, W, EARLY, some + i);
-            cd_forest_score_some(g, x + i * W, n, W, SIZE_MAX, most + i);
+            cd_tree_inference_score_some(g, x + i * W, n, W, EARLY, some + i);
+            cd_tree_inference_score_some(g, x + i * W, n, W, SIZE_MAX, most + i);
         }
         assert_memory_equal(some, was, sizeof was);
         assert_memory_equal(most, all, sizeof all);
     }
     assert_memory_not_equal(was, all, sizeof all);
-    cd_forest_free(f);
-    cd_forest_free(g);
+    cd_tree_inference_free(f);
+    cd_tree_inference_free(g);
     cd_buf_free(&early);
     cd_buf_free(&late);
 }
@@ -105,15 +105,15 @@ static void as_it_was(void **state) {
 /* At an address that ends where the bytes end. */
 static bool read_at(const char *p, size_t n) {
     char *exact = malloc(n ? n : 1);
-    cd_forest *f = NULL;
+    cd_tree_inference *f = NULL;
     cdmpp_err err = {0};
     float y[9];
     assert_non_null(exact);
     memcpy(exact, p, n);
-    assert_ok(cd_forest_read(exact, n, W, &f, &err));
+    assert_ok(cd_tree_inference_read(exact, n, W, &f, &err));
     const bool is = f != NULL;
-    if (f) cd_forest_score(f, x, 9, W, y);
-    cd_forest_free(f);
+    if (f) cd_tree_inference_score(f, x, 9, W, y);
+    cd_tree_inference_free(f);
     free(exact);
     return is;
 }
@@ -132,9 +132,9 @@ static void any_bytes_are_safe(void **state) {
         }
         file.p[i] = was;
     }
-    cd_forest *f = NULL;
+    cd_tree_inference *f = NULL;
     cdmpp_err err = {0};
-    assert_ok(cd_forest_read(file.p, file.n, 1, &f, &err)); /* columns that there are not */
+    assert_ok(cd_tree_inference_read(file.p, file.n, 1, &f, &err)); /* columns that there are not */
     assert_null(f);
     cd_buf_free(&file);
 }

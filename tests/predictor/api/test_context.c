@@ -2,7 +2,7 @@
 #include "made_api.h"
 
 #include "base/core/rng.h"
-#include "learner/trees/xgb_api.h"
+#include "learner/trees/xgb.h"
 
 #include <pthread.h>
 #include <sys/wait.h>
@@ -188,18 +188,18 @@ static void four_threads_one_model(void **state) {
 static void use_openmp(void) {
 #ifndef __SANITIZE_THREAD__ /* libgomp is not built for it */
     enum { N = 4000, W = 8 };
-    static const cd_gbt_param two[] = {{"nthread", "2"}, {"max_depth", "4"}};
+    static const cd_xgb_param two[] = {{"nthread", "2"}, {"max_depth", "4"}};
     static float x[N * W], grad[N], hess[N];
     cdmpp_err err = {0};
-    cd_gbt_data *d = NULL;
-    cd_gbt *g = NULL;
+    cd_xgb_data *d = NULL;
+    cd_xgb *g = NULL;
     for (int i = 0; i < N * W; i++) x[i] = (float)cd_rng_unit(1, (uint64_t)i);
     for (int i = 0; i < N; i++) grad[i] = x[i * W] - 0.5F, hess[i] = 1;
-    assert_ok(cd_gbt_data_new(x, N, W, 2, &d, &err));
-    assert_ok(cd_gbt_new(d, NULL, two, 2, &g, &err));
-    assert_ok(cd_gbt_boost(g, d, grad, hess, &err));
-    cd_gbt_free(g);
-    cd_gbt_data_free(d);
+    assert_ok(cd_xgb_data_new(x, N, W, 2, &d, &err));
+    assert_ok(cd_xgb_new(d, NULL, two, 2, &g, &err));
+    assert_ok(cd_xgb_boost(g, d, grad, hess, &err));
+    cd_xgb_free(g);
+    cd_xgb_data_free(d);
 #endif
 }
 

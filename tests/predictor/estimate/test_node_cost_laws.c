@@ -43,11 +43,11 @@ static drawn draw(uint64_t seed, uint32_t most, bool repeats) {
     return d;
 }
 
-static uint32_t add(cd_netmaker *m, const char *name, cd_netkind kind, double seconds, int64_t repeat, int64_t bytes) {
+static uint32_t add(cd_netmaker *m, const char *name, cd_node_kind kind, double seconds, int64_t repeat, int64_t bytes) {
     cdmpp_err err = {0};
     uint32_t id;
     cd_netnode n = cd_netnode_init(name, "op", kind);
-    if (kind == CD_NET_GIVEN) n.given_s = seconds;
+    if (kind == CD_NODE_GIVEN) n.given_s = seconds;
     n.why = "nobody knows it";
     n.repeat = repeat;
     n.write_bytes = bytes;
@@ -61,12 +61,12 @@ static void edge(cd_netmaker *m, uint32_t from, uint32_t to) {
 }
 
 /* Nodes are named by their number; of several copies the last one has the plain name and is what others come after. */
-static cd_netgraph *build(const drawn *d, const shape *s) {
+static cd_network_graph *build(const drawn *d, const shape *s) {
     cdmpp_err err = {0};
     cd_netmaker *m;
-    cd_netgraph *g = NULL;
+    cd_network_graph *g = NULL;
     uint32_t first[MAX_N], last[MAX_N];
-    const cd_netkind through = s->gaps ? CD_NET_UNKNOWN : CD_NET_FREE;
+    const cd_node_kind through = s->gaps ? CD_NODE_UNKNOWN : CD_NODE_FREE;
     char name[32];
     assert_ok(cd_netmaker_new("drawn", &m, &err));
     for (uint32_t i = 0; i < d->n; i++) {
@@ -74,13 +74,13 @@ static cd_netgraph *build(const drawn *d, const shape *s) {
         const double t = d->seconds[k] * s->scale;
         for (int64_t c = 1; c < d->repeat[k] && s->copies; c++) {
             snprintf(name, sizeof name, "%u copy %d", k, (int)c);
-            const uint32_t id = add(m, name, CD_NET_GIVEN, t, 1, d->bytes[k]);
+            const uint32_t id = add(m, name, CD_NODE_GIVEN, t, 1, d->bytes[k]);
             if (c == 1) first[k] = id;
             else edge(m, last[k], id);
             last[k] = id;
         }
         snprintf(name, sizeof name, "%u", k);
-        const uint32_t id = add(m, name, CD_NET_GIVEN, t, s->copies ? 1 : d->repeat[k], d->bytes[k]);
+        const uint32_t id = add(m, name, CD_NODE_GIVEN, t, s->copies ? 1 : d->repeat[k], d->bytes[k]);
         if (s->copies && d->repeat[k] > 1) edge(m, last[k], id);
         else first[k] = id;
         last[k] = id;
@@ -130,32 +130,32 @@ static place wide(double gap) {
 }
 
 /* ---- the chain ---- */
-static cd_replay run(const cd_netgraph *g, const place *p, bool allow_missing) {
+static cd_replay run(const cd_network_graph *g, const place *p, bool allow_missing) {
     cdmpp_err err = {0};
-    cd_netcost *cost[MAX_D + 1] = {NULL};
+    cd_node_cost *cost[MAX_D + 1] = {NULL};
     uint32_t *where = calloc(g->n_node + 1, sizeof *where);
     char text[64];
     cd_netreplay *r = NULL;
     cd_replay out;
     assert_non_null(where);
     for (uint32_t i = 0; i < g->n_node; i++)
-        where[i] = g->node[i].kind == CD_NET_GIVEN ? p->where[strtoul(g->node[i].name, NULL, 10)] : i % p->n_device;
+        where[i] = g->node[i].kind == CD_NODE_GIVEN ? p->where[strtoul(g->node[i].name, NULL, 10)] : i % p->n_device;
     for (uint32_t d = 0; d < p->n_device; d++) {
-        assert_ok(cd_netcost_of(g, &(cd_netcost_ask){0}, &cost[d], &err));
+        assert_ok(cd_node_cost_of(g, &(cd_node_cost_ask){0}, &cost[d], &err));
         snprintf(text, sizeof text, "op=*,scale=%.17g", p->factor[d]);
-        if (p->factor[d] != 1) assert_ok(cd_netcost_what_if(cost[d], g, text, &err));
+        if (p->factor[d] != 1) assert_ok(cd_node_cost_what_if(cost[d], g, text, &err));
     }
     const cd_netplace np = {p->n_device, p->n_link, p->device, p->link, where};
-    assert_ok(cd_netreplay_make(g, (const cd_netcost *const *)cost, &np, allow_missing, &r, &err));
+    assert_ok(cd_netreplay_make(g, (const cd_node_cost *const *)cost, &np, allow_missing, &r, &err));
     assert_ok(cd_replay_run(&r->net, &out, &err));
-    for (uint32_t i = 0; i < r->net.n_op; i++) assert_int_equal(g->node[r->of[i]].kind, CD_NET_GIVEN);
+    for (uint32_t i = 0; i < r->net.n_op; i++) assert_int_equal(g->node[r->of[i]].kind, CD_NODE_GIVEN);
     cd_netreplay_free(r);
-    for (uint32_t d = 0; d < p->n_device; d++) cd_netcost_free(cost[d]);
+    for (uint32_t d = 0; d < p->n_device; d++) cd_node_cost_free(cost[d]);
     free(where);
     return out;
 }
 
-static double makespan(const cd_netgraph *g, const place *p) {
+static double makespan(const cd_network_graph *g, const place *p) {
     cd_replay r = run(g, p, false);
     const double s = r.makespan_s;
     cd_replay_free(&r);
@@ -163,9 +163,9 @@ static double makespan(const cd_netgraph *g, const place *p) {
 }
 
 static double makespan_of(const drawn *d, const shape *s, const place *p) {
-    cd_netgraph *g = build(d, s);
+    cd_network_graph *g = build(d, s);
     const double t = makespan(g, p);
-    cd_netgraph_free(g);
+    cd_network_graph_free(g);
     return t;
 }
 
@@ -192,7 +192,7 @@ static void test_chain_and_sum_bound_the_replay(void **state) {
             chain = fmax(chain, chain_from(&d, k, gap, known));
             sum += (d.seconds[k] + gap) * (double)d.repeat[k];
         }
-        cd_netgraph *g = build(&d, &(shape){.scale = 1, .free_nodes = true});
+        cd_network_graph *g = build(&d, &(shape){.scale = 1, .free_nodes = true});
         place p = wide(gap);
         assert_true(makespan(g, &p) == chain); /* nothing waits for anything but its data */
         p.device[0].workers = 1;
@@ -209,7 +209,7 @@ static void test_chain_and_sum_bound_the_replay(void **state) {
             between += chain < r.makespan_s && r.makespan_s < sum;
             cd_replay_free(&r);
         }
-        cd_netgraph_free(g);
+        cd_network_graph_free(g);
     }
     assert_true(between > 100);
 }
@@ -219,11 +219,11 @@ static void test_bounds_on_several_devices(void **state) {
     for (uint64_t seed = 0; seed < 150; seed++) {
         const drawn d = draw(seed, MAX_N, true);
         const place p = draw_place(seed, 1 + (uint32_t)(seed % MAX_D));
-        cd_netgraph *g = build(&d, &(shape){.scale = 1, .free_nodes = seed & 1});
+        cd_network_graph *g = build(&d, &(shape){.scale = 1, .free_nodes = seed & 1});
         cd_replay r = run(g, &p, false);
         assert_true(r.chain_s <= r.makespan_s && r.makespan_s <= r.sum_s);
         cd_replay_free(&r);
-        cd_netgraph_free(g);
+        cd_network_graph_free(g);
     }
 }
 
@@ -246,14 +246,14 @@ static void test_free_nodes_change_nothing(void **state) {
     for (uint64_t seed = 400; seed < 500; seed++) {
         const drawn d = draw(seed, MAX_N, true);
         const place p = draw_place(seed, 1 + (uint32_t)(seed % MAX_D));
-        cd_netgraph *g = build(&d, &(shape){.scale = 1, .free_nodes = true}), *gap = build(&d, &(shape){.scale = 1, .free_nodes = true, .gaps = true});
+        cd_network_graph *g = build(&d, &(shape){.scale = 1, .free_nodes = true}), *gap = build(&d, &(shape){.scale = 1, .free_nodes = true, .gaps = true});
         const double bare = makespan_of(&d, &plain, &p);
         assert_true(makespan(g, &p) == bare);
         cd_replay r = run(gap, &p, true); /* and no time at all for what is missing, where that is allowed */
         assert_true(r.makespan_s == bare);
         cd_replay_free(&r);
-        cd_netgraph_free(g);
-        cd_netgraph_free(gap);
+        cd_network_graph_free(g);
+        cd_network_graph_free(gap);
     }
 }
 
@@ -268,11 +268,11 @@ static void test_repeat_is_a_chain_of_copies(void **state) {
         assert_true(makespan_of(&d, &plain, &p) == makespan_of(&d, &copies, &p));
         p.device[0].issue_s = 0.5; /* a host that hands out each run */
         assert_true(makespan_of(&d, &plain, &p) == makespan_of(&d, &copies, &p));
-        cd_netgraph *g = build(&d, &plain);
+        cd_network_graph *g = build(&d, &plain);
         cd_replay r = run(g, &p, false);
         assert_true(r.chain_s <= r.makespan_s && r.makespan_s <= r.sum_s);
         cd_replay_free(&r);
-        cd_netgraph_free(g);
+        cd_network_graph_free(g);
         p.device[0].workers = 1;
         p.device[0].policy = CD_REPLAY_STREAM;
         assert_true(makespan_of(&d, &plain, &p) == makespan_of(&d, &copies, &p));
@@ -303,14 +303,14 @@ static void test_through_a_file(void **state) {
         const drawn d = draw(seed, MAX_N, true);
         const place p = draw_place(seed, 1 + (uint32_t)(seed % MAX_D));
         cdmpp_err err = {0};
-        cd_netgraph *g = build(&d, &(shape){.scale = 1, .free_nodes = true}), **again;
+        cd_network_graph *g = build(&d, &(shape){.scale = 1, .free_nodes = true}), **again;
         cd_buf b = {0};
         size_t n;
-        assert_ok(cd_netgraph_write(&b, &g, 1, &err));
-        assert_ok(cd_netgraph_read_text("f", b.p, b.n, NULL, NULL, &again, &n, &err));
+        assert_ok(cd_network_graph_write(&b, &g, 1, &err));
+        assert_ok(cd_network_graph_read_text("f", b.p, b.n, NULL, NULL, &again, &n, &err));
         assert_true(makespan(g, &p) == makespan(again[0], &p));
         cd_netgraphs_free(again, n);
-        cd_netgraph_free(g);
+        cd_network_graph_free(g);
         cd_buf_free(&b);
     }
 }

@@ -29,12 +29,12 @@ static void put_record(cd_buf *b, const char *key, const char *target, int tile,
                 "\"v\": \"v0.6\"}\n", key, target, tile, costs, error);
 }
 
-static cd_schedbook *read_text(const char *name, const cd_buf *b, cd_schedbook_logs *io) {
+static cd_schedule_db *read_text(const char *name, const cd_buf *b, cd_schedule_db_logs *io) {
     cdmpp_err err = {0};
-    cd_schedbook *book;
+    cd_schedule_db *book;
     const char *path[] = {tmp_put(&dir, name, b->p, b->n)};
-    assert_ok(cd_schedbook_new(&book, &err));
-    assert_ok(cd_schedbook_read_logs(book, path, 1, io, &err));
+    assert_ok(cd_schedule_db_new(&book, &err));
+    assert_ok(cd_schedule_db_read_logs(book, path, 1, io, &err));
     return book;
 }
 
@@ -44,7 +44,7 @@ static void test_best_is_the_least_median(void **state) {
     double best[TASKS];
     int line[TASKS], tile[TASKS];
     cd_buf b = {0};
-    cd_schedbook_logs io = {0};
+    cd_schedule_db_logs io = {0};
     (void)state;
     for (int k = 0; k < TASKS; k++) best[k] = HUGE_VAL;
     for (int i = 0; i < RECORDS; i++) {
@@ -70,7 +70,7 @@ static void test_best_is_the_least_median(void **state) {
         line[k] = i + 1;
         tile[k] = 1 + i;
     }
-    cd_schedbook *book = read_text("best.json", &b, &io);
+    cd_schedule_db *book = read_text("best.json", &b, &io);
     assert_int_equal(io.lines, RECORDS);
     assert_int_equal(io.bad, 0);
     assert_int_equal(io.failed, RECORDS / 9);
@@ -79,23 +79,23 @@ static void test_best_is_the_least_median(void **state) {
         snprintf(key, sizeof key, "[\"t%d\"]", k);
         snprintf(want, sizeof want, "512, [%d], 1", tile[k]);
         snprintf(end, sizeof end, "best.json:%d", line[k]);
-        const cd_sched *s = cd_schedbook_find(book, key);
+        const cd_schedule_db_entry *s = cd_schedule_db_find(book, key);
         assert_non_null(s);
         assert_close(s->measured_s, best[k], 1e-9, 0);
         assert_non_null(strstr(s->line, want));
         assert_non_null(strstr(s->origin, end));
     }
-    for (size_t i = 1; i < cd_schedbook_count(book); i++) assert_true(strcmp(cd_schedbook_at(book, i - 1)->key, cd_schedbook_at(book, i)->key) < 0);
-    assert_null(cd_schedbook_find(book, "[\"t\"]"));
-    assert_null(cd_schedbook_find(book, ""));
-    cd_schedbook_free(book);
+    for (size_t i = 1; i < cd_schedule_db_count(book); i++) assert_true(strcmp(cd_schedule_db_at(book, i - 1)->key, cd_schedule_db_at(book, i)->key) < 0);
+    assert_null(cd_schedule_db_find(book, "[\"t\"]"));
+    assert_null(cd_schedule_db_find(book, ""));
+    cd_schedule_db_free(book);
     cd_buf_free(&b);
 }
 
 /* Those measured besides the best: all where they are few, else as many as are kept, whatever the order of the lines. */
 static void test_slower_ones_are_kept(void **state) {
     enum { MANY = 100, FEW = 5 };
-    cd_schedbook_logs io = {0};
+    cd_schedule_db_logs io = {0};
     char first[CD_SCHED_SLOWER][16] = {{0}};
     (void)state;
     for (int turn = 0; turn < 3; turn++) {
@@ -107,8 +107,8 @@ static void test_slower_ones_are_kept(void **state) {
             put_record(&b, "many", CHIP, 1 + k, cost, 0);
             if (k < FEW) put_record(&b, "few", CHIP, 1 + k, cost, k == 2 ? 4 : 0);
         }
-        cd_schedbook *book = read_text("slower.json", &b, &io);
-        const cd_sched *few = cd_schedbook_find(book, "[\"few\"]"), *many = cd_schedbook_find(book, "[\"many\"]");
+        cd_schedule_db *book = read_text("slower.json", &b, &io);
+        const cd_schedule_db_entry *few = cd_schedule_db_find(book, "[\"few\"]"), *many = cd_schedule_db_find(book, "[\"many\"]");
         assert_int_equal(few->n_slower, FEW - 2); /* one failed, one is the best */
         assert_int_equal(few->of_slower, FEW - 2);
         for (uint32_t i = 0; i < few->n_slower; i++) assert_string_not_equal(few->slower[i].line, few->line);
@@ -121,7 +121,7 @@ static void test_slower_ones_are_kept(void **state) {
             if (!turn) snprintf(first[i], sizeof first[i], "%.10s", tile);
             else assert_memory_equal(first[i], tile, 10);
         }
-        cd_schedbook_free(book);
+        cd_schedule_db_free(book);
         cd_buf_free(&b);
     }
 }
@@ -129,25 +129,25 @@ static void test_slower_ones_are_kept(void **state) {
 /* A file named twice, and the log beside the book that was made of it: no record stands for two. */
 static void test_copies_are_one(void **state) {
     cd_buf b = {0};
-    cd_schedbook_logs io = {0};
+    cd_schedule_db_logs io = {0};
     cdmpp_err err = {0};
     (void)state;
     put_record(&b, "a", CHIP, 1, "0.5", 0);
     put_record(&b, "a", CHIP, 2, "0.7", 0);
-    cd_schedbook *one = read_text("copies.json", &b, &io), *both;
+    cd_schedule_db *one = read_text("copies.json", &b, &io), *both;
     const char *log = tmp_put(&dir, "again.json", b.p, b.n);
     char book[300];
     snprintf(book, sizeof book, "%s.book", log);
-    assert_ok(cd_schedbook_write(one, book, &err));
+    assert_ok(cd_schedule_db_write(one, book, &err));
     const char *path[] = {log, log, book};
-    assert_ok(cd_schedbook_new(&both, &err));
-    assert_ok(cd_schedbook_read_logs(both, path, 3, &io, &err));
-    const cd_sched *s = cd_schedbook_find(both, "[\"a\"]");
+    assert_ok(cd_schedule_db_new(&both, &err));
+    assert_ok(cd_schedule_db_read_logs(both, path, 3, &io, &err));
+    const cd_schedule_db_entry *s = cd_schedule_db_find(both, "[\"a\"]");
     assert_int_equal(s->n_slower, 1);
     assert_int_equal(s->of_slower, 1);
     assert_non_null(strstr(s->slower[0].line, "512, [2]"));
-    cd_schedbook_free(one);
-    cd_schedbook_free(both);
+    cd_schedule_db_free(one);
+    cd_schedule_db_free(both);
     cd_buf_free(&b);
 }
 
@@ -161,25 +161,25 @@ static void on_warning(void *ctx, const cdmpp_err *why) {
 
 static void test_bad_lines_and_other_devices(void **state) {
     cd_buf b = {0};
-    cd_schedbook_logs io = {.device = "CHIP", .warn = on_warning};
+    cd_schedule_db_logs io = {.device = "CHIP", .warn = on_warning};
     (void)state;
     put_record(&b, "a", CHIP, 1, "0.5", 0);
     cd_buf_puts(&b, "{\"i\": 3}\n\n# a comment\n");
     put_record(&b, "a", "llvm -keys=cpu -model=other", 2, "0.1", 0);
     put_record(&b, "b", CHIP, 3, "1e10", 8);
-    cd_schedbook *book = read_text("mixed.json", &b, &io);
+    cd_schedule_db *book = read_text("mixed.json", &b, &io);
     assert_int_equal(io.lines, 4);
     assert_int_equal(io.bad, 1);
     assert_int_equal(n_warned, 1);
-    assert_int_equal(cd_schedbook_count(book), 1); /* b has no time, and nobody chose it */
-    assert_close(cd_schedbook_at(book, 0)->measured_s, 0.5, 0, 0);
-    cd_schedbook_free(book);
+    assert_int_equal(cd_schedule_db_count(book), 1); /* b has no time, and nobody chose it */
+    assert_close(cd_schedule_db_at(book, 0)->measured_s, 0.5, 0, 0);
+    cd_schedule_db_free(book);
     cd_buf_free(&b);
 }
 
 static void test_first_reading_stays_and_names_replace(void **state) {
     cd_buf a = {0}, b = {0};
-    cd_schedbook_logs io = {0};
+    cd_schedule_db_logs io = {0};
     cdmpp_err err = {0};
     cd_arena mem = {0};
     cd_record r;
@@ -187,26 +187,26 @@ static void test_first_reading_stays_and_names_replace(void **state) {
     put_record(&a, "a", CHIP, 1, "0.5", 0);
     put_record(&b, "a", CHIP, 2, "0.1", 0);
     put_record(&b, "b", CHIP, 3, "0.1", 0);
-    cd_schedbook *book = read_text("first.json", &a, &io);
+    cd_schedule_db *book = read_text("first.json", &a, &io);
     const char *more[] = {tmp_put(&dir, "more.json", b.p, b.n)};
-    assert_ok(cd_schedbook_read_logs(book, more, 1, &io, &err));
-    assert_int_equal(cd_schedbook_count(book), 2);
-    assert_close(cd_schedbook_find(book, "[\"a\"]")->measured_s, 0.5, 0, 0);
+    assert_ok(cd_schedule_db_read_logs(book, more, 1, &io, &err));
+    assert_int_equal(cd_schedule_db_count(book), 2);
+    assert_close(cd_schedule_db_find(book, "[\"a\"]")->measured_s, 0.5, 0, 0);
     assert_ok(cd_record_read(&mem, b.p, strcspn(b.p, "\n"), &r, &err));
-    assert_ok(cd_schedbook_add(book, &r, "the store", 0.1, &err));
-    assert_int_equal(cd_schedbook_count(book), 2);
-    assert_close(cd_schedbook_find(book, "[\"a\"]")->measured_s, 0.1, 0, 0);
-    assert_string_equal(cd_schedbook_find(book, "[\"a\"]")->origin, "the store");
+    assert_ok(cd_schedule_db_add(book, &r, "the store", 0.1, &err));
+    assert_int_equal(cd_schedule_db_count(book), 2);
+    assert_close(cd_schedule_db_find(book, "[\"a\"]")->measured_s, 0.1, 0, 0);
+    assert_string_equal(cd_schedule_db_find(book, "[\"a\"]")->origin, "the store");
     cd_arena_free(&mem);
-    cd_schedbook_free(book);
+    cd_schedule_db_free(book);
     cd_buf_free(&a);
     cd_buf_free(&b);
 }
 
-static void same_book(const cd_schedbook *a, const cd_schedbook *b) {
-    assert_int_equal(cd_schedbook_count(a), cd_schedbook_count(b));
-    for (size_t i = 0; i < cd_schedbook_count(a); i++) {
-        const cd_sched *x = cd_schedbook_at(a, i), *y = cd_schedbook_at(b, i);
+static void same_book(const cd_schedule_db *a, const cd_schedule_db *b) {
+    assert_int_equal(cd_schedule_db_count(a), cd_schedule_db_count(b));
+    for (size_t i = 0; i < cd_schedule_db_count(a); i++) {
+        const cd_schedule_db_entry *x = cd_schedule_db_at(a, i), *y = cd_schedule_db_at(b, i);
         assert_string_equal(x->key, y->key);
         assert_string_equal(x->origin, y->origin);
         assert_true((isnan(x->measured_s) && isnan(y->measured_s)) || fabs(x->measured_s - y->measured_s) <= 1e-9);
@@ -216,7 +216,7 @@ static void same_book(const cd_schedbook *a, const cd_schedbook *b) {
 /* Written and read: the same book; read and written: the same bytes. */
 static void test_file_reads_back(void **state) {
     cd_buf b = {0};
-    cd_schedbook_logs io = {0};
+    cd_schedule_db_logs io = {0};
     cdmpp_err err = {0};
     char *x, *y;
     size_t nx, ny;
@@ -227,22 +227,22 @@ static void test_file_reads_back(void **state) {
         snprintf(key, sizeof key, "t%d", i % 6);
         put_record(&b, key, CHIP, i + 1, i % 2 ? "0.25, 0.5" : "0.125", 0);
     }
-    cd_schedbook *book = read_text("some.json", &b, &io), *again;
+    cd_schedule_db *book = read_text("some.json", &b, &io), *again;
     snprintf(one, sizeof one, "%s", tmp_path(&dir, "one.json"));
     snprintf(two, sizeof two, "%s", tmp_path(&dir, "two.json"));
-    assert_ok(cd_schedbook_write(book, one, &err));
-    assert_ok(cd_schedbook_new(&again, &err));
-    assert_ok(cd_schedbook_read_logs(again, (const char *[]){one}, 1, &io, &err));
+    assert_ok(cd_schedule_db_write(book, one, &err));
+    assert_ok(cd_schedule_db_new(&again, &err));
+    assert_ok(cd_schedule_db_read_logs(again, (const char *[]){one}, 1, &io, &err));
     same_book(book, again);
-    assert_ok(cd_schedbook_write(again, two, &err));
+    assert_ok(cd_schedule_db_write(again, two, &err));
     assert_ok(cd_file_read(one, 0, &x, &nx, &err));
     assert_ok(cd_file_read(two, 0, &y, &ny, &err));
     assert_int_equal(nx, ny);
     assert_memory_equal(x, y, nx);
     cd_free(x);
     cd_free(y);
-    cd_schedbook_free(book);
-    cd_schedbook_free(again);
+    cd_schedule_db_free(book);
+    cd_schedule_db_free(again);
     cd_buf_free(&b);
 }
 
@@ -275,14 +275,14 @@ static int forget(void **state) {
     return tear_down(state);
 }
 
-static cd_schedbook *picked(uint32_t trials, uint64_t seed, int threads) {
+static cd_schedule_db *picked(uint32_t trials, uint64_t seed, int threads) {
     cdmpp_err err = {0};
-    cd_schedbook *book;
+    cd_schedule_db *book;
     cd_threads *pool = NULL;
-    const cd_schedbook_pick o = {.trials = trials, .seed = seed};
+    const cd_schedule_db_pick o = {.trials = trials, .seed = seed};
     if (threads > 1) assert_ok(cd_threads_new(threads, &pool, &err));
-    assert_ok(cd_schedbook_new(&book, &err));
-    assert_ok(cd_schedbook_predict(book, model, tasks, key, 1, &o, pool, &err));
+    assert_ok(cd_schedule_db_new(&book, &err));
+    assert_ok(cd_schedule_db_predict(book, model, tasks, key, 1, &o, pool, &err));
     cd_threads_free(pool);
     return book;
 }
@@ -291,7 +291,7 @@ static cd_pred asked(const cd_model *m, bool sketch, const char *line) {
     cdmpp_err err = {0};
     cd_scorer *s;
     cd_scored out;
-    const cd_line l = {line, strlen(line), "", 1};
+    const cd_predict_line l = {line, strlen(line), "", 1};
     assert_ok(cd_scorer_new(m, tasks, &(cd_scorer_options){.sketch = sketch}, &s, &err));
     assert_ok(cd_scorer_run(s, &l, 1, &out, &err));
     assert_ok(out.st);
@@ -316,15 +316,15 @@ static void test_few_candidates_find_what_many_do(void **state) {
     (void)state;
     for (uint64_t seed = 0; seed < SEEDS; seed++) {
         cdmpp_err err = {0};
-        const cd_schedbook_pick o = {.seed = seed};
-        cd_schedbook *slow, *fast = picked(0, seed, 1);
-        assert_ok(cd_schedbook_new(&slow, &err));
-        assert_ok(cd_schedbook_predict_by(slow, model, tasks, key, 1, &o, &exhaustive, NULL, &err));
-        const double more = cautious_log_s(cd_schedbook_at(fast, 0)->line) - cautious_log_s(cd_schedbook_at(slow, 0)->line);
+        const cd_schedule_db_pick o = {.seed = seed};
+        cd_schedule_db *slow, *fast = picked(0, seed, 1);
+        assert_ok(cd_schedule_db_new(&slow, &err));
+        assert_ok(cd_schedule_db_predict_by(slow, model, tasks, key, 1, &o, &exhaustive, NULL, &err));
+        const double more = cautious_log_s(cd_schedule_db_at(fast, 0)->line) - cautious_log_s(cd_schedule_db_at(slow, 0)->line);
         sum += more;
         worst = fmax(worst, more);
-        cd_schedbook_free(slow);
-        cd_schedbook_free(fast);
+        cd_schedule_db_free(slow);
+        cd_schedule_db_free(fast);
     }
     printf("few of many: mean %+.4f, worst %+.4f of ln seconds\n", sum / SEEDS, worst);
     assert_true(sum / SEEDS <= 0.03);
@@ -343,48 +343,48 @@ static void test_sketch_of_a_small_model_is_the_model(void **state) {
     assert_ok(made_extract(&dir, key[0], target, 1, h5, &err));
     assert_ok(made_learn(h5, set, 4, path, &err));
     assert_ok(cd_model_load(path, &one, &err));
-    cd_schedbook *b = picked(8, 1, 1);
-    const char *line = cd_schedbook_at(b, 0)->line;
+    cd_schedule_db *b = picked(8, 1, 1);
+    const char *line = cd_schedule_db_at(b, 0)->line;
     const cd_pred whole = asked(one, false, line), few = asked(one, true, line), other = asked(model, true, line);
     assert_memory_equal(&whole, &few, sizeof whole);
     assert_true(other.median_s != seconds_of(line));
-    cd_schedbook_free(b);
+    cd_schedule_db_free(b);
     cd_model_free(one);
 }
 
 static void test_candidates_are_the_same_anywhere(void **state) {
     (void)state;
-    cd_schedbook *a = picked(64, 3, 1), *b = picked(64, 3, 3), *c = picked(64, 4, 1);
-    assert_int_equal(cd_schedbook_count(a), 1);
-    assert_string_equal(cd_schedbook_at(a, 0)->line, cd_schedbook_at(b, 0)->line);
-    assert_true(isnan(cd_schedbook_at(a, 0)->measured_s));
-    assert_non_null(strstr(cd_schedbook_at(a, 0)->origin, "best of 64 predicted by "));
-    assert_string_not_equal(cd_schedbook_at(a, 0)->origin, cd_schedbook_at(c, 0)->origin);
+    cd_schedule_db *a = picked(64, 3, 1), *b = picked(64, 3, 3), *c = picked(64, 4, 1);
+    assert_int_equal(cd_schedule_db_count(a), 1);
+    assert_string_equal(cd_schedule_db_at(a, 0)->line, cd_schedule_db_at(b, 0)->line);
+    assert_true(isnan(cd_schedule_db_at(a, 0)->measured_s));
+    assert_non_null(strstr(cd_schedule_db_at(a, 0)->origin, "best of 64 predicted by "));
+    assert_string_not_equal(cd_schedule_db_at(a, 0)->origin, cd_schedule_db_at(c, 0)->origin);
     /* a book of candidates is read as a book, though nobody measured them */
     cdmpp_err err = {0};
-    cd_schedbook_logs io = {0};
-    cd_schedbook *again;
+    cd_schedule_db_logs io = {0};
+    cd_schedule_db *again;
     char path[256];
     snprintf(path, sizeof path, "%s", tmp_path(&dir, "candidates.json"));
-    assert_ok(cd_schedbook_write(a, path, &err));
-    assert_ok(cd_schedbook_new(&again, &err));
-    assert_ok(cd_schedbook_read_logs(again, (const char *[]){path}, 1, &io, &err));
+    assert_ok(cd_schedule_db_write(a, path, &err));
+    assert_ok(cd_schedule_db_new(&again, &err));
+    assert_ok(cd_schedule_db_read_logs(again, (const char *[]){path}, 1, &io, &err));
     same_book(a, again);
-    cd_schedbook_free(a);
-    cd_schedbook_free(b);
-    cd_schedbook_free(c);
-    cd_schedbook_free(again);
+    cd_schedule_db_free(a);
+    cd_schedule_db_free(b);
+    cd_schedule_db_free(c);
+    cd_schedule_db_free(again);
 }
 
 static void test_more_trials_are_no_worse(void **state) {
     (void)state;
     double one = 0, many = 0;
     for (uint64_t seed = 0; seed < 5; seed++) {
-        cd_schedbook *a = picked(1, seed, 1), *b = picked(256, seed, 1);
-        one += log(seconds_of(cd_schedbook_at(a, 0)->line));
-        many += log(seconds_of(cd_schedbook_at(b, 0)->line));
-        cd_schedbook_free(a);
-        cd_schedbook_free(b);
+        cd_schedule_db *a = picked(1, seed, 1), *b = picked(256, seed, 1);
+        one += log(seconds_of(cd_schedule_db_at(a, 0)->line));
+        many += log(seconds_of(cd_schedule_db_at(b, 0)->line));
+        cd_schedule_db_free(a);
+        cd_schedule_db_free(b);
     }
     assert_true(many < one);
 }
@@ -392,14 +392,14 @@ static void test_more_trials_are_no_worse(void **state) {
 static void test_what_is_there_is_not_asked(void **state) {
     cdmpp_err err = {0};
     (void)state;
-    cd_schedbook *a = picked(8, 1, 1);
-    const cd_schedbook_pick o = {.trials = 8, .seed = 2};
+    cd_schedule_db *a = picked(8, 1, 1);
+    const cd_schedule_db_pick o = {.trials = 8, .seed = 2};
     const char *unknown[] = {key[0], "[\"nobody\"]"};
-    assert_ok(cd_schedbook_predict(a, model, tasks, key, 1, &o, NULL, &err));
-    assert_non_null(strstr(cd_schedbook_at(a, 0)->origin, "seed 1"));
-    assert_status(cd_schedbook_predict(a, model, tasks, unknown, 2, &o, NULL, &err), CDMPP_ENOTASK);
-    assert_int_equal(cd_schedbook_count(a), 1);
-    cd_schedbook_free(a);
+    assert_ok(cd_schedule_db_predict(a, model, tasks, key, 1, &o, NULL, &err));
+    assert_non_null(strstr(cd_schedule_db_at(a, 0)->origin, "seed 1"));
+    assert_status(cd_schedule_db_predict(a, model, tasks, unknown, 2, &o, NULL, &err), CDMPP_ENOTASK);
+    assert_int_equal(cd_schedule_db_count(a), 1);
+    cd_schedule_db_free(a);
 }
 
 int main(void) {

@@ -17,7 +17,7 @@ static cd_netmaker *fresh(void) {
 static uint32_t add(cd_netmaker *m, const char *name) {
     cdmpp_err err = {0};
     uint32_t id = 0;
-    const cd_netnode n = cd_netnode_init(name, "x", CD_NET_FREE);
+    const cd_netnode n = cd_netnode_init(name, "x", CD_NODE_FREE);
     assert_ok(cd_netmaker_node(m, &n, &id, &err));
     return id;
 }
@@ -38,7 +38,7 @@ static void close_over(bool reach[MAX_NODE][MAX_NODE], uint32_t n) {
 
 static uint32_t number_of(const char *name) { return (uint32_t)(name[0] - '0') * 10 + (uint32_t)(name[1] - '0'); }
 
-static void check_order(const cd_netgraph *g, bool edges[MAX_NODE][MAX_NODE], uint32_t n) {
+static void check_order(const cd_network_graph *g, bool edges[MAX_NODE][MAX_NODE], uint32_t n) {
     uint32_t n_edge = 0, found = 0;
     bool seen[MAX_NODE] = {false};
     for (uint32_t a = 0; a < n; a++)
@@ -79,12 +79,12 @@ static void test_random_graphs(void **state) {
         close_over(reach, n);
         bool cyclic = false;
         for (uint32_t k = 0; k < n; k++) cyclic |= reach[k][k];
-        cd_netgraph *g = NULL;
+        cd_network_graph *g = NULL;
         cdmpp_err err = {0};
         assert_status(cd_netmaker_finish(m, &g, &err), cyclic ? CDMPP_EINVALID : CDMPP_OK);
         if (!cyclic) check_order(g, edges, n), orders++;
         else assert_non_null(strstr(err.msg, "a cycle of ")), cycles++;
-        cd_netgraph_free(g);
+        cd_network_graph_free(g);
         cd_netmaker_free(m);
     }
     assert_true(cycles > 50 && orders > 100);
@@ -93,13 +93,13 @@ static void test_random_graphs(void **state) {
 static void test_an_order_is_kept(void **state) {
     (void)state;
     cd_netmaker *m = fresh();
-    cd_netgraph *g = NULL;
+    cd_network_graph *g = NULL;
     cdmpp_err err = {0};
     for (int k = 0; k < 20; k++) add(m, (char[3]){(char)('0' + k / 10), (char)('0' + k % 10), 0});
     for (uint32_t k = 3; k < 20; k++) edge(m, k - 3, k), edge(m, k / 2, k);
     assert_ok(cd_netmaker_finish(m, &g, &err));
     for (uint32_t k = 0; k < 20; k++) assert_int_equal(number_of(g->node[k].name), k);
-    cd_netgraph_free(g);
+    cd_network_graph_free(g);
     cd_netmaker_free(m);
 }
 
@@ -107,7 +107,7 @@ static void test_cycle_is_named(void **state) {
     (void)state;
     cdmpp_err err = {0};
     cd_netmaker *m = fresh();
-    cd_netgraph *g = NULL;
+    cd_network_graph *g = NULL;
     const uint32_t a = add(m, "a"), b = add(m, "b"), c = add(m, "c"), d = add(m, "outside");
     edge(m, a, b), edge(m, b, c), edge(m, c, a), edge(m, c, d);
     assert_status(cd_netmaker_finish(m, &g, &err), CDMPP_EINVALID);
@@ -127,7 +127,7 @@ static void test_long_cycle(void **state) {
     (void)state;
     cdmpp_err err = {0};
     cd_netmaker *m = fresh();
-    cd_netgraph *g = NULL;
+    cd_network_graph *g = NULL;
     for (uint32_t k = 0; k < 30; k++) add(m, "n");
     for (uint32_t k = 0; k < 30; k++) edge(m, k, (k + 1) % 30);
     assert_status(cd_netmaker_finish(m, &g, &err), CDMPP_EINVALID);
@@ -144,11 +144,11 @@ static void test_names_are_unique(void **state) {
     const char *const out[] = {"x", "x#2", "x#2#2", "x#3", "node", "node#2", "x#2#3", "node#3"};
     cdmpp_err err = {0};
     cd_netmaker *m = fresh();
-    cd_netgraph *g = NULL;
+    cd_network_graph *g = NULL;
     for (int i = 0; i < 8; i++) add(m, in[i] ? in[i] : "");
     assert_ok(cd_netmaker_finish(m, &g, &err));
     for (int i = 0; i < 8; i++) assert_string_equal(g->node[i].name, out[i]);
-    cd_netgraph_free(g);
+    cd_network_graph_free(g);
     cd_netmaker_free(m);
 }
 
@@ -158,11 +158,11 @@ static void test_many_equal_names(void **state) {
     enum { MANY = 200000 };
     cdmpp_err err = {0};
     cd_netmaker *m = fresh();
-    cd_netgraph *g = NULL;
+    cd_network_graph *g = NULL;
     for (int i = 0; i < MANY; i++) add(m, "relu");
     assert_ok(cd_netmaker_finish(m, &g, &err));
     assert_string_equal(g->node[MANY - 1].name, "relu#200000");
-    cd_netgraph_free(g);
+    cd_network_graph_free(g);
     cd_netmaker_free(m);
 }
 
@@ -172,16 +172,16 @@ static void test_bad_nodes(void **state) {
     cdmpp_err err = {0};
     uint32_t id;
     cd_netmaker *m = fresh();
-    cd_netnode n = cd_netnode_init("n", NULL, CD_NET_TASK);
+    cd_netnode n = cd_netnode_init("n", NULL, CD_NODE_TASK);
     assert_string_equal(n.op, "");
     assert_status(cd_netmaker_node(m, &n, &id, &err), CDMPP_EINVALID);
-    n.kind = CD_NET_LIBRARY;
+    n.kind = CD_NODE_LIBRARY;
     assert_status(cd_netmaker_node(m, &n, &id, &err), CDMPP_EINVALID);
-    n.kind = CD_NET_GIVEN;
+    n.kind = CD_NODE_GIVEN;
     assert_status(cd_netmaker_node(m, &n, &id, &err), CDMPP_EINVALID);
-    n.kind = CD_NET_UNKNOWN;
+    n.kind = CD_NODE_UNKNOWN;
     assert_status(cd_netmaker_node(m, &n, &id, &err), CDMPP_EINVALID);
-    n.kind = CD_NET_GIVEN, n.given_s = -1e-9;
+    n.kind = CD_NODE_GIVEN, n.given_s = -1e-9;
     assert_status(cd_netmaker_node(m, &n, &id, &err), CDMPP_ERANGE);
     n.given_s = (double)INFINITY;
     assert_status(cd_netmaker_node(m, &n, &id, &err), CDMPP_ERANGE);
@@ -194,11 +194,11 @@ static void test_bad_nodes(void **state) {
     n.flop = 0;
     assert_ok(cd_netmaker_node(m, &n, &id, &err));
     assert_int_equal(id, 0); /* the refused ones left nothing behind */
-    cd_netgraph *g = NULL;
+    cd_network_graph *g = NULL;
     assert_ok(cd_netmaker_finish(m, &g, &err));
     assert_string_equal(g->node[0].name, "n");
     assert_status(cd_netmaker_finish(m, &g, &err), CDMPP_EINVALID);
-    cd_netgraph_free(g);
+    cd_network_graph_free(g);
     cd_netmaker_free(m);
 }
 
@@ -207,15 +207,15 @@ static void test_all_is_copied(void **state) {
     (void)state;
     cdmpp_err err = {0};
     char name[] = "name", op[] = "op", key[] = "key", ran[] = "ran", dev[] = "dev";
-    cd_oprecord q = {.kind = CD_OP_LINEAR, .m = 5};
+    cd_library_op_record q = {.kind = CD_OP_LINEAR, .m = 5};
     uint32_t id;
     cd_netmaker *m = fresh();
-    cd_netnode n = cd_netnode_init(name, op, CD_NET_TASK);
-    n.key = key, n.ran_as = ran, n.device = dev, n.question = &q, n.phase = CD_NET_BACKWARD;
+    cd_netnode n = cd_netnode_init(name, op, CD_NODE_TASK);
+    n.key = key, n.ran_as = ran, n.device = dev, n.question = &q, n.phase = CD_PHASE_BACKWARD;
     assert_ok(cd_netmaker_node(m, &n, &id, &err));
     name[0] = op[0] = key[0] = ran[0] = dev[0] = 'Z', q.m = 6;
     cd_netmaker_graph(m)->batch = 4;
-    cd_netgraph *g = NULL;
+    cd_network_graph *g = NULL;
     assert_ok(cd_netmaker_finish(m, &g, &err));
     cd_netmaker_free(m);
     const cd_netnode *o = g->node;
@@ -226,22 +226,22 @@ static void test_all_is_copied(void **state) {
     assert_string_equal(o->key, "key");
     assert_string_equal(o->ran_as, "ran");
     assert_string_equal(o->device, "dev");
-    assert_true(o->question->m == 5 && o->phase == CD_NET_BACKWARD && isnan(o->given_s) && o->repeat == 1 && o->read_bytes == -1);
-    cd_netgraph_free(g);
+    assert_true(o->question->m == 5 && o->phase == CD_PHASE_BACKWARD && isnan(o->given_s) && o->repeat == 1 && o->read_bytes == -1);
+    cd_network_graph_free(g);
 }
 
 static void test_empty(void **state) {
     (void)state;
     cdmpp_err err = {0};
     cd_netmaker *m = fresh();
-    cd_netgraph *g = NULL;
+    cd_network_graph *g = NULL;
     assert_ok(cd_netmaker_finish(m, &g, &err));
     assert_int_equal(g->n_node, 0);
     assert_true(isnan(g->measured_s) && isnan(g->measured_median_s));
-    cd_netgraph_free(g);
+    cd_network_graph_free(g);
     cd_netmaker_free(m);
     cd_netmaker_free(NULL);
-    cd_netgraph_free(NULL);
+    cd_network_graph_free(NULL);
 }
 
 int main(void) {

@@ -11,31 +11,31 @@
 #include "predictor/network/network_graph.h"
 #include "scratch.h"
 
-static cd_netgraph **read_text(const char *text, size_t *n) {
+static cd_network_graph **read_text(const char *text, size_t *n) {
     cdmpp_err err = {0};
-    cd_netgraph **g = NULL;
-    assert_ok(cd_netgraph_read_text("net.json", text, strlen(text), NULL, NULL, &g, n, &err));
+    cd_network_graph **g = NULL;
+    assert_ok(cd_network_graph_read_text("net.json", text, strlen(text), NULL, NULL, &g, n, &err));
     return g;
 }
 
-static const cd_netnode *node_named(const cd_netgraph *g, const char *name) {
+static const cd_netnode *node_named(const cd_network_graph *g, const char *name) {
     for (uint32_t i = 0; i < g->n_node; i++)
         if (!strcmp(g->node[i].name, name)) return &g->node[i];
     fail_msg("no node %s", name);
     return NULL;
 }
 
-static bool comes_after(const cd_netgraph *g, const char *name, const char *before) {
+static bool comes_after(const cd_network_graph *g, const char *name, const char *before) {
     const cd_netnode *n = node_named(g, name);
     for (uint32_t j = 0; j < n->n_after; j++)
         if (!strcmp(g->node[g->after[n->first + j]].name, before)) return true;
     return false;
 }
 
-static char *written(cd_netgraph *const *g, size_t n) {
+static char *written(cd_network_graph *const *g, size_t n) {
     cdmpp_err err = {0};
     cd_buf b = {0};
-    assert_ok(cd_netgraph_write(&b, g, n, &err));
+    assert_ok(cd_network_graph_write(&b, g, n, &err));
     return b.p;
 }
 
@@ -43,9 +43,9 @@ static char *written(cd_netgraph *const *g, size_t n) {
 static void test_own(void **state) {
     (void)state;
     cdmpp_err err = {0};
-    cd_netgraph **g;
+    cd_network_graph **g;
     size_t n;
-    assert_ok(cd_netgraph_read("tests/fuzz/seeds/netgraph/own.json", &g, &n, &err));
+    assert_ok(cd_network_graph_read("tests/fuzz/seeds/netgraph/own.json", &g, &n, &err));
     assert_int_equal(n, 2);
     assert_string_equal(g[0]->name, "two_branches");
     assert_string_equal(g[0]->device, "zen5-avx512");
@@ -54,7 +54,7 @@ static void test_own(void **state) {
     assert_int_equal(g[0]->n_node, 6);
     assert_int_equal(g[0]->n_after, 7);
     const cd_netnode *left = node_named(g[0], "left"), *conv = node_named(g[0], "right#2"), *odd = node_named(g[0], "\xc3\xbc" "ber \"quoted\"\n");
-    assert_int_equal(left->kind, CD_NET_TASK);
+    assert_int_equal(left->kind, CD_NODE_TASK);
     assert_string_equal(left->key, "[\"conv\", [4, 3, 224, 224]]");
     assert_string_equal(left->ran_as, "[\"conv\", \"packed\"]");
     assert_string_equal(left->device, "cuda");
@@ -63,8 +63,8 @@ static void test_own(void **state) {
     assert_int_equal(right->repeat, 3);
     assert_true(right->question->kind == CD_OP_LINEAR && right->question->dtype == CD_OPDTYPE_F16 && right->question->m == 512 &&
                 right->question->n == 1024 && right->question->k == 768 && isnan(right->given_s) && right->read_bytes == -1);
-    assert_true(conv->question->kind == CD_OP_CONV && conv->question->cin == 64 && conv->question->pad == 1 && conv->phase == CD_NET_BACKWARD);
-    assert_true(odd->kind == CD_NET_UNKNOWN && odd->phase == CD_NET_UPDATE && odd->repeat == 0);
+    assert_true(conv->question->kind == CD_OP_CONV && conv->question->cin == 64 && conv->question->pad == 1 && conv->phase == CD_PHASE_BACKWARD);
+    assert_true(odd->kind == CD_NODE_UNKNOWN && odd->phase == CD_PHASE_UPDATE && odd->repeat == 0);
     assert_string_equal(odd->why, "no definition");
     assert_true(comes_after(g[0], "join", "right#2") && comes_after(g[0], "join", "left") && !comes_after(g[0], "join", "x"));
     assert_int_equal(g[1]->n_node, 0);
@@ -75,9 +75,9 @@ static void test_own(void **state) {
 static void test_unknown_library_operator(void **state) {
     (void)state;
     size_t n;
-    cd_netgraph **g = read_text("{\"schema\": \"cdmpp.netgraph\", \"version\": 1, \"networks\": [{\"name\": \"w\", \"nodes\": ["
+    cd_network_graph **g = read_text("{\"schema\": \"cdmpp.netgraph\", \"version\": 1, \"networks\": [{\"name\": \"w\", \"nodes\": ["
                                 "{\"name\": \"a\", \"question\": {\"op\": \"flash\", \"heads\": 3}, \"kind\": \"library\", \"given_s\": 1}]}]}", &n);
-    assert_int_equal(g[0]->node[0].kind, CD_NET_UNKNOWN);
+    assert_int_equal(g[0]->node[0].kind, CD_NODE_UNKNOWN);
     assert_string_equal(g[0]->node[0].why, "unknown library operator flash");
     assert_true(!g[0]->node[0].question && g[0]->node[0].given_s == 1);
     cd_netgraphs_free(g, n);
@@ -86,37 +86,37 @@ static void test_unknown_library_operator(void **state) {
 static void test_measured(void **state) {
     (void)state;
     cdmpp_err err = {0};
-    cd_netgraph **g;
+    cd_network_graph **g;
     size_t n;
-    assert_ok(cd_netgraph_read("tests/fuzz/seeds/netgraph/measured.json", &g, &n, &err));
+    assert_ok(cd_network_graph_read("tests/fuzz/seeds/netgraph/measured.json", &g, &n, &err));
     assert_int_equal(n, 2);
-    const cd_netgraph *s = g[0];
+    const cd_network_graph *s = g[0];
     assert_true(s->measured_s == 0.002 && s->measured_median_s == 0.0019);
     const cd_netnode *dense = node_named(s, "tvmgen_default_fused_nn_dense");
     assert_string_equal(dense->op, "fused_nn_dense");
-    assert_true(dense->kind == CD_NET_TASK && dense->given_s == 0.0015 && dense->n_after == 2); /* input 1 twice is one edge */
+    assert_true(dense->kind == CD_NODE_TASK && dense->given_s == 0.0015 && dense->n_after == 2); /* input 1 twice is one edge */
     assert_string_equal(dense->ran_as, "[\"d2\", [1, 8], [1, 8, 8], [1, 8]]");
-    assert_int_equal(node_named(s, "data")->kind, CD_NET_FREE);
-    assert_int_equal(node_named(s, "reshape_nop")->kind, CD_NET_GIVEN);
-    assert_int_equal(node_named(s, "late")->kind, CD_NET_UNKNOWN);
+    assert_int_equal(node_named(s, "data")->kind, CD_NODE_FREE);
+    assert_int_equal(node_named(s, "reshape_nop")->kind, CD_NODE_GIVEN);
+    assert_int_equal(node_named(s, "late")->kind, CD_NODE_UNKNOWN);
     cd_netgraphs_free(g, n);
 }
 
 static void test_tvm(void **state) {
     (void)state;
     cdmpp_err err = {0};
-    cd_netgraph **g;
+    cd_network_graph **g;
     size_t n;
-    assert_ok(cd_netgraph_read("tests/fuzz/seeds/netgraph/tvm.json", &g, &n, &err));
+    assert_ok(cd_network_graph_read("tests/fuzz/seeds/netgraph/tvm.json", &g, &n, &err));
     assert_int_equal(n, 1);
     assert_string_equal(g[0]->name, "tvm");
     const cd_netnode *split = node_named(g[0], "tvmgen_default_fused_split"), *nop = node_named(g[0], "reshape_nop");
     const cd_netnode *dense = node_named(g[0], "tvmgen_default_fused_nn_dense"), *last = node_named(g[0], "tvmgen_default_fused_nn_dense#2");
     assert_string_equal(split->why, "no task is known for function tvmgen_default_fused_split: \"cdmpp.tasks\" does not name it");
-    assert_true(split->kind == CD_NET_UNKNOWN && split->write_bytes == 32 + 16 && split->read_bytes == 128); /* two outputs, of 2 and 1 bytes an element */
+    assert_true(split->kind == CD_NODE_UNKNOWN && split->write_bytes == 32 + 16 && split->read_bytes == 128); /* two outputs, of 2 and 1 bytes an element */
     assert_string_equal(split->device, "cuda");
-    assert_true(nop->kind == CD_NET_FREE && nop->read_bytes == 16);
-    assert_true(dense->kind == CD_NET_TASK && dense->read_bytes == (32 + 64) * 4 && dense->write_bytes == 128);
+    assert_true(nop->kind == CD_NODE_FREE && nop->read_bytes == 16);
+    assert_true(dense->kind == CD_NODE_TASK && dense->read_bytes == (32 + 64) * 4 && dense->write_bytes == 128);
     assert_string_equal(dense->key, "[\"d1\", [4, 8], [8, 8], [4, 8]]");
     assert_string_equal(dense->device, "cpu");
     assert_null(last->device); /* a device whose number nobody knows */
@@ -135,8 +135,8 @@ static void test_network_of_tasks(void **state) {
         "\"networks\": {\"(mlp,[(16,8)])\": [{\"workload_key\": \"mm\", \"weight\": 3}, {\"workload_key\": \"gone\", \"weight\": 2}]}}";
     assert_ok(cd_tasks_new(&t, &err));
     assert_ok(cd_tasks_load_text(t, "t", text, strlen(text), &err));
-    cd_netgraph *g;
-    assert_ok(cd_netgraph_of_network(t, cd_tasks_network(t, 0), &g, &err));
+    cd_network_graph *g;
+    assert_ok(cd_network_graph_of_network(t, cd_tasks_network(t, 0), &g, &err));
     cd_tasks_free(t);
     assert_string_equal(g->name, "(mlp,[(16,8)])");
     assert_int_equal(g->batch, 16);
@@ -146,15 +146,15 @@ static void test_network_of_tasks(void **state) {
     assert_true(g->node[0].repeat == 3 && g->node[0].flop == 128 && g->node[0].read_bytes == 4 * 8 * 4 + 8 * 2 * 2 && g->node[0].write_bytes == 32);
     assert_true(g->node[1].repeat == 2 && isnan(g->node[1].flop) && g->node[1].read_bytes == -1);
     assert_string_equal(g->node[1].name, "gone");
-    cd_netgraph_free(g);
+    cd_network_graph_free(g);
 }
 
 /* ---- there and back ---- */
 static void round_trip(const char *path) {
     cdmpp_err err = {0};
-    cd_netgraph **g, **h;
+    cd_network_graph **g, **h;
     size_t n, m;
-    assert_ok(cd_netgraph_read(path, &g, &n, &err));
+    assert_ok(cd_network_graph_read(path, &g, &n, &err));
     char *once = written(g, n);
     h = read_text(once, &m);
     assert_int_equal(m, n);
@@ -178,9 +178,9 @@ static void test_golden(void **state) {
     (void)state;
     const char *const golden = "tests/golden/netgraph_v1.json";
     cdmpp_err err = {0};
-    cd_netgraph **g;
+    cd_network_graph **g;
     size_t n, len = 0;
-    assert_ok(cd_netgraph_read("tests/fuzz/seeds/netgraph/own.json", &g, &n, &err));
+    assert_ok(cd_network_graph_read("tests/fuzz/seeds/netgraph/own.json", &g, &n, &err));
     char *now = written(g, n);
     if (getenv("CDMPP_UPDATE")) scratch_write(golden, now, strlen(now));
     char *then = (char *)scratch_read(golden, &len);
@@ -209,7 +209,7 @@ static void test_random_there_and_back(void **state) {
         }
         cd_buf_puts(&b, "], \"name\": \"random\"}]}");
         size_t count;
-        cd_netgraph **g = read_text(b.p, &count);
+        cd_network_graph **g = read_text(b.p, &count);
         assert_int_equal(g[0]->n_node, n);
         for (uint32_t i = 0; i < n; i++) {
             const cd_netnode *o = &g[0]->node[i];
@@ -332,13 +332,13 @@ static void test_wrong_files(void **state) {
     int off = 0;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         cdmpp_err err = {0};
-        cd_netgraph **g;
+        cd_network_graph **g;
         size_t n;
-        const cdmpp_status st = cd_netgraph_read_text("d/net.json", wrong[i].text, strlen(wrong[i].text), NULL, NULL, &g, &n, &err);
+        const cdmpp_status st = cd_network_graph_read_text("d/net.json", wrong[i].text, strlen(wrong[i].text), NULL, NULL, &g, &n, &err);
         if (st != wrong[i].st || strcmp(err.key, wrong[i].key) || err.line != wrong[i].line || !strstr(err.msg, wrong[i].part) ||
             strcmp(err.path, "d/net.json"))
             print_error("%s\n  status %d, line %ld, key \"%s\", path %s: %s\n", wrong[i].text, st, err.line, err.key, err.path, err.msg), off++;
-        assert_int_not_equal(cd_netgraph_read_text("d/net.json", wrong[i].text, strlen(wrong[i].text), NULL, NULL, &g, &n, NULL), CDMPP_OK);
+        assert_int_not_equal(cd_network_graph_read_text("d/net.json", wrong[i].text, strlen(wrong[i].text), NULL, NULL, &g, &n, NULL), CDMPP_OK);
     }
     assert_int_equal(off, 0);
 }
@@ -354,11 +354,11 @@ static void test_cut_files(void **state) {
         while (text[len - 1] != '}') len--;
         for (size_t cut = 0; cut < len; cut++) {
             cdmpp_err err = {0};
-            cd_netgraph **g;
+            cd_network_graph **g;
             char *exact = malloc(cut + 1); /* so that a read past the end is seen */
             assert_non_null(exact);
             memcpy(exact, text, cut);
-            assert_int_not_equal(cd_netgraph_read_text("cut.json", exact, cut, NULL, NULL, &g, &n, &err), CDMPP_OK);
+            assert_int_not_equal(cd_network_graph_read_text("cut.json", exact, cut, NULL, NULL, &g, &n, &err), CDMPP_OK);
             free(exact);
         }
         free(text);
@@ -370,13 +370,13 @@ static void test_deep_nesting(void **state) {
     enum { DEEP = 200000 };
     cd_buf b = {0};
     cdmpp_err err = {0};
-    cd_netgraph **g;
+    cd_network_graph **g;
     size_t n;
     cd_buf_puts(&b, "{\"schema\": \"cdmpp.netgraph\", \"version\": 1, \"networks\": [{\"name\": \"w\", \"nodes\": [{\"name\": \"a\", \"note\": ");
     for (int i = 0; i < DEEP; i++) cd_buf_puts(&b, "[");
     for (int i = 0; i < DEEP; i++) cd_buf_puts(&b, "]");
     cd_buf_puts(&b, "}]}]}");
-    assert_status(cd_netgraph_read_text("deep", b.p, b.n, NULL, NULL, &g, &n, &err), CDMPP_EPARSE);
+    assert_status(cd_network_graph_read_text("deep", b.p, b.n, NULL, NULL, &g, &n, &err), CDMPP_EPARSE);
     assert_non_null(strstr(err.msg, "nested deeper"));
     cd_buf_free(&b);
 }
@@ -398,10 +398,10 @@ static void test_good_ones_are_given(void **state) {
     const char text[] = "{\"schema\": \"cdmpp.netgraph\", \"version\": 1, \"networks\": [\n{\"name\": \"good\", \"nodes\": [" FREE("a") "]},\n"
         "{\"name\": \"bad\", \"nodes\": [" FREE("a") ", " FREE("a") "]},\n{\"nodes\": []},\n{\"name\": \"better\", \"nodes\": [" FREE("a") "]}]}";
     cdmpp_err err = {0};
-    cd_netgraph **g;
+    cd_network_graph **g;
     size_t n;
     told t = {0};
-    assert_ok(cd_netgraph_read_text("f", text, strlen(text), tell, &t, &g, &n, &err));
+    assert_ok(cd_network_graph_read_text("f", text, strlen(text), tell, &t, &g, &n, &err));
     assert_int_equal(n, 2);
     assert_string_equal(g[0]->name, "good");
     assert_string_equal(g[1]->name, "better");
@@ -410,28 +410,28 @@ static void test_good_ones_are_given(void **state) {
     assert_string_equal(t.msg[0], "bad.nodes[1].name:3: node 0 has the name \"a\" already");
     assert_string_equal(t.name[1], "networks[2]");
     cd_netgraphs_free(g, n);
-    assert_status(cd_netgraph_read_text("f", text, strlen(text), NULL, NULL, &g, &n, &err), CDMPP_EINVALID);
+    assert_status(cd_network_graph_read_text("f", text, strlen(text), NULL, NULL, &g, &n, &err), CDMPP_EINVALID);
 
     /* none is good: an error, the first one's; so is a file that does not close */
     const char none[] = OWN("{\"name\": \"a\"}");
     t.n = 0;
-    assert_status(cd_netgraph_read_text("f", none, strlen(none), tell, &t, &g, &n, &err), CDMPP_ESCHEMA);
+    assert_status(cd_network_graph_read_text("f", none, strlen(none), tell, &t, &g, &n, &err), CDMPP_ESCHEMA);
     assert_int_equal(t.n, 1);
     assert_string_equal(err.key, "w.nodes[0].kind");
-    assert_status(cd_netgraph_read_text("f", text, strlen(text) - 1, tell, &t, &g, &n, &err), CDMPP_EPARSE);
+    assert_status(cd_network_graph_read_text("f", text, strlen(text) - 1, tell, &t, &g, &n, &err), CDMPP_EPARSE);
 }
 
 /* ---- files ---- */
 static void test_files(void **state) {
     (void)state;
     cdmpp_err err = {0};
-    cd_netgraph **g;
+    cd_network_graph **g;
     size_t n;
-    assert_status(cd_netgraph_read(scratch("gone.json"), &g, &n, &err), CDMPP_EIO);
+    assert_status(cd_network_graph_read(scratch("gone.json"), &g, &n, &err), CDMPP_EIO);
     const char *path = scratch("my.net.json");
     const char text[] = TVM(INPUT, "[0, 1]", "[\"list_shape\", [[]]]", "[\"list_str\", [\"float64\"]]");
     scratch_write(path, text, strlen(text));
-    assert_ok(cd_netgraph_read(path, &g, &n, &err));
+    assert_ok(cd_network_graph_read(path, &g, &n, &err));
     assert_string_equal(g[0]->name, "my.net");
     assert_int_equal(g[0]->node[0].write_bytes, 8); /* a scalar */
     cd_netgraphs_free(g, n);
@@ -453,8 +453,8 @@ static void test_large(void **state) {
     }
     cd_buf_puts(&b, "]}]}");
     const clock_t from = clock();
-    cd_netgraph **g = NULL;
-    assert_ok(cd_netgraph_read_text("large", b.p, b.n, NULL, NULL, &g, &n, &err));
+    cd_network_graph **g = NULL;
+    assert_ok(cd_network_graph_read_text("large", b.p, b.n, NULL, NULL, &g, &n, &err));
     const double s = (double)(clock() - from) / CLOCKS_PER_SEC;
     if (getenv("CDMPP_LARGE")) print_message("%u nodes, %zu bytes: %.2f s\n", many, b.n, s);
     assert_int_equal(g[0]->n_node, many);
@@ -472,13 +472,13 @@ static void test_memory(void **state) {
         cdmpp_status st = CDMPP_ENOMEM;
         for (long k = 0; st; k++) {
             cdmpp_err err = {0};
-            cd_netgraph **g = NULL;
+            cd_network_graph **g = NULL;
             size_t n = 0;
             cd_buf b = {0};
             const long before = cd_mem_live();
             cd_mem_fail_at(k);
-            st = cd_netgraph_read(paths[p], &g, &n, &err);
-            if (!st && (st = cd_netgraph_write(&b, g, n, &err)) != CDMPP_OK) cd_netgraphs_free(g, n);
+            st = cd_network_graph_read(paths[p], &g, &n, &err);
+            if (!st && (st = cd_network_graph_write(&b, g, n, &err)) != CDMPP_OK) cd_netgraphs_free(g, n);
             cd_mem_fail_at(-1);
             if (st) assert_status(st, CDMPP_ENOMEM);
             else cd_netgraphs_free(g, n);

@@ -70,18 +70,18 @@ static const char *file(bool training, const char *json) {
     return path;
 }
 
-static cd_netgraph *read_one(const char *path) {
+static cd_network_graph *read_one(const char *path) {
     cdmpp_err err = {0};
-    cd_netgraph **g = NULL, *one;
+    cd_network_graph **g = NULL, *one;
     size_t n = 0;
-    assert_ok(cd_netgraph_trace_read(path, &g, &n, &err));
+    assert_ok(cd_network_graph_trace_read(path, &g, &n, &err));
     assert_int_equal(n, 1);
     one = g[0];
     cd_free(g);
     return one;
 }
 
-static const cd_netnode *node(const cd_netgraph *g, const char *name) {
+static const cd_netnode *node(const cd_network_graph *g, const char *name) {
     for (uint32_t i = 0; i < g->n_node; i++)
         if (!strcmp(g->node[i].name, name)) return &g->node[i];
     print_error("no node %s\n", name);
@@ -89,17 +89,17 @@ static const cd_netnode *node(const cd_netgraph *g, const char *name) {
     return NULL;
 }
 
-static bool comes_after(const cd_netgraph *g, const char *b, const char *a) {
+static bool comes_after(const cd_network_graph *g, const char *b, const char *a) {
     const cd_netnode *n = node(g, b), *m = node(g, a);
     for (uint32_t k = 0; k < n->n_after; k++)
         if (&g->node[g->after[n->first + k]] == m) return true;
     return false;
 }
 
-static void is_question(const cd_netgraph *g, const char *name, cd_opkind kind, double b, double m, double n, double k) {
+static void is_question(const cd_network_graph *g, const char *name, cd_opkind kind, double b, double m, double n, double k) {
     const cd_netnode *v = node(g, name);
     assert_non_null(v->question);
-    assert_int_equal(v->kind, CD_NET_LIBRARY);
+    assert_int_equal(v->kind, CD_NODE_LIBRARY);
     assert_int_equal(v->question->kind, kind);
     assert_close(v->question->b, b, 0, 0);
     assert_close(v->question->m, m, 0, 0);
@@ -108,14 +108,14 @@ static void is_question(const cd_netgraph *g, const char *name, cd_opkind kind, 
 }
 
 static void questions(void **state) {
-    cd_netgraph *g = read_one(file(false, NULL));
+    cd_network_graph *g = read_one(file(false, NULL));
     (void)state;
     assert_string_equal(g->name, "net-x-1");
     assert_int_equal(g->batch, 2);
     assert_true(isnan(g->measured_s));
-    assert_int_equal(node(g, "size")->kind, CD_NET_FREE);
-    assert_int_equal(node(g, "view")->kind, CD_NET_FREE);
-    assert_int_equal(node(g, "drop")->kind, CD_NET_FREE); /* nothing is dropped in inference */
+    assert_int_equal(node(g, "size")->kind, CD_NODE_FREE);
+    assert_int_equal(node(g, "view")->kind, CD_NODE_FREE);
+    assert_int_equal(node(g, "drop")->kind, CD_NODE_FREE); /* nothing is dropped in inference */
     is_question(g, "ln", CD_OP_LN, 1, 32, 8, 1);
     is_question(g, "addmm", CD_OP_LINEAR, 1, 32, 24, 8);
     is_question(g, "matmul", CD_OP_BMM, 8, 16, 16, 2);
@@ -128,12 +128,12 @@ static void questions(void **state) {
     assert_close(node(g, "addmm")->given_s, 0.5e-3, 1e-12, 0);
     assert_true(isnan(node(g, "view")->given_s));
     assert_true(comes_after(g, "add", "wte") && comes_after(g, "softmax", "truediv") && comes_after(g, "truediv", "matmul#3"));
-    cd_netgraph_free(g);
+    cd_network_graph_free(g);
 }
 
 static void layers(void **state) {
-    cd_netgraph *one = read_one(file(false, NULL));
-    cd_netgraph *g = read_one(file(false, "{\"num_layer\": 3, \"e2e_latency\": 12.5, \"batch\": 7, \"device\": \"t4\"}"));
+    cd_network_graph *one = read_one(file(false, NULL));
+    cd_network_graph *g = read_one(file(false, "{\"num_layer\": 3, \"e2e_latency\": 12.5, \"batch\": 7, \"device\": \"t4\"}"));
     (void)state;
     assert_close(g->measured_s, 12.5e-3, 1e-12, 0);
     assert_int_equal(g->batch, 7);
@@ -144,11 +144,11 @@ static void layers(void **state) {
     assert_true(comes_after(g, "ln_f", "add#3") && !comes_after(g, "ln_f", "add"));
     for (uint32_t i = 0; i < g->n_node; i++)
         for (uint32_t k = 0; k < g->node[i].n_after; k++) assert_true(g->after[g->node[i].first + k] < i);
-    cd_netgraph_free(g);
-    cd_netgraph_free(one);
+    cd_network_graph_free(g);
+    cd_network_graph_free(one);
 }
 
-static double sum_of(const cd_netgraph *g, cd_netphase is, const char *base, double *flop) {
+static double sum_of(const cd_network_graph *g, cd_node_phase is, const char *base, double *flop) {
     double s = 0;
     *flop = 0;
     for (uint32_t i = 0; i < g->n_node; i++) {
@@ -162,19 +162,19 @@ static double sum_of(const cd_netgraph *g, cd_netphase is, const char *base, dou
 
 /* Gradients of a product are two products of as many operations; times of a phase are dealt out and none is lost. */
 static void training(void **state) {
-    cd_netgraph *g = read_one(file(true, NULL));
+    cd_network_graph *g = read_one(file(true, NULL));
     (void)state;
     double f[3];
     for (int i = 0; i < ROWS; i++) {
         const row *r = &NET[i];
-        const double s[3] = {sum_of(g, CD_NET_FORWARD, r->name, &f[0]), sum_of(g, CD_NET_BACKWARD, r->name, &f[1]), sum_of(g, CD_NET_UPDATE, r->name, &f[2])};
-        if (node(g, r->name)->kind == CD_NET_FREE || !strcmp(r->name, "add")) continue;
+        const double s[3] = {sum_of(g, CD_PHASE_FORWARD, r->name, &f[0]), sum_of(g, CD_PHASE_BACKWARD, r->name, &f[1]), sum_of(g, CD_PHASE_UPDATE, r->name, &f[2])};
+        if (node(g, r->name)->kind == CD_NODE_FREE || !strcmp(r->name, "add")) continue;
         assert_close(s[0], 1e-3 * r->forward, 1e-9, 0);
         assert_close(s[1], 1e-3 * r->backward, 1e-9, 0);
         assert_close(s[2], 1e-3 * r->update, 1e-9, 0);
         assert_close(f[1], 2 * f[0], 1e-12, 0);
     }
-    assert_int_equal(node(g, "drop")->kind, CD_NET_LIBRARY);
+    assert_int_equal(node(g, "drop")->kind, CD_NODE_LIBRARY);
     is_question(g, "head#2", CD_OP_LINEAR, 1, 32, 8, 100);  /* of the input */
     is_question(g, "head#3", CD_OP_LINEAR, 1, 100, 8, 32);  /* of the weights */
     is_question(g, "head#5", CD_OP_ADD, 1, 100, 8, 1);      /* added to those before */
@@ -183,7 +183,7 @@ static void training(void **state) {
     is_question(g, "wte#2", CD_OP_MULU, 1, 50, 8, 1);       /* a table of 100 rows is zeroed */
     is_question(g, "wte#4", CD_OP_ADD, 1, 100, 8, 1);
     assert_true(comes_after(g, "softmax#2", "drop#4") && comes_after(g, "head#2", "output"));
-    cd_netgraph_free(g);
+    cd_network_graph_free(g);
 }
 
 /* A list of results has no type, and gradients go through it; they do not go through its length. */
@@ -201,20 +201,20 @@ static void gradient_through_a_list(void **state) {
     (void)state;
     cd_buf_puts(&b, HEADER);
     for (size_t i = 0; i < sizeof list / sizeof *list; i++) put_row(&b, &list[i], true);
-    cd_netgraph *g = read_one(tmp_put(&dir, "list.csv", b.p, b.n));
+    cd_network_graph *g = read_one(tmp_put(&dir, "list.csv", b.p, b.n));
     cd_buf_free(&b);
-    assert_close(sum_of(g, CD_NET_BACKWARD, "tanh", &flop), 1e-5, 1e-9, 0);
+    assert_close(sum_of(g, CD_PHASE_BACKWARD, "tanh", &flop), 1e-5, 1e-9, 0);
     assert_true(comes_after(g, "part#2", "tanh#2"));
-    for (uint32_t i = 0; i < g->n_node; i++) assert_false(g->node[i].phase == CD_NET_BACKWARD && !strncmp(g->node[i].name, "full", 4));
-    cd_netgraph_free(g);
+    for (uint32_t i = 0; i < g->n_node; i++) assert_false(g->node[i].phase == CD_PHASE_BACKWARD && !strncmp(g->node[i].name, "full", 4));
+    cd_network_graph_free(g);
 }
 
 static void no_gradient_of_numbers(void **state) {
-    cd_netgraph *g = read_one(file(true, NULL));
+    cd_network_graph *g = read_one(file(true, NULL));
     (void)state;
     for (uint32_t i = 0; i < g->n_node; i++)
-        if (g->node[i].phase != CD_NET_FORWARD) assert_null(strstr(g->node[i].name, "ids"));
-    cd_netgraph_free(g);
+        if (g->node[i].phase != CD_PHASE_FORWARD) assert_null(strstr(g->node[i].name, "ids"));
+    cd_network_graph_free(g);
 }
 
 static void rows_of_tables(void **state) {
@@ -235,10 +235,10 @@ static void rows_of_tables(void **state) {
     assert_close(t[0].question.m * t[0].question.n, 2048 * 12 / 8, 0, 0);
     r.out.bytes = 4;
     assert_int_equal(cd_trace_tasks(&r, t), 1);
-    assert_int_equal(t[0].kind, CD_NET_FREE); /* to the same type */
+    assert_int_equal(t[0].kind, CD_NODE_FREE); /* to the same type */
     r.verb = "fft";
     assert_int_equal(cd_trace_tasks(&r, t), 1);
-    assert_int_equal(t[0].kind, CD_NET_UNKNOWN);
+    assert_int_equal(t[0].kind, CD_NODE_UNKNOWN);
     assert_string_equal(t[0].op, "fft");
     r.verb = "matmul"; /* of a matrix: a linear */
     r.n_in = 2;
@@ -249,7 +249,7 @@ static void rows_of_tables(void **state) {
     assert_close(t[0].question.k, 32, 0, 0);
     r.out.d[0] = 0; /* nothing to do */
     assert_int_equal(cd_trace_tasks(&r, t), 1);
-    assert_int_equal(t[0].kind, CD_NET_FREE);
+    assert_int_equal(t[0].kind, CD_NODE_FREE);
 }
 
 static void wrong(void **state) {
@@ -271,13 +271,13 @@ static void wrong(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         cdmpp_err err = {0};
-        cd_netgraph **g;
+        cd_network_graph **g;
         size_t n;
         char text[1024];
         const int len = snprintf(text, sizeof text, HEADER "%s\n", bad[i].line);
-        assert_status(cd_netgraph_trace_read(tmp_put(&dir, "bad.csv", text, (size_t)len), &g, &n, &err), bad[i].is);
+        assert_status(cd_network_graph_trace_read(tmp_put(&dir, "bad.csv", text, (size_t)len), &g, &n, &err), bad[i].is);
         if (!bad[i].is) {
-            cd_netgraph_free(g[0]);
+            cd_network_graph_free(g[0]);
             cd_free(g);
             continue;
         }
@@ -290,33 +290,33 @@ static void wrong_files(void **state) {
     static const struct { const char *text; cdmpp_status is; } bad[] = {
         {"", CDMPP_ESCHEMA}, {"op,target,_input_nodes\n", CDMPP_ESCHEMA}, {HEADER, CDMPP_ERANGE}};
     static const char *const json[] = {"{\"num_layer\": -1}", "{\"num_layer\": \"x\"}", "{", "{\"device\": 3}", "{\"e2e_latency\": -1}"};
-    cd_netgraph **g;
+    cd_network_graph **g;
     size_t n;
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         cdmpp_err err = {0};
-        assert_status(cd_netgraph_trace_read(tmp_put(&dir, "bad.csv", bad[i].text, strlen(bad[i].text)), &g, &n, &err), bad[i].is);
+        assert_status(cd_network_graph_trace_read(tmp_put(&dir, "bad.csv", bad[i].text, strlen(bad[i].text)), &g, &n, &err), bad[i].is);
         assert_non_null(strstr(err.path, "bad.csv"));
     }
     for (size_t i = 0; i < sizeof json / sizeof *json; i++) {
         cdmpp_err err = {0};
-        assert_int_not_equal(cd_netgraph_trace_read(file(false, json[i]), &g, &n, &err), CDMPP_OK);
+        assert_int_not_equal(cd_network_graph_trace_read(file(false, json[i]), &g, &n, &err), CDMPP_OK);
         assert_non_null(strstr(err.path, "net-x-1.json"));
     }
     cdmpp_err err = {0};
-    assert_status(cd_netgraph_trace_read(tmp_path(&dir, "none.csv"), &g, &n, &err), CDMPP_EIO);
+    assert_status(cd_network_graph_trace_read(tmp_path(&dir, "none.csv"), &g, &n, &err), CDMPP_EIO);
 }
 
 /* The file's form is seen by its first line. */
 static void by_content(void **state) {
     cdmpp_err err = {0};
-    cd_netgraph **g;
+    cd_network_graph **g;
     size_t n;
     (void)state;
-    assert_ok(cd_netgraph_read(file(false, NULL), &g, &n, &err));
+    assert_ok(cd_network_graph_read(file(false, NULL), &g, &n, &err));
     assert_int_equal(n, 1);
     assert_string_equal(g[0]->name, "net-x-1");
-    cd_netgraph_free(g[0]);
+    cd_network_graph_free(g[0]);
     cd_free(g);
 }
 
@@ -327,13 +327,13 @@ static void no_memory(void **state) {
     const long live = cd_mem_live();
     for (long k = 0; st == CDMPP_ENOMEM && k < 10000; k++) {
         cdmpp_err err = {0};
-        cd_netgraph **g = NULL;
+        cd_network_graph **g = NULL;
         size_t n = 0;
         cd_mem_fail_at(k);
-        st = cd_netgraph_trace_read(path, &g, &n, &err);
+        st = cd_network_graph_trace_read(path, &g, &n, &err);
         cd_mem_fail_at(-1);
         if (!st) {
-            cd_netgraph_free(g[0]);
+            cd_network_graph_free(g[0]);
             cd_free(g);
         }
         assert_int_equal(cd_mem_live(), live);

@@ -13,12 +13,12 @@
 static cd_live must(cd_live_ask a) {
     cdmpp_err err = {0};
     cd_live l;
-    const cdmpp_status st = cd_live_load(&a, &l, &err);
+    const cdmpp_status st = cd_network_load(&a, &l, &err);
     if (st) fail_msg("%s: %s %s", a.network, err.key, err.msg);
     return l;
 }
 
-static bool comes_after(const cd_netgraph *g, uint32_t node, uint32_t of) {
+static bool comes_after(const cd_network_graph *g, uint32_t node, uint32_t of) {
     for (uint32_t k = 0; k < g->node[node].n_after; k++)
         if (g->after[g->node[node].first + k] == of) return true;
     return false;
@@ -29,21 +29,21 @@ static int by_name(const void *a, const void *b) { return strcmp(*(const char *c
 /* The laws of netgraph.h and live_load.h, for any network. */
 static void check_laws(const cd_live *l) {
     const bool forward = !l->forward;
-    const cd_netgraph *g = l->graph;
+    const cd_network_graph *g = l->graph;
     const cd_workload *w = l->work;
     double flop = 0;
     assert_true(g->n_node >= w->n_group);
     for (uint32_t i = 0; i < w->n_group; i++) {
         const cd_netnode *n = &g->node[i];
         const cd_wgroup *x = &w->group[i];
-        assert_true(n->name[0] && n->op[0] && n->repeat == 1 && (n->phase == CD_NET_FORWARD || !forward) && isnan(n->given_s));
+        assert_true(n->name[0] && n->op[0] && n->repeat == 1 && (n->phase == CD_PHASE_FORWARD || !forward) && isnan(n->given_s));
         assert_true(n->n_after >= x->n_after);
         for (uint32_t k = 0; k < x->n_after; k++) assert_true(comes_after(g, i, x->after[k]));
         for (uint32_t k = 0; k < n->n_after; k++) assert_true(g->after[n->first + k] < i);
         assert_true(n->write_bytes > 0 && n->read_bytes > 0);
-        assert_int_equal(n->kind == CD_NET_TASK, x->task != CD_GRAPH_NONE);
-        assert_int_equal(n->kind == CD_NET_TASK, n->key != NULL);
-        assert_int_equal(n->kind == CD_NET_UNKNOWN, n->why != NULL);
+        assert_int_equal(n->kind == CD_NODE_TASK, x->task != CD_GRAPH_NONE);
+        assert_int_equal(n->kind == CD_NODE_TASK, n->key != NULL);
+        assert_int_equal(n->kind == CD_NODE_UNKNOWN, n->why != NULL);
         if (n->key) assert_string_equal(n->key, cd_tasks_at(w->tasks, w->task[x->task].task)->workload_key);
         if (n->key) flop += n->flop;
     }
@@ -80,7 +80,7 @@ static void test_plain(void **state) {
     for (size_t k = 0; k < sizeof is / sizeof *is; k++) {
         cd_live l;
         cdmpp_err err = {0};
-        assert_int_equal(cd_live_load(&(cd_live_ask){.network = is[k].net}, &l, &err), CDMPP_OK);
+        assert_int_equal(cd_network_load(&(cd_live_ask){.network = is[k].net}, &l, &err), CDMPP_OK);
         assert_true((l.n_plain > 0) == is[k].any);
         for (uint32_t i = 0; i < l.n_plain; i++) {
             assert_non_null(cd_tasks_find(l.work->tasks, (cd_str){l.plain[i], strlen(l.plain[i])}));
@@ -134,7 +134,7 @@ static void test_missing(void **state) {
     bool magic = false, behind = false;
     for (uint32_t i = 0; i < l.graph->n_node; i++) {
         const cd_netnode *n = &l.graph->node[i];
-        if (n->kind != CD_NET_UNKNOWN) continue;
+        if (n->kind != CD_NODE_UNKNOWN) continue;
         unknown++;
         magic = magic || (!strcmp(n->name, "magic") && !strcmp(n->op, "Magic") && strstr(n->why, "another domain") && i < l.work->n_group);
         behind = behind || (!strcmp(n->name, "behind") && strstr(n->why, "shape nobody knows") && i >= l.work->n_group);
@@ -192,7 +192,7 @@ static void fails(cd_live_ask a, cdmpp_status want, const char *word) {
     cdmpp_err err = {0};
     cd_live l;
     memset(&l, 1, sizeof l);
-    const cdmpp_status st = cd_live_load(&a, &l, &err);
+    const cdmpp_status st = cd_network_load(&a, &l, &err);
     if (st != want) fail_msg("%s: %d %s %s", a.network, st, err.key, err.msg);
     char all[2048];
     snprintf(all, sizeof all, "%s %s %s", err.path, err.key, err.msg);

@@ -45,7 +45,7 @@ static void test_peak(void **state) {
         cd_workload *a, *b;
         int64_t all, trained;
         assert_ok(cd_zoo_build(net[k], &(cd_zoo_options){.batch = 8}, &g, &err));
-        assert_ok(cd_graph_grad(g, &(cd_grad_options){.no_update = true}, &d, &err));
+        assert_ok(cd_autodiff(g, &(cd_grad_options){.no_update = true}, &d, &err));
         assert_ok(cd_workload_build(g, NULL, &a, &err));
         assert_ok(cd_workload_build(d.graph, NULL, &b, &err));
         const int64_t peak = peak_of(a, &all), most = peak_of(b, &trained);

@@ -132,7 +132,7 @@ static void older_options(void **state) {
 }
 
 static bool same_key(const cd_ask *x, const cd_ask *y) {
-    const cd_hash a = cd_cache_key(x), b = cd_cache_key(y);
+    const cd_hash a = cd_answer_cache_key(x), b = cd_answer_cache_key(y);
     return a.a == b.a && a.b == b.b;
 }
 
@@ -164,8 +164,8 @@ static void keys_differ(void **state) {
     assert_false(same_key(&one, &big));
     assert_true(same_key(&one, &one));
     cdmpp_err err = {0};
-    cd_cache *c = NULL;
-    assert_status(cd_cache_new(SIZE_MAX, &c, &err), CDMPP_ENOMEM);
+    cd_answer_cache *c = NULL;
+    assert_status(cd_answer_cache_new(SIZE_MAX, &c, &err), CDMPP_ENOMEM);
 }
 
 int main(void) {

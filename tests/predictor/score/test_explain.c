@@ -51,8 +51,8 @@ static int teardown(void **state) {
 }
 
 static cdmpp_status explain(const char *text, const char *device, cd_explained *e, cdmpp_err *err) {
-    const cd_line l = {text, strlen(text), "x.json", 7};
-    const cd_which_options which = {.device = device};
+    const cd_predict_line l = {text, strlen(text), "x.json", 7};
+    const cd_device_match_options which = {.device = device};
     return cd_explain(model, tasks, &which, &l, e, err);
 }
 
@@ -123,7 +123,7 @@ static void json_reads_back(void **state) {
     cd_arena a = {0};
     const cd_json *v, *leaf;
     double total, part, all = 0;
-    const cd_line line = {two, strlen(two), "x.json", 7};
+    const cd_predict_line line = {two, strlen(two), "x.json", 7};
     assert_ok(explain(two, NULL, &e, &err));
     cd_explained_json(&b, &e, &line);
     assert_ok(cd_json_parse(&a, b.p, b.n, &v, &err));

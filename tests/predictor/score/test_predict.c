@@ -44,7 +44,7 @@ static int teardown(void **state) {
 static cdmpp_status one(const char *device, const char *text, cd_scored *o) {
     cdmpp_err err = {0};
     cd_scorer *s;
-    const cd_line l = {text, strlen(text), "x.json", 7};
+    const cd_predict_line l = {text, strlen(text), "x.json", 7};
     const cd_scorer_options opt = {.which = {.device = device}};
     CD_TRY(cd_scorer_new(model, tasks, &opt, &s, &err));
     assert_ok(cd_scorer_run(s, &l, 1, o, &err));

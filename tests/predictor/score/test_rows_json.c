@@ -6,10 +6,10 @@
 #include <string.h>
 
 static cdmpp_status all(const char *text, double *v, size_t n_col, size_t *n, cdmpp_err *err) {
-    cd_rowtext t = {.at = text, .end = text + strlen(text)};
+    cd_rows_json t = {.at = text, .end = text + strlen(text)};
     bool more = true;
     for (*n = 0;; (*n)++, v += n_col) {
-        CD_TRY(cd_rowtext_next(&t, v, n_col, &more, err));
+        CD_TRY(cd_rows_json_next(&t, v, n_col, &more, err));
         if (!more) return CDMPP_OK;
     }
 }

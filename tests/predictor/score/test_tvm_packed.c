@@ -31,7 +31,7 @@ static cdmpp_status open_at(const char *p, size_t len, size_t n, size_t at[N + 1
     char *raw = malloc(len + 1);
     assert_non_null(raw);
     memcpy(raw + 1, p, len);
-    const cdmpp_status st = cd_packed_open(raw + 1, len, n, at, err);
+    const cdmpp_status st = cd_tvm_packed_open(raw + 1, len, n, at, err);
     free(raw);
     return st;
 }
@@ -42,9 +42,9 @@ static void reads_what_was_packed(void **state) {
     cdmpp_err err = {0};
     size_t at[N + 1], n_row;
     make(&b);
-    assert_ok(cd_packed_open(b.p, b.n, N, at, &err));
+    assert_ok(cd_tvm_packed_open(b.p, b.n, N, at, &err));
     for (size_t i = 0; i < N; i++) {
-        const void *p = cd_packed_rows(b.p, at, i, &n_row);
+        const void *p = cd_tvm_packed_rows(b.p, at, i, &n_row);
         float v;
         assert_int_equal(n_row, rows[i]);
         if (!n_row) continue;
@@ -83,10 +83,10 @@ static void numbers_that_lie(void **state) {
             int32_t was;
             memcpy(&was, b.p + 4 * k, 4);
             memcpy(b.p + 4 * k, &lie[l], 4);
-            if (cd_packed_open(b.p, b.n, N, at, &err)) refused++;
+            if (cd_tvm_packed_open(b.p, b.n, N, at, &err)) refused++;
             else
                 for (size_t i = 0; i < N; i++) {
-                    const char *p = cd_packed_rows(b.p, at, i, &n_row);
+                    const char *p = cd_tvm_packed_rows(b.p, at, i, &n_row);
                     assert_true(p >= b.p && p + 4 * n_row * CD_N_COL <= b.p + b.n + 4);
                 }
             memcpy(b.p + 4 * k, &was, 4);
@@ -107,7 +107,7 @@ static void rows_of_another_length(void **state) {
     put(&b, 0);
     put_real(&b, 2);
     for (int k = 0; k < 2 * 172; k++) put_real(&b, 1);
-    assert_status(cd_packed_open(b.p, b.n, 1, at, &err), CDMPP_EMODEL);
+    assert_status(cd_tvm_packed_open(b.p, b.n, 1, at, &err), CDMPP_EMODEL);
     assert_non_null(strstr(err.msg, "expected rows of 164 numbers, found 172"));
     cd_buf_free(&b);
 }

@@ -20,7 +20,7 @@ static int up(void **state) {
     static fixture f;
     const cd_device *d;
     cd_config c;
-    cd_opdata data = {0};
+    cd_library_op_data data = {0};
     cd_buf b = {0};
     cdmpp_err err = {0};
     f = (fixture){.dir = tmp_make()};
@@ -31,10 +31,10 @@ static int up(void **state) {
     assert_ok(cd_config_init(&c, &err));
     assert_ok(cd_config_set(&c, "operators.rounds=5", &err));
     assert_ok(cd_config_set(&c, "operators.check=none", &err));
-    assert_ok(cd_opdata_add(&data, tmp_put(&f.dir, "ops.csv", b.p, b.n), f.devices, &(cd_opfilter){{0}, {0}}, NULL, NULL, &err));
-    assert_ok(cd_oplearner_train(&c, &data, NULL, NULL, NULL, &f.l, &err));
+    assert_ok(cd_library_op_data_add(&data, tmp_put(&f.dir, "ops.csv", b.p, b.n), f.devices, &(cd_opfilter){{0}, {0}}, NULL, NULL, &err));
+    assert_ok(cd_library_op_train_train(&c, &data, NULL, NULL, NULL, &f.l, &err));
     cd_buf_free(&b);
-    cd_opdata_free(&data);
+    cd_library_op_data_free(&data);
     cd_config_free(&c);
     *state = &f;
     return 0;
@@ -50,17 +50,17 @@ static int down(void **state) {
 }
 
 /* Output of a table; the caller frees it. */
-static char *run(fixture *f, const char *text, const cd_opstream_options *o, size_t *bad, cdmpp_status want, cdmpp_err *err) {
+static char *run(fixture *f, const char *text, const cd_library_op_stream_options *o, size_t *bad, cdmpp_status want, cdmpp_err *err) {
     const char *in = tmp_put(&f->dir, "in.csv", text, strlen(text)), *path = tmp_path(&f->dir, "out.jsonl");
-    cd_opstream *s;
+    cd_library_op_stream *s;
     char *out;
     size_t n;
     FILE *to = fopen(path, "w");
-    assert_int_equal(cd_opstream_new(f->l.model, f->devices, o, to, &s, err), CDMPP_OK);
-    check_status(cd_opstream_file(s, in, err), want, err, "cd_opstream_file", __FILE__, __LINE__);
-    *bad = cd_opstream_bad(s);
-    if (o->eval) assert_int_equal(cd_opstream_score(s)->n, 1);
-    cd_opstream_free(s);
+    assert_int_equal(cd_library_op_stream_new(f->l.model, f->devices, o, to, &s, err), CDMPP_OK);
+    check_status(cd_library_op_stream_file(s, in, err), want, err, "cd_library_op_stream_file", __FILE__, __LINE__);
+    *bad = cd_library_op_stream_bad(s);
+    if (o->eval) assert_int_equal(cd_library_op_stream_score(s)->n, 1);
+    cd_library_op_stream_free(s);
     fclose(to);
     assert_int_equal(cd_file_read(path, 0, &out, &n, err), CDMPP_OK);
     return out;
@@ -78,7 +78,7 @@ static void rows_in_order(void **state) {
     fixture *f = *state;
     cdmpp_err err = {0};
     size_t bad;
-    char *out = run(f, table, &(cd_opstream_options){.device = "t4", .eval = true}, &bad, CDMPP_OK, &err);
+    char *out = run(f, table, &(cd_library_op_stream_options){.device = "t4", .eval = true}, &bad, CDMPP_OK, &err);
     static const char *const want[] = {
         "\"line\":2,\"operator\":\"add\",\"device\":\"v100\",\"seen\":true,\"beyond\":false,\"latency_s\":",
         "\"line\":3,\"error\":{\"code\":\"EUNSUPPORTED\",\"key\":\"OPName\",\"message\":\"unknown operator 'fly'\"}}",
@@ -95,7 +95,7 @@ static void rows_in_order(void **state) {
     assert_non_null(strstr(out, "\"measured_s\":null,\"error\":null}\n"));
     assert_non_null(strstr(out, "\"measured_s\":0.001,\"error\":-0."));
     cd_free(out);
-    out = run(f, table, &(cd_opstream_options){.device = NULL}, &bad, CDMPP_OK, &err); /* the last row then names no device */
+    out = run(f, table, &(cd_library_op_stream_options){.device = NULL}, &bad, CDMPP_OK, &err); /* the last row then names no device */
     assert_int_equal(bad, 4);
     assert_null(strstr(out, "measured_s"));
     cd_free(out);
@@ -105,7 +105,7 @@ static void strict_stops(void **state) {
     fixture *f = *state;
     cdmpp_err err = {0};
     size_t bad;
-    char *out = run(f, table, &(cd_opstream_options){.strict = true}, &bad, CDMPP_EUNSUPPORTED, &err);
+    char *out = run(f, table, &(cd_library_op_stream_options){.strict = true}, &bad, CDMPP_EUNSUPPORTED, &err);
     assert_int_equal(err.line, 3);
     cd_free(out);
 }
@@ -118,7 +118,7 @@ static void batches(void **state) {
     size_t bad, n = 0;
     cd_buf_puts(&b, "op,Device,B,H\n");
     for (int i = 0; i < 5000; i++) cd_buf_putf(&b, "add,v100,%d,8\n", i % 50 + 1);
-    char *out = run(f, b.p, &(cd_opstream_options){0}, &bad, CDMPP_OK, &err);
+    char *out = run(f, b.p, &(cd_library_op_stream_options){0}, &bad, CDMPP_OK, &err);
     const char *first = strstr(out, "latency_s"), *again = NULL;
     for (const char *p = out; (p = strchr(p, '\n')); p++)
         if (++n == 2050) again = strstr(p, "latency_s"); /* row 2051 asks what row 1 asks */

@@ -43,11 +43,11 @@ static void end(piped *p) {
 
 /* Lines that came within ms; what was read goes on in `text` (cap). */
 static size_t lines_within(piped *p, size_t want, int ms, char *text, size_t cap) {
-    const int64_t until = cd_intake_now() + (int64_t)ms * 1000000;
+    const int64_t until = cd_line_reader_now() + (int64_t)ms * 1000000;
     size_t n = 0, lines = 0;
     while (lines < want && n < cap - 1) {
         struct pollfd f = {.fd = p->to[0], .events = POLLIN};
-        const int64_t left = (until - cd_intake_now()) / 1000000;
+        const int64_t left = (until - cd_line_reader_now()) / 1000000;
         if (left < 0 || poll(&f, 1, (int)left) <= 0) break;
         const ssize_t k = read(p->to[0], text + n, cap - 1 - n);
         if (k <= 0) break;

@@ -20,7 +20,7 @@ static void put_program(cd_buf *b, size_t i, const char *words) {
 
 static void put_wanted_csv(cd_buf *b, size_t i, const char *id) {
     const cd_scored o = {.pred = {out.seconds[i], 0, out.low[i], out.high[i], out.rel_std[i], out.flags[i] & CDMPP_FLAG_OUT_OF_RANGE ? CD_PRED_OUT_OF_RANGE : 0u}};
-    cd_answer_csv(b, &(cd_answer){.id = {id, strlen(id)}, .o = &o});
+    cd_response_csv(b, &(cd_response){.id = {id, strlen(id)}, .o = &o});
 }
 
 static void rows(void **state) {

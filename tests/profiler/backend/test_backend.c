@@ -74,14 +74,14 @@ static void test_fill(void **state) {
     int64_t v[N];
     for (size_t i = 0; i < sizeof type / sizeof *type; i++) {
         const size_t size = cd_dtype_bytes(type[i]);
-        assert_true(cd_fill(type[i], 3, 0, N, whole));
-        assert_true(cd_fill(type[i], 3, 100, 200, part));
+        assert_true(cd_tensor_fill(type[i], 3, 0, N, whole));
+        assert_true(cd_tensor_fill(type[i], 3, 100, 200, part));
         assert_memory_equal((char *)whole + 100 * size, part, 200 * size);
-        assert_true(cd_fill(type[i], 4, 0, N, part));
+        assert_true(cd_tensor_fill(type[i], 4, 0, N, part));
         assert_memory_not_equal(whole, part, N * size);
     }
-    assert_true(cd_fill(CD_F32, 0, 0, N, f));
-    assert_true(cd_fill(CD_I64, 0, 0, N, v));
+    assert_true(cd_tensor_fill(CD_F32, 0, 0, N, f));
+    assert_true(cd_tensor_fill(CD_I64, 0, 0, N, v));
     int ones = 0;
     for (int i = 0; i < N; i++) {
         assert_true(f[i] >= 0.25f && f[i] < 1);
@@ -90,36 +90,36 @@ static void test_fill(void **state) {
     }
     assert_true(ones > N / 3 && ones < 2 * N / 3);
     uint16_t h;
-    assert_true(cd_fill(CD_F32, 0, 7, 1, f));
-    assert_true(cd_fill(CD_DTYPE(CD_T_FLOAT, 16), 0, 7, 1, &h));
+    assert_true(cd_tensor_fill(CD_F32, 0, 7, 1, f));
+    assert_true(cd_tensor_fill(CD_DTYPE(CD_T_FLOAT, 16), 0, 7, 1, &h));
     assert_close(ldexp(1 + (h & 1023) / 1024.0, (h >> 10) - 15), (double)f[0], 0x1p-10, 0);
-    assert_false(cd_fill(CD_DTYPE(CD_T_HANDLE, 64), 0, 0, 1, v));
+    assert_false(cd_tensor_fill(CD_DTYPE(CD_T_HANDLE, 64), 0, 0, 1, v));
 }
 
 static void test_quiet(void **state) {
     (void)state;
-    cd_quiet q = {0};
-    cd_quiet_calibrate(&q);
+    cd_noise_probe q = {0};
+    cd_noise_probe_calibrate(&q);
     assert_true(q.best_s > 1e-6 && q.best_s < 1);
-    assert_true(cd_quiet_ratio(&q) >= 1);
-    cd_quiet fast = {q.best_s / 3}; /* it was three times as fast once: now something is going on */
-    assert_true(cd_quiet_ratio(&fast) > CD_QUIET_LIMIT);
-    cd_quiet_mark m;
-    cd_quiet_begin(&m);
+    assert_true(cd_noise_probe_ratio(&q) >= 1);
+    cd_noise_probe fast = {q.best_s / 3}; /* it was three times as fast once: now something is going on */
+    assert_true(cd_noise_probe_ratio(&fast) > CD_QUIET_LIMIT);
+    cd_noise_probe_mark m;
+    cd_noise_probe_begin(&m);
     usleep(20000); /* wall time without processor time */
-    assert_true(cd_quiet_lost(&m, 1, 0.01));
+    assert_true(cd_noise_probe_lost(&m, 1, 0.01));
 }
 
 /* Counted or not, every figure is a count or -1. */
 static void test_counters(void **state) {
     (void)state;
-    cd_perfcount p;
+    cd_perf_counters p;
     double v[CD_PERF_COUNT];
-    cd_perfcount_open(&p);
-    cd_perfcount_start(&p);
+    cd_perf_counters_open(&p);
+    cd_perf_counters_start(&p);
     for (volatile int i = 0; i < 100000; i++) {}
-    cd_perfcount_stop(&p, v);
-    cd_perfcount_close(&p);
+    cd_perf_counters_stop(&p, v);
+    cd_perf_counters_close(&p);
     for (int k = 0; k < CD_PERF_COUNT; k++) assert_true(v[k] == -1 || v[k] > 0);
 }
 

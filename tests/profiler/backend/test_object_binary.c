@@ -11,7 +11,7 @@ static cd_code code_of(char *text) { return (cd_code){.dialect = CD_DIALECT_OPEN
 static bool finds(const tmp_dir *d, const char *key, const char *what, size_t n) {
     void *p = NULL;
     size_t k = 0;
-    const bool found = cd_objbin_get(d->path, 0, key, &p, &k);
+    const bool found = cd_object_binary_get(d->path, 0, key, &p, &k);
     if (found) {
         assert_int_equal(k, n);
         assert_memory_equal(p, what, n);
@@ -26,15 +26,15 @@ static void test_keys(void **state) {
     char a[CD_OBJCACHE_KEY], b[CD_OBJCACHE_KEY], one[] = "text one", two[] = "text two";
     cd_code c = code_of(one), e = code_of(two);
     const cd_str here = {"here|1", 6}, there = {"here|2", 6};
-    cd_objbin_key(here, &c, a);
-    cd_objbin_key(here, &c, b);
+    cd_object_binary_key(here, &c, a);
+    cd_object_binary_key(here, &c, b);
     assert_string_equal(a, b);
-    cd_objbin_key(there, &c, b);
+    cd_object_binary_key(there, &c, b);
     assert_string_not_equal(a, b);
-    cd_objbin_key(here, &e, b);
+    cd_object_binary_key(here, &e, b);
     assert_string_not_equal(a, b);
     c.dialect = CD_DIALECT_CUDA;
-    cd_objbin_key(here, &c, b);
+    cd_object_binary_key(here, &c, b);
     assert_string_not_equal(a, b);
 }
 
@@ -43,14 +43,14 @@ static void test_kept(void **state) {
     tmp_dir d = tmp_make();
     char key[CD_OBJCACHE_KEY], other[CD_OBJCACHE_KEY], text[] = "text", more[] = "more";
     const cd_code c = code_of(text), e = code_of(more);
-    cd_objbin_key((cd_str){"d", 1}, &c, key);
-    cd_objbin_key((cd_str){"d", 1}, &e, other);
+    cd_object_binary_key((cd_str){"d", 1}, &c, key);
+    cd_object_binary_key((cd_str){"d", 1}, &e, other);
     assert_false(finds(&d, key, NULL, 0));
-    assert_true(cd_objbin_put(d.path, 0, key, "a\0bc", 4));
+    assert_true(cd_object_binary_put(d.path, 0, key, "a\0bc", 4));
     assert_true(finds(&d, key, "a\0bc", 4));
     assert_true(finds(&d, key, "a\0bc", 4));
     assert_false(finds(&d, other, NULL, 0));
-    assert_true(cd_objbin_put(d.path, 0, key, "xyz", 3)); /* the device refused the other one */
+    assert_true(cd_object_binary_put(d.path, 0, key, "xyz", 3)); /* the device refused the other one */
     assert_true(finds(&d, key, "xyz", 3));
     char file[CD_OBJCACHE_PATH];
     snprintf(file, sizeof file, "%s/objects/%.2s/%s.so", d.path, key, key);
@@ -61,8 +61,8 @@ static void test_kept(void **state) {
     assert_false(finds(&d, key, NULL, 0));
     void *p = NULL;
     size_t n;
-    assert_false(cd_objbin_put("", 0, key, "a", 1)); /* no cache is asked for */
-    assert_false(cd_objbin_get("", 0, key, &p, &n));
+    assert_false(cd_object_binary_put("", 0, key, "a", 1)); /* no cache is asked for */
+    assert_false(cd_object_binary_get("", 0, key, &p, &n));
     assert_null(p);
     tmp_remove(&d);
 }

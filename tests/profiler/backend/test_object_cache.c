@@ -10,51 +10,51 @@
 #include "profiler/backend/object_cache.h"
 #include "profiler/backend/object_signature.h"
 
-static cd_objcache *open_ok(const char *dir, uint64_t max) {
-    cd_objcache *c = NULL;
+static cd_object_cache *open_ok(const char *dir, uint64_t max) {
+    cd_object_cache *c = NULL;
     cdmpp_err err = {0};
-    assert_ok(cd_objcache_open(dir, max, &c, &err));
+    assert_ok(cd_object_cache_open(dir, max, &c, &err));
     return c;
 }
 
 static void key_of(char key[CD_OBJCACHE_KEY], unsigned k) { snprintf(key, CD_OBJCACHE_KEY, "%02x%062u", k, k); }
 
 /* A sealed file of n bytes in the work folder, entered under key number k. */
-static bool enter(cd_objcache *c, unsigned k, size_t n) {
+static bool enter(cd_object_cache *c, unsigned k, size_t n) {
     char file[CD_OBJCACHE_PATH], key[CD_OBJCACHE_KEY];
     cdmpp_err err = {0};
-    snprintf(file, sizeof file, "%s/new%u", cd_objcache_work(c), k);
+    snprintf(file, sizeof file, "%s/new%u", cd_object_cache_work(c), k);
     FILE *f = fopen(file, "wb");
     assert_non_null(f);
     for (size_t i = 0; i < n; i++) fputc((int)(k + i) & 255, f);
     fclose(f);
-    assert_ok(cd_objcache_seal(file, &err));
+    assert_ok(cd_object_cache_seal(file, &err));
     key_of(key, k);
-    return cd_objcache_put(c, key, file);
+    return cd_object_cache_put(c, key, file);
 }
 
-static bool finds(cd_objcache *c, unsigned k, char path[CD_OBJCACHE_PATH]) {
+static bool finds(cd_object_cache *c, unsigned k, char path[CD_OBJCACHE_PATH]) {
     char key[CD_OBJCACHE_KEY];
     key_of(key, k);
-    return cd_objcache_find(c, key, path);
+    return cd_object_cache_find(c, key, path);
 }
 
 static void test_found_again(void **state) {
     (void)state;
     tmp_dir d = tmp_make();
     char path[CD_OBJCACHE_PATH], work[CD_OBJCACHE_PATH];
-    cd_objcache *c = open_ok(d.path, 0);
+    cd_object_cache *c = open_ok(d.path, 0);
     assert_false(finds(c, 1, path));
     assert_true(enter(c, 1, 100));
     assert_true(finds(c, 1, path));
-    assert_true(cd_objseal_good(path));
-    snprintf(work, sizeof work, "%s", cd_objcache_work(c));
-    cd_objcache_close(c);
+    assert_true(cd_object_signature_good(path));
+    snprintf(work, sizeof work, "%s", cd_object_cache_work(c));
+    cd_object_cache_close(c);
     assert_int_equal(access(work, F_OK), -1); /* nothing is left of it */
     c = open_ok(d.path, 0);
     assert_true(finds(c, 1, path));
     assert_false(finds(c, 2, path));
-    cd_objcache_close(c);
+    cd_object_cache_close(c);
     tmp_remove(&d);
 }
 
@@ -64,9 +64,9 @@ static void test_damaged(void **state) {
     for (int kind = 0; kind < 4; kind++) {
         tmp_dir d = tmp_make();
         char path[CD_OBJCACHE_PATH], file[CD_OBJCACHE_PATH], key[CD_OBJCACHE_KEY];
-        cd_objcache *c = open_ok(d.path, 0);
+        cd_object_cache *c = open_ok(d.path, 0);
         assert_true(enter(c, 7, 1000));
-        cd_objcache_close(c);
+        cd_object_cache_close(c);
         key_of(key, 7);
         snprintf(file, sizeof file, "%s/objects/%.2s/%s.so", d.path, key, key);
         const int fd = open(file, O_RDWR);
@@ -81,7 +81,7 @@ static void test_damaged(void **state) {
         assert_int_equal(access(file, F_OK), -1);
         assert_true(enter(c, 7, 1000)); /* made again */
         assert_true(finds(c, 7, path));
-        cd_objcache_close(c);
+        cd_object_cache_close(c);
         tmp_remove(&d);
     }
 }
@@ -91,7 +91,7 @@ static void test_bound(void **state) {
     (void)state;
     tmp_dir d = tmp_make();
     char path[CD_OBJCACHE_PATH], entry[CD_OBJCACHE_PATH], key[CD_OBJCACHE_KEY];
-    cd_objcache *c = open_ok(d.path, 5 * 8192);
+    cd_object_cache *c = open_ok(d.path, 5 * 8192);
     for (unsigned k = 0; k < 10; k++) {
         assert_true(enter(c, k, 8000)); /* two blocks with its seal */
         key_of(key, k);
@@ -100,14 +100,14 @@ static void test_bound(void **state) {
         assert_int_equal(utimensat(AT_FDCWD, entry, t, 0), 0);
     }
     assert_true(finds(c, 0, path)); /* used now */
-    assert_true(cd_objcache_evict(c) <= 5 * 8192);
+    assert_true(cd_object_cache_evict(c) <= 5 * 8192);
     assert_int_equal(access(path, F_OK), 0);
-    cd_objcache_close(c);
+    cd_object_cache_close(c);
     c = open_ok(d.path, 0);
     assert_true(finds(c, 0, path));
     assert_true(finds(c, 9, path));
     for (unsigned k = 1; k < 5; k++) assert_false(finds(c, k, path));
-    cd_objcache_close(c);
+    cd_object_cache_close(c);
     tmp_remove(&d);
 }
 
@@ -120,15 +120,15 @@ static void test_two(void **state) {
         pid[i] = fork();
         if (pid[i]) continue;
         char path[CD_OBJCACHE_PATH];
-        cd_objcache *c = NULL;
-        bool good = cd_objcache_open(d.path, 64 << 10, &c, NULL) == CDMPP_OK;
+        cd_object_cache *c = NULL;
+        bool good = cd_object_cache_open(d.path, 64 << 10, &c, NULL) == CDMPP_OK;
         for (unsigned k = 0; good && k < 200; k++) {
             const unsigned key = k * 7 % 40;
             if (!finds(c, key, path)) (void)enter(c, key, 5000);
-            if (k % 20 == 0) (void)cd_objcache_evict(c);
-            if (finds(c, key, path)) good = cd_objseal_good(path);
+            if (k % 20 == 0) (void)cd_object_cache_evict(c);
+            if (finds(c, key, path)) good = cd_object_signature_good(path);
         }
-        cd_objcache_close(c);
+        cd_object_cache_close(c);
         _exit(good ? 0 : 1);
     }
     for (int i = 0; i < 2; i++) {
@@ -142,14 +142,14 @@ static void test_two(void **state) {
 static void test_none(void **state) {
     (void)state;
     char path[CD_OBJCACHE_PATH];
-    cd_objcache *c = open_ok("", 0);
+    cd_object_cache *c = open_ok("", 0);
     assert_false(enter(c, 3, 10));
     assert_false(finds(c, 3, path));
-    assert_int_equal(access(cd_objcache_work(c), W_OK), 0);
-    cd_objcache_close(c);
+    assert_int_equal(access(cd_object_cache_work(c), W_OK), 0);
+    cd_object_cache_close(c);
     c = open_ok("/proc/nosuch/folder", 0); /* cannot be made: the run goes on without */
     assert_false(enter(c, 3, 10));
-    cd_objcache_close(c);
+    cd_object_cache_close(c);
 }
 
 /* The work folder of a run that was killed long ago goes, one of today's stays. */
@@ -165,7 +165,7 @@ static void test_stale(void **state) {
     fclose(fopen(file, "w"));
     const struct timespec t[2] = {{1000, 0}, {1000, 0}};
     assert_int_equal(utimensat(AT_FDCWD, old, t, 0), 0);
-    cd_objcache_close(open_ok(d.path, 0));
+    cd_object_cache_close(open_ok(d.path, 0));
     assert_int_equal(access(old, F_OK), -1);
     assert_int_equal(access(young, F_OK), 0);
     tmp_remove(&d);

@@ -20,7 +20,7 @@ static void put(tmp_dir *d, const char *path, const char *text) {
 static void test_made_up(void **state) {
     (void)state;
     tmp_dir d = tmp_make();
-    cd_hostinfo h;
+    cd_host_info h;
     cd_hosttime t;
     cd_buf w = {0}, j = {0};
     cd_arena a = {0};
@@ -42,7 +42,7 @@ static void test_made_up(void **state) {
     put(&d, "sys/devices/system/cpu/cpu0/cache/index1/level", "3\n");
     put(&d, "sys/devices/system/cpu/cpu0/cache/index1/size", "32M\n");
     put(&d, "sys/fs/cgroup/cpu.max", "150000 100000\n");
-    cd_hostinfo_read(d.path, &h);
+    cd_host_info_read(d.path, &h);
     assert_string_equal(h.cpu, "Abacus 9");
     assert_string_equal(h.governor, "powersave");
     assert_int_equal(h.n_cpu, 5);
@@ -61,10 +61,10 @@ static void test_made_up(void **state) {
     assert_int_equal(t.idle, 450);
     assert_int_equal(t.steal, 8);
     h.n_allowed = 5;
-    cd_hostinfo_warnings(&w, &h, 2);
+    cd_host_info_warnings(&w, &h, 2);
     static const char *const said[] = {"powersave", "turbo", "load of 7.2 on 5", "1.5 processors", "virtual machine"};
     for (size_t i = 0; i < sizeof said / sizeof *said; i++) assert_non_null(strstr(w.p, said[i]));
-    cd_hostinfo_json(&j, &h);
+    cd_host_info_json(&j, &h);
     assert_ok(cd_json_parse(&a, j.p, j.n, &tree, &err));
     cd_buf_free(&w);
     cd_buf_free(&j);
@@ -75,24 +75,24 @@ static void test_made_up(void **state) {
 /* Nothing can be read: all is unknown, nothing is warned about. */
 static void test_nothing(void **state) {
     (void)state;
-    cd_hostinfo h;
+    cd_host_info h;
     cd_hosttime t;
     cd_buf w = {0};
-    cd_hostinfo_read("/nosuch", &h);
+    cd_host_info_read("/nosuch", &h);
     cd_hosttime_read("/nosuch", &t);
     assert_int_equal(t.steal, -1);
     assert_string_equal(h.cpu, "");
     assert_int_equal(h.turbo, -1);
-    cd_hostinfo_warnings(&w, &h, 1);
+    cd_host_info_warnings(&w, &h, 1);
     assert_int_equal(w.n, 0);
     cd_buf_free(&w);
 }
 
 static void test_here(void **state) {
     (void)state;
-    cd_hostinfo h;
+    cd_host_info h;
     cd_hosttime a, b;
-    cd_hostinfo_read("", &h);
+    cd_host_info_read("", &h);
     assert_true(h.n_allowed >= 1 && h.memory_bytes > 0);
     cd_hosttime_read("", &a);
     cd_hosttime_read("", &b);

@@ -26,7 +26,7 @@ static void assert_no_child(void) {
 
 static void test_ends(void **state) {
     (void)state;
-    cd_spawn j[] = {
+    cd_subprocess j[] = {
         {.argv = SH("echo out; echo err >&2")},
         {.argv = SH("cat; exit 3"), .input = "given", .n_input = 5},
         {.argv = SH("kill -SEGV $$")},
@@ -36,14 +36,14 @@ static void test_ends(void **state) {
     };
     cdmpp_err err = {0};
     char b[128];
-    assert_ok(cd_spawn_run(j, sizeof j / sizeof *j, 3, NULL, &err));
+    assert_ok(cd_subprocess_run(j, sizeof j / sizeof *j, 3, NULL, &err));
     assert_int_equal(j[0].end, CD_SPAWN_EXITED);
     assert_string_equal(j[0].text.p, "out\nerr\n");
     assert_int_equal(j[1].code, 3);
     assert_string_equal(j[1].text.p, "given");
     assert_int_equal(j[2].end, CD_SPAWN_SIGNALED);
     assert_int_equal(j[2].code, SIGSEGV);
-    assert_non_null(strstr(cd_spawn_say(&j[2], b, sizeof b), "signal 11"));
+    assert_non_null(strstr(cd_subprocess_say(&j[2], b, sizeof b), "signal 11"));
     assert_int_equal(j[3].end, CD_SPAWN_TIMED_OUT);
     assert_int_equal(j[4].end, CD_SPAWN_NOT_BEGUN);
     assert_int_equal(j[4].code, ENOENT);
@@ -56,12 +56,12 @@ static void test_ends(void **state) {
 static void test_width(void **state) {
     (void)state;
     enum { N = 8 };
-    cd_spawn j[N];
+    cd_subprocess j[N];
     cdmpp_err err = {0};
     const char *const *nap = SH("sleep 0.05");
-    for (int i = 0; i < N; i++) j[i] = (cd_spawn){.argv = nap};
+    for (int i = 0; i < N; i++) j[i] = (cd_subprocess){.argv = nap};
     const double t = now_s();
-    assert_ok(cd_spawn_run(j, N, 2, NULL, &err));
+    assert_ok(cd_subprocess_run(j, N, 2, NULL, &err));
     assert_true(now_s() - t > 0.05 * N / 2);
     for (int i = 0; i < N; i++) assert_int_equal(j[i].code, 0), cd_buf_free(&j[i].text);
 }
@@ -72,9 +72,9 @@ static void test_large(void **state) {
     const size_t n = (size_t)4 << 20;
     char *in = malloc(n);
     memset(in, 'x', n);
-    cd_spawn j = {.argv = SH("cat"), .input = in, .n_input = n, .limit_s = 20};
+    cd_subprocess j = {.argv = SH("cat"), .input = in, .n_input = n, .limit_s = 20};
     cdmpp_err err = {0};
-    assert_ok(cd_spawn_run(&j, 1, 1, NULL, &err));
+    assert_ok(cd_subprocess_run(&j, 1, 1, NULL, &err));
     assert_int_equal(j.end, CD_SPAWN_EXITED);
     assert_int_equal(j.code, 0);
     assert_int_equal(j.text.n, CD_SPAWN_TEXT);
@@ -85,9 +85,9 @@ static void test_large(void **state) {
 /* What a program has started ends with it. */
 static void test_group(void **state) {
     (void)state;
-    cd_spawn j = {.argv = SH("sleep 100 & echo $!; wait"), .limit_s = 0.2};
+    cd_subprocess j = {.argv = SH("sleep 100 & echo $!; wait"), .limit_s = 0.2};
     cdmpp_err err = {0};
-    assert_ok(cd_spawn_run(&j, 1, 1, NULL, &err));
+    assert_ok(cd_subprocess_run(&j, 1, 1, NULL, &err));
     const pid_t grandchild = (pid_t)strtol(j.text.p, NULL, 10);
     assert_true(grandchild > 1);
     int gone = 0;
@@ -109,12 +109,12 @@ static void on_alarm(int sig) { stop = sig; }
 
 static void test_stopped(void **state) {
     (void)state;
-    cd_spawn j[2] = {{.argv = SH("sleep 100")}, {.argv = SH("sleep 100")}};
+    cd_subprocess j[2] = {{.argv = SH("sleep 100")}, {.argv = SH("sleep 100")}};
     cdmpp_err err = {0};
     signal(SIGALRM, on_alarm);
     const double t = now_s();
     alarm(1);
-    assert_status(cd_spawn_run(j, 2, 1, &stop, &err), CDMPP_EINTERRUPTED);
+    assert_status(cd_subprocess_run(j, 2, 1, &stop, &err), CDMPP_EINTERRUPTED);
     assert_true(now_s() - t < 5);
     assert_no_child();
     for (int i = 0; i < 2; i++) cd_buf_free(&j[i].text);

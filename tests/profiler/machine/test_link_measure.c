@@ -23,7 +23,7 @@ static bool near(const cd_links *l, const cd_live_pairs *p, const char *device) 
     return far <= p->n / 2; /* of 2 n */
 }
 
-static const cd_live_link_ask small = {.device = "ocl0", .max_bytes = 1 << 18, .repeats = 3};
+static const cd_link_measure_ask small = {.device = "ocl0", .max_bytes = 1 << 18, .repeats = 3};
 
 static void test_host(void **state) {
     (void)state;
@@ -32,7 +32,7 @@ static void test_host(void **state) {
     bool good = false;
     for (int i = 0; i < TRIES && !good; i++) {
         cd_links_init(&l);
-        assert_ok(cd_live_link_host(&l, &small, &p, &err));
+        assert_ok(cd_link_measure_host(&l, &small, &p, &err));
         assert_true(p.n > 20 && p.bytes[0] == 64);
         good = near(&l, &p, "ocl0");
         assert_string_equal(l.link[0].how, "copy");
@@ -51,7 +51,7 @@ static void test_opencl(void **state) {
         cd_live_pairs p;
         if (good[map]) continue;
         cd_links_init(&l);
-        assert_ok(cd_live_link_opencl(&l, &small, "", map, &p, &err));
+        assert_ok(cd_link_measure_opencl(&l, &small, "", map, &p, &err));
         good[map] = near(&l, &p, "ocl0");
         assert_string_equal(l.link[0].how, map ? "map" : "write");
         assert_string_equal(l.link[1].how, map ? "map" : "read");
@@ -64,8 +64,8 @@ static void test_absent(void **state) {
     (void)state;
     cd_links l;
     cd_links_init(&l);
-    assert_int_not_equal(cd_live_link_opencl(&l, &small, "nosuchplatform:7", false, NULL, &err), CDMPP_OK);
-    assert_status(cd_live_link_cuda(&l, &small, 200, NULL, &err), CDMPP_EBACKEND);
+    assert_int_not_equal(cd_link_measure_opencl(&l, &small, "nosuchplatform:7", false, NULL, &err), CDMPP_OK);
+    assert_status(cd_link_measure_cuda(&l, &small, 200, NULL, &err), CDMPP_EBACKEND);
     assert_int_equal(l.n, 0);
     memset(&err, 0, sizeof err);
     cd_links_free(&l);

@@ -26,17 +26,17 @@ static cd_tasks *tasks(void) {
 static const cd_hardware cpu = {.num_cores = 2, .vector_unit_bytes = 64, .cache_line_bytes = 64};
 
 /* All lines; how many of each task. */
-static void all(const cd_tasks *t, cd_draw_options o, cd_buf *out, size_t count[3]) {
-    cd_draw *d;
+static void all(const cd_tasks *t, cd_random_schedules_options o, cd_buf *out, size_t count[3]) {
+    cd_random_schedules *d;
     cdmpp_err err = {0};
     cd_arena a = {0};
     cd_program *p;
     memset(count, 0, 3 * sizeof *count);
-    assert_ok(cd_draw_new(t, &o, &d, &err));
+    assert_ok(cd_random_schedules_new(t, &o, &d, &err));
     assert_ok(cd_program_new(&p, &err));
     for (size_t from = 0;; from = out->n) {
         cd_record r;
-        assert_ok(cd_draw_next(d, out, &err));
+        assert_ok(cd_random_schedules_next(d, out, &err));
         if (out->n == from) break;
         assert_ok(cd_record_read(&a, out->p + from, out->n - from, &r, &err));
         assert_int_equal(r.error_no, 8);
@@ -46,7 +46,7 @@ static void all(const cd_tasks *t, cd_draw_options o, cd_buf *out, size_t count[
         count[cd_tasks_index(t, task)]++;
     }
     cd_program_free(p);
-    cd_draw_free(d);
+    cd_random_schedules_free(d);
     cd_arena_free(&a);
 }
 
@@ -55,13 +55,13 @@ static void test_lines(void **state) {
     cd_tasks *t = tasks();
     cd_buf one = {0}, two = {0}, other = {0};
     size_t n[3];
-    all(t, (cd_draw_options){.trials = 12, .seed = 3, .target = "llvm", .hardware = cpu}, &one, n);
+    all(t, (cd_random_schedules_options){.trials = 12, .seed = 3, .target = "llvm", .hardware = cpu}, &one, n);
     assert_in_range(n[0], 1, 12); /* element by element: little to choose */
     assert_int_equal(n[1], 12);
     assert_in_range(n[2], 1, 4);
-    all(t, (cd_draw_options){.trials = 12, .seed = 3, .target = "llvm", .hardware = cpu}, &two, n);
+    all(t, (cd_random_schedules_options){.trials = 12, .seed = 3, .target = "llvm", .hardware = cpu}, &two, n);
     assert_string_equal(one.p, two.p);
-    all(t, (cd_draw_options){.trials = 12, .seed = 4, .target = "llvm", .hardware = cpu}, &other, n);
+    all(t, (cd_random_schedules_options){.trials = 12, .seed = 4, .target = "llvm", .hardware = cpu}, &other, n);
     assert_string_not_equal(one.p, other.p);
     cd_buf_free(&one);
     cd_buf_free(&two);
@@ -75,7 +75,7 @@ static void test_gpu(void **state) {
     cd_buf b = {0};
     size_t n[3];
     const cd_hardware gpu = {-1, 16, 64, 49152, INT32_MAX, 1024, 8, 32};
-    all(t, (cd_draw_options){.trials = 5, .target = "cuda", .hardware = gpu}, &b, n);
+    all(t, (cd_random_schedules_options){.trials = 5, .target = "cuda", .hardware = gpu}, &b, n);
     assert_int_equal(n[1], 5);
     assert_non_null(strstr(b.p, "\"cuda\""));
     cd_buf_free(&b);
@@ -86,14 +86,14 @@ static void test_gpu(void **state) {
 static void test_no_schedules(void **state) {
     (void)state;
     cd_tasks *t = tasks();
-    cd_draw *d;
+    cd_random_schedules *d;
     cdmpp_err err = {0};
     cd_buf b = {0};
-    assert_ok(cd_draw_new(t, &(cd_draw_options){.target = "cuda"}, &d, &err));
-    for (int k = 0; k < 3; k++) assert_int_equal(cd_draw_next(d, &b, &err), CDMPP_EINVALID);
-    assert_ok(cd_draw_next(d, &b, &err));
+    assert_ok(cd_random_schedules_new(t, &(cd_random_schedules_options){.target = "cuda"}, &d, &err));
+    for (int k = 0; k < 3; k++) assert_int_equal(cd_random_schedules_next(d, &b, &err), CDMPP_EINVALID);
+    assert_ok(cd_random_schedules_next(d, &b, &err));
     assert_int_equal(b.n, 0);
-    cd_draw_free(d);
+    cd_random_schedules_free(d);
     cd_buf_free(&b);
     cd_tasks_free(t);
 }

@@ -23,19 +23,19 @@ static cd_record made(const char *key, int32_t factor) {
                        .n_step = 1, .step = &steps[k], .n_cost = 1, .cost_s = cost, .total_s = 1, .timestamp = 7, .version = {"v0.6", 4}};
 }
 
-static cd_reclog *open_ok(const char *path) {
-    cd_reclog *l = NULL;
+static cd_record_log *open_ok(const char *path) {
+    cd_record_log *l = NULL;
     cdmpp_err err = {0};
-    assert_ok(cd_reclog_open(path, false, &l, &err));
+    assert_ok(cd_record_log_open(path, false, &l, &err));
     return l;
 }
 
-static bool claim(cd_reclog *l, const cd_record *r, unsigned limit) {
+static bool claim(cd_record_log *l, const cd_record *r, unsigned limit) {
     cd_recid id;
     bool mine = false;
     cdmpp_err err = {0};
     assert_ok(cd_recid_of(r, &id, &err));
-    assert_ok(cd_reclog_claim(l, id, limit, &mine, &err));
+    assert_ok(cd_record_log_claim(l, id, limit, &mine, &err));
     return mine;
 }
 
@@ -76,15 +76,15 @@ static void test_again(void **state) {
     const char *path = tmp_path(&d, "out.json");
     cdmpp_err err = {0};
     long line;
-    cd_reclog *l = open_ok(path);
+    cd_record_log *l = open_ok(path);
     for (int32_t k = 1; k <= 2000; k++) {
         const cd_record r = made("k", k);
         assert_true(claim(l, &r, 1));
         assert_false(claim(l, &r, 1));
-        assert_ok(cd_reclog_add(l, &r, &line, &err));
+        assert_ok(cd_record_log_add(l, &r, &line, &err));
         assert_int_equal(line, k);
     }
-    assert_ok(cd_reclog_close(l, &err));
+    assert_ok(cd_record_log_close(l, &err));
     l = open_ok(path);
     for (int32_t k = 1; k <= 2000; k++) {
         const cd_record r = made("k", k);
@@ -94,7 +94,7 @@ static void test_again(void **state) {
     assert_true(claim(l, &r, 2)); /* a second round */
     assert_false(claim(l, &r, 2));
     assert_true(claim(l, &s, 2));
-    assert_ok(cd_reclog_close(l, &err));
+    assert_ok(cd_record_log_close(l, &err));
     tmp_remove(&d);
 }
 
@@ -106,23 +106,23 @@ static void test_retry(void **state) {
     cdmpp_err err = {0};
     cd_record good = made("k", 1), bad = made("k", 2);
     bad.error_no = 7;
-    cd_reclog *l = open_ok(path);
-    assert_ok(cd_reclog_add(l, &good, NULL, &err));
-    assert_ok(cd_reclog_add(l, &bad, NULL, &err));
-    assert_ok(cd_reclog_close(l, &err));
+    cd_record_log *l = open_ok(path);
+    assert_ok(cd_record_log_add(l, &good, NULL, &err));
+    assert_ok(cd_record_log_add(l, &bad, NULL, &err));
+    assert_ok(cd_record_log_close(l, &err));
     l = open_ok(path);
     assert_false(claim(l, &bad, 1));
-    assert_ok(cd_reclog_close(l, &err));
-    assert_ok(cd_reclog_open(path, true, &l, &err));
+    assert_ok(cd_record_log_close(l, &err));
+    assert_ok(cd_record_log_open(path, true, &l, &err));
     assert_false(claim(l, &good, 1));
     assert_true(claim(l, &bad, 1));
     assert_false(claim(l, &bad, 1));
     bad.error_no = 0;
-    assert_ok(cd_reclog_add(l, &bad, NULL, &err));
-    assert_ok(cd_reclog_close(l, &err));
-    assert_ok(cd_reclog_open(path, true, &l, &err));
+    assert_ok(cd_record_log_add(l, &bad, NULL, &err));
+    assert_ok(cd_record_log_close(l, &err));
+    assert_ok(cd_record_log_open(path, true, &l, &err));
     assert_false(claim(l, &bad, 1)); /* one of its two lines is good */
-    assert_ok(cd_reclog_close(l, &err));
+    assert_ok(cd_record_log_close(l, &err));
     tmp_remove(&d);
 }
 
@@ -134,9 +134,9 @@ static void test_half_a_line(void **state) {
     cdmpp_err err = {0};
     size_t n, m;
     const cd_record r = made("k", 1), s = made("k", 2);
-    cd_reclog *l = open_ok(path);
-    assert_ok(cd_reclog_add(l, &r, NULL, &err));
-    assert_ok(cd_reclog_close(l, &err));
+    cd_record_log *l = open_ok(path);
+    assert_ok(cd_record_log_add(l, &r, NULL, &err));
+    assert_ok(cd_record_log_close(l, &err));
     char *whole = content(path, &n);
     const int fd = open(path, O_WRONLY | O_APPEND);
     assert_int_equal(write(fd, "# mine\nnonsense\n{\"i\": [[\"k", 26), 26);
@@ -144,8 +144,8 @@ static void test_half_a_line(void **state) {
     l = open_ok(path);
     assert_false(claim(l, &r, 1));
     assert_true(claim(l, &s, 1));
-    assert_ok(cd_reclog_add(l, &s, NULL, &err));
-    assert_ok(cd_reclog_close(l, &err));
+    assert_ok(cd_record_log_add(l, &s, NULL, &err));
+    assert_ok(cd_record_log_close(l, &err));
     char *now = content(path, &m);
     assert_int_equal(m, 2 * n + 16);
     assert_memory_equal(now, whole, n);
@@ -160,12 +160,12 @@ static void test_two_writers(void **state) {
     tmp_dir d = tmp_make();
     const char *path = tmp_path(&d, "out.json");
     cdmpp_err err = {0};
-    cd_reclog *l = open_ok(path), *m = NULL;
-    assert_status(cd_reclog_open(path, false, &m, &err), CDMPP_EIO);
+    cd_record_log *l = open_ok(path), *m = NULL;
+    assert_status(cd_record_log_open(path, false, &m, &err), CDMPP_EIO);
     assert_non_null(strstr(err.msg, "another run"));
-    assert_ok(cd_reclog_close(l, &err));
+    assert_ok(cd_record_log_close(l, &err));
     l = open_ok(path);
-    assert_ok(cd_reclog_close(l, &err));
+    assert_ok(cd_record_log_close(l, &err));
     tmp_remove(&d);
 }
 
@@ -179,19 +179,19 @@ static void test_full(void **state) {
     struct rlimit old;
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
     signal(SIGXFSZ, SIG_IGN);
-    cd_reclog *l = open_ok(path);
+    cd_record_log *l = open_ok(path);
     const struct rlimit small = {1000, old.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
     cdmpp_status st = CDMPP_OK;
     int32_t k = 1;
     for (; !st && k < 100; k++) {
         const cd_record r = made("k", k);
-        st = cd_reclog_add(l, &r, NULL, &err);
+        st = cd_record_log_add(l, &r, NULL, &err);
     }
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
     assert_int_equal(st, CDMPP_EIO);
     assert_non_null(strstr(err.path, "out.json"));
-    assert_ok(cd_reclog_close(l, &err));
+    assert_ok(cd_record_log_close(l, &err));
     char *p = content(path, &n);
     assert_true(n > 0 && n <= 1000 && p[n - 1] == '\n');
     long lines = 0;
@@ -206,13 +206,13 @@ static void test_device(void **state) {
     (void)state;
     cdmpp_err err = {0};
     const cd_record r = made("k", 1);
-    cd_reclog *l = open_ok("/dev/null");
-    assert_ok(cd_reclog_add(l, &r, NULL, &err));
-    assert_ok(cd_reclog_close(l, &err));
+    cd_record_log *l = open_ok("/dev/null");
+    assert_ok(cd_record_log_add(l, &r, NULL, &err));
+    assert_ok(cd_record_log_close(l, &err));
     l = open_ok("/dev/full");
-    assert_status(cd_reclog_add(l, &r, NULL, &err), CDMPP_EIO);
-    (void)cd_reclog_close(l, NULL);
-    assert_status(cd_reclog_open("/nosuch/folder/x", false, &l, &err), CDMPP_EIO);
+    assert_status(cd_record_log_add(l, &r, NULL, &err), CDMPP_EIO);
+    (void)cd_record_log_close(l, NULL);
+    assert_status(cd_record_log_open("/nosuch/folder/x", false, &l, &err), CDMPP_EIO);
 }
 
 int main(void) {

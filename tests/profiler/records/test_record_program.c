@@ -13,7 +13,7 @@
 
 typedef struct {
     cd_tasks *tasks;
-    cd_recfile *file;
+    cd_record_reader *file;
     cd_recmaker maker;
 } setting;
 
@@ -23,26 +23,26 @@ static setting begin(void) {
     cdmpp_err err = {0};
     assert_ok(cd_tasks_new(&s.tasks, &err));
     assert_ok(cd_tasks_load(s.tasks, TASKS, &err));
-    assert_ok(cd_recfile_open(path, 1, &s.file, &err));
+    assert_ok(cd_record_reader_open(path, 1, &s.file, &err));
     s.maker = (cd_recmaker){.tasks = s.tasks, .dialect = -1, .reference = true};
     assert_ok(cd_program_new(&s.maker.program, &err));
     return s;
 }
 
 static void end(setting *s) {
-    cd_recfile_close(s->file);
+    cd_record_reader_close(s->file);
     cd_program_free(s->maker.program);
     cd_tasks_free(s->tasks);
 }
 
-static cd_recjob next_job(setting *s) {
+static cd_record_program next_job(setting *s) {
     cd_recline l;
-    cd_recjob j;
+    cd_record_program j;
     cdmpp_err err = {0};
-    assert_ok(cd_recfile_next(s->file, &l, &err));
+    assert_ok(cd_record_reader_next(s->file, &l, &err));
     assert_non_null(l.text);
-    assert_ok(cd_recjob_make(&s->maker, &l, &j, &err));
-    assert_ok(cd_recjob_code(&s->maker, &j, &err));
+    assert_ok(cd_record_program_make(&s->maker, &l, &j, &err));
+    assert_ok(cd_record_program_code(&s->maker, &j, &err));
     return j;
 }
 
@@ -52,24 +52,24 @@ static void test_names(void **state) {
     setting a = begin(), b = begin();
     b.maker.target = "llvm -model=here";
     for (int i = 0; i < 3; i++) {
-        cd_recjob x = next_job(&a), y = next_job(&b);
+        cd_record_program x = next_job(&a), y = next_job(&b);
         assert_int_equal(x.why.code, CDMPP_OK);
         assert_true(x.id.a != y.id.a);
         assert_string_equal(y.target, "llvm -model=here");
         assert_true(x.code.text.n > 0 && x.reference.text.n > 0);
         assert_non_null(strstr(x.code.text.p, x.code.launch[0].entry));
         assert_int_equal(x.code.n_arg, x.reference.n_arg);
-        cd_recjob_free(&x);
-        cd_recjob_free(&y);
+        cd_record_program_free(&x);
+        cd_record_program_free(&y);
     }
     end(&a);
     end(&b);
     a = begin(), b = begin();
-    cd_recjob x = next_job(&a), y = next_job(&b);
+    cd_record_program x = next_job(&a), y = next_job(&b);
     assert_string_equal(x.code.text.p, y.code.text.p);
     assert_memory_equal(&x.id, &y.id, sizeof x.id);
-    cd_recjob_free(&x);
-    cd_recjob_free(&y);
+    cd_record_program_free(&x);
+    cd_record_program_free(&y);
     end(&a);
     end(&b);
 }
@@ -80,7 +80,7 @@ static void test_costs(void **state) {
     setting s = begin();
     cdmpp_err err = {0};
     for (unsigned n = 1; n <= CD_TIMING_MAX; n += n < 15 ? 1 : 80) {
-        cd_recjob j = next_job(&s);
+        cd_record_program j = next_job(&s);
         static cd_measured m;
         cd_record r;
         double sum = 0, all = 0;
@@ -95,7 +95,7 @@ static void test_costs(void **state) {
             m.time.n_kept += m.time.kept[i];
             if (m.time.kept[i]) all += i + 1;
         }
-        assert_ok(cd_recjob_record(&j, &m, &r, &err));
+        assert_ok(cd_record_program_record(&j, &m, &r, &err));
         assert_true(r.n_cost >= 1 && r.n_cost <= CD_RECJOB_COSTS);
         assert_true(r.n_cost == CD_RECJOB_COSTS || r.n_cost == m.time.n_kept);
         for (uint32_t k = 0; k < r.n_cost; k++) sum += r.cost_s[k];
@@ -104,10 +104,10 @@ static void test_costs(void **state) {
         assert_close(r.total_s, 3, 1e-12, 0);
         assert_int_equal(r.error_no, 0);
         m.error_no = 6;
-        assert_ok(cd_recjob_record(&j, &m, &r, &err));
+        assert_ok(cd_record_program_record(&j, &m, &r, &err));
         assert_int_equal(r.n_cost, 1);
         assert_close(r.cost_s[0], 1e10, 0, 0);
-        cd_recjob_free(&j);
+        cd_record_program_free(&j);
     }
     end(&s);
 }
@@ -117,18 +117,18 @@ static void test_bad(void **state) {
     (void)state;
     setting s = begin();
     cdmpp_err err = {0};
-    cd_recjob j;
+    cd_record_program j;
     static const char unknown[] = "{\"i\": [[\"[\\\"nosuch\\\"]\", \"llvm\", [1,64,64,0,0,0,0,0], \"\", 0, []], [[], []]], \"r\": [[0.1], 0, 1, 1], \"v\": \"v0.6\"}";
     cd_recline l = {"x.json", 3, unknown, sizeof unknown - 1};
-    assert_status(cd_recjob_make(&s.maker, &l, &j, &err), CDMPP_ENOTASK);
+    assert_status(cd_record_program_make(&s.maker, &l, &j, &err), CDMPP_ENOTASK);
     assert_int_equal(err.line, 3);
-    cd_recjob_free(&j);
+    cd_record_program_free(&j);
     l = (cd_recline){"x.json", 4, "{", 1};
     err = (cdmpp_err){0};
-    assert_status(cd_recjob_make(&s.maker, &l, &j, &err), CDMPP_EPARSE);
-    cd_recjob_free(&j);
+    assert_status(cd_record_program_make(&s.maker, &l, &j, &err), CDMPP_EPARSE);
+    cd_record_program_free(&j);
     cd_recline good;
-    assert_ok(cd_recfile_next(s.file, &good, &err));
+    assert_ok(cd_record_reader_next(s.file, &good, &err));
     char *text = malloc(good.len + 64), *steps;
     memcpy(text, good.text, good.len + 1);
     steps = strstr(text, ", [[], [[");
@@ -138,28 +138,28 @@ static void test_bad(void **state) {
     memmove(text + at + sizeof step - 1, text + at, good.len - at + 1);
     memcpy(text + at, step, sizeof step - 1);
     l = (cd_recline){"x.json", 5, text, good.len + sizeof step - 1};
-    assert_ok(cd_recjob_make(&s.maker, &l, &j, &err));
-    assert_ok(cd_recjob_code(&s.maker, &j, &err));
+    assert_ok(cd_record_program_make(&s.maker, &l, &j, &err));
+    assert_ok(cd_record_program_code(&s.maker, &j, &err));
     assert_int_equal(j.why.code, CDMPP_EINVALID);
     assert_int_equal(j.why.line, 5);
-    cd_recjob_free(&j);
+    cd_record_program_free(&j);
     free(text);
     end(&s);
 }
 
 static void test_sums(void **state) {
     (void)state;
-    cd_recstat s;
+    cd_record_stats s;
     cd_buf b = {0};
-    cd_recstat_begin(&s, 10);
+    cd_record_stats_begin(&s, 10);
     const cd_measured good = {.flags = CD_MEASURED_NOISY | CD_MEASURED_CACHED}, bad = {.error_no = 4};
-    for (int i = 0; i < 5; i++) cd_recstat_add(&s, i < 3 ? &good : &bad);
-    cd_recstat_json(&b, &s, 12);
+    for (int i = 0; i < 5; i++) cd_record_stats_add(&s, i < 3 ? &good : &bad);
+    cd_record_stats_json(&b, &s, 12);
     static const char *const said[] = {"\"measured\":3", "\"failed\":2", "\"noisy\":3", "\"cached\":3", "\"4\":2", "\"seconds\":2", "\"programs_per_s\":2.5"};
     for (size_t i = 0; i < sizeof said / sizeof *said; i++) assert_non_null(strstr(b.p, said[i]));
     cd_buf_free(&b);
-    assert_string_equal(cd_recstat_error(7), "running took too long");
-    assert_string_equal(cd_recstat_error(99), "unknown");
+    assert_string_equal(cd_record_stats_error(7), "running took too long");
+    assert_string_equal(cd_record_stats_error(99), "unknown");
 }
 
 int main(void) {

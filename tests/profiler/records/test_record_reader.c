@@ -6,17 +6,17 @@
 
 #include "profiler/records/record_reader.h"
 
-static cd_recfile *open_ok(const char *const *path, size_t n) {
-    cd_recfile *r = NULL;
+static cd_record_reader *open_ok(const char *const *path, size_t n) {
+    cd_record_reader *r = NULL;
     cdmpp_err err = {0};
-    assert_ok(cd_recfile_open(path, n, &r, &err));
+    assert_ok(cd_record_reader_open(path, n, &r, &err));
     return r;
 }
 
-static void assert_next(cd_recfile *r, const char *path, long number, const char *text) {
+static void assert_next(cd_record_reader *r, const char *path, long number, const char *text) {
     cd_recline l;
     cdmpp_err err = {0};
-    assert_ok(cd_recfile_next(r, &l, &err));
+    assert_ok(cd_record_reader_next(r, &l, &err));
     if (!text) {
         assert_null(l.text);
         return;
@@ -40,25 +40,25 @@ static void test_order(void **state) {
     tmp_put(&d, "f/c.txt", "{4}\n", 4);
     snprintf(one, sizeof one, "%s", tmp_put(&d, "one", "{1}\r\n", 5));
     const char *const path[] = {one, folder, one};
-    cd_recfile *r = open_ok(path, 3);
+    cd_record_reader *r = open_ok(path, 3);
     assert_next(r, one, 1, "{1}");
     assert_next(r, a, 3, "{2}");
     assert_next(r, b, 1, "{3}");
     assert_next(r, one, 1, "{1}");
     assert_next(r, NULL, 0, NULL);
     assert_next(r, NULL, 0, NULL);
-    cd_recfile_close(r);
+    cd_record_reader_close(r);
     tmp_remove(&d);
 }
 
 static void test_missing(void **state) {
     (void)state;
     tmp_dir d = tmp_make();
-    cd_recfile *r = NULL;
+    cd_record_reader *r = NULL;
     cdmpp_err err = {0};
     const char *const empty[] = {d.path}, *const none[] = {tmp_path(&d, "none")};
-    assert_status(cd_recfile_open(empty, 1, &r, &err), CDMPP_EIO);
-    assert_status(cd_recfile_open(none, 1, &r, &err), CDMPP_EIO);
+    assert_status(cd_record_reader_open(empty, 1, &r, &err), CDMPP_EIO);
+    assert_status(cd_record_reader_open(none, 1, &r, &err), CDMPP_EIO);
     tmp_remove(&d);
 }
 
@@ -71,14 +71,14 @@ static void test_damaged(void **state) {
     snprintf(bad, sizeof bad, "%s", tmp_put(&d, "bad.json.xz", xz, sizeof xz));
     snprintf(good, sizeof good, "%s", tmp_put(&d, "good.json", "{1}\n", 4));
     const char *const path[] = {bad, good};
-    cd_recfile *r = open_ok(path, 2);
+    cd_record_reader *r = open_ok(path, 2);
     cd_recline l;
     cdmpp_err err = {0};
-    assert_status(cd_recfile_next(r, &l, &err), CDMPP_EPARSE);
+    assert_status(cd_record_reader_next(r, &l, &err), CDMPP_EPARSE);
     assert_non_null(strstr(err.path, "bad.json.xz"));
     assert_next(r, good, 1, "{1}");
     assert_next(r, NULL, 0, NULL);
-    cd_recfile_close(r);
+    cd_record_reader_close(r);
     tmp_remove(&d);
 }
 

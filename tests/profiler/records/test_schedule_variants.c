@@ -58,7 +58,7 @@ static void test_one_step(void **state) {
     cd_variant *v;
     size_t n;
     cdmpp_err err = {0};
-    assert_ok(cd_vary(&f->a, f->p, cd_tasks_at(f->t, 0), &f->r, ~0U, 3, &v, &n, &err));
+    assert_ok(cd_schedule_variants(&f->a, f->p, cd_tasks_at(f->t, 0), &f->r, ~0U, 3, &v, &n, &err));
     assert_int_equal(v[0].factor, CD_VARY_BASE);
     for (size_t i = 0; i < n; i++) {
         unsigned changed = 0;
@@ -85,14 +85,14 @@ static void test_mask(void **state) {
     cd_variant *v;
     size_t n;
     cdmpp_err err = {0};
-    assert_ok(cd_vary(&f->a, f->p, cd_tasks_at(f->t, 0), &f->r, 1U << CD_VARY_UNROLL, 1, &v, &n, &err));
+    assert_ok(cd_schedule_variants(&f->a, f->p, cd_tasks_at(f->t, 0), &f->r, 1U << CD_VARY_UNROLL, 1, &v, &n, &err));
     assert_int_equal(n, 5);
     assert_string_equal(v[1].value, "0");
     cd_record bad = f->r;
     cd_step s = {.kind = CD_STEP_CI, .stage = 99};
     bad.step = &s;
     bad.n_step = 1;
-    assert_int_equal(cd_vary(&f->a, f->p, cd_tasks_at(f->t, 0), &bad, ~0U, 1, &v, &n, &err), CDMPP_EINVALID);
+    assert_int_equal(cd_schedule_variants(&f->a, f->p, cd_tasks_at(f->t, 0), &bad, ~0U, 1, &v, &n, &err), CDMPP_EINVALID);
 }
 
 int main(void) {

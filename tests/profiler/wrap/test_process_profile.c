@@ -81,12 +81,12 @@ static int watched(const char *what) {
 }
 
 /* ---- watching ---- */
-static cd_wrap_report watch(cd_arena *a, const char *what) {
+static cd_process_profile_report watch(cd_arena *a, const char *what) {
     char flag[] = "--watched", word[16];
     snprintf(word, sizeof word, "%s", what);
     char *const argv[] = {self, flag, word, NULL};
-    cd_wrap_report r;
-    assert_ok(cd_wrap_run(a, argv, SANITIZED ? "" : NULL, &r, &err));
+    cd_process_profile_report r;
+    assert_ok(cd_process_profile_run(a, argv, SANITIZED ? "" : NULL, &r, &err));
     return r;
 }
 
@@ -101,7 +101,7 @@ static void peak_and_live(void **state) {
     (void)state;
     need_library();
     cd_arena a = {0};
-    const cd_wrap_report r = watch(&a, "peak");
+    const cd_process_profile_report r = watch(&a, "peak");
     assert_true(r.has_heap);
     ABOUT(r.own.peak_bytes, 15 * MB);
     ABOUT(r.own.live_bytes, 5 * MB);
@@ -115,7 +115,7 @@ static void counts_of_threads(void **state) {
     (void)state;
     need_library();
     cd_arena a = {0};
-    const cd_wrap_report r = watch(&a, "threads");
+    const cd_process_profile_report r = watch(&a, "threads");
     assert_in_range(r.own.n_malloc, THREADS * ROUNDS, THREADS * ROUNDS + 200);
     assert_in_range(r.own.n_realloc, THREADS * ROUNDS, THREADS * ROUNDS + 200);
     assert_in_range(r.own.n_free, THREADS * ROUNDS, THREADS * ROUNDS + 200);
@@ -127,7 +127,7 @@ static void children_apart(void **state) {
     (void)state;
     need_library();
     cd_arena a = {0};
-    const cd_wrap_report r = watch(&a, "fork");
+    const cd_process_profile_report r = watch(&a, "fork");
     assert_int_equal(r.n_image, 2);
     ABOUT(r.own.peak_bytes, 1 * MB);
     assert_true(r.image[1].pid != r.pid);
@@ -140,7 +140,7 @@ static void aligned_memory(void **state) {
     (void)state;
     need_library();
     cd_arena a = {0};
-    const cd_wrap_report r = watch(&a, "aligned");
+    const cd_process_profile_report r = watch(&a, "aligned");
     assert_int_equal(r.own.n_aligned, 2);
     ABOUT(r.own.peak_bytes, 2 * MB + 3 * 1024 * 1024);
     ABOUT(r.own.live_bytes, 3 * 1024 * 1024);
@@ -150,7 +150,7 @@ static void aligned_memory(void **state) {
 static void resident_memory(void **state) {
     (void)state;
     cd_arena a = {0};
-    const cd_wrap_report r = watch(&a, "rss");
+    const cd_process_profile_report r = watch(&a, "rss");
     assert_true(r.max_rss_kb >= 62500);
     if (SANITIZED) {
         cd_arena_free(&a);
@@ -169,8 +169,8 @@ static void small_programs_stay_small(void **state) {
     char *big = malloc(100 * MB), word[] = "true";
     memset(big, 1, 100 * MB);
     char *const argv[] = {word, NULL};
-    cd_wrap_report r;
-    assert_ok(cd_wrap_run(&a, argv, NULL, &r, &err));
+    cd_process_profile_report r;
+    assert_ok(cd_process_profile_run(&a, argv, NULL, &r, &err));
     assert_true(r.rss_own);
     assert_true(r.max_rss_kb < 20000);
     free(big);
@@ -180,7 +180,7 @@ static void small_programs_stay_small(void **state) {
 static void ends_and_times(void **state) {
     (void)state;
     cd_arena a = {0};
-    cd_wrap_report r = watch(&a, "sleep");
+    cd_process_profile_report r = watch(&a, "sleep");
     assert_int_equal(r.code, 7);
     assert_true(r.wall_s >= 0.1 && r.user_s + r.sys_s < r.wall_s + 1); /* a sanitizer's start takes time on both processors */
     r = watch(&a, "abort");
@@ -189,7 +189,7 @@ static void ends_and_times(void **state) {
     assert_false(r.rss_own);
     char none[] = "/nonexistent/program";
     char *const argv[] = {none, NULL};
-    assert_status(cd_wrap_run(&a, argv, "", &r, &err), CDMPP_EIO);
+    assert_status(cd_process_profile_run(&a, argv, "", &r, &err), CDMPP_EIO);
     cd_arena_free(&a);
 }
 
@@ -201,17 +201,17 @@ static void shells(void **state) {
     cd_buf b = {0};
     char sh[] = "sh", c[] = "-c", text[] = "test -n \"$LD_PRELOAD\" && ls / >/dev/null; exec cat </dev/null";
     char *const argv[] = {sh, c, text, NULL};
-    cd_wrap_report r;
-    assert_ok(cd_wrap_run(&a, argv, NULL, &r, &err));
+    cd_process_profile_report r;
+    assert_ok(cd_process_profile_run(&a, argv, NULL, &r, &err));
     assert_int_equal(r.code, 0);
     assert_true(r.n_image >= 3);
     assert_string_equal(r.own.name, "cat");
-    cd_wrap_put_json(&b, &r);
+    cd_process_profile_put_json(&b, &r);
     const cd_json *v;
     assert_ok(cd_json_parse(&a, b.p, b.n, &v, &err));
     assert_int_equal(cd_json_get(v, "processes")->n, r.n_image);
     cd_buf_clear(&b);
-    cd_wrap_put_text(&b, &r);
+    cd_process_profile_put_text(&b, &r);
     assert_non_null(strstr(b.p, "  ls["));
     assert_non_null(strstr(b.p, "  sh["));
     cd_buf_free(&b);
@@ -223,11 +223,11 @@ static void without_the_library(void **state) {
     cd_arena a = {0};
     char word[] = "true";
     char *const argv[] = {word, NULL};
-    cd_wrap_report r;
-    assert_ok(cd_wrap_run(&a, argv, "", &r, &err));
+    cd_process_profile_report r;
+    assert_ok(cd_process_profile_run(&a, argv, "", &r, &err));
     assert_false(r.has_heap);
     assert_string_equal(r.why_no_heap, "not asked for");
-    assert_ok(cd_wrap_run(&a, argv, "/nonexistent.so", &r, &err)); /* the loader complains and goes on */
+    assert_ok(cd_process_profile_run(&a, argv, "/nonexistent.so", &r, &err)); /* the loader complains and goes on */
     assert_false(r.has_heap);
     assert_non_null(strstr(r.why_no_heap, "did not load"));
     cd_arena_free(&a);

@@ -59,7 +59,7 @@ static double *leaf(const cd_wbuffer *b, uint32_t k) {
     const int64_t n = cd_shape_elements(&b->shape);
     double *p = calloc((size_t)n + 1, sizeof *p);
     char *raw = calloc((size_t)n + 1, 8);
-    assert_true(b->is_const ? cd_fill_weight(b->dtype, k, b->shape.rank, b->shape.dim, raw) : cd_fill(b->dtype, k, 0, (size_t)n, raw));
+    assert_true(b->is_const ? cd_tensor_fill_weight(b->dtype, k, b->shape.rank, b->shape.dim, raw) : cd_tensor_fill(b->dtype, k, 0, (size_t)n, raw));
     for (int64_t i = 0; i < n; i++) p[i] = b->value == b->value ? b->value : b->dtype == CD_F32 ? (double)((float *)(void *)raw)[i] : b->dtype == CD_I64 ? (double)((int64_t *)(void *)raw)[i] : (double)((int32_t *)(void *)raw)[i];
     free(raw);
     return p;
@@ -114,8 +114,8 @@ static double differs(const cd_live *l, double *const *want, const char *path) {
 typedef struct {
     cd_live l;
     cd_offload_rules *q;
-    cd_live_rules r;
-    cd_live_offload plan;
+    cd_offload_net_match r;
+    cd_offload_net_plan plan;
     cd_emit_files files;
     tmp_dir dir;
 } bench;
@@ -124,17 +124,17 @@ static void plan(bench *b, cd_live l, const char *rules) {
     cd_part_link link[2] = {{.from = 0, .to = 1, .latency_s = 1e-6, .bytes_per_s = 1e9}, {.from = 1, .to = 0, .latency_s = 1e-6, .bytes_per_s = 1e9}};
     b->l = l;
     assert_ok(cd_offload_parse("x.rules", rules, strlen(rules), &b->q, &err));
-    assert_ok(cd_live_rules_apply(&(cd_live_rules_ask){&b->l, b->q, 0, NULL}, &b->r, &err));
+    assert_ok(cd_offload_match_apply(&(cd_offload_match_ask){&b->l, b->q, 0, NULL}, &b->r, &err));
     double *s = calloc((size_t)b->r.n_group * b->r.n_device + 1, sizeof *s);
     for (uint32_t k = 0; k < b->r.n_group * b->r.n_device; k++) s[k] = 1e-4;
-    assert_ok(cd_live_offload_plan(&(cd_live_offload_ask){.rules = &b->r, .seconds = s, .link = link, .n_link = b->r.n_device > 1 ? 2 : 0}, &b->plan, &err));
+    assert_ok(cd_offload_plan_plan(&(cd_offload_plan_ask){.rules = &b->r, .seconds = s, .link = link, .n_link = b->r.n_device > 1 ? 2 : 0}, &b->plan, &err));
     free(s);
 }
 
 static void emit(bench *b, const cd_emit_backend *other, bool naive) {
     const cd_emit_backend *const back[] = {&cd_emit_c, other};
     static const char *const target[] = {"llvm -num-cores=1", "opencl"};
-    assert_ok(cd_live_emit(&(cd_live_emit_ask){.plan = &b->plan, .backend = back, .target = other == &cd_emit_opencl ? target : (const char *const[]){target[0], target[0]}, .naive = naive},
+    assert_ok(cd_offload_emit(&(cd_offload_emit_ask){.plan = &b->plan, .backend = back, .target = other == &cd_emit_opencl ? target : (const char *const[]){target[0], target[0]}, .naive = naive},
                            &b->files, &err));
     b->dir = tmp_make();
     assert_ok(cd_emit_write(&b->files, b->dir.path, &err));
@@ -143,8 +143,8 @@ static void emit(bench *b, const cd_emit_backend *other, bool naive) {
 static void done(bench *b) {
     tmp_remove(&b->dir);
     cd_emit_files_free(&b->files);
-    cd_live_offload_free(&b->plan);
-    cd_live_rules_done(&b->r);
+    cd_offload_net_plan_free(&b->plan);
+    cd_offload_match_done(&b->r);
     cd_offload_free(b->q);
     cd_live_free(&b->l);
 }
@@ -200,7 +200,7 @@ static void test_zoo(void **state) {
     (void)state;
     bench b;
     cd_live l;
-    assert_ok(cd_live_load(&(cd_live_ask){.network = "lstm", .size = 2, .target = "llvm -num-cores=1"}, &l, &err));
+    assert_ok(cd_network_load(&(cd_live_ask){.network = "lstm", .size = 2, .target = "llvm -num-cores=1"}, &l, &err));
     plan(&b, l, "host cpu\n");
     assert_int_equal(b.plan.n_region, 1);
     emit(&b, NULL, false);
@@ -269,11 +269,11 @@ static void test_faults(void **state) {
     (void)state;
     bench b;
     cd_live l;
-    assert_ok(cd_live_load(&(cd_live_ask){.network = "tests/profiler/data/opaque.onnx", .target = "llvm -num-cores=1"}, &l, &err));
+    assert_ok(cd_network_load(&(cd_live_ask){.network = "tests/profiler/data/opaque.onnx", .target = "llvm -num-cores=1"}, &l, &err));
     plan(&b, l, "host cpu\n");
     const cd_emit_backend *const back[] = {&cd_emit_c};
     static const char *const target[] = {"llvm"};
-    assert_status(cd_live_emit(&(cd_live_emit_ask){.plan = &b.plan, .backend = back, .target = target}, &b.files, &err), CDMPP_EUNSUPPORTED);
+    assert_status(cd_offload_emit(&(cd_offload_emit_ask){.plan = &b.plan, .backend = back, .target = target}, &b.files, &err), CDMPP_EUNSUPPORTED);
     assert_non_null(strstr(err.msg, "magic"));
     b.dir = tmp_make();
     assert_status(cd_emit_write(&b.files, "/proc/nowhere", &err), CDMPP_EIO);

@@ -11,7 +11,7 @@ static cdmpp_err err;
 
 static cd_live load(const char *net) {
     cd_live l;
-    assert_ok(cd_live_load(&(cd_live_ask){.network = net, .target = "llvm -num-cores=1"}, &l, &err));
+    assert_ok(cd_network_load(&(cd_live_ask){.network = net, .target = "llvm -num-cores=1"}, &l, &err));
     return l;
 }
 
@@ -97,19 +97,19 @@ static void test_names(void **state) {
 
 /* ---- groups ---- */
 
-static cd_live_rules applied(const cd_live *l, const cd_offload_rules *q, uint32_t n, const char *const *device) {
-    cd_live_rules r;
-    assert_ok(cd_live_rules_apply(&(cd_live_rules_ask){l, q, n, device}, &r, &err));
+static cd_offload_net_match applied(const cd_live *l, const cd_offload_rules *q, uint32_t n, const char *const *device) {
+    cd_offload_net_match r;
+    assert_ok(cd_offload_match_apply(&(cd_offload_match_ask){l, q, n, device}, &r, &err));
     return r;
 }
 
-static uint32_t group_of(const cd_live_rules *r, const char *type, uint32_t nth) { return r->ops.of[r->ops.of_first[find(&r->ops, type, nth)]]; }
+static uint32_t group_of(const cd_offload_net_match *r, const char *type, uint32_t nth) { return r->ops.of[r->ops.of_first[find(&r->ops, type, nth)]]; }
 
 static void test_groups(void **state) {
     (void)state;
     cd_live l = load("resnet-18");
     cd_offload_rules *q = parsed("host cpu\npattern npu conv_bn_relu: conv2d -> batch_norm -> relu?\nsupport npu dense bias_add\nrefuse npu conv2d where kernel>=7\n");
-    cd_live_rules r = applied(&l, q, 0, NULL);
+    cd_offload_net_match r = applied(&l, q, 0, NULL);
     cd_buf b = {0};
     const uint32_t first = group_of(&r, "conv2d", 0), second = group_of(&r, "conv2d", 1), sum = group_of(&r, "add", 0), pool = group_of(&r, "max_pool2d", 0);
     assert_int_equal(r.group[first].allowed, 1);
@@ -125,17 +125,17 @@ static void test_groups(void **state) {
     bool told = false;
     for (uint32_t c = 0; c < r.n_cut; c++) {
         cd_buf_clear(&b);
-        cd_live_rules_say_cut(&r, c, &b);
+        cd_offload_match_say_cut(&r, c, &b);
         if (r.cut[c].group == sum) told = r.cut[c].stops && strstr(b.p, "cuts through group") && strstr(b.p, "(add) is not in it, and npu cannot run it");
     }
     assert_true(told);
-    cd_live_rules_done(&r);
+    cd_offload_match_done(&r);
     cd_offload_free(q);
     q = parsed("host cpu\npattern npu conv_bn: conv2d -> batch_norm\nsupport npu add relu\n"); /* the cut does no harm */
     r = applied(&l, q, 0, NULL);
     assert_int_equal(r.group[sum].allowed, 3);
     for (uint32_t c = 0; c < r.n_cut; c++) assert_false(r.cut[c].stops);
-    cd_live_rules_done(&r);
+    cd_offload_match_done(&r);
     cd_offload_free(q);
     cd_buf_free(&b);
     cd_live_free(&l);
@@ -146,19 +146,19 @@ static void test_joint(void **state) {
     (void)state;
     cd_live l = load("resnet-18");
     cd_offload_rules *q = parsed("host cpu\npattern npu two: conv2d -> batch_norm -> relu -> conv2d -> batch_norm\nsupport npu add relu\n");
-    cd_live_rules r = applied(&l, q, 0, NULL);
+    cd_offload_net_match r = applied(&l, q, 0, NULL);
     assert_int_equal(r.n_joint, 8);
     for (uint32_t i = 0; i < r.n_joint; i++) {
         const cd_offload_match *m = &r.joint[i];
         assert_true(m->n_op == 2 && m->device == 1 && m->taken && m->line == 2);
         for (uint32_t k = 0; k < 2; k++) assert_true(r.group[r.member[m->first + k]].allowed == 1 && r.group[r.member[m->first + k]].together == 2);
     }
-    cd_live_rules_done(&r);
+    cd_offload_match_done(&r);
     cd_offload_free(q);
     q = parsed("host cpu\npattern npu two: conv2d -> batch_norm -> relu -> conv2d -> batch_norm\n"); /* without add and relu it cannot */
     r = applied(&l, q, 0, NULL);
     assert_int_equal(r.n_joint, 0);
-    cd_live_rules_done(&r);
+    cd_offload_match_done(&r);
     cd_offload_free(q);
     cd_live_free(&l);
 }
@@ -168,20 +168,20 @@ static void test_devices(void **state) {
     static const char *const four[] = {"cpu0", "npu0", "npu1", "ocl0"}, *const wrong[] = {"npu0", "cpu0"};
     cd_live l = load("squeezenet-1.1");
     cd_offload_rules *q = parsed("host cpu\nsupport npu conv2d bias_add relu\nplace Conv_2 npu\n");
-    cd_live_rules r = applied(&l, q, 4, four);
+    cd_offload_net_match r = applied(&l, q, 4, four);
     const uint32_t conv = group_of(&r, "conv2d", 0), pool = group_of(&r, "max_pool2d", 0);
     assert_int_equal(r.group[pool].allowed, 1 | 8); /* nothing is said of ocl0 */
     assert_int_equal(r.group[conv].allowed, 2 | 4);
     assert_int_equal(r.group[conv].pin, CD_PART_FREE);
     assert_string_equal(r.group[conv].pin_why, "x.rules:3");
-    cd_live_rules_done(&r);
-    assert_status(cd_live_rules_apply(&(cd_live_rules_ask){&l, q, 2, wrong}, &r, &err), CDMPP_EINVALID);
+    cd_offload_match_done(&r);
+    assert_status(cd_offload_match_apply(&(cd_offload_match_ask){&l, q, 2, wrong}, &r, &err), CDMPP_EINVALID);
     assert_non_null(strstr(err.msg, "the first device is npu0"));
-    cd_live_rules_done(&r);
-    assert_status(cd_live_rules_apply(&(cd_live_rules_ask){&l, q, 1, four}, &r, &err), CDMPP_EINVALID);
+    cd_offload_match_done(&r);
+    assert_status(cd_offload_match_apply(&(cd_offload_match_ask){&l, q, 1, four}, &r, &err), CDMPP_EINVALID);
     assert_non_null(strstr(err.msg, "which is none of the devices"));
     assert_int_equal(err.line, 3);
-    cd_live_rules_done(&r);
+    cd_offload_match_done(&r);
     cd_offload_free(q);
     cd_live_free(&l);
 }
@@ -190,10 +190,10 @@ static void test_devices(void **state) {
 
 static void refused(const cd_live *l, const char *text, cdmpp_status want, long line, const char *part) {
     cd_offload_rules *q = parsed(text);
-    cd_live_rules r;
-    assert_status(cd_live_rules_apply(&(cd_live_rules_ask){l, q, 0, NULL}, &r, &err), want);
+    cd_offload_net_match r;
+    assert_status(cd_offload_match_apply(&(cd_offload_match_ask){l, q, 0, NULL}, &r, &err), want);
     if (err.line != line || !strstr(err.msg, part) || strcmp(err.path, "x.rules")) fail_msg("%s:%ld: %s: expected line %ld, \"%s\"", err.path, err.line, err.msg, line, part);
-    cd_live_rules_done(&r);
+    cd_offload_match_done(&r);
     cd_offload_free(q);
 }
 
@@ -267,7 +267,7 @@ static void draw(uint64_t *g, char *text, size_t room) {
 }
 
 /* From the operators up, without what live_rules.c knows: is operator k covered on the device by a support line, or by a match whose groups all may be there? */
-static bool covered(const cd_live_rules *r, uint32_t k) {
+static bool covered(const cd_offload_net_match *r, uint32_t k) {
     const cd_offload *f = &r->found;
     if (f->able[(size_t)k * f->n_device + 1]) return true;
     for (uint32_t m = 0; m < f->n_match; m++) {
@@ -294,7 +294,7 @@ static void test_drawn(void **state) {
             draw(&g, text, sizeof text);
             cd_offload_rules *q;
             if (cd_offload_parse("x.rules", text, strlen(text), &q, &err)) continue; /* drawn contradictions */
-            cd_live_rules r = applied(&l, q, 0, NULL);
+            cd_offload_net_match r = applied(&l, q, 0, NULL);
             for (uint32_t i = 0; i < r.n_group; i++) {
                 bool each = true;
                 assert_true(r.group[i].allowed & 1);
@@ -306,7 +306,7 @@ static void test_drawn(void **state) {
                 if (alone) assert_true(r.group[i].allowed & 2);
                 assert_int_equal(r.group[i].why[1] == NULL, (r.group[i].allowed & 2) != 0);
             }
-            cd_live_rules_done(&r);
+            cd_offload_match_done(&r);
             cd_offload_free(q);
         }
         cd_live_free(&l);
@@ -319,11 +319,11 @@ static void test_undefined(void **state) {
     (void)state;
     cd_live l = load("tests/profiler/data/opaque.onnx");
     cd_offload_rules *q = parsed("host cpu\nsupport npu magic relu\n");
-    cd_live_rules r = applied(&l, q, 0, NULL);
+    cd_offload_net_match r = applied(&l, q, 0, NULL);
     assert_int_equal(r.group[0].allowed, 1);
     assert_non_null(strstr(r.group[0].why[1], "nothing defines it"));
     assert_int_equal(r.group[1].allowed, 3);
-    cd_live_rules_done(&r);
+    cd_offload_match_done(&r);
     cd_offload_free(q);
     cd_live_free(&l);
 }

@@ -11,7 +11,7 @@ static cdmpp_err err;
 
 static cd_live load(const char *net) {
     cd_live l;
-    assert_ok(cd_live_load(&(cd_live_ask){.network = net, .target = "llvm -num-cores=1"}, &l, &err));
+    assert_ok(cd_network_load(&(cd_live_ask){.network = net, .target = "llvm -num-cores=1"}, &l, &err));
     return l;
 }
 
@@ -26,10 +26,10 @@ static cd_offload_rules *parsed(const char *text) {
 typedef struct {
     cd_live l;
     cd_offload_rules *q;
-    cd_live_rules r;
+    cd_offload_net_match r;
     double *seconds;
     cd_part_link link[12];
-    cd_live_offload_ask ask;
+    cd_offload_plan_ask ask;
 } bench;
 
 /* A host of 20 GFLOP/s and 10 GB/s; device d `fast` times that; links of rate and latency between all. */
@@ -45,18 +45,18 @@ static void time_all(bench *b, double fast, double rate, double latency) {
     for (uint32_t i = 0; i < D; i++)
         for (uint32_t j = 0; j < D; j++)
             if (i != j) b->link[k++] = (cd_part_link){.from = i, .to = j, .latency_s = latency, .bytes_per_s = rate};
-    b->ask = (cd_live_offload_ask){.rules = &b->r, .seconds = b->seconds, .link = b->link, .n_link = k, .start_s = 1e-6, .layout = CD_EDGE_NHWC};
+    b->ask = (cd_offload_plan_ask){.rules = &b->r, .seconds = b->seconds, .link = b->link, .n_link = k, .start_s = 1e-6, .layout = CD_EDGE_NHWC};
 }
 
 static void with(bench *b, cd_live l, const char *rules, double fast, double rate, double latency) {
     b->l = l;
     b->q = parsed(rules);
-    assert_ok(cd_live_rules_apply(&(cd_live_rules_ask){&b->l, b->q, 0, NULL}, &b->r, &err));
+    assert_ok(cd_offload_match_apply(&(cd_offload_match_ask){&b->l, b->q, 0, NULL}, &b->r, &err));
     time_all(b, fast, rate, latency);
 }
 
 static void done(bench *b) {
-    cd_live_rules_done(&b->r);
+    cd_offload_match_done(&b->r);
     cd_offload_free(b->q);
     cd_live_free(&b->l);
     free(b->seconds);
@@ -70,7 +70,7 @@ static const char npu[] = "host cpu\n"
 
 /* ---- laws of any plan ---- */
 
-static void laws(const bench *b, const cd_live_offload *o) {
+static void laws(const bench *b, const cd_offload_net_plan *o) {
     const uint32_t n = b->r.n_group, D = b->r.n_device;
     const cd_workload *w = b->l.work;
     uint32_t seen = 0, cuts = 0;
@@ -95,7 +95,7 @@ static void laws(const bench *b, const cd_live_offload *o) {
     }
     assert_int_equal(seen, n);
     for (uint32_t k = 0; k < o->n_boundary; k++) { /* on cut edges, once each */
-        const cd_live_boundary *c = &o->boundary[k];
+        const cd_offload_boundary *c = &o->boundary[k];
         assert_true(c->from != c->to && c->from == (c->group == CD_GRAPH_NONE ? 0 : o->where[c->group]));
         for (uint32_t j = 0; j < k; j++) assert_false(o->boundary[j].buffer == c->buffer && o->boundary[j].to == c->to);
         copies += c->seconds;
@@ -116,7 +116,7 @@ static void laws(const bench *b, const cd_live_offload *o) {
     assert_close(seconds + copies, o->cost.sum_s, 1e-9, 1e-15);
 }
 
-static double by_goal(const cd_live_offload_ask *a, const cd_part_cost *c) { return a->goal == CD_PART_SUM ? c->sum_s : c->makespan_s; }
+static double by_goal(const cd_offload_plan_ask *a, const cd_part_cost *c) { return a->goal == CD_PART_SUM ? c->sum_s : c->makespan_s; }
 
 static void test_zoo(void **state) {
     (void)state;
@@ -128,15 +128,15 @@ static void test_zoo(void **state) {
             with(&b, load(net[k]), npu, t & 1 ? 20 : 3, t & 1 ? 12e9 : 1e9, t & 1 ? 5e-6 : 50e-6);
             b.ask.goal = t & 2 ? CD_PART_MAKESPAN : CD_PART_SUM;
             b.ask.effort = 4096;
-            cd_live_offload o;
-            assert_ok(cd_live_offload_plan(&b.ask, &o, &err));
+            cd_offload_net_plan o;
+            assert_ok(cd_offload_plan_plan(&b.ask, &o, &err));
             laws(&b, &o);
             const double plan = by_goal(&b.ask, &o.cost);
             for (uint32_t i = 0; i < 3; i++) assert_true(plan <= by_goal(&b.ask, &o.base[i].cost) * (1 + 1e-12));
             if (isfinite(o.bound_s)) assert_true(o.bound_s <= plan * (1 + 1e-9));
             better += plan < 0.999 * by_goal(&b.ask, &o.base[1].cost);
             exact += o.exact, all++;
-            cd_live_offload_free(&o);
+            cd_offload_net_plan_free(&o);
             done(&b);
         }
     if (better < 5 || exact < all / 2) fail_msg("%u better than greedy, %u exact, of %u", better, exact, all);
@@ -150,8 +150,8 @@ static void test_brute(void **state) {
         with(&b, load("alexnet"), t & 1 ? npu : "host cpu\nsupport npu conv2d bias_add relu\nsupport npu max_pool2d where c<=200\nplace Conv_2 cpu\n", 1 + (double)(cd_rng_at(3, t) % 9), 1e8 * (double)(1 + cd_rng_at(4, t) % 50), 1e-5);
         const uint32_t n = b.r.n_group;
         double best = (double)INFINITY;
-        cd_live_offload o, x;
-        assert_ok(cd_live_offload_plan(&b.ask, &o, &err));
+        cd_offload_net_plan o, x;
+        assert_ok(cd_offload_plan_plan(&b.ask, &o, &err));
         assert_true(o.exact);
         assert_true(n <= 16);
         uint32_t *where = calloc(n, sizeof *where);
@@ -162,15 +162,15 @@ static void test_brute(void **state) {
         const uint32_t step = free_bits > 8 ? 37 : 1; /* of many, some */
         for (uint32_t m = 0; m < 1u << free_bits; m += step) {
             for (uint32_t i = 0; i < free_bits; i++) where[bit[i]] = m >> i & 1;
-            assert_ok(cd_live_offload_of(&b.ask, where, &x, &err));
+            assert_ok(cd_offload_plan_of(&b.ask, where, &x, &err));
             best = fmin(best, x.cost.sum_s);
             if (m % 5 == 0) laws(&b, &x);
-            cd_live_offload_free(&x);
+            cd_offload_net_plan_free(&x);
         }
         if (step == 1) assert_close(o.cost.sum_s, best, 1e-9, 0);
         else assert_true(o.cost.sum_s <= best * (1 + 1e-9));
         free(where);
-        cd_live_offload_free(&o);
+        cd_offload_net_plan_free(&o);
         done(&b);
     }
 }
@@ -185,8 +185,8 @@ static void test_joint(void **state) {
         with(&b, load("resnet-18"), two, 20, t & 1 ? 20e9 : 1e6, 1e-6);
         b.ask.goal = t & 2 ? CD_PART_MAKESPAN : CD_PART_SUM;
         b.ask.effort = 4096;
-        cd_live_offload o;
-        assert_ok(cd_live_offload_plan(&b.ask, &o, &err));
+        cd_offload_net_plan o;
+        assert_ok(cd_offload_plan_plan(&b.ask, &o, &err));
         laws(&b, &o);
         for (uint32_t i = 0; i < b.r.n_joint; i++) {
             const uint32_t *m = b.r.member + b.r.joint[i].first;
@@ -195,7 +195,7 @@ static void test_joint(void **state) {
             used[t & 1] += o.where[m[0]] == 1;
         }
         for (uint32_t i = 0; i < 3; i++) assert_true(by_goal(&b.ask, &o.cost) <= by_goal(&b.ask, &o.base[i].cost) * (1 + 1e-12));
-        cd_live_offload_free(&o);
+        cd_offload_net_plan_free(&o);
         done(&b);
     }
     if (used[1] <= 8 || used[0]) fail_msg("%u joint matches used over a fast link, %u over a slow one", used[1], used[0]);
@@ -257,9 +257,9 @@ static cd_live ssd(void) {
 static void test_ssd(void **state) {
     (void)state;
     bench b;
-    cd_live_offload o;
+    cd_offload_net_plan o;
     with(&b, ssd(), "host cpu\nsupport npu conv2d relu transpose\nformat npu dtype=int8 layout=nhwc\n", 4, 50e6, 200e-6); /* a costly link */
-    assert_ok(cd_live_offload_plan(&b.ask, &o, &err));
+    assert_ok(cd_offload_plan_plan(&b.ask, &o, &err));
     laws(&b, &o);
     for (uint32_t g = 0; g < b.r.n_group; g++) assert_int_equal(o.where[g], 0); /* all stays */
     assert_true(o.base[1].cost.sum_s > 2 * o.cost.sum_s && o.base[1].cost.n_copy > 3);
@@ -268,17 +268,17 @@ static void test_ssd(void **state) {
     assert_non_null(strstr(o.region[0].why, "groups cannot be on npu"));
     assert_non_null(strstr(o.region[0].why, "the others there would compute"));
     assert_non_null(strstr(o.region[0].why, "us more"));
-    cd_live_offload_free(&o);
+    cd_offload_net_plan_free(&o);
     done(&b);
     with(&b, ssd(), "host cpu\nsupport npu conv2d relu transpose\nformat npu dtype=int8 layout=nhwc\n", 40, 20e9, 1e-7); /* a fast one: the backbone leaves */
     b.ask.start_s = 1e-8;
     b.ask.rate = 100e9;
-    assert_ok(cd_live_offload_plan(&b.ask, &o, &err));
+    assert_ok(cd_offload_plan_plan(&b.ask, &o, &err));
     laws(&b, &o);
     uint32_t away = 0;
     for (uint32_t g = 0; g < b.r.n_group; g++) away += o.where[g];
     assert_true(away >= 3 && o.n_boundary > 0);
-    cd_live_offload_free(&o);
+    cd_offload_net_plan_free(&o);
     done(&b);
 }
 
@@ -292,16 +292,16 @@ static void test_no_mac(void **state) {
     for (size_t k = 0; k < 3; k++)
         for (int fast = 0; fast < 2; fast++) {
             bench b;
-            cd_live_offload o;
+            cd_offload_net_plan o;
             with(&b, load(net[k]), elements, fast ? 1000 : 1, fast ? 1e15 : 5e9, fast ? 0 : 1e-6);
             b.ask.mac = fast;
             if (fast) b.ask.rate = 1e15, b.ask.start_s = 0;
-            assert_ok(cd_live_offload_plan(&b.ask, &o, &err));
+            assert_ok(cd_offload_plan_plan(&b.ask, &o, &err));
             laws(&b, &o);
             for (uint32_t i = 0; i < o.n_region; i++) assert_true(o.region[i].device == 0 || o.region[i].mac);
             assert_true(by_goal(&b.ask, &o.cost) <= by_goal(&b.ask, &o.base[2].cost) * (1 + 1e-12));
             sent += o.n_pruned;
-            cd_live_offload_free(&o);
+            cd_offload_net_plan_free(&o);
             done(&b);
         }
     assert_true(sent > 0);
@@ -310,12 +310,12 @@ static void test_no_mac(void **state) {
 static void test_three_devices(void **state) {
     (void)state;
     bench b;
-    cd_live_offload o;
+    cd_offload_net_plan o;
     cd_buf lp = {0}, text = {0}, json = {0};
     with(&b, load("squeezenet-1.1"), "host cpu\nsupport npu conv2d bias_add relu where kernel=1\nsupport npu bias_add relu\nsupport gpu conv2d bias_add relu max_pool2d where kernel=3\nsupport gpu bias_add relu\n"
          "format npu dtype=int8 layout=nchw\nformat gpu layout=nchw\n", 30, 50e9, 1e-7);
     b.ask.start_s = 1e-8;
-    assert_ok(cd_live_offload_plan(&b.ask, &o, &err));
+    assert_ok(cd_offload_plan_plan(&b.ask, &o, &err));
     laws(&b, &o);
     uint32_t n[3] = {0};
     for (uint32_t g = 0; g < b.r.n_group; g++) n[o.where[g]]++;
@@ -326,44 +326,44 @@ static void test_three_devices(void **state) {
     assert_true(between);
     assert_ok(cd_part_lp(&o.part, CD_PART_SUM, &lp, &err));
     assert_non_null(strstr(lp.p, "Minimize"));
-    cd_live_offload_text(&o, &text);
+    cd_offload_plan_text(&o, &text);
     assert_non_null(strstr(text.p, "greedy"));
-    cd_live_offload_json(&o, &json);
+    cd_offload_plan_json(&o, &json);
     cd_arena a = {0};
     const cd_json *v;
     assert_ok(cd_json_parse(&a, json.p, json.n, &v, &err));
     cd_arena_free(&a);
     cd_buf_free(&lp), cd_buf_free(&text), cd_buf_free(&json);
-    cd_live_offload_free(&o);
+    cd_offload_net_plan_free(&o);
     done(&b);
 }
 
 static void test_faults(void **state) {
     (void)state;
     bench b;
-    cd_live_offload o;
+    cd_offload_net_plan o;
     with(&b, load("alexnet"), npu, 3, 1e9, 1e-5);
     uint32_t some = 0;
     while (b.r.group[some].allowed != 3) some++;
     b.seconds[2 * some + 1] = (double)NAN;
-    assert_status(cd_live_offload_plan(&b.ask, &o, &err), CDMPP_ERANGE);
+    assert_status(cd_offload_plan_plan(&b.ask, &o, &err), CDMPP_ERANGE);
     assert_non_null(strstr(err.msg, "on npu"));
-    cd_live_offload_free(&o);
+    cd_offload_net_plan_free(&o);
     b.seconds[2 * some + 1] = 1e-3;
     b.ask.n_link = 0; /* no link: all at home */
-    assert_ok(cd_live_offload_plan(&b.ask, &o, &err));
+    assert_ok(cd_offload_plan_plan(&b.ask, &o, &err));
     for (uint32_t g = 0; g < b.r.n_group; g++) assert_int_equal(o.where[g], 0);
     assert_true(isinf(o.base[1].cost.sum_s) != 0);
     uint32_t where[64] = {0};
-    cd_live_offload_free(&o);
+    cd_offload_net_plan_free(&o);
     for (uint32_t g = 0; g < b.r.n_group; g++)
         if (!(b.r.group[g].allowed & 2)) {
             where[g] = 1;
             break;
         }
-    assert_status(cd_live_offload_of(&b.ask, where, &o, &err), CDMPP_EINVALID);
+    assert_status(cd_offload_plan_of(&b.ask, where, &o, &err), CDMPP_EINVALID);
     assert_non_null(strstr(err.msg, "cannot be on npu"));
-    cd_live_offload_free(&o);
+    cd_offload_net_plan_free(&o);
     done(&b);
 }
 

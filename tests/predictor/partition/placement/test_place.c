@@ -6,7 +6,7 @@ static cdmpp_err err;
 
 /* ---- the slow truth ---- */
 
-static double least_sum(const cd_part *p) {
+static double least_sum(const cd_place_problem *p) {
     uint32_t where[MP_OPS] = {0};
     double least = (double)INFINITY;
     do least = fmin(least, mp_sum(p, where));
@@ -15,7 +15,7 @@ static double least_sum(const cd_part *p) {
 }
 
 /* All placements that can be, each replayed. */
-static double least_span(const cd_part *p) {
+static double least_span(const cd_place_problem *p) {
     uint32_t where[MP_OPS] = {0};
     double least = (double)INFINITY;
     do {
@@ -32,7 +32,7 @@ static double least_span(const cd_part *p) {
     return least;
 }
 
-static void lawful(const cd_part *p, const cd_part_plan *r, cd_part_goal goal) {
+static void lawful(const cd_place_problem *p, const cd_part_plan *r, cd_part_goal goal) {
     uint32_t where[MP_OPS];
     cd_part_cost c;
     const double is = goal == CD_PART_SUM ? r->cost.sum_s : r->cost.makespan_s;
@@ -126,7 +126,7 @@ static void cut_equals_elimination(void **state) {
         mp_make(&m, 90000 + s, 40, 2, false, true);
         assert_ok(cd_part_solve(&m.p, CD_PART_SUM, 0, &r, &err));
         for (uint32_t k = 0; k < 40; k++) wide[k * 3] = m.seconds[k * 2], wide[k * 3 + 1] = m.seconds[k * 2 + 1], wide[k * 3 + 2] = (double)INFINITY;
-        cd_part p = m.p;
+        cd_place_problem p = m.p;
         m.device[2] = (cd_part_device){"none", 0};
         p.n_device = 3, p.seconds = wide;
         assert_ok(cd_part_solve(&p, CD_PART_SUM, 0, &q, &err));
@@ -221,7 +221,7 @@ static void reasons(void **state) {
 
 /* ---- bad input ---- */
 
-static void fails(const cd_part *p, cdmpp_status want, const char *text) {
+static void fails(const cd_place_problem *p, cdmpp_status want, const char *text) {
     cd_part_plan r;
     assert_status(cd_part_solve(p, CD_PART_SUM, 0, &r, &err), want);
     if (!strstr(err.msg, text)) fail_msg("%s: no \"%s\"", err.msg, text);

@@ -19,7 +19,7 @@ static uint32_t to[MANY * 4];
 static double seconds[MANY * D];
 static cd_part_link link_of[D * D];
 static const cd_part_device device[D] = {{"cpu", 0}, {"gpu", 0}, {"npu", 0}, {"dsp", 0}};
-static cd_part p;
+static cd_place_problem p;
 
 static double now_s(void) {
     struct timespec t;
@@ -29,7 +29,7 @@ static double now_s(void) {
 
 /* Layers of `width` operators, each read by up to three of the next layers. */
 static void make(uint32_t n_device, uint32_t width) {
-    p = (cd_part){MANY, MANY, 0, n_device, 0, op, value, to, device, link_of, seconds};
+    p = (cd_place_problem){MANY, MANY, 0, n_device, 0, op, value, to, device, link_of, seconds};
     for (uint32_t a = 0; a < n_device; a++)
         for (uint32_t b = 0; b < n_device; b++)
             if (a != b) link_of[p.n_link++] = (cd_part_link){a, b, 2e-6, 8e9, 0, 0, 0};

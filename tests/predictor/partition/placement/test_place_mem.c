@@ -66,7 +66,7 @@ static cdmpp_status offload(cdmpp_err *err) {
     return st;
 }
 
-static double stage(const cd_stage *s, void *ctx) { return (void)ctx, 1 + 0.1 * s->n_group; }
+static double stage(const cd_stage_step *s, void *ctx) { return (void)ctx, 1 + 0.1 * s->n_group; }
 static double thread(uint32_t op, const uint32_t *threads, uint32_t n, void *ctx) { return (void)n, (void)ctx, 1.0 / threads[op]; }
 static cdmpp_status schedule(cdmpp_err *err) {
     static const uint32_t after[] = {0, 0};

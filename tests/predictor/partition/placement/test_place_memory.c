@@ -11,7 +11,7 @@ typedef struct {
 } limits;
 
 /* Bytes in a memory, read slowly. */
-static double held(const cd_part *p, const limits *l, const uint32_t *where, uint32_t memory) {
+static double held(const cd_place_problem *p, const limits *l, const uint32_t *where, uint32_t memory) {
     double n = 0;
     for (uint32_t k = 0; k < p->n_op; k++) n += l->memory[where[k]] == memory ? l->weights[k] : 0;
     for (uint32_t v = 0; v < p->n_value; v++) {
@@ -22,13 +22,13 @@ static double held(const cd_part *p, const limits *l, const uint32_t *where, uin
     return n;
 }
 
-static bool fits(const cd_part *p, const limits *l, const uint32_t *where) {
+static bool fits(const cd_place_problem *p, const limits *l, const uint32_t *where) {
     for (uint32_t m = 0; m < l->l.n_memory; m++)
         if (l->bytes[m] > 0 && held(p, l, where, m) > l->bytes[m]) return false;
     return true;
 }
 
-static double cost_of(const cd_part *p, const uint32_t *where, cd_part_goal goal) {
+static double cost_of(const cd_place_problem *p, const uint32_t *where, cd_part_goal goal) {
     cd_part_cost c;
     if (isinf(mp_sum(p, where))) return (double)INFINITY;
     if (goal == CD_PART_SUM) return mp_sum(p, where);
@@ -36,7 +36,7 @@ static double cost_of(const cd_part *p, const uint32_t *where, cd_part_goal goal
     return c.makespan_s;
 }
 
-static double least(const cd_part *p, const limits *l, cd_part_goal goal) {
+static double least(const cd_place_problem *p, const limits *l, cd_part_goal goal) {
     uint32_t where[MP_OPS] = {0};
     double best = (double)INFINITY;
     do

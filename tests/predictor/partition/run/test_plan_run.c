@@ -23,7 +23,7 @@ static void test_every_way(void **state) {
     mp_device(&p, "cpu0", "cpu", 0);
     mp_device(&p, "cpu1", "cpu", 0);
     for (uint32_t turn = 0; turn < 3; turn++) {
-        cd_plan *q = mp_plan(&p);
+        cd_shard_plan *q = mp_plan(&p);
         const uint32_t cut = mp_cut_all(&p, q, turn, (const double[]){0.5, 0.2, 0.9}[turn], 2);
         assert_true(cut >= 8);
         const double e = mp_try(&p, q);

@@ -23,7 +23,7 @@ static mp chain(int channels, int edge) {
 }
 
 /* NULL: the first way. */
-static void cut_named(const mp *p, cd_plan *q, uint32_t op, const char *name, int64_t at) {
+static void cut_named(const mp *p, cd_shard_plan *q, uint32_t op, const char *name, int64_t at) {
     cd_te_way *w;
     const uint32_t n = mp_ways(p, op, &q->arena, &w);
     for (uint32_t k = 0; k < n; k++)
@@ -71,7 +71,7 @@ static void test_three(void **state) {
     mp p = products();
     for (uint32_t d = 0; d < 3; d++) mp_device(&p, (const char *[]){"a", "b", "c"}[d], "cpu", 0);
     for (uint32_t turn = 0; turn < 2; turn++) {
-        cd_plan *q = mp_plan(&p);
+        cd_shard_plan *q = mp_plan(&p);
         assert_true(mp_cut_all(&p, q, turn, turn ? 0.6 : 0.2, 3) >= 3);
         const double e = mp_try(&p, q);
         assert_true(e >= 0 && e < 1e-5);
@@ -85,7 +85,7 @@ static void on_opencl(const char *kind, uint32_t memory) {
     mp p = products();
     mp_device(&p, "cpu0", "cpu", 0);
     mp_device(&p, "ocl0", kind, memory);
-    cd_plan *q = mp_plan(&p);
+    cd_shard_plan *q = mp_plan(&p);
     cut_named(&p, q, find(&p, "Softmax", 0), NULL, 1);
     cut_named(&p, q, find(&p, "MatMul", 0), "M", 5);
     cut_named(&p, q, find(&p, "MatMul", 1), "K", 3);
@@ -117,20 +117,20 @@ static void test_kernels(void **state) {
 static void test_within(void **state) {
     (void)state;
     mp p = chain(4, 6);
-    cd_live_plan_result o;
+    cd_plan_run_result o;
     mp_device(&p, "a", "cpu", 0);
     mp_device(&p, "b", "cpu", 0);
     for (int by_rows = 0; by_rows < 2; by_rows++) {
-        cd_plan *q = mp_plan(&p);
+        cd_shard_plan *q = mp_plan(&p);
         cut_named(&p, q, find(&p, "Conv", 0), by_rows ? "H" : "O", 2);
         if (by_rows) cut_named(&p, q, find(&p, "Conv", 1), "H", 2);
-        cd_live_plan *r = mp_open(&p, q);
+        cd_plan_run *r = mp_open(&p, q);
         assert_true(mp_error(r, &o) == 0 && o.between == 0 && o.within == (by_rows ? 0 : 4 * 6 * 6 * 4));
         const uint32_t k = find(&p, "Conv", 0);
         assert_true(o.passes >= 3 && o.low_s <= o.median_s && o.median_s <= o.high_s && o.replans == 0 && o.failures == 0);
         assert_true(o.step[k].seconds > 0 && o.step[k].part_s[0] > 0 && o.step[k].part_s[1] > 0 && o.step[k].start_s < o.step[k].end_s);
-        cd_live_plan_result_free(&o);
-        cd_live_plan_close(r);
+        cd_plan_run_result_free(&o);
+        cd_plan_run_close(r);
         cd_plan_free(q);
     }
     mp_free(&p);
@@ -141,37 +141,37 @@ static void test_scheduled(void **state) {
     (void)state;
     mp p = chain(8, 6);
     cdmpp_err err = {0};
-    cd_schedbook *book;
-    cd_live_run *run;
-    cd_partcost *cost;
-    cd_live_plan *r = NULL;
+    cd_schedule_db *book;
+    cd_network_run *run;
+    cd_shard_cost *cost;
+    cd_plan_run *r = NULL;
     mp_device(&p, "a", "cpu", 0);
     mp_device(&p, "b", "cpu", 0);
-    assert_ok(cd_schedbook_new(&book, &err));
-    const cd_live_run_ask ask = {.book = book, .drawn = book, .measure = measure, .target = "llvm -num-cores=1", .trials = 1, .budget_s = 0.002};
-    assert_ok(cd_live_run_it(&p.live, &ask, &run, &err));
-    cd_live_run_free(run);
-    assert_ok(cd_partcost_new(&(cd_partcost_ask){.book = book, .machine = &p.machine, .net = &p.net, .plain = p.live.plain, .n_plain = p.live.n_plain}, &cost, &err));
+    assert_ok(cd_schedule_db_new(&book, &err));
+    const cd_network_run_ask ask = {.book = book, .drawn = book, .measure = measure, .target = "llvm -num-cores=1", .trials = 1, .budget_s = 0.002};
+    assert_ok(cd_network_run_it(&p.live, &ask, &run, &err));
+    cd_network_run_free(run);
+    assert_ok(cd_shard_cost_new(&(cd_shard_cost_ask){.book = book, .machine = &p.machine, .net = &p.net, .plain = p.live.plain, .n_plain = p.live.n_plain}, &cost, &err));
     for (uint32_t way = 0; way < 2; way++) {
-        cd_plan *q = mp_plan(&p);
+        cd_shard_plan *q = mp_plan(&p);
         cut_named(&p, q, find(&p, "Conv", 0), way ? "I" : "O", 3);
         cut_named(&p, q, find(&p, "Conv", 1), "H", 2);
-        const cd_live_plan_ask a = {.live = &p.live, .net = &p.net, .machine = &p.machine, .plan = q, .cost = cost, .measure = measure, .check = true};
-        if (cd_live_plan_open(&a, &r, &err)) fail_msg("%s %s", err.key, err.msg);
+        const cd_plan_run_ask a = {.live = &p.live, .net = &p.net, .machine = &p.machine, .plan = q, .cost = cost, .measure = measure, .check = true};
+        if (cd_plan_run_open(&a, &r, &err)) fail_msg("%s %s", err.key, err.msg);
         const double e = mp_error(r, NULL);
         if (!(e < 1e-5)) fail_msg("error %g", e);
-        cd_live_plan_close(r);
+        cd_plan_run_close(r);
         cd_plan_free(q);
     }
-    cd_partcost_free(cost);
-    cd_schedbook_free(book);
+    cd_shard_cost_free(cost);
+    cd_schedule_db_free(book);
     mp_free(&p);
 }
 
 /* ---- plans by splitplan, of made-up times ---- */
 
 /* A part takes as long as it makes, or of a sum reads. */
-static cdmpp_status made_time(void *ctx, uint32_t op, uint32_t device, const cd_te_part *part, cd_splan_answer *out, cdmpp_err *err) {
+static cdmpp_status made_time(void *ctx, uint32_t op, uint32_t device, const cd_te_shard *part, cd_splan_answer *out, cdmpp_err *err) {
     const mp *p = ctx;
     (void)device, (void)err;
     double elements = 0;
@@ -207,8 +207,8 @@ static void test_between(void **state) {
     SKIP_WITHOUT_OPENCL();
     mp p = chain(4, 12);
     cdmpp_err err = {0};
-    cd_plan *q = NULL;
-    cd_live_plan_result o;
+    cd_shard_plan *q = NULL;
+    cd_plan_run_result o;
     mp_device(&p, "cpu0", "cpu", 0);
     mp_device(&p, "ocl0", "native", 1);
     link_all(&p);
@@ -217,17 +217,17 @@ static void test_between(void **state) {
     assert_true(q->split);
     int64_t said = 0;
     for (uint32_t k = 0; k < q->n_copy; k++) said += q->copy[k].from != q->copy[k].to ? q->copy[k].bytes : 0;
-    cd_live_plan *r = mp_open(&p, q);
+    cd_plan_run *r = mp_open(&p, q);
     assert_true(mp_error(r, &o) < 1e-5);
     assert_true(said > 0);
     assert_int_equal(o.between, said);
-    cd_live_plan_result_free(&o);
-    cd_live_plan_close(r);
+    cd_plan_run_result_free(&o);
+    cd_plan_run_close(r);
     cd_plan_free(q);
     mp_free(&p);
 }
 
-static bool uses(const cd_plan *q, uint32_t device) {
+static bool uses(const cd_shard_plan *q, uint32_t device) {
     for (uint32_t k = 0; k < q->n_op; k++)
         for (uint32_t i = 0; i < q->op[k].n_part; i++)
             if (q->op[k].part[i].device == device) return true;
@@ -243,20 +243,20 @@ static void test_failure(void **state) {
     mp_device(&p, "b", "cpu", 0);
     for (uint32_t device = 0; device < 2; device++)
         for (uint32_t after = 0; after < 3; after += 2) {
-            cd_plan *q = mp_plan(&p);
+            cd_shard_plan *q = mp_plan(&p);
             cut_named(&p, q, find(&p, "Conv", 0), "H", 4);
             cut_named(&p, q, find(&p, "Conv", 1), after ? "I" : "O", 3);
-            cd_live_plan *r = mp_open(&p, q);
-            cd_live_plan_result o;
+            cd_plan_run *r = mp_open(&p, q);
+            cd_plan_run_result o;
             assert_true(mp_error(r, NULL) < 1e-5);
-            cd_live_plan_break(r, device, after);
+            cd_plan_run_break(r, device, after);
             assert_true(mp_error(r, &o) < 1e-5 && o.failures == 1 && o.replans == 1);
-            assert_true(!uses(cd_live_plan_now(r), device) && uses(cd_live_plan_now(r), 1 - device));
-            cd_live_plan_result_free(&o);
+            assert_true(!uses(cd_plan_run_now(r), device) && uses(cd_plan_run_now(r), 1 - device));
+            cd_plan_run_result_free(&o);
             double e;
-            cd_live_plan_break(r, 1 - device, 0);
-            assert_int_equal(cd_live_plan_check(r, &e, &err), CDMPP_EBACKEND);
-            cd_live_plan_close(r);
+            cd_plan_run_break(r, 1 - device, 0);
+            assert_int_equal(cd_plan_run_check(r, &e, &err), CDMPP_EBACKEND);
+            cd_plan_run_close(r);
             cd_plan_free(q);
         }
     mp_free(&p);
@@ -268,17 +268,17 @@ static void test_failure_planned(void **state) {
     mp p = chain(4, 6);
     cdmpp_err err = {0};
     for (uint32_t d = 0; d < 3; d++) mp_device(&p, (const char *[]){"a", "b", "c"}[d], "cpu", 0);
-    cd_plan *q = mp_plan(&p);
+    cd_shard_plan *q = mp_plan(&p);
     const cd_splan_ask again = made_ask(&p);
     cut_named(&p, q, find(&p, "Conv", 0), "H", 4);
-    cd_live_plan *r = mp_open(&p, q);
-    cd_live_plan_result o;
-    cd_live_plan_break(r, 1, 0);
-    assert_ok(cd_live_plan_watch(r, &again, &(cd_live_watch){.drift = 1e9}, 0.002, &o, &err));
+    cd_plan_run *r = mp_open(&p, q);
+    cd_plan_run_result o;
+    cd_plan_run_break(r, 1, 0);
+    assert_ok(cd_plan_run_watch(r, &again, &(cd_live_watch){.drift = 1e9}, 0.002, &o, &err));
     assert_true(o.failures == 1 && o.replans == 1 && o.max_error < 1e-5);
-    assert_true(!uses(cd_live_plan_now(r), 1) && uses(cd_live_plan_now(r), 2));
-    cd_live_plan_result_free(&o);
-    cd_live_plan_close(r);
+    assert_true(!uses(cd_plan_run_now(r), 1) && uses(cd_plan_run_now(r), 2));
+    cd_plan_run_result_free(&o);
+    cd_plan_run_close(r);
     cd_plan_free(q);
     mp_free(&p);
 }
@@ -290,30 +290,30 @@ static void test_drift(void **state) {
     cdmpp_err err = {0};
     mp_device(&p, "a", "cpu", 0);
     mp_device(&p, "b", "cpu", 0);
-    cd_plan *q = mp_plan(&p);
+    cd_shard_plan *q = mp_plan(&p);
     const cd_splan_ask again = made_ask(&p);
     cut_named(&p, q, find(&p, "Conv", 0), "H", 12);
     cut_named(&p, q, find(&p, "Conv", 1), "H", 12);
     mp_place(q, p.net.n_op - 1, 1);
-    cd_live_plan *r = mp_open(&p, q);
-    cd_live_plan_result o;
-    assert_ok(cd_live_plan_watch(r, &again, &(cd_live_watch){.drift = 40}, 0.02, &o, &err));
+    cd_plan_run *r = mp_open(&p, q);
+    cd_plan_run_result o;
+    assert_ok(cd_plan_run_watch(r, &again, &(cd_live_watch){.drift = 40}, 0.02, &o, &err));
     assert_true(o.replans == 0 && o.max_error < 1e-5 && o.passes >= 3);
-    cd_live_plan_result_free(&o);
-    cd_live_plan_slow(r, 1, 100);
-    assert_ok(cd_live_plan_run(r, 0.05, &o, &err));
+    cd_plan_run_result_free(&o);
+    cd_plan_run_slow(r, 1, 100);
+    assert_ok(cd_plan_run_passes(r, 0.05, &o, &err));
     const double stayed = o.median_s;
-    cd_live_plan_result_free(&o);
+    cd_plan_run_result_free(&o);
     unsigned replans = 0;
     for (int k = 0; k < 20 && !replans; k++) { /* others may disturb the device that is not slow */
-        if (k) cd_live_plan_result_free(&o);
-        assert_ok(cd_live_plan_watch(r, &again, &(cd_live_watch){.drift = 4, .patience = 4}, 0.05, &o, &err));
+        if (k) cd_plan_run_result_free(&o);
+        assert_ok(cd_plan_run_watch(r, &again, &(cd_live_watch){.drift = 4, .patience = 4}, 0.05, &o, &err));
         replans += o.replans;
     }
     assert_true(replans && o.failures == 0 && o.max_error < 1e-5);
     if (!(o.median_s < 0.7 * stayed)) fail_msg("%g s, %g s by the plan before", o.median_s, stayed);
-    cd_live_plan_result_free(&o);
-    cd_live_plan_close(r);
+    cd_plan_run_result_free(&o);
+    cd_plan_run_close(r);
     cd_plan_free(q);
     mp_free(&p);
 }
@@ -324,21 +324,21 @@ static void test_compare(void **state) {
     cdmpp_err err = {0};
     mp_device(&p, "a", "cpu", 0);
     mp_device(&p, "b", "cpu", 0);
-    cd_plan *q[2] = {mp_plan(&p), mp_plan(&p)};
+    cd_shard_plan *q[2] = {mp_plan(&p), mp_plan(&p)};
     cut_named(&p, q[1], find(&p, "Conv", 0), "H", 3);
-    cd_live_plan *r[2] = {mp_open(&p, q[0]), mp_open(&p, q[1])};
+    cd_plan_run *r[2] = {mp_open(&p, q[0]), mp_open(&p, q[1])};
     double s[2];
-    cd_live_plan_slow(r[1], 0, 1000);
+    cd_plan_run_slow(r[1], 0, 1000);
     assert_ok(cd_live_plans_compare(r, 2, 0.02, s, &err));
     assert_true(s[0] > 0 && s[0] < s[1]);
-    for (int k = 0; k < 2; k++) cd_live_plan_close(r[k]), cd_plan_free(q[k]);
+    for (int k = 0; k < 2; k++) cd_plan_run_close(r[k]), cd_plan_free(q[k]);
     mp_free(&p);
 }
 
-static cdmpp_status refused(const mp *p, const cd_plan *q, cdmpp_err *err) {
-    cd_live_plan *r = NULL;
-    const cd_live_plan_ask a = {.live = &p->live, .net = &p->net, .machine = &p->machine, .plan = q, .measure = measure};
-    return cd_live_plan_open(&a, &r, err);
+static cdmpp_status refused(const mp *p, const cd_shard_plan *q, cdmpp_err *err) {
+    cd_plan_run *r = NULL;
+    const cd_plan_run_ask a = {.live = &p->live, .net = &p->net, .machine = &p->machine, .plan = q, .measure = measure};
+    return cd_plan_run_open(&a, &r, err);
 }
 
 static void test_errors(void **state) {
@@ -348,13 +348,13 @@ static void test_errors(void **state) {
     double e;
     mp_device(&p, "a", "cpu", 0);
     mp_device(&p, "m", "model", 0);
-    cd_plan *q = mp_plan(&p);
+    cd_shard_plan *q = mp_plan(&p);
     const uint32_t conv = find(&p, "Conv", 0);
-    cd_live_plan *r = NULL;
-    const cd_live_plan_ask a = {.live = &p.live, .net = &p.net, .machine = &p.machine, .plan = q, .measure = measure};
-    assert_ok(cd_live_plan_open(&a, &r, &err));
-    assert_int_equal(cd_live_plan_check(r, &e, &err), CDMPP_EUSAGE);
-    cd_live_plan_close(r);
+    cd_plan_run *r = NULL;
+    const cd_plan_run_ask a = {.live = &p.live, .net = &p.net, .machine = &p.machine, .plan = q, .measure = measure};
+    assert_ok(cd_plan_run_open(&a, &r, &err));
+    assert_int_equal(cd_plan_run_check(r, &e, &err), CDMPP_EUSAGE);
+    cd_plan_run_close(r);
     mp_place(q, conv, 1);
     assert_int_equal(refused(&p, q, &err), CDMPP_EBACKEND);
     assert_non_null(strstr(err.msg, "description alone"));

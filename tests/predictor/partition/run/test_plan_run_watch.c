@@ -16,8 +16,8 @@ static mp chain(int channels, int edge, uint32_t n_device) {
 enum { ENOUGH = 25 };
 
 /* Whatever was seen, device b will take a hundredth of a microsecond: no plan ever takes as long as it was said to. */
-static cdmpp_status lie(void *ctx, uint32_t op, uint32_t device, const cd_te_part *part, cd_splan_answer *out, cdmpp_err *err) {
-    const cd_live_plan *r = ctx;
+static cdmpp_status lie(void *ctx, uint32_t op, uint32_t device, const cd_te_shard *part, cd_splan_answer *out, cdmpp_err *err) {
+    const cd_plan_run *r = ctx;
     (void)op, (void)part, (void)err;
     *out = (cd_splan_answer){.seconds = (device && r->replans < ENOUGH ? 1e-8 : 1e-3) / r->factor[device]};
     return CDMPP_OK;
@@ -29,10 +29,10 @@ static void test_never_as_said(void **state) {
     mp p = chain(4, 6, 2);
     cdmpp_err err = {0};
     const double none = (double)NAN;
-    cd_plan *q = mp_plan(&p);
+    cd_shard_plan *q = mp_plan(&p);
     mp_place(q, p.net.n_op - 1, 1);
     ((cd_plan_part *)(uintptr_t)q->op[p.net.n_op - 1].part)->seconds = 1e-8;
-    cd_live_plan *r = mp_open(&p, q);
+    cd_plan_run *r = mp_open(&p, q);
     cd_snet net = p.net;
     cd_snet_op op[8];
     assert_true(net.n_op <= 8);
@@ -40,21 +40,21 @@ static void test_never_as_said(void **state) {
     for (uint32_t k = 0; k < net.n_op; k++) op[k].pin = k + 1 == net.n_op;
     net.op = op;
     const cd_splan_ask again = {.net = &net, .machine = &p.machine, .time = lie, .ctx = r, .margin = none, .least_s = none, .cover = none, .fixed_share = none};
-    cd_live_plan_result o;
-    assert_ok(cd_live_plan_watch(r, &again, &(cd_live_watch){.drift = 4, .patience = 4}, 1e-3, &o, &err));
+    cd_plan_run_result o;
+    assert_ok(cd_plan_run_watch(r, &again, &(cd_live_watch){.drift = 4, .patience = 4}, 1e-3, &o, &err));
     if (!(o.replans >= 1 && o.replans < ENOUGH)) fail_msg("planned %u times in a budget of 1 ms", o.replans);
     assert_true(o.passes >= 3 && o.max_error < 1e-5);
-    cd_live_plan_result_free(&o);
-    cd_live_plan_close(r);
+    cd_plan_run_result_free(&o);
+    cd_plan_run_close(r);
     cd_plan_free(q);
     mp_free(&p);
 }
 
-static double part_s(cd_live_plan *r, uint32_t op) {
-    cd_live_plan_result o;
+static double part_s(cd_plan_run *r, uint32_t op) {
+    cd_plan_run_result o;
     assert_true(mp_error(r, &o) < 1e-5);
     const double s = o.step[op].part_s[0];
-    cd_live_plan_result_free(&o);
+    cd_plan_run_result_free(&o);
     return s;
 }
 
@@ -63,27 +63,27 @@ static void test_slow_goes(void **state) {
     (void)state;
     enum { TIMES = 300 };
     mp p = chain(4, 12, 3);
-    cd_plan *q = mp_plan(&p);
+    cd_shard_plan *q = mp_plan(&p);
     const uint32_t last = p.net.n_op - 1;
     mp_place(q, 0, 1);
     mp_place(q, last, 2);
-    cd_live_plan *r = mp_open(&p, q);
-    cd_live_plan_slow(r, 1, TIMES);
-    cd_live_plan_break(r, 2, 0);
+    cd_plan_run *r = mp_open(&p, q);
+    cd_plan_run_slow(r, 1, TIMES);
+    cd_plan_run_break(r, 2, 0);
     const double slow = part_s(r, 0);
     assert_true(r->replans == 1 && r->now->number[2] == CD_LP_NONE && r->now->number[1] != CD_LP_NONE);
-    cd_live_plan_slow(r, 1, 0);
+    cd_plan_run_slow(r, 1, 0);
     const double back = part_s(r, 0);
     if (!(back * 10 < slow)) fail_msg("%g s slowed %d times, %g s when that is taken away", slow, TIMES, back);
-    cd_live_plan_close(r);
+    cd_plan_run_close(r);
     cd_plan_free(q);
     mp_free(&p);
 }
 
 /* The first operator on b, the last on c, others on a. */
-static cd_plan *on_three(mp *p) {
+static cd_shard_plan *on_three(mp *p) {
     static const double alone[3] = {1e-5, 1e-5, 1e-5};
-    cd_plan *q = mp_plan(p);
+    cd_shard_plan *q = mp_plan(p);
     for (uint32_t k = 0; k < q->n_op; k++) q->op[k].alone_s = alone;
     mp_place(q, 0, 1);
     mp_place(q, p->net.n_op - 1, 2);
@@ -94,21 +94,21 @@ static cd_plan *on_three(mp *p) {
 static void test_failure_within_patience(void **state) {
     (void)state;
     mp p = chain(4, 12, 3);
-    cd_plan *q = on_three(&p);
-    cd_live_plan *r = mp_open(&p, q);
+    cd_shard_plan *q = on_three(&p);
+    cd_plan_run *r = mp_open(&p, q);
     cdmpp_err err = {0};
     cd_dn_ran *ran = NULL;
     samples s = {0};
     watch w = {.drift = 1.01, .patience = MOST_PATIENCE};
-    cd_live_plan_slow(r, 1, 3000);
+    cd_plan_run_slow(r, 1, 3000);
     for (int k = 0; k < 6; k++) assert_ok(pass(r, &w, &s, &ran, &err));
     assert_true(w.n == 6 && w.device == 1 && !isnan(w.ratio[2][0]));
-    cd_live_plan_break(r, 2, 0);
+    cd_plan_run_break(r, 2, 0);
     assert_ok(pass(r, &w, &s, &ran, &err));
     assert_true(r->failures == 1 && s.n == 1 && w.n == 1 && isnan(w.ratio[2][0]));
     forget(&s);
     cd_free(ran);
-    cd_live_plan_close(r);
+    cd_plan_run_close(r);
     cd_plan_free(q);
     mp_free(&p);
 }
@@ -117,23 +117,23 @@ static void test_failure_within_patience(void **state) {
 static void test_compare_failure(void **state) {
     (void)state;
     mp p = chain(4, 6, 3);
-    cd_plan *q = on_three(&p);
+    cd_shard_plan *q = on_three(&p);
     cdmpp_err err = {0};
     double seconds[3], total[3 * MANY], scratch[MANY];
     bool out[3] = {false};
-    cd_live_plan *r[3] = {mp_open(&p, q), mp_open(&p, q), mp_open(&p, q)};
-    cd_live_plan_break(r[1], 2, 0);
+    cd_plan_run *r[3] = {mp_open(&p, q), mp_open(&p, q), mp_open(&p, q)};
+    cd_plan_run_break(r[1], 2, 0);
     assert_ok(cd_live_plans_compare(r, 3, 0.01, seconds, &err));
     assert_true(seconds[0] > 0 && isnan(seconds[1]) && seconds[2] > 0 && r[1]->replans == 1);
     turns t = {.total = total, .out = out, .cap = MANY};
     assert_ok(take_turns(r, 3, 0, &t, scratch, &err));
-    cd_live_plan_break(r[2], 1, 0); /* between turns */
+    cd_plan_run_break(r[2], 1, 0); /* between turns */
     assert_ok(take_turns(r, 3, 0, &t, scratch, &err));
     assert_true(!out[0] && !out[1] && out[2] && r[2]->replans == 1);
-    for (int k = 0; k < 3; k++) cd_live_plan_break(r[k], 0, 0); /* all of them */
+    for (int k = 0; k < 3; k++) cd_plan_run_break(r[k], 0, 0); /* all of them */
     assert_ok(cd_live_plans_compare(r, 3, 0.01, seconds, &err));
     assert_true(isnan(seconds[0]) && isnan(seconds[1]) && isnan(seconds[2]));
-    for (int k = 0; k < 3; k++) cd_live_plan_close(r[k]);
+    for (int k = 0; k < 3; k++) cd_plan_run_close(r[k]);
     cd_plan_free(q);
     mp_free(&p);
 }

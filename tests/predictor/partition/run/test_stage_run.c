@@ -14,7 +14,7 @@ enum { M = 6, N = 16, OPS = 24 };
 static cd_measure *measure;
 static gm graph;
 static cd_workload *work;
-static cd_netpick *picked;
+static cd_program_select *picked;
 static cd_arena arena;
 static cd_stage_graph g;
 static uint32_t *group;
@@ -35,10 +35,10 @@ static void build_graph(void) {
 }
 
 static cdmpp_status pick_all(cdmpp_err *err) {
-    const cd_netpick_options o = {.trials = 1, .target = "llvm -num-cores=1", .hardware = cd_hardware_default(false, 1, 64), .threads = 1, .measure = measure};
+    const cd_program_select_options o = {.trials = 1, .target = "llvm -num-cores=1", .hardware = cd_hardware_default(false, 1, 64), .threads = 1, .measure = measure};
     CD_TRY(cd_workload_build(graph.g, NULL, &work, err));
-    CD_TRY(cd_netpick_run(work, &o, &picked, err));
-    return cd_live_stage_graph(work, picked, &arena, &g, &group, err);
+    CD_TRY(cd_program_select_run(work, &o, &picked, err));
+    return cd_stage_run_graph(work, picked, &arena, &g, &group, err);
 }
 
 static int up(void **state) {
@@ -54,7 +54,7 @@ static int up(void **state) {
 
 static int down(void **state) {
     (void)state;
-    cd_netpick_free(picked);
+    cd_program_select_free(picked);
     cd_workload_free(work);
     cd_graph_free(graph.g);
     cd_measure_close(measure);
@@ -62,11 +62,11 @@ static int down(void **state) {
     return 0;
 }
 
-static cd_live_stage *open_block(uint32_t n_core, unsigned passes) {
+static cd_stage_run *open_block(uint32_t n_core, unsigned passes) {
     static const int core[] = {-1, -1, -1};
     cdmpp_err err = {0};
-    cd_live_stage *r;
-    assert_ok(cd_live_stage_open(&(cd_live_stage_ask){.work = work, .pick = picked, .n_op = g.n_op, .group = group, .n_core = n_core, .core = core, .passes = passes}, &r, &err));
+    cd_stage_run *r;
+    assert_ok(cd_stage_run_open(&(cd_stage_run_ask){.work = work, .pick = picked, .n_op = g.n_op, .group = group, .n_core = n_core, .core = core, .passes = passes}, &r, &err));
     return r;
 }
 
@@ -79,7 +79,7 @@ static void results(cd_live_staged *s, float out[OPS][M * N]) {
     }
 }
 
-static void one_after_the_other(cd_live_stage *r) {
+static void one_after_the_other(cd_stage_run *r) {
     cd_live_staged *s;
     cdmpp_err err = {0};
     double total;
@@ -91,7 +91,7 @@ static void one_after_the_other(cd_live_stage *r) {
 }
 
 /* Stages with everything run again: values, and who ran when. */
-static void check_stages(cd_live_stage *r, const cd_stage *stage, uint32_t n_stage) {
+static void check_stages(cd_stage_run *r, const cd_stage_step *stage, uint32_t n_stage) {
     static float got[OPS][M * N];
     cd_live_staged *s;
     cdmpp_err err = {0};
@@ -120,7 +120,7 @@ static void check_stages(cd_live_stage *r, const cd_stage *stage, uint32_t n_sta
 }
 
 /* Any times: the plan changes, the values do not. */
-static double drawn_time(const cd_stage *s, void *ctx) {
+static double drawn_time(const cd_stage_step *s, void *ctx) {
     uint64_t set = *(uint64_t *)ctx;
     for (uint32_t i = 0; i < s->first[s->n_group]; i++) set = set * 31 + s->op[i];
     return s->kind == CD_STAGE_CONCURRENT ? 1 + (double)(cd_rng_at(5, set) % 100) : (double)INFINITY;
@@ -130,7 +130,7 @@ static void test_values(void **state) {
     (void)state;
     cdmpp_err err = {0};
     for (uint32_t n_core = 1; n_core <= 3; n_core++) {
-        cd_live_stage *r = open_block(n_core, 1);
+        cd_stage_run *r = open_block(n_core, 1);
         one_after_the_other(r);
         for (uint64_t seed = 0; seed < 5; seed++) {
             cd_stage_plan plan;
@@ -138,27 +138,27 @@ static void test_values(void **state) {
             check_stages(r, plan.stage, plan.n_stage);
             cd_stage_plan_free(&plan);
         }
-        cd_live_stage_close(r);
+        cd_stage_run_close(r);
     }
 }
 
 /* The plan by measuring: each set of operators once, its time the plan's. */
 static void test_measured(void **state) {
     (void)state;
-    cd_live_stage *r = open_block(2, 3);
+    cd_stage_run *r = open_block(2, 3);
     cd_stage_plan plan, again;
     cdmpp_err err = {0};
-    const cd_stage_ask a = {.r = 2, .s = 2, .merge = true, .split = true, .time = cd_live_stage_time, .ctx = r};
+    const cd_stage_ask a = {.r = 2, .s = 2, .merge = true, .split = true, .time = cd_stage_run_time, .ctx = r};
     one_after_the_other(r);
     assert_ok(cd_stage_search(&g, &a, &plan, &err));
-    assert_ok(cd_live_stage_why(r, &err));
-    const uint32_t n = cd_live_stage_measured(r);
+    assert_ok(cd_stage_run_why(r, &err));
+    const uint32_t n = cd_stage_run_measured(r);
     assert_true(n > 0 && n <= plan.n_asked);
     check_stages(r, plan.stage, plan.n_stage);
     assert_ok(cd_stage_search(&g, &a, &again, &err));
-    assert_int_equal(cd_live_stage_measured(r), n);
+    assert_int_equal(cd_stage_run_measured(r), n);
     assert_true(again.total_s == plan.total_s && again.total_s > 0 && again.total_s <= again.alone_s);
-    for (uint32_t k = 0; k < plan.n_stage; k++) assert_true(plan.stage[k].kind == CD_STAGE_CONCURRENT && cd_live_stage_time(&plan.stage[k], r) == plan.stage[k].seconds);
+    for (uint32_t k = 0; k < plan.n_stage; k++) assert_true(plan.stage[k].kind == CD_STAGE_CONCURRENT && cd_stage_run_time(&plan.stage[k], r) == plan.stage[k].seconds);
     cd_live_staged *s[2];
     double seconds[2];
     assert_ok(cd_live_staged_open(r, NULL, 0, &s[0], &err));
@@ -168,7 +168,7 @@ static void test_measured(void **state) {
     for (int k = 0; k < 2; k++) cd_live_staged_close(s[k]);
     cd_stage_plan_free(&plan);
     cd_stage_plan_free(&again);
-    cd_live_stage_close(r);
+    cd_stage_run_close(r);
 }
 
 /* Blocks together are the network: each operator in one, edges inside kept. */
@@ -180,7 +180,7 @@ static void test_blocks(void **state) {
     for (uint32_t b = 0; b < n_block; b++) {
         cd_stage_graph part;
         uint32_t *of;
-        assert_ok(cd_live_stage_block(&g, group, block, b, &arena, &part, &of, &err));
+        assert_ok(cd_stage_run_block(&g, group, block, b, &arena, &part, &of, &err));
         seen += part.n_op;
         for (uint32_t k = 0; k < part.n_op; k++)
             for (uint32_t e = 0; e < part.op[k].n_after; e++) {
@@ -198,25 +198,25 @@ static void test_bad(void **state) {
     const int core[] = {-1}, nowhere[] = {4096};
     const uint32_t none[] = {UINT32_MAX};
     cdmpp_err err = {0};
-    cd_live_stage *r = NULL;
+    cd_stage_run *r = NULL;
     cd_live_staged *s;
     float x[M * N];
-    assert_int_equal(cd_live_stage_open(&(cd_live_stage_ask){.work = work, .pick = picked, .n_op = 0, .group = group, .n_core = 1, .core = core}, &r, &err), CDMPP_ERANGE);
-    assert_int_equal(cd_live_stage_open(&(cd_live_stage_ask){.work = work, .pick = picked, .n_op = CD_STAGE_OPS + 1, .group = group, .n_core = 1, .core = core}, &r, &err), CDMPP_ERANGE);
-    assert_int_equal(cd_live_stage_open(&(cd_live_stage_ask){.work = work, .pick = picked, .n_op = 1, .group = group, .core = core}, &r, &err), CDMPP_ERANGE);
-    assert_int_equal(cd_live_stage_open(&(cd_live_stage_ask){.work = work, .pick = picked, .n_op = 1, .group = none, .n_core = 1, .core = core}, &r, &err), CDMPP_EBACKEND);
-    assert_ok(cd_live_stage_open(&(cd_live_stage_ask){.work = work, .pick = picked, .n_op = g.n_op, .group = group, .n_core = 1, .core = nowhere}, &r, &err));
+    assert_int_equal(cd_stage_run_open(&(cd_stage_run_ask){.work = work, .pick = picked, .n_op = 0, .group = group, .n_core = 1, .core = core}, &r, &err), CDMPP_ERANGE);
+    assert_int_equal(cd_stage_run_open(&(cd_stage_run_ask){.work = work, .pick = picked, .n_op = CD_STAGE_OPS + 1, .group = group, .n_core = 1, .core = core}, &r, &err), CDMPP_ERANGE);
+    assert_int_equal(cd_stage_run_open(&(cd_stage_run_ask){.work = work, .pick = picked, .n_op = 1, .group = group, .core = core}, &r, &err), CDMPP_ERANGE);
+    assert_int_equal(cd_stage_run_open(&(cd_stage_run_ask){.work = work, .pick = picked, .n_op = 1, .group = none, .n_core = 1, .core = core}, &r, &err), CDMPP_EBACKEND);
+    assert_ok(cd_stage_run_open(&(cd_stage_run_ask){.work = work, .pick = picked, .n_op = g.n_op, .group = group, .n_core = 1, .core = nowhere}, &r, &err));
     const uint32_t first[] = {0, 1}, op[] = {0};
-    const cd_stage one = {.n_group = 1, .first = first, .op = op};
-    assert_true(isnan(cd_live_stage_time(&one, r)) && isnan(cd_live_stage_time(&one, r)));
-    assert_int_equal(cd_live_stage_why(r, &err), CDMPP_EIO);
-    cd_live_stage_close(r);
+    const cd_stage_step one = {.n_group = 1, .first = first, .op = op};
+    assert_true(isnan(cd_stage_run_time(&one, r)) && isnan(cd_stage_run_time(&one, r)));
+    assert_int_equal(cd_stage_run_why(r, &err), CDMPP_EIO);
+    cd_stage_run_close(r);
     r = open_block(1, 1);
     assert_ok(cd_live_staged_open(r, &one, 1, &s, &err));
     assert_ok(cd_live_staged_result(s, 0, x, &err));
     assert_int_equal(cd_live_staged_result(s, 1, x, &err), CDMPP_ERANGE);
     cd_live_staged_close(s);
-    cd_live_stage_close(r);
+    cd_stage_run_close(r);
 }
 
 int main(void) {

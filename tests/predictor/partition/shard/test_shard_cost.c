@@ -14,8 +14,8 @@ enum { EDGE = 512, PARTS = 6 };
 static tmp_dir dir;
 static cd_model *model;
 static cd_tasks *tasks, *parts_of;
-static cd_schedbook *book, *empty;
-static cd_te_part part[PARTS];      /* 64, 128 ... of the rows; the last one all of them under another name */
+static cd_schedule_db *book, *empty;
+static cd_te_shard part[PARTS];      /* 64, 128 ... of the rows; the last one all of them under another name */
 static const int64_t rows[PARTS] = {64, 128, 192, 256, 384, EDGE};
 static uint32_t part_arg[3] = {0, 1, 2};
 static cd_box box[PARTS][3];
@@ -50,16 +50,16 @@ static cdmpp_status make_parts(cdmpp_err *err) {
         box[i][0] = (cd_box){2, {0, 0}, {rows[i], EDGE}};
         box[i][1] = (cd_box){2, {0, 0}, {EDGE, EDGE}};
         box[i][2] = box[i][0];
-        part[i] = (cd_te_part){.dag = cd_tasks_at(parts_of, i)->dag ? (cd_te_dag *)(uintptr_t)t->dag : NULL, .n_arg = 3, .of = part_arg, .box = box[i], .workload_key = t->workload_key};
+        part[i] = (cd_te_shard){.dag = cd_tasks_at(parts_of, i)->dag ? (cd_te_dag *)(uintptr_t)t->dag : NULL, .n_arg = 3, .of = part_arg, .box = box[i], .workload_key = t->workload_key};
     }
     return st;
 }
 
 static cdmpp_status make_book(cdmpp_err *err) {
-    const cd_schedbook_pick o = {.trials = 32, .seed = 1};
-    CD_TRY(cd_schedbook_new(&book, err));
-    CD_TRY(cd_schedbook_new(&empty, err));
-    return cd_schedbook_predict(book, model, tasks, &op[0].key, 1, &o, NULL, err);
+    const cd_schedule_db_pick o = {.trials = 32, .seed = 1};
+    CD_TRY(cd_schedule_db_new(&book, err));
+    CD_TRY(cd_schedule_db_new(&empty, err));
+    return cd_schedule_db_predict(book, model, tasks, &op[0].key, 1, &o, NULL, err);
 }
 
 static int set_up(void **state) {
@@ -91,8 +91,8 @@ static int set_up(void **state) {
 
 static int tear_down(void **state) {
     (void)state;
-    cd_schedbook_free(book);
-    cd_schedbook_free(empty);
+    cd_schedule_db_free(book);
+    cd_schedule_db_free(empty);
     cd_model_free(model);
     cd_tasks_free(tasks);
     cd_tasks_free(parts_of);
@@ -100,27 +100,27 @@ static int tear_down(void **state) {
     return 0;
 }
 
-static cd_partcost *open_with(const cd_model *m, const cd_schedbook *b, uint32_t trials, cd_threads *pool) {
+static cd_shard_cost *open_with(const cd_model *m, const cd_schedule_db *b, uint32_t trials, cd_threads *pool) {
     cdmpp_err err = {0};
-    cd_partcost *p;
-    const cd_partcost_ask a = {.model = m, .book = b, .machine = &machine, .net = &net, .trials = trials, .seed = 5, .pool = pool};
-    assert_ok(cd_partcost_new(&a, &p, &err));
+    cd_shard_cost *p;
+    const cd_shard_cost_ask a = {.model = m, .book = b, .machine = &machine, .net = &net, .trials = trials, .seed = 5, .pool = pool};
+    assert_ok(cd_shard_cost_new(&a, &p, &err));
     return p;
 }
 
-static double asked(cd_partcost *p, uint32_t o, uint32_t device, const cd_te_part *x) {
+static double asked(cd_shard_cost *p, uint32_t o, uint32_t device, const cd_te_shard *x) {
     cdmpp_err err = {0};
     cd_splan_answer out = {NAN, NAN};
-    assert_ok(cd_partcost_time(p, o, device, x, &out, &err));
+    assert_ok(cd_shard_cost_time(p, o, device, x, &out, &err));
     assert_true(out.seconds > 0);
     assert_true(out.memory_share >= 0 && out.memory_share <= 1);
     return out.seconds;
 }
 
-static const char *line_of(cd_partcost *p, uint32_t device, const cd_te_part *x) {
+static const char *line_of(cd_shard_cost *p, uint32_t device, const cd_te_shard *x) {
     cdmpp_err err = {0};
     const char *line = NULL;
-    assert_ok(cd_partcost_schedule(p, 0, device, x, &line, &err));
+    assert_ok(cd_shard_cost_schedule(p, 0, device, x, &line, &err));
     return line;
 }
 
@@ -129,7 +129,7 @@ static double truth(const char *line, const cd_tasks *t) {
     cdmpp_err err = {0};
     cd_scorer *s;
     cd_scored out;
-    const cd_line l = {line, strlen(line), "", 1};
+    const cd_predict_line l = {line, strlen(line), "", 1};
     assert_ok(cd_scorer_new(model, t, &(cd_scorer_options){0}, &s, &err));
     assert_ok(cd_scorer_run(s, &l, 1, &out, &err));
     assert_ok(out.st);
@@ -139,16 +139,16 @@ static double truth(const char *line, const cd_tasks *t) {
 
 static void test_whole_is_the_book(void **state) {
     (void)state;
-    cd_partcost *p = open_with(model, book, 0, NULL);
+    cd_shard_cost *p = open_with(model, book, 0, NULL);
     const double whole = asked(p, 0, 0, NULL);
-    assert_close(whole, truth(cd_schedbook_at(book, 0)->line, tasks), 1e-12, 0);
-    assert_string_equal(line_of(p, 0, NULL), cd_schedbook_at(book, 0)->line);
+    assert_close(whole, truth(cd_schedule_db_at(book, 0)->line, tasks), 1e-12, 0);
+    assert_string_equal(line_of(p, 0, NULL), cd_schedule_db_at(book, 0)->line);
     assert_true(asked(p, 0, 0, &part[PARTS - 1]) == whole); /* all of the axis */
     assert_true(asked(p, 0, 1, NULL) == 6 * whole);         /* scale 2, run three times */
     size_t failed;
-    assert_int_equal(cd_partcost_asked(p, &failed), 1);
+    assert_int_equal(cd_shard_cost_asked(p, &failed), 1);
     assert_int_equal(failed, 0);
-    cd_partcost_free(p);
+    cd_shard_cost_free(p);
 }
 
 /* A part's record is one that readers take, of a program that lowers, and its time is the model's for it. */
@@ -158,7 +158,7 @@ static void test_schedules_follow(void **state) {
     cd_program *prog;
     (void)state;
     assert_ok(cd_program_new(&prog, &err));
-    cd_partcost *p = open_with(model, book, 0, NULL);
+    cd_shard_cost *p = open_with(model, book, 0, NULL);
     for (int i = 0; i < PARTS - 1; i++) {
         cd_record r;
         const double s = asked(p, 0, 0, &part[i]);
@@ -168,34 +168,34 @@ static void test_schedules_follow(void **state) {
         assert_ok(cd_record_read(&mem, line, strlen(line), &r, &err));
         assert_true(cd_str_is(r.workload_key, part[i].workload_key));
         assert_true(r.origin.n > 14 && (!memcmp(r.origin.p, "as the whole's", 14) || !memcmp(r.origin.p, "best of 64", 10))); /* where that is poor */
-        const cd_task *t = cd_tasks_find(cd_partcost_tasks(p), r.workload_key);
+        const cd_task *t = cd_tasks_find(cd_shard_cost_tasks(p), r.workload_key);
         assert_non_null(t);
         assert_true(cd_te_dag_equal(t->dag, part[i].dag));
         assert_ok(cd_program_lower(prog, t, &r, &err));
-        assert_close(s, truth(line, cd_partcost_tasks(p)), 1e-12, 0);
+        assert_close(s, truth(line, cd_shard_cost_tasks(p)), 1e-12, 0);
     }
-    cd_partcost_free(p);
+    cd_shard_cost_free(p);
     cd_program_free(prog);
     cd_arena_free(&mem);
 }
 
 /* Together or alone, in any order, on any number of threads. */
-static void answers_of(const cd_schedbook *b, uint32_t trials, int threads, bool backwards, bool together, double s[PARTS], char line[PARTS][4096]) {
+static void answers_of(const cd_schedule_db *b, uint32_t trials, int threads, bool backwards, bool together, double s[PARTS], char line[PARTS][4096]) {
     cdmpp_err err = {0};
     cd_threads *pool = NULL;
-    cd_partcost_want want[2 * PARTS];
+    cd_shard_cost_want want[2 * PARTS];
     if (threads > 1) assert_ok(cd_threads_new(threads, &pool, &err));
-    cd_partcost *p = open_with(model, b, trials, pool);
-    for (uint32_t i = 0; i < 2 * PARTS; i++) want[i] = (cd_partcost_want){0, 0, &part[i % PARTS]};
-    if (together) assert_ok(cd_partcost_prepare(p, want, 2 * PARTS, &err));
-    if (together) assert_int_equal(cd_partcost_asked(p, NULL), PARTS);
+    cd_shard_cost *p = open_with(model, b, trials, pool);
+    for (uint32_t i = 0; i < 2 * PARTS; i++) want[i] = (cd_shard_cost_want){0, 0, &part[i % PARTS]};
+    if (together) assert_ok(cd_shard_cost_prepare(p, want, 2 * PARTS, &err));
+    if (together) assert_int_equal(cd_shard_cost_asked(p, NULL), PARTS);
     for (int i = 0; i < PARTS; i++) {
         const int k = backwards ? PARTS - 1 - i : i;
         s[k] = asked(p, 0, 0, &part[k]);
         snprintf(line[k], sizeof line[k], "%s", line_of(p, 0, &part[k]));
     }
-    assert_int_equal(cd_partcost_asked(p, NULL), PARTS);
-    cd_partcost_free(p);
+    assert_int_equal(cd_shard_cost_asked(p, NULL), PARTS);
+    cd_shard_cost_free(p);
     cd_threads_free(pool);
 }
 
@@ -203,7 +203,7 @@ static void test_equal_questions_equal_answers(void **state) {
     static char x[PARTS][4096], y[PARTS][4096];
     (void)state;
     for (int way = 0; way < 6; way++) {
-        const cd_schedbook *b = way % 2 ? book : empty;
+        const cd_schedule_db *b = way % 2 ? book : empty;
         double s[PARTS], t[PARTS];
         answers_of(b, 12, 1, false, false, s, x);
         answers_of(b, 12, way < 2 ? 1 : 3, way < 4, way >= 2, t, y);
@@ -215,94 +215,94 @@ static void test_equal_questions_equal_answers(void **state) {
 /* Nobody chose a schedule for the whole: drawn ones, no worse than the few. */
 static void test_drawn_where_none_is_followed(void **state) {
     (void)state;
-    cd_partcost *p = open_with(model, empty, 0, NULL), *none = open_with(NULL, empty, 0, NULL);
+    cd_shard_cost *p = open_with(model, empty, 0, NULL), *none = open_with(NULL, empty, 0, NULL);
     for (int i = 0; i < PARTS - 1; i++) {
         assert_true(isfinite(asked(p, 0, 0, &part[i])));
         assert_non_null(strstr(line_of(p, 0, &part[i]), "best of 64 predicted by "));
         assert_non_null(strstr(line_of(none, 0, &part[i]), "drawn")); /* to be run, though nobody knows its time */
     }
-    cd_partcost_free(p);
-    cd_partcost_free(none);
+    cd_shard_cost_free(p);
+    cd_shard_cost_free(none);
 }
 
 static void test_more_candidates_are_no_slower(void **state) {
     (void)state;
-    cd_partcost *few = open_with(model, book, 0, NULL), *many = open_with(model, book, 64, NULL);
+    cd_shard_cost *few = open_with(model, book, 0, NULL), *many = open_with(model, book, 64, NULL);
     double a = 0, b = 0;
     for (int i = 0; i < PARTS - 1; i++) {
         a += log(asked(few, 0, 0, &part[i]));
         b += log(asked(many, 0, 0, &part[i]));
     }
     assert_true(b <= a + 0.05);
-    cd_partcost_free(few);
-    cd_partcost_free(many);
+    cd_shard_cost_free(few);
+    cd_shard_cost_free(many);
 }
 
 static void test_reasons_are_kept(void **state) {
     (void)state;
-    cd_partcost *p = open_with(model, book, 0, NULL), *none = open_with(NULL, book, 0, NULL);
-    assert_null(cd_partcost_why(p, 0, 0, NULL)); /* nobody asked */
+    cd_shard_cost *p = open_with(model, book, 0, NULL), *none = open_with(NULL, book, 0, NULL);
+    assert_null(cd_shard_cost_why(p, 0, 0, NULL)); /* nobody asked */
     assert_true(isinf(asked(p, 1, 0, NULL)));
-    assert_string_equal(cd_partcost_why(p, 1, 0, NULL), "nobody defines it");
+    assert_string_equal(cd_shard_cost_why(p, 1, 0, NULL), "nobody defines it");
     assert_true(isinf(asked(p, 0, 2, &part[0]))); /* a GPU's program for a CPU's model */
-    assert_non_null(cd_partcost_why(p, 0, 2, &part[0]));
+    assert_non_null(cd_shard_cost_why(p, 0, 2, &part[0]));
     assert_true(isinf(asked(p, 0, 3, &part[0])));
-    assert_non_null(strstr(cd_partcost_why(p, 0, 3, &part[0]), "nobody"));
+    assert_non_null(strstr(cd_shard_cost_why(p, 0, 3, &part[0]), "nobody"));
     assert_non_null(line_of(p, 3, &part[0])); /* it can be run all the same */
     assert_non_null(line_of(p, 2, &part[0]));
     assert_non_null(strstr(line_of(p, 2, &part[0]), "\"opencl\"")); /* a GPU's schedule, drawn */
     assert_true(isinf(asked(none, 0, 0, &part[0])));
-    assert_non_null(strstr(cd_partcost_why(none, 0, 0, &part[0]), "no model"));
-    assert_null(cd_partcost_why(p, 0, 0, &part[0]));
+    assert_non_null(strstr(cd_shard_cost_why(none, 0, 0, &part[0]), "no model"));
+    assert_null(cd_shard_cost_why(p, 0, 0, &part[0]));
     size_t failed;
-    assert_int_equal(cd_partcost_asked(p, &failed), 3);
+    assert_int_equal(cd_shard_cost_asked(p, &failed), 3);
     assert_int_equal(failed, 3);
-    cd_partcost_free(p);
-    cd_partcost_free(none);
+    cd_shard_cost_free(p);
+    cd_shard_cost_free(none);
 }
 
 static void test_measured_times_come_first(void **state) {
     cdmpp_err err = {0};
     (void)state;
-    cd_partcost *p = open_with(model, book, 0, NULL), *none = open_with(NULL, NULL, 0, NULL);
+    cd_shard_cost *p = open_with(model, book, 0, NULL), *none = open_with(NULL, NULL, 0, NULL);
     const double before = asked(p, 0, 0, &part[0]);
-    assert_ok(cd_partcost_tell(p, part[0].workload_key, 1, 0.25, &err));
+    assert_ok(cd_shard_cost_tell(p, part[0].workload_key, 1, 0.25, &err));
     assert_true(asked(p, 0, 1, &part[0]) == 0.25);
     assert_true(asked(p, 0, 0, &part[0]) == before);
-    assert_ok(cd_partcost_tell(p, part[0].workload_key, 1, 0.5, &err));
+    assert_ok(cd_shard_cost_tell(p, part[0].workload_key, 1, 0.5, &err));
     assert_true(asked(p, 0, 1, &part[0]) == 0.5);
-    assert_ok(cd_partcost_tell(p, op[0].key, 0, 2, &err));
+    assert_ok(cd_shard_cost_tell(p, op[0].key, 0, 2, &err));
     assert_true(asked(p, 0, 0, NULL) == 2);
     assert_true(asked(p, 0, 0, &part[PARTS - 1]) == 2);
-    assert_ok(cd_partcost_tell(none, part[3].workload_key, 0, 3, &err));
-    assert_ok(cd_partcost_tell(none, op[1].key, 0, 4, &err));
+    assert_ok(cd_shard_cost_tell(none, part[3].workload_key, 0, 3, &err));
+    assert_ok(cd_shard_cost_tell(none, op[1].key, 0, 4, &err));
     assert_true(asked(none, 0, 0, &part[3]) == 3);
     assert_true(asked(none, 1, 0, NULL) == 4);
-    assert_int_equal(cd_partcost_asked(none, NULL), 0);
-    cd_partcost_free(p);
-    cd_partcost_free(none);
+    assert_int_equal(cd_shard_cost_asked(none, NULL), 0);
+    cd_shard_cost_free(p);
+    cd_shard_cost_free(none);
 }
 
 static void test_what_is_refused(void **state) {
     cdmpp_err err = {0};
     cd_splan_answer out;
     (void)state;
-    cd_partcost *p = open_with(model, book, 0, NULL);
-    assert_status(cd_partcost_tell(p, op[0].key, 0, NAN, &err), CDMPP_ERANGE);
-    assert_status(cd_partcost_tell(p, op[0].key, 0, 0, &err), CDMPP_ERANGE);
-    assert_status(cd_partcost_tell(p, op[0].key, 0, INFINITY, &err), CDMPP_ERANGE);
-    assert_status(cd_partcost_tell(p, op[0].key, 9, 1, &err), CDMPP_ERANGE);
-    assert_status(cd_partcost_time(p, 2, 0, NULL, &out, &err), CDMPP_EINVALID);
-    assert_status(cd_partcost_time(p, 0, 4, NULL, &out, &err), CDMPP_EINVALID);
-    assert_status(cd_partcost_prepare(p, &(cd_partcost_want){7, 0, NULL}, 1, &err), CDMPP_EINVALID);
-    cd_partcost_free(p);
+    cd_shard_cost *p = open_with(model, book, 0, NULL);
+    assert_status(cd_shard_cost_tell(p, op[0].key, 0, NAN, &err), CDMPP_ERANGE);
+    assert_status(cd_shard_cost_tell(p, op[0].key, 0, 0, &err), CDMPP_ERANGE);
+    assert_status(cd_shard_cost_tell(p, op[0].key, 0, INFINITY, &err), CDMPP_ERANGE);
+    assert_status(cd_shard_cost_tell(p, op[0].key, 9, 1, &err), CDMPP_ERANGE);
+    assert_status(cd_shard_cost_time(p, 2, 0, NULL, &out, &err), CDMPP_EINVALID);
+    assert_status(cd_shard_cost_time(p, 0, 4, NULL, &out, &err), CDMPP_EINVALID);
+    assert_status(cd_shard_cost_prepare(p, &(cd_shard_cost_want){7, 0, NULL}, 1, &err), CDMPP_EINVALID);
+    cd_shard_cost_free(p);
     p = open_with(model, book, 0, NULL);
     machine.device[1].scale = NAN;
-    cd_partcost *q = NULL;
-    const cd_partcost_ask a = {.model = model, .machine = &machine, .net = &net};
-    assert_status(cd_partcost_new(&a, &q, &err), CDMPP_EINVALID);
+    cd_shard_cost *q = NULL;
+    const cd_shard_cost_ask a = {.model = model, .machine = &machine, .net = &net};
+    assert_status(cd_shard_cost_new(&a, &q, &err), CDMPP_EINVALID);
     machine.device[1].scale = 2;
-    cd_partcost_free(p);
+    cd_shard_cost_free(p);
 }
 
 /* Parts as te_part.h cuts them: all of an axis is the whole, a sum's part ends where the whole goes on, joins are drawn. */
@@ -316,31 +316,31 @@ static void test_real_parts(void **state) {
     assert_ok(cd_program_new(&prog, &err));
     assert_ok(cd_te_ways(op[0].dag, &mem, &way, &n, &err));
     assert_int_equal(n, 3);
-    cd_partcost *p = open_with(model, book, 0, NULL);
+    cd_shard_cost *p = open_with(model, book, 0, NULL);
     const double whole = asked(p, 0, 0, NULL);
     for (uint32_t k = 0; k < n; k++) {
         const int64_t cut[][2] = {{0, EDGE}, {0, EDGE / 2}, {EDGE / 2, EDGE}, {EDGE / 8, EDGE / 2}};
         for (int i = 0; i < 4; i++) {
-            cd_te_part *x;
+            cd_te_shard *x;
             cd_record r;
-            assert_ok(cd_te_part_make(op[0].dag, &way[k], cut[i][0], cut[i][1], &x, &err));
+            assert_ok(cd_te_shard_make(op[0].dag, &way[k], cut[i][0], cut[i][1], &x, &err));
             const double s = asked(p, 0, 0, x);
             const char *line = line_of(p, 0, x);
             assert_true(isfinite(s));
             if (!i && !way[k].reduce) assert_true(s == whole);
             assert_ok(cd_record_read(&mem, line, strlen(line), &r, &err));
-            assert_ok(cd_program_lower(prog, cd_tasks_find(cd_partcost_tasks(p), r.workload_key), &r, &err));
+            assert_ok(cd_program_lower(prog, cd_tasks_find(cd_shard_cost_tasks(p), r.workload_key), &r, &err));
             if (way[k].reduce && strstr(line, "as the whole's")) assert_int_equal(r.step[0].kind, CD_STEP_CHW);
-            cd_te_part_free(x);
+            cd_te_shard_free(x);
         }
         if (!way[k].reduce) continue;
-        cd_te_part *x;
+        cd_te_shard *x;
         assert_ok(cd_te_join_make(op[0].dag, &way[k], 2, &x, &err));
         assert_true(isfinite(asked(p, 0, 0, x)));
         assert_non_null(line_of(p, 0, x));
-        cd_te_part_free(x);
+        cd_te_shard_free(x);
     }
-    cd_partcost_free(p);
+    cd_shard_cost_free(p);
     cd_program_free(prog);
     cd_arena_free(&mem);
 }
@@ -353,13 +353,13 @@ static void test_sums_keep_the_tiles(void **state) {
     uint32_t n;
     (void)state;
     cd_record r, of;
-    cd_te_part *x;
-    const char *line = cd_schedbook_at(book, 0)->line;
+    cd_te_shard *x;
+    const char *line = cd_schedule_db_at(book, 0)->line;
     assert_ok(cd_te_ways(op[0].dag, &mem, &way, &n, &err));
     assert_true(way[n - 1].reduce);
-    assert_ok(cd_te_part_make(op[0].dag, &way[n - 1], 0, EDGE / 2, &x, &err));
+    assert_ok(cd_te_shard_make(op[0].dag, &way[n - 1], 0, EDGE / 2, &x, &err));
     assert_ok(cd_record_read(&mem, line, strlen(line), &of, &err));
-    cd_partcost *p = open_with(NULL, book, 0, NULL);
+    cd_shard_cost *p = open_with(NULL, book, 0, NULL);
     line = line_of(p, 0, x);
     assert_ok(cd_record_read(&mem, line, strlen(line), &r, &err));
     assert_non_null(strstr(line, "as the whole's"));
@@ -373,8 +373,8 @@ static void test_sums_keep_the_tiles(void **state) {
         tiled++;
     }
     assert_true(tiled >= 3 && same + 1 >= tiled); /* the sum's own lengths may have had to change */
-    cd_te_part_free(x);
-    cd_partcost_free(p);
+    cd_te_shard_free(x);
+    cd_shard_cost_free(p);
     cd_arena_free(&mem);
 }
 
@@ -384,12 +384,12 @@ static void test_untold_target(void **state) {
     cd_machine before = machine;
     machine.device[0].target = "llvm -keys=cpu -mcpu=core-avx2"; /* the task's, so the book's */
     machine.device[1].target = NULL;
-    cd_partcost *p = open_with(model, book, 0, NULL);
+    cd_shard_cost *p = open_with(model, book, 0, NULL);
     const double s = asked(p, 0, 0, &part[0]);
     assert_true(asked(p, 0, 1, &part[0]) == 6 * s);
-    assert_int_equal(cd_partcost_asked(p, NULL), 1);
+    assert_int_equal(cd_shard_cost_asked(p, NULL), 1);
     assert_ptr_equal(line_of(p, 1, &part[0]), line_of(p, 0, &part[0]));
-    cd_partcost_free(p);
+    cd_shard_cost_free(p);
     machine = before;
 }
 
@@ -399,19 +399,19 @@ static void test_plain_stays_plain(void **state) {
     cd_arena mem = {0};
     (void)state;
     for (int n = 0; n < 2; n++) {
-        const cd_partcost_ask a = {.model = model, .book = n ? book : empty, .machine = &machine, .net = &net, .plain = &op[0].key, .n_plain = 1, .trials = 4};
-        cd_partcost *p;
+        const cd_shard_cost_ask a = {.model = model, .book = n ? book : empty, .machine = &machine, .net = &net, .plain = &op[0].key, .n_plain = 1, .trials = 4};
+        cd_shard_cost *p;
         cd_record r;
-        assert_ok(cd_partcost_new(&a, &p, &err));
+        assert_ok(cd_shard_cost_new(&a, &p, &err));
         const char *line = line_of(p, 0, &part[0]);
         assert_ok(cd_record_read(&mem, line, strlen(line), &r, &err));
         assert_int_equal(r.layout_rewrite, 0);
-        cd_partcost_free(p);
+        cd_shard_cost_free(p);
         p = open_with(model, n ? book : empty, 4, NULL);
         line = line_of(p, 0, &part[0]);
         assert_ok(cd_record_read(&mem, line, strlen(line), &r, &err));
         assert_int_equal(r.layout_rewrite, 2);
-        cd_partcost_free(p);
+        cd_shard_cost_free(p);
     }
     cd_arena_free(&mem);
 }
@@ -419,17 +419,17 @@ static void test_plain_stays_plain(void **state) {
 #ifdef CD_FAULT
 /* Every allocation fails once: an error and nothing lost, or an answer. */
 static cdmpp_status all_of_it(const cd_model *m, cdmpp_err *err) {
-    const cd_partcost_ask a = {.model = m, .book = book, .machine = &machine, .net = &net, .seed = 5};
-    const cd_partcost_want want[] = {{0, 0, &part[3]}, {0, 0, NULL}, {1, 0, NULL}};
-    cd_partcost *p = NULL;
+    const cd_shard_cost_ask a = {.model = m, .book = book, .machine = &machine, .net = &net, .seed = 5};
+    const cd_shard_cost_want want[] = {{0, 0, &part[3]}, {0, 0, NULL}, {1, 0, NULL}};
+    cd_shard_cost *p = NULL;
     cd_splan_answer out;
-    cdmpp_status st = cd_partcost_new(&a, &p, err);
+    cdmpp_status st = cd_shard_cost_new(&a, &p, err);
     if (st) return st;
-    st = cd_partcost_prepare(p, want, 3, err);
-    if (!st) st = cd_partcost_tell(p, part[0].workload_key, 0, 1, err);
-    if (!st) st = cd_partcost_time(p, 0, 0, &part[0], &out, err);
-    if (!st) st = cd_partcost_time(p, 0, 0, &part[1], &out, err);
-    cd_partcost_free(p);
+    st = cd_shard_cost_prepare(p, want, 3, err);
+    if (!st) st = cd_shard_cost_tell(p, part[0].workload_key, 0, 1, err);
+    if (!st) st = cd_shard_cost_time(p, 0, 0, &part[0], &out, err);
+    if (!st) st = cd_shard_cost_time(p, 0, 0, &part[1], &out, err);
+    cd_shard_cost_free(p);
     return st;
 }
 

@@ -142,8 +142,8 @@ static uint32_t pieces(const ms_net *m, uint32_t op, const cd_plan_op *o, uint32
         if (way[i].reduce == o->reduce && way[i].op == o->way_op && way[i].axis == o->axis) w = way[i];
     assert_string_equal(w.name, o->dim);
     for (uint32_t i = 0; i < o->n_part + (o->join != UINT32_MAX); i++) {
-        cd_te_part *p;
-        if (i < o->n_part) assert_ok(cd_te_part_make(dag, &w, o->part[i].lo, o->part[i].hi, &p, &err));
+        cd_te_shard *p;
+        if (i < o->n_part) assert_ok(cd_te_shard_make(dag, &w, o->part[i].lo, o->part[i].hi, &p, &err));
         else assert_ok(cd_te_join_make(dag, &w, o->n_part, &p, &err));
         const uint32_t device = i < o->n_part ? o->part[i].device : o->join;
         for (uint32_t k = 0; k < p->n_arg; k++) {
@@ -153,7 +153,7 @@ static uint32_t pieces(const ms_net *m, uint32_t op, const cd_plan_op *o, uint32
             for (uint32_t j = 0; j < n; j++) twice = twice || (out[j].device == s.device && same(&out[j].box, &s.box));
             if (!twice) out[n++] = s;
         }
-        cd_te_part_free(p);
+        cd_te_shard_free(p);
     }
     cd_arena_free(&a);
     return n;
@@ -193,13 +193,13 @@ static double slow(const cd_contention *c, double s, double sum, uint32_t n, boo
 
 /* Partial sums of all elements come to the device that joins. */
 static double join_seconds(ms_net *m, uint32_t k, const cd_plan_op *o, const cd_te_way *w) {
-    cd_te_part *p;
+    cd_te_shard *p;
     cd_splan_answer a;
     double in = 0;
     bool wait = false;
     assert_ok(cd_te_join_make(m->op[k].dag, w, o->n_part, &p, &err));
     assert_ok(ms_time(m, k, o->join, p, &a, &err));
-    cd_te_part_free(p);
+    cd_te_shard_free(p);
     for (uint32_t i = 0; i < o->n_part; i++) {
         const uint32_t from = o->part[i].device;
         if (m->machine.device[from].memory != m->machine.device[o->join].memory) in += link_s(m, from, o->join, CELLS * 4);
@@ -220,10 +220,10 @@ static double op_seconds(ms_net *m, uint32_t k, const cd_plan_op *o) {
     for (uint32_t i = 0; i < n_way; i++)
         if (way[i].reduce == o->reduce && way[i].op == o->way_op && way[i].axis == o->axis && o->dim[0]) w = &way[i];
     for (uint32_t i = 0; i < o->n_part; i++) {
-        cd_te_part *p = NULL;
-        if (w) assert_ok(cd_te_part_make(m->op[k].dag, w, o->part[i].lo, o->part[i].hi, &p, &err));
+        cd_te_shard *p = NULL;
+        if (w) assert_ok(cd_te_shard_make(m->op[k].dag, w, o->part[i].lo, o->part[i].hi, &p, &err));
         assert_ok(ms_time(m, k, o->part[i].device, p, &a[i], &err));
-        cd_te_part_free(p);
+        cd_te_shard_free(p);
         sum[m->machine.device[o->part[i].device].memory] += a[i].memory_share;
         beside[m->machine.device[o->part[i].device].memory]++;
     }
@@ -236,7 +236,7 @@ static double op_seconds(ms_net *m, uint32_t k, const cd_plan_op *o) {
     return most;
 }
 
-static void check_plan(ms_net *m, const cd_plan *p) {
+static void check_plan(ms_net *m, const cd_shard_plan *p) {
     bill b = {0}, told = {0};
     double sum = 0;
     for (uint32_t k = 0; k < p->n_op; k++) {
@@ -307,7 +307,7 @@ static double least_of_all(ms_net *m, cd_splan *s) {
     return least;
 }
 
-static void never_worse(const cd_plan *p) {
+static void never_worse(const cd_shard_plan *p) {
     for (uint32_t i = 0; i < p->n_base; i++) assert_true(p->predicted_s <= p->base[i].predicted_s * (1 + 1e-12));
     assert_true(p->bound_s <= p->predicted_s);
 }
@@ -318,7 +318,7 @@ static void equals_every_plan(void **state) {
     const uint32_t apart[] = {0, 1};
     unsigned split = 0, moved = 0;
     for (uint64_t seed = 0; seed < 60; seed++) {
-        cd_plan *p, **base;
+        cd_shard_plan *p, **base;
         cd_splan s;
         ms_begin(&m, seed);
         assert_ok(ms_machine(&m, 2, seed % 2 ? apart : NULL, 1e-6 * ms_unit(&m), 1e-8 * ms_unit(&m), &err));
@@ -354,7 +354,7 @@ static void laws_of_larger(void **state) {
     const uint32_t memory[][4] = {{0, 0, 0, 0}, {0, 1, 1, 2}, {0, 0, 1, 1}};
     unsigned joins = 0;
     for (uint64_t seed = 100; seed < 130; seed++) {
-        cd_plan *p, **base;
+        cd_shard_plan *p, **base;
         ms_begin(&m, seed);
         assert_ok(ms_machine(&m, 2 + (uint32_t)seed % 3, memory[seed % 3 == 1 ? 1 : seed % 2 * 2], 1e-6 * ms_unit(&m), 1e-8 * ms_unit(&m), &err));
         ms_draw(&m, &kinds, 12);

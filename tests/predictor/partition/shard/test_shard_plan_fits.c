@@ -6,8 +6,8 @@ static cdmpp_err err;
 static ms_kinds kinds;
 
 /* conv, dense, flip, one behind the other, split where that pays. */
-static cd_plan *made(ms_net *m) {
-    cd_plan *p;
+static cd_shard_plan *made(ms_net *m) {
+    cd_shard_plan *p;
     ms_begin(m, 3);
     assert_ok(ms_machine(m, 2, NULL, 1e-7, 1e-9, &err));
     const uint32_t x = ms_tensor(m, 2, ms_shape, CD_SNET_OUTSIDE, false);
@@ -19,7 +19,7 @@ static cd_plan *made(ms_net *m) {
     return p;
 }
 
-static void refused(const cd_plan *p, const ms_net *m, const char *key, const char *words) {
+static void refused(const cd_shard_plan *p, const ms_net *m, const char *key, const char *words) {
     err = (cdmpp_err){0};
     assert_int_equal(cd_plan_fits(p, &m->net, &err), CDMPP_ESCHEMA);
     assert_string_equal(err.key, key);
@@ -29,7 +29,7 @@ static void refused(const cd_plan *p, const ms_net *m, const char *key, const ch
 static void test_fits(void **state) {
     (void)state;
     static ms_net m;
-    cd_plan *p = made(&m);
+    cd_shard_plan *p = made(&m);
     uint32_t k = 0;
     assert_ok(cd_plan_fits(p, &m.net, &err));
     while (k < p->n_op && !p->op[k].dim[0]) k++;
@@ -86,7 +86,7 @@ static void test_dims(void **state) {
         for (uint32_t j = 0; j < i; j++) assert_string_not_equal(name[i], name[j]);
     for (uint32_t i = 0; i < n; i++) {
         cd_splan_ask ask = ms_ask(&m);
-        cd_plan *p;
+        cd_shard_plan *p;
         ask.dims = name[i];
         assert_ok(cd_splan_make(&ask, &p, NULL, &err));
         for (uint32_t k = 0; k < p->n_op; k++) assert_true(!p->op[k].dim[0] || !strcmp(p->op[k].dim, name[i]));

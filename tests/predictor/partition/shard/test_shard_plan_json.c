@@ -9,16 +9,16 @@
 static cdmpp_err err;
 static ms_kinds kinds;
 
-static char *text_of(const cd_plan *p, cd_buf *b) {
+static char *text_of(const cd_shard_plan *p, cd_buf *b) {
     cd_buf_clear(b);
     cd_plan_print(p, b);
     assert_false(b->oom);
     return b->p;
 }
 
-static cd_plan *made(ms_net *m, uint64_t seed) {
+static cd_shard_plan *made(ms_net *m, uint64_t seed) {
     const uint32_t apart[] = {0, 1, 1};
-    cd_plan *p;
+    cd_shard_plan *p;
     ms_begin(m, seed);
     assert_ok(ms_machine(m, 2 + (uint32_t)seed % 2, apart, 1e-7, 1e-9, &err));
     ms_draw(m, &kinds, 6);
@@ -48,7 +48,7 @@ static void both_ways(void **state) {
     static ms_net m;
     cd_buf once = {0}, twice = {0};
     for (uint64_t seed = 0; seed < 30; seed++) {
-        cd_plan *p = made(&m, seed), *q;
+        cd_shard_plan *p = made(&m, seed), *q;
         p->measured_s = seed % 2 ? (double)NAN : 0.5;
         text_of(p, &once);
         assert_ok(cd_plan_read_text("p.json", once.p, once.n, &q, &err));
@@ -74,7 +74,7 @@ static void both_ways(void **state) {
 #define TAIL "], \"copies\": [], \"baselines\": [{\"name\": \"a\", \"predicted_s\": null, \"measured_s\": null}]}"
 
 static void refused(const char *text, cdmpp_status want, const char *key, const char *says) {
-    cd_plan *p;
+    cd_shard_plan *p;
     err = (cdmpp_err){0};
     assert_status(cd_plan_read_text("plan.json", text, strlen(text), &p, &err), want);
     assert_null(p);
@@ -83,7 +83,7 @@ static void refused(const char *text, cdmpp_status want, const char *key, const 
 
 static void what_is_refused(void **state) {
     (void)state;
-    cd_plan *p;
+    cd_shard_plan *p;
     const char *good = HEAD OP("H", WAY, PART("a", 0, 3) ", " PART("b", 3, 8), "null") TAIL;
     assert_ok(cd_plan_read_text("plan.json", good, strlen(good), &p, &err));
     assert_true(p->split && p->op[0].part[1].lo == 3 && isinf(p->op[0].alone_s[1]) && isinf(p->base[0].predicted_s) && isnan(p->measured_s));
@@ -112,7 +112,7 @@ static void any_bytes(void **state) {
     (void)state;
     static ms_net m;
     cd_buf b = {0}, c = {0};
-    cd_plan *p = made(&m, 3), *q;
+    cd_shard_plan *p = made(&m, 3), *q;
     unsigned read = 0;
     text_of(p, &b);
     for (uint64_t i = 0, at = 0; i < 3000; i++) {

@@ -96,7 +96,7 @@ static void drop(large *g) {
     free(g->key);
 }
 
-static cdmpp_status seconds(void *ctx, uint32_t op, uint32_t device, const cd_te_part *part, cd_splan_answer *out, cdmpp_err *e) {
+static cdmpp_status seconds(void *ctx, uint32_t op, uint32_t device, const cd_te_shard *part, cd_splan_answer *out, cdmpp_err *e) {
     static const double speed[] = {1, 1.3, 0.8, 2};
     large *g = ctx;
     (void)e;
@@ -125,7 +125,7 @@ static void plans_in_seconds(void **state) {
     build(&g, t, OPS);
     for (uint32_t n = 2; n <= 4; n += 2) {
         cd_machine m;
-        cd_plan *p;
+        cd_shard_plan *p;
         cd_arena a = {0};
         cd_replay_net net;
         cd_replay r;
@@ -156,7 +156,7 @@ static cdmpp_status nothing(void *ctx, const cd_splan_want *w, size_t n, cdmpp_e
 }
 
 static cdmpp_status all_of_it(large *g, const cd_machine *m, cd_buf *b) {
-    cd_plan *p, **base;
+    cd_shard_plan *p, **base;
     cd_arena a = {0};
     cd_replay_net net;
     cd_buf_clear(b);

@@ -10,8 +10,8 @@
 static cdmpp_err err;
 static ms_kinds kinds;
 
-static cd_plan *plan_of(ms_net *m, const cd_splan_ask *a) {
-    cd_plan *p = NULL;
+static cd_shard_plan *plan_of(ms_net *m, const cd_splan_ask *a) {
+    cd_shard_plan *p = NULL;
     (void)m;
     assert_ok(cd_splan_make(a, &p, NULL, &err));
     return p;
@@ -31,7 +31,7 @@ static void twice_as_fast_on_two_alike(void **state) {
     assert_ok(ms_machine(&m, 2, NULL, 0, 0, &err));
     m.machine.device[0].launch_s = m.machine.device[1].launch_s = m.machine.device[0].sync_s = m.machine.device[1].sync_s = 0;
     const cd_splan_ask a = ms_ask(&m);
-    cd_plan *p = plan_of(&m, &a);
+    cd_shard_plan *p = plan_of(&m, &a);
     assert_close(p->predicted_gain, 2, 1e-9, 0);
     assert_close(p->ceiling, 2, 1e-9, 0);
     assert_close(p->rho, 1, 1e-9, 0);
@@ -48,7 +48,7 @@ static void waking_is_paid_once(void **state) {
     assert_ok(ms_machine(&m, 2, NULL, 0, 0, &err));
     m.machine.device[0].launch_s = m.machine.device[1].launch_s = m.machine.device[0].sync_s = m.machine.device[1].sync_s = 0;
     const cd_splan_ask a = ms_ask(&m);
-    cd_plan *p = plan_of(&m, &a);
+    cd_shard_plan *p = plan_of(&m, &a);
     const double alone = p->base[0].predicted_s, both = p->predicted_s;
     cd_plan_free(p);
     for (int i = 0; i < 2; i++) {
@@ -130,7 +130,7 @@ static void alike_exchange_only_halos(void **state) {
     chain(&m, 1, 3, MS_CONV); /* in one memory: only waiting */
     assert_ok(ms_machine(&m, 2, NULL, 0, 0, &err));
     const cd_splan_ask a = ms_ask(&m);
-    cd_plan *p = plan_of(&m, &a);
+    cd_shard_plan *p = plan_of(&m, &a);
     assert_string_equal(p->op[1].dim, p->op[0].dim);
     for (uint32_t i = 0; i < p->n_copy; i++)
         if (p->copy[i].before == 1) assert_true(!p->copy[i].bytes && p->copy[i].from != p->copy[i].to && p->copy[i].seconds == 2e-6);
@@ -146,7 +146,7 @@ static void thirty_times_slower(void **state) {
     m.speed[0].per_flop = 1e-3, m.speed[1].per_flop = 31e-3;
     cd_splan_ask a = ms_ask(&m);
     a.margin = (double)NAN, a.least_s = (double)NAN;
-    cd_plan *p = plan_of(&m, &a);
+    cd_shard_plan *p = plan_of(&m, &a);
     assert_false(p->split);
     assert_true(p->predicted_s == p->base[0].predicted_s && p->predicted_gain == 1 && !p->n_copy);
     assert_close(p->rho, 31, 1e-3, 0);
@@ -165,7 +165,7 @@ static void margins(void **state) {
     assert_ok(ms_machine(&m, 2, NULL, 0, 0, &err));
     cd_splan_ask a = ms_ask(&m);
     a.margin = 0.6; /* half is the most that can be saved */
-    cd_plan *p = plan_of(&m, &a);
+    cd_shard_plan *p = plan_of(&m, &a);
     assert_true(!p->split && p->predicted_s == p->base[0].predicted_s && !strncmp(p->verdict, "do not split, all on d0", 23));
     cd_plan_free(p);
     a.margin = 0, a.least_s = 1; /* no operator saves a second, but all of them what a baseline shows */
@@ -190,7 +190,7 @@ static void pins(void **state) {
     assert_ok(ms_machine(&m, 2, NULL, 0, 0, &err));
     m.op[1].pin = 1, m.op[1].pin_why = "rules:7", m.op[2].allowed = 1, m.op[3].dag = NULL;
     const cd_splan_ask a = ms_ask(&m);
-    cd_plan *p = plan_of(&m, &a);
+    cd_shard_plan *p = plan_of(&m, &a);
     assert_true(p->split && p->op[0].dim[0] && !p->op[1].dim[0] && !p->op[2].dim[0] && !p->op[3].dim[0]);
     assert_int_equal(p->op[1].part[0].device, 1);
     assert_int_equal(p->op[2].part[0].device, 0);
@@ -218,7 +218,7 @@ static void key_operators(void **state) {
     m.machine.device[0].sync_s = m.machine.device[1].sync_s = m.machine.device[0].launch_s = m.machine.device[1].launch_s = 0;
     cd_splan_ask a = ms_ask(&m);
     a.cover = 0.5; /* conv has 600 of 816 operations */
-    cd_plan *p = plan_of(&m, &a), *q;
+    cd_shard_plan *p = plan_of(&m, &a), *q;
     assert_true(p->op[1].dim[0] && !p->op[2].dim[0] && strstr(p->op[2].why, "make up 50 %"));
     a.cover = 1;
     q = plan_of(&m, &a);
@@ -233,7 +233,7 @@ static void announced(void **state) {
     (void)state;
     static ms_net m;
     for (uint64_t seed = 200; seed < 210; seed++) {
-        cd_plan *p, *q;
+        cd_shard_plan *p, *q;
         cd_buf b = {0}, c = {0};
         ms_begin(&m, seed);
         assert_ok(ms_machine(&m, 2 + (uint32_t)seed % 2, NULL, 0, 0, &err));
@@ -254,7 +254,7 @@ static void announced(void **state) {
 }
 
 static void fails(ms_net *m, const cd_splan_ask *a, cdmpp_status want, const char *text) {
-    cd_plan *p, **base;
+    cd_shard_plan *p, **base;
     (void)m;
     assert_status(cd_splan_make(a, &p, &base, &err), want);
     assert_true(!p && !base);
@@ -278,7 +278,7 @@ static void bad_input(void **state) {
     m.op[0].pin = 5, fails(&m, &a, CDMPP_EINVALID, "pinned to device 5 of 2"), m.op[0].pin = UINT32_MAX;
     m.infinite = true, m.op[0].pin = 1, fails(&m, &a, CDMPP_EINVALID, "operator op0: no device can run it"), m.infinite = false;
     m.machine.links.n = 0, fails(&m, &a, CDMPP_EINVALID, "no device that can run it has links from and to d0"), m.op[0].pin = UINT32_MAX;
-    cd_plan *p = plan_of(&m, &a); /* no link: all on the first */
+    cd_shard_plan *p = plan_of(&m, &a); /* no link: all on the first */
     assert_true(!p->split && isinf(p->base[1].predicted_s) && p->predicted_s == p->base[0].predicted_s);
     cd_plan_free(p);
     m.infinite = true;
@@ -303,7 +303,7 @@ static void nothing_in_it(void **state) {
     m.op[0] = (cd_snet_op){"op", "?", NULL, NULL, 2, m.arg[0], 1, NULL, 0};
     m.net.n_op = 1;
     const cd_splan_ask a = ms_ask(&m);
-    cd_plan *p = plan_of(&m, &a);
+    cd_shard_plan *p = plan_of(&m, &a);
     assert_true(!p->n_copy && p->op[0].exchange_s == 0 && p->op[0].part[0].device == 1);
     cd_plan_free(p);
     m.net.n_op = 0; /* a network of nothing */

@@ -52,16 +52,16 @@ static hold held(const ms_net *m, const cd_splan *s, uint32_t op, uint32_t optio
     if (o->way == CD_SPLAN_NONE)
         for (uint32_t i = 0; i < m->op[op].n_arg; i++) see(&e, i, NULL, o->part[0].device);
     for (uint32_t i = 0; o->way != CD_SPLAN_NONE && i < o->n_part + (o->join != UINT32_MAX); i++) {
-        cd_te_part *p;
+        cd_te_shard *p;
         const bool join = i == o->n_part;
         if (join) assert_ok(cd_te_join_make(e.dag, &k->way[o->way], o->n_part, &p, &err));
-        else assert_ok(cd_te_part_make(e.dag, &k->way[o->way], o->part[i].lo, o->part[i].hi, &p, &err));
+        else assert_ok(cd_te_shard_make(e.dag, &k->way[o->way], o->part[i].lo, o->part[i].hi, &p, &err));
         const uint32_t device = join ? o->join : o->part[i].device, mem = m->machine.device[device].memory;
         for (uint32_t a = 0; a < p->n_arg; a++) {
             if (!(p->of[a] & CD_TE_PARTIAL)) see(&e, p->of[a], &p->box[a], device);
             else if (!join || m->machine.device[o->part[p->of[a] - CD_TE_PARTIAL].device].memory != mem) h.own[mem] += 4 * (double)cd_box_elements(&p->box[a]);
         }
-        cd_te_part_free(p);
+        cd_te_shard_free(p);
     }
     for (int mem = 0; mem < MEMORIES; mem++)
         for (int a = 0; a < 3; a++)
@@ -114,7 +114,7 @@ static void equals_every_plan(void **state) {
     for (uint64_t seed = 0; seed < 90; seed++) {
         const double free_[MEMORIES] = {0};
         double best_bytes[MEMORIES] = {0}, limit[MEMORIES] = {0}, other[MEMORIES];
-        cd_plan *p = NULL;
+        cd_shard_plan *p = NULL;
         cd_splan s;
         ms_begin(&m, seed);
         assert_ok(ms_machine(&m, 2 + seed % 2, memory[seed % 3], 1e-7 * ms_unit(&m), 1e-9 * ms_unit(&m), &err));
@@ -156,7 +156,7 @@ static void laws_of_larger(void **state) {
     const uint32_t memory[] = {0, 1, 2};
     unsigned bound = 0;
     for (uint64_t seed = 200; seed < 212; seed++) {
-        cd_plan *p, *q, **base;
+        cd_shard_plan *p, *q, **base;
         ms_begin(&m, seed);
         assert_ok(ms_machine(&m, 3, memory, 1e-7, 1e-10, &err));
         ms_draw(&m, &kinds, 10);
@@ -186,7 +186,7 @@ static void laws_of_larger(void **state) {
 static void refused(void **state) {
     (void)state;
     static ms_net m;
-    cd_plan *p = NULL;
+    cd_shard_plan *p = NULL;
     ms_begin(&m, 1);
     assert_ok(ms_machine(&m, 2, NULL, 0, 0, &err)); /* one memory */
     ms_draw(&m, &kinds, 3);

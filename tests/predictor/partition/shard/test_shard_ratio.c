@@ -80,7 +80,7 @@ static void test_closed_form(void **state) {
         }
         cd_split_plan p;
         assert_ok(cd_split_best(&a, &p, &err));
-        assert_ok(cd_split_closed_join(t, n, (double)a.units, a.join_s, share, &seconds, &err));
+        assert_ok(cd_shard_ratio_closed_join(t, n, (double)a.units, a.join_s, share, &seconds, &err));
         for (uint32_t i = 0; i < n; i++) {
             assert_true(share[i] >= 0);
             sum += share[i];
@@ -97,11 +97,11 @@ static void test_formula(void **state) {
     (void)state;
     const cd_split_affine t[2] = {{1, 0.02}, {0.5, 0.05}};
     double share[2], seconds;
-    assert_ok(cd_split_closed(t, 2, 100, share, &seconds, &err));
+    assert_ok(cd_shard_ratio_closed(t, 2, 100, share, &seconds, &err));
     assert_close(share[0], (0.5 + 0.05 * 100 - 1) / 0.07, 1e-12, 0);
     assert_close(seconds, 1 + 0.02 * share[0], 1e-12, 0);
     const cd_split_affine far[2] = {{1, 0.02}, {50, 0.001}}; /* never worth its start */
-    assert_ok(cd_split_closed(far, 2, 100, share, &seconds, &err));
+    assert_ok(cd_shard_ratio_closed(far, 2, 100, share, &seconds, &err));
     assert_true(share[1] == 0);
     assert_close(seconds, 3, 1e-12, 0);
 }
@@ -192,7 +192,7 @@ static void test_types_beat_the_sum(void **state) {
         for (int k = 0; k < 8; k++) {
             const cd_split_affine t[2] = {{0, unit(seed, &at) / 100}, {0, unit(seed, &at) / 100}};
             double share[2], seconds;
-            assert_ok(cd_split_closed(t, 2, 100, share, &seconds, &err));
+            assert_ok(cd_shard_ratio_closed(t, 2, 100, share, &seconds, &err));
             cpu += 100 * t[0].unit_s, gpu += 100 * t[1].unit_s, split += seconds;
         }
         const double gain = fmin(cpu, gpu) / split, one = 1 + fmin(cpu, gpu) / fmax(cpu, gpu);
@@ -234,9 +234,9 @@ static void test_bad_input(void **state) {
         assert_non_null(strstr(err.msg, "ocl0"));
     }
     double share[2], s;
-    assert_status(cd_split_closed((cd_split_affine[]){{0, 0}, {0, 1}}, 2, 10, share, &s, &err), CDMPP_EINVALID);
-    assert_status(cd_split_closed((cd_split_affine[]){{-1, 1}, {0, 1}}, 2, 10, share, &s, &err), CDMPP_EINVALID);
-    assert_status(cd_split_closed((cd_split_affine[]){{0, 1}, {0, 1}}, 2, 0, share, &s, &err), CDMPP_EINVALID);
+    assert_status(cd_shard_ratio_closed((cd_split_affine[]){{0, 0}, {0, 1}}, 2, 10, share, &s, &err), CDMPP_EINVALID);
+    assert_status(cd_shard_ratio_closed((cd_split_affine[]){{-1, 1}, {0, 1}}, 2, 10, share, &s, &err), CDMPP_EINVALID);
+    assert_status(cd_shard_ratio_closed((cd_split_affine[]){{0, 1}, {0, 1}}, 2, 0, share, &s, &err), CDMPP_EINVALID);
     memset(&err, 0, sizeof err);
     assert_ok(cd_split_best(&(cd_split_ask){d, 1, 7, 3, 0, 0}, &p, &err));
     assert_int_equal(p.units[0], 7);

@@ -38,7 +38,7 @@ static double cost_of(const made *m, cd_stage_kind kind, uint64_t set, uint32_t 
     return dice < 0.3 ? (double)INFINITY : 0.2 + sum * (0.3 + dice);
 }
 
-static double asked(const cd_stage *s, void *ctx) {
+static double asked(const cd_stage_step *s, void *ctx) {
     const made *m = ctx;
     uint64_t set = 0;
     double slowest = 0, sum = 0;
@@ -257,8 +257,8 @@ static void table(void **state) {
     cd_arena_free(&a);
 }
 
-static double nan_time(const cd_stage *s, void *ctx) { return (void)s, (void)ctx, (double)NAN; }
-static double never(const cd_stage *s, void *ctx) { return (void)s, (void)ctx, (double)INFINITY; }
+static double nan_time(const cd_stage_step *s, void *ctx) { return (void)s, (void)ctx, (double)NAN; }
+static double never(const cd_stage_step *s, void *ctx) { return (void)s, (void)ctx, (double)INFINITY; }
 
 static void bad_input(void **state) {
     (void)state;

@@ -35,21 +35,21 @@ static planted *make(uint64_t seed, size_t rows) {
     return p;
 }
 
-typedef cdmpp_status fit(const cd_tune_fit *f, cd_gbt **out, cdmpp_err *err);
+typedef cdmpp_status fit(const cd_tune_fit *f, cd_xgb **out, cdmpp_err *err);
 
 static double held_out(const planted *p, fit *how, uint64_t seed) {
     cdmpp_err err = {0};
     const cd_tune_fit f = {.x = p->x, .width = WIDTH, .n = TRAIN, .start = p->start, .y = p->y, .seed = seed};
     double score[N] = {0};
-    cd_gbt *g;
+    cd_xgb *g;
     assert_ok(how(&f, &g, &err));
     for (size_t i = TRAIN; i < N; i++) {
         float out[ROWS];
         const size_t n = p->start[i + 1] - p->start[i];
-        assert_ok(cd_gbt_predict(g, p->x + p->start[i] * WIDTH, n, WIDTH, out, &err));
+        assert_ok(cd_xgb_predict(g, p->x + p->start[i] * WIDTH, n, WIDTH, out, &err));
         for (size_t r = 0; r < n; r++) score[i] += (double)out[r];
     }
-    cd_gbt_free(g);
+    cd_xgb_free(g);
     return spearman(score + TRAIN, p->y + TRAIN, N - TRAIN);
 }
 
@@ -66,10 +66,10 @@ static void test_planted_ranking_is_found(void **state) {
 static void bytes_of(const planted *p, fit *how, uint64_t seed, cd_buf *b) {
     cdmpp_err err = {0};
     const cd_tune_fit f = {.x = p->x, .width = WIDTH, .n = TRAIN, .start = p->start, .y = p->y, .seed = seed};
-    cd_gbt *g;
+    cd_xgb *g;
     assert_ok(how(&f, &g, &err));
-    assert_ok(cd_gbt_save(g, b, &err));
-    cd_gbt_free(g);
+    assert_ok(cd_xgb_save(g, b, &err));
+    cd_xgb_free(g);
 }
 
 static void test_same_trees_for_a_seed(void **state) {
@@ -96,12 +96,12 @@ static void test_first_tree_of_pack_sum(void **state) {
     const double y[] = {1, 1};
     const cd_tune_fit f = {.x = x, .width = 1, .n = 2, .start = start, .y = y};
     float out[2];
-    cd_gbt *g;
+    cd_xgb *g;
     assert_ok(cd_tune_fit_pack_sum(&f, &g, &err));
-    assert_ok(cd_gbt_predict(g, x, 2, 1, out, &err));
+    assert_ok(cd_xgb_predict(g, x, 2, 1, out, &err));
     assert_close((double)out[0], 0.5, 0, 0); /* no error, so nothing is learned */
     assert_close((double)out[1], 0.5, 0, 0);
-    cd_gbt_free(g);
+    cd_xgb_free(g);
 }
 
 /* All labels 0 weigh nothing; equal labels make no pair. Neither may harm. */
@@ -116,11 +116,11 @@ static void test_nothing_to_learn(void **state) {
     for (int k = 0; k < 4; k++) {
         const cd_tune_fit f = {.x = x, .width = 1, .n = 3, .start = start, .y = y[k % 2]};
         float out[3];
-        cd_gbt *g;
+        cd_xgb *g;
         assert_ok(how[k / 2](&f, &g, &err));
-        assert_ok(cd_gbt_predict(g, x, 3, 1, out, &err));
+        assert_ok(cd_xgb_predict(g, x, 3, 1, out, &err));
         for (int i = 0; i < 3; i++) assert_true(isfinite(out[i]));
-        cd_gbt_free(g);
+        cd_xgb_free(g);
     }
 }
 

@@ -5,19 +5,19 @@
 
 static void test_keys(void **state) {
     cdmpp_err err = {0};
-    cd_tune_keys k = {0};
+    cd_tune_key_set k = {0};
     double v;
     (void)state;
-    assert_false(cd_tune_keys_find(&k, 0, &v));
-    for (uint64_t i = 0; i < 5000; i++) assert_ok(cd_tune_keys_put(&k, i << 40, (double)i, &err)); /* all in one place */
-    assert_ok(cd_tune_keys_put(&k, (uint64_t)7 << 40, 70, &err));
+    assert_false(cd_tune_key_set_find(&k, 0, &v));
+    for (uint64_t i = 0; i < 5000; i++) assert_ok(cd_tune_key_set_put(&k, i << 40, (double)i, &err)); /* all in one place */
+    assert_ok(cd_tune_key_set_put(&k, (uint64_t)7 << 40, 70, &err));
     assert_int_equal(k.n, 5000);
-    for (uint64_t i = 0; i < 5000; i += 499) assert_true(cd_tune_keys_find(&k, i << 40, &v) && v == (double)i);
-    assert_true(cd_tune_keys_find(&k, (uint64_t)7 << 40, &v) && v == 70);
-    assert_false(cd_tune_keys_find(&k, 1, NULL));
-    cd_tune_keys_clear(&k);
-    assert_false(cd_tune_keys_find(&k, 0, NULL));
-    cd_tune_keys_free(&k);
+    for (uint64_t i = 0; i < 5000; i += 499) assert_true(cd_tune_key_set_find(&k, i << 40, &v) && v == (double)i);
+    assert_true(cd_tune_key_set_find(&k, (uint64_t)7 << 40, &v) && v == 70);
+    assert_false(cd_tune_key_set_find(&k, 1, NULL));
+    cd_tune_key_set_clear(&k);
+    assert_false(cd_tune_key_set_find(&k, 0, NULL));
+    cd_tune_key_set_free(&k);
 }
 
 /* ---- a pool of given scores ---- */
@@ -43,7 +43,7 @@ static cd_tune_ranker ranker = {&kind};
 
 typedef struct {
     toy_space *space;
-    cd_tune_book b;
+    cd_tune_tried b;
     cd_tune_pool p;
 } rig;
 
@@ -51,13 +51,13 @@ static void up(rig *r) {
     cdmpp_err err = {0};
     *r = (rig){.space = toy_new(4, 8, false)};
     const cd_tune_search_setup s = {.space = &r->space->space, .ranker = &ranker};
-    assert_ok(cd_tune_book_open(&r->b, &cd_tune_search_random, &s, &err));
-    assert_ok(cd_tune_book_begin(&r->b, 32, &err));
+    assert_ok(cd_tune_tried_open(&r->b, &cd_tune_search_random, &s, &err));
+    assert_ok(cd_tune_tried_begin(&r->b, 32, &err));
 }
 
 static void down(rig *r) {
     cd_tune_pool_free(&r->p);
-    cd_tune_book_close(&r->b);
+    cd_tune_tried_close(&r->b);
     cd_tune_space_free(&r->space->space);
 }
 
@@ -101,7 +101,7 @@ static void test_what_is_known_is_not_picked(void **state) {
     up(&r);
     for (uint32_t i = 0; i < 8; i++) add(&r, (const uint32_t[]){i, 7 - i, 1, 1}, i, i == 7 ? (double)-INFINITY : (double)i);
     assert_ok(cd_tune_pool_rank(&r.p, &ranker, &r.space->space.of, &err));
-    assert_ok(cd_tune_book_take(&r.b, &r.p.cand[6], &err));
+    assert_ok(cd_tune_tried_take(&r.b, &r.p.cand[6], &err));
     assert_ok(cd_tune_pool_pick(&r.p, &r.b, 2, &err));
     assert_int_equal(r.b.n_out, 2);
     assert_int_equal(r.b.out[1].row, 5);
@@ -126,7 +126,7 @@ static void test_good_are_the_best(void **state) {
         const cdmpp_status st = toy_draw(&r.space->space, i, &c, &err);
         if (st) continue;
         const double s = i % 3 ? seconds *= 0.999 : CD_TUNE_FAILED_S;
-        assert_ok(cd_tune_book_tell(&r.b, &c, &s, 1, &err));
+        assert_ok(cd_tune_tried_tell(&r.b, &c, &s, 1, &err));
     }
     assert_int_equal(r.b.n_good, CD_TUNE_GOOD);
     for (size_t i = 1; i < r.b.n_good; i++) {

@@ -61,15 +61,15 @@ static size_t step(rig *r, size_t n, toy_clock *clock) {
 /* Asks until nothing comes, at most `most`; no key twice. */
 static size_t run(rig *r, size_t most, toy_clock *clock) {
     cdmpp_err err = {0};
-    cd_tune_keys seen = {0};
+    cd_tune_key_set seen = {0};
     size_t n = 0;
     for (size_t got = 1; n < most && got;) {
         const cd_tune_cand *c;
         double s[BATCH];
         assert_ok(r->search->kind->ask(r->search, BATCH, &c, &got, &err));
         for (size_t i = 0; i < got; i++) {
-            assert_false(cd_tune_keys_find(&seen, c[i].key, NULL));
-            assert_ok(cd_tune_keys_put(&seen, c[i].key, 0, &err));
+            assert_false(cd_tune_key_set_find(&seen, c[i].key, NULL));
+            assert_ok(cd_tune_key_set_put(&seen, c[i].key, 0, &err));
             s[i] = clock(&c[i]);
             r->best = fmin(r->best, s[i]);
         }
@@ -77,7 +77,7 @@ static size_t run(rig *r, size_t most, toy_clock *clock) {
         assert_ok(r->search->kind->tell(r->search, c, s, got, &err));
         n += got;
     }
-    cd_tune_keys_free(&seen);
+    cd_tune_key_set_free(&seen);
     return n;
 }
 

@@ -41,9 +41,9 @@ static void test_lowers(void **state) {
         cd_tune_cand c;
         const cd_tune_task cpu = task_of(i, "llvm"), gpu = task_of(i, "cuda");
         if (!cpu.task->dag) continue;
-        assert_ok(cd_tune_default(&a, p, &cpu, &c, &err));
+        assert_ok(cd_tune_baseline(&a, p, &cpu, &c, &err));
         steps += c.n_step;
-        assert_ok(cd_tune_default(&a, p, &gpu, &c, &err));
+        assert_ok(cd_tune_baseline(&a, p, &gpu, &c, &err));
         assert_int_equal(c.key, cd_tune_cand_key(c.step, c.n_step));
     }
     assert_true(steps > 2 * cd_tasks_count(tasks));
@@ -70,16 +70,16 @@ static void emit(const char *target, cd_buf *kernel, cd_buf *host, char name[128
     cdmpp_err err = {0};
     cd_arena a = {0};
     cd_program *p;
-    cd_tune_meter *m;
-    cd_recjob job;
+    cd_tune_measure *m;
+    cd_record_program job;
     cd_tune_cand c;
     char other[128];
     const cd_tune_task t = task_of(smallest(), target);
-    const cd_tune_meter_setup s = {.tasks = tasks};
+    const cd_tune_measure_setup s = {.tasks = tasks};
     assert_ok(cd_program_new(&p, &err));
-    assert_ok(cd_tune_default(&a, p, &t, &c, &err));
-    assert_ok(cd_tune_meter_new(&s, &m, &err));
-    assert_ok(cd_tune_meter_job(m, &t, &c, false, &job, &err));
+    assert_ok(cd_tune_baseline(&a, p, &t, &c, &err));
+    assert_ok(cd_tune_measure_new(&s, &m, &err));
+    assert_ok(cd_tune_measure_job(m, &t, &c, false, &job, &err));
     assert_int_equal(job.why.code, CDMPP_OK);
     const cd_tune_emit e = {.code = &job.code, .name = "t", .about = "a task", .threads = 1};
     cd_tune_emit_names(&e, name, other);
@@ -87,8 +87,8 @@ static void emit(const char *target, cd_buf *kernel, cd_buf *host, char name[128
     cd_buf none = {0};
     assert_ok(cd_tune_emit_put(&e, kernel, host ? host : &none, &err));
     assert_int_equal(none.n, 0);
-    cd_recjob_free(&job);
-    cd_tune_meter_free(m);
+    cd_record_program_free(&job);
+    cd_tune_measure_free(m);
     cd_program_free(p);
     cd_arena_free(&a);
 }

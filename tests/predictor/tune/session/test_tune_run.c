@@ -90,7 +90,7 @@ static cdmpp_status on_round(void *ctx, const cd_tune_round *r, cdmpp_err *err) 
     return CDMPP_OK;
 }
 
-static void open_rig(rig *g, const char *tuner, cd_tune_sched_options sched) {
+static void open_rig(rig *g, const char *tuner, cd_tune_task_scheduler_options sched) {
     cdmpp_err err = {0};
     for (uint32_t i = 0; i < TASKS; i++) {
         g->task[i] = (cd_task){.workload_key = "k", .target = "llvm", .target_kind = "llvm", .desc = ""};
@@ -105,14 +105,14 @@ static void open_rig(rig *g, const char *tuner, cd_tune_sched_options sched) {
 }
 
 static void each_once(const rig *g) {
-    cd_tune_keys seen[TASKS] = {{0}};
+    cd_tune_key_set seen[TASKS] = {{0}};
     cdmpp_err err = {0};
     for (size_t i = 0; i < g->f.n; i++) {
         const line *l = &g->f.log[i];
-        assert_false(cd_tune_keys_find(&seen[l->task], l->key, NULL));
-        assert_ok(cd_tune_keys_put(&seen[l->task], l->key, 0, &err));
+        assert_false(cd_tune_key_set_find(&seen[l->task], l->key, NULL));
+        assert_ok(cd_tune_key_set_put(&seen[l->task], l->key, 0, &err));
     }
-    for (int k = 0; k < TASKS; k++) cd_tune_keys_free(&seen[k]);
+    for (int k = 0; k < TASKS; k++) cd_tune_key_set_free(&seen[k]);
 }
 
 static double best_of(const rig *g, uint32_t task) {
@@ -130,7 +130,7 @@ static void close_rig(rig *g) {
 static void check_books(const rig *g) {
     size_t n = 0;
     for (uint32_t i = 0; i < TASKS; i++) {
-        const cd_tune_state *s = cd_tune_run_state(g->run, i);
+        const cd_tune_task_state *s = cd_tune_run_state(g->run, i);
         n += s->n_point;
         assert_close(s->best_s, best_of(g, i), 0, 0);
         if (s->n_point) assert_close(s->point[s->n_point - 1].best_s, s->best_s, 0, 0);
@@ -145,8 +145,8 @@ static void test_to_the_end(void **state) {
     static const char *const tuner[] = {"random", "gridsearch", "ga"};
     for (int k = 0; k < 3; k++) {
         rig *g = calloc(1, sizeof *g);
-        cd_tune_sched_end end;
-        open_rig(g, tuner[k], (cd_tune_sched_options){.trials = 200, .per_round = 7});
+        cd_tune_task_scheduler_end end;
+        open_rig(g, tuner[k], (cd_tune_task_scheduler_options){.trials = 200, .per_round = 7});
         assert_ok(cd_tune_run_go(g->run, &end, &err));
         assert_int_equal(end, CD_TUNE_NO_TRIALS);
         assert_int_equal(g->f.n, 200);
@@ -170,16 +170,16 @@ static void test_killed_and_resumed(void **state) {
     const size_t stops[] = {1, 7, 40, 41, 42, 99};
     for (size_t k = 0; k < sizeof stops / sizeof *stops; k++) {
         rig *g = calloc(1, sizeof *g);
-        cd_tune_sched_end end;
+        cd_tune_task_scheduler_end end;
         g->f.stop_after = stops[k];
-        open_rig(g, "random", (cd_tune_sched_options){.trials = 100, .per_round = 7});
+        open_rig(g, "random", (cd_tune_task_scheduler_options){.trials = 100, .per_round = 7});
         assert_status(cd_tune_run_go(g->run, &end, &err), CDMPP_EINTERRUPTED);
         assert_int_equal(g->f.n, stops[k]);
         check_books(g);
         close_rig(g);
         g->f.stop_after = 0;
         g->told = 0;
-        open_rig(g, "random", (cd_tune_sched_options){.trials = 100, .per_round = 7});
+        open_rig(g, "random", (cd_tune_task_scheduler_options){.trials = 100, .per_round = 7});
         for (size_t i = 0; i < g->f.n; i++) {
             const line *l = &g->f.log[i];
             const cd_step step = {.kind = CD_STEP_SP, .i = {0, 512, 1}, .n_list = l->n_length, .list = l->length};
@@ -201,26 +201,26 @@ static void test_failures(void **state) {
     (void)state;
     cdmpp_err err = {0};
     rig *g = calloc(1, sizeof *g);
-    cd_tune_sched_end end;
+    cd_tune_task_scheduler_end end;
     g->f.fail_some = true;
-    open_rig(g, "random", (cd_tune_sched_options){.trials = 120, .per_round = 8});
+    open_rig(g, "random", (cd_tune_task_scheduler_options){.trials = 120, .per_round = 8});
     assert_ok(cd_tune_run_go(g->run, &end, &err));
     check_books(g);
     assert_true(cd_tune_run_state(g->run, 0)->failed > 0 && cd_tune_run_state(g->run, 0)->best_s < CD_TUNE_FAILED_S);
     close_rig(g);
     memset(&g->f, 0, sizeof g->f);
     g->f.fail_all = true;       /* every task is left, and says so */
-    open_rig(g, "random", (cd_tune_sched_options){.trials = 1000, .per_round = 8});
+    open_rig(g, "random", (cd_tune_task_scheduler_options){.trials = 1000, .per_round = 8});
     assert_ok(cd_tune_run_go(g->run, &end, &err));
     assert_int_equal(end, CD_TUNE_NO_TASK);
     for (uint32_t i = 0; i < TASKS; i++) {
-        const cd_tune_state *s = cd_tune_run_state(g->run, i);
+        const cd_tune_task_state *s = cd_tune_run_state(g->run, i);
         assert_true(s->n_point && s->failed == s->n_point && s->last_error == 4);
     }
     close_rig(g);
     memset(&g->f, 0, sizeof g->f);
     g->f.io = true;             /* a full disk ends it */
-    open_rig(g, "random", (cd_tune_sched_options){.trials = 1000, .per_round = 8});
+    open_rig(g, "random", (cd_tune_task_scheduler_options){.trials = 1000, .per_round = 8});
     assert_status(cd_tune_run_go(g->run, &end, &err), CDMPP_EIO);
     close_rig(g);
     free(g);
@@ -231,12 +231,12 @@ static void test_warm(void **state) {
     (void)state;
     cdmpp_err err = {0};
     rig *g = calloc(1, sizeof *g);
-    cd_tune_sched_end end;
+    cd_tune_task_scheduler_end end;
     bool taken;
     const int32_t length[4] = {4, 3, 2, 5}, no[4] = {6, 6, 1, 1};
     const cd_step step = {.kind = CD_STEP_SP, .i = {0, 512, 1}, .n_list = 4, .list = length}, bad = {.kind = CD_STEP_SP, .i = {0, 512, 1}, .n_list = 4, .list = no};
     const cd_record r = {.n_step = 1, .step = &step}, none = {.n_step = 1, .step = &bad};
-    open_rig(g, "random", (cd_tune_sched_options){.trials = 50, .per_round = 5});
+    open_rig(g, "random", (cd_tune_task_scheduler_options){.trials = 50, .per_round = 5});
     for (int k = 0; k < 2; k++) assert_ok(cd_tune_run_first(g->run, 1, &r, &taken, &err));
     assert_true(taken);
     assert_ok(cd_tune_run_first(g->run, 1, &none, &taken, &err));
@@ -262,7 +262,7 @@ static void test_out_of_memory(void **state) {
     for (long at = 0; !done; at++) {
         const long before = cd_mem_live();
         rig *g = calloc(1, sizeof *g);
-        cd_tune_sched_end end;
+        cd_tune_task_scheduler_end end;
         for (int i = 0; i < TASKS; i++) ready[i] = toy_new(3, 4, i == 1);
         for (uint32_t i = 0; i < TASKS; i++) {
             g->task[i] = (cd_task){.workload_key = "k", .target = "llvm", .target_kind = "llvm", .desc = ""};

@@ -8,7 +8,7 @@
 enum { N = 3, ROUND = 8 };
 
 typedef struct {
-    cd_tune_sched *s;
+    cd_tune_task_scheduler *s;
     uint64_t n[N];              /* trials of each */
     double spent_s;
 } rig;
@@ -20,26 +20,26 @@ static void give(rig *r, const double *slope, const double *start, uint32_t task
     cdmpp_err err = {0};
     double s[ROUND];
     for (uint32_t k = 0; k < n; k++) s[k] = planted(slope, start, task, r->n[task]++);
-    assert_ok(cd_tune_sched_add(r->s, task, s, n, 0.5 * n, &err));
+    assert_ok(cd_tune_task_scheduler_add(r->s, task, s, n, 0.5 * n, &err));
     r->spent_s += 0.5 * n;
 }
 
-static cd_tune_sched_end run(rig *r, const double *slope, const double *start) {
+static cd_tune_task_scheduler_end run(rig *r, const double *slope, const double *start) {
     uint32_t task = N, n = 0;
-    cd_tune_sched_end end;
-    while (!(end = cd_tune_sched_next(r->s, r->spent_s, &task, &n))) {
+    cd_tune_task_scheduler_end end;
+    while (!(end = cd_tune_task_scheduler_next(r->s, r->spent_s, &task, &n))) {
         assert_true(task < N && n > 0 && n <= ROUND);
         give(r, slope, start, task, n);
     }
     return end;
 }
 
-static void open_rig(rig *r, const double *weight, const cd_tune_sched_options *o, const char *group) {
+static void open_rig(rig *r, const double *weight, const cd_tune_task_scheduler_options *o, const char *group) {
     cdmpp_err err = {0};
-    cd_tune_sched_task t[N];
-    for (int i = 0; i < N; i++) t[i] = (cd_tune_sched_task){weight[i], 1e9, group};
+    cd_tune_task_scheduler_task t[N];
+    for (int i = 0; i < N; i++) t[i] = (cd_tune_task_scheduler_task){weight[i], 1e9, group};
     memset(r, 0, sizeof *r);
-    assert_ok(cd_tune_sched_new(t, N, o, &r->s, &err));
+    assert_ok(cd_tune_task_scheduler_new(t, N, o, &r->s, &err));
 }
 
 static const double alike[N] = {1, 1, 1}, slow[N] = {1e-3, 1e-3, 1e-3};
@@ -48,95 +48,95 @@ static const double alike[N] = {1, 1, 1}, slow[N] = {1e-3, 1e-3, 1e-3};
 static void test_weight_decides(void **state) {
     (void)state;
     const double weight[N] = {1, 20, 1}, slope[N] = {0.3, 0.3, 0.3};
-    const cd_tune_sched_options o = {.trials = 40 * ROUND, .per_round = ROUND};
+    const cd_tune_task_scheduler_options o = {.trials = 40 * ROUND, .per_round = ROUND};
     uint32_t task, n;
     rig r;
     open_rig(&r, weight, &o, NULL);
     for (uint32_t i = 0; i < N; i++) {
-        assert_int_equal(cd_tune_sched_next(r.s, 0, &task, &n), CD_TUNE_GOES_ON);
+        assert_int_equal(cd_tune_task_scheduler_next(r.s, 0, &task, &n), CD_TUNE_GOES_ON);
         assert_int_equal(task, i);
         give(&r, slope, slow, task, n);
     }
     assert_int_equal(run(&r, slope, slow), CD_TUNE_NO_TRIALS);
     assert_int_equal(r.n[0] + r.n[1] + r.n[2], 40 * ROUND);
     assert_true(r.n[1] > 2 * (r.n[0] + r.n[2]));
-    cd_tune_sched_free(r.s);
+    cd_tune_task_scheduler_free(r.s);
 }
 
 /* Of tasks that are equally fast after as many rounds the next round goes to the one that still gains. */
 static void test_gain_decides(void **state) {
     (void)state;
     const double flat[N] = {0, 0, 0}, now = 1e-3, slope[N] = {0, 0, 0.5}, start[N] = {now, now, now * sqrt(6 * ROUND)};
-    const cd_tune_sched_options o = {.trials = 60 * ROUND, .per_round = ROUND};
+    const cd_tune_task_scheduler_options o = {.trials = 60 * ROUND, .per_round = ROUND};
     uint32_t task, n;
     rig r;
     open_rig(&r, alike, &o, NULL);
     for (int k = 0; k < 6; k++)
         for (uint32_t i = 0; i < N; i++) give(&r, i == 2 ? slope : flat, start, i, ROUND);
-    for (uint32_t i = 0; i < N; i++) assert_close(cd_tune_sched_best(r.s, i), now, 1e-9, 0);
-    assert_true(cd_tune_sched_gradient(r.s, 2) < cd_tune_sched_gradient(r.s, 0));
-    assert_int_equal(cd_tune_sched_next(r.s, 0, &task, &n), CD_TUNE_GOES_ON);
+    for (uint32_t i = 0; i < N; i++) assert_close(cd_tune_task_scheduler_best(r.s, i), now, 1e-9, 0);
+    assert_true(cd_tune_task_scheduler_gradient(r.s, 2) < cd_tune_task_scheduler_gradient(r.s, 0));
+    assert_int_equal(cd_tune_task_scheduler_next(r.s, 0, &task, &n), CD_TUNE_GOES_ON);
     assert_int_equal(task, 2);
-    cd_tune_sched_free(r.s);
+    cd_tune_task_scheduler_free(r.s);
 }
 
 /* Similar tasks show what is possible: one that is far behind its group has more before it. */
 static void test_groups(void **state) {
     (void)state;
     const double slope[N] = {0, 0, 0}, start[N] = {1e-3, 1.9e-3, 1e-3};
-    const cd_tune_sched_options o = {.trials = 3 * ROUND, .per_round = ROUND};
+    const cd_tune_task_scheduler_options o = {.trials = 3 * ROUND, .per_round = ROUND};
     rig alone, together;
     open_rig(&alone, alike, &o, NULL);
     open_rig(&together, alike, &o, "conv");
     assert_int_equal(run(&alone, slope, start), CD_TUNE_NO_TRIALS);
     assert_int_equal(run(&together, slope, start), CD_TUNE_NO_TRIALS);
-    for (uint32_t i = 0; i < N; i++) assert_true(cd_tune_sched_gradient(together.s, i) >= cd_tune_sched_gradient(alone.s, i));
-    assert_true(cd_tune_sched_gradient(together.s, 1) <= cd_tune_sched_gradient(together.s, 0));
-    cd_tune_sched_free(alone.s);
-    cd_tune_sched_free(together.s);
+    for (uint32_t i = 0; i < N; i++) assert_true(cd_tune_task_scheduler_gradient(together.s, i) >= cd_tune_task_scheduler_gradient(alone.s, i));
+    assert_true(cd_tune_task_scheduler_gradient(together.s, 1) <= cd_tune_task_scheduler_gradient(together.s, 0));
+    cd_tune_task_scheduler_free(alone.s);
+    cd_tune_task_scheduler_free(together.s);
 }
 
 /* The extrapolation is right where the best falls along ln(trials). */
 static void test_gain_is_extrapolated(void **state) {
     (void)state;
     const double slope[N] = {0.4, 0, 0};
-    const cd_tune_sched_options o = {.trials = 1000, .per_round = ROUND};
+    const cd_tune_task_scheduler_options o = {.trials = 1000, .per_round = ROUND};
     rig r;
     open_rig(&r, alike, &o, NULL);
     give(&r, slope, slow, 0, ROUND);
-    assert_true(isinf(cd_tune_sched_gain(r.s, 0)));
+    assert_true(isinf(cd_tune_task_scheduler_gain(r.s, 0)));
     for (int k = 0; k < 9; k++) give(&r, slope, slow, 0, ROUND), give(&r, slope, slow, 1, ROUND);
     const double now = planted(slope, slow, 0, 79), then = planted(slope, slow, 0, 87);
-    assert_close(cd_tune_sched_gain(r.s, 0), now - then, 1e-6, 0);
-    assert_close(cd_tune_sched_gain(r.s, 1), 0, 0, 1e-15);
-    cd_tune_sched_free(r.s);
+    assert_close(cd_tune_task_scheduler_gain(r.s, 0), now - then, 1e-6, 0);
+    assert_close(cd_tune_task_scheduler_gain(r.s, 1), 0, 0, 1e-15);
+    cd_tune_task_scheduler_free(r.s);
 }
 
 static void test_stops_when_it_does_not_pay(void **state) {
     (void)state;
     const double slope[N] = {0.3, 0.3, 0.3};
-    cd_tune_sched_options o = {.trials = 100000, .per_round = ROUND, .runs = 1e3};
+    cd_tune_task_scheduler_options o = {.trials = 100000, .per_round = ROUND, .runs = 1e3};
     uint64_t few, many;
     rig r;
     open_rig(&r, alike, &o, NULL);
     assert_int_equal(run(&r, slope, slow), CD_TUNE_NO_GAIN);
     few = r.n[0] + r.n[1] + r.n[2];
     /* a round costs 4 s: gain x runs is below */
-    for (uint32_t i = 0; i < N; i++) assert_true(cd_tune_sched_gain(r.s, i) * 1e3 <= 4);
-    cd_tune_sched_free(r.s);
+    for (uint32_t i = 0; i < N; i++) assert_true(cd_tune_task_scheduler_gain(r.s, i) * 1e3 <= 4);
+    cd_tune_task_scheduler_free(r.s);
     o.runs = 1e6;
     open_rig(&r, alike, &o, NULL);
     assert_int_equal(run(&r, slope, slow), CD_TUNE_NO_GAIN);
     many = r.n[0] + r.n[1] + r.n[2];
     assert_true(many > few);
-    cd_tune_sched_free(r.s);
+    cd_tune_task_scheduler_free(r.s);
     o.runs = 0;
     o.min_gain = 0.05;          /* (n/2)^-0.01 / n^-0.01: 0.7 % */
     const double flat[N] = {0.01, 0.01, 0.01};
     open_rig(&r, alike, &o, NULL);
     assert_int_equal(run(&r, flat, slow), CD_TUNE_NO_GAIN);
     assert_true(r.n[0] + r.n[1] + r.n[2] <= 12 * ROUND);
-    cd_tune_sched_free(r.s);
+    cd_tune_task_scheduler_free(r.s);
 }
 
 static void test_ends(void **state) {
@@ -145,38 +145,38 @@ static void test_ends(void **state) {
     cdmpp_err err = {0};
     uint32_t task, n;
     rig r;
-    cd_tune_sched_options o = {.trials_per_task = ROUND + 3, .per_round = ROUND};
+    cd_tune_task_scheduler_options o = {.trials_per_task = ROUND + 3, .per_round = ROUND};
     open_rig(&r, alike, &o, NULL);
     assert_int_equal(run(&r, slope, slow), CD_TUNE_NO_TRIALS);
     for (int i = 0; i < N; i++) assert_int_equal(r.n[i], ROUND + 3);
-    cd_tune_sched_free(r.s);
-    o = (cd_tune_sched_options){.seconds = 40, .per_round = ROUND};
+    cd_tune_task_scheduler_free(r.s);
+    o = (cd_tune_task_scheduler_options){.seconds = 40, .per_round = ROUND};
     open_rig(&r, alike, &o, NULL);
     assert_int_equal(run(&r, slope, slow), CD_TUNE_NO_TIME);
     assert_true(r.spent_s >= 40 && r.spent_s < 45);
-    cd_tune_sched_free(r.s);
-    o = (cd_tune_sched_options){.early_stop = 2 * ROUND, .per_round = ROUND};
+    cd_tune_task_scheduler_free(r.s);
+    o = (cd_tune_task_scheduler_options){.early_stop = 2 * ROUND, .per_round = ROUND};
     const double flat[N] = {0, 0, 0};
     open_rig(&r, alike, &o, NULL);
     assert_int_equal(run(&r, flat, slow), CD_TUNE_NO_TASK);
     for (int i = 0; i < N; i++) assert_true(r.n[i] == 3 * ROUND);
-    cd_tune_sched_free(r.s);
-    o = (cd_tune_sched_options){.trials = 1000, .per_round = ROUND}; /* all fail: left after some rounds */
+    cd_tune_task_scheduler_free(r.s);
+    o = (cd_tune_task_scheduler_options){.trials = 1000, .per_round = ROUND}; /* all fail: left after some rounds */
     open_rig(&r, alike, &o, NULL);
     for (int k = 0; k < 4; k++) {
         double s[ROUND];
         for (int j = 0; j < ROUND; j++) s[j] = CD_TUNE_FAILED_S;
-        assert_ok(cd_tune_sched_add(r.s, 0, s, ROUND, 1, &err));
+        assert_ok(cd_tune_task_scheduler_add(r.s, 0, s, ROUND, 1, &err));
     }
-    cd_tune_sched_leave(r.s, 1);
+    cd_tune_task_scheduler_leave(r.s, 1);
     for (int k = 0; k < 5; k++) {
-        assert_int_equal(cd_tune_sched_next(r.s, 0, &task, &n), CD_TUNE_GOES_ON);
+        assert_int_equal(cd_tune_task_scheduler_next(r.s, 0, &task, &n), CD_TUNE_GOES_ON);
         assert_int_equal(task, 2);
         give(&r, slope, slow, task, n);
     }
-    cd_tune_sched_leave(r.s, 2);
-    assert_int_equal(cd_tune_sched_next(r.s, 0, &task, &n), CD_TUNE_NO_TASK);
-    cd_tune_sched_free(r.s);
+    cd_tune_task_scheduler_leave(r.s, 2);
+    assert_int_equal(cd_tune_task_scheduler_next(r.s, 0, &task, &n), CD_TUNE_NO_TASK);
+    cd_tune_task_scheduler_free(r.s);
 }
 
 /* Trials of an earlier run are rounds as well, and cost nothing now. */
@@ -186,15 +186,15 @@ static void test_resumed(void **state) {
     double s[5 * ROUND];
     uint32_t task, n;
     rig r;
-    const cd_tune_sched_options o = {.trials = 5 * ROUND + 2, .per_round = ROUND};
+    const cd_tune_task_scheduler_options o = {.trials = 5 * ROUND + 2, .per_round = ROUND};
     for (int k = 0; k < 5 * ROUND; k++) s[k] = 1e-3 / (k + 1);
     open_rig(&r, alike, &o, NULL);
-    assert_ok(cd_tune_sched_add(r.s, 1, s, 5 * ROUND, 0, &err));
-    assert_int_equal(cd_tune_sched_trials(r.s, 1), 5 * ROUND);
-    assert_int_equal(cd_tune_sched_next(r.s, 0, &task, &n), CD_TUNE_GOES_ON);
+    assert_ok(cd_tune_task_scheduler_add(r.s, 1, s, 5 * ROUND, 0, &err));
+    assert_int_equal(cd_tune_task_scheduler_trials(r.s, 1), 5 * ROUND);
+    assert_int_equal(cd_tune_task_scheduler_next(r.s, 0, &task, &n), CD_TUNE_GOES_ON);
     assert_int_equal(task, 0);
     assert_int_equal(n, 2);
-    cd_tune_sched_free(r.s);
+    cd_tune_task_scheduler_free(r.s);
 }
 
 int main(void) {

@@ -78,7 +78,7 @@ static void test_small_spaces_are_listed(void **state) {
     for (size_t k = 0; k < 2; k++) {
         cd_tune_space *s = space_of(others(), k, false);
         cdmpp_err err = {0};
-        cd_tune_keys seen = {0};
+        cd_tune_key_set seen = {0};
         const cd_tune_cand *all, *again;
         cd_tune_cand c;
         size_t n, m;
@@ -86,15 +86,15 @@ static void test_small_spaces_are_listed(void **state) {
         assert_true(n > 1 && n <= CD_TUNE_LIST_MAX);
         for (size_t i = 0; i < n; i++) {
             assert_int_equal(all[i].row, i);
-            assert_false(cd_tune_keys_find(&seen, all[i].key, NULL));
-            assert_ok(cd_tune_keys_put(&seen, all[i].key, 0, &err));
+            assert_false(cd_tune_key_set_find(&seen, all[i].key, NULL));
+            assert_ok(cd_tune_key_set_put(&seen, all[i].key, 0, &err));
             if (i % 16 == 0) check_program(f, s, &all[i]);
         }
         for (uint64_t i = 0; i < 300; i++)
-            if (!s->kind->draw(s, i, &c, &err)) assert_true(cd_tune_keys_find(&seen, c.key, NULL));
+            if (!s->kind->draw(s, i, &c, &err)) assert_true(cd_tune_key_set_find(&seen, c.key, NULL));
         assert_ok(s->kind->list(s, &again, &m, &err));
         assert_true(again == all && m == n);
-        cd_tune_keys_free(&seen);
+        cd_tune_key_set_free(&seen);
         cd_tune_space_free(s);
     }
 }

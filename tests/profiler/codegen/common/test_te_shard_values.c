@@ -54,7 +54,7 @@ static void cut(double *piece, double *all, const cd_box *b, const int64_t *shap
 
 /* ---- definitions that hold ---- */
 
-static void check_arguments(const tried *t, const cd_te_part *p) {
+static void check_arguments(const tried *t, const cd_te_shard *p) {
     assert_int_equal(p->n_arg, p->dag->n_arg);
     for (uint32_t k = 0; k < p->n_arg; k++) {
         const cd_te_op *op = op_of(p->dag, k);
@@ -72,7 +72,7 @@ static void check_arguments(const tried *t, const cd_te_part *p) {
 /* All parts so far: equal keys are equal definitions. */
 static cd_tasks *every;
 
-static void check_key(const tried *t, const cd_te_part *p) {
+static void check_key(const tried *t, const cd_te_shard *p) {
     cdmpp_err err = {0};
     const cd_str key = {p->workload_key, strlen(p->workload_key)};
     const cd_task *task = cd_tasks_find(every, key);
@@ -81,7 +81,7 @@ static void check_key(const tried *t, const cd_te_part *p) {
 }
 
 /* A registry takes it under its key; written as a task file and read, it is the same. */
-static void check_text(const tried *t, const cd_te_part *p) {
+static void check_text(const tried *t, const cd_te_shard *p) {
     cdmpp_err err = {0};
     cd_tasks *a, *b;
     const cd_task *task;
@@ -102,7 +102,7 @@ static void check_text(const tried *t, const cd_te_part *p) {
 /* ---- values ---- */
 
 /* Dimensions that were cut begin and end with something that is read: a box with one row less would not do. */
-static void check_tight(tried *t, const cd_te_part *p, int64_t (*seen)[2][8]) {
+static void check_tight(tried *t, const cd_te_shard *p, int64_t (*seen)[2][8]) {
     for (uint32_t k = 0; k + 1 < p->n_arg; k++) {
         const cd_te_op *op = op_of(p->dag, k);
         const int64_t *whole = p->of[k] & CD_TE_PARTIAL ? op->shape : op_of(t->dag, p->of[k])->shape;
@@ -118,7 +118,7 @@ static void check_tight(tried *t, const cd_te_part *p, int64_t (*seen)[2][8]) {
     }
 }
 
-static double **run_part(tried *t, const cd_te_part *p, double *const *partial, bool tight) {
+static double **run_part(tried *t, const cd_te_shard *p, double *const *partial, bool tight) {
     double **arg = memory(p->dag);
     int64_t(*seen)[2][8] = malloc(p->dag->n_tensor * sizeof *seen);
     for (uint32_t i = 0; i < p->dag->n_tensor; i++)
@@ -139,10 +139,10 @@ static bool same(double a, double b) { return a == b || (isnan(a) && isnan(b)); 
 /* The part's elements of the result, out of what was computed of the whole. */
 static void check_part(tried *t, const cd_te_way *w, int64_t lo, int64_t hi, double *made) {
     cdmpp_err err = {0};
-    cd_te_part *p = NULL;
+    cd_te_shard *p = NULL;
     const size_t mark = strlen(t->what);
     snprintf(t->what + mark, sizeof t->what - mark, " %s %lld..%lld", w->name, (long long)lo, (long long)hi);
-    const cdmpp_status st = cd_te_part_make(t->dag, w, lo, hi, &p, &err);
+    const cdmpp_status st = cd_te_shard_make(t->dag, w, lo, hi, &p, &err);
     if (st) fail_msg("%s: %s %s", t->what, err.key, err.msg);
     check_arguments(t, p);
     check_text(t, p);
@@ -155,7 +155,7 @@ static void check_part(tried *t, const cd_te_way *w, int64_t lo, int64_t hi, dou
     }
     cut(arg[last], made, &p->box[last], op_of(t->dag, t->dag->n_arg - 1)->shape, true);
     free_all(arg, p->n_arg);
-    cd_te_part_free(p);
+    cd_te_shard_free(p);
     t->what[mark] = 0;
     t->parts++;
 }
@@ -175,7 +175,7 @@ static void check_axis(tried *t, const cd_te_way *w) {
 
 static void check_join(tried *t, const cd_te_way *w, double *const *partial, uint32_t n) {
     cdmpp_err err = {0};
-    cd_te_part *p = NULL;
+    cd_te_shard *p = NULL;
     const uint32_t end = t->dag->n_arg - 1;
     assert_ok(cd_te_join_make(t->dag, w, n, &p, &err));
     check_arguments(t, p);
@@ -188,7 +188,7 @@ static void check_join(tried *t, const cd_te_way *w, double *const *partial, uin
     for (int64_t i = 0; i < count; i++)
         if (!(fabs(arg[p->n_arg - 1][i] - t->arg[end][i]) <= 1e-5 * most)) fail_msg("%s %s: element %lld is %g, not %g", t->what, w->name, (long long)i, arg[p->n_arg - 1][i], t->arg[end][i]);
     free_all(arg, p->n_arg);
-    cd_te_part_free(p);
+    cd_te_shard_free(p);
     t->joins++;
 }
 
@@ -198,9 +198,9 @@ static void check_sum(tried *t, const cd_te_way *w) {
     uint32_t n = 0;
     cdmpp_err err = {0};
     for (int k = 0; k < 3; k++) {
-        cd_te_part *p = NULL;
+        cd_te_shard *p = NULL;
         if (cuts[k] == cuts[k + 1]) continue;
-        assert_ok(cd_te_part_make(t->dag, w, cuts[k], cuts[k + 1], &p, &err));
+        assert_ok(cd_te_shard_make(t->dag, w, cuts[k], cuts[k + 1], &p, &err));
         check_arguments(t, p);
         check_text(t, p);
         assert_int_equal(p->of[p->n_arg - 1], CD_TE_PARTIAL);
@@ -208,7 +208,7 @@ static void check_sum(tried *t, const cd_te_way *w) {
         partial[n++] = arg[p->n_arg - 1];
         arg[p->n_arg - 1] = NULL;
         free_all(arg, p->n_arg);
-        cd_te_part_free(p);
+        cd_te_shard_free(p);
         t->parts++;
     }
     check_join(t, w, partial, n);
@@ -217,10 +217,10 @@ static void check_sum(tried *t, const cd_te_way *w) {
 
 static void check_ranges(const tried *t, const cd_te_way *w) {
     cdmpp_err err = {0};
-    cd_te_part *p = NULL;
-    assert_status(cd_te_part_make(t->dag, w, 0, w->extent + 1, &p, &err), CDMPP_ERANGE);
-    assert_status(cd_te_part_make(t->dag, w, 1, 1, &p, &err), CDMPP_ERANGE);
-    assert_status(cd_te_part_make(t->dag, w, -1, 1, &p, &err), CDMPP_ERANGE);
+    cd_te_shard *p = NULL;
+    assert_status(cd_te_shard_make(t->dag, w, 0, w->extent + 1, &p, &err), CDMPP_ERANGE);
+    assert_status(cd_te_shard_make(t->dag, w, 1, 1, &p, &err), CDMPP_ERANGE);
+    assert_status(cd_te_shard_make(t->dag, w, -1, 1, &p, &err), CDMPP_ERANGE);
     assert_status(cd_te_join_make(t->dag, w, w->reduce ? 1 : 2, &p, &err), CDMPP_EINVALID);
     assert_null(p);
 }
@@ -298,12 +298,12 @@ static kind *kind_of(kind *list, unsigned *n, const cd_wtask *t) {
 }
 
 /* Drawn schedules of a part go through to code. */
-static void check_program(cd_program *prog, const tried *t, const cd_te_part *p) {
+static void check_program(cd_program *prog, const tried *t, const cd_te_shard *p) {
     cdmpp_err err = {0};
     cd_tasks *reg;
     const cd_task *task;
     cd_sketches *space;
-    cd_sampler *draw;
+    cd_sketch_sampler *draw;
     cd_draft d;
     const cd_hardware hw = cd_hardware_default(false, 1, 64);
     assert_ok(cd_tasks_new(&reg, &err));
@@ -324,14 +324,14 @@ static void check_halves(cd_program *prog, const cd_tasks *tasks, tried *t, cons
     cdmpp_err err = {0};
     snprintf(t->what, sizeof t->what, "%s %s", t->dag->op[t->dag->n_op - 1].name, w->name);
     for (int half = 0; half < 2; half++) {
-        cd_te_part *p = NULL;
-        assert_ok(cd_te_part_make(t->dag, w, half ? w->extent / 2 : 0, half ? w->extent : w->extent / 2, &p, &err));
+        cd_te_shard *p = NULL;
+        assert_ok(cd_te_shard_make(t->dag, w, half ? w->extent / 2 : 0, half ? w->extent : w->extent / 2, &p, &err));
         check_arguments(t, p);
         const cd_task *known = cd_tasks_find(tasks, (cd_str){p->workload_key, strlen(p->workload_key)});
         if (known && !cd_te_dag_equal(known->dag, p->dag)) fail_msg("%s: another operator of the network has its key", t->what);
         k->known += known != NULL;
         if (program) check_program(prog, t, p);
-        cd_te_part_free(p);
+        cd_te_shard_free(p);
     }
     count_way(k, w->name);
     k->cuts++;

@@ -368,7 +368,7 @@ static void test_zoo(void **state) {
         cd_grad d;
         cd_workload *w;
         assert_ok(cd_zoo_build(e->name, &(cd_zoo_options){.batch = 2}, &g, &err));
-        assert_ok(cd_graph_grad(g, NULL, &d, &err));
+        assert_ok(cd_autodiff(g, NULL, &d, &err));
         for (uint32_t k = 0; k < d.n_missing; k++) fail_msg("%s: %s: %s", e->name, d.missing[k].op, d.missing[k].reason);
         check_forward(g, &d);
         check_weights(e->name, &d);

@@ -73,7 +73,7 @@ static void check_update(cd_grad_optimizer how) {
     cdmpp_err err = {0};
     cd_grad d;
     const cd_grad_options o = {.optimizer = how, .rate = 0.125, .momentum = 0.5};
-    assert_ok(cd_graph_grad(m.g, &o, &d, &err));
+    assert_ok(cd_autodiff(m.g, &o, &d, &err));
     cd_workload *w = workload(d.graph, 0, "update");
     double *out[64];
     evaluate(w, out, "update");
@@ -118,7 +118,7 @@ static void test_unknown(void **state) {
     cdmpp_err err = {0};
     cd_grad d;
     cd_workload *work;
-    assert_ok(cd_graph_grad(m.g, NULL, &d, &err));
+    assert_ok(cd_autodiff(m.g, NULL, &d, &err));
     assert_true(d.n_missing == 1 && !strcmp(d.missing[0].op, "CumSum") && strstr(d.missing[0].reason, "no gradient"));
     assert_true(!cd_grad_known("CumSum") && cd_grad_known("Conv") && cd_grad_known("Floor") && cd_grad_known("LSTM"));
     for (uint32_t k = 0; k < d.n_weight; k++) assert_true(d.weight[k].grad != NONE && d.weight[k].now != NONE);
@@ -145,17 +145,17 @@ static void test_left_out(void **state) {
     mg_end(&m, mg_op(&m, "ArgMax", "axis=1", 1, mg_op(&m, "MatMul", "", 2, x, w)));
     const char *const frozen[] = {"frozen", "nobody"};
     cd_grad d;
-    assert_int_equal(cd_graph_grad(m.g, &(cd_grad_options){.frozen = frozen, .n_frozen = 2}, &d, &err), CDMPP_EINVALID);
+    assert_int_equal(cd_autodiff(m.g, &(cd_grad_options){.frozen = frozen, .n_frozen = 2}, &d, &err), CDMPP_EINVALID);
     assert_true(strstr(err.msg, "nobody") && !d.graph);
     err = (cdmpp_err){0};
-    assert_ok(cd_graph_grad(m.g, &(cd_grad_options){.frozen = frozen, .n_frozen = 1}, &d, &err));
+    assert_ok(cd_autodiff(m.g, &(cd_grad_options){.frozen = frozen, .n_frozen = 1}, &d, &err));
     assert_int_equal(d.n_weight, 2);
     assert_true(d.weight[0].now != NONE && d.weight[1].grad == NONE && d.weight[1].now == NONE);
     cd_grad_free(&d);
     cd_graph_free(m.g);
     m = mg_new("integers", 13);
     mg_end(&m, mg_op(&m, "ArgMax", "axis=1", 1, mg_op(&m, "MatMul", "", 2, mg_in(&m, 2, 3, 4), mg_w(&m, 2, 4, 4))));
-    assert_int_equal(cd_graph_grad(m.g, NULL, &d, &err), CDMPP_EINVALID);
+    assert_int_equal(cd_autodiff(m.g, NULL, &d, &err), CDMPP_EINVALID);
     cd_graph_free(m.g);
 }
 
@@ -169,7 +169,7 @@ static void test_no_memory(void **state) {
         cd_grad d;
         const long live = cd_mem_live();
         cd_mem_fail_at(k);
-        const cdmpp_status st = cd_graph_grad(m.g, NULL, &d, &err);
+        const cdmpp_status st = cd_autodiff(m.g, NULL, &d, &err);
         cd_mem_fail_at(-1);
         if (st) assert_int_equal(st, CDMPP_ENOMEM);
         cd_grad_free(&d);

@@ -30,9 +30,9 @@ static void check_ran(const cd_dn_ran *ran, double total) {
     }
 }
 
-static void moved_is(const cd_devnet *r) {
+static void moved_is(const cd_multi_executor *r) {
     int64_t between, within, b = 0, w = 0;
-    cd_devnet_moved(r, &between, &within);
+    cd_multi_executor_moved(r, &between, &within);
     for (uint32_t k = 0; k < act.dn.n_action; k++) {
         const cd_dn_copy *c = &act.action[k].copy;
         if (!act.action[k].build) *(act.buffer[c->from].memory != act.buffer[c->to].memory ? &b : &w) += 4 * c->n[0] * c->n[1];
@@ -46,23 +46,23 @@ static void same_values(const cd_dn_device *d, uint32_t n, uint64_t seeds, int p
     cd_dn_ran *ran = calloc(MD_ACTIONS, sizeof *ran);
     cdmpp_err err = {0};
     for (uint64_t seed = 0; seed < seeds; seed++) {
-        cd_devnet *r;
+        cd_multi_executor *r;
         double total;
         uint32_t failed;
         md_net_make(&net, seed, seed % 2 ? 30 : 6, &programs);
         md_truth(&net, want);
         md_actions_make(&act, &net, &programs, d, n, seed, seed % 3 != 0);
-        assert_ok(cd_devnet_open(&act.dn, &r, &err));
+        assert_ok(cd_multi_executor_open(&act.dn, &r, &err));
         md_write_inputs(&act, r);
         for (int pass = 0; pass < passes; pass++) {
-            assert_ok(cd_devnet_pass(r, pass % 2 ? ran : NULL, &total, &failed, &err));
+            assert_ok(cd_multi_executor_pass(r, pass % 2 ? ran : NULL, &total, &failed, &err));
             assert_int_equal(failed, UINT32_MAX);
             if (pass % 2) check_ran(ran, total);
             md_read_results(&act, r, got);
             assert_memory_equal(want, got, sizeof want);
             moved_is(r);
         }
-        cd_devnet_close(r);
+        cd_multi_executor_close(r);
     }
     free(ran);
 }
@@ -106,39 +106,39 @@ static void fails(const cd_dn_device *d, uint32_t n, uint32_t broken, uint64_t s
     uint32_t n_broken = 0, failed = 99;
     cd_dn_ran *ran = calloc(MD_ACTIONS, sizeof *ran);
     cdmpp_err err = {0};
-    cd_devnet *r, *other;
+    cd_multi_executor *r, *other;
     double total;
     md_net_make(&net, seed, 20, &programs);
     md_truth(&net, want);
     md_actions_make(&act, &net, &programs, d, n, seed, true);
     for (uint32_t k = 0; k < act.dn.n_action; k++) n_broken += act.action[k].device == broken;
-    assert_ok(cd_devnet_open(&act.dn, &r, &err));
+    assert_ok(cd_multi_executor_open(&act.dn, &r, &err));
     md_write_inputs(&act, r);
-    for (uint32_t t = 0; t < 2; t++) assert_ok(cd_devnet_read(r, act.slot[t].buffer, before[t], &err));
+    for (uint32_t t = 0; t < 2; t++) assert_ok(cd_multi_executor_read(r, act.slot[t].buffer, before[t], &err));
     for (uint32_t at = 0; at < n_broken; at += 1 + n_broken / 5) {
-        cd_devnet_break(r, broken, at);
-        assert_int_equal(cd_devnet_pass(r, ran, &total, &failed, &err), CDMPP_EBACKEND);
+        cd_multi_executor_break(r, broken, at);
+        assert_int_equal(cd_multi_executor_pass(r, ran, &total, &failed, &err), CDMPP_EBACKEND);
         assert_int_equal(failed, broken);
         assert_non_null(strstr(err.msg, d[broken].name));
         for (uint32_t k = 0, i = 0; k < act.dn.n_action; k++) {
             if (act.action[k].device == broken) assert_true(i++ < at || !ran[k].done);
             for (uint32_t e = 0; e < act.action[k].n_after; e++) assert_true(!ran[k].done || ran[act.action[k].after[e]].done);
         }
-        for (uint32_t t = 0; t < 2; t++) assert_ok(cd_devnet_read(r, act.slot[t].buffer, after[t], &err));
+        for (uint32_t t = 0; t < 2; t++) assert_ok(cd_multi_executor_read(r, act.slot[t].buffer, after[t], &err));
         assert_memory_equal(before, after, sizeof before);
     }
-    cd_devnet_break(r, broken, UINT32_MAX); /* as if nothing had been */
-    assert_ok(cd_devnet_pass(r, NULL, &total, &failed, &err));
+    cd_multi_executor_break(r, broken, UINT32_MAX); /* as if nothing had been */
+    assert_ok(cd_multi_executor_pass(r, NULL, &total, &failed, &err));
     md_read_results(&act, r, got);
     assert_memory_equal(want, got, sizeof want);
-    cd_devnet_close(r);
+    cd_multi_executor_close(r);
     md_actions_make(&act, &net, &programs, &d[!broken], 1, seed, true); /* what is left of two */
-    assert_ok(cd_devnet_open(&act.dn, &other, &err));
-    for (uint32_t t = 0; t < 2; t++) assert_ok(cd_devnet_write(other, act.slot[t].buffer, after[t], &err));
-    assert_ok(cd_devnet_pass(other, NULL, &total, NULL, &err));
+    assert_ok(cd_multi_executor_open(&act.dn, &other, &err));
+    for (uint32_t t = 0; t < 2; t++) assert_ok(cd_multi_executor_write(other, act.slot[t].buffer, after[t], &err));
+    assert_ok(cd_multi_executor_pass(other, NULL, &total, NULL, &err));
     md_read_results(&act, other, got);
     assert_memory_equal(want, got, sizeof want);
-    cd_devnet_close(other);
+    cd_multi_executor_close(other);
     free(ran);
 }
 
@@ -163,23 +163,23 @@ static void test_slow(void **state) {
     (void)state;
     enum { TIMES = 4000 };
     cdmpp_err err = {0};
-    cd_devnet *r;
+    cd_multi_executor *r;
     double fast = 1, slow = 1, total;
     md_net_make(&net, 3, 20, &programs);
     md_truth(&net, want);
     md_actions_make(&act, &net, &programs, cpu, 2, 3, true);
-    assert_ok(cd_devnet_open(&act.dn, &r, &err));
+    assert_ok(cd_multi_executor_open(&act.dn, &r, &err));
     md_write_inputs(&act, r);
     for (int k = 0; k < 20; k++) {
-        cd_devnet_slow(r, 1, k % 2 ? TIMES : 0);
-        assert_ok(cd_devnet_pass(r, NULL, &total, NULL, &err));
+        cd_multi_executor_slow(r, 1, k % 2 ? TIMES : 0);
+        assert_ok(cd_multi_executor_pass(r, NULL, &total, NULL, &err));
         double *best = k % 2 ? &slow : &fast;
         if (total < *best) *best = total;
         md_read_results(&act, r, got);
         assert_memory_equal(want, got, sizeof want);
     }
     assert_true(slow > 1.5 * fast);
-    cd_devnet_close(r);
+    cd_multi_executor_close(r);
 }
 
 /* ---- what cannot be opened ---- */
@@ -204,14 +204,14 @@ static plain plain_net(void) {
 }
 
 static cdmpp_status try_open(plain *p, cdmpp_err *err) {
-    cd_devnet *r = NULL;
+    cd_multi_executor *r = NULL;
     p->dn = (cd_dn){2, 5, 3, p->device, p->buffer, p->action};
     for (int k = 0; k < 3; k++) {
         p->action[k].buffer = p->arg[k];
         p->action[k].after = &p->after[k];
     }
-    const cdmpp_status st = cd_devnet_open(&p->dn, &r, err);
-    if (!st) cd_devnet_close(r);
+    const cdmpp_status st = cd_multi_executor_open(&p->dn, &r, err);
+    if (!st) cd_multi_executor_close(r);
     return st;
 }
 
@@ -269,13 +269,13 @@ static void test_errors(void **state) {
     REFUSED(p.action[2].n_after = 0, EINVALID, "no order");
     REFUSED(p.arg[0][2] = 0, EINVALID, "writes what it reads");
     REFUSED(p.device[0].core = 4096, EIO, "no processor 4096");
-    cd_devnet *r;
+    cd_multi_executor *r;
     float x[MD_N];
-    assert_ok(cd_devnet_open(&good.dn, &r, &err));
-    assert_int_equal(cd_devnet_write(r, 5, x, &err), CDMPP_ERANGE);
-    assert_int_equal(cd_devnet_read(r, 5, x, &err), CDMPP_ERANGE);
-    assert_int_equal(cd_devnet_fill(r, 5, 0, &err), CDMPP_ERANGE);
-    cd_devnet_close(r);
+    assert_ok(cd_multi_executor_open(&good.dn, &r, &err));
+    assert_int_equal(cd_multi_executor_write(r, 5, x, &err), CDMPP_ERANGE);
+    assert_int_equal(cd_multi_executor_read(r, 5, x, &err), CDMPP_ERANGE);
+    assert_int_equal(cd_multi_executor_fill(r, 5, 0, &err), CDMPP_ERANGE);
+    cd_multi_executor_close(r);
     SKIP_WITHOUT_OPENCL();
     REFUSED((p.device[1].kind = CD_DN_NATIVE, p.device[1].opencl = "nobody:7"), EBACKEND, "nobody");
 }
@@ -325,11 +325,11 @@ static void test_overlaps(void **state) {
         bool met = false;
         for (int b = 0; b < 2; b++)
             for (int i = 0; i < FIELD; i++) met = met || (field[0][b][i] && field[1][b][i] && (field[0][b][i] | field[1][b][i]) > 1);
-        cd_devnet *r = NULL;
+        cd_multi_executor *r = NULL;
         const cd_dn dn = {2, 3, 2, cpu, buffer, action};
-        const cdmpp_status st = cd_devnet_open(&dn, &r, &err);
+        const cdmpp_status st = cd_multi_executor_open(&dn, &r, &err);
         assert_int_equal(st, met ? CDMPP_EINVALID : CDMPP_OK);
-        cd_devnet_close(r);
+        cd_multi_executor_close(r);
         n_met += met;
         n_apart += !met;
     }
@@ -343,19 +343,19 @@ static void test_no_memory(void **state) {
     md_actions_make(&act, &net, &programs, cpu, 2, 1, true);
     for (long k = 0;; k++) {
         cdmpp_err err = {0};
-        cd_devnet *r = NULL;
+        cd_multi_executor *r = NULL;
         const long live = cd_mem_live();
         cd_mem_fail_at(k);
-        const cdmpp_status st = cd_devnet_open(&act.dn, &r, &err);
+        const cdmpp_status st = cd_multi_executor_open(&act.dn, &r, &err);
         cd_mem_fail_at(-1);
         if (st) assert_int_equal(st, CDMPP_ENOMEM);
         else { /* and nothing is allocated in passes */
             double total;
             md_write_inputs(&act, r);
             cd_mem_fail_at(0);
-            assert_ok(cd_devnet_pass(r, NULL, &total, NULL, &err));
+            assert_ok(cd_multi_executor_pass(r, NULL, &total, NULL, &err));
             cd_mem_fail_at(-1);
-            cd_devnet_close(r);
+            cd_multi_executor_close(r);
         }
         assert_int_equal(cd_mem_live(), live);
         if (!st) break;

@@ -62,22 +62,22 @@ static int down(void **state) {
 static const int64_t w0[2] = {K, N}, w1[2] = {N, N};
 
 static void truth(fixture *f, const float *weights, float *out) {
-    const cd_net_tensor t[] = {
-        {.bytes = 4 * M * K, .dtype = CD_F32, .role = CD_NET_INPUT}, {.bytes = 4 * K * N, .dtype = CD_F32, .role = CD_NET_WEIGHT, .rank = 2, .shape = w0},
-        {.bytes = 4 * M * N, .dtype = CD_F32, .role = CD_NET_INNER}, {.bytes = 4 * N * N, .dtype = CD_F32, .role = CD_NET_WEIGHT, .rank = 2, .shape = w1},
-        {.bytes = 4 * M * N, .dtype = CD_F32, .role = CD_NET_RESULT}};
+    const cd_executor_net_tensor t[] = {
+        {.bytes = 4 * M * K, .dtype = CD_F32, .role = CD_TENSOR_INPUT}, {.bytes = 4 * K * N, .dtype = CD_F32, .role = CD_TENSOR_WEIGHT, .rank = 2, .shape = w0},
+        {.bytes = 4 * M * N, .dtype = CD_F32, .role = CD_TENSOR_INNER}, {.bytes = 4 * N * N, .dtype = CD_F32, .role = CD_TENSOR_WEIGHT, .rank = 2, .shape = w1},
+        {.bytes = 4 * M * N, .dtype = CD_F32, .role = CD_TENSOR_RESULT}};
     const uint32_t a0[] = {0, 1, 2}, a1[] = {2, 3, 4};
-    const cd_net_step s[] = {{"first", &f->build[0], a0, NULL}, {"second", &f->build[1], a1, NULL}};
-    const cd_net net = {5, 2, t, s};
+    const cd_executor_net_step s[] = {{"first", &f->build[0], a0, NULL}, {"second", &f->build[1], a1, NULL}};
+    const cd_executor_net net = {5, 2, t, s};
     cdmpp_err err = {0};
-    cd_netrun *r;
+    cd_executor *r;
     double total;
-    assert_ok(cd_netrun_open(&net, 1, &r, &err));
-    assert_ok(cd_netrun_write(r, 1, weights, &err));
-    assert_ok(cd_netrun_write(r, 3, weights + K * N, &err));
-    cd_netrun_pass(r, NULL, &total);
-    assert_ok(cd_netrun_read(r, 4, out, &err));
-    cd_netrun_close(r);
+    assert_ok(cd_executor_open(&net, 1, &r, &err));
+    assert_ok(cd_executor_write(r, 1, weights, &err));
+    assert_ok(cd_executor_write(r, 3, weights + K * N, &err));
+    cd_executor_pass(r, NULL, &total);
+    assert_ok(cd_executor_read(r, 4, out, &err));
+    cd_executor_close(r);
 }
 
 /* Both weights are windows of one constant in the second device's memory; the first device has a copy of its own of the first. */
@@ -111,21 +111,21 @@ static void on_two(fixture *f, const cd_dn_device *d) {
     const cd_dn dn = {2, sizeof b / sizeof *b, 5, d, b, a};
     float weights[(K + N) * N], want[M * N], got[M * N];
     cdmpp_err err = {0};
-    cd_devnet *r;
-    assert_ok(cd_devnet_open(&dn, &r, &err));
-    assert_ok(cd_devnet_fill(r, 0, 0, &err));
+    cd_multi_executor *r;
+    assert_ok(cd_multi_executor_open(&dn, &r, &err));
+    assert_ok(cd_multi_executor_fill(r, 0, 0, &err));
     for (int round = 0; round < 3; round++) {
         double total;
         for (int i = 0; i < (K + N) * N; i++) weights[i] = (float)((i * (round + 3)) % 7) - 3;
         truth(f, weights, want);
-        assert_ok(cd_devnet_write(r, 3, weights, &err));
-        if (round < 2) assert_ok(cd_devnet_write(r, 1, weights, &err)); /* all of it, or its window */
-        else assert_ok(cd_devnet_write(r, 2, weights + K * N, &err));
-        assert_ok(cd_devnet_pass(r, NULL, &total, NULL, &err));
-        assert_ok(cd_devnet_read(r, 8, got, &err));
+        assert_ok(cd_multi_executor_write(r, 3, weights, &err));
+        if (round < 2) assert_ok(cd_multi_executor_write(r, 1, weights, &err)); /* all of it, or its window */
+        else assert_ok(cd_multi_executor_write(r, 2, weights + K * N, &err));
+        assert_ok(cd_multi_executor_pass(r, NULL, &total, NULL, &err));
+        assert_ok(cd_multi_executor_read(r, 8, got, &err));
         assert_memory_equal(want, got, sizeof want);
     }
-    cd_devnet_close(r);
+    cd_multi_executor_close(r);
 }
 
 static const cd_dn_device cpu = {.name = "cpu0", .core = -1};

@@ -28,7 +28,7 @@ typedef struct {
     cd_dn_buffer buffer[6];
     cd_dn_action action[4];
     uint32_t arg[3], after[4];
-    cd_devnet *net;
+    cd_multi_executor *net;
     cd_opencl_api *api, real;
 } rig;
 
@@ -46,17 +46,17 @@ static void rig_up(rig *g, cd_dn_kind kind, const cd_build *build, uint32_t memo
     g->action[1] = copy_of(1, 2, 3, &g->after[1]);
     g->action[2] = copy_of(0, 3, 4, &g->after[2]);
     g->dn = (cd_dn){2, 6, 3, g->device, g->buffer, g->action};
-    assert_ok(cd_devnet_open(&g->dn, &g->net, &err));
-    for (uint32_t k = 0; k < 2; k++) assert_ok(cd_devnet_fill(g->net, k, k, &err));
+    assert_ok(cd_multi_executor_open(&g->dn, &g->net, &err));
+    for (uint32_t k = 0; k < 2; k++) assert_ok(cd_multi_executor_fill(g->net, k, k, &err));
     g->api = (cd_opencl_api *)(uintptr_t)&g->net->worker[1].cl->api; /* the backend's own: no constant */
     g->real = *g->api;
 }
 
-static bool is_zero(cd_devnet *r, uint32_t buffer) {
+static bool is_zero(cd_multi_executor *r, uint32_t buffer) {
     float x[MD_N];
     bool zero = true;
     cdmpp_err err = {0};
-    assert_ok(cd_devnet_read(r, buffer, x, &err));
+    assert_ok(cd_multi_executor_read(r, buffer, x, &err));
     for (uint32_t k = 0; k < MD_N; k++) zero = zero && x[k] == 0;
     return zero;
 }
@@ -66,7 +66,7 @@ static void pass_fails(rig *g, const char *words) {
     double total;
     uint32_t failed = 99;
     cdmpp_err err = {0};
-    assert_int_equal(cd_devnet_pass(g->net, ran, &total, &failed, &err), CDMPP_EBACKEND);
+    assert_int_equal(cd_multi_executor_pass(g->net, ran, &total, &failed, &err), CDMPP_EBACKEND);
     assert_int_equal(failed, 1);
     assert_non_null(strstr(err.msg, words));
     for (uint32_t k = 0; k < 3; k++) assert_false(ran[k].done);
@@ -109,7 +109,7 @@ static void test_late_kernel(void **state) {
     *g.api = g.real;    /* the driver is well again: nobody knows what it still has */
     pass_fails(&g, "in a pass before");
     assert_true(is_zero(g.net, 2));
-    cd_devnet_close(g.net);
+    cd_multi_executor_close(g.net);
 }
 
 /* A driver that says that all is done, but did not run the kernel. */
@@ -131,7 +131,7 @@ static void test_forgotten_kernel(void **state) {
     kept.run(kept.arg);
     assert_true(is_zero(g.net, 2) && is_zero(g.net, 3));
     *g.api = g.real;
-    cd_devnet_close(g.net);
+    cd_multi_executor_close(g.net);
 }
 
 /* ---- a kernel that is at work while the driver gives up ---- */
@@ -170,11 +170,11 @@ static void test_kernel_at_work(void **state) {
     g.net->step[0].entry = at_work;
     g.api->clEnqueueNativeKernel = keep_kernel;
     g.api->clFinish = fail_at_work;
-    assert_int_equal(cd_devnet_pass(g.net, NULL, &total, &failed, &err), CDMPP_EBACKEND);
+    assert_int_equal(cd_multi_executor_pass(g.net, NULL, &total, &failed, &err), CDMPP_EBACKEND);
     assert_true(atomic_load(&ended)); /* who reads inputs now, to do it again elsewhere, reads what nobody writes */
     assert_int_equal(pthread_join(thread, NULL), 0);
     *g.api = g.real;
-    cd_devnet_close(g.net);
+    cd_multi_executor_close(g.net);
 }
 
 /* ---- words about events ---- */
@@ -207,7 +207,7 @@ static void test_late_word(void **state) {
     const uint32_t lost = atomic_load(&g.net->step[1].word.value);
     word.note(NULL, 0, word.ctx);
     assert_int_equal(atomic_load(&g.net->step[1].word.value), lost); /* not "done" of this pass */
-    cd_devnet_close(g.net);
+    cd_multi_executor_close(g.net);
 }
 
 /* Whoever tells that an action is done looks at its word once more: close, right behind the pass, must not be faster. */
@@ -220,10 +220,10 @@ static void test_nothing_owed(void **state) {
     for (int kind = 0; kind < 3; kind++) {
         rig_up(&g, kind ? CD_DN_NATIVE : CD_DN_OPENCL, kind ? &programs.build[0] : &programs.cl_build[0], kind < 2);
         for (int pass = 0; pass < 100; pass++) {
-            assert_ok(cd_devnet_pass(g.net, NULL, &total, NULL, &err));
+            assert_ok(cd_multi_executor_pass(g.net, NULL, &total, NULL, &err));
             assert_int_equal(atomic_load(&g.net->worker[1].owed), 0);
         }
-        cd_devnet_close(g.net);
+        cd_multi_executor_close(g.net);
     }
 }
 
@@ -239,17 +239,17 @@ static void empty_program(uint32_t memory, bool last) {
     const cd_build build = {.code = &none.code};
     none.code.n_launch = 0;
     rig_up(&g, CD_DN_OPENCL, &build, memory);
-    cd_devnet_close(g.net);
+    cd_multi_executor_close(g.net);
     g.action[1] = copy_of(0, 0, 3, &g.after[1]);
     g.buffer[0].memory = 0;
     g.arg[0] = 1;
     if (last) g.action[1].n_after = 0;
-    assert_ok(cd_devnet_open(&g.dn, &g.net, &err));
+    assert_ok(cd_multi_executor_open(&g.dn, &g.net, &err));
     for (int pass = 0; pass < 3; pass++) {
-        assert_ok(cd_devnet_pass(g.net, ran, &total, NULL, &err));
+        assert_ok(cd_multi_executor_pass(g.net, ran, &total, NULL, &err));
         for (uint32_t k = 0; k < 3; k++) assert_true(ran[k].done);
     }
-    cd_devnet_close(g.net);
+    cd_multi_executor_close(g.net);
 }
 
 static void test_empty(void **state) {
@@ -292,24 +292,24 @@ static void test_empty_copy(void **state) {
     cdmpp_err err = {0};
     double total;
     rig_up(&g, CD_DN_OPENCL, &programs.cl_build[0], 1);
-    cd_devnet_close(g.net);
+    cd_multi_executor_close(g.net);
     g.action[3] = g.action[2];
     g.action[2] = copy_of(1, 2, 3, &g.after[2]);
     g.action[2].copy.n[0] = 0;
     g.action[3].after = &g.after[3];
     g.after[3] = 2;
     g.dn.n_action = 4;
-    assert_ok(cd_devnet_open(&g.dn, &g.net, &err));
-    for (uint32_t k = 0; k < 2; k++) assert_ok(cd_devnet_fill(g.net, k, k, &err));
+    assert_ok(cd_multi_executor_open(&g.dn, &g.net, &err));
+    for (uint32_t k = 0; k < 2; k++) assert_ok(cd_multi_executor_fill(g.net, k, k, &err));
     g.api = (cd_opencl_api *)(uintptr_t)&g.net->worker[1].cl->api;
     real = *g.api;
     g.api->clEnqueueReadBuffer = read_later;
     g.api->clFinish = finish_now;
-    assert_ok(cd_devnet_pass(g.net, NULL, &total, NULL, &err));
+    assert_ok(cd_multi_executor_pass(g.net, NULL, &total, NULL, &err));
     assert_false(is_zero(g.net, 3));
     assert_false(is_zero(g.net, 4));
     *g.api = real;
-    cd_devnet_close(g.net);
+    cd_multi_executor_close(g.net);
 }
 
 int main(void) {

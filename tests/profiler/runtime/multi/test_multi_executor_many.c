@@ -20,15 +20,15 @@ static void test_many(void **state) {
     static unsigned char x[N], y[N];
     const cd_dn dn = made();
     cdmpp_err err = {0};
-    cd_devnet *r;
+    cd_multi_executor *r;
     double total;
-    assert_ok(cd_devnet_open(&dn, &r, &err));
+    assert_ok(cd_multi_executor_open(&dn, &r, &err));
     for (uint32_t k = 0; k < N; k++) x[k] = (unsigned char)(k % 251);
-    assert_ok(cd_devnet_write(r, 0, x, &err));
-    assert_ok(cd_devnet_pass(r, NULL, &total, NULL, &err));
-    assert_ok(cd_devnet_read(r, 1, y, &err));
+    assert_ok(cd_multi_executor_write(r, 0, x, &err));
+    assert_ok(cd_multi_executor_pass(r, NULL, &total, NULL, &err));
+    assert_ok(cd_multi_executor_read(r, 1, y, &err));
     for (uint32_t k = 0; k < N; k++) assert_int_equal(y[N - 1 - k], x[k]);
-    cd_devnet_close(r);
+    cd_multi_executor_close(r);
 }
 
 #ifdef CD_FAULT
@@ -38,13 +38,13 @@ static void test_no_memory(void **state) {
     cdmpp_status st = CDMPP_ENOMEM;
     for (long k = 0; st; k++) {
         cdmpp_err err = {0};
-        cd_devnet *r = NULL;
+        cd_multi_executor *r = NULL;
         const long live = cd_mem_live();
         cd_mem_fail_at(k);
-        st = cd_devnet_open(&dn, &r, &err);
+        st = cd_multi_executor_open(&dn, &r, &err);
         cd_mem_fail_at(-1);
         if (st) assert_int_equal(st, CDMPP_ENOMEM);
-        else cd_devnet_close(r);
+        else cd_multi_executor_close(r);
         assert_int_equal(cd_mem_live(), live);
     }
 }

@@ -8,7 +8,7 @@
 
 enum { MAX = 200 };
 
-static void check_plan(const cd_netplan_tensor *t, uint32_t n, int64_t total, int64_t least) {
+static void check_plan(const cd_executor_memory_tensor *t, uint32_t n, int64_t total, int64_t least) {
     int64_t sum = 0;
     for (uint32_t i = 0; i < n; i++) {
         sum += (t[i].bytes + 63) / 64 * 64;
@@ -25,19 +25,19 @@ static void check_plan(const cd_netplan_tensor *t, uint32_t n, int64_t total, in
 static void test_random(void **state) {
     (void)state;
     for (uint64_t seed = 0; seed < 60; seed++) {
-        cd_netplan_tensor t[MAX], again[MAX];
+        cd_executor_memory_tensor t[MAX], again[MAX];
         const uint32_t n = 1 + (uint32_t)(cd_rng_at(seed, 0) % MAX);
         for (uint32_t k = 0; k < n; k++) {
-            t[k] = (cd_netplan_tensor){.bytes = (int64_t)(cd_rng_at(seed, 3 * k + 1) % 5000), .first = (uint32_t)(cd_rng_at(seed, 3 * k + 2) % 50)};
+            t[k] = (cd_executor_memory_tensor){.bytes = (int64_t)(cd_rng_at(seed, 3 * k + 1) % 5000), .first = (uint32_t)(cd_rng_at(seed, 3 * k + 2) % 50)};
             t[k].last = t[k].first + (uint32_t)(cd_rng_at(seed, 3 * k + 3) % 9);
         }
         memcpy(again, t, sizeof t);
         int64_t total, least, total2;
         cdmpp_err err = {0};
-        assert_ok(cd_netplan(t, n, &total, &least, &err));
+        assert_ok(cd_executor_memory_plan(t, n, &total, &least, &err));
         check_plan(t, n, total, least);
         assert_true((double)total < 1.5 * (double)least + 5000);
-        assert_ok(cd_netplan(again, n, &total2, NULL, &err));
+        assert_ok(cd_executor_memory_plan(again, n, &total2, NULL, &err));
         assert_true(total == total2 && !memcmp(t, again, n * sizeof *t));
     }
 }
@@ -45,11 +45,11 @@ static void test_random(void **state) {
 /* A chain needs its two largest neighbours; what lives always lies beside. */
 static void test_chain(void **state) {
     (void)state;
-    cd_netplan_tensor t[6] = {{.bytes = 640, .first = 0, .last = UINT32_MAX}};
-    for (uint32_t k = 1; k < 6; k++) t[k] = (cd_netplan_tensor){.bytes = 6400, .first = k - 1, .last = k};
+    cd_executor_memory_tensor t[6] = {{.bytes = 640, .first = 0, .last = UINT32_MAX}};
+    for (uint32_t k = 1; k < 6; k++) t[k] = (cd_executor_memory_tensor){.bytes = 6400, .first = k - 1, .last = k};
     int64_t total, least;
     cdmpp_err err = {0};
-    assert_ok(cd_netplan(t, 6, &total, &least, &err));
+    assert_ok(cd_executor_memory_plan(t, 6, &total, &least, &err));
     check_plan(t, 6, total, least);
     assert_int_equal(least, 2 * 6400 + 640);
     assert_int_equal(total, least);
@@ -59,13 +59,13 @@ static void test_bad(void **state) {
     (void)state;
     int64_t total;
     cdmpp_err err = {0};
-    cd_netplan_tensor t[2] = {{.bytes = -1}, {.bytes = INT64_MAX - 70}};
-    assert_int_equal(cd_netplan(t, 1, &total, NULL, &err), CDMPP_ERANGE);
+    cd_executor_memory_tensor t[2] = {{.bytes = -1}, {.bytes = INT64_MAX - 70}};
+    assert_int_equal(cd_executor_memory_plan(t, 1, &total, NULL, &err), CDMPP_ERANGE);
     t[0].bytes = 100;
-    assert_int_equal(cd_netplan(t, 2, &total, NULL, &err), CDMPP_ERANGE);
-    t[0] = (cd_netplan_tensor){.bytes = 1, .first = 2, .last = 1};
-    assert_int_equal(cd_netplan(t, 1, &total, NULL, &err), CDMPP_ERANGE);
-    assert_ok(cd_netplan(NULL, 0, &total, NULL, &err));
+    assert_int_equal(cd_executor_memory_plan(t, 2, &total, NULL, &err), CDMPP_ERANGE);
+    t[0] = (cd_executor_memory_tensor){.bytes = 1, .first = 2, .last = 1};
+    assert_int_equal(cd_executor_memory_plan(t, 1, &total, NULL, &err), CDMPP_ERANGE);
+    assert_ok(cd_executor_memory_plan(NULL, 0, &total, NULL, &err));
     assert_int_equal(total, 0);
 }
 

@@ -17,9 +17,9 @@ enum { N = 64, STEPS = 90, TENSORS = STEPS + 2, RESULTS = 6 };
 
 /* A network of programs with two operands: step k makes tensor k + 2. */
 typedef struct {
-    cd_net net;
-    cd_net_tensor tensor[TENSORS];
-    cd_net_step step[STEPS];
+    cd_executor_net net;
+    cd_executor_net_tensor tensor[TENSORS];
+    cd_executor_net_step step[STEPS];
     uint32_t arg[STEPS][3];
 } random_net;
 
@@ -29,16 +29,16 @@ static uint32_t pick(uint64_t seed, uint32_t k, uint32_t most) { return (uint32_
 static void make_net(random_net *r, uint64_t seed, uint32_t window, const cd_build *build, uint32_t n_build) {
     memset(r, 0, sizeof *r);
     for (uint32_t t = 0; t < TENSORS; t++)
-        r->tensor[t] = (cd_net_tensor){.bytes = 4 * N, .dtype = CD_F32, .role = t < 2 ? CD_NET_INPUT : t >= TENSORS - RESULTS ? CD_NET_RESULT : CD_NET_INNER};
+        r->tensor[t] = (cd_executor_net_tensor){.bytes = 4 * N, .dtype = CD_F32, .role = t < 2 ? CD_TENSOR_INPUT : t >= TENSORS - RESULTS ? CD_TENSOR_RESULT : CD_TENSOR_INNER};
     for (uint32_t k = 0; k < STEPS; k++) {
         for (uint32_t i = 0; i < 2; i++) {
             const uint32_t most = k + 2 < window ? k + 2 : window;
             r->arg[k][i] = k + 1 - pick(seed, 3 * k + i, most);
         }
         r->arg[k][2] = k + 2;
-        r->step[k] = (cd_net_step){"step", &build[pick(seed, 3 * k + 2, n_build)], r->arg[k], NULL};
+        r->step[k] = (cd_executor_net_step){"step", &build[pick(seed, 3 * k + 2, n_build)], r->arg[k], NULL};
     }
-    r->net = (cd_net){TENSORS, STEPS, r->tensor, r->step};
+    r->net = (cd_executor_net){TENSORS, STEPS, r->tensor, r->step};
 }
 
 /* The same, found the slow way: chains of steps that share a tensor. */
@@ -60,21 +60,21 @@ static void test_deps(void **state) {
     const cd_build build = {.code = &c.code};
     for (uint64_t seed = 0; seed < 20; seed++) {
         cd_arena a = {0};
-        cd_netdeps d;
+        cd_executor_deps d;
         cdmpp_err err = {0};
         double seconds[STEPS], chain[STEPS];
         make_net(&r, seed, 2 + (uint32_t)seed * 4, &build, 1);
-        assert_ok(cd_netdeps_make(&r.net, &a, &d, &err));
+        assert_ok(cd_executor_deps_make(&r.net, &a, &d, &err));
         chains(&r, before);
         for (uint32_t k = 0; k < STEPS; k++) {
             uint32_t n = 0;
-            for (uint32_t b = 0; b < STEPS; b++) assert_int_equal(cd_netdeps_before(&d, b, k), before[b][k]);
+            for (uint32_t b = 0; b < STEPS; b++) assert_int_equal(cd_executor_deps_before(&d, b, k), before[b][k]);
             for (uint32_t e = d.first[k]; e < d.first[k + 1]; e++) assert_true(before[k][d.next[e]]);
             for (uint32_t b = 0; b < k; b++) n += r.arg[k][0] == b + 2 || r.arg[k][1] == b + 2;
             assert_int_equal(d.n_after[k], n);
             seconds[k] = 1 + (double)pick(seed, k, 100);
         }
-        cd_netdeps_chains(&d, seconds, chain);
+        cd_executor_deps_chains(&d, seconds, chain);
         for (uint32_t k = 0; k < STEPS; k++) {
             double longest = 0;
             for (uint32_t b = 0; b < STEPS; b++)
@@ -93,14 +93,14 @@ static void test_overwritten(void **state) {
     made_code_set(&c, "over", N, MADE_ADD);
     const cd_build build = {.code = &c.code};
     const uint32_t a0[] = {0, 0, 1}, a1[] = {1, 0, 2}, a2[] = {0, 0, 1}, a3[] = {1, 2, 3};
-    const cd_net_step step[] = {{"makes 1", &build, a0, NULL}, {"reads 1", &build, a1, NULL}, {"makes 1 anew", &build, a2, NULL}, {"reads it", &build, a3, NULL}};
-    const cd_net_tensor t = {.bytes = 4 * N, .dtype = CD_F32, .role = CD_NET_INNER};
-    const cd_net_tensor tensor[] = {{.bytes = 4 * N, .dtype = CD_F32, .role = CD_NET_INPUT}, t, t, t};
+    const cd_executor_net_step step[] = {{"makes 1", &build, a0, NULL}, {"reads 1", &build, a1, NULL}, {"makes 1 anew", &build, a2, NULL}, {"reads it", &build, a3, NULL}};
+    const cd_executor_net_tensor t = {.bytes = 4 * N, .dtype = CD_F32, .role = CD_TENSOR_INNER};
+    const cd_executor_net_tensor tensor[] = {{.bytes = 4 * N, .dtype = CD_F32, .role = CD_TENSOR_INPUT}, t, t, t};
     cd_arena a = {0};
-    cd_netdeps d;
+    cd_executor_deps d;
     cdmpp_err err = {0};
-    assert_ok(cd_netdeps_make(&(cd_net){4, 4, tensor, step}, &a, &d, &err));
-    assert_true(cd_netdeps_before(&d, 1, 2) && cd_netdeps_before(&d, 0, 2) && cd_netdeps_before(&d, 2, 3) && !cd_netdeps_before(&d, 2, 1));
+    assert_ok(cd_executor_deps_make(&(cd_executor_net){4, 4, tensor, step}, &a, &d, &err));
+    assert_true(cd_executor_deps_before(&d, 1, 2) && cd_executor_deps_before(&d, 0, 2) && cd_executor_deps_before(&d, 2, 3) && !cd_executor_deps_before(&d, 2, 1));
     cd_arena_free(&a);
     made_code_free(&c);
 }
@@ -131,32 +131,32 @@ static void test_order(void **state) {
     const cd_build build = {.code = &c.code};
     for (uint32_t workers = 1; workers <= 4; workers++) {
         cd_arena a = {0};
-        cd_netdeps d;
+        cd_executor_deps d;
         cdmpp_err err = {0};
         seen s = {.n = 0};
-        cd_netpool *p;
+        cd_executor_pool *p;
         pthread_mutex_init(&s.lock, NULL);
         make_net(&r, workers, 30, &build, 1);
         chains(&r, before);
-        assert_ok(cd_netdeps_make(&r.net, &a, &d, &err));
-        assert_ok(cd_netpool_new(&(cd_netpool_ask){.workers = workers, .deps = &d, .step = see, .ctx = &s}, &p, &err));
+        assert_ok(cd_executor_deps_make(&r.net, &a, &d, &err));
+        assert_ok(cd_executor_pool_new(&(cd_executor_pool_ask){.workers = workers, .deps = &d, .step = see, .ctx = &s}, &p, &err));
         for (int pass = 0; pass < 30; pass++) {
             s.n = 0;
-            cd_netpool_pass(p);
+            cd_executor_pool_pass(p);
             assert_int_equal(s.n, STEPS);
             for (uint32_t b = 0; b < STEPS; b++)
                 for (uint32_t k = 0; k < STEPS; k++) assert_true(!before[b][k] || s.at[b] < s.at[k]);
             for (uint32_t k = 0; workers == 1 && k < STEPS; k++) assert_int_equal(s.order[k], k);
         }
         assert_true(s.workers < 1u << workers);
-        cd_netpool_free(p);
+        cd_executor_pool_free(p);
         cd_arena_free(&a);
         pthread_mutex_destroy(&s.lock);
     }
-    cd_netpool *p;
+    cd_executor_pool *p;
     cdmpp_err err = {0};
-    assert_int_equal(cd_netpool_new(&(cd_netpool_ask){.workers = 0}, &p, &err), CDMPP_ERANGE);
-    assert_int_equal(cd_netpool_new(&(cd_netpool_ask){.workers = CD_NETPOOL_MAX + 1}, &p, &err), CDMPP_ERANGE);
+    assert_int_equal(cd_executor_pool_new(&(cd_executor_pool_ask){.workers = 0}, &p, &err), CDMPP_ERANGE);
+    assert_int_equal(cd_executor_pool_new(&(cd_executor_pool_ask){.workers = CD_NETPOOL_MAX + 1}, &p, &err), CDMPP_ERANGE);
     made_code_free(&c);
 }
 
@@ -167,15 +167,15 @@ static void test_rank(void **state) {
     uint32_t none[WIDE + 1] = {0}, first[WIDE + 1] = {0};
     const double rank[WIDE] = {1, 5, 3, 5, 4};
     const uint32_t want[WIDE] = {1, 3, 4, 2, 0};
-    const cd_netdeps d = {.n = WIDE, .n_after = none, .first = first, .next = none};
+    const cd_executor_deps d = {.n = WIDE, .n_after = none, .first = first, .next = none};
     seen s = {.n = 0};
-    cd_netpool *p;
+    cd_executor_pool *p;
     cdmpp_err err = {0};
     pthread_mutex_init(&s.lock, NULL);
-    assert_ok(cd_netpool_new(&(cd_netpool_ask){.workers = 1, .deps = &d, .rank = rank, .step = see, .ctx = &s}, &p, &err));
-    cd_netpool_pass(p);
+    assert_ok(cd_executor_pool_new(&(cd_executor_pool_ask){.workers = 1, .deps = &d, .rank = rank, .step = see, .ctx = &s}, &p, &err));
+    cd_executor_pool_pass(p);
     assert_memory_equal(s.order, want, sizeof want);
-    cd_netpool_free(p);
+    cd_executor_pool_free(p);
     pthread_mutex_destroy(&s.lock);
 }
 
@@ -187,11 +187,11 @@ static void test_plan(void **state) {
     (void)state;
     enum { T = 120 };
     for (uint64_t seed = 0; seed < 20; seed++) {
-        cd_netplan_tensor t[T];
+        cd_executor_memory_tensor t[T];
         int64_t total, sum = 0;
         cdmpp_err err = {0};
-        for (uint32_t k = 0; k < T; k++) t[k] = (cd_netplan_tensor){.bytes = 1 + (int64_t)pick(seed, k, 5000)};
-        assert_ok(cd_netplan_apart(t, T, meet_random, &seed, &total, NULL, &err));
+        for (uint32_t k = 0; k < T; k++) t[k] = (cd_executor_memory_tensor){.bytes = 1 + (int64_t)pick(seed, k, 5000)};
+        assert_ok(cd_executor_memory_apart(t, T, meet_random, &seed, &total, NULL, &err));
         for (uint32_t a = 0; a < T; a++) {
             sum += t[a].bytes;
             assert_true(t[a].offset + t[a].bytes <= total);
@@ -208,9 +208,9 @@ static void test_plan(void **state) {
 #define GIVE_WAY(what) "extern int sched_yield(void); for (int r = 0; r < 6; r++) { for (int i = 0; i < n; i++) { c[i] = " what "; if (i % 16 == 15) sched_yield(); } }"
 static const char *const body[] = {"for (int i = 0; i < n; i++) c[i] = 0.5f * a[i] + 0.25f * b[n - 1 - i];", GIVE_WAY("a[i] - 0.75f * b[i]"), GIVE_WAY("0.5f * a[n - 1 - i] + b[i] * b[i]")};
 
-static void read_results(cd_netrun *r, float to[RESULTS][N]) {
+static void read_results(cd_executor *r, float to[RESULTS][N]) {
     cdmpp_err err = {0};
-    for (uint32_t k = 0; k < RESULTS; k++) assert_ok(cd_netrun_read(r, TENSORS - RESULTS + k, to[k], &err));
+    for (uint32_t k = 0; k < RESULTS; k++) assert_ok(cd_executor_read(r, TENSORS - RESULTS + k, to[k], &err));
 }
 
 static void test_values(void **state) {
@@ -235,12 +235,12 @@ static void test_values(void **state) {
         make_net(&net, seed, seed < 2 ? 40 : 8, build, 3);
         for (uint32_t k = 0; k < STEPS; k++) seconds[k] = 1 + pick(seed, k, 9);
         for (uint32_t workers = 1; workers <= 4; workers++) {
-            const cd_netrun_options o = {.threads = 1, .workers = workers, .seconds = workers % 2 ? NULL : seconds};
-            cd_netrun_ran ran[STEPS];
-            cd_netrun *r;
-            assert_ok(cd_netrun_open_with(&net.net, &o, &r, &err));
+            const cd_executor_options o = {.threads = 1, .workers = workers, .seconds = workers % 2 ? NULL : seconds};
+            cd_executor_ran ran[STEPS];
+            cd_executor *r;
+            assert_ok(cd_executor_open_with(&net.net, &o, &r, &err));
             for (int pass = 0; pass < 25; pass++) {
-                cd_netrun_pass_at(r, ran, &total);
+                cd_executor_pass_at(r, ran, &total);
                 read_results(r, workers == 1 ? want : got);
                 if (workers > 1) assert_memory_equal(want, got, sizeof want);
             }
@@ -249,8 +249,8 @@ static void test_values(void **state) {
                 for (uint32_t i = 0; i < 2; i++)
                     if (net.arg[k][i] >= 2) assert_true(ran[net.arg[k][i] - 2].end_s <= ran[k].start_s);
             }
-            if (workers < 3) bytes[workers - 1] = cd_netrun_bytes(r).all;
-            cd_netrun_close(r);
+            if (workers < 3) bytes[workers - 1] = cd_executor_bytes(r).all;
+            cd_executor_close(r);
         }
         assert_true(bytes[1] >= bytes[0]);
         if (seed < 2) assert_true(bytes[1] > bytes[0]); /* a wide network: more lives at once */

@@ -13,7 +13,7 @@ enum { SIZES = 3 };
 typedef struct {
     cd_graph *g;
     cd_workload *w;
-    cd_netpick pick;
+    cd_program_select pick;
 } net;
 
 /* Tasks with made-up times: k-th of size i takes (k + 1) times (i + 1) ms. */
@@ -39,16 +39,16 @@ static void test_table(void **state) {
     (void)state;
     static const int batch[SIZES] = {1, 2, 5};
     net x[SIZES] = {{0}};
-    cd_opcurve_size size[SIZES];
-    cd_opcurve_tally t;
+    cd_op_curve_size size[SIZES];
+    cd_op_curve_tally t;
     cd_buf b = {0};
     cdmpp_err err = {0};
     for (unsigned i = 0; i < SIZES; i++) {
         make(&x[i], "dcgan", batch[i], i);
-        size[i] = (cd_opcurve_size){x[i].w, &x[i].pick};
+        size[i] = (cd_op_curve_size){x[i].w, &x[i].pick};
     }
     x[1].pick.task[0].status = CDMPP_EBACKEND; /* one point less */
-    assert_ok(cd_opcurve_write(&b, "here", size, SIZES, &t, &err));
+    assert_ok(cd_op_curve_write(&b, "here", size, SIZES, &t, &err));
     assert_int_equal(t.written, 6);
     assert_non_null(strstr(b.p, "dcgan\there\tConvTranspose+Tanh\t-1\t((4, 4), (0, 0))\t((-1, 128, 32, 32), (128, 3, 4, 4))\t1:6 2:12 5:18\n"));
     assert_non_null(strstr(b.p, "\t1:1 5:3\n"));
@@ -68,7 +68,7 @@ static void test_table(void **state) {
     cd_store_close(s);
     tmp_remove(&d);
     cd_buf_clear(&b);
-    assert_ok(cd_opcurve_write(&b, "here", size, 1, &t, &err)); /* one size is no curve */
+    assert_ok(cd_op_curve_write(&b, "here", size, 1, &t, &err)); /* one size is no curve */
     assert_int_equal(t.written, 0);
     assert_int_equal(t.fixed, 6);
     cd_buf_free(&b);
@@ -78,13 +78,13 @@ static void test_table(void **state) {
 static void test_another_network(void **state) {
     (void)state;
     net x[2] = {{0}};
-    cd_opcurve_tally t;
+    cd_op_curve_tally t;
     cd_buf b = {0};
     cdmpp_err err = {0};
     make(&x[0], "dcgan", 1, 0);
     make(&x[1], "rnn", 1, 1);
-    const cd_opcurve_size size[] = {{x[0].w, &x[0].pick}, {x[1].w, &x[1].pick}};
-    assert_status(cd_opcurve_write(&b, "here", size, 2, &t, &err), CDMPP_EINVALID);
+    const cd_op_curve_size size[] = {{x[0].w, &x[0].pick}, {x[1].w, &x[1].pick}};
+    assert_status(cd_op_curve_write(&b, "here", size, 2, &t, &err), CDMPP_EINVALID);
     cd_buf_free(&b);
     drop(&x[0]);
     drop(&x[1]);

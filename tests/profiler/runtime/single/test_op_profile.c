@@ -11,7 +11,7 @@
 typedef struct {
     gm m;
     cd_workload *w;
-    cd_netpick *p;
+    cd_program_select *p;
     cd_measure *measure;
 } fixture;
 
@@ -33,27 +33,27 @@ static int up(void **state) {
     net(&f.m);
     const cd_hardware hw = cd_hardware_default(false, 1, 32);
     assert_ok(cd_workload_build(f.m.g, &(cd_workload_options){.target = "llvm", .hardware = &hw}, &f.w, &err));
-    const cd_netpick_options po = {.trials = 2, .target = "llvm", .hardware = hw, .threads = 1, .measure = f.measure};
-    assert_ok(cd_netpick_run(f.w, &po, &f.p, &err));
+    const cd_program_select_options po = {.trials = 2, .target = "llvm", .hardware = hw, .threads = 1, .measure = f.measure};
+    assert_ok(cd_program_select_run(f.w, &po, &f.p, &err));
     *state = &f;
     return 0;
 }
 
 static int down(void **state) {
     fixture *f = *state;
-    cd_netpick_free(f->p);
+    cd_program_select_free(f->p);
     cd_workload_free(f->w);
     cd_graph_free(f->m.g);
     cd_measure_close(f->measure);
     return 0;
 }
 
-static cd_netops *run(const fixture *f, cd_netops_options o) {
-    cd_netops *n = NULL;
+static cd_op_profile *run(const fixture *f, cd_op_profile_options o) {
+    cd_op_profile *n = NULL;
     cdmpp_err err = {0};
     o.threads = 1;
     o.budget_s = 0.05;
-    const cdmpp_status st = cd_netops_run(f->w, f->p, &o, &n, &err);
+    const cdmpp_status st = cd_op_profile_run(f->w, f->p, &o, &n, &err);
     if (st) fail_msg("%s %s", err.key, err.msg);
     return n;
 }
@@ -64,11 +64,11 @@ static void test_times(void **state) {
         assert_int_equal(f->p->task[k].status, CDMPP_OK);
         assert_true(f->p->task[k].tried >= 1 && f->p->task[k].item.out.time.median_s > 0);
     }
-    cd_netops *n = run(f, (cd_netops_options){0});
+    cd_op_profile *n = run(f, (cd_op_profile_options){0});
     double share = 0, place = 0;
     assert_int_equal(n->n_ran, f->w->n_group);
     for (uint32_t k = 0; k < n->n; k++) {
-        const cd_netops_group *g = &n->group[k];
+        const cd_op_profile_group *g = &n->group[k];
         assert_true(g->ran && g->alone_s > 0 && g->place_s > 0 && g->read > 0 && g->written > 0);
         assert_int_equal(g->key, g->share >= 0.01);
         share += g->share;
@@ -78,13 +78,13 @@ static void test_times(void **state) {
     /* The parts, each with a look at the clock, against the whole: other processes may disturb either. */
     assert_true(n->pass.min_s < 50 * place && n->pass.min_s > place / 50);
     assert_true(n->memory.weights >= 4 * (16 * 8 * 9 + 16000) && n->memory.all > n->memory.weights && n->rss_peak > n->memory.all / 2);
-    cd_netops_free(n);
+    cd_op_profile_free(n);
 }
 
 /* The fewest groups that reach the cover are keys. */
 static void test_cover(void **state) {
     const fixture *f = *state;
-    cd_netops *n = run(f, (cd_netops_options){.cover = 0.5});
+    cd_op_profile *n = run(f, (cd_op_profile_options){.cover = 0.5});
     double keys = 0, least = 1;
     for (uint32_t k = 0; k < n->n; k++) {
         if (!n->group[k].key) continue;
@@ -92,35 +92,35 @@ static void test_cover(void **state) {
         least = n->group[k].share < least ? n->group[k].share : least;
     }
     assert_true(keys >= 0.5 - 1e-12 && keys - least < 0.5);
-    cd_netops_free(n);
+    cd_op_profile_free(n);
 }
 
 static void test_reports(void **state) {
     const fixture *f = *state;
-    cd_netops *n = run(f, (cd_netops_options){0});
+    cd_op_profile *n = run(f, (cd_op_profile_options){0});
     cdmpp_err err = {0};
     cd_buf b = {0};
     cd_arena a = {0};
     const cd_json *j, *groups;
-    assert_ok(cd_netops_json(&b, f->w, f->p, n, &err));
+    assert_ok(cd_op_profile_json(&b, f->w, f->p, n, &err));
     assert_ok(cd_json_parse(&a, b.p, b.n, &j, &err));
     groups = cd_json_get(j, "groups");
     assert_non_null(groups);
     cd_buf_clear(&b);
-    assert_ok(cd_netops_csv(&b, f->w, f->p, n, true, &err));
+    assert_ok(cd_op_profile_csv(&b, f->w, f->p, n, true, &err));
     assert_memory_equal(b.p, "op_name,op_time,op_proportion\n", 30);
     assert_non_null(strstr(b.p, "Conv_Relu,"));
     cd_buf_clear(&b);
-    assert_ok(cd_netops_csv(&b, f->w, f->p, n, false, &err));
+    assert_ok(cd_op_profile_csv(&b, f->w, f->p, n, false, &err));
     size_t lines = 0;
     for (size_t i = 0; i < b.n; i++) lines += b.p[i] == '\n';
     assert_int_equal(lines, n->n + 1);
     cd_buf_clear(&b);
-    assert_ok(cd_netops_text(&b, f->w, f->p, n, false, &err));
+    assert_ok(cd_op_profile_text(&b, f->w, f->p, n, false, &err));
     assert_non_null(strstr(b.p, "small: "));
     cd_buf_free(&b);
     cd_arena_free(&a);
-    cd_netops_free(n);
+    cd_op_profile_free(n);
 }
 
 /* A group whose task has no program is left out, and what it made is there all the same. */
@@ -129,11 +129,11 @@ static void test_left_out(void **state) {
     cdmpp_err err = {0};
     const cdmpp_status was = f->p->task[0].status;
     f->p->task[0].status = CDMPP_EUNSUPPORTED;
-    cd_netops *n = run(f, (cd_netops_options){0});
+    cd_op_profile *n = run(f, (cd_op_profile_options){0});
     assert_true(n->n_ran < n->n);
-    cd_netops_free(n);
+    cd_op_profile_free(n);
     for (uint32_t k = 0; k < f->p->n; k++) f->p->task[k].status = CDMPP_EUNSUPPORTED;
-    assert_int_equal(cd_netops_run(f->w, f->p, &(cd_netops_options){0}, &n, &err), CDMPP_EBACKEND);
+    assert_int_equal(cd_op_profile_run(f->w, f->p, &(cd_op_profile_options){0}, &n, &err), CDMPP_EBACKEND);
     for (uint32_t k = 0; k < f->p->n; k++) f->p->task[k].status = was;
 }
 
@@ -143,15 +143,15 @@ static void test_unpacked(void **state) {
     cdmpp_err err = {0};
     gm m = {0};
     cd_workload *w;
-    cd_netpick *p;
-    cd_netops *n;
+    cd_program_select *p;
+    cd_op_profile *n;
     assert_ok(cd_graph_new("attention", &m.g, &err));
     const uint32_t x = gm_add(&m, "Relu", "", gm_x(&m, 2, 24, 32)), y = gm_add(&m, "Sigmoid", "", gm_x(&m, 2, 32, 40));
     assert_ok(cd_graph_result(m.g, gm_add(&m, "Relu", "", gm_add(&m, "MatMul", "", x, y)), &err));
     const cd_hardware hw = cd_hardware_default(false, 1, 32);
     assert_ok(cd_workload_build(m.g, &(cd_workload_options){.target = "llvm", .hardware = &hw}, &w, &err));
-    const cd_netpick_options po = {.trials = 3, .reference = true, .target = "llvm", .hardware = hw, .threads = 1, .measure = f->measure};
-    assert_ok(cd_netpick_run(w, &po, &p, &err));
+    const cd_program_select_options po = {.trials = 3, .reference = true, .target = "llvm", .hardware = hw, .threads = 1, .measure = f->measure};
+    assert_ok(cd_program_select_run(w, &po, &p, &err));
     uint32_t unpacked = 0;
     for (uint32_t k = 0; k < p->n; k++) {
         assert_int_equal(p->task[k].status, CDMPP_OK);
@@ -159,10 +159,10 @@ static void test_unpacked(void **state) {
         unpacked += p->task[k].unpacked;
     }
     assert_int_equal(unpacked, 1);
-    assert_ok(cd_netops_run(w, p, &(cd_netops_options){.threads = 1, .budget_s = 0.02, .check = true}, &n, &err));
+    assert_ok(cd_op_profile_run(w, p, &(cd_op_profile_options){.threads = 1, .budget_s = 0.02, .check = true}, &n, &err));
     assert_true(n->max_error >= 0 && n->max_error < 1e-5 && n->n_ran == w->n_group);
-    cd_netops_free(n);
-    cd_netpick_free(p);
+    cd_op_profile_free(n);
+    cd_program_select_free(p);
     cd_workload_free(w);
     cd_graph_free(m.g);
 }

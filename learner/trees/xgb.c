@@ -1,4 +1,4 @@
-#include "learner/trees/xgb_api.h"
+#include "learner/trees/xgb.h"
 
 #include "learner/trees/tree_inference.h"
 
@@ -8,13 +8,13 @@
 #include <string.h>
 #include <xgboost/c_api.h>
 
-struct cd_gbt {
+struct cd_xgb {
     BoosterHandle h;   /* NULL: loaded as a forest */
-    cd_forest *forest; /* of a loaded booster over `width` columns; NULL: XGBoost walks */
+    cd_tree_inference *forest; /* of a loaded booster over `width` columns; NULL: XGBoost walks */
     size_t width, n_file;
     char *file;        /* (n_file) what the forest was read from */
 };
-struct cd_gbt_data {
+struct cd_xgb_data {
     DMatrixHandle h;
     size_t n;
 };
@@ -40,12 +40,12 @@ static void array_interface(char *buf, size_t cap, const float *x, size_t n, siz
              width);
 }
 
-cdmpp_status cd_gbt_data_new(const float *x, size_t n, size_t width, int nthread, cd_gbt_data **out, cdmpp_err *err) {
+cdmpp_status cd_xgb_data_new(const float *x, size_t n, size_t width, int nthread, cd_xgb_data **out, cdmpp_err *err) {
     char array[160], config[64];
     XGBRegisterLogCallback(silent);
     array_interface(array, sizeof array, x, n, width);
     snprintf(config, sizeof config, "{\"missing\":NaN,\"nthread\":%d}", nthread);
-    cd_gbt_data *d = cd_malloc(sizeof *d);
+    cd_xgb_data *d = cd_malloc(sizeof *d);
     if (!d) return CD_FAIL(err, ENOMEM, "matrix handle");
     d->n = n;
     if (XGDMatrixCreateFromDense(array, config, &d->h) != 0) {
@@ -72,14 +72,14 @@ static int batch_next(DataIterHandle h) {
     return XGProxyDMatrixSetDataDense(b->proxy, b->array) == 0;
 }
 
-cdmpp_status cd_gbt_data_binned(const float *x, size_t n, size_t width, int nthread, int64_t max_bin, const cd_gbt_data *bins,
-                                cd_gbt_data **out, cdmpp_err *err) {
+cdmpp_status cd_xgb_data_binned(const float *x, size_t n, size_t width, int nthread, int64_t max_bin, const cd_xgb_data *bins,
+                                cd_xgb_data **out, cdmpp_err *err) {
     char array[160], config[96];
     batch b = {.array = array};
     XGBRegisterLogCallback(silent);
     array_interface(array, sizeof array, x, n, width);
     snprintf(config, sizeof config, "{\"missing\":NaN,\"nthread\":%d,\"max_bin\":%lld}", nthread, (long long)max_bin);
-    cd_gbt_data *d = cd_malloc(sizeof *d);
+    cd_xgb_data *d = cd_malloc(sizeof *d);
     if (!d) return CD_FAIL(err, ENOMEM, "matrix handle");
     d->n = n;
     cdmpp_status st = XGProxyDMatrixCreate(&b.proxy) ? failed(err) : CDMPP_OK;
@@ -92,15 +92,15 @@ cdmpp_status cd_gbt_data_binned(const float *x, size_t n, size_t width, int nthr
     return st;
 }
 
-void cd_gbt_data_free(cd_gbt_data *d) {
+void cd_xgb_data_free(cd_xgb_data *d) {
     if (!d) return;
     XGDMatrixFree(d->h);
     cd_free(d);
 }
 
-static cdmpp_status create(const DMatrixHandle *m, size_t n, cd_gbt **out, cdmpp_err *err) {
+static cdmpp_status create(const DMatrixHandle *m, size_t n, cd_xgb **out, cdmpp_err *err) {
     XGBRegisterLogCallback(silent);
-    cd_gbt *g = cd_calloc(1, sizeof *g);
+    cd_xgb *g = cd_calloc(1, sizeof *g);
     if (!g) return CD_FAIL(err, ENOMEM, "booster handle");
     if (XGBoosterCreate(m, n, &g->h) != 0) {
         cd_free(g);
@@ -110,30 +110,30 @@ static cdmpp_status create(const DMatrixHandle *m, size_t n, cd_gbt **out, cdmpp
     return CDMPP_OK;
 }
 
-static cdmpp_status set_params(cd_gbt *g, const cd_gbt_param *p, size_t n, cdmpp_err *err) {
+static cdmpp_status set_params(cd_xgb *g, const cd_xgb_param *p, size_t n, cdmpp_err *err) {
     for (size_t i = 0; i < n; i++) XG(XGBoosterSetParam(g->h, p[i].name, p[i].value));
     return CDMPP_OK;
 }
 
 /* What every booster of ours has. base_score 0: the mean is kept by the model, and
  * XGBoost's default of 0.5 would be added to each row. */
-static const cd_gbt_param common[] = {{"verbosity", "0"}, {"base_score", "0"}, {"objective", "reg:squarederror"},
+static const cd_xgb_param common[] = {{"verbosity", "0"}, {"base_score", "0"}, {"objective", "reg:squarederror"},
                                       {"disable_default_eval_metric", "1"}};
-static const cd_gbt_param one_thread[] = {{"nthread", "1"}};
+static const cd_xgb_param one_thread[] = {{"nthread", "1"}};
 
-cdmpp_status cd_gbt_new(const cd_gbt_data *train, const cd_gbt_data *valid, const cd_gbt_param *param, size_t n_param,
-                        cd_gbt **out, cdmpp_err *err) {
+cdmpp_status cd_xgb_new(const cd_xgb_data *train, const cd_xgb_data *valid, const cd_xgb_param *param, size_t n_param,
+                        cd_xgb **out, cdmpp_err *err) {
     const DMatrixHandle m[] = {train->h, valid ? valid->h : NULL};
-    cd_gbt *g = NULL;
+    cd_xgb *g = NULL;
     CD_TRY(create(m, valid ? 2 : 1, &g, err));
     cdmpp_status st = set_params(g, common, sizeof common / sizeof *common, err);
     if (!st) st = set_params(g, param, n_param, err);
-    if (st) cd_gbt_free(g);
+    if (st) cd_xgb_free(g);
     else *out = g;
     return st;
 }
 
-cdmpp_status cd_gbt_boost(cd_gbt *g, const cd_gbt_data *train, float *grad, float *hess, cdmpp_err *err) {
+cdmpp_status cd_xgb_boost(cd_xgb *g, const cd_xgb_data *train, float *grad, float *hess, cdmpp_err *err) {
     XG(XGBoosterBoostOneIter(g->h, train->h, grad, hess, train->n));
     return CDMPP_OK;
 }
@@ -146,7 +146,7 @@ static cdmpp_status copy_scores(const bst_ulong *shape, bst_ulong dim, const flo
     return CDMPP_OK;
 }
 
-cdmpp_status cd_gbt_scores(cd_gbt *g, const cd_gbt_data *d, float *out, cdmpp_err *err) {
+cdmpp_status cd_xgb_scores(cd_xgb *g, const cd_xgb_data *d, float *out, cdmpp_err *err) {
     static const char config[] = "{\"type\":1,\"training\":true,\"iteration_begin\":0,\"iteration_end\":0,\"strict_shape\":true}";
     const bst_ulong *shape;
     bst_ulong dim;
@@ -155,7 +155,7 @@ cdmpp_status cd_gbt_scores(cd_gbt *g, const cd_gbt_data *d, float *out, cdmpp_er
     return copy_scores(shape, dim, res, d->n, out, err);
 }
 
-cdmpp_status cd_gbt_cut(cd_gbt *g, int n, cdmpp_err *err) {
+cdmpp_status cd_xgb_cut(cd_xgb *g, int n, cdmpp_err *err) {
     BoosterHandle h;
     XG(XGBoosterSlice(g->h, 0, n, 1, &h));
     XGBoosterFree(g->h);
@@ -164,7 +164,7 @@ cdmpp_status cd_gbt_cut(cd_gbt *g, int n, cdmpp_err *err) {
 }
 
 /* ---- several processes ---- */
-cdmpp_status cd_gbt_join(const cd_gbt_meeting *m, cdmpp_err *err) {
+cdmpp_status cd_xgb_join(const cd_xgb_meeting *m, cdmpp_err *err) {
     char config[320];
     XGBRegisterLogCallback(silent);
     snprintf(config, sizeof config,
@@ -177,12 +177,12 @@ cdmpp_status cd_gbt_join(const cd_gbt_meeting *m, cdmpp_err *err) {
     return CD_FAIL(err, EBACKEND, "XGBoost's collective calls rank %zu of %zu %d of %d", m->rank, m->n_rank, rank, n);
 }
 
-cdmpp_status cd_gbt_leave(cdmpp_err *err) {
+cdmpp_status cd_xgb_leave(cdmpp_err *err) {
     XG(XGCommunicatorFinalize());
     return CDMPP_OK;
 }
 
-static cdmpp_status xgboost_predict(const cd_gbt *g, const float *x, size_t n, size_t width, float *out, cdmpp_err *err) {
+static cdmpp_status xgboost_predict(const cd_xgb *g, const float *x, size_t n, size_t width, float *out, cdmpp_err *err) {
     static const char config[] = /* all keys: 1.7 reads those that have defaults, too */
         "{\"type\":1,\"training\":false,\"iteration_begin\":0,\"iteration_end\":0,\"strict_shape\":true,\"missing\":NaN,\"cache_id\":0}";
     const bst_ulong *shape;
@@ -195,18 +195,18 @@ static cdmpp_status xgboost_predict(const cd_gbt *g, const float *x, size_t n, s
     return copy_scores(shape, dim, res, n, out, err);
 }
 
-cdmpp_status cd_gbt_predict_some(const cd_gbt *g, const float *x, size_t n, size_t width, size_t most, float *out, cdmpp_err *err) {
+cdmpp_status cd_xgb_predict_some(const cd_xgb *g, const float *x, size_t n, size_t width, size_t most, float *out, cdmpp_err *err) {
     if (g->forest && width != g->width) return CD_FAIL(err, EMODEL, "expected %zu inputs of trees, found %zu", g->width, width);
     if (!g->forest) return xgboost_predict(g, x, n, width, out, err);
-    cd_forest_score_some(g->forest, x, n, width, most, out);
+    cd_tree_inference_score_some(g->forest, x, n, width, most, out);
     return CDMPP_OK;
 }
 
-cdmpp_status cd_gbt_predict(const cd_gbt *g, const float *x, size_t n, size_t width, float *out, cdmpp_err *err) {
-    return cd_gbt_predict_some(g, x, n, width, SIZE_MAX, out, err);
+cdmpp_status cd_xgb_predict(const cd_xgb *g, const float *x, size_t n, size_t width, float *out, cdmpp_err *err) {
+    return cd_xgb_predict_some(g, x, n, width, SIZE_MAX, out, err);
 }
 
-cdmpp_status cd_gbt_save(const cd_gbt *g, cd_buf *out, cdmpp_err *err) {
+cdmpp_status cd_xgb_save(const cd_xgb *g, cd_buf *out, cdmpp_err *err) {
     const char *p = g->file;
     bst_ulong n = g->n_file;
     if (g->h) XG(XGBoosterSaveModelToBuffer(g->h, "{\"format\":\"ubj\"}", &n, &p));
@@ -215,7 +215,7 @@ cdmpp_status cd_gbt_save(const cd_gbt *g, cd_buf *out, cdmpp_err *err) {
 }
 
 /* An answer while nobody else looks: XGBoost configures itself lazily. */
-static cdmpp_status try_out(const cd_gbt *g, size_t width, cdmpp_err *err) {
+static cdmpp_status try_out(const cd_xgb *g, size_t width, cdmpp_err *err) {
     float y, *x = cd_calloc(width, sizeof *x);
     if (!x) return CD_FAIL(err, ENOMEM, "inputs of %zu values", width);
     const cdmpp_status st = xgboost_predict(g, x, 1, width, &y, err);
@@ -225,7 +225,7 @@ static cdmpp_status try_out(const cd_gbt *g, size_t width, cdmpp_err *err) {
 
 /* Before there is a configuration, XGBoost reads trees with a thread for each processor, and those that wait for work spin: on a machine
  * that others use too, loading 5 MB took 0.4 s instead of 0.1. */
-static cdmpp_status configure(cd_gbt *g, size_t width, cdmpp_err *err) {
+static cdmpp_status configure(cd_xgb *g, size_t width, cdmpp_err *err) {
     char number[24];
     bst_ulong n;
     const char *text;
@@ -236,8 +236,8 @@ static cdmpp_status configure(cd_gbt *g, size_t width, cdmpp_err *err) {
     return CDMPP_OK;
 }
 
-static cdmpp_status load_booster(const void *p, size_t n, size_t width, cd_gbt **out, cdmpp_err *err) {
-    cd_gbt *g = NULL;
+static cdmpp_status load_booster(const void *p, size_t n, size_t width, cd_xgb **out, cdmpp_err *err) {
+    cd_xgb *g = NULL;
     bst_ulong have = 0;
     CD_TRY(create(NULL, 0, &g, err));
     cdmpp_status st = configure(g, width, err);
@@ -249,47 +249,47 @@ static cdmpp_status load_booster(const void *p, size_t n, size_t width, cd_gbt *
     if (!st && have != width) st = CD_FAIL(err, EMODEL, "expected trees over %zu inputs, found %zu", width, (size_t)have);
     if (!st) st = set_params(g, one_thread, 1, err); /* loading may have brought the trainer's count back */
     if (!st) st = try_out(g, width, err);
-    if (st) cd_gbt_free(g);
+    if (st) cd_xgb_free(g);
     else *out = g;
     return st;
 }
 
 /* XGBoost took half of the time of loading a model, for what a forest never asks it. */
-cdmpp_status cd_gbt_load(const void *p, size_t n, size_t width, cd_gbt **out, cdmpp_err *err) {
-    cd_forest *f = NULL;
-    CD_TRY(cd_forest_read(p, n, width, &f, err));
+cdmpp_status cd_xgb_load(const void *p, size_t n, size_t width, cd_xgb **out, cdmpp_err *err) {
+    cd_tree_inference *f = NULL;
+    CD_TRY(cd_tree_inference_read(p, n, width, &f, err));
     if (!f) return load_booster(p, n, width, out, err);
-    cd_gbt *g = cd_calloc(1, sizeof *g);
+    cd_xgb *g = cd_calloc(1, sizeof *g);
     char *file = cd_malloc(n);
     if (!g || !file) {
-        cd_forest_free(f);
+        cd_tree_inference_free(f);
         cd_free(file);
         cd_free(g);
         return CD_FAIL(err, ENOMEM, "%zu bytes of trees", n);
     }
     memcpy(file, p, n);
-    *g = (cd_gbt){.forest = f, .width = width, .file = file, .n_file = n};
+    *g = (cd_xgb){.forest = f, .width = width, .file = file, .n_file = n};
     *out = g;
     return CDMPP_OK;
 }
 
-void cd_gbt_free(cd_gbt *g) {
+void cd_xgb_free(cd_xgb *g) {
     if (!g) return;
-    cd_forest_free(g->forest);
+    cd_tree_inference_free(g->forest);
     if (g->h) XGBoosterFree(g->h);
     cd_free(g->file);
     cd_free(g);
 }
 
-const cd_forest *cd_gbt_forest(const cd_gbt *g) { return g->forest; }
+const cd_tree_inference *cd_xgb_forest(const cd_xgb *g) { return g->forest; }
 
-int cd_gbt_rounds(const cd_gbt *g) {
+int cd_xgb_rounds(const cd_xgb *g) {
     int n = 0;
-    if (!g->h) return (int)cd_forest_count(g->forest);
+    if (!g->h) return (int)cd_tree_inference_count(g->forest);
     return XGBoosterBoostedRounds(g->h, &n) ? 0 : n;
 }
 
-void cd_gbt_version(char out[32]) {
+void cd_xgb_version(char out[32]) {
     int major, minor, patch;
     XGBoostVersion(&major, &minor, &patch);
     snprintf(out, 32, "%d.%d.%d", major, minor, patch);

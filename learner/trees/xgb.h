@@ -1,0 +1,68 @@
+/* gbt -- XGBoost's C API behind our errors: one booster, dense float input.
+ *
+ * (1) Thread counts are always explicit: 1 unless training asks for more, for
+ *     OpenMP's default spins on a busy machine and hangs after fork.
+ * (2) XGBoost prints nothing; its errors carry a C++ stack trace of which only
+ *     the first line is kept.
+ * (3) A loaded booster is immutable: cd_xgb_predict may run in many threads. It walks the trees
+ *     itself (forest.h), to the same bits, without XGBoost's cost of a call and without the heap. XGBoost does not read it:
+ *     it can be asked and saved, not trained further. */
+#ifndef CD_GBT_H
+#define CD_GBT_H
+#include <stdint.h>
+
+#include "base/core/buf.h"
+#include "base/core/err.h"
+
+typedef struct cd_xgb cd_xgb;       /* booster */
+typedef struct cd_xgb_data cd_xgb_data; /* matrix, copied and quantised by XGBoost */
+
+/* Matrix of n x width values, NaN = missing. Errors: EBACKEND, ENOMEM. */
+cdmpp_status cd_xgb_data_new(const float *x, size_t n, size_t width, int nthread, CD_GIVE cd_xgb_data **out, cdmpp_err *err);
+/* The same without the values: only the bins of each column, as cd_xgb_data_new would get from `max_bin`
+ * bins; of another such matrix where `bins` is not NULL. For training only. */
+cdmpp_status cd_xgb_data_binned(const float *x, size_t n, size_t width, int nthread, int64_t max_bin, const cd_xgb_data *bins,
+                                CD_GIVE cd_xgb_data **out, cdmpp_err *err);
+void cd_xgb_data_free(CD_TAKE cd_xgb_data *d); /* NULL is fine */
+
+typedef struct cd_xgb_param {
+    const char *name, *value;
+} cd_xgb_param;
+
+/* A booster to be trained on `train`; valid may be NULL. */
+cdmpp_status cd_xgb_new(const cd_xgb_data *train, const cd_xgb_data *valid, const cd_xgb_param *param, size_t n_param,
+                        CD_GIVE cd_xgb **out, cdmpp_err *err);
+/* One tree from gradients and Hessians (n), which XGBoost only reads. */
+cdmpp_status cd_xgb_boost(cd_xgb *g, const cd_xgb_data *train, float *grad, float *hess, cdmpp_err *err);
+/* Raw scores (n) of a matrix under the trees so far; copied to out. */
+cdmpp_status cd_xgb_scores(cd_xgb *g, const cd_xgb_data *d, float *out, cdmpp_err *err);
+/* Keep the first n trees. */
+cdmpp_status cd_xgb_cut(cd_xgb *g, int n, cdmpp_err *err);
+
+/* From here to leaving, this thread's boosters add up their sums over all n_rank processes, which make the
+ * same calls; the tracker (tracker.h) brings them together. Nobody waits longer than limit_s for another.
+ * Errors: EBACKEND. */
+typedef struct cd_xgb_meeting {
+    const char *address;     /* of the tracker */
+    int port, limit_s;
+    size_t rank, n_rank;
+} cd_xgb_meeting;
+cdmpp_status cd_xgb_join(const cd_xgb_meeting *m, cdmpp_err *err);
+cdmpp_status cd_xgb_leave(cdmpp_err *err);
+
+/* Raw scores (n) of n x width values in place. Errors: EBACKEND, EMODEL. */
+cdmpp_status cd_xgb_predict(const cd_xgb *g, const float *x, size_t n, size_t width, float *out, cdmpp_err *err);
+/* By its first `most` trees alone; where XGBoost walks, by all. */
+cdmpp_status cd_xgb_predict_some(const cd_xgb *g, const float *x, size_t n, size_t width, size_t most, float *out, cdmpp_err *err);
+
+/* Its trees; NULL: they are of no kind that we walk. */
+struct cd_tree_inference;
+CD_KEEP const struct cd_tree_inference *cd_xgb_forest(const cd_xgb *g);
+
+/* XGBoost's own UBJ form; `width` is checked on load. Errors: EMODEL, ENOMEM, EBACKEND. */
+cdmpp_status cd_xgb_save(const cd_xgb *g, cd_buf *out, cdmpp_err *err);
+cdmpp_status cd_xgb_load(const void *p, size_t n, size_t width, CD_GIVE cd_xgb **out, cdmpp_err *err);
+void cd_xgb_free(CD_TAKE cd_xgb *g); /* NULL is fine */
+int cd_xgb_rounds(const cd_xgb *g);
+void cd_xgb_version(char out[32]); /* "1.7.4" */
+#endif
