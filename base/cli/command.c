@@ -1,6 +1,6 @@
 #include "base/cli/command.h"
 
-#include "base/core/err.h"
+#include "base/core/core.h"
 #include "base/cli/library_versions.h"
 
 cdmpp_status cd_command_print(cd_buf *b, cdmpp_err *err) {

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/core/buf.h"
+#include "base/core/core.h"
 
 static const char *const level_name[] = {"error", "warning", "info", "debug"};
 static const char *const level_colour[] = {"\033[1;31m", "\033[1;33m", "", ""};

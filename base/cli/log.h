@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "base/core/err.h"
+#include "base/core/core.h"
 
 typedef enum cd_log_level { CD_LOG_ERROR, CD_LOG_WARNING, CD_LOG_INFO, CD_LOG_DEBUG } cd_log_level;
 

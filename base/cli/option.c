@@ -3,9 +3,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/core/err.h"
-#include "base/core/did_you_mean.h"
-#include "base/text/enum_names.h"
+#include "base/core/core.h"
+#include "base/text/text.h"
 
 enum { MAX_ROWS = 64 };
 

@@ -16,7 +16,7 @@
  * Texts are borrowed from argv. No state, any thread. */
 #ifndef CD_OPTION_H
 #define CD_OPTION_H
-#include "base/text/conf.h"
+#include "base/text/text.h"
 
 typedef enum cd_option_kind {
     CD_OPT_FLAG,   /* bool                                                  */

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/core/sha256.h"
+#include "base/core/core.h"
 
 enum { FIXED = 32, SUM = 64 };
 static const struct {

@@ -13,10 +13,8 @@
  * is read before the sum agreed. No state, any thread. */
 #ifndef CD_FRAME_H
 #define CD_FRAME_H
-#include "base/core/arena.h"
-#include "base/core/buf.h"
-#include "base/core/err.h"
-#include "base/text/json.h"
+#include "base/core/core.h"
+#include "base/text/text.h"
 
 #define CD_FRAME_MODEL_VERSION 2
 #define CD_FRAME_MODEL_NEWER 3 /* profile tuner, or trees of an objective but log_latency (learner/loss/objective.h) */

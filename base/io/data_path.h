@@ -6,7 +6,7 @@
  * The prefix is where the running program is, so a tree can be moved. No state, any thread. */
 #ifndef CD_INSTALLED_H
 #define CD_INSTALLED_H
-#include "base/core/arena.h"
+#include "base/core/core.h"
 
 /* Path of `name`, "configs/v100.yaml", if it can be read: below share/cdmpp of the prefix, else
  * below the checkout. NULL: neither, or out of memory. */

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/core/sha256.h"
+#include "base/core/core.h"
 #include "base/io/input_stream.h"
 
 #define CHUNK ((size_t)256 * 1024)

@@ -13,9 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/core/arena.h"
-#include "base/core/err.h"
-#include "base/core/mem.h"
+#include "base/core/core.h"
 
 #define CD_LINE_MAX ((size_t)64 << 20)
 

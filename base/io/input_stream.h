@@ -12,8 +12,7 @@
 #define CD_SOURCE_H
 #include <stdint.h>
 
-#include "base/core/err.h"
-#include "base/core/mem.h"
+#include "base/core/core.h"
 
 typedef struct cd_input_stream cd_input_stream;
 

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/did_you_mean.h"
+#include "base/core/core.h"
 #include "base/text/enum_names.h"
 
 /* One file or one --set being read. */

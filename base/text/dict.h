@@ -2,8 +2,7 @@
  * Owned copies; open addressing. One thread. */
 #ifndef CD_DICT_H
 #define CD_DICT_H
-#include "base/core/arena.h"
-#include "base/core/err.h"
+#include "base/core/core.h"
 #include "base/text/json.h"
 
 typedef struct cd_dict {

@@ -13,8 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/core/arena.h"
-#include "base/core/err.h"
+#include "base/core/core.h"
 
 #define CD_JSON_MAX_DEPTH 128 /* deeper input is EPARSE, never a stack overflow */
 

@@ -18,9 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/core/arena.h"
-#include "base/core/buf.h"
-#include "base/core/err.h"
+#include "base/core/core.h"
 #include "base/text/json.h"
 
 #define CD_YAML_MAX_DEPTH 32

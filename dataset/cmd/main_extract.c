@@ -2,10 +2,9 @@
 #include <signal.h>
 #include <time.h>
 
-#include "base/cli/command.h"
-#include "base/cli/progress.h"
-#include "dataset/extract/report.h"
-#include "features/rows/cols.h"
+#include "base/cli/cli.h"
+#include "dataset/extract/extract.h"
+#include "features/rows/rows.h"
 
 typedef struct options {
     const char *out, *merge, *print, *shard_text;

@@ -6,8 +6,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "base/io/file.h"
-#include "base/core/sha256.h"
+#include "base/io/io.h"
+#include "base/core/core.h"
 #include "dataset/extract/inputs.h"
 #include "dataset/extract/pipe.h"
 

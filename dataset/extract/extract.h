@@ -76,4 +76,9 @@ cdmpp_status cd_extract_print(const char *const *task_file, size_t n, const char
 /* Append all tasks and networks of the files in our own text form
  * (docs/tasks.md). Tasks without a DAG are left out. Errors: those of reading. */
 cdmpp_status cd_extract_tasks(const char *const *task_file, size_t n, cd_buf *out, cdmpp_err *err);
+
+/* The other headers of the room that are open to other rooms. */
+#include "dataset/extract/convert.h"
+#include "dataset/extract/inputs.h"
+#include "dataset/extract/report.h"
 #endif

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/io/file.h"
-#include "base/core/sha256.h"
-#include "features/rows/cols.h"
+#include "base/io/io.h"
+#include "base/core/core.h"
+#include "features/rows/rows.h"
 
 static bool ends_with(const char *s, size_t n, const char *end) {
     const size_t m = strlen(end);

@@ -8,7 +8,7 @@
  * copied into an HDF5 file as they are. One thread; cd_chunk_zip is for any. */
 #ifndef CD_JOURNAL_H
 #define CD_JOURNAL_H
-#include "dataset/file/layout.h"
+#include "dataset/file/file.h"
 
 /* A chunk of one array on its way into the journal. */
 typedef struct cd_journal_chunk {

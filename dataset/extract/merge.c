@@ -4,7 +4,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "base/core/sha256.h"
+#include "base/core/core.h"
 #include "dataset/extract/convert.h"
 #include "dataset/extract/extract.h"
 

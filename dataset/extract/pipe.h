@@ -12,7 +12,7 @@
 #define CD_PIPE_H
 #include <pthread.h>
 
-#include "base/core/buf.h"
+#include "base/core/core.h"
 #include "dataset/extract/convert.h"
 
 #define CD_BATCH_LINES 64

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "dataset/extract/extract.h"
 
 /* "a.json:12" -> "a.json", 12; line 1 when no number is given or a file has

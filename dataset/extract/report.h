@@ -1,7 +1,7 @@
 /* report -- what cdmpp-extract says at its end. */
 #ifndef CD_REPORT_H
 #define CD_REPORT_H
-#include "base/cli/log.h"
+#include "base/cli/cli.h"
 #include "dataset/extract/extract.h"
 
 /* Counts, and a table of reasons when lines were skipped. */

@@ -11,9 +11,8 @@
  * All calls from one thread; compression may go elsewhere (cd_zipper). */
 #ifndef CD_WRITER_H
 #define CD_WRITER_H
-#include "base/core/buf.h"
-#include "base/text/json.h"
-#include "base/text/dict.h"
+#include "base/core/core.h"
+#include "base/text/text.h"
 #include "dataset/extract/journal.h"
 
 /* Where chunks are compressed; zero: at once, by the caller. */

@@ -16,8 +16,7 @@
 #define CD_DATASET_H
 #include <stdint.h>
 
-#include "base/core/err.h"
-#include "base/core/mem.h"
+#include "base/core/core.h"
 
 typedef struct cd_dataset {
     size_t n, n_row;

@@ -2,7 +2,7 @@
 #ifndef CD_DATASET_INT_H
 #define CD_DATASET_INT_H
 #include "dataset/file/dataset.h"
-#include "base/text/dict.h"
+#include "base/text/text.h"
 #include "dataset/file/layout.h"
 
 typedef enum { CD_NAME_TASK, CD_NAME_DEVICE, CD_NAME_SOURCE, CD_NAME_NETWORK, CD_NAME_COUNT } cd_name_id;

@@ -10,8 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/core/err.h"
-#include "base/core/mem.h"
+#include "base/core/core.h"
 
 /* X(id, HDF5 type in memory and on disk, bytes) */
 #define CD_H5_TYPE_MAP(X)                                                           \

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "base/core/sha256.h"
-#include "features/rows/cols.h"
+#include "base/core/core.h"
+#include "features/rows/rows.h"
 
 const cd_array_info cd_layout[CD_ARRAY_COUNT] = {
 #define X(ID, path, type, n_col, len, units, meaning) {path, CD_H5_##type, n_col, CD_LEN_##len, units, meaning},

@@ -4,8 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-#include "base/core/mem.h"
-#include "base/core/rng.h"
+#include "base/core/core.h"
 
 enum { CHUNK = 512 };
 

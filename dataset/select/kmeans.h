@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/core/threads.h"
+#include "base/core/core.h"
 
 #define CD_KMEANS_STARTS 3
 #define CD_KMEANS_ROUNDS 100 /* of Lloyd at most; then the last centres stand */

@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/mem.h"
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "dataset/select/kmeans.h"
 
 /* A program in the canonical order. */

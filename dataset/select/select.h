@@ -19,7 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/core/threads.h"
+#include "base/core/core.h"
 
 #define CD_SELECT_KINDS "kmeans|random|center"
 typedef enum { CD_SELECT_KMEANS, CD_SELECT_RANDOM, CD_SELECT_CENTER } cd_select_kind;
@@ -36,4 +36,7 @@ typedef struct cd_select_input {
  * programs). `pool` may be NULL. Errors: ENOMEM, ENUMERIC (a value that is not finite). */
 cdmpp_status cd_select_tasks(const cd_select_input *in, cd_select_kind kind, size_t k, uint64_t seed, cd_threads *pool,
                              uint32_t *chosen, size_t *n_chosen, cdmpp_err *err);
+
+/* The other headers of the room that are open to other rooms. */
+#include "dataset/select/task_embedding.h"
 #endif

@@ -7,7 +7,7 @@
  * No label is looked at. The rows are on logarithmic scales already (features/rows/cols.h). */
 #ifndef CD_EMBED_H
 #define CD_EMBED_H
-#include "dataset/file/dataset.h"
+#include "dataset/file/file.h"
 
 /* x (n, dim), row-major, for programs program[0 .. n-1] of d, each with at least one row. dim
  * is at least 1. Errors: ENOMEM. */

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "dataset/split/stable_id.h"
 
 const char *cd_drop_text(cd_filter_drop d) {

@@ -13,7 +13,7 @@
  *     and a smaller limit keeps a subset. */
 #ifndef CD_FILTER_H
 #define CD_FILTER_H
-#include "dataset/file/dataset.h"
+#include "dataset/file/file.h"
 
 #define CD_FILTER_MAP(X)                                                 \
     X(ASKED, "of a device or task that was not asked for")               \

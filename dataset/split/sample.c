@@ -4,10 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/rng.h"
-#include "base/core/did_you_mean.h"
+#include "base/core/core.h"
 #include "dataset/split/stable_id.h"
-#include "features/task/network_alias.h"
+#include "features/task/task.h"
 #include "dataset/split/sample_internal.h"
 
 static const char modes[] = "cross, sampleK, randomK, list-ID-ID... or network-NAME-NAME...";

@@ -28,7 +28,7 @@
  * No state, any thread. */
 #ifndef CD_SAMPLE_H
 #define CD_SAMPLE_H
-#include "base/core/arena.h"
+#include "base/core/core.h"
 #include "dataset/split/split.h"
 
 /* asked[i] = 1 for the programs of the sample, 0 for others; (d->n), the caller's.

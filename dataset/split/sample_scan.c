@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/core/did_you_mean.h"
-#include "features/task/network_alias.h"
+#include "base/core/core.h"
+#include "features/task/task.h"
 #include "dataset/split/sample_internal.h"
 
 bool cd_scan_cut(cd_scan *s, char stop, cd_scan *piece) {

@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/rng.h"
-#include "base/core/sha256.h"
+#include "base/core/core.h"
 #include "dataset/split/stable_id.h"
 
 const char *cd_part_name(cd_split_part p) {

@@ -38,10 +38,9 @@
  *   (8) no part is empty. */
 #ifndef CD_SPLIT_H
 #define CD_SPLIT_H
-#include "base/core/buf.h"
-#include "base/text/conf.h"
-#include "base/core/threads.h"
-#include "dataset/file/dataset.h"
+#include "base/core/core.h"
+#include "base/text/text.h"
+#include "dataset/file/file.h"
 #include "dataset/select/select.h"
 
 typedef enum { CD_PART_TRAIN, CD_PART_VALID, CD_PART_TEST, CD_N_PART, CD_PART_NONE = CD_N_PART } cd_split_part;
@@ -96,4 +95,9 @@ void cd_split_free(CD_TAKE cd_split *s); /* NULL is fine */
 /* What the counts of parts do not tell, one line each: shared tasks, programs in no
  * part, the target's programs. Nothing for most splits. */
 void cd_split_notes(cd_buf *out, const cd_split *s);
+
+/* The other headers of the room that are open to other rooms. */
+#include "dataset/split/filter.h"
+#include "dataset/split/sample.h"
+#include "dataset/split/stable_id.h"
 #endif

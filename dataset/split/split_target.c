@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/rng.h"
-#include "dataset/select/task_embedding.h"
+#include "base/core/core.h"
+#include "dataset/select/select.h"
 #include "dataset/split/stable_id.h"
 #include "dataset/split/split_internal.h"
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/sha256.h"
+#include "base/core/core.h"
 
 static uint64_t first_64(const cd_sha256 *s) {
     char hex[65];

@@ -3,7 +3,7 @@
  * bits of a SHA-256. */
 #ifndef CD_KEY_H
 #define CD_KEY_H
-#include "dataset/file/dataset.h"
+#include "dataset/file/file.h"
 
 uint64_t cd_stable_id_name(const char *name);
 /* Of a program: task, device, name of its file without the folder, line. The same

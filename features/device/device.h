@@ -14,7 +14,7 @@
  * A loaded list is immutable: any thread. */
 #ifndef CD_DEVICE_H
 #define CD_DEVICE_H
-#include "base/text/yaml.h"
+#include "base/text/text.h"
 
 #define CD_DEVICE_UNKNOWN (-1.0)
 #define CD_DEVICE_FILE "devices.yaml"

@@ -7,9 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/io/file.h"
-#include "base/io/data_path.h"
-#include "base/core/did_you_mean.h"
+#include "base/io/io.h"
+#include "base/core/core.h"
 #include "features/device/device.h"
 
 enum { MAX_NAME = 64, MAX_DEVICE = 4096 };

@@ -23,8 +23,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/core/arena.h"
-#include "base/core/err.h"
+#include "base/core/core.h"
 
 /* X(name, printed as, operands; -1 = any number). Order matters: cd_op_is_*. */
 #define CD_OP_MAP(X) \
@@ -174,4 +173,8 @@ struct cd_buf;
 void cd_expr_print(struct cd_buf *out, const cd_expr *e, const cd_names *names);
 /* The same as TVM's repr has it in a printed DAG: "tir.exp(x)", "(bool)1". */
 void cd_expr_repr(struct cd_buf *out, const cd_expr *e, const cd_names *names);
+
+/* The other headers of the room that are open to other rooms. */
+#include "features/expr/opcount.h"
+#include "features/expr/subst.h"
 #endif

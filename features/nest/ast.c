@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/core/buf.h"
+#include "base/core/core.h"
 
 const char *cd_tag_name(cd_tag t) {
     static const char *const name[CD_TAG_COUNT] = {"vthread", "blockIdx.x", "threadIdx.x", "blockIdx.y",

@@ -1,4 +1,4 @@
-#include "features/operators/library_op_record.h"
+#include "features/operators/operators.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -7,8 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/io/file.h"
-#include "base/core/rng.h"
+#include "base/io/io.h"
+#include "base/core/core.h"
 
 enum { MAX_COLUMN = 128 };
 #define MAX_DIM 4294967296.0

@@ -1,7 +1,8 @@
 /* gpucheck -- would TVM's GPU verification accept the program? (spec 5.8) */
 #ifndef CD_GPUCHECK_H
 #define CD_GPUCHECK_H
-#include "features/rows/leaf.h"
+#include "features/rows/rows.h"
+#include "features/task/task.h"
 
 /* Per kernel (outermost thread scope): threads per block, shared and local
  * memory, vector width against the task's limits. Errors: EREJECTED. */

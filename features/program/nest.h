@@ -15,7 +15,7 @@
  * Borrowed: lives until the program's next build. */
 #ifndef CD_NEST_H
 #define CD_NEST_H
-#include "features/nest/ast.h"
+#include "features/nest/nest.h"
 #include "features/program/program.h"
 
 typedef struct cd_nest_tensor {

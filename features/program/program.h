@@ -6,36 +6,15 @@
  * or free. After warm-up a build touches no heap. */
 #ifndef CD_PROGRAM_H
 #define CD_PROGRAM_H
-#include "features/task/record.h"
 #include "features/task/task.h"
 
-#include "features/rows/cols.h"
+#include "features/rows/rows.h"
 
 typedef struct cd_program cd_program;
-
-typedef struct cd_rows {
-    uint32_t n_row;
-    const float *row;           /* (n_row, CD_N_COL) row-major: one per written buffer, TVM's order (spec 6.6) */
-    /* The compact AST (spec cdmpp.md 2.1). Leaves = buffer stores in pre-order. */
-    uint32_t n_leaf;
-    const float *leaf;          /* (n_leaf, CD_N_COL): features of each store, allocation columns filled in */
-    const int32_t *leaf_node;   /* (n_leaf) pre-order number of the leaf, root = 0 */
-    const int32_t *leaf_pos;    /* (n_leaf) index of the leaf in `tree`, what CDMPP's positional encoding counts */
-    const int32_t *leaf_row;    /* (n_leaf) row of the same buffer */
-    uint32_t n_tree;
-    const int32_t *tree;        /* (n_tree) pre-order ids, -1 after the last child of every node */
-    /* Loops on the path to each leaf, outermost first, flat with offsets. */
-    const int32_t *path_ptr;    /* (n_leaf + 1) into path_* */
-    const int64_t *path_extent; /* trip count */
-    const uint8_t *path_kind;   /* cd_loop_kind, see ast.h */
-} cd_rows;
 
 cdmpp_status cd_program_new(CD_GIVE cd_program **out, cdmpp_err *err);
 void cd_program_free(cd_program *p); /* NULL is fine */
 
-/* Replay the record's steps on its task and extract. Errors: EINVALID (steps
- * do not fit the task), EREJECTED (breaks a limit of the GPU: TVM gives no
- * features either), EUNSUPPORTED, ENUMERIC (a feature beyond float), ENOMEM. */
 /* Is the kind, the first word of a target string, one that TVM's auto_scheduler
  * treats as a GPU (and whose programs it verifies)? */
 bool cd_target_is_gpu(cd_str target);
@@ -48,6 +27,9 @@ cdmpp_status cd_program_lower_code(cd_program *p, const cd_task *task, const cd_
 /* As cd_program_lower, but loops of extent 1 stay (TVM: tir.debug_keep_trivial_loop), so that the programs of one
  * sketch have the same loops, one for one. */
 cdmpp_status cd_program_lower_loops(cd_program *p, const cd_task *task, const cd_record *r, cdmpp_err *err);
+/* Replay the record's steps on its task and extract. Errors: EINVALID (steps
+ * do not fit the task), EREJECTED (breaks a limit of the GPU: TVM gives no
+ * features either), EUNSUPPORTED, ENUMERIC (a feature beyond float), ENOMEM. */
 cdmpp_status cd_program_build(cd_program *p, const cd_task *task, const cd_record *r, cd_rows *out, cdmpp_err *err);
 
 /* The loop nest of the last build, as a TVM user would recognise it. */
@@ -55,4 +37,7 @@ struct cd_buf;
 cdmpp_status cd_program_print(const cd_program *p, struct cd_buf *out, cdmpp_err *err);
 /* line (n_leaf): the line of that print, from 0, on which each leaf stands. */
 void cd_program_leaf_lines(const cd_program *p, int32_t *line, size_t n_leaf);
+
+/* The other headers of the room that are open to other rooms. */
+#include "features/program/nest.h"
 #endif

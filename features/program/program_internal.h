@@ -1,9 +1,9 @@
 /* progint -- what a cd_program is made of; for program.c and nest.c only. */
 #ifndef CD_PROGINT_H
 #define CD_PROGINT_H
-#include "features/rows/leaf.h"
+#include "features/rows/rows.h"
 #include "features/program/program.h"
-#include "features/schedule/sched.h"
+#include "features/schedule/schedule.h"
 
 struct cd_program {
     cd_sched sched;

@@ -2,7 +2,8 @@
 #ifndef CD_LEAFROW_H
 #define CD_LEAFROW_H
 #include "features/rows/access.h"
-#include "features/expr/opcount.h"
+#include "features/rows/cols.h"
+#include "features/expr/expr.h"
 
 enum { CD_N_ANN = 3, CD_N_CURVE = 10 };
 

@@ -10,8 +10,10 @@
  * All arithmetic is float32 in TVM's order of operations where TVM's is. */
 #ifndef CD_LEAF_H
 #define CD_LEAF_H
-#include "features/nest/ast.h"
-#include "features/program/program.h"
+#include "features/nest/nest.h"
+#include "features/rows/cols.h"
+#include "features/rows/program_rows.h"
+#include "features/simplify/simplify.h"
 
 #define CD_MAX_BUFFERS 5 /* blocks of a row */
 #define CD_BLOCK 18      /* columns of a block */

@@ -1,8 +1,8 @@
 /* Which iterators may leave their range, and the guards against it (spec 5.6). */
 #include <string.h>
 
-#include "features/simplify/intset.h"
-#include "features/schedule/sched.h"
+#include "features/simplify/simplify.h"
+#include "features/schedule/schedule.h"
 
 #define BIN(op, a, b) cd_mk_bin(&s->pool, CD_##op, (a), (b))
 

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "features/schedule/sched.h"
+#include "features/schedule/schedule.h"
 
 static const char *join(cd_sched *s, const char *a, const char *b, const char *c) {
     const size_t n = strlen(a) + strlen(b) + strlen(c) + 1;

@@ -1,7 +1,7 @@
 /* lower -- building blocks of loop nests, shared by lower*.c (spec 5.7). */
 #ifndef CD_LOWER_H
 #define CD_LOWER_H
-#include "features/schedule/sched.h"
+#include "features/schedule/schedule.h"
 
 typedef struct cd_lowerer {
     cd_sched *s;

@@ -1,6 +1,6 @@
 /* Passing domains and indices along split, fuse and rebase relations. */
-#include "features/simplify/intset.h"
-#include "features/schedule/sched.h"
+#include "features/simplify/simplify.h"
+#include "features/schedule/schedule.h"
 
 #define BIN(op, a, b) cd_mk_bin(&s->pool, CD_##op, (a), (b))
 

@@ -1,5 +1,5 @@
 /* Spec 5.2: what happens to a schedule before bounds are inferred. */
-#include "features/schedule/sched.h"
+#include "features/schedule/schedule.h"
 
 /* ---- inlining ---- */
 

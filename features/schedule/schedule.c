@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "features/schedule/sched.h"
+#include "features/schedule/schedule.h"
 
 typedef struct {
     cd_sched *s;

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "features/schedule/sched.h"
+#include "features/schedule/schedule.h"
 
 cdmpp_status cd_sched_init(cd_sched *s, cdmpp_err *err) {
     *s = (cd_sched){0};

@@ -65,4 +65,7 @@ typedef struct cd_constraint {
 } cd_constraint;
 cd_constraint cd_ana_enter(cd_ana *a, const cd_expr *cond);
 void cd_ana_leave(cd_ana *a, cd_constraint c);
+
+/* The other headers of the room that are open to other rooms. */
+#include "features/simplify/intset.h"
 #endif

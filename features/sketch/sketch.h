@@ -20,8 +20,7 @@
  * A space is immutable once made: share it. A sampler belongs to one thread. */
 #ifndef CD_SKETCH_H
 #define CD_SKETCH_H
-#include "base/core/buf.h"
-#include "features/task/record.h"
+#include "base/core/core.h"
 #include "features/task/task.h"
 
 typedef struct cd_sketches cd_sketches;

@@ -1,7 +1,7 @@
 /* Choices on a tape: drawn, or read back. */
 #include <string.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "features/sketch/sketch_internal.h"
 
 void cd_choices_free(cd_choices *c) {

@@ -13,7 +13,7 @@
  * Private to sketch*.c. */
 #ifndef CD_SKETCHINT_H
 #define CD_SKETCHINT_H
-#include "features/schedule/sched.h"
+#include "features/schedule/schedule.h"
 #include "features/sketch/sketch.h"
 
 /* TVM's IteratorKind. */

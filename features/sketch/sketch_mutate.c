@@ -1,5 +1,5 @@
 /* From schedules to others near them: Ansor's mutations (spec 8.3), and crossover. */
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "features/sketch/sketch_internal.h"
 
 /* Streams of random numbers apart from those of draws. */

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/text/json.h"
+#include "base/text/text.h"
 
 /* The name without a shape, borrowed from `network`. */
 cd_str cd_network_alias_base(const char *network);

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/core/buf.h"
+#include "base/core/core.h"
 
 #define MAX_COST_S 1e10  /* what TVM stores for a failed measurement */
 #define MAX_TOTAL_S 1e18 /* nothing uses it: only its finiteness matters */

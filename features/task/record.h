@@ -8,7 +8,7 @@
  * kinds fit one struct, see cd_step. Text is borrowed from the line. */
 #ifndef CD_RECORD_H
 #define CD_RECORD_H
-#include "base/text/json.h"
+#include "base/text/text.h"
 #include "features/task/task.h"
 
 /* X(code, argument signature after the stage id), one letter an argument:

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "features/task/task_internal.h"
 
 static const cdmpp_err unknown_task = {.code = CDMPP_ENOTASK, .msg = "named by a network, but no task file defines it"};

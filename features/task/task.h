@@ -10,7 +10,7 @@
  * it with the reason, so that it harms nobody but its own records. */
 #ifndef CD_TASK_H
 #define CD_TASK_H
-#include "base/text/json.h"
+#include "base/text/text.h"
 #include "features/te/te.h"
 
 /* TVM's HardwareParams, in the order of the record format. */
@@ -75,4 +75,8 @@ const cd_network *cd_tasks_network(const cd_tasks *t, size_t i);
  * gives equal tasks. Errors: ENOMEM. */
 struct cd_buf;
 cdmpp_status cd_tasks_write(struct cd_buf *out, const cd_tasks *t, cdmpp_err *err);
+
+/* The other headers of the room that are open to other rooms. */
+#include "features/task/network_alias.h"
+#include "features/task/record.h"
 #endif

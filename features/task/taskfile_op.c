@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "features/task/taskfile.h"
-#include "features/te/tetext.h"
+#include "features/te/te.h"
 
 #define NO_TYPE CD_DTYPE(CD_T_HANDLE, 64) /* a literal keeps its own */
 

@@ -1,9 +1,9 @@
 /* Registry -> our text form of tasks. */
 #include <string.h>
 
-#include "base/core/buf.h"
+#include "base/core/core.h"
 #include "features/task/taskfile.h"
-#include "features/te/tetext.h"
+#include "features/te/te.h"
 
 typedef struct {
     cd_buf *out;

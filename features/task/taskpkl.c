@@ -1,11 +1,9 @@
 /* TVM's task pickles -> registry: SearchTask objects, their targets, networks. */
 #include <string.h>
 
-#include "base/core/buf.h"
+#include "base/core/core.h"
 #include "features/task/task_internal.h"
-#include "features/tvm/tvmgraph.h"
-#include "features/tvm/tvmnode.h"
-#include "features/tvm/unpickle.h"
+#include "features/tvm/tvm.h"
 
 #define MAX_ATTRS 64U
 

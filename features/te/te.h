@@ -113,4 +113,7 @@ cdmpp_status cd_te_dag_hash(const cd_te_dag *dag, char out[33], cdmpp_err *err);
 cdmpp_status cd_te_dag_hash_all(const cd_te_dag *dag, char out[33], cdmpp_err *err);
 /* Append TVM's workload key: ["hash", [shape of an argument], ...]. */
 void cd_te_workload_key(struct cd_buf *out, const cd_te_dag *dag, const char hash[33]);
+
+/* The other headers of the room that are open to other rooms. */
+#include "features/te/tetext.h"
 #endif

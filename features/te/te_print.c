@@ -1,8 +1,7 @@
 /* A DAG as TVM prints it (spec 2.5). */
 #include <string.h>
 
-#include "base/core/buf.h"
-#include "base/core/md5.h"
+#include "base/core/core.h"
 #include "features/te/te.h"
 
 #define LINE_MAX_CHARS 256U

@@ -10,7 +10,7 @@
  * is printed reads back as the same expression. */
 #ifndef CD_TETEXT_H
 #define CD_TETEXT_H
-#include "base/text/json.h"
+#include "base/text/text.h"
 #include "features/expr/expr.h"
 
 typedef struct cd_te_scope {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/buf.h"
+#include "base/core/core.h"
 #include "features/te/tetext.h"
 
 typedef struct {

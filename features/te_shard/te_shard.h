@@ -24,7 +24,7 @@
  * Read-only inputs, any thread. */
 #ifndef CD_TE_PART_H
 #define CD_TE_PART_H
-#include "base/core/box.h"
+#include "base/core/core.h"
 #include "features/te/te.h"
 
 typedef struct cd_te_way {

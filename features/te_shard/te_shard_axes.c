@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text/json.h"
+#include "base/text/text.h"
 #include "features/te_shard/te_shard_internal.h"
 
 /* Of what all parts of an axis compute alike, more than this is no split: the sum of a softmax along its own axis. */

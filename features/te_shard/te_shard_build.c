@@ -1,8 +1,8 @@
 /* A part's definition, operator by operator. */
 #include <string.h>
 
-#include "base/core/buf.h"
-#include "base/text/json.h"
+#include "base/core/core.h"
+#include "base/text/text.h"
 #include "features/te_shard/te_shard_internal.h"
 
 typedef struct {

@@ -1,7 +1,7 @@
 /* Expression nodes of a graph -> expressions of the DAG's pool, as they are. */
 #include <string.h>
 
-#include "base/core/buf.h"
+#include "base/core/core.h"
 #include "features/tvm/tvm_internal.h"
 
 cdmpp_status cd_tvm_dtype(cd_tvm *t, uint32_t node, const char *attr, cd_dtype *out) {

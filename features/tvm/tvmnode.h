@@ -8,7 +8,7 @@
  * text must stay. */
 #ifndef CD_TVMNODE_H
 #define CD_TVMNODE_H
-#include "base/text/json.h"
+#include "base/text/text.h"
 
 /* X(enum, type_key): the nodes that a task file may hold. */
 #define CD_NODE_MAP(X) \

@@ -13,7 +13,7 @@
  * walk to a known depth only. Strings are slices of the input. */
 #ifndef CD_UNPICKLE_H
 #define CD_UNPICKLE_H
-#include "base/text/json.h"
+#include "base/text/text.h"
 
 typedef enum {
     CD_PY_NONE, CD_PY_BOOL, CD_PY_INT, CD_PY_REAL, CD_PY_STR, CD_PY_BYTES, CD_PY_TUPLE, CD_PY_LIST, CD_PY_DICT,

@@ -10,8 +10,8 @@
 #define CD_MAIN_MPI_H
 #include <mpi.h>
 
-#include "base/cli/option.h"
-#include "learner/distributed/process_group.h"
+#include "base/cli/cli.h"
+#include "learner/distributed/distributed.h"
 
 typedef struct cd_mpi {
     MPI_Comm comm, end;      /* `end` is for the last barrier alone */

@@ -4,7 +4,7 @@
 #include <time.h>
 
 #include "learner/cmd/main_mpi.h"
-#include "learner/tensor/ops.h"
+#include "learner/tensor/tensor.h"
 
 static cdmpp_status check(int rc, cdmpp_err *err) {
     char text[MPI_MAX_ERROR_STRING];

@@ -9,11 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/cli/command.h"
-#include "base/io/file.h"
-#include "base/cli/progress.h"
-#include "dataset/extract/inputs.h"
-#include "dataset/extract/report.h"
+#include "base/cli/cli.h"
+#include "base/io/io.h"
+#include "dataset/extract/extract.h"
 #include "learner/cmd/main_mpi.h"
 
 typedef struct {

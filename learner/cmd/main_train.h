@@ -1,9 +1,9 @@
 /* main_train -- what the parts of cdmpp-train share. Not in the library. */
 #ifndef CD_MAIN_TRAIN_H
 #define CD_MAIN_TRAIN_H
-#include "base/cli/command.h"
-#include "learner/distributed/process_group.h"
-#include "learner/train/learner.h"
+#include "base/cli/cli.h"
+#include "learner/distributed/distributed.h"
+#include "learner/train/train.h"
 
 typedef struct cd_main_options {
     const char *out, *report, *finetune, *folder;

@@ -5,11 +5,10 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/io/file.h"
-#include "base/io/data_path.h"
+#include "base/io/io.h"
 #include "learner/cmd/main_train.h"
-#include "learner/hpo/hpo_space.h"
-#include "learner/train/trainprogress.h"
+#include "learner/hpo/hpo.h"
+#include "learner/train/train.h"
 
 static volatile sig_atomic_t stop;
 static void on_signal(int sig) { stop = sig; }

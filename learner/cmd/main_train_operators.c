@@ -1,10 +1,9 @@
 /* main_train_operators -- cdmpp-train with data.kind: operators. */
 #include <stdio.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "learner/cmd/main_train.h"
-#include "learner/train/library_op_train.h"
-#include "learner/train/trainprogress.h"
+#include "learner/train/train.h"
 
 enum { TELL = 20 }; /* bad lines that are shown one by one */
 

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "learner/cmd/main_train.h"
-#include "learner/train/trainprogress.h"
-#include "learner/hpo/hpo_run.h"
+#include "learner/train/train.h"
+#include "learner/hpo/hpo.h"
 
 static void print(cd_buf *b) {
     if (b->p) fputs(b->p, stdout);

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "learner/config/select_programs.h"
 #include "learner/config/net_options.h"
 #include "learner/config/member_plan.h"

@@ -1,13 +1,12 @@
 /* config -- a training configuration: the struct behind config_keys.def. */
 #ifndef CD_CONFIG_H
 #define CD_CONFIG_H
-#include "base/text/conf.h"
+#include "base/text/text.h"
 #include "dataset/split/split.h"
-#include "learner/inputs/tree_input.h"
-#include "learner/model/calibration.h"
+#include "learner/inputs/inputs.h"
+#include "learner/model/model.h"
 #include "learner/fit/fit.h"
-#include "learner/loss/tree_loss.h"
-#include "learner/loss/objective.h"
+#include "learner/loss/loss.h"
 
 typedef int64_t cd_cfg_INT;
 typedef double cd_cfg_REAL;
@@ -40,4 +39,10 @@ const char *cd_config_beside(cd_arena *a, const char *file, const char *p);
 void cd_config_print(cd_buf *out, const cd_config *c);
 void cd_config_json(cd_buf *out, const cd_config *c);
 void cd_config_free(cd_config *c);
+
+/* The other headers of the room that are open to other rooms. */
+#include "learner/config/heldout.h"
+#include "learner/config/member_plan.h"
+#include "learner/config/net_options.h"
+#include "learner/config/select_programs.h"
 #endif

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/text/json.h"
+#include "base/text/text.h"
 #include "learner/config/select_programs.h"
 
 struct cd_heldout {

@@ -12,8 +12,7 @@
 #define CD_HELDOUT_H
 #include <stdbool.h>
 
-#include "base/core/err.h"
-#include "base/core/mem.h"
+#include "base/core/core.h"
 
 typedef struct cd_heldout cd_heldout;
 

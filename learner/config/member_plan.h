@@ -2,7 +2,7 @@
 #ifndef CD_PLAN_H
 #define CD_PLAN_H
 #include "learner/config/config.h"
-#include "learner/model/member.h"
+#include "learner/model/model.h"
 
 typedef struct cd_member_plan {
     size_t n_kind;

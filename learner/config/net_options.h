@@ -3,7 +3,7 @@
 #define CD_NETCONF_H
 #include "learner/config/config.h"
 #include "learner/fit/fit.h"
-#include "learner/model/member.h"
+#include "learner/model/model.h"
 
 /* `w_dev`: width of a device vector. The result borrows from c. */
 cd_fit_spec cd_net_options_fit(const cd_config *c, cd_member_kind kind, size_t w_dev);

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/did_you_mean.h"
-#include "dataset/split/sample.h"
+#include "base/core/core.h"
+#include "dataset/split/split.h"
 
 enum { MAX_LEAVES = 64 }; /* lengths of the list of numbers of leaves */
 

@@ -4,7 +4,7 @@
  */
 #ifndef CD_CHOOSE_H
 #define CD_CHOOSE_H
-#include "dataset/split/filter.h"
+#include "dataset/split/split.h"
 #include "learner/config/config.h"
 
 /* keep (d->n), the caller's; `pool` may be NULL; *split to be freed. Errors: ESCHEMA (a name that the data

@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/core/sha256.h"
-#include "learner/trees/xgb.h"
-#include "learner/tensor/ops.h"
+#include "base/core/core.h"
+#include "learner/trees/trees.h"
+#include "learner/tensor/tensor.h"
 
 enum { COME_S = 60, WAIT_S = 300, LEAVE_S = 30, PIECE = 1 << 20 };
 

@@ -14,7 +14,7 @@
  * (5) One member at a time, from begin to end in the same thread. */
 #ifndef CD_TOGETHER_H
 #define CD_TOGETHER_H
-#include "base/core/buf.h"
+#include "base/core/core.h"
 #include "learner/distributed/process_group.h"
 #include "learner/distributed/rabit_tracker.h"
 

@@ -17,9 +17,9 @@
  * order, from the thread that called cd_learner_run. */
 #ifndef CD_CREW_H
 #define CD_CREW_H
-#include "base/core/buf.h"
+#include "base/core/core.h"
 #include "learner/fit/fit.h"
-#include "learner/model/member.h"
+#include "learner/model/model.h"
 
 typedef struct cd_process_group {
     size_t rank, n_rank;

@@ -16,8 +16,7 @@
  * The thread touches no heap and nothing of the caller's. */
 #ifndef CD_TRACKER_H
 #define CD_TRACKER_H
-#include "base/core/err.h"
-#include "base/core/mem.h"
+#include "base/core/core.h"
 
 typedef struct cd_rabit_tracker cd_rabit_tracker;
 

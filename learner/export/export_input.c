@@ -2,7 +2,7 @@
  * that differs in its last digit could take the other side of a tree's cut. */
 #include <math.h>
 
-#include "features/rows/cols.h"
+#include "features/rows/rows.h"
 #include "learner/export/export_internal.h"
 
 enum { TOP = 3 }; /* rows in a program vector */

@@ -8,7 +8,7 @@
 #ifndef CD_EXPORT_INT_H
 #define CD_EXPORT_INT_H
 #include "learner/export/export.h"
-#include "learner/model/model_internal.h"
+#include "learner/model/model.h"
 #include "learner/export/onnxfile.h"
 
 /* Names of values; NULL until somebody asks. */

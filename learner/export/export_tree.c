@@ -1,6 +1,6 @@
 /* export_tree -- a booster as TreeEnsembleRegressor, and its scores as ln seconds. */
 #include "learner/export/export_internal.h"
-#include "learner/trees/tree_inference_internal.h"
+#include "learner/trees/trees.h"
 
 /* The attributes of all nodes, one array each. */
 typedef struct {

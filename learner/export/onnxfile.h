@@ -15,10 +15,8 @@
  * One thread. */
 #ifndef CD_ONNXFILE_H
 #define CD_ONNXFILE_H
-#include "base/core/arena.h"
-#include "base/core/buf.h"
-#include "base/core/err.h"
-#include "base/text/json.h"
+#include "base/core/core.h"
+#include "base/text/text.h"
 
 enum { CD_ONNX_OPSET = 17, CD_ONNX_ML_OPSET = 1, CD_ONNX_IR = 8 };
 typedef enum { CD_ONNX_F32 = 1, CD_ONNX_I64 = 7, CD_ONNX_F64 = 11 } cd_onnx_type;

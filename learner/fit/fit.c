@@ -4,9 +4,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "learner/fit/fit_internal.h"
-#include "learner/tensor/ops.h"
+#include "learner/tensor/tensor.h"
 
 enum { INIT = 11, DROPOUT = 12, DROPOUT_TARGET = 13 }; /* streams of the seed */
 

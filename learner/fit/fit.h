@@ -37,9 +37,9 @@
 #ifndef CD_FIT_H
 #define CD_FIT_H
 #include "learner/fit/learning_rate.h"
-#include "learner/nn/net.h"
+#include "learner/nn/nn.h"
 #include "learner/fit/optim.h"
-#include "learner/loss/net_loss.h"
+#include "learner/loss/loss.h"
 
 /* What validation decides by: mean |predicted/measured - 1| of seconds; root mean square
  * of ln(predicted/measured); the loss without its domain terms. */
@@ -149,4 +149,7 @@ void cd_fitted_free(cd_fitted *f);
 cdmpp_status cd_fit_outputs(const cd_net *net, const cd_scalers *s, const cd_program_view *view, const uint32_t *index, size_t n,
                             const float *device, size_t n_device, size_t batch, cd_threads *pool, float *out,
                             cdmpp_err *err);
+
+/* The other headers of the room that are open to other rooms. */
+#include "learner/fit/progress_event.h"
 #endif

@@ -2,9 +2,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "learner/inputs/batch_internal.h"
+#include "learner/inputs/inputs.h"
 #include "learner/fit/fit_internal.h"
-#include "learner/tensor/ops.h"
+#include "learner/tensor/tensor.h"
 
 cd_fit_spec cd_fit_spec_published(void) {
     cd_fit_spec s = {.net = cd_net_config_published(), .transform = CD_TRANSFORM_BOX_COX, .scale = CD_SCALE_MINMAX,

@@ -10,10 +10,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/io/file.h"
-#include "base/core/sha256.h"
+#include "base/io/io.h"
+#include "base/core/core.h"
 #include "learner/fit/fit_internal.h"
-#include "base/io/container.h"
 
 enum { TENSORS = 5 + CD_SCALERS_TENSORS };
 

@@ -1,10 +1,10 @@
 /* fit_draw -- which programs a step shows: functions of seed, epoch and step. */
 #include <string.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "learner/fit/fit_internal.h"
-#include "learner/tensor/ops.h"
-#include "learner/loss/net_loss_internal.h"
+#include "learner/tensor/tensor.h"
+#include "learner/loss/loss.h"
 
 enum { SHUFFLE = 1, SLICES = 2, TARGET = 3 }; /* streams of the seed */
 

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "learner/fit/fit_internal.h"
-#include "learner/tensor/ops.h"
+#include "learner/tensor/tensor.h"
 
 /* What predicting needs, borrowed. */
 typedef struct {

@@ -7,7 +7,7 @@
  *   fit_checkpoint.c  everything below the line "goes on" to a file and back */
 #ifndef CD_FIT_INT_H
 #define CD_FIT_INT_H
-#include "learner/loss/domain_distance.h"
+#include "learner/loss/loss.h"
 #include "learner/fit/fit.h"
 
 /* Programs of a step and their labels, side by side. */

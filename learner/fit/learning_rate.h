@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/core/err.h"
+#include "base/core/core.h"
 
 #define CD_LRATES "constant|cyclic|one_cycle|cosine|exponential"
 typedef enum { CD_LRATE_CONSTANT, CD_LRATE_CYCLIC, CD_LRATE_ONE_CYCLE, CD_LRATE_COSINE, CD_LRATE_EXPONENTIAL } cd_learning_rate_kind;

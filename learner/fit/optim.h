@@ -21,7 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/core/threads.h"
+#include "base/core/core.h"
 
 #define CD_OPTIMS "adam|adamw|sgd"
 typedef enum { CD_OPTIM_ADAM, CD_OPTIM_ADAMW, CD_OPTIM_SGD } cd_optim_kind;

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/core/sha256.h"
+#include "base/core/core.h"
 #include "learner/hpo/hpo_journal.h"
 
 /* One decision. A decision for nothing is finished at once. */

@@ -21,7 +21,7 @@
  *   (4) the objective is the validation error. Nothing here sees a test part. */
 #ifndef CD_AUTOTUNE_H
 #define CD_AUTOTUNE_H
-#include "base/core/threads.h"
+#include "base/core/core.h"
 #include "learner/hpo/hpo_asha.h"
 #include "learner/hpo/hpo_space.h"
 
@@ -81,4 +81,7 @@ void cd_found_table(cd_buf *out, const cd_found *f, const cd_hpo_space *s, size_
 /* The settings of a search as YAML; what its error is called. */
 void cd_hpo_space_print(cd_buf *out, const cd_hpo_space *s);
 const char *cd_tune_error_name(cd_tune_error e);
+
+/* The other headers of the room that are open to other rooms. */
+#include "learner/hpo/hpo_run.h"
 #endif

@@ -25,8 +25,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/core/err.h"
-#include "base/core/mem.h"
+#include "base/core/core.h"
 
 #define CD_ASHA_RUNGS 16
 

@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/core/buf.h"
-#include "base/text/json.h"
+#include "base/core/core.h"
+#include "base/text/text.h"
 
 static cdmpp_status fail_io(const cd_hpo_journal *l, const char *what, cdmpp_err *err) {
     const cdmpp_status st = CD_FAIL(err, EIO, "cannot %s: %s", what, strerror(errno));

@@ -13,8 +13,7 @@
  * One thread at a time. */
 #ifndef CD_TRIALLOG_H
 #define CD_TRIALLOG_H
-#include "base/core/arena.h"
-#include "base/core/err.h"
+#include "base/core/core.h"
 
 typedef struct cd_hpo_journal_entry {
     size_t trial;

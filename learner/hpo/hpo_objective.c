@@ -1,6 +1,6 @@
 #include "learner/hpo/hpo_objective.h"
 
-#include "learner/config/net_options.h"
+#include "learner/config/config.h"
 
 typedef struct {
     const cd_hpo_objective *t;

@@ -7,7 +7,7 @@
 #ifndef CD_TUNETRAIN_H
 #define CD_TUNETRAIN_H
 #include "learner/hpo/hpo.h"
-#include "learner/train/learner.h"
+#include "learner/train/train.h"
 
 typedef struct cd_hpo_objective {
     const cd_hpo_space *space;

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/io/file.h"
-#include "learner/config/member_plan.h"
+#include "base/io/io.h"
+#include "learner/config/config.h"
 
 static bool is_tune(const char *set) { return !strncmp(set, "tune.", 5); }
 

@@ -2,7 +2,7 @@
 
 #include <stdbool.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 
 /* Which of 256 draws gives axis d its initial numbers. Found one axis after another: the
  * least sum over earlier axes and 2^m points, m = 2..12, of 4^t / 2^m, where t tells how

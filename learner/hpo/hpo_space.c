@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 
 static const cd_conf_key keys[] = {
 #define X(name, type, def, range, help) {"tune." #name, CD_CONF_##type, offsetof(cd_tune_spec, name), def, range, help},

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "learner/hpo/hpo_sobol.h"
 #include "learner/hpo/hpo_space.h"
 

@@ -26,7 +26,7 @@
 #define CD_BATCH_H
 #include "learner/inputs/tree_input.h"
 #include "learner/inputs/scaler.h"
-#include "learner/tensor/slab.h"
+#include "learner/tensor/tensor.h"
 #include "learner/inputs/program_tree.h"
 #include "learner/inputs/program_view.h"
 

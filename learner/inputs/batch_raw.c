@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "features/rows/cols.h"
+#include "features/rows/rows.h"
 #include "learner/inputs/batch_internal.h"
 #include "learner/inputs/tree_input.h"
 

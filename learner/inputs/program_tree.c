@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "learner/tensor/ops.h"
+#include "learner/tensor/tensor.h"
 
 #define NONE UINT32_MAX
 

@@ -26,7 +26,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "learner/tensor/slab.h"
+#include "learner/tensor/tensor.h"
 
 enum { CD_TREE_TILE = 64 };
 

@@ -1,7 +1,7 @@
 /* view_of -- the programs of a data set as a model sees them (view.h). */
 #ifndef CD_VIEW_OF_H
 #define CD_VIEW_OF_H
-#include "dataset/file/dataset.h"
+#include "dataset/file/file.h"
 #include "learner/inputs/program_view.h"
 
 /* All programs of d, borrowed; `device` (d->n): the number of the program's device

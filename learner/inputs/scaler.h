@@ -11,7 +11,7 @@
  * A plain value over borrowed memory once fitted; share it between threads. */
 #ifndef CD_SCALER_H
 #define CD_SCALER_H
-#include "learner/tensor/safetensors.h"
+#include "learner/tensor/tensor.h"
 
 #define CD_SCALES "none|standard|minmax"
 typedef enum { CD_SCALE_NONE, CD_SCALE_STANDARD, CD_SCALE_MINMAX } cd_scale;

@@ -34,9 +34,8 @@
  * A plain value: copy it, share it between threads. */
 #ifndef CD_TRANSFORM_H
 #define CD_TRANSFORM_H
-#include "base/core/buf.h"
-#include "base/core/err.h"
-#include "base/text/json.h"
+#include "base/core/core.h"
+#include "base/text/text.h"
 
 #define CD_TRANSFORMS "none|log|box_cox|yeo_johnson|quantile_normal|quantile_uniform|min_max|standard"
 typedef enum {

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/core/mem.h"
+#include "base/core/core.h"
 #include "learner/inputs/transform_internal.h"
 
 typedef struct {

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/text/enum_names.h"
+#include "base/text/text.h"
 #include "learner/inputs/transform_internal.h"
 
 static void put_array(cd_buf *out, const char *key, const double *v, size_t n) {

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "features/rows/cols.h"
+#include "features/rows/rows.h"
 
 enum {
     TOP = 3,             /* rows of the PROGRAM form */

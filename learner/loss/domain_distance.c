@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "learner/tensor/ops.h"
+#include "learner/tensor/tensor.h"
 
 enum { K = 5, COLS = 64, ROWS = 64 };
 

@@ -13,7 +13,7 @@
  * One cd_domain_distance, one thread; the pool is used inside. */
 #ifndef CD_DOMAIN_H
 #define CD_DOMAIN_H
-#include "base/core/threads.h"
+#include "base/core/core.h"
 
 typedef struct cd_domain_distance cd_domain_distance;
 

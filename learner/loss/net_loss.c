@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/core/mem.h"
+#include "base/core/core.h"
 #include "learner/loss/net_loss_internal.h"
 
 /* ---- one sample ---- */

@@ -28,7 +28,7 @@
  * cd_net_loss is a plain value; one scratch per thread. */
 #ifndef CD_PENALTY_H
 #define CD_PENALTY_H
-#include "learner/inputs/transform.h"
+#include "learner/inputs/inputs.h"
 
 /* X(name, what is averaged) */
 #define CD_PENALTY_MAP(X)                                    \

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/did_you_mean.h"
+#include "base/core/core.h"
 #include "learner/loss/net_loss.h"
 
 static const char *const names[] = {

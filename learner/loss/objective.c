@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/mem.h"
+#include "base/core/core.h"
 #include "learner/loss/objective_internal.h"
 #include "learner/loss/net_loss_internal.h"
 

@@ -30,7 +30,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/core/err.h"
+#include "base/core/core.h"
 #include "learner/loss/tree_loss.h"
 
 #define CD_OBJECTIVES "log_latency|pack_sum|rank"

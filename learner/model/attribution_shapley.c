@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/core/rng.h"
-#include "features/rows/cols.h"
+#include "base/core/core.h"
+#include "features/rows/rows.h"
 #include "learner/model/attribution_internal.h"
 
 enum { AT_ONCE = 64 }; /* programs that are made and scored together */

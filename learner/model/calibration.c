@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "learner/model/calibration_internal.h"
-#include "learner/inputs/normal.h"
+#include "learner/inputs/inputs.h"
 
 /* sigma within a quarter and six times its median over the programs of the fit, and a
  * limit of the range that rounding does not cross. */

@@ -46,11 +46,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/core/buf.h"
-#include "base/core/err.h"
-#include "base/text/json.h"
-#include "base/core/threads.h"
-#include "learner/loss/tree_loss.h"
+#include "base/core/core.h"
+#include "base/text/text.h"
+#include "learner/loss/loss.h"
 
 #define CD_CALIB_MAX_KIND 8
 #define CD_CALIB_MAX_FOLD 64

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/text/enum_names.h"
+#include "base/text/text.h"
 #include "learner/model/calibration_internal.h"
 
 enum { MAX_WIDTH = 1 << 16 };

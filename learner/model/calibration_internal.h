@@ -13,9 +13,9 @@
  *     the caller had them in. */
 #ifndef CD_CALIB_INT_H
 #define CD_CALIB_INT_H
-#include "base/core/mem.h"
+#include "base/core/core.h"
 #include "learner/model/calibration.h"
-#include "learner/trees/xgb.h"
+#include "learner/trees/trees.h"
 
 enum {
     CD_CALIB_MAX_SIGMA = 8,      /* boosters of sigma; more folds than that share them */

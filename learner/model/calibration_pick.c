@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "learner/model/calibration_internal.h"
 
 enum { INNER_FOLDS = 5 };

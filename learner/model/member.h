@@ -13,12 +13,10 @@
  * The table of kinds is in member.c. */
 #ifndef CD_MEMBER_H
 #define CD_MEMBER_H
-#include "learner/trees/xgb.h"
-#include "learner/inputs/tree_input.h"
-#include "learner/nn/net.h"
-#include "learner/loss/objective.h"
-#include "learner/inputs/transform.h"
-#include "learner/inputs/program_view.h"
+#include "learner/trees/trees.h"
+#include "learner/inputs/inputs.h"
+#include "learner/nn/nn.h"
+#include "learner/loss/loss.h"
 
 #define CD_MEMBER_KINDS "rows|program|sums|mlp|transformer|lstm"
 typedef enum {

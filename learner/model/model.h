@@ -29,9 +29,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/core/err.h"
-#include "base/core/mem.h"
-#include "learner/inputs/program_view.h"
+#include "base/core/core.h"
+#include "learner/inputs/inputs.h"
 
 typedef struct cd_model cd_model;
 typedef struct cd_model_scratch cd_model_scratch;
@@ -90,4 +89,11 @@ cdmpp_status cd_model_predict(const cd_model *m, cd_model_scratch *s, const cd_p
  * answers, and of its trees the first 100. See predictor/estimate/schedule_db_pick.c for what that costs. */
 cdmpp_status cd_model_sketch(const cd_model *m, cd_model_scratch *s, const cd_program_view *v, const uint32_t *index, size_t n, cd_pred *out,
                              cdmpp_err *err);
+
+/* The other headers of the room that are open to other rooms. */
+#include "learner/model/attribution.h"
+#include "learner/model/calibration.h"
+#include "learner/model/member.h"
+#include "learner/model/model_internal.h"
+#include "learner/model/online_adapt.h"
 #endif

@@ -1,9 +1,8 @@
 /* model_file -- the model file of model.h: writing it, and reading as far as key "model". */
 #include <string.h>
 
-#include "base/io/file.h"
-#include "features/rows/cols.h"
-#include "base/io/container.h"
+#include "base/io/io.h"
+#include "features/rows/rows.h"
 #include "learner/model/model_internal.h"
 
 /* ---- writing ---- */

@@ -1,9 +1,8 @@
 /* model_int -- inside of a model, for the trainer and the file. */
 #ifndef CD_MODEL_INT_H
 #define CD_MODEL_INT_H
-#include "base/core/arena.h"
-#include "base/core/buf.h"
-#include "base/text/json.h"
+#include "base/core/core.h"
+#include "base/text/text.h"
 #include "learner/model/calibration.h"
 #include "learner/model/member.h"
 #include "learner/model/model.h"

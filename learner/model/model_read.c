@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "features/rows/cols.h"
+#include "features/rows/rows.h"
 #include "learner/model/member_internal.h"
 #include "learner/model/model_internal.h"
 

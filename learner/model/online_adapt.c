@@ -4,9 +4,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "features/rows/cols.h"
+#include "features/rows/rows.h"
 #include "learner/model/online_adapt_internal.h"
-#include "learner/inputs/tree_input.h"
+#include "learner/inputs/inputs.h"
 
 /* A model without intervals says nothing about its errors. */
 static const double usual_sigma = 0.5;

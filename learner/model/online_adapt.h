@@ -23,8 +23,8 @@
  *     add and fit: one thread, and none in apply meanwhile. */
 #ifndef CD_ADAPT_H
 #define CD_ADAPT_H
-#include "base/core/buf.h"
-#include "base/text/json.h"
+#include "base/core/core.h"
+#include "base/text/text.h"
 #include "learner/model/model.h"
 
 enum { CD_N_TRAIT = 13, CD_ADAPT_MAX = 128 };

@@ -12,7 +12,7 @@
 #ifndef CD_ENCODER_H
 #define CD_ENCODER_H
 #include "learner/nn/net.h"
-#include "learner/tensor/ops.h"
+#include "learner/tensor/tensor.h"
 
 enum { CD_ENCODER_MAX = 64, CD_ENCODER_POSITIONS = 512 };
 

@@ -8,7 +8,7 @@
 #ifndef CD_MLP_H
 #define CD_MLP_H
 #include "learner/nn/net.h"
-#include "learner/tensor/ops.h"
+#include "learner/tensor/tensor.h"
 
 enum { CD_MLP_MAX = 12 };
 

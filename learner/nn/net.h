@@ -30,9 +30,9 @@
  * (4) Dropout is a function of the key, the layer and the element. */
 #ifndef CD_NET_H
 #define CD_NET_H
-#include "base/core/threads.h"
-#include "learner/inputs/batch.h"
-#include "learner/tensor/params.h"
+#include "base/core/core.h"
+#include "learner/inputs/inputs.h"
+#include "learner/tensor/tensor.h"
 
 #define CD_NET_KINDS "mlp|transformer|lstm"
 typedef enum { CD_NET_MLP, CD_NET_TSF, CD_NET_LSTM } cd_net_kind;

@@ -2,7 +2,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "base/text/enum_names.h"
+#include "base/text/text.h"
 #include "learner/nn/net_internal.h"
 
 typedef enum { INT, REAL, FLAG, WORD } field_type;

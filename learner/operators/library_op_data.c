@@ -3,7 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 
 typedef struct {
     cd_library_op_data *d;

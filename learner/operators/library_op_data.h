@@ -8,9 +8,9 @@
  * (3) what is left out is counted by reason, and bad lines are told one by one. */
 #ifndef CD_OPDATA_H
 #define CD_OPDATA_H
-#include "base/core/arena.h"
-#include "base/text/conf.h"
-#include "features/operators/library_op_record.h"
+#include "base/core/core.h"
+#include "base/text/text.h"
+#include "features/operators/operators.h"
 #include "features/device/device.h"
 
 typedef enum {

@@ -39,7 +39,7 @@
  * No state, any thread. */
 #ifndef CD_OPFEATURE_H
 #define CD_OPFEATURE_H
-#include "features/operators/library_op_record.h"
+#include "features/operators/operators.h"
 #include "features/device/device.h"
 
 /* One model each. */

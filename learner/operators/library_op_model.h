@@ -18,7 +18,7 @@
  * changed since. Immutable after loading: any thread. */
 #ifndef CD_OPMODEL_H
 #define CD_OPMODEL_H
-#include "base/core/buf.h"
+#include "base/core/core.h"
 #include "learner/operators/library_op_feature.h"
 
 typedef struct cd_library_op_model cd_library_op_model;

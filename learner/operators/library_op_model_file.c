@@ -3,9 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/io/file.h"
-#include "base/core/sha256.h"
-#include "base/io/container.h"
+#include "base/io/io.h"
+#include "base/core/core.h"
 #include "learner/operators/library_op_model_internal.h"
 
 enum { MAX_DEVICE = 4096 };

@@ -1,8 +1,8 @@
 /* opmodel_int -- inside of an operator model, for its trainer and its file. */
 #ifndef CD_OPMODEL_INT_H
 #define CD_OPMODEL_INT_H
-#include "base/core/arena.h"
-#include "learner/trees/xgb.h"
+#include "base/core/core.h"
+#include "learner/trees/trees.h"
 #include "learner/operators/library_op_model.h"
 
 typedef struct cd_oppart {

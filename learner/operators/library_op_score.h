@@ -7,7 +7,7 @@
  * One owner, one thread. */
 #ifndef CD_OPSCORE_H
 #define CD_OPSCORE_H
-#include "base/core/buf.h"
+#include "base/core/core.h"
 #include "learner/operators/library_op_model.h"
 
 typedef struct cd_library_op_score_row {

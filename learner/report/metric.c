@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/mem.h"
+#include "base/core/core.h"
 
 typedef struct {
     double y, p, weight;

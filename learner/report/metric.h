@@ -21,8 +21,7 @@
 #define CD_METRIC_H
 #include <stdint.h>
 
-#include "base/core/buf.h"
-#include "base/core/err.h"
+#include "base/core/core.h"
 
 typedef struct cd_metrics {
     size_t n, n_group;

@@ -15,7 +15,7 @@
  * Writes into a borrowed cd_buf, whose sticky flag says when memory ran out. */
 #ifndef CD_PLOT_H
 #define CD_PLOT_H
-#include "base/core/buf.h"
+#include "base/core/core.h"
 
 typedef struct cd_axis {
     double lo, hi;   /* of a logarithmic axis: both > 0 */

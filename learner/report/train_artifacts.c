@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/io/file.h"
-#include "base/text/enum_names.h"
+#include "base/io/io.h"
+#include "base/text/text.h"
 
 /* One curve while it grows: three columns. */
 typedef struct {

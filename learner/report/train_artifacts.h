@@ -12,7 +12,7 @@
 #ifndef CD_TRAINKEEP_H
 #define CD_TRAINKEEP_H
 #include "learner/config/config.h"
-#include "learner/fit/progress_event.h"
+#include "learner/fit/fit.h"
 #include "learner/report/trainreport.h"
 
 typedef struct cd_train_artifacts cd_train_artifacts;

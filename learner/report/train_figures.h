@@ -18,7 +18,7 @@
  * Names are borrowed from the report, all else lives in the arena. One thread. */
 #ifndef CD_TRAINFIG_H
 #define CD_TRAINFIG_H
-#include "base/core/arena.h"
+#include "base/core/core.h"
 #include "learner/report/trainreport.h"
 #include "learner/report/uncertainty.h"
 

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "learner/report/train_figures.h"
 
 double cd_fig_z(double level) {

@@ -17,7 +17,6 @@
  * No state, any thread. */
 #ifndef CD_TRAINREPORT_H
 #define CD_TRAINREPORT_H
-#include "dataset/split/filter.h"
 #include "dataset/split/split.h"
 #include "learner/report/metric.h"
 

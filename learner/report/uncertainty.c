@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/core/mem.h"
+#include "base/core/core.h"
 
 typedef struct {
     double std, error, log;

@@ -7,7 +7,7 @@
  * tenth is the round(n/10), at least one, with the largest, ties by position. */
 #ifndef CD_UNSURE_H
 #define CD_UNSURE_H
-#include "base/core/buf.h"
+#include "base/core/core.h"
 #include "learner/report/train_artifacts.h"
 
 typedef struct cd_uncertainty {

@@ -19,7 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/core/threads.h"
+#include "base/core/core.h"
 
 /* Loops over floats, once for each kind of x86; the loader picks. Sanitizers
  * cannot have that: it picks before they are ready. */

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 
 static size_t add(cd_params *p, const cd_param *q) {
     if (p->n == p->cap) {

@@ -11,8 +11,8 @@
  * is as long as its shape says. No state, any thread. */
 #ifndef CD_SAFETENSORS_H
 #define CD_SAFETENSORS_H
-#include "base/core/buf.h"
-#include "base/text/json.h"
+#include "base/core/core.h"
+#include "base/text/text.h"
 
 typedef struct cd_tensor {
     const char *name;

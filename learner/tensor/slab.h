@@ -8,8 +8,7 @@
  * One slab, one thread at a time. */
 #ifndef CD_SLAB_H
 #define CD_SLAB_H
-#include "base/core/err.h"
-#include "base/core/mem.h"
+#include "base/core/core.h"
 
 typedef struct cd_slab {
     void *raw;  /* what the heap gave */

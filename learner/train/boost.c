@@ -4,10 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "features/rows/cols.h"
-#include "base/core/rng.h"
-#include "learner/loss/objective.h"
-#include "learner/distributed/distributed_trees.h"
+#include "features/rows/rows.h"
+#include "base/core/core.h"
+#include "learner/loss/loss.h"
+#include "learner/distributed/distributed.h"
 
 /* One matrix with everything that belongs to its rows. */
 typedef struct {

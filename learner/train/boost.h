@@ -11,9 +11,9 @@
 #ifndef CD_BOOST_H
 #define CD_BOOST_H
 #include "learner/config/config.h"
-#include "learner/distributed/process_group.h"
-#include "learner/model/member.h"
-#include "learner/fit/progress_event.h"
+#include "learner/distributed/distributed.h"
+#include "learner/model/model.h"
+#include "learner/fit/fit.h"
 
 /* Some programs of a view. */
 typedef struct cd_boost_set {

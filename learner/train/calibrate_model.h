@@ -1,8 +1,8 @@
 /* calibrate -- the uncertainty of a trained model, from programs that its members never saw. */
 #ifndef CD_CALIBRATE_H
 #define CD_CALIBRATE_H
-#include "base/core/threads.h"
-#include "learner/model/model_internal.h"
+#include "base/core/core.h"
+#include "learner/model/model.h"
 #include "learner/train/training_set.h"
 
 /* m->calib from kind_log_s (m->n_kind, n), the answers for programs program[0 .. n). The range of training is of

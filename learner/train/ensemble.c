@@ -6,7 +6,7 @@
 #include "learner/train/boost.h"
 #include "learner/train/calibrate_model.h"
 #include "learner/train/evaluate.h"
-#include "learner/config/member_plan.h"
+#include "learner/config/config.h"
 #include "learner/train/trainnet.h"
 
 typedef struct {

@@ -5,11 +5,11 @@
  */
 #ifndef CD_ENSEMBLE_H
 #define CD_ENSEMBLE_H
-#include "base/core/threads.h"
-#include "learner/distributed/process_group.h"
+#include "base/core/core.h"
+#include "learner/distributed/distributed.h"
 #include "learner/train/member_checkpoint.h"
-#include "learner/model/model_internal.h"
-#include "learner/fit/progress_event.h"
+#include "learner/model/model.h"
+#include "learner/fit/fit.h"
 #include "learner/train/training_set.h"
 
 typedef struct cd_ensemble_run {

@@ -3,8 +3,8 @@
  * Chunks do not depend on the number of threads, and an answer only on its program. */
 #ifndef CD_JUDGE_H
 #define CD_JUDGE_H
-#include "base/core/threads.h"
-#include "learner/model/model_internal.h"
+#include "base/core/core.h"
+#include "learner/model/model.h"
 #include "learner/train/training_set.h"
 
 /* kind_log_s (n_kind, n) of programs program[0 .. n), which lie by fold, each by the members of its fold. */

@@ -6,7 +6,7 @@
 #include "features/device/device.h"
 #include "learner/train/ensemble.h"
 #include "learner/train/evaluate.h"
-#include "learner/config/member_plan.h"
+#include "learner/config/config.h"
 #include "learner/train/provenance.h"
 #include "learner/train/ranking_profile.h"
 

@@ -8,13 +8,11 @@
  * configuration and data give the same file for any number of threads. */
 #ifndef CD_LEARNER_H
 #define CD_LEARNER_H
-#include "base/core/threads.h"
-#include "dataset/split/filter.h"
+#include "base/core/core.h"
+#include "dataset/split/split.h"
 #include "learner/train/selection_bias.h"
-#include "learner/report/metric.h"
+#include "learner/report/report.h"
 #include "learner/model/model.h"
-#include "learner/report/train_artifacts.h"
-#include "learner/report/uncertainty.h"
 
 typedef struct cd_learned {
     cd_model *model;             /* owned */

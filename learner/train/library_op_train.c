@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/rng.h"
-#include "learner/loss/tree_loss.h"
-#include "learner/operators/library_op_model_internal.h"
+#include "base/core/core.h"
+#include "learner/loss/loss.h"
+#include "learner/operators/operators.h"
 
 enum { CHECK_NONE, CHECK_LARGE, CHECK_DEVICE }; /* operators.check */
 

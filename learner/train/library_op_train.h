@@ -12,11 +12,10 @@
  * The same tables and configuration give the same file for any number of threads. */
 #ifndef CD_OPLEARNER_H
 #define CD_OPLEARNER_H
-#include "base/core/threads.h"
+#include "base/core/core.h"
 #include "learner/config/config.h"
-#include "learner/operators/library_op_data.h"
-#include "learner/operators/library_op_score.h"
-#include "learner/fit/progress_event.h"
+#include "learner/operators/operators.h"
+#include "learner/fit/fit.h"
 
 typedef struct cd_oplearned {
     cd_library_op_model *model; /* owned */

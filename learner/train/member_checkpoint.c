@@ -8,9 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "features/device/device.h"
-#include "base/io/container.h"
 
 /* ---- what a training is ---- */
 /* The configuration without what members do not depend on: names of files (their contents

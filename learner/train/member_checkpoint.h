@@ -19,10 +19,9 @@
  * Calls for different members may come from several threads. */
 #ifndef CD_KEEPMEMBER_H
 #define CD_KEEPMEMBER_H
-#include "base/core/buf.h"
-#include "base/core/sha256.h"
-#include "learner/model/model_internal.h"
-#include "learner/fit/progress_event.h"
+#include "base/core/core.h"
+#include "learner/model/model.h"
+#include "learner/fit/fit.h"
 #include "learner/train/training_set.h"
 
 typedef struct cd_keep {

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "learner/trees/xgb.h"
+#include "learner/trees/trees.h"
 
 static void text(cd_buf *b, const char *name, const char *s) {
     cd_buf_putf(b, "\"%s\":", name);

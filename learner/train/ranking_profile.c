@@ -7,7 +7,7 @@
 #include "features/device/device.h"
 #include "learner/train/calibrate_model.h"
 #include "learner/train/evaluate.h"
-#include "learner/config/net_options.h"
+#include "learner/config/config.h"
 #include "learner/train/trainnet.h"
 
 enum { WIDTH = 64, SIDE = 16, LAYERS = 1, BATCH = 64 };

@@ -5,9 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/order_stat.h"
-#include "base/core/mem.h"
-#include "dataset/split/stable_id.h"
+#include "base/core/core.h"
+#include "dataset/split/split.h"
 
 /* The programs of all tasks, task by task: those of g at [start[g], start[g + 1]). */
 typedef struct {

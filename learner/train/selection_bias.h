@@ -17,8 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/core/buf.h"
-#include "base/core/err.h"
+#include "base/core/core.h"
 #include "learner/train/training_set.h"
 
 enum { CD_BEST_LEAST = 4 };     /* programs that a task must have */

@@ -5,13 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/rng.h"
-#include "dataset/split/stable_id.h"
-#include "features/task/network_alias.h"
+#include "base/core/core.h"
+#include "dataset/split/split.h"
+#include "features/task/task.h"
 #include "features/device/device.h"
-#include "learner/config/select_programs.h"
-#include "learner/config/member_plan.h"
-#include "learner/inputs/program_view_dataset.h"
+#include "learner/config/config.h"
+#include "learner/inputs/inputs.h"
 
 /* ---- lists ---- */
 static cdmpp_status list_parts(cd_training_set *t, cdmpp_err *err) {

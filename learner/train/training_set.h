@@ -13,10 +13,10 @@
  * only listed. */
 #ifndef CD_TRAINSET_H
 #define CD_TRAINSET_H
-#include "base/core/threads.h"
-#include "dataset/split/filter.h"
+#include "base/core/core.h"
+#include "dataset/split/split.h"
 #include "learner/config/config.h"
-#include "learner/inputs/program_view.h"
+#include "learner/inputs/inputs.h"
 
 enum { CD_FOLD_BY_TASK, CD_FOLD_BY_NETWORK }; /* model.fold_by */
 #define CD_FOLD_ALWAYS 255

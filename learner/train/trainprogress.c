@@ -5,7 +5,7 @@
 #include <sys/ioctl.h>
 #include <time.h>
 
-#include "base/core/buf.h"
+#include "base/core/core.h"
 
 static double now_s(void) {
     struct timespec t;

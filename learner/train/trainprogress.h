@@ -14,8 +14,8 @@
  * For commands. Any thread may step. */
 #ifndef CD_TRAINPROGRESS_H
 #define CD_TRAINPROGRESS_H
-#include "base/cli/log.h"
-#include "learner/fit/progress_event.h"
+#include "base/cli/cli.h"
+#include "learner/fit/fit.h"
 
 enum { CD_TRAINPROGRESS_MEMBERS = 64 };
 

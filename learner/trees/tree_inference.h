@@ -15,8 +15,7 @@
 #define CD_FOREST_H
 #include <stdbool.h>
 
-#include "base/core/err.h"
-#include "base/core/mem.h"
+#include "base/core/core.h"
 
 typedef struct cd_tree_inference cd_tree_inference;
 

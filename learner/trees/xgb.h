@@ -11,8 +11,7 @@
 #define CD_GBT_H
 #include <stdint.h>
 
-#include "base/core/buf.h"
-#include "base/core/err.h"
+#include "base/core/core.h"
 
 typedef struct cd_xgb cd_xgb;       /* booster */
 typedef struct cd_xgb_data cd_xgb_data; /* matrix, copied and quantised by XGBoost */

@@ -9,8 +9,8 @@
 #define CD_HANDLES_H
 #include <sys/types.h>
 
-#include "base/core/threads.h"
-#include "predictor/score/answer_cache.h"
+#include "base/core/core.h"
+#include "predictor/score/score.h"
 
 enum { CD_CHUNK = 128, CD_MAX_THREADS = 1024, CD_MAX_ROWS = 16384 };
 

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/core/sha256.h"
+#include "base/core/core.h"
 #include "predictor/api/api_internal.h"
 
 void cd_observer_digest(const cdmpp_model *m, char out[65]) {

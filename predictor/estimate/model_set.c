@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/io/file.h"
-#include "base/io/data_path.h"
+#include "base/io/io.h"
 
 enum { FIXED = 32, HEADER_MAX = 64 << 20 };
 static const char MAGIC[] = "CDMPPMDL";

@@ -7,10 +7,10 @@
  * One thread. */
 #ifndef CD_MODELSET_H
 #define CD_MODELSET_H
-#include "base/cli/option.h"
+#include "base/cli/cli.h"
 #include "features/device/device.h"
 #include "learner/model/model.h"
-#include "learner/operators/library_op_model.h"
+#include "learner/operators/operators.h"
 
 typedef struct cd_model_set_one {
     const char *path;

@@ -15,8 +15,8 @@
  * One thread. Seconds. */
 #ifndef CD_NETCOST_H
 #define CD_NETCOST_H
-#include "learner/operators/library_op_model.h"
-#include "predictor/network/network_graph.h"
+#include "learner/operators/operators.h"
+#include "predictor/network/network.h"
 #include "predictor/replay/replay.h"
 #include "predictor/estimate/schedule_db.h"
 

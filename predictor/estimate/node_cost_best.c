@@ -4,10 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/buf.h"
-#include "base/text/json.h"
-#include "base/core/order_stat.h"
-#include "dataset/split/stable_id.h"
+#include "base/core/core.h"
+#include "base/text/text.h"
+#include "dataset/split/split.h"
 #include "predictor/estimate/schedule_db.h"
 
 enum { DIGITS = 16, FEW = 8 };   /* tasks that say too little about others */

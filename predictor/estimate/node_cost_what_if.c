@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/did_you_mean.h"
+#include "base/core/core.h"
 #include "predictor/estimate/node_cost_internal.h"
 
 /* Longest text: a name of a node and a number. */

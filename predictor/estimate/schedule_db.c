@@ -3,8 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/core/buf.h"
-#include "base/io/file.h"
+#include "base/core/core.h"
+#include "base/io/io.h"
 #include "predictor/estimate/schedule_db_internal.h"
 
 cdmpp_status cd_schedule_db_new(cd_schedule_db **out, cdmpp_err *err) {

@@ -11,9 +11,9 @@
  * One thread fills it, then read-only. */
 #ifndef CD_SCHEDBOOK_H
 #define CD_SCHEDBOOK_H
-#include "base/core/threads.h"
-#include "features/task/record.h"
-#include "predictor/score/predict.h"
+#include "base/core/core.h"
+#include "features/task/task.h"
+#include "predictor/score/score.h"
 
 typedef struct cd_schedule_db cd_schedule_db;
 typedef struct cd_sched_line {

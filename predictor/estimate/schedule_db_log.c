@@ -4,9 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/io/file.h"
-#include "dataset/extract/convert.h"
-#include "dataset/extract/inputs.h"
+#include "base/io/io.h"
+#include "dataset/extract/extract.h"
 #include "predictor/estimate/schedule_db_internal.h"
 
 typedef struct {

@@ -17,8 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/hash.h"
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "features/program/program.h"
 #include "features/sketch/sketch.h"
 #include "predictor/estimate/schedule_db_internal.h"

@@ -1,7 +1,7 @@
 /* schedbook_tried -- the other measured records of a task: few of them, drawn so that no order of files or lines changes it. */
 #include <string.h>
 
-#include "base/core/hash.h"
+#include "base/core/core.h"
 #include "predictor/estimate/schedule_db_internal.h"
 
 enum { MOST = CD_SCHED_SLOWER + 1 }; /* the fastest is one of them, or not */

@@ -22,11 +22,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/core/arena.h"
-#include "base/core/buf.h"
-#include "base/core/err.h"
-#include "base/core/mem.h"
-#include "features/operators/library_op_record.h"
+#include "base/core/core.h"
+#include "features/operators/operators.h"
 #include "features/task/task.h"
 
 typedef enum cd_node_kind { CD_NODE_TASK, CD_NODE_LIBRARY, CD_NODE_GIVEN, CD_NODE_FREE, CD_NODE_UNKNOWN } cd_node_kind;

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "predictor/network/network_graph_trace.h"
 #include "predictor/network/network_graph_internal.h"
 

@@ -1,7 +1,7 @@
 /* netgraphint -- what makers and readers of network graphs share. Private. */
 #ifndef CD_NETGRAPHINT_H
 #define CD_NETGRAPHINT_H
-#include "base/text/dict.h"
+#include "base/text/text.h"
 #include "predictor/network/network_graph.h"
 
 typedef struct cd_ng_edge {

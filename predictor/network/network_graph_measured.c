@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/text/enum_names.h"
+#include "base/text/text.h"
 #include "predictor/network/network_graph_internal.h"
 
 typedef struct row {

@@ -1,8 +1,8 @@
 /* A network of a task file as a graph: its tasks one behind the other, for nothing is known of what needs what. */
 #include <stdio.h>
 
-#include "base/core/buf.h"
-#include "features/task/network_alias.h"
+#include "base/core/core.h"
+#include "features/task/task.h"
 #include "predictor/network/network_graph.h"
 
 /* Bytes of the arguments that are not results, and of those that are; -1: too many to count. */

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "predictor/network/torch_trace_row.h"
 
 enum { MOST_LAYERS = 10000, NONE = UINT32_MAX };

@@ -6,9 +6,9 @@
 #include <sys/stat.h>
 
 #include "features/sketch/sketch.h"
-#include "profiler/backend/backend_cpu.h"
-#include "profiler/network/gradient/autodiff.h"
-#include "profiler/runtime/single/op_profile.h"
+#include "profiler/backend/backend.h"
+#include "profiler/network/gradient/gradient.h"
+#include "profiler/runtime/single/single.h"
 #include "profiler/network/zoo/zoo.h"
 
 enum { VECTOR_BYTES = 64 };

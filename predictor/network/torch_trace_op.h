@@ -21,7 +21,7 @@
  * Sources: which kernels PyTorch launches (derivatives.yaml and ATen of 2.1). No state, any thread. */
 #ifndef CD_TRACEOP_H
 #define CD_TRACEOP_H
-#include "base/text/json.h"
+#include "base/text/text.h"
 #include "predictor/network/network_graph.h"
 
 enum { CD_TRACE_INPUTS = 32, CD_TRACE_DIMS = 8, CD_TRACE_TASKS = 12 };

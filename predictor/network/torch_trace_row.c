@@ -5,9 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/io/file.h"
-#include "base/text/dict.h"
-#include "base/text/csv_fields.h"
+#include "base/io/io.h"
+#include "base/text/text.h"
 
 enum { MOST_COLUMNS = 256 };
 #define MOST_ELEMENTS 1e15

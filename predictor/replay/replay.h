@@ -17,8 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/core/arena.h"
-#include "base/core/err.h"
+#include "base/core/core.h"
 
 typedef struct cd_replay_op {
     const char *name;
@@ -100,4 +99,8 @@ typedef struct cd_replay_interval {
 } cd_replay_interval;
 cdmpp_status cd_replay_sample(const cd_replay_net *n, double level, double shared, uint64_t seed, cd_replay_interval *out,
                               cdmpp_err *err);
+
+/* The other headers of the room that are open to other rooms. */
+#include "predictor/replay/replay_trace.h"
+#include "predictor/replay/timeline_page.h"
 #endif

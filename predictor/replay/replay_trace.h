@@ -5,7 +5,7 @@
  * Times are whole nanoseconds, each rounded by itself, so that what did not overlap does not in the trace either. */
 #ifndef CD_REPLAY_TRACE_H
 #define CD_REPLAY_TRACE_H
-#include "base/core/buf.h"
+#include "base/core/core.h"
 #include "predictor/replay/replay.h"
 
 /* Errors: ENOMEM, ERANGE (longer than 2^62 ns). */

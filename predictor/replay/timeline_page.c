@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 
 /* "<" would end the script. */
 void cd_timeline_page_text(cd_buf *b, const char *s) {

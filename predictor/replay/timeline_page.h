@@ -9,8 +9,7 @@
  * No state, any thread. */
 #ifndef CD_NETPAGE_H
 #define CD_NETPAGE_H
-#include "base/core/buf.h"
-#include "base/core/err.h"
+#include "base/core/core.h"
 #include "predictor/replay/replay.h"
 
 /* Lines; NULL ends. */

@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "features/rows/cols.h"
+#include "features/rows/rows.h"
 
 typedef struct {
     cd_hash key;

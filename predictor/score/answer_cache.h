@@ -13,7 +13,7 @@
  * Any number of threads. */
 #ifndef CD_CACHE_H
 #define CD_CACHE_H
-#include "base/core/hash.h"
+#include "base/core/core.h"
 #include "predictor/score/predict.h"
 
 enum { CD_CACHE_WAYS = 4 };

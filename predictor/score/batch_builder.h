@@ -7,7 +7,7 @@
 #ifndef CD_GATHER_H
 #define CD_GATHER_H
 #include "features/program/program.h"
-#include "learner/inputs/program_view.h"
+#include "learner/inputs/inputs.h"
 
 typedef struct cd_batch_builder cd_batch_builder;
 

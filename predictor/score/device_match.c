@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "dataset/extract/convert.h"
+#include "dataset/extract/extract.h"
 #include "features/program/program.h"
 
 /* A name that the model does not know, and who answers for it. */

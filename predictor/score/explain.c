@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "learner/model/attribution.h"
+#include "learner/model/model.h"
 #include "predictor/score/batch_builder.h"
 
 /* What one record needs while it is explained. */

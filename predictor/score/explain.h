@@ -11,8 +11,7 @@
  * Everything of a cd_explained is in its arena. Asks the heap; one thread, model and tasks are shared. */
 #ifndef CD_EXPLAIN_H
 #define CD_EXPLAIN_H
-#include "base/core/arena.h"
-#include "base/core/buf.h"
+#include "base/core/core.h"
 #include "predictor/score/predict.h"
 
 enum { CD_EXPLAIN_GROUPS = 5 };

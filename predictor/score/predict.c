@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "dataset/extract/convert.h"
+#include "dataset/extract/extract.h"
 #include "predictor/score/batch_builder.h"
 #include "predictor/score/rows_json.h"
 

@@ -14,7 +14,6 @@
 #ifndef CD_PREDICT_H
 #define CD_PREDICT_H
 #include "features/program/program.h"
-#include "learner/model/online_adapt.h"
 #include "learner/model/model.h"
 #include "predictor/score/device_match.h"
 

@@ -1,6 +1,6 @@
 #include "predictor/score/rows_json.h"
 
-#include "base/text/json.h"
+#include "base/text/text.h"
 
 static const char *blanks(const char *p, const char *end) {
     while (p < end && (*p == ' ' || *p == '\t' || *p == '\n' || *p == '\r')) p++;

@@ -8,7 +8,7 @@
 #define CD_ROWTEXT_H
 #include <stdbool.h>
 
-#include "base/core/err.h"
+#include "base/core/core.h"
 
 typedef struct cd_rows_json {
     const char *at, *end;

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "features/rows/cols.h"
+#include "features/rows/rows.h"
 
 static uint32_t word(const unsigned char *p) {
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;

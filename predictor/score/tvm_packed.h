@@ -11,7 +11,7 @@
  * Nothing is copied; the bytes may lie at any address. Any thread may read an open one. */
 #ifndef CD_PACKED_H
 #define CD_PACKED_H
-#include "base/core/err.h"
+#include "base/core/core.h"
 
 /* Check the bytes and write where candidates begin: at (n+1), byte offsets, at[i] == at[i+1] for one
  * that was not lowered. Errors: EPARSE (damaged, another n), EMODEL (rows of another length). */

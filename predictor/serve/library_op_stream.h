@@ -14,8 +14,7 @@
 #include <signal.h>
 #include <stdio.h>
 
-#include "learner/operators/library_op_model.h"
-#include "learner/operators/library_op_score.h"
+#include "learner/operators/operators.h"
 
 typedef struct cd_library_op_stream cd_library_op_stream;
 

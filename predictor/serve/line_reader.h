@@ -14,7 +14,7 @@
 #define CD_INTAKE_H
 #include <signal.h>
 
-#include "base/text/json.h"
+#include "base/text/text.h"
 
 enum { CD_INTAKE_ROOM = 1 << 20 };
 

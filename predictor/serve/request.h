@@ -12,7 +12,7 @@
  * Texts of the answer point into the line or live in the arena. No state, any thread. */
 #ifndef CD_REQUEST_H
 #define CD_REQUEST_H
-#include "predictor/score/predict.h"
+#include "predictor/score/score.h"
 
 enum { CD_REQUEST_ID = 256 };
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "predictor/serve/error_line.h"
-#include "predictor/api/api_internal.h"
+#include "predictor/api/api.h"
 
 enum { NUMBERS = 256 }; /* room for five numbers of at most 24 characters, with names */
 

@@ -11,8 +11,8 @@
  * No state, any thread. */
 #ifndef CD_ANSWER_H
 #define CD_ANSWER_H
-#include "base/core/buf.h"
-#include "predictor/score/predict.h"
+#include "base/core/core.h"
+#include "predictor/score/score.h"
 
 typedef struct cd_response {
     cd_str id;            /* as it is to be written; n == 0: none */

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "predictor/serve/serve_internal.h"
 
 /* ---- a batch ---- */

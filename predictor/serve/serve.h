@@ -43,4 +43,8 @@ typedef struct cd_serve_stats {
  * EMODEL (a model that reads loop nests has no packed form); CSV: EPARSE, ESCHEMA of its first line. */
 cdmpp_status cd_serve(cdmpp_context *c, const cdmpp_model *m, const cdmpp_tasks *tasks, const cd_serve_options *o,
                       cd_serve_stats *stats, cdmpp_err *err);
+
+/* The other headers of the room that are open to other rooms. */
+#include "predictor/serve/library_op_stream.h"
+#include "predictor/serve/stream.h"
 #endif

@@ -7,8 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "features/rows/cols.h"
-#include "base/text/csv_fields.h"
+#include "features/rows/rows.h"
+#include "base/text/text.h"
 #include "predictor/serve/request.h"
 #include "predictor/serve/serve_internal.h"
 

@@ -2,7 +2,7 @@
 #ifndef CD_SERVE_INT_H
 #define CD_SERVE_INT_H
 #include "predictor/serve/response.h"
-#include "predictor/api/api_internal.h"
+#include "predictor/api/api.h"
 #include "predictor/serve/line_reader.h"
 #include "predictor/serve/serve.h"
 

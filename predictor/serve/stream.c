@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "predictor/serve/error_line.h"
 
 enum { BATCH = 2048, CHUNK = 64 };

@@ -16,9 +16,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "base/core/threads.h"
-#include "learner/report/metric.h"
-#include "predictor/score/predict.h"
+#include "base/core/core.h"
+#include "learner/report/report.h"
+#include "predictor/score/score.h"
 
 typedef struct cd_stream cd_stream;
 

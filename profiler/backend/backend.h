@@ -15,7 +15,7 @@
  * A back end belongs to one thread. */
 #ifndef CD_BACKEND_H
 #define CD_BACKEND_H
-#include "profiler/codegen/common/codegen.h"
+#include "profiler/codegen/common/common.h"
 
 typedef struct cd_backend cd_backend;   /* an open device */
 typedef struct cd_loaded cd_loaded;     /* a program ready to run */
@@ -57,4 +57,14 @@ const cd_backend_kind *cd_backend_find(const char *name);
 /* A back end by a target string's kind: llvm, c -> cpu; opencl; cuda. NULL: none. */
 const cd_backend_kind *cd_backend_for_target(cd_str target);
 const char *cd_backend_names(void); /* "cpu|opencl|cuda" */
+
+/* The other headers of the room that are open to other rooms. */
+#include "profiler/backend/backend_cpu.h"
+#include "profiler/backend/backend_opencl.h"
+#include "profiler/backend/compile.h"
+#include "profiler/backend/cuda_api.h"
+#include "profiler/backend/object_binary.h"
+#include "profiler/backend/object_loader.h"
+#include "profiler/backend/opencl_device.h"
+#include "profiler/backend/tensor_fill.h"
 #endif

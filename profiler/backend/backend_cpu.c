@@ -11,8 +11,7 @@
 
 #include "profiler/backend/object_loader.h"
 #include "profiler/backend/tensor_fill.h"
-#include "profiler/host/isa.h"
-#include "profiler/host/cache_flush.h"
+#include "profiler/host/host.h"
 
 enum { LINE = 64, PAGE = 4096, GUARD = 256, HUGE_PAGE = 2 << 20, GUARD_BYTE = 0xA5 };
 

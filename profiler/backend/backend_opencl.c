@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/threads.h"
+#include "base/core/core.h"
 #include "profiler/backend/tensor_fill.h"
 
 struct cd_backend {

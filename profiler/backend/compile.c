@@ -6,10 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/core/sha256.h"
-#include "profiler/host/isa.h"
+#include "base/core/core.h"
+#include "profiler/host/host.h"
 #include "profiler/backend/object_cache.h"
-#include "profiler/host/subprocess.h"
 
 enum { MAX_ARG = 64, MAX_COMMAND = 8, MAX_MORE = 16 };
 #define UNIT_TEXT ((size_t)256 << 10) /* a unit's programs have no more text than this together */

@@ -8,8 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/core/err.h"
-#include "base/core/mem.h"
+#include "base/core/core.h"
 
 typedef struct cd_cuda_object *cd_cu; /* a context, module, function, event or stream; an NVRTC program */
 typedef uint64_t cd_cu_memory;

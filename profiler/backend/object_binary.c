@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/core/sha256.h"
+#include "base/core/core.h"
 #include "profiler/backend/object_signature.h"
 
 void cd_object_binary_key(cd_str identity, const cd_code *code, char key[CD_OBJCACHE_KEY]) {

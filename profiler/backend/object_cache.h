@@ -16,8 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/core/err.h"
-#include "base/core/mem.h"
+#include "base/core/core.h"
 
 #define CD_OBJCACHE_BYTES ((uint64_t)1 << 30)
 #define CD_OBJCACHE_KEY 65 /* 64 hex digits and NUL */

@@ -6,8 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/core/mem.h"
-#include "base/core/sha256.h"
+#include "base/core/core.h"
 
 enum { SEAL = CD_OBJSEAL_BYTES };
 static const char mark[] = "cdmpp-obj ";

@@ -7,7 +7,7 @@
 #define CD_OBJSEAL_H
 #include <stdbool.h>
 
-#include "base/core/err.h"
+#include "base/core/core.h"
 
 #define CD_OBJSEAL_BYTES 75
 

@@ -8,8 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/core/err.h"
-#include "base/core/mem.h"
+#include "base/core/core.h"
 
 typedef struct cd_cl_object *cd_cl; /* a platform, device, context, queue, buffer, program, kernel or event */
 

@@ -2,8 +2,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "profiler/codegen/common/codegen.h"
-#include "profiler/host/isa.h"
+#include "profiler/codegen/common/common.h"
+#include "profiler/host/host.h"
 #include "profiler/cmd/main_profile.h"
 #include "profiler/store/store.h"
 

@@ -8,8 +8,8 @@
 #define CD_MAIN_PROFILE_H
 #include <signal.h>
 
-#include "base/cli/command.h"
-#include "features/task/record.h"
+#include "base/cli/cli.h"
+#include "features/task/task.h"
 #include "profiler/network/onnx/onnx.h"
 
 typedef struct cd_main_profile {

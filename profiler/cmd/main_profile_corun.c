@@ -2,13 +2,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/io/file.h"
-#include "base/text/enum_names.h"
-#include "profiler/host/affinity.h"
-#include "profiler/measure/corun.h"
+#include "base/io/io.h"
+#include "base/text/text.h"
+#include "profiler/host/host.h"
+#include "profiler/measure/measure.h"
 #include "profiler/cmd/main_profile.h"
-#include "profiler/records/record_reader.h"
-#include "profiler/records/record_program.h"
+#include "profiler/records/records.h"
 
 enum { MOST = 64, USUAL = 6 };
 

@@ -4,9 +4,9 @@
 #include <string.h>
 #include <sys/utsname.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "profiler/cmd/main_profile.h"
-#include "profiler/runtime/single/op_curve.h"
+#include "profiler/runtime/single/single.h"
 
 enum { MOST = 32, LARGEST = 1048576 };
 

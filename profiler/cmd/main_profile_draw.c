@@ -1,11 +1,11 @@
 /* Mode "draw" of cdmpp-profile: records of random schedules, to be measured. */
 #include <string.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "features/program/program.h"
 #include "features/sketch/sketch.h"
-#include "profiler/backend/backend_cpu.h"
-#include "profiler/records/random_schedules.h"
+#include "profiler/backend/backend.h"
+#include "profiler/records/records.h"
 #include "profiler/cmd/main_profile.h"
 
 cdmpp_status cd_main_profile_draw_check(const cd_main_profile *o, cdmpp_err *err) {

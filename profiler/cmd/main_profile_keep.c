@@ -3,7 +3,7 @@
 #include <sys/utsname.h>
 
 #include "profiler/describe/describe.h"
-#include "profiler/host/host_info.h"
+#include "profiler/host/host.h"
 #include "profiler/cmd/main_profile.h"
 #include "profiler/measure/measure.h"
 #include "profiler/store/store.h"

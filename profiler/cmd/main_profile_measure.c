@@ -10,11 +10,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/core/threads.h"
-#include "profiler/host/affinity.h"
-#include "profiler/host/isa.h"
+#include "base/core/core.h"
+#include "profiler/host/host.h"
 #include "profiler/cmd/main_profile.h"
-#include "profiler/records/record_stats.h"
+#include "profiler/records/records.h"
 
 enum { BATCH = 64 };
 

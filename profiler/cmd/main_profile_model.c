@@ -1,8 +1,8 @@
 /* Networks by --model-source and --model-name; mode --list-ops of cdmpp-profile. */
 #include <string.h>
 
-#include "profiler/network/gradient/autodiff.h"
-#include "profiler/network/graph/graph_print.h"
+#include "profiler/network/gradient/gradient.h"
+#include "profiler/network/graph/graph.h"
 #include "profiler/cmd/main_profile.h"
 #include "profiler/network/onnx/onnx.h"
 #include "profiler/network/zoo/zoo.h"

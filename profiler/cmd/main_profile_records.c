@@ -1,12 +1,12 @@
 /* Mode "records" of cdmpp-profile: programs of measure records. */
 #include <string.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "features/program/program.h"
-#include "features/task/record.h"
-#include "profiler/host/isa.h"
+#include "features/task/task.h"
+#include "profiler/host/host.h"
 #include "profiler/cmd/main_profile.h"
-#include "profiler/records/record_program.h"
+#include "profiler/records/records.h"
 
 cdmpp_status cd_main_profile_records_check(const cd_main_profile *o, cdmpp_err *err) {
     cd_isa_choice c;

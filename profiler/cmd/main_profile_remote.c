@@ -4,8 +4,7 @@
 #include <string.h>
 
 #include "profiler/cmd/main_profile.h"
-#include "profiler/records/record_program.h"
-#include "profiler/records/record_stats.h"
+#include "profiler/records/records.h"
 #include "profiler/remote/remote.h"
 
 typedef struct {

@@ -1,12 +1,12 @@
 /* Mode "--ops" of cdmpp-profile: a network measured, group by group and as a whole. */
 #include <string.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "features/program/program.h"
 #include "features/sketch/sketch.h"
-#include "profiler/backend/backend_cpu.h"
+#include "profiler/backend/backend.h"
 #include "profiler/cmd/main_profile.h"
-#include "profiler/runtime/single/op_profile.h"
+#include "profiler/runtime/single/single.h"
 
 enum { VECTOR_BYTES = 64 };
 

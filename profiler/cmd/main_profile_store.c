@@ -2,9 +2,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/io/file.h"
-#include "base/cli/progress.h"
-#include "base/text/enum_names.h"
+#include "base/io/io.h"
+#include "base/cli/cli.h"
+#include "base/text/text.h"
 #include "profiler/cmd/main_profile.h"
 #include "profiler/store/store.h"
 

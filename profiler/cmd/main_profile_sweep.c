@@ -2,12 +2,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/io/file.h"
-#include "base/text/enum_names.h"
-#include "profiler/backend/backend_cpu.h"
+#include "base/io/io.h"
+#include "base/text/text.h"
+#include "profiler/backend/backend.h"
 #include "profiler/cmd/main_profile.h"
-#include "profiler/records/record_reader.h"
-#include "profiler/records/schedule_sweep.h"
+#include "profiler/records/records.h"
 
 /* "tile,unroll" -> bits; none: all. False: *bad is no factor. */
 static bool factors(const char *text, unsigned *mask, cd_str *bad) {

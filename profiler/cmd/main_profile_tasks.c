@@ -1,10 +1,10 @@
 /* Mode --list-tasks of cdmpp-profile: what a network asks a tuner to do. */
 #include <string.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "features/program/program.h"
 #include "features/sketch/sketch.h"
-#include "profiler/backend/backend_cpu.h"
+#include "profiler/backend/backend.h"
 #include "profiler/cmd/main_profile.h"
 #include "profiler/network/workload/workload.h"
 

@@ -4,10 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "profiler/host/affinity.h"
-#include "profiler/host/host_info.h"
+#include "profiler/host/host.h"
 #include "profiler/cmd/main_profile.h"
-#include "profiler/records/record_program.h"
+#include "profiler/records/records.h"
 #include "profiler/remote/remote.h"
 
 typedef struct {

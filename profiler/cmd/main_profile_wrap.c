@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "profiler/cmd/main_profile.h"
-#include "profiler/wrap/process_profile.h"
+#include "profiler/wrap/wrap.h"
 
 enum { KILLED = 128 };
 

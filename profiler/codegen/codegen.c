@@ -1,9 +1,9 @@
-#include "profiler/codegen/common/codegen.h"
+#include "profiler/codegen/common/common.h"
 
 #include <string.h>
 
-#include "profiler/codegen/c/codegen_c.h"
-#include "profiler/codegen/gpu/codegen_gpu.h"
+#include "profiler/codegen/c/c.h"
+#include "profiler/codegen/gpu/gpu.h"
 
 void cd_code_free(cd_code *c) {
     if (!c) return;

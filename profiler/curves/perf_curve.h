@@ -31,8 +31,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/core/err.h"
-#include "base/core/mem.h"
+#include "base/core/core.h"
 
 typedef enum { CD_PATTERN_CONSTANT, CD_PATTERN_AFFINE, CD_PATTERN_HINGE, CD_PATTERN_SLOPES, CD_PATTERN_STAIRS, CD_PATTERN_TABLE, CD_PATTERN_IRREGULAR, CD_N_PATTERN } cd_pattern_form;
 #define CD_PATTERNS "constant|affine|hinge|slopes|stairs|table|irregular"

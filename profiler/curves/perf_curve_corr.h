@@ -14,7 +14,7 @@
 #define CD_PATTERNS_CORR_H
 #include <stdbool.h>
 
-#include "base/core/err.h"
+#include "base/core/core.h"
 #include "profiler/curves/perf_curve.h"
 
 typedef struct cd_corr_axis {

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/io/file.h"
-#include "base/text/json.h"
+#include "base/io/io.h"
+#include "base/text/text.h"
 
 enum { MAX_COLUMN = 64 };
 #define MAX_SIZE 1e15

@@ -11,8 +11,7 @@
 #define CD_PATTERNS_READ_H
 #include <stdbool.h>
 
-#include "base/core/err.h"
-#include "base/core/mem.h"
+#include "base/core/core.h"
 
 typedef struct cd_curve {
     CD_KEEP const char *set, *host, *op, *varied, *shape; /* "" where there is none */

@@ -10,7 +10,7 @@
  *   (4) what is printed is read back by cd_devices_load. */
 #ifndef CD_DESCRIBE_H
 #define CD_DESCRIBE_H
-#include "base/core/buf.h"
+#include "base/core/core.h"
 #include "features/device/device.h"
 
 enum {

@@ -4,9 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/backend/cuda_api.h"
+#include "profiler/backend/backend.h"
 #include "profiler/describe/describe.h"
-#include "profiler/backend/opencl_device.h"
 
 enum { KIB = 1024 };
 #define GIB 1073741824.0

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/core/threads.h"
+#include "base/core/core.h"
 #include "profiler/describe/describe.h"
 
 #if defined(__x86_64__)

@@ -9,7 +9,7 @@
 #define CD_WIPE_H
 #include <stddef.h>
 
-#include "base/core/err.h"
+#include "base/core/core.h"
 
 typedef enum cd_cache_flush_what { CD_WIPE_CORE, CD_WIPE_ALL } cd_cache_flush_what;
 typedef struct cd_cache_flush {

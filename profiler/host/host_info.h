@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/core/buf.h"
+#include "base/core/core.h"
 
 typedef struct cd_host_info {
     char cpu[96], kernel[64];

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text/enum_names.h"
+#include "base/text/text.h"
 
 /* What LLVM calls a processor -> what every GCC since 11 calls it, and what it must have. */
 static const struct {

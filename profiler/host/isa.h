@@ -7,8 +7,8 @@
  * No state, any thread. */
 #ifndef CD_ISA_H
 #define CD_ISA_H
-#include "base/core/err.h"
-#include "base/text/json.h"
+#include "base/core/core.h"
+#include "base/text/text.h"
 
 #define CD_ISAS "native|avx512|avx2|sse2|aarch64"
 typedef enum cd_isa { CD_ISA_NATIVE, CD_ISA_AVX512, CD_ISA_AVX2, CD_ISA_SSE2, CD_ISA_AARCH64 } cd_isa;

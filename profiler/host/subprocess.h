@@ -14,8 +14,7 @@
 #include <signal.h>
 #include <stdbool.h>
 
-#include "base/core/buf.h"
-#include "base/core/err.h"
+#include "base/core/core.h"
 
 #define CD_SPAWN_TEXT ((size_t)64 << 10)
 

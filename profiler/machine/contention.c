@@ -1,11 +1,11 @@
-/* What running beside others costs: fitted from measured pairs, applied to stages. */
+/* What running beside others costs: fitted from measured pairs. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/io/file.h"
-#include "base/text/csv_fields.h"
-#include "predictor/partition/stages/stage_schedule.h"
+#include "base/io/io.h"
+#include "base/text/text.h"
+#include "profiler/machine/contention.h"
 
 /* ---- the table of cdmpp-profile corun ---- */
 
@@ -90,7 +90,7 @@ cdmpp_status cd_contention_read(const char *path, cd_arena *a, cd_corun_row **ro
 
 /* ---- fit ---- */
 
-static double share_of(double bytes, double solo_s, double peak) { return peak > 0 && solo_s > 0 && bytes > 0 ? fmin(1, bytes / (solo_s * peak)) : 0; }
+double cd_contention_share(double bytes, double solo_s, double peak) { return peak > 0 && solo_s > 0 && bytes > 0 ? fmin(1, bytes / (solo_s * peak)) : 0; }
 
 double cd_contention_slow(const cd_contention *c, double s, double sum, uint32_t others, bool shared) {
     double f = c->peak_bytes_per_s > 0 && sum > 1 ? 1 - s + s * sum : 1;
@@ -99,7 +99,7 @@ double cd_contention_slow(const cd_contention *c, double s, double sum, uint32_t
 }
 
 static double slow_of(const cd_contention *c, const cd_corun_row *r, int k) {
-    const double a = share_of(r->bytes[0], r->solo_s[0], c->peak_bytes_per_s), b = share_of(r->bytes[1], r->solo_s[1], c->peak_bytes_per_s);
+    const double a = cd_contention_share(r->bytes[0], r->solo_s[0], c->peak_bytes_per_s), b = cd_contention_share(r->bytes[1], r->solo_s[1], c->peak_bytes_per_s);
     return cd_contention_slow(c, k ? b : a, a + b, 1, r->shared);
 }
 
@@ -134,60 +134,4 @@ cdmpp_status cd_contention_fit(const cd_corun_row *row, size_t n, cd_contention 
     for (size_t i = 0; i < n; i++)
         for (int k = 0; k < 2; k++) out->error += fabs(slow_of(out, &row[i], k) / row[i].slowdown[k] - 1) / (2 * (double)n);
     return CDMPP_OK;
-}
-
-/* ---- stages out of times alone ---- */
-
-static double share_in(const cd_stage_solo *t, uint32_t op) { return t->bytes ? share_of(t->bytes[op], t->solo_s[op], t->contention.peak_bytes_per_s) : 0; }
-
-static double mean_share(const cd_stage_solo *t, const cd_stage_step *s, uint32_t g) {
-    double busy = 0, sum = 0;
-    for (uint32_t i = s->first[g]; i < s->first[g + 1]; i++) busy += share_in(t, s->op[i]) * t->solo_s[s->op[i]], sum += t->solo_s[s->op[i]];
-    return sum > 0 ? busy / sum : 0;
-}
-
-static int longest_first(const void *pa, const void *pb) {
-    const double a = *(const double *)pa, b = *(const double *)pb;
-    return (a < b) - (a > b);
-}
-
-/* Groups onto units, the longest first, each to the unit that is free first. */
-static double queued(double *length, uint32_t n, uint32_t units) {
-    double load[CD_STAGE_OPS] = {0}, most = 0;
-    if (units > CD_STAGE_OPS) units = CD_STAGE_OPS;
-    qsort(length, n, sizeof *length, longest_first);
-    for (uint32_t g = 0; g < n; g++) {
-        uint32_t at = 0;
-        for (uint32_t u = 1; u < units; u++)
-            if (load[u] < load[at]) at = u;
-        load[at] += length[g];
-        most = fmax(most, load[at]);
-    }
-    return most;
-}
-
-static double concurrent(const cd_stage_solo *t, const cd_stage_step *s) {
-    double share[CD_STAGE_OPS], length[CD_STAGE_OPS], all = 0;
-    const uint32_t units = t->units ? t->units : 1, at_once = s->n_group < units ? s->n_group : units;
-    for (uint32_t g = 0; g < s->n_group; g++) all += share[g] = mean_share(t, s, g);
-    for (uint32_t g = 0; g < s->n_group; g++) {
-        const double beside = s->n_group > 1 ? (all - share[g]) * (at_once - 1) / (s->n_group - 1) : 0;
-        length[g] = 0;
-        for (uint32_t i = s->first[g]; i < s->first[g + 1]; i++) {
-            const double own = share_in(t, s->op[i]);
-            length[g] += t->solo_s[s->op[i]] * cd_contention_slow(&t->contention, own, own + beside, at_once - 1, false);
-        }
-    }
-    return queued(length, s->n_group, units);
-}
-
-double cd_stage_solo_time(const cd_stage_step *s, void *solo) {
-    const cd_stage_solo *t = solo;
-    double seconds = (double)INFINITY;
-    switch (s->kind) {
-    case CD_STAGE_CONCURRENT: seconds = concurrent(t, s); break;
-    case CD_STAGE_MERGE: seconds = t->merged_s ? t->merged_s(s->op, s->first[1], t->ctx) : (double)INFINITY; break;
-    case CD_STAGE_SPLIT: seconds = t->split_s ? t->split_s[s->op[0]] : (double)INFINITY; break;
-    }
-    return seconds + t->barrier_s;
 }

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/curves/perf_curve.h"
+#include "profiler/curves/curves.h"
 
 #define MAX_BYTES 1e15
 

@@ -17,9 +17,7 @@
 #define CD_LINK_H
 #include <stdint.h>
 
-#include "base/core/arena.h"
-#include "base/core/buf.h"
-#include "base/core/err.h"
+#include "base/core/core.h"
 
 typedef struct cd_link_piece {
     double bytes, seconds, s_per_byte; /* from here; at its first byte */

@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/io/file.h"
-#include "base/text/json.h"
+#include "base/io/io.h"
+#include "base/text/text.h"
 #include "profiler/machine/link_json.h"
 
 enum { MAX_FILE = 64 << 20 };

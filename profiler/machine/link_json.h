@@ -1,7 +1,7 @@
 /* link_json -- the array of links alone, for files that hold more than links (machine.h). As cd_links_parse and cd_links_print. */
 #ifndef CD_LINK_JSON_H
 #define CD_LINK_JSON_H
-#include "base/text/json.h"
+#include "base/text/text.h"
 #include "profiler/machine/link.h"
 
 /* `a` is scratch. Errors: those of cd_links_parse, with the key. */

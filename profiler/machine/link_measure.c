@@ -4,9 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/backend/cuda_api.h"
-#include "profiler/backend/opencl_device.h"
-#include "profiler/measure/timing.h"
+#include "profiler/backend/backend.h"
+#include "profiler/measure/measure.h"
 
 #define LEAST_S 20e-6 /* of one reading: a thousand ticks of the clock */
 enum { FIRST_BYTES = 64, DEFAULT_MAX = 64 << 20, DEFAULT_REPEATS = 9, MOST_REPEATS = 99, MOST_TIMES = 4096 };

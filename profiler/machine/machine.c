@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/text/enum_names.h"
+#include "base/text/text.h"
 
 void cd_machine_init(cd_machine *m) {
     *m = (cd_machine){0};

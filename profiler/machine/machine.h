@@ -19,7 +19,7 @@
 #ifndef CD_MACHINE_H
 #define CD_MACHINE_H
 #include "profiler/machine/link.h"
-#include "predictor/partition/stages/stage_schedule.h"
+#include "profiler/machine/contention.h"
 
 enum { CD_MACHINE_DEVICES = 8 };
 #define CD_MACHINE_KINDS "cpu|native|opencl|cuda|model"
@@ -57,4 +57,7 @@ cdmpp_status cd_machine_add(cd_machine *m, const cd_machine_device *d, cdmpp_err
 /* Only those of the list "cpu0,ocl0", in its order, with the links between them; out need not be set up before. Errors: ESCHEMA (one is not there:
  * names those that are), EINVALID (one stands there twice), ENOMEM. Free `out` after an error too. */
 cdmpp_status cd_machine_choose(const cd_machine *m, const char *list, cd_machine *out, cdmpp_err *err);
+
+/* The other headers of the room that are open to other rooms. */
+#include "profiler/machine/machine_measure.h"
 #endif

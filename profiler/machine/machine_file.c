@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "profiler/machine/link_json.h"
 #include "profiler/machine/machine.h"
 

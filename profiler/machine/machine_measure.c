@@ -5,9 +5,8 @@
 #include <string.h>
 
 #include "profiler/machine/machine_measure_internal.h"
-#include "profiler/host/affinity.h"
-#include "profiler/backend/cuda_api.h"
-#include "profiler/backend/opencl_device.h"
+#include "profiler/host/host.h"
+#include "profiler/backend/backend.h"
 
 enum { MAX_CORE = 1023, MAX_NUMBER = 99 };
 

@@ -2,8 +2,8 @@
 #ifndef CD_LIVE_MACHINE_INT_H
 #define CD_LIVE_MACHINE_INT_H
 #include "profiler/machine/machine_measure.h"
-#include "profiler/backend/backend_cpu.h"
-#include "profiler/runtime/multi/multi_executor.h"
+#include "profiler/backend/backend.h"
+#include "profiler/runtime/multi/multi.h"
 
 /* A program of one kernel over up to three buffers, and its object. */
 typedef struct cd_lm_program {

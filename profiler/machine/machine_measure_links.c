@@ -5,8 +5,8 @@
 
 #include "profiler/machine/link_measure.h"
 #include "profiler/machine/machine_measure_internal.h"
-#include "profiler/host/affinity.h"
-#include "profiler/measure/corun.h"
+#include "profiler/host/host.h"
+#include "profiler/measure/measure.h"
 
 /* ---- links ---- */
 static cdmpp_status again(cd_links *l, const cd_link *k, const char *from, const char *to, cdmpp_err *err) {

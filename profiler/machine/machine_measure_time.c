@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "profiler/machine/machine_measure_internal.h"
-#include "profiler/measure/timing.h"
+#include "profiler/measure/measure.h"
 
 enum { SHORT = 64, LONG = 192, PASSES = 15, CUDA_RUNS = 2000 };
 

@@ -11,8 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "profiler/host/affinity.h"
-#include "profiler/backend/backend_cpu.h"
+#include "profiler/host/host.h"
+#include "profiler/backend/backend.h"
 #include "profiler/measure/timing.h"
 
 enum { FIRST = 1, SECOND = 2, BOTH = 3 };

@@ -5,8 +5,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "profiler/backend/backend_cpu.h"
-#include "profiler/host/isa.h"
+#include "profiler/backend/backend.h"
+#include "profiler/host/host.h"
 #include "profiler/measure/supervisor.h"
 
 enum { MAX_COMPILER = 16, CHECK_LIMITS = 5 }; /* a task without a schedule may be that much slower */

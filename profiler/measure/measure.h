@@ -87,4 +87,7 @@ cdmpp_status cd_measure_run(cd_measure *m, cd_measure_item *item, cdmpp_err *err
 cdmpp_status cd_measure_one(cd_measure *m, cd_measure_item *item, cdmpp_err *err);
 /* An item that cannot even be built: error number 1. */
 void cd_measured_fail(cd_measured *out, int error_no, const cdmpp_err *why);
+
+/* The other headers of the room that are open to other rooms. */
+#include "profiler/measure/corun.h"
 #endif

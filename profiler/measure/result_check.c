@@ -3,9 +3,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "profiler/backend/backend_cpu.h"
-#include "profiler/codegen/common/codegen_pack.h"
-#include "profiler/backend/tensor_fill.h"
+#include "profiler/backend/backend.h"
+#include "profiler/codegen/common/common.h"
 
 struct cd_result_check {
     cd_arena arena;             /* of packed parameters */

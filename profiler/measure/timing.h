@@ -19,7 +19,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/core/err.h"
+#include "base/core/core.h"
 
 #define CD_TIMING_MAX 256
 

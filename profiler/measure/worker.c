@@ -5,12 +5,9 @@
 #include <sys/resource.h>
 #include <time.h>
 
-#include "profiler/host/affinity.h"
+#include "profiler/host/host.h"
 #include "profiler/measure/result_check.h"
-#include "profiler/backend/object_binary.h"
-#include "profiler/host/perf_counters.h"
-#include "profiler/host/noise_probe.h"
-#include "profiler/host/cache_flush.h"
+#include "profiler/backend/backend.h"
 
 enum { ATTEMPTS = 3 };
 #define LOST_SHARE 0.01         /* of a repeat's time: then it was disturbed */

@@ -12,7 +12,7 @@
  * One thread. */
 #ifndef CD_DRAW_H
 #define CD_DRAW_H
-#include "base/core/buf.h"
+#include "base/core/core.h"
 #include "features/task/task.h"
 
 typedef struct cd_random_schedules_options {

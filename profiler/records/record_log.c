@@ -9,9 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/core/buf.h"
-#include "base/io/file.h"
-#include "base/core/sha256.h"
+#include "base/core/core.h"
+#include "base/io/io.h"
 
 #define SYNC_S 1.0
 

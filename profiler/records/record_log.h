@@ -11,7 +11,7 @@
  * One thread may claim while another one adds. */
 #ifndef CD_RECLOG_H
 #define CD_RECLOG_H
-#include "features/task/record.h"
+#include "features/task/task.h"
 
 typedef struct cd_record_log cd_record_log;
 typedef struct cd_recid {

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "features/program/nest.h"
-#include "profiler/host/isa.h"
+#include "features/program/program.h"
+#include "profiler/host/host.h"
 
 static const char *keep(cd_arena *a, const char *p, size_t n) {
     char *c = cd_arena_alloc(a, n + 1, 1);

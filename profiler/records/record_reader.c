@@ -3,8 +3,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/io/file.h"
-#include "features/task/record.h"
+#include "base/io/io.h"
+#include "features/task/task.h"
 
 struct cd_record_reader {
     cd_arena arena;

@@ -13,8 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/core/err.h"
-#include "base/core/mem.h"
+#include "base/core/core.h"
 
 typedef struct cd_record_reader cd_record_reader;
 

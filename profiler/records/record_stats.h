@@ -6,7 +6,7 @@
  * "record" is the line of the record in the file of records. Times in seconds. One thread. */
 #ifndef CD_RECSTAT_H
 #define CD_RECSTAT_H
-#include "profiler/host/host_info.h"
+#include "profiler/host/host.h"
 #include "profiler/records/record_program.h"
 
 typedef struct cd_record_stats {

@@ -27,8 +27,8 @@
 #define CD_REMOTE_H
 #include <signal.h>
 
-#include "base/core/buf.h"
-#include "features/task/record.h"
+#include "base/core/core.h"
+#include "features/task/task.h"
 
 #define CD_REMOTE_PROTOCOL 1
 #define CD_REMOTE_LINE ((size_t)1 << 20)

@@ -31,8 +31,8 @@
 #define CD_STORE_H
 #include <signal.h>
 
-#include "base/core/buf.h"
-#include "features/task/record.h"
+#include "base/core/core.h"
+#include "features/task/task.h"
 
 #define CD_STORE_VERSION 1
 #define CD_STORE_BATCH 16384

@@ -1,7 +1,7 @@
 /* store_ansor -- logs of TVM's auto_scheduler. */
 #include <string.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "profiler/store/store_internal.h"
 
 static cdmpp_status one_line(cd_store_reading *r, const char *line, size_t len, long number, cdmpp_err *err) {

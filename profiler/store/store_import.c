@@ -5,9 +5,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/io/file.h"
-#include "base/io/input_stream.h"
-#include "base/text/enum_names.h"
+#include "base/io/io.h"
+#include "base/text/text.h"
 #include "profiler/store/store_internal.h"
 
 /* ---- what a file is: by its first bytes, unpacked ---- */

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "profiler/store/store_launches.h"
 
 typedef struct trace {

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text/enum_names.h"
+#include "base/text/text.h"
 #include "profiler/store/store_internal.h"
 
 /* ---- records ---- */

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/io/file.h"
-#include "features/operators/library_op_record.h"
+#include "base/io/io.h"
+#include "features/operators/operators.h"
 #include "profiler/store/store_internal.h"
 
 /* ---- library operators ---- */

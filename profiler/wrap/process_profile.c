@@ -1,4 +1,4 @@
-#include "profiler/wrap/process_profile.h"
+#include "profiler/wrap/wrap.h"
 
 #include <errno.h>
 #include <limits.h>

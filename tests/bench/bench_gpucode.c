@@ -19,7 +19,7 @@
 #include "base/core/rng.h"
 #include "features/program/program.h"
 #include "gpublocks.h"
-#include "profiler/codegen/gpu/codegen_gpu.h"
+#include "profiler/codegen/gpu/gpu.h"
 
 enum { MAX_STRATA = 1024, MAX_DRAW = 64, LIMIT_S = 120, MAX_REASON = 256 };
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "features/operators/library_op_record.h"
+#include "features/operators/operators.h"
 
 static bool whole(double x) { return x >= 1 && x <= 1e30 && x == floor(x); }
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/network/gradient/autodiff.h"
+#include "profiler/network/gradient/gradient.h"
 #include "profiler/network/onnx/onnx.h"
 #include "teeval.h"
 

@@ -7,7 +7,7 @@
 #include "base/core/rng.h"
 #include "lazyref.h"
 #include "prog.h"
-#include "profiler/codegen/gpu/codegen_gpu.h"
+#include "profiler/codegen/gpu/gpu.h"
 #include "profiler/records/random_schedules.h"
 #include "randsched.h"
 

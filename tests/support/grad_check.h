@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 #include "made_net.h"
-#include "profiler/network/gradient/autodiff.h"
+#include "profiler/network/gradient/gradient.h"
 #include "teeval.h"
 
 #define NONE CD_GRAPH_NONE

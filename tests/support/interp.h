@@ -18,7 +18,7 @@
 
 #include "arith.h"
 #include "features/nest/ast.h"
-#include "features/schedule/sched.h"
+#include "features/schedule/schedule.h"
 
 #define IN_RANK 8
 

@@ -9,7 +9,7 @@
 #include "check.h"
 #include "made_code.h"
 #include "profiler/backend/compile.h"
-#include "profiler/runtime/multi/multi_executor.h"
+#include "profiler/runtime/multi/multi.h"
 #include "profiler/runtime/single/executor.h"
 
 enum { MD_ROWS = 6, MD_COLS = 16, MD_N = MD_ROWS * MD_COLS, MD_STEPS = 40, MD_TENSORS = MD_STEPS + 2, MD_RESULTS = 5, MD_PROGRAMS = 3 };

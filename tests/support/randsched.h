@@ -3,7 +3,7 @@
 #ifndef RANDSCHED_H
 #define RANDSCHED_H
 #include "base/core/buf.h"
-#include "features/schedule/sched.h"
+#include "features/schedule/schedule.h"
 
 #define RS_MAX 24
 

@@ -7,13 +7,13 @@
 #define CD_MAIN_PARTITION_H
 #include <signal.h>
 
-#include "base/cli/command.h"
-#include "predictor/network/network_load.h"
-#include "predictor/partition/run/plan_run.h"
+#include "base/cli/cli.h"
+#include "predictor/network/network.h"
+#include "predictor/partition/run/run.h"
 #include "predictor/cmd/partition/main_partition_offload.h"
 #include "predictor/cmd/partition/main_partition_tools.h"
-#include "predictor/estimate/model_set.h"
-#include "predictor/partition/placement/place.h"
+#include "predictor/estimate/estimate.h"
+#include "predictor/partition/placement/placement.h"
 
 typedef struct cd_main_partition {
     /* what */

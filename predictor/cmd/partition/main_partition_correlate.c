@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "predictor/cmd/partition/main_partition_tools.h"
-#include "profiler/curves/perf_curve_corr.h"
+#include "profiler/curves/curves.h"
 
 typedef struct {
     const char *target, *axes, *strong;

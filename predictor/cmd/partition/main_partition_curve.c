@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "predictor/cmd/partition/main_partition_tools.h"
-#include "profiler/curves/perf_curve_read.h"
+#include "profiler/curves/curves.h"
 
 #define AT(member) offsetof(cd_mp_curve_ask, member)
 enum { WHAT, STORE, TOLD };

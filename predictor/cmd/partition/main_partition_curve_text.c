@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text/enum_names.h"
+#include "base/text/text.h"
 #include "predictor/cmd/partition/main_partition_tools.h"
-#include "profiler/curves/perf_curve.h"
+#include "profiler/curves/curves.h"
 
 enum { DRAWN = 8, FINE = 200, MAX_OP = 256 };
 

@@ -1,7 +1,7 @@
 /* One chart as an SVG file, for the verbs of cdmpp-partition. */
 #include <stdio.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "predictor/cmd/partition/main_partition_tools.h"
 
 enum { WIDE = 720, HIGH = 440, N_COLOUR = 8 };

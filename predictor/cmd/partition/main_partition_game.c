@@ -6,9 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "predictor/cmd/partition/main_partition_tools.h"
-#include "predictor/partition/stages/stage_game.h"
+#include "predictor/partition/stages/stages.h"
 
 enum { MAX_FILE = 64 << 20, MAX_DEVICE = 64 };
 #define TRANSFER "transfer:"

@@ -2,10 +2,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "predictor/cmd/partition/main_partition.h"
-#include "predictor/replay/timeline_page.h"
-#include "predictor/replay/replay_trace.h"
+#include "predictor/replay/replay.h"
 
 typedef struct {                /* a plan, replayed */
     const cd_shard_plan *plan;

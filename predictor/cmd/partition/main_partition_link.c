@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "predictor/cmd/partition/main_partition_tools.h"
 
 #define AT(member) offsetof(cd_mp_link_ask, member)

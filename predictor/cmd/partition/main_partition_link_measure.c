@@ -1,5 +1,5 @@
 /* "link measure": this machine, found and measured. */
-#include "profiler/machine/machine_measure.h"
+#include "profiler/machine/machine.h"
 #include "predictor/cmd/partition/main_partition_tools.h"
 
 static cdmpp_status contention_of(const cd_mp_link_ask *o, cd_machine *m, cdmpp_err *err) {

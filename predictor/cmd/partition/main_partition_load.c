@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "features/sketch/sketch.h"
-#include "predictor/estimate/schedule_db_store.h"
+#include "predictor/estimate/estimate.h"
 #include "predictor/cmd/partition/main_partition.h"
 
 enum { VECTOR_BYTES = 64 };

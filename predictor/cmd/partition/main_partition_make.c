@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "predictor/cmd/partition/main_partition.h"
 
 bool cd_mpc_is_alone(const cd_mpc *p, const cd_plan_base *b) { return cd_machine_find(&p->machine, b->name) != UINT32_MAX; }

@@ -7,10 +7,9 @@
  * What is borrowed must outlive it: network, machine, costs. */
 #ifndef CD_MAIN_PARTITION_OFFLOAD_H
 #define CD_MAIN_PARTITION_OFFLOAD_H
-#include "base/cli/log.h"
-#include "predictor/partition/emit/offload_emit.h"
-#include "predictor/partition/shard/shard_cost.h"
-#include "predictor/partition/shard/shard_plan.h"
+#include "base/cli/cli.h"
+#include "predictor/partition/emit/emit.h"
+#include "predictor/partition/shard/shard.h"
 
 typedef struct cd_mp_offload {
     const cd_live *live;

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "predictor/cmd/partition/main_partition.h"
 
 typedef struct {

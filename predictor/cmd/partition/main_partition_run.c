@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/machine/machine_measure.h"
+#include "profiler/machine/machine.h"
 #include "predictor/cmd/partition/main_partition.h"
 
 static const double BUDGET_S = 2;

@@ -2,9 +2,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/core/mem.h"
+#include "base/core/core.h"
 #include "features/sketch/sketch.h"
-#include "predictor/partition/run/stage_run.h"
+#include "predictor/partition/run/run.h"
 #include "predictor/cmd/partition/main_partition.h"
 
 enum { VECTOR_BYTES = 64 };

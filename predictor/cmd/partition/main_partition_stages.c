@@ -3,7 +3,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/text/enum_names.h"
+#include "base/text/text.h"
 #include "predictor/cmd/partition/main_partition.h"
 
 typedef struct {

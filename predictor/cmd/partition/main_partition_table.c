@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/io/file.h"
-#include "base/text/csv_fields.h"
+#include "base/io/io.h"
+#include "base/text/text.h"
 #include "predictor/cmd/partition/main_partition_tools.h"
 
 enum { MAX_COLUMN = 256, MAX_ROW = 10000000 };

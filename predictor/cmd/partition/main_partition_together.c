@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "predictor/cmd/partition/main_partition_tools.h"
-#include "predictor/partition/stages/stage_game.h"
+#include "predictor/partition/stages/stages.h"
 
 enum { MAX_OP = 64, MAX_THREADS = 4096 };
 

@@ -12,8 +12,8 @@
 #define CD_MAIN_PARTITION_TOOLS_H
 #include <signal.h>
 
-#include "base/cli/command.h"
-#include "learner/report/plot.h"
+#include "base/cli/cli.h"
+#include "learner/report/report.h"
 #include "profiler/machine/machine.h"
 
 /* The exit code; argv[0] is the verb. */

@@ -4,12 +4,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/cli/command.h"
-#include "base/io/file.h"
-#include "dataset/extract/inputs.h"
+#include "base/cli/cli.h"
+#include "base/io/io.h"
+#include "dataset/extract/extract.h"
 #include "learner/export/export.h"
 #include "predictor/cmd/predict/main_predict.h"
-#include "predictor/serve/stream.h"
+#include "predictor/serve/serve.h"
 
 typedef struct {
     const char *model, *device, *devices, *explain, *out, *profile;

@@ -1,10 +1,9 @@
 /* main_predict -- what the parts of cdmpp-predict share. Not in the library. */
 #ifndef CD_MAIN_PREDICT_H
 #define CD_MAIN_PREDICT_H
-#include "base/cli/command.h"
-#include "predictor/serve/library_op_stream.h"
-#include "predictor/score/predict.h"
+#include "base/cli/cli.h"
 #include "predictor/serve/serve.h"
+#include "predictor/score/score.h"
 
 /* ---- main_predict_operators.c ---- */
 typedef struct cd_main_operators {

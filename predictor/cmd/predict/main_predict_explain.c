@@ -1,6 +1,6 @@
 /* cdmpp-predict --explain: one record. */
 #include "dataset/extract/extract.h"
-#include "predictor/score/explain.h"
+#include "predictor/score/score.h"
 #include "predictor/cmd/predict/main_predict.h"
 
 static cdmpp_status explain(const cd_main_explain *o, const cd_predict_line *line, cdmpp_err *err) {

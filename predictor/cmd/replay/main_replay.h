@@ -10,11 +10,9 @@
 #include <signal.h>
 #include <string.h>
 
-#include "base/cli/command.h"
-#include "predictor/estimate/parallel_training.h"
-#include "predictor/partition/run/network_run.h"
-#include "predictor/estimate/model_set.h"
-#include "predictor/estimate/node_cost.h"
+#include "base/cli/cli.h"
+#include "predictor/estimate/estimate.h"
+#include "predictor/partition/run/run.h"
 #include "predictor/replay/replay.h"
 
 typedef struct cd_main_replay {

@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/io/file.h"
-#include "base/core/sha256.h"
-#include "predictor/estimate/schedule_db_store.h"
+#include "base/io/io.h"
+#include "base/core/core.h"
+#include "predictor/estimate/estimate.h"
 #include "predictor/cmd/replay/main_replay.h"
 
 enum { PATH = 1024, PICKER = 2 }; /* PICKER: goes up when the same question gets another answer */

@@ -3,11 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/io/file.h"
-#include "base/text/enum_names.h"
-#include "base/text/dict.h"
+#include "base/io/io.h"
+#include "base/text/text.h"
 #include "predictor/cmd/replay/main_replay.h"
-#include "predictor/replay/replay_trace.h"
+#include "predictor/replay/replay.h"
 
 static void put_text(cd_buf *b, const char *s) {
     if (!strpbrk(s, ",\"\r\n")) {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "features/program/program.h"
 #include "features/sketch/sketch.h"
 #include "predictor/cmd/replay/main_replay.h"

@@ -5,9 +5,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/text/enum_names.h"
+#include "base/text/text.h"
 #include "predictor/cmd/replay/main_replay.h"
-#include "predictor/replay/timeline_page.h"
+#include "predictor/replay/replay.h"
 
 enum { MAX_SLICES = 200000 };
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text/enum_names.h"
+#include "base/text/text.h"
 #include "predictor/cmd/replay/main_replay.h"
 
 static void put_real(cd_buf *b, const char *key, double v) {

@@ -2,7 +2,7 @@
  * name, of the next one "#2" is put behind; networks that are wrong come last. */
 #include <string.h>
 
-#include "base/text/dict.h"
+#include "base/text/text.h"
 #include "predictor/cmd/replay/main_replay.h"
 
 static cdmpp_status rename_it(cd_mr_plan *p, cd_dict *names, cd_mr_source *s, cdmpp_err *err) {

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "predictor/cmd/replay/main_replay.h"
-#include "profiler/host/affinity.h"
+#include "profiler/host/host.h"
 
 cdmpp_status cd_mr_run_open(cd_mr_plan *p, cdmpp_err *err) {
     const cd_measure_options m = {.jobs = p->o->jobs, .pin = true, .stop = p->o->stop};

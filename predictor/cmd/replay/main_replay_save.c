@@ -1,7 +1,7 @@
 /* --save-graph: every network that was read or loaded, in our own form, to be looked at, changed and replayed again. */
 #include <string.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "predictor/cmd/replay/main_replay.h"
 
 static bool is_taken(const cd_network_graph *g, size_t n, const char *name) {

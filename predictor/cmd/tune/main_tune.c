@@ -4,9 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/text/enum_names.h"
+#include "base/text/text.h"
 #include "predictor/cmd/tune/main_tune.h"
-#include "profiler/host/isa.h"
+#include "profiler/host/host.h"
 
 #define AT(member) offsetof(cd_main_tune, member)
 enum { WHAT, SEARCH, END, KEEP, HOW, REPLAY };

@@ -8,10 +8,8 @@
 #define CD_MAIN_TUNE_H
 #include <signal.h>
 
-#include "base/cli/command.h"
-#include "base/cli/progress.h"
-#include "predictor/tune/session/tune_result.h"
-#include "predictor/tune/session/tune_resume.h"
+#include "base/cli/cli.h"
+#include "predictor/tune/session/session.h"
 #include "profiler/network/workload/workload.h"
 
 #define CD_MAIN_TUNE_SOURCES "zoo|onnx"

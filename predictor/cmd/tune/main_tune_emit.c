@@ -4,9 +4,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "predictor/cmd/tune/main_tune.h"
-#include "predictor/tune/session/tune_emit.h"
+#include "predictor/tune/session/session.h"
 
 enum { PATH = 1024 };
 

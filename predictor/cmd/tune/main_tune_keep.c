@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/io/file.h"
+#include "base/io/io.h"
 #include "predictor/cmd/tune/main_tune.h"
 
 cdmpp_status cd_main_tune_keep_best(cd_main_tune_live *l, cdmpp_err *err) {

@@ -5,7 +5,7 @@
 
 #include "learner/model/model.h"
 #include "predictor/cmd/tune/main_tune.h"
-#include "profiler/host/isa.h"
+#include "profiler/host/host.h"
 
 enum { PER_TASK = 64, PER_ROUND = 16 };
 

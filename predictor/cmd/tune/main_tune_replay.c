@@ -4,11 +4,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "base/io/file.h"
-#include "learner/config/heldout.h"
+#include "base/io/io.h"
+#include "learner/config/config.h"
 #include "learner/model/model.h"
 #include "predictor/cmd/tune/main_tune.h"
-#include "predictor/tune/compare/tune_replay_print.h"
+#include "predictor/tune/compare/compare.h"
 
 enum { TRIALS = 300, BATCH = 10, SEEDS = 5, LEAST = 32, PATH = 512 };
 

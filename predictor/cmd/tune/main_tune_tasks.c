@@ -5,7 +5,7 @@
 #include "features/program/program.h"
 #include "features/sketch/sketch.h"
 #include "predictor/cmd/tune/main_tune.h"
-#include "profiler/backend/backend_cpu.h"
+#include "profiler/backend/backend.h"
 #include "profiler/network/onnx/onnx.h"
 #include "profiler/network/zoo/zoo.h"
 

@@ -1,14 +1,14 @@
 /* A plan's regions with their values and programs, handed to the back ends. */
-#include "predictor/partition/emit/offload_emit.h"
+#include "predictor/partition/emit/emit.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "features/program/nest.h"
+#include "features/program/program.h"
 #include "features/sketch/sketch.h"
 #include "predictor/partition/emit/offload_emit_internal.h"
-#include "predictor/tune/session/tune_baseline.h"
-#include "profiler/backend/backend_cpu.h"
+#include "predictor/tune/session/session.h"
+#include "profiler/backend/backend.h"
 
 /* ---- files ---- */
 

@@ -4,7 +4,7 @@
  *                                     └──> main.c, Makefile, network.json (live_emit_host.c, live_emit_tell.c) */
 #ifndef CD_LIVE_EMIT_INT_H
 #define CD_LIVE_EMIT_INT_H
-#include "predictor/partition/emit/offload_emit.h"
+#include "predictor/partition/emit/emit.h"
 
 typedef struct cd_emit_plan {
     const cd_offload_emit_ask *a;

@@ -1,7 +1,7 @@
 /* Back end, an example: the operators of a region as JSON, for an accelerator whose compiler reads that. Programs are its own business. */
 #include <string.h>
 
-#include "predictor/partition/emit/offload_emit.h"
+#include "predictor/partition/emit/emit.h"
 
 static void put_shape(cd_buf *b, const cd_shape *s) {
     cd_buf_puts(b, "[");

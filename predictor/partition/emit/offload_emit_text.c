@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/text/enum_names.h"
+#include "base/text/text.h"
 #include "predictor/partition/emit/offload_emit_internal.h"
 
 static void put_text(cd_buf *b, const char *s) { cd_buf_put_json_str(b, s, strlen(s)); }

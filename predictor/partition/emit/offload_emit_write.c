@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/io/file.h"
-#include "base/core/sha256.h"
-#include "predictor/partition/emit/offload_emit.h"
+#include "base/io/io.h"
+#include "base/core/core.h"
+#include "predictor/partition/emit/emit.h"
 
 enum { PATH = 1024, MOST_DIR = 900, DIGEST = 64, MOST_LIST = 64 << 20 };
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text/enum_names.h"
+#include "base/text/text.h"
 
 static const int width[] = {[CD_EDGE_INT8] = 1, [CD_EDGE_FLOAT16] = 2, [CD_EDGE_BFLOAT16] = 2, [CD_EDGE_FLOAT32] = 4};
 static const char *const dtype_name[] = {"int8", "float16", "bfloat16", "float32"}, *const layout_name[] = {"nchw", "nhwc"};

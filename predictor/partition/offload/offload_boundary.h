@@ -16,7 +16,7 @@
 #include <stddef.h>
 
 #include "predictor/partition/offload/offload_rules.h"
-#include "predictor/partition/placement/place.h"
+#include "predictor/partition/placement/placement.h"
 
 typedef enum cd_edge_dtype { CD_EDGE_INT8, CD_EDGE_FLOAT16, CD_EDGE_BFLOAT16, CD_EDGE_FLOAT32 } cd_edge_dtype;
 #define CD_EDGE_DTYPES "int8|float16|bfloat16|float32"

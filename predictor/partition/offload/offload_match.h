@@ -21,9 +21,9 @@
  * Built by one thread, then read-only. Load and rules must outlive it. */
 #ifndef CD_LIVE_RULES_H
 #define CD_LIVE_RULES_H
-#include "predictor/network/network_load.h"
+#include "predictor/network/network.h"
 #include "predictor/partition/offload/offload_rules.h"
-#include "predictor/partition/placement/place.h"
+#include "predictor/partition/placement/placement.h"
 
 /* ---- operators ---- */
 typedef struct cd_live_ops {

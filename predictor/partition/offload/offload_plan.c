@@ -1,4 +1,4 @@
-#include "predictor/partition/offload/offload_plan.h"
+#include "predictor/partition/offload/offload.h"
 
 #include <math.h>
 #include <string.h>

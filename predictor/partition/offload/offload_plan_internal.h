@@ -3,7 +3,7 @@
  *   nodes: inputs | groups from `base` on | results */
 #ifndef CD_LIVE_OFFLOAD_INT_H
 #define CD_LIVE_OFFLOAD_INT_H
-#include "predictor/partition/offload/offload_plan.h"
+#include "predictor/partition/offload/offload.h"
 
 typedef struct cd_offnet {
     const cd_offload_plan_ask *a;

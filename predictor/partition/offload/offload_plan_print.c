@@ -1,8 +1,8 @@
 /* A plan under rules as text and JSON. */
 #include <math.h>
 
-#include "base/text/json.h"
-#include "predictor/partition/offload/offload_plan.h"
+#include "base/text/text.h"
+#include "predictor/partition/offload/offload.h"
 
 static const char *value_name(const cd_offload_net_plan *o, const cd_offload_boundary *b) {
     const cd_live *l = o->rules->live;

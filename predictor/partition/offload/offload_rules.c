@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/io/file.h"
-#include "base/text/enum_names.h"
+#include "base/io/io.h"
+#include "base/text/text.h"
 #include "predictor/partition/offload/offload_rules_internal.h"
 
 typedef struct {

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "predictor/partition/offload/offload_rules_internal.h"
-#include "predictor/partition/placement/place.h"
+#include "predictor/partition/placement/placement.h"
 
 enum { ALL_COVERS = 4096, LOOKS = 2000 };
 

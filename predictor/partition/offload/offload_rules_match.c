@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/text/json.h"
+#include "base/text/text.h"
 #include "predictor/partition/offload/offload_rules_internal.h"
 
 void cd_offload_done(cd_offload *o) {

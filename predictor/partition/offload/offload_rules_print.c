@@ -1,7 +1,7 @@
 /* Rules for people, as they were understood. */
 #include <string.h>
 
-#include "base/text/enum_names.h"
+#include "base/text/text.h"
 #include "predictor/partition/offload/offload_rules_internal.h"
 
 static void put_links(const cd_offload_rule *q, cd_buf *out) {

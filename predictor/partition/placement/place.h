@@ -26,9 +26,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/core/arena.h"
-#include "base/core/buf.h"
-#include "base/core/err.h"
+#include "base/core/core.h"
 #include "predictor/replay/replay.h"
 
 #define CD_PART_FREE UINT32_MAX

@@ -10,8 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/core/arena.h"
-#include "base/core/err.h"
+#include "base/core/core.h"
 
 typedef struct cd_cut_arc {
     uint32_t from, to;

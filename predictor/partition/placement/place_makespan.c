@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "predictor/partition/placement/place_internal.h"
 
 /* ---- branch and bound ----

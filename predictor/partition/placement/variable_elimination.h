@@ -11,8 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/core/arena.h"
-#include "base/core/err.h"
+#include "base/core/core.h"
 
 enum { CD_ELIM_SCOPE = 24 };
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "features/sketch/sketch.h"
-#include "profiler/backend/backend_cpu.h"
+#include "profiler/backend/backend.h"
 
 enum { VECTOR_BYTES = 64 };
 

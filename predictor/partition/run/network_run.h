@@ -18,10 +18,9 @@
  * Seconds, bytes. One thread; the measurer is opened before other threads and OpenMP (measure.h). */
 #ifndef CD_LIVE_RUN_H
 #define CD_LIVE_RUN_H
-#include "predictor/network/network_load.h"
-#include "predictor/estimate/node_cost.h"
-#include "predictor/estimate/schedule_db.h"
-#include "profiler/runtime/single/op_profile.h"
+#include "predictor/network/network.h"
+#include "predictor/estimate/estimate.h"
+#include "profiler/runtime/single/single.h"
 
 typedef struct cd_network_run_ask {
     CD_KEEP cd_measure *measure;

@@ -17,10 +17,9 @@
 #define CD_LIVE_PLAN_H
 #include <signal.h>
 
-#include "predictor/network/network_load.h"
-#include "predictor/partition/shard/shard_cost.h"
-#include "predictor/partition/shard/shard_plan.h"
-#include "profiler/runtime/multi/multi_executor.h"
+#include "predictor/network/network.h"
+#include "predictor/partition/shard/shard.h"
+#include "profiler/runtime/multi/multi.h"
 #include "profiler/measure/measure.h"
 
 /* The network of a load as a plan's: operator k is group k. Lives in `a`; the load must outlive it. What has no definition has dag NULL.

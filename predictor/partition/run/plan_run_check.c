@@ -5,8 +5,8 @@
 
 #include "features/program/program.h"
 #include "predictor/partition/run/plan_run_internal.h"
-#include "profiler/backend/tensor_fill.h"
-#include "profiler/runtime/single/executor.h"
+#include "profiler/backend/backend.h"
+#include "profiler/runtime/single/single.h"
 
 /* ---- content ---- */
 

@@ -13,7 +13,7 @@
 #ifndef CD_LIVE_PLAN_INT_H
 #define CD_LIVE_PLAN_INT_H
 #include "predictor/partition/run/plan_run.h"
-#include "profiler/records/record_program.h"
+#include "profiler/records/records.h"
 
 #define CD_LP_NONE UINT32_MAX
 #define CD_LP_COPY (UINT32_MAX - 1) /* in place of a part */

@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "predictor/partition/run/plan_run_internal.h"
-#include "profiler/measure/timing.h"
+#include "profiler/measure/measure.h"
 
 enum { FEW = 5, MANY = 2000, PATIENCE = 8, MOST_PATIENCE = 64 };
 #define BUDGET_S 2

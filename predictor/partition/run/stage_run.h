@@ -12,9 +12,9 @@
  * Programs run in this process. One thread calls. Seconds. */
 #ifndef CD_LIVE_STAGE_H
 #define CD_LIVE_STAGE_H
-#include "predictor/partition/stages/stage_schedule.h"
-#include "profiler/runtime/multi/multi_executor.h"
-#include "profiler/runtime/single/program_select.h"
+#include "predictor/partition/stages/stages.h"
+#include "profiler/runtime/multi/multi.h"
+#include "profiler/runtime/single/single.h"
 
 typedef struct cd_stage_run cd_stage_run;
 typedef struct cd_stage_run_ask {

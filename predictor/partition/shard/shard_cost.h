@@ -13,8 +13,8 @@
  * One thread calls. Seconds. */
 #ifndef CD_PARTCOST_H
 #define CD_PARTCOST_H
-#include "base/core/threads.h"
-#include "predictor/estimate/schedule_db.h"
+#include "base/core/core.h"
+#include "predictor/estimate/estimate.h"
 #include "predictor/partition/shard/shard_plan.h"
 
 /* For cd_splan_ask.steady: chosen on 20 operators' parts that were measured (docs/partition.md, Times of parts). */

@@ -1,10 +1,8 @@
 /* partcost_int -- what the files of partcost share. */
 #ifndef CD_PARTCOST_INT_H
 #define CD_PARTCOST_INT_H
-#include "base/core/buf.h"
-#include "base/core/hash.h"
-#include "predictor/estimate/node_cost.h"
-#include "predictor/estimate/node_cost_best.h"
+#include "base/core/core.h"
+#include "predictor/estimate/estimate.h"
 #include "predictor/partition/shard/shard_cost.h"
 
 /* Devices that are one to the model: schedules and times alone are the same. */

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 #include "features/sketch/sketch.h"
 #include "predictor/partition/shard/shard_cost_internal.h"
 

@@ -1,7 +1,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/core/hash.h"
+#include "base/core/core.h"
 #include "predictor/partition/shard/shard_plan_internal.h"
 
 bool cd_splan_may(const cd_splan_kind *k, uint32_t device) { return k->allowed >> device & 1; }

@@ -2,8 +2,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/io/file.h"
-#include "base/text/json.h"
+#include "base/io/io.h"
+#include "base/text/text.h"
 #include "predictor/partition/shard/shard_plan.h"
 
 enum { MAX_FILE = 256 << 20, MAX_OPS = 1000000 };

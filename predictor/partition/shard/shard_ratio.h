@@ -19,9 +19,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/core/err.h"
-#include "profiler/machine/link.h"
-#include "profiler/curves/perf_curve.h"
+#include "base/core/core.h"
+#include "profiler/machine/machine.h"
+#include "profiler/curves/curves.h"
 
 enum { CD_SPLIT_DEVICES = 16, CD_SPLIT_GRANULES = 4096 };
 

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "predictor/partition/placement/variable_elimination.h"
+#include "predictor/partition/placement/placement.h"
 
 void cd_partsplit_plan_free(cd_partsplit_plan *r) {
     cd_arena_free(&r->arena);

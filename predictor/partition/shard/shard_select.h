@@ -17,9 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/core/arena.h"
-#include "base/core/buf.h"
-#include "base/core/err.h"
+#include "base/core/core.h"
 
 typedef struct cd_partsplit_option {
     const char *name;           /* "H 0.40" */

@@ -19,8 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/core/arena.h"
-#include "base/core/err.h"
+#include "base/core/core.h"
 
 typedef struct cd_game {
     uint32_t n_op, n_device;

@@ -16,8 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/core/arena.h"
-#include "base/core/err.h"
+#include "base/core/core.h"
+#include "profiler/machine/machine.h"
 
 enum { CD_STAGE_OPS = 64 };
 
@@ -70,31 +70,6 @@ void cd_stage_plan_free(cd_stage_plan *p);
 /* A network cut where all paths meet (lost by that: a stage that could go across, so a barrier): block[k] of operator k, blocks in the order to run in. Blocks that fit
  * together into `most` operators are one; a part without such places is cut by order, and there something may be lost. Errors: as search, but any number of operators. */
 cdmpp_status cd_stage_blocks(const cd_stage_graph *g, uint32_t most, uint32_t *block, uint32_t *n_block, cdmpp_err *err);
-
-/* ---- contention: what running beside others costs ----
- * An operator alone moves its bytes at bytes/solo_s; its share is s = min(1, bytes / (solo_s peak)). Of those that run at a time with the sum S > 1
- * each takes 1 - s + s S times as long (replay.h (3)), and `beside` times that with anybody on processors of its own, `turn` times
- * where two share the same ones. */
-typedef struct cd_contention {
-    double peak_bytes_per_s;    /* 0: nobody disturbs */
-    double beside;              /* >= 1 */
-    double turn;                /* for each other on the same processors: 1 + (turn - 1) others */
-    uint32_t n_pair;            /* it is fitted from */
-    double error;               /* mean |predicted / measured - 1| of its slowdowns */
-} cd_contention;
-
-typedef struct cd_corun_row {
-    double solo_s[2], slowdown[2], bytes[2];
-    bool shared;
-} cd_corun_row;
-
-/* What `cdmpp-profile corun --out` wrote; rows with an error number are left out. Errors, with path and line: EIO, EPARSE (a column is missing, a
- * number is none), ENODATA (no row), ENOMEM. */
-cdmpp_status cd_contention_read(const char *path, cd_arena *a, cd_corun_row **row, size_t *n, cdmpp_err *err);
-/* By least squares of ln(slowdown), peak on a grid of 5 %. Errors: ENODATA (n 0), ERANGE (a number that is none). */
-cdmpp_status cd_contention_fit(const cd_corun_row *row, size_t n, cd_contention *out, cdmpp_err *err);
-/* Factor for an operator of share s among others that sum up to S with it. */
-double cd_contention_slow(const cd_contention *c, double s, double sum, uint32_t others, bool shared);
 
 /* A callback's context for concurrent stages out of solo times: groups run on units of their own; each operator of a group at its slow-down
  * beside the mean share of the other groups; the stage ends with its slowest group, plus barrier_s. Merged: merged_s(first.., n) where given. More groups than

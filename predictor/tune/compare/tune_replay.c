@@ -4,9 +4,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/core/hash.h"
-#include "base/core/rng.h"
-#include "predictor/tune/space/tune_space_log.h"
+#include "base/core/core.h"
+#include "predictor/tune/space/space.h"
 
 uint64_t cd_tune_replay_seed(const cd_tune_replay_log *l, uint64_t seed) {
     cd_hash h = cd_hash_start();

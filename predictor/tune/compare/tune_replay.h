@@ -12,7 +12,7 @@
  *   (3) a tuner that asks twice for a candidate, or for one that the log lacks, is refused (EINVALID). */
 #ifndef CD_TUNE_REPLAY_H
 #define CD_TUNE_REPLAY_H
-#include "base/core/threads.h"
+#include "base/core/core.h"
 #include "predictor/tune/compare/tune_replay_log.h"
 
 typedef struct cd_tune_replay_spec {

@@ -4,11 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/io/file.h"
-#include "dataset/extract/convert.h"
-#include "dataset/extract/inputs.h"
+#include "base/io/io.h"
+#include "dataset/extract/extract.h"
 #include "features/program/program.h"
-#include "predictor/tune/space/tune_space_log.h"
+#include "predictor/tune/space/space.h"
 
 enum { NOT_MEASURED = 255 }; /* of cd_label */
 

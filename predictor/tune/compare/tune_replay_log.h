@@ -9,8 +9,8 @@
  * Read-only once read: share it. */
 #ifndef CD_TUNE_REPLAY_LOG_H
 #define CD_TUNE_REPLAY_LOG_H
-#include "base/core/arena.h"
-#include "predictor/tune/core/tune.h"
+#include "base/core/core.h"
+#include "predictor/tune/core/core.h"
 
 typedef struct cd_tune_replay_log {
     cd_tune_task of;            /* of.task NULL: nobody defines it */

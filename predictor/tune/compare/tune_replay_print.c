@@ -1,4 +1,4 @@
-#include "predictor/tune/compare/tune_replay_print.h"
+#include "predictor/tune/compare/compare.h"
 
 #include <math.h>
 #include <string.h>

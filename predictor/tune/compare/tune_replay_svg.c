@@ -2,8 +2,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "learner/report/plot.h"
-#include "predictor/tune/compare/tune_replay_print.h"
+#include "learner/report/report.h"
+#include "predictor/tune/compare/compare.h"
 
 enum { POINTS = 200, WIDE = 560, HIGH = 400, N_COLOUR = 8 };
 

@@ -2,8 +2,7 @@
 
 #include <string.h>
 
-#include "base/core/arena.h"
-#include "base/core/hash.h"
+#include "base/core/core.h"
 
 static void add_number(cd_hash *h, int64_t v) { cd_hash_add(h, &v, sizeof v); }
 

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/hash.h"
+#include "base/core/core.h"
 
 /* Bytes before the number at the end of a pragma's text; all where there is none. */
 static size_t stem(cd_str s) {

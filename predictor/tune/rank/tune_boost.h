@@ -14,7 +14,7 @@
 
 #include "predictor/tune/rank/tune_feat.h"
 #include "predictor/tune/rank/tune_fit.h"
-#include "predictor/tune/core/tune_key_set.h"
+#include "predictor/tune/core/core.h"
 
 enum {
     CD_TUNE_BOOST_WARM_UP = 100,        /* of Ansor's model; its task scheduler takes a round of every task instead */

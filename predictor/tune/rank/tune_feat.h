@@ -14,8 +14,8 @@
  * One thread. */
 #ifndef CD_TUNE_FEAT_H
 #define CD_TUNE_FEAT_H
-#include "features/rows/cols.h"
-#include "predictor/tune/core/tune.h"
+#include "features/rows/rows.h"
+#include "predictor/tune/core/core.h"
 #include "predictor/tune/rank/tune_feat_access.h"
 
 enum { CD_TUNE_FEAT_UNROLLS = 4, CD_TUNE_CURVE_POINTS = 20 };

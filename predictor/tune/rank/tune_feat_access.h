@@ -13,8 +13,8 @@
  * Everything lives until the next walk. One thread. */
 #ifndef CD_TUNE_TOUCH_H
 #define CD_TUNE_TOUCH_H
-#include "base/core/arena.h"
-#include "features/program/nest.h"
+#include "base/core/core.h"
+#include "features/program/program.h"
 
 /* autotvm's kinds of loops, in its order. */
 typedef enum cd_tune_loop_kind {

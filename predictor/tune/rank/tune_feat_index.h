@@ -6,7 +6,7 @@
  * begins at is subtracted, so what both have vanishes. No memory of its own. */
 #ifndef CD_TUNE_INDEX_H
 #define CD_TUNE_INDEX_H
-#include "features/program/nest.h"
+#include "features/program/program.h"
 
 enum { CD_TUNE_INDEX_TERMS = 48 }; /* what is beyond is not looked at; the reference sets need 19 */
 

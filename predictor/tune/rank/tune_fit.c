@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 
 /* What both kinds share: scores, gradients, the booster, when to stop. */
 typedef struct fitting {

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "learner/trees/xgb.h"
+#include "learner/trees/trees.h"
 
 enum { CD_TUNE_FIT_RECALL = 64 }; /* the plan of autotvm's tuner */
 

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 
 /* ---- what candidates are ---- */
 

@@ -13,12 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/threads.h"
+#include "base/core/core.h"
 #include "features/device/device.h"
-#include "learner/model/online_adapt.h"
-#include "predictor/score/answer_cache.h"
-#include "predictor/tune/core/tune.h"
-#include "predictor/tune/core/tune_key_set.h"
+#include "learner/model/model.h"
+#include "predictor/score/score.h"
+#include "predictor/tune/core/core.h"
 
 enum { CHUNK = 128, MAX_ROWS = 16384, CACHED = 1 << 16, SECOND = 256 };
 /* Of the expected error, that is added to ln s: among the best of many are those whose error flatters them. On 49 held-out

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/core/rng.h"
+#include "base/core/core.h"
 
 cdmpp_status cd_tune_tried_open(cd_tune_tried *b, const cd_tune_search_kind *kind, const cd_tune_search_setup *s, cdmpp_err *err) {
     b->search.kind = kind;

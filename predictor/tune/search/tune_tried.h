@@ -11,9 +11,8 @@
  * Private to tune_search_*.c, whose searches begin with this struct. */
 #ifndef CD_TUNE_BOOK_H
 #define CD_TUNE_BOOK_H
-#include "base/core/arena.h"
-#include "predictor/tune/core/tune.h"
-#include "predictor/tune/core/tune_key_set.h"
+#include "base/core/core.h"
+#include "predictor/tune/core/core.h"
 
 enum { CD_TUNE_GOOD = 128, CD_TUNE_PATIENCE = 20000 };
 

@@ -9,7 +9,7 @@
 #ifndef CD_TUNE_DEFAULT_H
 #define CD_TUNE_DEFAULT_H
 #include "features/program/program.h"
-#include "predictor/tune/core/tune.h"
+#include "predictor/tune/core/core.h"
 
 /* p: to see whether it can be lowered. `out` lives in the arena. Errors: EUNSUPPORTED (none of them makes a program:
  * a GPU's task without axes), ENOTASK (no DAG), ENOMEM. */

@@ -2,8 +2,8 @@
 
 #include <string.h>
 
-#include "base/core/threads.h"
-#include "profiler/host/affinity.h"
+#include "base/core/core.h"
+#include "profiler/host/host.h"
 
 enum { CHUNK = 8 };             /* programs of one run of the compiler */
 

@@ -11,7 +11,7 @@
 #ifndef CD_TUNE_METER_H
 #define CD_TUNE_METER_H
 #include "predictor/tune/session/tune_run.h"
-#include "profiler/records/record_program.h"
+#include "profiler/records/records.h"
 
 typedef struct cd_tune_measure cd_tune_measure;
 typedef struct cd_tune_measure_setup {

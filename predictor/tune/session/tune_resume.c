@@ -4,8 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "profiler/records/record_reader.h"
-#include "profiler/records/record_program.h"
+#include "profiler/records/records.h"
 #include "profiler/store/store.h"
 
 enum { NEAR = 4, EACH = 4 };    /* workloads, and of the task itself so many */

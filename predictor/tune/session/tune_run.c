@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/core/arena.h"
-#include "predictor/tune/core/tune_key_set.h"
+#include "base/core/core.h"
+#include "predictor/tune/core/core.h"
 
 enum { GROUP = 64, TELL = 512 };
 

@@ -14,7 +14,7 @@
 #define CD_TUNE_RUN_H
 #include <signal.h>
 
-#include "predictor/tune/core/tune.h"
+#include "predictor/tune/core/core.h"
 #include "predictor/tune/session/tune_task_scheduler.h"
 
 /* What one candidate gave. */

@@ -15,7 +15,7 @@
  * Pure arithmetic on what it is told. One thread. */
 #ifndef CD_TUNE_SCHED_H
 #define CD_TUNE_SCHED_H
-#include "predictor/tune/core/tune.h"
+#include "predictor/tune/core/core.h"
 
 typedef struct cd_tune_task_scheduler cd_tune_task_scheduler;
 

@@ -1,11 +1,11 @@
-#include "predictor/tune/space/tune_space_log.h"
+#include "predictor/tune/space/space.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/core/rng.h"
-#include "predictor/tune/core/tune_knobs.h"
+#include "base/core/core.h"
+#include "predictor/tune/core/core.h"
 
 /* ---- numbering ---- */
 typedef struct {

@@ -1,10 +1,9 @@
-#include "profiler/codegen/c/codegen_c.h"
+#include "profiler/codegen/c/c.h"
 
 #include <string.h>
 
 #include "profiler/codegen/c/codegen_c_internal.h"
-#include "profiler/codegen/common/codegen_pack.h"
-#include "profiler/codegen/common/codegen_unroll.h"
+#include "profiler/codegen/common/common.h"
 
 #define STACK_BYTES 32768 /* longer tensors go to scratch memory */
 

@@ -15,9 +15,7 @@
  *   (4) a parallel loop's body is a function of its own with a scope 0 of its own. */
 #ifndef CD_CODEGEN_CPRIV_H
 #define CD_CODEGEN_CPRIV_H
-#include "profiler/codegen/common/codegen_affine.h"
-#include "profiler/codegen/common/codegen_expr.h"
-#include "profiler/codegen/common/codegen_plan.h"
+#include "profiler/codegen/common/common.h"
 
 #define CD_CPAIR_MAX 64
 

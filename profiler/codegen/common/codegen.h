@@ -18,8 +18,8 @@
  * Everything lives in the code's own arena. One thread. */
 #ifndef CD_CODEGEN_H
 #define CD_CODEGEN_H
-#include "base/core/buf.h"
-#include "features/program/nest.h"
+#include "base/core/core.h"
+#include "features/program/program.h"
 
 typedef enum cd_dialect { CD_DIALECT_C, CD_DIALECT_OPENCL, CD_DIALECT_CUDA } cd_dialect;
 #define CD_DIALECTS "c|opencl|cuda"

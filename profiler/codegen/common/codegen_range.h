@@ -7,7 +7,7 @@
  * Read-only while asked; one thread. */
 #ifndef CD_CODEGEN_RANGE_H
 #define CD_CODEGEN_RANGE_H
-#include "features/nest/ast.h"
+#include "features/nest/nest.h"
 
 typedef struct cd_ranges {
     uint32_t n;

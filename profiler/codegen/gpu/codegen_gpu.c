@@ -1,4 +1,4 @@
-#include "profiler/codegen/gpu/codegen_gpu.h"
+#include "profiler/codegen/gpu/gpu.h"
 
 #include <stdarg.h>
 #include <stdio.h>

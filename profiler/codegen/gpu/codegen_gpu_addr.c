@@ -1,7 +1,7 @@
 /* Element's place in its memory: sum over d of (x[d] - min[d]) * stride[d], taken
  * apart into terms, so that what the region's start and the index share goes away
  * and an array in registers is left with constants. */
-#include "profiler/codegen/gpu/codegen_gpu.h"
+#include "profiler/codegen/gpu/gpu.h"
 
 static bool multiply(int64_t a, int64_t b, int64_t *out) { return !__builtin_mul_overflow(a, b, out); }
 

@@ -1,5 +1,5 @@
 /* What a kernel consists of: axes, virtual threads, tensors. */
-#include "profiler/codegen/gpu/codegen_gpu.h"
+#include "profiler/codegen/gpu/gpu.h"
 
 #include <string.h>
 

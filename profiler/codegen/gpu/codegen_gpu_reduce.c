@@ -1,6 +1,6 @@
 /* tvm_thread_allreduce: every thread of a group puts its part into shared memory,
  * a tree folds them, every thread reads the result (TVM's LowerThreadAllreduce). */
-#include "profiler/codegen/gpu/codegen_gpu.h"
+#include "profiler/codegen/gpu/gpu.h"
 
 typedef struct {
     int64_t length, threads;    /* of the group; of the block */

@@ -1,5 +1,5 @@
 /* Statements of a kernel's body. */
-#include "profiler/codegen/gpu/codegen_gpu.h"
+#include "profiler/codegen/gpu/gpu.h"
 
 static cdmpp_status write_node(cd_gpu *g, int32_t k, cdmpp_err *err);
 

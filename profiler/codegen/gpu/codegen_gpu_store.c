@@ -1,5 +1,5 @@
 /* Loads and stores: elements, and vectors where a vectorised loop only copies. */
-#include "profiler/codegen/gpu/codegen_gpu.h"
+#include "profiler/codegen/gpu/gpu.h"
 
 #include <string.h>
 

@@ -12,7 +12,7 @@
  *
  * Below a condition that threads may see differently nobody can wait: such a branch
  * counts as one statement, and must not need a barrier inside. */
-#include "profiler/codegen/gpu/codegen_gpu.h"
+#include "profiler/codegen/gpu/gpu.h"
 
 #include <string.h>
 

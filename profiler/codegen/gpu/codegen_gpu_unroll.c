@@ -1,7 +1,7 @@
 /* Which loops TVM's UnrollLoop takes apart: those whose body, times their length,
  * stays below the pragma's number of steps, innermost first. A statement is one
  * step, times its virtual threads; a sequence counts each of its parts anew. */
-#include "profiler/codegen/gpu/codegen_gpu.h"
+#include "profiler/codegen/gpu/gpu.h"
 
 #define MAX_DEPTH 8
 #define MAX_SPREAD 16 /* fewer virtual threads are written out by TVM, more are a loop */

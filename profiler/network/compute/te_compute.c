@@ -1,5 +1,5 @@
 /* Writing stages, and the table of who writes which operator. */
-#include "profiler/network/compute/te_compute.h"
+#include "profiler/network/compute/compute.h"
 
 #include <math.h>
 #include <stdarg.h>

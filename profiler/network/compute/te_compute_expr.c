@@ -1,7 +1,7 @@
 /* Operators that are one expression of their operands at the same position. */
 #include <string.h>
 
-#include "profiler/network/compute/te_compute.h"
+#include "profiler/network/compute/compute.h"
 
 typedef struct row {
     const char *stage, *axes, *text;

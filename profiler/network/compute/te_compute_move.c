@@ -1,7 +1,7 @@
 /* What moves elements: index arithmetic. */
 #include <string.h>
 
-#include "profiler/network/compute/te_compute.h"
+#include "profiler/network/compute/compute.h"
 
 static uint32_t moved(cd_te_compute *c, const cd_fnode *n, uint32_t x, char (*ix)[CD_CTEXT], const char *name) {
     cd_cs_begin(c);

@@ -1,7 +1,7 @@
 /* Convolutions and matrix products. */
 #include <string.h>
 
-#include "profiler/network/compute/te_compute.h"
+#include "profiler/network/compute/compute.h"
 
 typedef struct conv {
     const cd_fnode *n;

@@ -2,7 +2,7 @@
 #include <float.h>
 #include <string.h>
 
-#include "profiler/network/compute/te_compute.h"
+#include "profiler/network/compute/compute.h"
 
 typedef struct bounds {
     cd_te_compute *c;

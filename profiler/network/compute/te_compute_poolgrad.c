@@ -7,7 +7,7 @@
 #include <float.h>
 #include <string.h>
 
-#include "profiler/network/compute/te_compute.h"
+#include "profiler/network/compute/compute.h"
 
 static uint32_t spatial(const cd_fnode *n) { return n->a.last ? 1 : 2; }
 

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profiler/network/compute/te_compute.h"
+#include "profiler/network/compute/compute.h"
 
 /* ---- softmax over dimension `axis` ---- */
 

@@ -6,7 +6,7 @@
  *      element, what broadcasts joins a parent that is at most a reduction; phase 1:
  *      what moves elements joins what does; phase 2: what ends in a concatenation joins it;
  *   3. all on the way joins too, if its patterns allow. */
-#include "profiler/network/fusion/fuse.h"
+#include "profiler/network/fusion/fusion.h"
 
 #include <string.h>
 

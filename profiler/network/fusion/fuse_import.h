@@ -5,7 +5,7 @@
  * Private to fuse_import*.c. */
 #ifndef CD_FUSE_IMPORT_H
 #define CD_FUSE_IMPORT_H
-#include "profiler/network/fusion/fuse.h"
+#include "profiler/network/fusion/fusion.h"
 
 typedef struct cd_fim {
     cd_fgraph *f;

@@ -10,7 +10,7 @@
  * that is made once. */
 #include <string.h>
 
-#include "profiler/network/fusion/fuse.h"
+#include "profiler/network/fusion/fusion.h"
 
 typedef enum form { PLAIN, LAST, ROWS } form;
 

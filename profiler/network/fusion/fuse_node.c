@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "profiler/network/fusion/fuse.h"
+#include "profiler/network/fusion/fusion.h"
 
 static const struct {
     const char *name;

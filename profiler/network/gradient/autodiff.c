@@ -1,12 +1,11 @@
 /* The walk: a copy of the network in the form that training has, then back through it, then the update. */
-#include "profiler/network/gradient/autodiff.h"
+#include "profiler/network/gradient/gradient.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "profiler/network/graph/graph_call.h"
+#include "profiler/network/graph/graph.h"
 #include "profiler/network/gradient/autodiff_internal.h"
-#include "profiler/network/graph/graph_make.h"
 
 static const cd_gg_rule *rule_of(const char *op) {
     const cd_gg_rule *const table[] = {cd_gg_rules_elem, cd_gg_rules_conv, cd_gg_rules_matmul, cd_gg_rules_norm, cd_gg_rules_pool, cd_gg_rules_move, cd_gg_rules_gather};

@@ -6,7 +6,7 @@
  * network's is. Private to graph_grad*.c. */
 #ifndef CD_GRAPH_GRAD_PART_H
 #define CD_GRAPH_GRAD_PART_H
-#include "profiler/network/gradient/autodiff.h"
+#include "profiler/network/gradient/gradient.h"
 
 /* A normalisation that was taken apart: y = (x - mean)*inv*scale + shift. */
 typedef struct cd_gg_norm {

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/core/mem.h"
+#include "base/core/core.h"
 #include "profiler/network/graph/graph_make.h"
 
 int64_t cd_shape_elements(const cd_shape *s) {

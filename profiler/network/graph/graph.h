@@ -28,9 +28,8 @@
 #define CD_GRAPH_H
 #include <stdint.h>
 
-#include "base/core/arena.h"
-#include "base/core/err.h"
-#include "base/text/json.h"
+#include "base/core/core.h"
+#include "base/text/text.h"
 #include "features/expr/expr.h"
 
 #define CD_GRAPH_NONE UINT32_MAX
@@ -137,4 +136,9 @@ static inline bool cd_gtensor_is_static(const cd_gtensor *t) { return (t->is_wei
 bool cd_graph_dtype(int64_t onnx, cd_dtype *out);
 /* Sum over nodes. */
 double cd_graph_flop(const cd_graph *g);
+
+/* The other headers of the room that are open to other rooms. */
+#include "profiler/network/graph/graph_call.h"
+#include "profiler/network/graph/graph_make.h"
+#include "profiler/network/graph/graph_print.h"
 #endif

@@ -1,7 +1,7 @@
 /* graph_print -- a graph as text or JSON, a node a line. */
 #ifndef CD_GRAPH_PRINT_H
 #define CD_GRAPH_PRINT_H
-#include "base/core/buf.h"
+#include "base/core/core.h"
 #include "profiler/network/graph/graph.h"
 
 /* Shapes of results, operations; folded nodes and views with their mark. */

@@ -3,8 +3,7 @@
 #define CD_ONNX_MAP_H
 #include <stdbool.h>
 
-#include "base/core/arena.h"
-#include "base/core/err.h"
+#include "base/core/core.h"
 
 typedef struct cd_onnx_map {
     struct cd_onnx_slot *slot;  /* (cap) open addressing, a power of two */

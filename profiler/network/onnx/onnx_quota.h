@@ -5,8 +5,7 @@
 #include <protobuf-c/protobuf-c.h>
 #include <stdbool.h>
 
-#include "base/core/arena.h"
-#include "base/core/err.h"
+#include "base/core/core.h"
 
 typedef struct cd_onnx_quota {
     cd_arena *a;

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "profiler/network/graph/graph_make.h"
+#include "profiler/network/graph/graph.h"
 
 const uint32_t *cd_onnx_look_up(const cd_onnx_scope *s, const char *name) {
     for (; s; s = s->up) {

@@ -7,8 +7,7 @@
  * larger than CD_ONNX_MAX_SLIM. */
 #ifndef CD_ONNX_SLIM_H
 #define CD_ONNX_SLIM_H
-#include "base/core/buf.h"
-#include "base/core/err.h"
+#include "base/core/core.h"
 
 #define CD_ONNX_MAX_DEPTH 64
 #define CD_ONNX_MAX_SLIM ((size_t)256 << 20)

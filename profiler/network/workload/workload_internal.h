@@ -3,7 +3,7 @@
  *   nodes of fuse ── one group after the other ──> definition (JSON) ── equal ones once ──> task */
 #ifndef CD_WORKLOAD_PART_H
 #define CD_WORKLOAD_PART_H
-#include "profiler/network/compute/te_compute.h"
+#include "profiler/network/compute/compute.h"
 #include "profiler/network/workload/workload.h"
 
 typedef struct cd_wdef {        /* a distinct definition */

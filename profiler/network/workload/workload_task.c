@@ -1,7 +1,7 @@
 /* Equal definitions are one task; its key. */
 #include <string.h>
 
-#include "base/core/md5.h"
+#include "base/core/core.h"
 #include "profiler/network/workload/workload_internal.h"
 
 static uint32_t hash(const char *s, size_t n) {

@@ -3,7 +3,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "base/core/did_you_mean.h"
+#include "base/core/core.h"
 #include "profiler/network/zoo/zoo_internal.h"
 
 typedef struct {

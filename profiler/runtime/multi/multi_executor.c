@@ -1,9 +1,9 @@
-#include "profiler/runtime/multi/multi_executor.h"
+#include "profiler/runtime/multi/multi.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "base/core/mem.h"
+#include "base/core/core.h"
 #include "profiler/runtime/multi/multi_executor_internal.h"
 
 /* ---- devices and what waits for what ---- */

@@ -1,7 +1,7 @@
 /* What cannot be a net of devices: numbers that point nowhere, sizes, memories, and actions whose order decides what comes out. */
 #include <stdlib.h>
 
-#include "base/core/mem.h"
+#include "base/core/core.h"
 #include "profiler/runtime/multi/multi_executor_internal.h"
 
 enum { MOST_RUNS = 1 << 18, MOST_ACTIONS = 32768 };

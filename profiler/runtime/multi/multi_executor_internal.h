@@ -14,10 +14,9 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "base/core/arena.h"
-#include "profiler/backend/backend_opencl.h"
-#include "profiler/backend/object_loader.h"
-#include "profiler/runtime/multi/multi_executor.h"
+#include "base/core/core.h"
+#include "profiler/backend/backend.h"
+#include "profiler/runtime/multi/multi.h"
 
 enum { CD_DN_ALIGN = 128 };     /* of places: what PoCL wants */
 enum { CD_DN_CHUNK = 1 << 16 }; /* bytes of content on their way to a device */

@@ -1,7 +1,7 @@
 /* OpenCL devices made ready: their buffers, programs, and what native kernels are given. */
 #include <string.h>
 
-#include "base/core/mem.h"
+#include "base/core/core.h"
 #include "profiler/runtime/multi/multi_executor_internal.h"
 
 static cdmpp_status cl_fail(const cd_dn_worker *w, int32_t st, const char *what, cdmpp_err *err) {

@@ -1,7 +1,7 @@
 /* Threads of devices, passes, and the walk of those that work on the host's memory. */
 #include <string.h>
 
-#include "profiler/host/affinity.h"
+#include "profiler/host/host.h"
 #include "profiler/runtime/multi/multi_executor_internal.h"
 
 #define NATIVE_SPIN_S 2e-4      /* in a native kernel: the driver's thread may be needed by somebody else */

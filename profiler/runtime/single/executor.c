@@ -5,11 +5,9 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "base/core/arena.h"
-#include "profiler/backend/backend_cpu.h"
-#include "profiler/codegen/common/codegen_pack.h"
-#include "profiler/backend/object_loader.h"
-#include "profiler/backend/tensor_fill.h"
+#include "base/core/core.h"
+#include "profiler/backend/backend.h"
+#include "profiler/codegen/common/common.h"
 #include "profiler/runtime/single/executor_deps.h"
 #include "profiler/runtime/single/executor_memory.h"
 #include "profiler/runtime/single/executor_pool.h"

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "base/core/mem.h"
+#include "base/core/core.h"
 
 typedef struct {
     uint32_t from, to;

@@ -9,7 +9,7 @@
  * Read-only once made; any thread. */
 #ifndef CD_NETDEPS_H
 #define CD_NETDEPS_H
-#include "base/core/arena.h"
+#include "base/core/core.h"
 #include "profiler/runtime/single/executor.h"
 
 #define CD_NETDEPS_MAX 32768    /* steps: chains are kept as bits, n^2 / 8 bytes */

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-#include "base/core/mem.h"
+#include "base/core/core.h"
 
 static int64_t room(int64_t bytes) { return (bytes + CD_NETPLAN_ALIGN - 1) / CD_NETPLAN_ALIGN * CD_NETPLAN_ALIGN; }
 

@@ -13,7 +13,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/core/err.h"
+#include "base/core/core.h"
 
 #define CD_NETPLAN_ALIGN 64
 

@@ -3,9 +3,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "base/core/arena.h"
-#include "profiler/backend/backend_opencl.h"
-#include "profiler/backend/tensor_fill.h"
+#include "base/core/core.h"
+#include "profiler/backend/backend.h"
 
 typedef struct {
     int64_t bytes;

@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-#include "profiler/host/affinity.h"
+#include "profiler/host/host.h"
 
 enum { LOOKS = 2000 };          /* for the next pass, before a worker lies down */
 

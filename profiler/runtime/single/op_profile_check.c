@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "profiler/backend/tensor_fill.h"
+#include "profiler/backend/backend.h"
 #include "profiler/runtime/single/op_profile_internal.h"
 
 static cdmpp_status write_weights(const cd_executor_net *n, const cd_nop_runner *r, cdmpp_err *err) {

@@ -3,9 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "profiler/host/affinity.h"
+#include "profiler/host/host.h"
 #include "profiler/runtime/single/op_profile_internal.h"
-#include "profiler/host/cache_flush.h"
 
 enum { PLACE_MAX = 101, PLACE_MIN = 5, ALONE_MAX = 25, ALONE_MIN = 5, COLD = 5 };
 #define ALONE_S 0.01            /* of a step alone, in each state of the caches */

@@ -2,8 +2,7 @@
 
 #include <string.h>
 
-#include "profiler/records/random_schedules.h"
-#include "profiler/records/record_reader.h"
+#include "profiler/records/records.h"
 
 enum { BATCH = 32, TRIALS = 4 };
 

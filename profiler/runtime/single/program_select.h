@@ -14,7 +14,7 @@
 #ifndef CD_NETPICK_H
 #define CD_NETPICK_H
 #include "profiler/measure/measure.h"
-#include "profiler/records/record_program.h"
+#include "profiler/records/records.h"
 #include "profiler/network/workload/workload.h"
 
 typedef struct cd_program_select_options {

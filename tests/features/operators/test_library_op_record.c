@@ -1,5 +1,5 @@
 /* oprecord: tables of operators as NeuSight and spreadsheets write them. */
-#include "features/operators/library_op_record.h"
+#include "features/operators/operators.h"
 #include "check.h"
 #include "tmp.h"
 

@@ -3,7 +3,7 @@
 
 #include "check.h"
 #include "predictor/replay/replay.h"
-#include "profiler/network/gradient/autodiff.h"
+#include "profiler/network/gradient/gradient.h"
 #include "profiler/network/workload/workload.h"
 #include "profiler/network/zoo/zoo.h"
 

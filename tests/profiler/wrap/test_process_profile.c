@@ -1,5 +1,5 @@
 /* wrap: this program, run again under the library, allocates what is asked and must be found out. */
-#include "profiler/wrap/process_profile.h"
+#include "profiler/wrap/wrap.h"
 #include "check.h"
 
 #include <pthread.h>

@@ -7,7 +7,7 @@
 #include "base/text/json.h"
 #include "check.h"
 #include "noopencl.h"
-#include "predictor/partition/emit/offload_emit.h"
+#include "predictor/partition/emit/emit.h"
 #include "profiler/backend/tensor_fill.h"
 #include "teeval.h"
 #include "tmp.h"

@@ -7,7 +7,7 @@
 #include "base/io/file.h"
 #include "base/core/mem.h"
 #include "check.h"
-#include "predictor/partition/emit/offload_emit.h"
+#include "predictor/partition/emit/emit.h"
 #include "tmp.h"
 
 static cdmpp_err err;

@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "predictor/partition/emit/offload_emit.h"
+#include "predictor/partition/emit/emit.h"
 
 #ifdef CD_FAULT
 static cd_live net;

@@ -5,7 +5,7 @@
 
 #include "base/core/rng.h"
 #include "check.h"
-#include "predictor/partition/offload/offload_plan.h"
+#include "predictor/partition/offload/offload.h"
 
 static cdmpp_err err;
 

@@ -7,7 +7,7 @@
 
 #include "check.h"
 #include "made_log.h"
-#include "predictor/tune/compare/tune_replay_print.h"
+#include "predictor/tune/compare/compare.h"
 #include "tmp.h"
 
 static double by_number(int i) { return 1e-3 * (1 + i); }

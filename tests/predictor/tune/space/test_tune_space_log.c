@@ -1,5 +1,5 @@
 /* The space of a log: its order, near candidates, crossing, following. */
-#include "predictor/tune/space/tune_space_log.h"
+#include "predictor/tune/space/space.h"
 
 #include <string.h>
 

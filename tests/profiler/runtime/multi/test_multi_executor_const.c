@@ -5,7 +5,7 @@
 #include "noopencl.h"
 #include "prog.h"
 #include "profiler/backend/compile.h"
-#include "profiler/runtime/multi/multi_executor.h"
+#include "profiler/runtime/multi/multi.h"
 #include "profiler/runtime/single/executor.h"
 
 enum { M = 12, K = 16, N = 20 };

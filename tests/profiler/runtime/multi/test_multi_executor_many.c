@@ -1,7 +1,7 @@
 /* Nets with more actions than fit in one piece of memory. */
 #include "base/core/mem.h"
 #include "check.h"
-#include "profiler/runtime/multi/multi_executor.h"
+#include "profiler/runtime/multi/multi.h"
 
 enum { N = 6000, N_DEVICE = 3 };
 

@@ -10,8 +10,8 @@
  * Private to compute*.c and workload*.c. One thread. */
 #ifndef CD_COMPUTE_H
 #define CD_COMPUTE_H
-#include "base/core/buf.h"
-#include "profiler/network/fusion/fuse.h"
+#include "base/core/core.h"
+#include "profiler/network/fusion/fusion.h"
 
 #define CD_CTEXT 192 /* an index expression */
 

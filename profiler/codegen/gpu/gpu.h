@@ -18,8 +18,7 @@
  * One thread; everything is in the code's arena. */
 #ifndef CD_CODEGEN_GPU_H
 #define CD_CODEGEN_GPU_H
-#include "profiler/codegen/common/codegen_expr.h"
-#include "profiler/codegen/common/codegen_plan.h"
+#include "profiler/codegen/common/common.h"
 
 #define CD_GPU_MAX_VTHREAD 32
 

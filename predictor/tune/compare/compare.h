@@ -3,7 +3,7 @@
  * Everything but the columns search_s and seconds is the same for the same logs, tuners and seeds. */
 #ifndef CD_TUNE_REPLAY_PRINT_H
 #define CD_TUNE_REPLAY_PRINT_H
-#include "base/core/buf.h"
+#include "base/core/core.h"
 #include "predictor/tune/compare/tune_replay_stat.h"
 
 typedef struct cd_tune_replay_shown {

@@ -14,9 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/core/arena.h"
-#include "base/core/buf.h"
-#include "base/core/err.h"
+#include "base/core/core.h"
 
 typedef struct cd_process_profile_heap {
     int32_t pid, parent;

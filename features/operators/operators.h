@@ -18,8 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/core/err.h"
-#include "base/core/mem.h"
+#include "base/core/core.h"
 
 typedef enum {
 #define X(ID, name, class, inputs) CD_OP_##ID,

@@ -16,10 +16,10 @@
  * Private to features/. One cd_sched per thread, reset for each program. */
 #ifndef CD_SCHED_H
 #define CD_SCHED_H
-#include "features/nest/ast.h"
-#include "features/task/record.h"
+#include "features/nest/nest.h"
+#include "features/task/task.h"
 #include "features/simplify/simplify.h"
-#include "features/expr/subst.h"
+#include "features/expr/expr.h"
 #include "features/te/te.h"
 
 /* No program that anyone tunes comes near these; they bound time and memory. */

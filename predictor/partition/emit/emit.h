@@ -18,8 +18,8 @@
  * A new back end is one cd_emit_backend: what it gets is below, it adds files. See live_emit_json.c, 70 lines. */
 #ifndef CD_LIVE_EMIT_H
 #define CD_LIVE_EMIT_H
-#include "predictor/partition/offload/offload_plan.h"
-#include "profiler/codegen/common/codegen.h"
+#include "predictor/partition/offload/offload.h"
+#include "profiler/codegen/common/common.h"
 
 /* ---- what a back end gets ---- */
 typedef enum cd_emit_role { CD_EMIT_INPUT, CD_EMIT_CONSTANT, CD_EMIT_RESULT, CD_EMIT_INNER } cd_emit_role;

@@ -13,7 +13,7 @@
  * One thread. */
 #ifndef CD_TUNE_SPACE_LOG_H
 #define CD_TUNE_SPACE_LOG_H
-#include "predictor/tune/core/tune.h"
+#include "predictor/tune/core/core.h"
 
 enum { CD_TUNE_NEAR = 16 };
 

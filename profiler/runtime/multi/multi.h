@@ -20,7 +20,7 @@
  * Threads of its own, one a device; the caller waits. One pass at a time. Seconds, bytes. */
 #ifndef CD_DEVNET_H
 #define CD_DEVNET_H
-#include "base/core/box.h"
+#include "base/core/core.h"
 #include "profiler/backend/backend.h"
 
 typedef enum cd_dn_kind { CD_DN_CPU, CD_DN_NATIVE, CD_DN_OPENCL } cd_dn_kind;

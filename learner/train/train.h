@@ -1,0 +1,9 @@
+/* The door of learner/train: other rooms include this header and no other of the room.
+ *
+ * Training: from a configuration and a data set to a model. */
+#ifndef CD_LEARNER_TRAIN_DOOR_H
+#define CD_LEARNER_TRAIN_DOOR_H
+#include "learner/train/learner.h"
+#include "learner/train/library_op_train.h"
+#include "learner/train/trainprogress.h"
+#endif

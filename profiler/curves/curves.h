@@ -1,0 +1,9 @@
+/* The door of profiler/curves: other rooms include this header and no other of the room.
+ *
+ * Performance curves: time of an operator against its size. */
+#ifndef CD_PROFILER_CURVES_DOOR_H
+#define CD_PROFILER_CURVES_DOOR_H
+#include "profiler/curves/perf_curve.h"
+#include "profiler/curves/perf_curve_corr.h"
+#include "profiler/curves/perf_curve_read.h"
+#endif

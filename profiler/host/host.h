@@ -1,0 +1,13 @@
+/* The door of profiler/host: other rooms include this header and no other of the room.
+ *
+ * This machine: cores, instruction sets, counters, processes, noise. */
+#ifndef CD_PROFILER_HOST_DOOR_H
+#define CD_PROFILER_HOST_DOOR_H
+#include "profiler/host/affinity.h"
+#include "profiler/host/cache_flush.h"
+#include "profiler/host/host_info.h"
+#include "profiler/host/isa.h"
+#include "profiler/host/noise_probe.h"
+#include "profiler/host/perf_counters.h"
+#include "profiler/host/subprocess.h"
+#endif
